@@ -1,0 +1,1 @@
+//! Client and Server as sans-IO machines.

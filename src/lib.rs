@@ -1,0 +1,42 @@
+//! # Tickwire
+//!
+//! Real-time game networking: a native UDP transport that Python game logic sits on.
+//!
+//! ## The layer map
+//!
+//! Arrows point down only; siblings don't know each other. `tests/rust/layers.rs` checks this table.
+//!
+//! | layer | modules | promises |
+//! |---|---|---|
+//! | 7 | [`python`] (feature `python`) | converts and delegates; the only place that knows PyO3 |
+//! | 6 | [`driver`], [`netsim`] | sockets and clocks; links that misbehave on purpose |
+//! | 5 | [`endpoint`] | `Client` and `Server` as sans-IO machines: slots, events, messages |
+//! | 4 | [`netcode`], [`transport`] | secure connections (netcode 1.02); one conversation: acks, channels, framing |
+//! | 3 | [`wire`] | bytes and bits (serialize 1.0), message schemas |
+//! | 2 | [`store`] | fixed-capacity containers |
+//! | 1 | [`time`], [`limits`], [`rng`] | newtypes, every bound with its reason, a seeded generator |
+//!
+//! Everything below `driver` is sans-IO: a function of (state, bytes, now). No sockets, clocks, threads,
+//! Python or hidden randomness. The same seed and the same calls give the same bytes.
+//!
+//! Verbs tell the kind of a method: `handle_` takes something from the network, a plain verb comes from
+//! the application, `poll_` yields output, a noun asks a question.
+
+pub mod limits;
+pub mod rng;
+pub mod time;
+
+pub mod store;
+
+pub mod wire;
+
+pub mod netcode;
+pub mod transport;
+
+pub mod endpoint;
+
+pub mod driver;
+pub mod netsim;
+
+#[cfg(feature = "python")]
+pub mod python;

@@ -1,0 +1,1 @@
+//! Secure connections: netcode 1.02.

@@ -1,0 +1,1 @@
+//! Links that misbehave on purpose, in virtual time.

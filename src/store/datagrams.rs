@@ -1,0 +1,78 @@
+//! A batch of datagrams to send: one arena of bytes and a list of (destination, range). The core writes
+//! into it, the driver transmits it in as few system calls as it can, and its memory is used again.
+
+use core::net::SocketAddr;
+use core::ops::Range;
+
+/// Datagrams waiting to be transmitted, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Datagrams {
+    arena: Vec<u8>,
+    entries: Vec<(SocketAddr, Range<usize>)>,
+}
+
+impl Datagrams {
+    /// An empty batch.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends one datagram for `to`, written by `write` at the end of the arena it is given. `write` may only
+    /// append to it.
+    pub fn push_with(&mut self, to: SocketAddr, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.arena.len();
+        write(&mut self.arena);
+        debug_assert!(self.arena.len() >= start);
+        self.entries.push((to, start..self.arena.len()));
+    }
+
+    /// Appends a copy of one datagram for `to`.
+    pub fn push(&mut self, to: SocketAddr, datagram: &[u8]) {
+        self.push_with(to, |arena| arena.extend_from_slice(datagram));
+    }
+
+    /// The datagrams in the order they were appended.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (SocketAddr, &[u8])> {
+        self.entries.iter().map(|(to, range)| (*to, &self.arena[range.clone()]))
+    }
+
+    /// How many datagrams wait.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The bytes of all datagrams together, without headers below UDP's payload.
+    pub fn total_bytes(&self) -> usize {
+        self.arena.len()
+    }
+
+    /// Forgets all datagrams and keeps the memory.
+    pub fn clear(&mut self) {
+        self.arena.clear();
+        self.entries.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_order_and_boundaries() {
+        let (a, b) = ("127.0.0.1:1".parse().unwrap(), "[::1]:2".parse().unwrap());
+        let mut batch = Datagrams::new();
+        batch.push(a, b"one");
+        batch.push_with(b, |arena| arena.extend_from_slice(b"three"));
+        batch.push(a, b"");
+        let seen: Vec<_> = batch.iter().collect();
+        assert_eq!(seen, [(a, &b"one"[..]), (b, b"three"), (a, b"")]);
+        assert_eq!((batch.len(), batch.total_bytes()), (3, 8));
+        batch.clear();
+        assert!(batch.is_empty());
+    }
+}

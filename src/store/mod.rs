@@ -1,0 +1,11 @@
+//! Fixed-capacity containers that know nothing of networks: sequence arithmetic, the sequence buffer,
+//! bit sets, and the batch of datagrams that every sender writes into.
+
+pub mod bit_set;
+pub mod datagrams;
+pub mod sequence;
+pub mod sequence_buffer;
+
+pub use bit_set::BitSet;
+pub use datagrams::Datagrams;
+pub use sequence_buffer::SequenceBuffer;

@@ -1,0 +1,49 @@
+//! 16-bit wrapping sequence numbers: half the range is "more recent" (reliable 1.0; the article "Reliability,
+//! Ordering and Congestion Avoidance over UDP").
+
+/// True when `a` is more recent than `b`: ahead by 1..=32,768, counting across the wrap, where a distance of
+/// exactly 32,768 goes to the numerically larger one (so the relation stays antisymmetric).
+pub const fn greater(a: u16, b: u16) -> bool {
+    (a > b && a - b <= 32_768) || (a < b && b - a > 32_768)
+}
+
+/// True when `a` is older than `b`.
+pub const fn less(a: u16, b: u16) -> bool {
+    greater(b, a)
+}
+
+/// How far `a` is ahead of `b`, counting across the wrap: negative when it is behind.
+pub const fn distance(a: u16, b: u16) -> i32 {
+    // A cast to i16 is the wrapping difference in -32,768..=32,767.
+    a.wrapping_sub(b) as i16 as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_the_range_is_more_recent() {
+        assert!(greater(1, 0) && !greater(0, 1) && !greater(7, 7));
+        assert!(greater(0, 65_535) && less(65_535, 0));
+        assert!(greater(32_768, 0) && !greater(0, 32_768));
+        assert!(less(32_769, 0), "32,769 ahead is 32,767 behind");
+    }
+
+    #[test]
+    fn is_antisymmetric_over_the_whole_range() {
+        for a in (0..=u16::MAX).step_by(251) {
+            for b in (0..=u16::MAX).step_by(241) {
+                assert_eq!(greater(a, b), less(b, a));
+                assert!(a == b || greater(a, b) != greater(b, a), "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn distance_crosses_the_wrap() {
+        assert_eq!(distance(2, 65_534), 4);
+        assert_eq!(distance(65_534, 2), -4);
+        assert_eq!(distance(5, 5), 0);
+    }
+}

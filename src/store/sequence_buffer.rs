@@ -1,0 +1,198 @@
+//! The rolling sequence buffer of reliable 1.0 and the article "Reliable Ordered Messages": a value per
+//! sequence number for the newest `capacity` numbers, index = sequence % capacity, every operation O(1).
+//!
+//! Promises: what is found under a sequence was inserted under exactly that sequence, however many packets
+//! were lost and however often the numbers wrapped: slots that a newer insert skipped are cleared.
+//! Refuses: inserts older than the window.
+
+use super::sequence::{greater, less};
+
+/// Marks an empty slot: no 16-bit sequence equals it.
+const EMPTY: u32 = 0xFFFF_FFFF;
+
+/// A value per sequence number, for the newest `capacity` numbers.
+#[derive(Clone, Debug)]
+pub struct SequenceBuffer<T> {
+    /// One past the newest inserted sequence.
+    next: u16,
+    sequences: Box<[u32]>,
+    values: Box<[Option<T>]>,
+}
+
+impl<T> SequenceBuffer<T> {
+    /// A buffer of the newest `capacity` sequence numbers.
+    ///
+    /// # Panics
+    /// When `capacity` is 0 or does not divide 65,536: sequence % capacity would jump at the wrap.
+    pub fn new(capacity: usize) -> Self {
+        assert!(Self::valid_capacity(capacity), "capacity {capacity} does not divide 65,536");
+        SequenceBuffer {
+            next: 0,
+            sequences: vec![EMPTY; capacity].into(),
+            values: (0..capacity).map(|_| None).collect(),
+        }
+    }
+
+    /// Whether [`SequenceBuffer::new`] takes this capacity: it divides 65,536 and is at most 32,768, the half
+    /// of the range in which "older" has a meaning.
+    pub fn valid_capacity(capacity: usize) -> bool {
+        capacity.is_power_of_two() && capacity <= 32_768
+    }
+
+    /// The number of sequence numbers covered.
+    pub fn capacity(&self) -> usize {
+        self.sequences.len()
+    }
+
+    /// One past the newest inserted sequence; 0 at the start.
+    pub fn next(&self) -> u16 {
+        self.next
+    }
+
+    /// True for sequences older than the window: these can't be inserted.
+    pub fn stale(&self, sequence: u16) -> bool {
+        less(sequence, self.next.wrapping_sub(self.capacity() as u16))
+    }
+
+    /// Moves the window so that `sequence` is its newest, clearing what is skipped, without inserting.
+    /// Does nothing when the window is already there or beyond.
+    pub fn advance(&mut self, sequence: u16) {
+        let beyond = sequence.wrapping_add(1);
+        if greater(beyond, self.next) {
+            let skipped = usize::from(beyond.wrapping_sub(self.next));
+            if skipped >= self.capacity() {
+                self.clear_slots();
+            } else {
+                for i in 0..skipped {
+                    self.remove_slot(self.slot(self.next.wrapping_add(i as u16)));
+                }
+            }
+            self.next = beyond;
+        }
+    }
+
+    /// Stores `value` under `sequence`, replacing what was there.
+    ///
+    /// # Errors
+    /// Gives `value` back when `sequence` is older than the window.
+    pub fn insert(&mut self, sequence: u16, value: T) -> Result<&mut T, T> {
+        if self.stale(sequence) {
+            return Err(value);
+        }
+        self.advance(sequence);
+        let slot = self.slot(sequence);
+        self.sequences[slot] = u32::from(sequence);
+        Ok(self.values[slot].insert(value))
+    }
+
+    /// The value under `sequence`.
+    pub fn get(&self, sequence: u16) -> Option<&T> {
+        let slot = self.slot(sequence);
+        if self.sequences[slot] == u32::from(sequence) { self.values[slot].as_ref() } else { None }
+    }
+
+    /// The value under `sequence`, to change.
+    pub fn get_mut(&mut self, sequence: u16) -> Option<&mut T> {
+        let slot = self.slot(sequence);
+        if self.sequences[slot] == u32::from(sequence) { self.values[slot].as_mut() } else { None }
+    }
+
+    /// Whether there is a value under `sequence`.
+    pub fn contains(&self, sequence: u16) -> bool {
+        self.sequences[self.slot(sequence)] == u32::from(sequence)
+    }
+
+    /// Takes the value under `sequence` out.
+    pub fn remove(&mut self, sequence: u16) -> Option<T> {
+        if self.contains(sequence) { self.remove_slot(self.slot(sequence)) } else { None }
+    }
+
+    /// Empties the buffer and starts again from sequence 0.
+    pub fn reset(&mut self) {
+        self.next = 0;
+        self.clear_slots();
+    }
+
+    fn slot(&self, sequence: u16) -> usize {
+        usize::from(sequence) & (self.sequences.len() - 1)
+    }
+
+    fn remove_slot(&mut self, slot: usize) -> Option<T> {
+        self.sequences[slot] = EMPTY;
+        self.values[slot].take()
+    }
+
+    fn clear_slots(&mut self) {
+        self.sequences.fill(EMPTY);
+        self.values.fill_with(|| None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    #[test]
+    fn finds_what_was_inserted_until_the_window_passes() {
+        let mut buffer = SequenceBuffer::new(256);
+        for s in 0..512u16 {
+            buffer.insert(s, s).unwrap();
+            assert_eq!(buffer.next(), s + 1);
+        }
+        assert!((0..256).all(|s| buffer.get(s).is_none()));
+        assert!((256..512).all(|s| buffer.get(s) == Some(&s)));
+        assert_eq!(buffer.remove(300), Some(300));
+        assert!(!buffer.contains(300) && buffer.remove(300).is_none());
+    }
+
+    #[test]
+    fn refuses_what_is_older_than_the_window() {
+        let mut buffer = SequenceBuffer::new(64);
+        buffer.insert(1000, 'a').unwrap();
+        assert_eq!(buffer.insert(1000 - 64, 'b'), Err('b'));
+        assert!(buffer.insert(1000 - 63, 'c').is_ok());
+        assert_eq!(buffer.next(), 1001, "an older insert does not move the window");
+    }
+
+    #[test]
+    fn replaces_under_the_same_sequence() {
+        let mut buffer = SequenceBuffer::new(16);
+        buffer.insert(5, 1).unwrap();
+        buffer.insert(5, 2).unwrap();
+        assert_eq!(buffer.get(5), Some(&2));
+    }
+
+    #[test]
+    fn sequence_65535_is_not_the_empty_mark() {
+        let mut buffer = SequenceBuffer::new(16);
+        assert!(!buffer.contains(65_535));
+        buffer.advance(65_530);
+        buffer.insert(65_535, ()).unwrap();
+        assert!(buffer.contains(65_535));
+        assert_eq!(buffer.next(), 0);
+    }
+
+    /// The trap of a buffer that only overwrites: at 99 % loss a stale entry of the previous lap looks current.
+    #[test]
+    fn skipped_entries_never_survive_a_lap_of_the_sequence() {
+        let mut rng = Rng::seeded(3);
+        let mut buffer = SequenceBuffer::new(256);
+        let mut newest_insert = [None::<u64>; 65_536];
+        for lap_sequence in 0..300_000u64 {
+            if rng.chance(0.01) {
+                buffer.insert(lap_sequence as u16, lap_sequence).unwrap();
+                newest_insert[usize::from(lap_sequence as u16)] = Some(lap_sequence);
+                let back = lap_sequence.saturating_sub(rng.below(256));
+                let expected = newest_insert[usize::from(back as u16)].filter(|&s| s == back);
+                assert_eq!(buffer.get(back as u16).copied(), expected);
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "does not divide 65,536")]
+    fn refuses_a_capacity_that_breaks_at_the_wrap() {
+        let _ = SequenceBuffer::<()>::new(100);
+    }
+}

@@ -1,0 +1,1 @@
+//! Bytes and bits: the serialize 1.0 bitstream and message schemas.
