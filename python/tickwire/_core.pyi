@@ -1,15 +1,14 @@
 """The native core of Tickwire. Import these names from :mod:`tickwire`."""
 
-import enum
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar, final
+from typing import Any, ClassVar, Final, Generic, TypeVar, final
 
+from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event
 from tickwire.message import Message, MessageFactory
 
 __version__: Final[str]
 
-AddressLike: TypeAlias = Address | str | tuple[str, int]
 _M = TypeVar("_M", covariant=True)
 
 # --- addresses, keys, tokens -------------------------------------------------------------------------
@@ -140,6 +139,8 @@ class Schema:
     def min_bits(self) -> int: ...
     @property
     def max_bits(self) -> int: ...
+    def check(self, message: object, /) -> None:
+        """Raises the FieldError that sending an object with these attributes would raise, if any."""
 
 @final
 class Stream:
@@ -230,9 +231,7 @@ class Protocol:
         TypeError, ValueError: naming the class or argument, its value and its bound.
     """
 
-    def __new__(
-        cls, id: int, messages: Sequence[type], channels: Sequence[Channel] = ...
-    ) -> Protocol: ...
+    def __new__(cls, id: int, messages: Sequence[type], channels: Sequence[Channel] = ...) -> Protocol: ...
     @property
     def id(self) -> int: ...
     @property
@@ -258,35 +257,6 @@ class Protocol:
         """An upper bound of the bits that :meth:`encode` would take (7 bits for each alignment)."""
 
 # --- connections -------------------------------------------------------------------------------------
-
-class DisconnectReason(enum.Enum):
-    """Why a connection ended. ``str(reason)`` is a sentence."""
-
-    CLOSED = ...
-    KICKED = ...
-    SERVER_CLOSED = ...
-    PEER_DISCONNECTED = ...
-    TIMED_OUT = ...
-    SERVER_FULL = ...
-    REQUEST_TIMED_OUT = ...
-    RESPONSE_TIMED_OUT = ...
-    TOKEN_EXPIRED = ...
-    PROTOCOL_MISMATCH = ...
-    PROTOCOL_VIOLATION = ...
-
-class ClientState(enum.Enum):
-    """Where a client's connection stands; the values are netcode's numbers."""
-
-    TOKEN_EXPIRED = -6
-    INVALID_TOKEN = -5
-    TIMED_OUT = -4
-    RESPONSE_TIMED_OUT = -3
-    REQUEST_TIMED_OUT = -2
-    DENIED = -1
-    DISCONNECTED = 0
-    SENDING_REQUEST = 1
-    SENDING_RESPONSE = 2
-    CONNECTED = 3
 
 @final
 class ClientHandle:
@@ -326,8 +296,6 @@ class Disconnected:
     def client(self) -> ClientHandle | None: ...
     @property
     def reason(self) -> DisconnectReason: ...
-
-Event: TypeAlias = Connected | Disconnected
 
 @final
 class ChannelStats:
@@ -406,7 +374,11 @@ class Tick(Generic[_M]):
 
     def __enter__(self) -> Inbox[_M]: ...
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+        /,
     ) -> None: ...
 
 @final
@@ -495,7 +467,11 @@ class Server:
         Closing twice is fine."""
     def __enter__(self) -> Server: ...
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+        /,
     ) -> None: ...
 
 @final
@@ -581,7 +557,11 @@ class Client:
         """Disconnects and closes the socket. Closing twice is fine."""
     def __enter__(self) -> Client: ...
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+        /,
     ) -> None: ...
 
 # --- bad networks on purpose -------------------------------------------------------------------------
@@ -637,6 +617,10 @@ class SimulatedNetwork:
         """Virtual seconds since the start."""
     def advance(self, seconds: float, /) -> None: ...
     def set_conditions(
-        self, conditions: Conditions, *, sender: AddressLike | None = None, receiver: AddressLike | None = None
+        self,
+        conditions: Conditions,
+        *,
+        sender: AddressLike | None = None,
+        receiver: AddressLike | None = None,
     ) -> None:
         """From now on: for all links, or for those from ``sender``, to ``receiver``, or both."""
