@@ -456,3 +456,190 @@ fn older_half<T>(window: &SequenceBuffer<T>) -> impl Iterator<Item = &T> {
     let oldest = window.next().wrapping_sub(span);
     (0..span / 2).filter_map(move |i| window.get(oldest.wrapping_add(i)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    fn acks(sent_window: usize, received_window: usize) -> Acks {
+        Acks::new(&AcksConfig { sent_window, received_window, ..AcksConfig::default() }).unwrap()
+    }
+
+    fn ms(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    fn send(acks: &mut Acks, packets: u32, now: Instant) {
+        for _ in 0..packets {
+            acks.record_sent(now, 1);
+        }
+    }
+
+    fn lost(acks: &mut Acks, now: Instant) -> Vec<u16> {
+        let mut out = Vec::new();
+        acks.poll_lost(now, &mut out);
+        out
+    }
+
+    fn process(acks: &mut Acks, now: Instant, ack: u16, ack_bits: u32) -> Vec<u16> {
+        let mut out = Vec::new();
+        acks.process(now, &Header { sequence: 0, ack, ack_bits }, RttSampling::EveryAck, &mut out);
+        out.iter().map(|acked| acked.sequence).collect()
+    }
+
+    #[test]
+    fn each_packet_is_acked_once_oldest_first() {
+        let mut acks = acks(256, 256);
+        send(&mut acks, 40, ms(0));
+        assert_eq!(process(&mut acks, ms(1), 5, 0b101), [3, 5]);
+        assert_eq!(process(&mut acks, ms(1), 6, 0b1111), [4, 6]);
+        assert_eq!(
+            process(&mut acks, ms(1), 60, u32::MAX),
+            (29..40).collect::<Vec<_>>(),
+            "never sent: 40..=60"
+        );
+        assert_eq!(acks.ack_one(3), None);
+        assert_eq!(acks.ack_one(0), Some(Acked { sequence: 0, sent_at: ms(0), bytes: 1 }));
+        assert_eq!(acks.counters().acked, 16);
+    }
+
+    #[test]
+    fn a_packet_not_acked_in_time_is_lost_once_and_a_late_ack_only_counted() {
+        let mut acks = acks(256, 256);
+        for sequence in 0..4 {
+            assert_eq!(acks.record_sent(ms(u64::from(sequence) * 100), 100), sequence);
+        }
+        assert_eq!(process(&mut acks, ms(400), 1, 1), [1]);
+        assert_eq!(lost(&mut acks, ms(999)), []);
+        assert_eq!(lost(&mut acks, ms(1200)), [0, 2]);
+        assert_eq!(lost(&mut acks, ms(1200)), []);
+        assert_eq!(process(&mut acks, ms(1250), 3, 0xF), [3], "0 and 2 come too late");
+        assert_eq!(acks.ack_one(0), None);
+        let counters = acks.counters();
+        assert_eq!((counters.acked, counters.lost, counters.late_acks), (2, 2, 2));
+    }
+
+    #[test]
+    fn a_packet_pushed_out_of_the_window_is_lost_not_forgotten() {
+        let mut acks = acks(16, 16);
+        send(&mut acks, 16, ms(0));
+        process(&mut acks, ms(1), 1, 1);
+        send(&mut acks, 4, ms(2));
+        assert_eq!(lost(&mut acks, ms(3)), [0, 2, 3]);
+        assert_eq!(acks.ack_one(2), None);
+        assert_eq!(lost(&mut acks, ms(1000)), (4..16).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn lost_packets_nobody_polls_take_bounded_memory() {
+        let mut acks = acks(16, 16);
+        send(&mut acks, 200_000, ms(0));
+        assert_eq!(acks.overwritten.len(), MAX_UNREPORTED);
+        assert_eq!(acks.counters().lost, 200_000 - 16);
+    }
+
+    #[test]
+    fn a_multiple_of_the_rtt_bounds_the_wait() {
+        let loss_bound = LossBound::Rtt { multiple: 2.0, at_least: Duration::from_millis(50) };
+        let mut acks = Acks::new(&AcksConfig { loss_bound, ..AcksConfig::default() }).unwrap();
+        assert_eq!(acks.time_to_loss(), LossBound::DEFAULT_TIME);
+        acks.record_sent(ms(0), 1);
+        process(&mut acks, ms(100), 0, 1);
+        assert_eq!(acks.time_to_loss(), Duration::from_millis(200));
+        let sequence = acks.record_sent(ms(100), 1);
+        assert_eq!(lost(&mut acks, ms(299)), []);
+        assert_eq!(lost(&mut acks, ms(300)), [sequence]);
+    }
+
+    #[test]
+    fn a_late_ack_still_teaches_the_rtt() {
+        let loss_bound = LossBound::Rtt { multiple: 1.5, at_least: Duration::ZERO };
+        let mut acks = Acks::new(&AcksConfig { loss_bound, ..AcksConfig::default() }).unwrap();
+        acks.record_sent(ms(0), 1);
+        assert_eq!(lost(&mut acks, ms(1000)), [0]);
+        process(&mut acks, ms(2000), 0, 1);
+        assert_eq!(acks.time_to_loss(), Duration::from_secs(3));
+    }
+
+    #[test]
+    fn the_ack_delay_comes_off_the_newest_packets_round_trip_and_no_other_is_sampled() {
+        let mut acks = acks(256, 256);
+        (0..3).for_each(|i| send(&mut acks, 1, ms(i * 10)));
+        let sampling = RttSampling::NewestAck { delay: Duration::from_millis(15) };
+        let mut out = Vec::new();
+        acks.process(ms(100), &Header { sequence: 0, ack: 2, ack_bits: 0b110 }, sampling, &mut out);
+        assert_eq!((out.len(), acks.rtt()), (2, None));
+        acks.process(ms(100), &Header { sequence: 1, ack: 2, ack_bits: 0b111 }, sampling, &mut out);
+        assert_eq!(acks.rtt(), Some(Duration::from_millis(65)));
+    }
+
+    #[test]
+    fn tells_new_packets_from_duplicates_and_stale_ones() {
+        let mut acks = acks(256, 64);
+        acks.record_received(ms(5), 1000, 1);
+        acks.record_received(ms(6), 990, 1);
+        assert_eq!(acks.is_new(1000), Err(NotNew::Duplicate));
+        assert_eq!(acks.is_new(1000 - 64), Err(NotNew::Stale));
+        assert_eq!(acks.is_new(1000 - 63), Ok(()));
+        assert_eq!((acks.newest_received(), acks.received_at(990)), (Some(1000), Some(ms(6))));
+        acks.advance_received(1003);
+        assert_eq!(acks.header(), Header { sequence: 0, ack: 1003, ack_bits: 1 << 3 | 1 << 13 });
+        assert_eq!(acks.newest_received(), Some(1000), "1003 is here in part only");
+    }
+
+    #[test]
+    fn in_order_refuses_what_a_newer_packet_overtook() {
+        let mut acks = Acks::new(&AcksConfig { in_order_only: true, ..AcksConfig::default() }).unwrap();
+        acks.record_received(ms(0), 65_535, 1);
+        acks.record_received(ms(0), 1, 1);
+        assert_eq!(acks.is_new(0), Err(NotNew::OutOfOrder));
+        acks.record_received(ms(0), 0, 1);
+        assert!(!acks.was_received(0), "so it is never acked");
+        assert_eq!(acks.is_new(2), Ok(()));
+    }
+
+    /// 99 % loss both ways over five laps of the sequence: each ack is of a packet that arrived on this lap,
+    /// and each packet sent is resolved exactly once.
+    #[test]
+    fn no_false_ack_at_99_percent_loss_across_wraps() {
+        const SENT: u64 = 5 * 65_536;
+        let mut rng = Rng::seeded(99);
+        let (mut a, mut b) = (acks(1024, 1024), acks(256, 256));
+        let mut arrived = vec![false; SENT as usize];
+        let mut resolved = vec![0u8; SENT as usize];
+        let (mut acked, mut lost) = (Vec::new(), Vec::new());
+        for i in 0..SENT {
+            let now = ms(i);
+            let sequence = a.record_sent(now, 1);
+            assert_eq!(sequence, i as u16);
+            if rng.chance(0.01) {
+                b.record_received(now, sequence, 1);
+                arrived[i as usize] = true;
+            }
+            if rng.chance(0.01) {
+                a.process(now, &b.header(), RttSampling::EveryAck, &mut acked);
+            }
+            a.poll_lost(now, &mut lost);
+            // Which lap a sequence belongs to is known here, not to the code under test.
+            let lap = |sequence: u16| (i - u64::from((i as u16).wrapping_sub(sequence))) as usize;
+            for acked in acked.drain(..) {
+                assert!(arrived[lap(acked.sequence)], "false ack of {} at {i}", acked.sequence);
+                assert_eq!(acked.sent_at, ms(lap(acked.sequence) as u64));
+                resolved[lap(acked.sequence)] += 1;
+            }
+            lost.drain(..).for_each(|sequence| resolved[lap(sequence)] += 1);
+        }
+        assert!(resolved[..SENT as usize - 1024].iter().all(|&times| times == 1));
+        let counters = a.counters();
+        assert!(counters.acked > 500, "{counters:?}");
+    }
+
+    #[test]
+    fn settings_out_of_bounds_are_named() {
+        let error = Acks::new(&AcksConfig { sent_window: 1000, ..AcksConfig::default() }).unwrap_err();
+        assert_eq!(error.to_string(), "sent_window is 1000; it must be a power of two up to 32768.");
+        let error = Acks::new(&AcksConfig { rtt_smoothing: 0.0, ..AcksConfig::default() }).unwrap_err();
+        assert_eq!(error.field, "rtt_smoothing");
+    }
+}
