@@ -1,1 +1,7 @@
 //! One conversation: reliable 1.0 packets and acks, channels, framing.
+
+pub mod ack_endpoint;
+pub mod acks;
+pub mod estimate;
+pub mod fragment;
+pub mod header;

@@ -1,0 +1,565 @@
+//! reliable 1.0, whole: one end of a conversation of packets that are acked and, when large, fragmented.
+//!
+//! Promises: byte for byte the packets of reliable 1.0; a packet is acked only when the application accepted
+//! it; bounded memory whatever arrives; every datagram refused is counted under its reason.
+//! Refuses: nothing is sent again, ordered, authenticated or encrypted here. Put a layer below that keeps
+//! strangers out: whoever can send to an endpoint can move its windows.
+
+use super::acks::{AckCounters, Acked, Acks, AcksConfig, ConfigError, NotNew, RttSampling};
+use super::estimate::Stats;
+use super::fragment::{
+    FRAGMENT_HEADER_SIZE, Fragment, FragmentError, MAX_FRAGMENTS, Reassembly, ReassemblyConfig, split,
+};
+use super::header::{Header, HeaderError};
+use crate::limits::MAX_PAYLOAD;
+use crate::time::Instant;
+use core::fmt;
+
+/// Settings of an [`AckEndpoint`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct AckEndpointConfig {
+    /// Largest payload.
+    pub max_packet_size: usize,
+    /// Payloads longer than this are sent in fragments.
+    pub fragment_above: usize,
+    /// The reassembly of fragments. Both ends need the same fragment size and count.
+    pub reassembly: ReassemblyConfig,
+    /// The acks.
+    pub acks: AcksConfig,
+    /// Bytes of IP and UDP headers, counted in bandwidth.
+    pub overhead: u32,
+}
+
+/// IPv4 and UDP headers.
+const IPV4_UDP_OVERHEAD: u32 = 20 + 8;
+
+impl AckEndpointConfig {
+    /// reliable's own defaults: packets up to 16 KiB in fragments of 1 KiB.
+    pub fn standard() -> Self {
+        AckEndpointConfig {
+            max_packet_size: 16 * 1024,
+            fragment_above: 1024,
+            reassembly: ReassemblyConfig {
+                window: 64,
+                fragment_size: 1024,
+                max_fragments: 16,
+                max_bytes: 64 * 16 * 1024,
+            },
+            acks: AcksConfig::standard(),
+            overhead: IPV4_UDP_OVERHEAD,
+        }
+    }
+
+    /// Packets up to 256 KiB. Each datagram fits a netcode payload.
+    pub fn large() -> Self {
+        AckEndpointConfig {
+            max_packet_size: MAX_FRAGMENTS * 1024,
+            fragment_above: MAX_PAYLOAD - Header::MAX_SIZE,
+            reassembly: ReassemblyConfig {
+                window: 64,
+                fragment_size: 1024,
+                max_fragments: MAX_FRAGMENTS,
+                max_bytes: 8 * MAX_FRAGMENTS * 1024,
+            },
+            acks: AcksConfig::default(),
+            overhead: IPV4_UDP_OVERHEAD,
+        }
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let bytes = self.max_packet_size;
+        let reachable =
+            self.fragment_above.max(self.reassembly.fragment_size * self.reassembly.max_fragments);
+        let bound =
+            "at least 1 and at most fragment_above or fragment_size x max_fragments, whichever is more";
+        ConfigError::unless((1..=reachable).contains(&bytes), "max_packet_size", bytes, bound)
+    }
+
+    /// The longest datagram a peer with the same settings sends.
+    fn max_datagram(&self) -> usize {
+        self.max_packet_size + FRAGMENT_HEADER_SIZE + Header::MAX_SIZE
+    }
+}
+
+/// A payload above the largest packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayloadTooLarge {
+    /// The bytes of the payload.
+    pub bytes: usize,
+    /// The most it may have.
+    pub bound: usize,
+}
+
+impl fmt::Display for PayloadTooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "The payload has {} bytes; a packet may have at most {}.", self.bytes, self.bound)
+    }
+}
+
+impl std::error::Error for PayloadTooLarge {}
+
+/// Why a datagram was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DropReason {
+    /// The datagram, or the payload in it, is longer than any the peer may send.
+    TooLarge,
+    /// Not a packet.
+    Header(HeaderError),
+    /// A fragment without a place.
+    Fragment(FragmentError),
+    /// A packet that is not new.
+    NotNew(NotNew),
+}
+
+impl fmt::Display for DropReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DropReason::TooLarge => f.write_str("The datagram is longer than any the peer may send."),
+            DropReason::Header(error) => error.fmt(f),
+            DropReason::Fragment(error) => error.fmt(f),
+            DropReason::NotNew(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for DropReason {}
+
+/// What an endpoint did, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EndpointCounters {
+    /// Packets sent, accepted, acked and lost.
+    pub packets: AckCounters,
+    /// Payloads refused by [`AckEndpoint::send`].
+    pub too_large_to_send: u64,
+    /// Datagrams and payloads dropped for their length.
+    pub too_large_to_receive: u64,
+    /// Datagrams dropped because they are no packets.
+    pub invalid: u64,
+    /// Packets dropped, and fragments of packets dropped, because they are older than the window.
+    pub stale: u64,
+    /// Packets dropped because they were received before.
+    pub duplicates: u64,
+    /// Packets dropped because a newer one was received, where order was asked for.
+    pub out_of_order: u64,
+    /// Packets the application refused.
+    pub refused: u64,
+    /// Fragments sent.
+    pub fragments_sent: u64,
+    /// Fragments that found their place.
+    pub fragments_received: u64,
+    /// Fragments dropped because they contradict themselves or each other.
+    pub fragments_invalid: u64,
+    /// Fragments dropped because they were received before.
+    pub fragment_duplicates: u64,
+    /// Fragments dropped because partial packets took all the memory they may.
+    pub fragments_without_memory: u64,
+}
+
+impl EndpointCounters {
+    fn count(&mut self, reason: DropReason) {
+        *match reason {
+            DropReason::TooLarge => &mut self.too_large_to_receive,
+            DropReason::Header(_) => &mut self.invalid,
+            DropReason::NotNew(NotNew::Stale) | DropReason::Fragment(FragmentError::Stale) => &mut self.stale,
+            DropReason::NotNew(NotNew::Duplicate) => &mut self.duplicates,
+            DropReason::NotNew(NotNew::OutOfOrder) => &mut self.out_of_order,
+            DropReason::Fragment(FragmentError::Duplicate) => &mut self.fragment_duplicates,
+            DropReason::Fragment(FragmentError::Memory) => &mut self.fragments_without_memory,
+            DropReason::Fragment(_) => &mut self.fragments_invalid,
+        } += 1;
+    }
+}
+
+/// A datagram to send: a whole packet or one of its fragments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'p> {
+    /// A whole packet: its header and payload.
+    Packet(Header, &'p [u8]),
+    /// A fragment of a packet.
+    Fragment(Fragment<'p>),
+}
+
+impl Piece<'_> {
+    /// Appends the datagram to `out`.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Piece::Packet(header, payload) => {
+                header.write(out);
+                out.extend_from_slice(payload);
+            }
+            Piece::Fragment(fragment) => fragment.write(out),
+        }
+    }
+}
+
+/// A packet that was sent: its number and the datagrams to transmit, back to back.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing<'p> {
+    header: Header,
+    payload: &'p [u8],
+    /// `None` when the packet goes whole.
+    fragment_size: Option<usize>,
+}
+
+impl<'p> Outgoing<'p> {
+    /// The packet's number, by which acks and losses name it.
+    pub fn sequence(&self) -> u16 {
+        self.header.sequence
+    }
+
+    /// The datagrams, in order.
+    pub fn pieces(&self) -> impl Iterator<Item = Piece<'p>> + use<'p> {
+        let (header, payload) = (self.header, self.payload);
+        let whole = self.fragment_size.is_none().then_some(Piece::Packet(header, payload));
+        let fragments = self.fragment_size.map(|size| split(header, payload, size).map(Piece::Fragment));
+        whole.into_iter().chain(fragments.into_iter().flatten())
+    }
+}
+
+/// A packet of the peer for the application to judge: accept it, or refuse it and it is not acked.
+#[derive(Debug)]
+#[must_use = "a packet neither accepted nor refused is not acked, and its buffer is not used again"]
+pub struct Incoming<'d> {
+    header: Header,
+    payload: Payload<'d>,
+    wire_bytes: u32,
+}
+
+#[derive(Debug)]
+enum Payload<'d> {
+    Datagram(&'d [u8]),
+    Reassembled(Vec<u8>),
+}
+
+impl Incoming<'_> {
+    /// The packet's number.
+    pub fn sequence(&self) -> u16 {
+        self.header.sequence
+    }
+
+    /// What the peer sent.
+    pub fn payload(&self) -> &[u8] {
+        match &self.payload {
+            Payload::Datagram(bytes) => bytes,
+            Payload::Reassembled(bytes) => bytes,
+        }
+    }
+}
+
+/// One end of a conversation.
+#[derive(Debug)]
+pub struct AckEndpoint {
+    config: AckEndpointConfig,
+    acks: Acks,
+    reassembly: Reassembly,
+    counters: EndpointCounters,
+}
+
+impl AckEndpoint {
+    /// An end at which nothing was sent or received.
+    ///
+    /// # Errors
+    /// When a setting is out of its bounds.
+    pub fn new(config: AckEndpointConfig) -> Result<Self, ConfigError> {
+        let acks = Acks::new(&config.acks)?;
+        let reassembly = Reassembly::new(config.reassembly.clone())?;
+        config.check()?;
+        Ok(AckEndpoint { config, acks, reassembly, counters: EndpointCounters::default() })
+    }
+
+    /// The number of the next packet sent.
+    pub fn next_sequence(&self) -> u16 {
+        self.acks.next_sequence()
+    }
+
+    /// Sends a packet: notes it as sent and gives the datagrams to transmit.
+    ///
+    /// # Errors
+    /// When the payload is above the largest packet. Nothing was sent then.
+    pub fn send<'p>(&mut self, now: Instant, payload: &'p [u8]) -> Result<Outgoing<'p>, PayloadTooLarge> {
+        let (bytes, bound) = (payload.len(), self.config.max_packet_size);
+        if bytes > bound {
+            self.counters.too_large_to_send += 1;
+            return Err(PayloadTooLarge { bytes, bound });
+        }
+        let header = self.acks.header();
+        self.acks.record_sent(now, self.wire_bytes(bytes));
+        let fragment_size =
+            (bytes > self.config.fragment_above).then_some(self.config.reassembly.fragment_size);
+        if let Some(size) = fragment_size {
+            self.counters.fragments_sent += bytes.div_ceil(size) as u64;
+        }
+        Ok(Outgoing { header, payload, fragment_size })
+    }
+
+    /// Opens a datagram of the peer: a packet to accept or refuse, or `None` when it was a fragment and more
+    /// are missing. Nothing is acked yet.
+    ///
+    /// # Errors
+    /// Why the datagram was dropped. It is counted.
+    pub fn open<'d>(&mut self, datagram: &'d [u8]) -> Result<Option<Incoming<'d>>, DropReason> {
+        let opened = self.parse(datagram);
+        if let Err(reason) = opened {
+            self.counters.count(reason);
+        }
+        opened
+    }
+
+    /// Accepts a packet: it will be acked, and the packets it newly acks are appended to `acked`, oldest first.
+    pub fn accept(&mut self, now: Instant, incoming: Incoming<'_>, acked: &mut Vec<Acked>) {
+        let header = incoming.header;
+        self.acks.record_received(now, header.sequence, incoming.wire_bytes);
+        self.reassembly.advance(header.sequence);
+        self.acks.process(now, &header, RttSampling::EveryAck, acked);
+        self.recycle(incoming);
+    }
+
+    /// Refuses a packet: it is not acked, and what it acks is ignored.
+    pub fn refuse(&mut self, incoming: Incoming<'_>) {
+        self.counters.refused += 1;
+        self.recycle(incoming);
+    }
+
+    /// Appends the packets that count as lost by now to `lost`, in sequence order, each once. After that their
+    /// acks are only counted. Without this call nothing is given up but what the window forgets.
+    pub fn poll_lost(&mut self, now: Instant, lost: &mut Vec<u16>) {
+        self.acks.poll_lost(now, lost);
+    }
+
+    /// Brings packet loss and bandwidth up to date: once a tick.
+    pub fn update(&mut self) {
+        self.acks.update();
+    }
+
+    /// RTT, jitter, packet loss and bandwidth.
+    pub fn stats(&self) -> Stats {
+        self.acks.stats()
+    }
+
+    /// What the endpoint did, in numbers.
+    pub fn counters(&self) -> EndpointCounters {
+        EndpointCounters { packets: self.acks.counters(), ..self.counters }
+    }
+
+    fn parse<'d>(&mut self, datagram: &'d [u8]) -> Result<Option<Incoming<'d>>, DropReason> {
+        if datagram.len() > self.config.max_datagram() {
+            return Err(DropReason::TooLarge);
+        }
+        if Fragment::is_fragment(datagram) {
+            return self.parse_fragment(datagram);
+        }
+        let (header, len) = Header::read(datagram).map_err(DropReason::Header)?;
+        let payload = Payload::Datagram(&datagram[len..]);
+        self.check(header, datagram.len() - len)?;
+        Ok(Some(Incoming { header, payload, wire_bytes: self.wire_bytes(datagram.len()) }))
+    }
+
+    fn parse_fragment(&mut self, datagram: &[u8]) -> Result<Option<Incoming<'static>>, DropReason> {
+        let ReassemblyConfig { fragment_size, max_fragments, .. } = self.config.reassembly;
+        let fragment =
+            Fragment::read(datagram, fragment_size, max_fragments).map_err(DropReason::Fragment)?;
+        self.acks.is_new(fragment.sequence).map_err(DropReason::NotNew)?;
+        let complete = self.reassembly.insert(&fragment).map_err(DropReason::Fragment)?;
+        self.counters.fragments_received += 1;
+        // The newest sequence the peer is told is the newest seen, received as a whole or not.
+        self.acks.advance_received(fragment.sequence);
+        let Some(complete) = complete else { return Ok(None) };
+        let (header, bytes) = (complete.header, complete.payload.len());
+        if let Err(reason) = self.check(header, bytes) {
+            self.reassembly.recycle(complete.payload);
+            return Err(reason);
+        }
+        let mut encoded = Vec::with_capacity(Header::MAX_SIZE);
+        header.write(&mut encoded);
+        let wire_bytes = self.wire_bytes(bytes + encoded.len());
+        Ok(Some(Incoming { header, payload: Payload::Reassembled(complete.payload), wire_bytes }))
+    }
+
+    fn check(&self, header: Header, payload_bytes: usize) -> Result<(), DropReason> {
+        if payload_bytes > self.config.max_packet_size {
+            return Err(DropReason::TooLarge);
+        }
+        self.acks.is_new(header.sequence).map_err(DropReason::NotNew)
+    }
+
+    /// The bytes that bandwidth counts for a packet.
+    fn wire_bytes(&self, bytes: usize) -> u32 {
+        u32::try_from(bytes).unwrap_or(u32::MAX).saturating_add(self.config.overhead)
+    }
+
+    fn recycle(&mut self, incoming: Incoming<'_>) {
+        if let Payload::Reassembled(bytes) = incoming.payload {
+            self.reassembly.recycle(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Entropy, Rng};
+
+    fn standard() -> AckEndpoint {
+        AckEndpoint::new(AckEndpointConfig::standard()).unwrap()
+    }
+
+    fn large() -> AckEndpoint {
+        AckEndpoint::new(AckEndpointConfig::large()).unwrap()
+    }
+
+    fn send(endpoint: &mut AckEndpoint, now: Instant, payload: &[u8]) -> Vec<Vec<u8>> {
+        let written = |piece: Piece<'_>| {
+            let mut bytes = Vec::new();
+            piece.write(&mut bytes);
+            bytes
+        };
+        endpoint.send(now, payload).unwrap().pieces().map(written).collect()
+    }
+
+    /// A payload that tells its number and length, and of which every byte is known.
+    fn payload(number: u64, len: usize) -> Vec<u8> {
+        let mut bytes = vec![0; len];
+        Rng::seeded(number).fill(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn a_refused_packet_is_not_acked_and_its_acks_are_ignored() {
+        let (mut a, mut b) = (standard(), standard());
+        let mut acked = Vec::new();
+        let datagram = send(&mut a, Instant::ZERO, b"hello").remove(0);
+        let incoming = b.open(&datagram).unwrap().unwrap();
+        assert_eq!(incoming.payload(), b"hello");
+        b.refuse(incoming);
+        let datagram = send(&mut b, Instant::ZERO, b"reply").remove(0);
+        let incoming = a.open(&datagram).unwrap().unwrap();
+        a.accept(Instant::ZERO, incoming, &mut acked);
+        assert_eq!(acked, []);
+        assert_eq!((b.counters().refused, b.counters().packets.received), (1, 0));
+    }
+
+    #[test]
+    fn drops_are_counted_by_reason() {
+        let (mut a, mut b) = (standard(), standard());
+        let datagram = send(&mut a, Instant::ZERO, b"once").remove(0);
+        let incoming = b.open(&datagram).unwrap().unwrap();
+        b.accept(Instant::ZERO, incoming, &mut Vec::new());
+        assert_eq!(b.open(&datagram).unwrap_err(), DropReason::NotNew(NotNew::Duplicate));
+        assert_eq!(b.open(&vec![0; 16 * 1024 + 15]).unwrap_err(), DropReason::TooLarge);
+        assert_eq!(b.open(&[]).unwrap_err(), DropReason::Header(HeaderError::TooShort));
+        assert_eq!(b.open(&[1, 0, 0]).unwrap_err(), DropReason::Fragment(FragmentError::TooShort));
+        let error = b.send(Instant::ZERO, &vec![0; 16 * 1024 + 1]).unwrap_err();
+        assert_eq!(error.to_string(), "The payload has 16385 bytes; a packet may have at most 16384.");
+        assert_eq!(b.next_sequence(), 0, "nothing was sent");
+        let counters = b.counters();
+        assert_eq!((counters.duplicates, counters.too_large_to_receive, counters.invalid), (1, 1, 1));
+        assert_eq!((counters.fragments_invalid, counters.too_large_to_send), (1, 1));
+    }
+
+    #[test]
+    fn large_packets_go_in_datagrams_that_netcode_carries() {
+        let mut a = large();
+        for (len, count) in [(0, 1), (1191, 1), (1192, 2), (256 * 1024, 256)] {
+            let datagrams = send(&mut a, Instant::ZERO, &payload(0, len));
+            assert_eq!(datagrams.len(), count, "{len}");
+            assert!(datagrams.iter().all(|datagram| datagram.len() <= MAX_PAYLOAD));
+        }
+        assert_eq!(a.counters().fragments_sent, 2 + 256);
+    }
+
+    /// Packets of up to 256 fragments, whose datagrams are lost, doubled and shuffled: what arrives is whole,
+    /// arrives once, is acked if and only if it arrived, and memory stays within its bound.
+    #[test]
+    fn fragments_survive_loss_duplicates_and_reordering_in_bounded_memory() {
+        let mut rng = Rng::seeded(5);
+        let (mut a, mut b) = (large(), large());
+        let bound = AckEndpointConfig::large().reassembly.max_bytes;
+        let mut in_flight: Vec<Vec<u8>> = Vec::new();
+        let mut arrived = vec![0u8; 200];
+        let mut acked = Vec::new();
+        for number in 0..200u64 {
+            let fragments = 1 + rng.below(256);
+            let len = ((fragments - 1) * 1024 + 1 + rng.below(1024)) as usize;
+            in_flight.extend(send(&mut a, Instant::from_millis(number), &payload(number, len)));
+            for _ in 0..in_flight.len() * 3 / 4 {
+                let near = rng.below(in_flight.len().min(300) as u64) as usize;
+                let datagram = in_flight[near].clone();
+                if rng.chance(0.98) {
+                    in_flight.remove(near);
+                }
+                if rng.chance(0.002) {
+                    continue;
+                }
+                if let Ok(Some(incoming)) = b.open(&datagram) {
+                    let number = u64::from(incoming.sequence());
+                    let received = incoming.payload();
+                    assert!(received == payload(number, received.len()), "packet {number} is damaged");
+                    arrived[number as usize] += 1;
+                    b.accept(Instant::from_millis(number), incoming, &mut Vec::new());
+                }
+                assert!(b.reassembly.reserved_bytes() <= bound);
+            }
+            let ack = send(&mut b, Instant::ZERO, b"").remove(0);
+            let incoming = a.open(&ack).unwrap().unwrap();
+            a.accept(Instant::from_millis(number), incoming, &mut acked);
+        }
+        assert!(arrived.iter().all(|&times| times <= 1));
+        assert!(acked.iter().all(|acked| arrived[usize::from(acked.sequence)] == 1));
+        assert_eq!(acked.len() as u64, b.counters().packets.received);
+        assert!(acked.len() > 100, "{} arrived", acked.len());
+        assert!(b.counters().fragment_duplicates > 0 && b.counters().packets.received < 200);
+    }
+
+    /// Random, cut and bit-flipped datagrams between honest ones.
+    #[test]
+    fn hostile_datagrams_neither_panic_nor_break_the_state() {
+        let mut rng = Rng::seeded(13);
+        let (mut a, mut b) = (standard(), standard());
+        let bound = AckEndpointConfig::standard().reassembly.max_bytes;
+        let mut acked = Vec::new();
+        for i in 0..20_000u64 {
+            let len = if rng.chance(0.1) { rng.below(5000) } else { rng.below(100) } as usize;
+            let mut datagrams = send(&mut a, Instant::from_millis(i), &payload(i, len));
+            match rng.below(4) {
+                0 => {
+                    let cut = rng.below(datagrams[0].len() as u64) as usize;
+                    datagrams[0].truncate(cut);
+                }
+                1 => {
+                    let bit = rng.below(datagrams[0].len().min(16) as u64 * 8) as usize;
+                    datagrams[0][bit / 8] ^= 1 << (bit % 8);
+                }
+                2 => {
+                    let mut noise = vec![0; rng.below(40) as usize];
+                    rng.fill(&mut noise);
+                    datagrams.push(noise);
+                }
+                _ => {}
+            }
+            for datagram in &datagrams {
+                if let Ok(Some(incoming)) = b.open(datagram) {
+                    b.accept(Instant::from_millis(i), incoming, &mut acked);
+                }
+            }
+            assert!(b.reassembly.reserved_bytes() <= bound);
+        }
+        assert_eq!(acked, [], "b never sent, so no bytes can make it believe it was acked");
+        let counters = b.counters();
+        assert!(counters.invalid > 0 && counters.fragments_invalid > 0 && counters.stale > 0, "{counters:?}");
+        // The conversation goes on once the noise stops.
+        for i in 0..70_000u64 {
+            let datagram = send(&mut a, Instant::from_millis(i), b"on").remove(0);
+            if let Ok(Some(incoming)) = b.open(&datagram) {
+                b.accept(Instant::from_millis(i), incoming, &mut acked);
+            }
+        }
+        let newest = a.next_sequence().wrapping_sub(1);
+        assert!(b.acks.was_received(newest), "{:?}", b.acks.newest_received());
+    }
+
+    #[test]
+    fn settings_that_cannot_work_are_named() {
+        let config = AckEndpointConfig { max_packet_size: 16 * 1024 + 1, ..AckEndpointConfig::standard() };
+        assert_eq!(AckEndpoint::new(config).unwrap_err().field, "max_packet_size");
+    }
+}

@@ -1,0 +1,645 @@
+//! Which packets arrived: the windows of sent and received packets, acks in both directions, and the verdict
+//! "lost" that the layers above build on.
+//!
+//! Promises: every packet sent is reported exactly once, as acked or as lost, lost ones in sequence order;
+//! an ack after the verdict is only counted. No packet is ever acked that was not received, at any loss and
+//! across any number of wraps.
+//! Refuses: packets received twice, packets older than the window and, when asked to keep order, packets
+//! older than the newest.
+
+use std::collections::VecDeque;
+
+use super::estimate::{Estimates, SPAN, Stats, Tally};
+use super::header::Header;
+use crate::store::SequenceBuffer;
+use crate::store::sequence::greater;
+use crate::time::{Duration, Instant};
+use core::fmt;
+
+/// Packets that one header can ack.
+const ACK_BITS: u16 = 32;
+
+/// Lost packets kept for [`Acks::poll_lost`] when nobody polls: half of the sequence numbers. What is older
+/// would be mistaken for a newer packet, and is only counted.
+const MAX_UNREPORTED: usize = 32_768;
+
+/// When a packet that is not acked counts as lost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LossBound {
+    /// This long after it was sent.
+    After(Duration),
+    /// This many smoothed round trips after it was sent, but never sooner than `at_least`. Until a round trip
+    /// was measured, [`LossBound::DEFAULT_TIME`].
+    Rtt {
+        /// Round trips to wait.
+        multiple: f64,
+        /// The least time to wait.
+        at_least: Duration,
+    },
+}
+
+impl LossBound {
+    /// What counts as lost when nothing is set: not acked in one second.
+    pub const DEFAULT_TIME: Duration = Duration::from_secs(1);
+}
+
+/// Settings of [`Acks`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct AcksConfig {
+    /// Sent packets remembered: more than rate x RTT, or packets count as lost before their ack can come.
+    pub sent_window: usize,
+    /// Received packets remembered: how far behind the newest a packet may arrive.
+    pub received_window: usize,
+    /// When a packet counts as lost.
+    pub loss_bound: LossBound,
+    /// The fraction by which each sample moves the RTT, above 0 and at most 1.
+    pub rtt_smoothing: f64,
+    /// Refuse packets older than the newest received one: such packets are not acked either.
+    pub in_order_only: bool,
+}
+
+impl Default for AcksConfig {
+    /// For our own framing: windows of 1,024, an RTT that follows by 10 % a sample.
+    fn default() -> Self {
+        AcksConfig {
+            sent_window: 1024,
+            received_window: 1024,
+            loss_bound: LossBound::After(LossBound::DEFAULT_TIME),
+            rtt_smoothing: 0.1,
+            in_order_only: false,
+        }
+    }
+}
+
+impl AcksConfig {
+    /// reliable's own defaults: windows of 256, an RTT that follows by 0.25 % a sample.
+    pub fn standard() -> Self {
+        AcksConfig { sent_window: 256, received_window: 256, rtt_smoothing: 0.0025, ..Self::default() }
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        check_window("sent_window", self.sent_window)?;
+        check_window("received_window", self.received_window)?;
+        let smoothing = self.rtt_smoothing;
+        ConfigError::unless(
+            smoothing > 0.0 && smoothing <= 1.0,
+            "rtt_smoothing",
+            smoothing,
+            "above 0, up to 1",
+        )?;
+        if let LossBound::Rtt { multiple, .. } = self.loss_bound {
+            let valid = multiple.is_finite() && multiple > 0.0;
+            ConfigError::unless(valid, "loss_bound.multiple", multiple, "above 0 and finite")?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn check_window(field: &'static str, capacity: usize) -> Result<(), ConfigError> {
+    let valid = SequenceBuffer::<()>::valid_capacity(capacity);
+    ConfigError::unless(valid, field, capacity, "a power of two up to 32768")
+}
+
+/// A setting out of its bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The name of the setting.
+    pub field: &'static str,
+    /// The value it was given.
+    pub value: String,
+    /// What it must be.
+    pub bound: &'static str,
+}
+
+impl ConfigError {
+    /// An error about `field`, unless its value is `valid`.
+    pub(super) fn unless(
+        valid: bool,
+        field: &'static str,
+        value: impl fmt::Display,
+        bound: &'static str,
+    ) -> Result<(), ConfigError> {
+        if valid { Ok(()) } else { Err(ConfigError { field, value: value.to_string(), bound }) }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is {}; it must be {}.", self.field, self.value, self.bound)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Why a received packet is not new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NotNew {
+    /// It is older than the window of received packets.
+    Stale,
+    /// It was received before.
+    Duplicate,
+    /// It is older than the newest received packet, and order was asked for.
+    OutOfOrder,
+}
+
+impl fmt::Display for NotNew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NotNew::Stale => "The packet is older than the window of received packets.",
+            NotNew::Duplicate => "The packet was received before.",
+            NotNew::OutOfOrder => {
+                "The packet is older than the newest received one, and order was asked for."
+            }
+        })
+    }
+}
+
+impl std::error::Error for NotNew {}
+
+/// Which newly acked packets give a round trip sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RttSampling {
+    /// Each one, from sending to now (reliable 1.0).
+    EveryAck,
+    /// Only the packet that the header's `ack` itself names, less the time the peer says it held the ack:
+    /// of older packets that time is unknown.
+    NewestAck {
+        /// From the peer's receipt of the packet to its sending of the header.
+        delay: Duration,
+    },
+}
+
+/// A packet of ours that the peer received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acked {
+    /// Its number.
+    pub sequence: u16,
+    /// When it was sent.
+    pub sent_at: Instant,
+    /// The bytes it was recorded with.
+    pub bytes: u32,
+}
+
+/// How many packets met which fate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AckCounters {
+    /// Packets recorded as sent.
+    pub sent: u64,
+    /// Packets recorded as received.
+    pub received: u64,
+    /// Sent packets reported as acked.
+    pub acked: u64,
+    /// Sent packets given up as lost.
+    pub lost: u64,
+    /// Acks of packets already given up.
+    pub late_acks: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    InFlight,
+    Acked,
+    Lost,
+    /// Lost, then acked: it did arrive, so packet loss doesn't count it.
+    AckedLate,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Instant,
+    bytes: u32,
+    fate: Fate,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Received {
+    at: Instant,
+    bytes: u32,
+}
+
+/// The packets of one conversation, both directions.
+#[derive(Clone, Debug)]
+pub struct Acks {
+    sent: SequenceBuffer<Sent>,
+    /// Everything sent before this one is acked or lost.
+    oldest_in_flight: u16,
+    /// Lost by being overwritten, not yet polled.
+    overwritten: VecDeque<u16>,
+    received: SequenceBuffer<Received>,
+    newest_received: Option<u16>,
+    loss_bound: LossBound,
+    in_order_only: bool,
+    estimates: Estimates,
+    counters: AckCounters,
+}
+
+impl Acks {
+    /// A conversation in which nothing was sent or received.
+    ///
+    /// # Errors
+    /// When a setting is out of its bounds.
+    pub fn new(config: &AcksConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Acks {
+            sent: SequenceBuffer::new(config.sent_window),
+            oldest_in_flight: 0,
+            overwritten: VecDeque::new(),
+            received: SequenceBuffer::new(config.received_window),
+            newest_received: None,
+            loss_bound: config.loss_bound,
+            in_order_only: config.in_order_only,
+            estimates: Estimates::new(config.rtt_smoothing),
+            counters: AckCounters::default(),
+        })
+    }
+
+    /// The number of the next packet sent.
+    pub fn next_sequence(&self) -> u16 {
+        self.sent.next()
+    }
+
+    /// The header of the next packet sent, with the freshest acks.
+    pub fn header(&self) -> Header {
+        let ack = self.received.next().wrapping_sub(1);
+        let ack_bits = (0..ACK_BITS)
+            .filter(|&n| self.received.contains(ack.wrapping_sub(n)))
+            .fold(0, |bits, n| bits | 1 << n);
+        Header { sequence: self.next_sequence(), ack, ack_bits }
+    }
+
+    /// Notes that a packet was sent, and gives its number. `wire_bytes` is what bandwidth counts.
+    pub fn record_sent(&mut self, now: Instant, wire_bytes: u32) -> u16 {
+        let sequence = self.sent.next();
+        let window = self.sent.capacity();
+        if usize::from(sequence.wrapping_sub(self.oldest_in_flight)) == window {
+            self.give_up_overwritten();
+        }
+        let sent = Sent { at: now, bytes: wire_bytes, fate: Fate::InFlight };
+        let inserted = self.sent.insert(sequence, sent);
+        debug_assert!(inserted.is_ok(), "the next sequence is never older than the window");
+        self.counters.sent += 1;
+        sequence
+    }
+
+    /// Resolves the oldest packet, whose place in the window the next packet takes.
+    fn give_up_overwritten(&mut self) {
+        let oldest = self.oldest_in_flight;
+        if self.sent.get(oldest).is_some_and(|sent| sent.fate == Fate::InFlight) {
+            if self.overwritten.len() == MAX_UNREPORTED {
+                self.overwritten.pop_front();
+            }
+            self.overwritten.push_back(oldest);
+            self.counters.lost += 1;
+        }
+        self.oldest_in_flight = oldest.wrapping_add(1);
+    }
+
+    /// Whether a packet of the peer is one to look at.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn is_new(&self, sequence: u16) -> Result<(), NotNew> {
+        if self.received.stale(sequence) {
+            return Err(NotNew::Stale);
+        }
+        if self.received.contains(sequence) {
+            return Err(NotNew::Duplicate);
+        }
+        match self.newest_received {
+            Some(newest) if self.in_order_only && greater(newest, sequence) => Err(NotNew::OutOfOrder),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes that a packet of the peer was received, so that it will be acked. One that is not new is ignored.
+    pub fn record_received(&mut self, now: Instant, sequence: u16, wire_bytes: u32) {
+        if self.is_new(sequence).is_err() {
+            return;
+        }
+        let inserted = self.received.insert(sequence, Received { at: now, bytes: wire_bytes });
+        debug_assert!(inserted.is_ok(), "a stale packet is not new");
+        if self.newest_received.is_none_or(|newest| greater(sequence, newest)) {
+            self.newest_received = Some(sequence);
+        }
+        self.counters.received += 1;
+    }
+
+    /// Moves the window of received packets up to `sequence` without receiving it: part of it is here.
+    pub fn advance_received(&mut self, sequence: u16) {
+        self.received.advance(sequence);
+    }
+
+    /// Appends the packets that `header` newly acks to `out`, oldest first.
+    pub fn process(&mut self, now: Instant, header: &Header, sampling: RttSampling, out: &mut Vec<Acked>) {
+        for n in (0..ACK_BITS).rev().filter(|n| header.ack_bits >> n & 1 == 1) {
+            let sequence = header.ack.wrapping_sub(n);
+            let Some((acked, on_time)) = self.mark_acked(sequence) else { continue };
+            let round_trip = now.since(acked.sent_at);
+            // A late ack is sampled too: an RTT above the loss bound could not be learned otherwise.
+            match sampling {
+                RttSampling::EveryAck => self.estimates.rtt.sample(sequence, round_trip),
+                RttSampling::NewestAck { delay } if n == 0 => {
+                    self.estimates.rtt.sample(sequence, round_trip.saturating_sub(delay));
+                }
+                RttSampling::NewestAck { .. } => {}
+            }
+            if on_time {
+                out.push(acked);
+            }
+        }
+    }
+
+    /// Takes the ack of one packet, without a round trip sample: for acks that reach further back than a
+    /// header's. `None` when it was never sent, is forgotten, acked before, or lost.
+    pub fn ack_one(&mut self, sequence: u16) -> Option<Acked> {
+        self.mark_acked(sequence).and_then(|(acked, on_time)| on_time.then_some(acked))
+    }
+
+    /// Marks a packet acked the first time; false with it when it had been given up.
+    fn mark_acked(&mut self, sequence: u16) -> Option<(Acked, bool)> {
+        let sent = self.sent.get_mut(sequence)?;
+        let on_time = match sent.fate {
+            Fate::InFlight => {
+                sent.fate = Fate::Acked;
+                self.counters.acked += 1;
+                true
+            }
+            Fate::Lost => {
+                sent.fate = Fate::AckedLate;
+                self.counters.late_acks += 1;
+                false
+            }
+            Fate::Acked | Fate::AckedLate => return None,
+        };
+        Some((Acked { sequence, sent_at: sent.at, bytes: sent.bytes }, on_time))
+    }
+
+    /// Appends the packets that count as lost by now to `out`, in sequence order. Each is reported once.
+    pub fn poll_lost(&mut self, now: Instant, out: &mut Vec<u16>) {
+        out.extend(self.overwritten.drain(..));
+        let bound = self.time_to_loss();
+        while self.oldest_in_flight != self.sent.next() {
+            let oldest = self.oldest_in_flight;
+            if let Some(sent) = self.sent.get_mut(oldest).filter(|sent| sent.fate == Fate::InFlight) {
+                if now.since(sent.at) < bound {
+                    return;
+                }
+                sent.fate = Fate::Lost;
+                self.counters.lost += 1;
+                out.push(oldest);
+            }
+            self.oldest_in_flight = oldest.wrapping_add(1);
+        }
+    }
+
+    /// How long after sending a packet counts as lost, as of now.
+    pub fn time_to_loss(&self) -> Duration {
+        match self.loss_bound {
+            LossBound::After(time) => time,
+            LossBound::Rtt { multiple, at_least } => self.estimates.rtt.smoothed().map_or(
+                LossBound::DEFAULT_TIME.max(at_least),
+                // A day is as good as any longer time, and a product within it can't overflow.
+                |rtt| Duration::from_secs_f64((rtt.as_secs_f64() * multiple).min(86_400.0)).max(at_least),
+            ),
+        }
+    }
+
+    /// The newest packet received.
+    pub fn newest_received(&self) -> Option<u16> {
+        self.newest_received
+    }
+
+    /// Whether a packet was received; false for those older than the window.
+    pub fn was_received(&self, sequence: u16) -> bool {
+        self.received.contains(sequence)
+    }
+
+    /// When a packet was received; `None` for those older than the window.
+    pub fn received_at(&self, sequence: u16) -> Option<Instant> {
+        self.received.get(sequence).map(|received| received.at)
+    }
+
+    /// The smoothed RTT, or `None` before the first sample.
+    pub fn rtt(&self) -> Option<Duration> {
+        self.estimates.rtt.smoothed()
+    }
+
+    /// Brings packet loss and bandwidth up to date: once a tick. The smoothing is by call, not by time.
+    pub fn update(&mut self) {
+        let (mut sent, mut acked, mut received) = <(Tally, Tally, Tally)>::default();
+        for packet in older_half(&self.sent) {
+            sent.add(packet.at, packet.bytes);
+            if matches!(packet.fate, Fate::Acked | Fate::AckedLate) {
+                acked.add(packet.at, packet.bytes);
+            }
+        }
+        for packet in older_half(&self.received) {
+            received.add(packet.at, packet.bytes);
+        }
+        self.estimates.update(&sent, &acked, &received);
+    }
+
+    /// RTT, jitter, packet loss and bandwidth.
+    pub fn stats(&self) -> Stats {
+        self.estimates.stats()
+    }
+
+    /// How many packets met which fate.
+    pub fn counters(&self) -> AckCounters {
+        self.counters
+    }
+}
+
+/// The older half of the newest [`SPAN`] packets (of the whole window where that is smaller).
+fn older_half<T>(window: &SequenceBuffer<T>) -> impl Iterator<Item = &T> {
+    let span = u16::try_from(window.capacity()).map_or(SPAN, |capacity| capacity.min(SPAN));
+    let oldest = window.next().wrapping_sub(span);
+    (0..span / 2).filter_map(move |i| window.get(oldest.wrapping_add(i)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    fn acks(sent_window: usize, received_window: usize) -> Acks {
+        Acks::new(&AcksConfig { sent_window, received_window, ..AcksConfig::default() }).unwrap()
+    }
+
+    fn ms(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    fn send(acks: &mut Acks, packets: u32, now: Instant) {
+        for _ in 0..packets {
+            acks.record_sent(now, 1);
+        }
+    }
+
+    fn lost(acks: &mut Acks, now: Instant) -> Vec<u16> {
+        let mut out = Vec::new();
+        acks.poll_lost(now, &mut out);
+        out
+    }
+
+    fn process(acks: &mut Acks, now: Instant, ack: u16, ack_bits: u32) -> Vec<u16> {
+        let mut out = Vec::new();
+        acks.process(now, &Header { sequence: 0, ack, ack_bits }, RttSampling::EveryAck, &mut out);
+        out.iter().map(|acked| acked.sequence).collect()
+    }
+
+    #[test]
+    fn each_packet_is_acked_once_oldest_first() {
+        let mut acks = acks(256, 256);
+        send(&mut acks, 40, ms(0));
+        assert_eq!(process(&mut acks, ms(1), 5, 0b101), [3, 5]);
+        assert_eq!(process(&mut acks, ms(1), 6, 0b1111), [4, 6]);
+        assert_eq!(
+            process(&mut acks, ms(1), 60, u32::MAX),
+            (29..40).collect::<Vec<_>>(),
+            "never sent: 40..=60"
+        );
+        assert_eq!(acks.ack_one(3), None);
+        assert_eq!(acks.ack_one(0), Some(Acked { sequence: 0, sent_at: ms(0), bytes: 1 }));
+        assert_eq!(acks.counters().acked, 16);
+    }
+
+    #[test]
+    fn a_packet_not_acked_in_time_is_lost_once_and_a_late_ack_only_counted() {
+        let mut acks = acks(256, 256);
+        for sequence in 0..4 {
+            assert_eq!(acks.record_sent(ms(u64::from(sequence) * 100), 100), sequence);
+        }
+        assert_eq!(process(&mut acks, ms(400), 1, 1), [1]);
+        assert_eq!(lost(&mut acks, ms(999)), []);
+        assert_eq!(lost(&mut acks, ms(1200)), [0, 2]);
+        assert_eq!(lost(&mut acks, ms(1200)), []);
+        assert_eq!(process(&mut acks, ms(1250), 3, 0xF), [3], "0 and 2 come too late");
+        assert_eq!(acks.ack_one(0), None);
+        let counters = acks.counters();
+        assert_eq!((counters.acked, counters.lost, counters.late_acks), (2, 2, 2));
+    }
+
+    #[test]
+    fn a_packet_pushed_out_of_the_window_is_lost_not_forgotten() {
+        let mut acks = acks(16, 16);
+        send(&mut acks, 16, ms(0));
+        process(&mut acks, ms(1), 1, 1);
+        send(&mut acks, 4, ms(2));
+        assert_eq!(lost(&mut acks, ms(3)), [0, 2, 3]);
+        assert_eq!(acks.ack_one(2), None);
+        assert_eq!(lost(&mut acks, ms(1000)), (4..16).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn lost_packets_nobody_polls_take_bounded_memory() {
+        let mut acks = acks(16, 16);
+        send(&mut acks, 200_000, ms(0));
+        assert_eq!(acks.overwritten.len(), MAX_UNREPORTED);
+        assert_eq!(acks.counters().lost, 200_000 - 16);
+    }
+
+    #[test]
+    fn a_multiple_of_the_rtt_bounds_the_wait() {
+        let loss_bound = LossBound::Rtt { multiple: 2.0, at_least: Duration::from_millis(50) };
+        let mut acks = Acks::new(&AcksConfig { loss_bound, ..AcksConfig::default() }).unwrap();
+        assert_eq!(acks.time_to_loss(), LossBound::DEFAULT_TIME);
+        acks.record_sent(ms(0), 1);
+        process(&mut acks, ms(100), 0, 1);
+        assert_eq!(acks.time_to_loss(), Duration::from_millis(200));
+        let sequence = acks.record_sent(ms(100), 1);
+        assert_eq!(lost(&mut acks, ms(299)), []);
+        assert_eq!(lost(&mut acks, ms(300)), [sequence]);
+    }
+
+    #[test]
+    fn a_late_ack_still_teaches_the_rtt() {
+        let loss_bound = LossBound::Rtt { multiple: 1.5, at_least: Duration::ZERO };
+        let mut acks = Acks::new(&AcksConfig { loss_bound, ..AcksConfig::default() }).unwrap();
+        acks.record_sent(ms(0), 1);
+        assert_eq!(lost(&mut acks, ms(1000)), [0]);
+        process(&mut acks, ms(2000), 0, 1);
+        assert_eq!(acks.time_to_loss(), Duration::from_secs(3));
+    }
+
+    #[test]
+    fn the_ack_delay_comes_off_the_newest_packets_round_trip_and_no_other_is_sampled() {
+        let mut acks = acks(256, 256);
+        (0..3).for_each(|i| send(&mut acks, 1, ms(i * 10)));
+        let sampling = RttSampling::NewestAck { delay: Duration::from_millis(15) };
+        let mut out = Vec::new();
+        acks.process(ms(100), &Header { sequence: 0, ack: 2, ack_bits: 0b110 }, sampling, &mut out);
+        assert_eq!((out.len(), acks.rtt()), (2, None));
+        acks.process(ms(100), &Header { sequence: 1, ack: 2, ack_bits: 0b111 }, sampling, &mut out);
+        assert_eq!(acks.rtt(), Some(Duration::from_millis(65)));
+    }
+
+    #[test]
+    fn tells_new_packets_from_duplicates_and_stale_ones() {
+        let mut acks = acks(256, 64);
+        acks.record_received(ms(5), 1000, 1);
+        acks.record_received(ms(6), 990, 1);
+        assert_eq!(acks.is_new(1000), Err(NotNew::Duplicate));
+        assert_eq!(acks.is_new(1000 - 64), Err(NotNew::Stale));
+        assert_eq!(acks.is_new(1000 - 63), Ok(()));
+        assert_eq!((acks.newest_received(), acks.received_at(990)), (Some(1000), Some(ms(6))));
+        acks.advance_received(1003);
+        assert_eq!(acks.header(), Header { sequence: 0, ack: 1003, ack_bits: 1 << 3 | 1 << 13 });
+        assert_eq!(acks.newest_received(), Some(1000), "1003 is here in part only");
+    }
+
+    #[test]
+    fn in_order_refuses_what_a_newer_packet_overtook() {
+        let mut acks = Acks::new(&AcksConfig { in_order_only: true, ..AcksConfig::default() }).unwrap();
+        acks.record_received(ms(0), 65_535, 1);
+        acks.record_received(ms(0), 1, 1);
+        assert_eq!(acks.is_new(0), Err(NotNew::OutOfOrder));
+        acks.record_received(ms(0), 0, 1);
+        assert!(!acks.was_received(0), "so it is never acked");
+        assert_eq!(acks.is_new(2), Ok(()));
+    }
+
+    /// 99 % loss both ways over five laps of the sequence: each ack is of a packet that arrived on this lap,
+    /// and each packet sent is resolved exactly once.
+    #[test]
+    fn no_false_ack_at_99_percent_loss_across_wraps() {
+        const SENT: u64 = 5 * 65_536;
+        let mut rng = Rng::seeded(99);
+        let (mut a, mut b) = (acks(1024, 1024), acks(256, 256));
+        let mut arrived = vec![false; SENT as usize];
+        let mut resolved = vec![0u8; SENT as usize];
+        let (mut acked, mut lost) = (Vec::new(), Vec::new());
+        for i in 0..SENT {
+            let now = ms(i);
+            let sequence = a.record_sent(now, 1);
+            assert_eq!(sequence, i as u16);
+            if rng.chance(0.01) {
+                b.record_received(now, sequence, 1);
+                arrived[i as usize] = true;
+            }
+            if rng.chance(0.01) {
+                a.process(now, &b.header(), RttSampling::EveryAck, &mut acked);
+            }
+            a.poll_lost(now, &mut lost);
+            // Which lap a sequence belongs to is known here, not to the code under test.
+            let lap = |sequence: u16| (i - u64::from((i as u16).wrapping_sub(sequence))) as usize;
+            for acked in acked.drain(..) {
+                assert!(arrived[lap(acked.sequence)], "false ack of {} at {i}", acked.sequence);
+                assert_eq!(acked.sent_at, ms(lap(acked.sequence) as u64));
+                resolved[lap(acked.sequence)] += 1;
+            }
+            lost.drain(..).for_each(|sequence| resolved[lap(sequence)] += 1);
+        }
+        assert!(resolved[..SENT as usize - 1024].iter().all(|&times| times == 1));
+        let counters = a.counters();
+        assert!(counters.acked > 500, "{counters:?}");
+    }
+
+    #[test]
+    fn settings_out_of_bounds_are_named() {
+        let error = Acks::new(&AcksConfig { sent_window: 1000, ..AcksConfig::default() }).unwrap_err();
+        assert_eq!(error.to_string(), "sent_window is 1000; it must be a power of two up to 32768.");
+        let error = Acks::new(&AcksConfig { rtt_smoothing: 0.0, ..AcksConfig::default() }).unwrap_err();
+        assert_eq!(error.field, "rtt_smoothing");
+    }
+}

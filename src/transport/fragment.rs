@@ -1,0 +1,511 @@
+//! Fragments of reliable 1.0: packets too large for one datagram, split and put together again.
+//!
+//! Promises: bounded memory whatever arrives (a window of partial packets and a bound on their bytes together),
+//! allocated as fragments come and used again; a packet comes out once all of its fragments are in.
+//! Refuses: fragments that contradict themselves, their header or the fragments before them, duplicates, and
+//! packets older than the window. There is no time limit: partial packets go when the window passes them.
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 1 | 0x01 |
+//! | 2 | sequence of the whole packet, little-endian |
+//! | 1 | fragment id |
+//! | 1 | fragment count - 1 |
+//! | 4..=9 | in fragment 0 only: the packet header |
+//! | rest | data: the fragment size, in the last fragment what remains |
+
+use super::acks::{ConfigError, check_window};
+use super::header::{FRAGMENT_FLAG, Header, HeaderError};
+use crate::store::sequence::greater;
+use crate::store::{BitSet, SequenceBuffer};
+use core::fmt;
+
+/// Prefix, sequence, id, count.
+pub const FRAGMENT_HEADER_SIZE: usize = 1 + 2 + 1 + 1;
+
+/// Most fragments of one packet: the count - 1 is one byte.
+pub const MAX_FRAGMENTS: usize = 256;
+
+/// Buffers of completed packets kept for the next ones. Block transfer fills one packet after the other.
+const SPARE_BUFFERS: usize = 2;
+
+/// One fragment: parsed from a datagram, or about to become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment<'a> {
+    /// The number of the whole packet.
+    pub sequence: u16,
+    /// Which fragment of the packet.
+    pub id: u8,
+    /// The id of the last fragment: their count - 1.
+    pub last_id: u8,
+    /// The packet's header, in fragment 0.
+    pub header: Option<Header>,
+    /// This fragment's part of the payload.
+    pub data: &'a [u8],
+}
+
+impl<'a> Fragment<'a> {
+    /// Whether a datagram holds a fragment rather than a whole packet.
+    pub fn is_fragment(datagram: &[u8]) -> bool {
+        datagram.first().is_some_and(|prefix| prefix & FRAGMENT_FLAG != 0)
+    }
+
+    /// Appends the fragment to `out`.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(FRAGMENT_FLAG);
+        out.extend_from_slice(&self.sequence.to_le_bytes());
+        out.extend_from_slice(&[self.id, self.last_id]);
+        if let Some(header) = &self.header {
+            header.write(out);
+        }
+        out.extend_from_slice(self.data);
+    }
+
+    /// The fragment that `datagram` is, in a conversation of this fragment size and count.
+    ///
+    /// # Errors
+    /// When it is none, or contradicts itself.
+    pub fn read(
+        datagram: &'a [u8],
+        fragment_size: usize,
+        max_fragments: usize,
+    ) -> Result<Self, FragmentError> {
+        let (&[prefix, low, high, id, last_id], rest) =
+            datagram.split_first_chunk().ok_or(FragmentError::TooShort)?;
+        if prefix != FRAGMENT_FLAG {
+            return Err(FragmentError::Prefix);
+        }
+        if usize::from(last_id) >= max_fragments {
+            return Err(FragmentError::TooMany);
+        }
+        if id > last_id {
+            return Err(FragmentError::Id);
+        }
+        let sequence = u16::from_le_bytes([low, high]);
+        let (header, data) = if id == 0 {
+            let (header, len) = Header::read(rest).map_err(FragmentError::Header)?;
+            let (encoded, data) = rest.split_at(len);
+            if header.sequence != sequence {
+                return Err(FragmentError::Sequence);
+            }
+            if !header.is_canonical(encoded) {
+                return Err(FragmentError::NotCanonical);
+            }
+            (Some(header), data)
+        } else {
+            (None, rest)
+        };
+        if data.len() > fragment_size || (id != last_id && data.len() != fragment_size) {
+            return Err(FragmentError::Size);
+        }
+        Ok(Fragment { sequence, id, last_id, header, data })
+    }
+}
+
+/// The fragments of `payload`, in order.
+///
+/// # Panics
+/// When the payload is empty, or takes more than [`MAX_FRAGMENTS`] of `fragment_size` bytes.
+pub fn split(
+    header: Header,
+    payload: &[u8],
+    fragment_size: usize,
+) -> impl ExactSizeIterator<Item = Fragment<'_>> {
+    let parts = payload.chunks(fragment_size);
+    let last_id = parts.len().checked_sub(1).and_then(|last| u8::try_from(last).ok());
+    let last_id = last_id.expect("a payload of 1 to 256 fragments");
+    parts.enumerate().map(move |(id, data)| Fragment {
+        sequence: header.sequence,
+        // The last id is a u8, so each one is.
+        id: id as u8,
+        last_id,
+        header: (id == 0).then_some(header),
+        data,
+    })
+}
+
+/// Why a fragment was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FragmentError {
+    /// It ends inside the fragment header.
+    TooShort,
+    /// Its prefix is odd, but not 0x01.
+    Prefix,
+    /// It names more fragments than a packet may have.
+    TooMany,
+    /// Its id is not below its count.
+    Id,
+    /// Fragment 0 without a readable packet header.
+    Header(HeaderError),
+    /// The packet header in fragment 0 has another sequence.
+    Sequence,
+    /// The packet header in fragment 0 is not in its shortest form.
+    NotCanonical,
+    /// It holds more than a fragment, or less and is not the last.
+    Size,
+    /// Its packet is older than the window of partial packets.
+    Stale,
+    /// Its packet has another count of fragments.
+    Count,
+    /// It was received before.
+    Duplicate,
+    /// The partial packets from it on already take all the memory they may.
+    Memory,
+}
+
+impl fmt::Display for FragmentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FragmentError::TooShort => "The fragment ends inside its header.",
+            FragmentError::Prefix => "The prefix of a fragment is not 0x01.",
+            FragmentError::TooMany => "The fragment names more fragments than a packet may have.",
+            FragmentError::Id => "The id of the fragment is not below the count of fragments.",
+            FragmentError::Header(error) => return write!(f, "In fragment 0: {error}"),
+            FragmentError::Sequence => {
+                "The packet header in fragment 0 has another sequence than the fragment."
+            }
+            FragmentError::NotCanonical => "The packet header in fragment 0 is not in its shortest form.",
+            FragmentError::Size => {
+                "The fragment holds more than the fragment size, or less and is not the last."
+            }
+            FragmentError::Stale => "The fragment's packet is older than the window of partial packets.",
+            FragmentError::Count => "The fragment's packet has another count of fragments.",
+            FragmentError::Duplicate => "The fragment was received before.",
+            FragmentError::Memory => "The partial packets already take all the memory they may.",
+        })
+    }
+}
+
+impl std::error::Error for FragmentError {}
+
+/// Settings of [`Reassembly`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReassemblyConfig {
+    /// Partial packets at a time, a power of two.
+    pub window: usize,
+    /// Data bytes of every fragment but the last. Both ends need the same.
+    pub fragment_size: usize,
+    /// Most fragments of a packet, up to [`MAX_FRAGMENTS`]. Both ends need the same.
+    pub max_fragments: usize,
+    /// Most bytes of all partial packets together, at least one packet's.
+    pub max_bytes: usize,
+}
+
+impl ReassemblyConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        check_window("reassembly.window", self.window)?;
+        let count = self.max_fragments;
+        let valid = (1..=MAX_FRAGMENTS).contains(&count);
+        ConfigError::unless(valid, "reassembly.max_fragments", count, "1 to 256")?;
+        let size = self.fragment_size;
+        let valid = (1..=usize::from(u16::MAX)).contains(&size);
+        ConfigError::unless(valid, "reassembly.fragment_size", size, "1 to 65535")?;
+        let enough = self.max_bytes >= size * count;
+        ConfigError::unless(
+            enough,
+            "reassembly.max_bytes",
+            self.max_bytes,
+            "fragment_size x max_fragments or more",
+        )
+    }
+}
+
+/// A packet of which some fragments are here.
+#[derive(Debug)]
+struct Partial {
+    header: Option<Header>,
+    received: BitSet,
+    /// The payload as far as it reaches up to now, with zeros where fragments are missing.
+    payload: Vec<u8>,
+    /// The bytes it may grow to, counted against the bound.
+    reserved: usize,
+}
+
+/// A packet put together.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Reassembled {
+    /// The header that fragment 0 carried.
+    pub header: Header,
+    /// The payload. Give it back to [`Reassembly::recycle`] after use.
+    pub payload: Vec<u8>,
+}
+
+/// The packets of which not all fragments are here yet.
+#[derive(Debug)]
+pub struct Reassembly {
+    partials: SequenceBuffer<Partial>,
+    config: ReassemblyConfig,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Reassembly {
+    /// No partial packets.
+    ///
+    /// # Errors
+    /// When a setting is out of its bounds.
+    pub fn new(config: ReassemblyConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Reassembly { partials: SequenceBuffer::new(config.window), config, spare: Vec::new() })
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &ReassemblyConfig {
+        &self.config
+    }
+
+    /// Takes a fragment that [`Fragment::read`] passed; the packet when it was the last one missing.
+    ///
+    /// # Errors
+    /// When it has no place, or was there before.
+    pub fn insert(&mut self, fragment: &Fragment<'_>) -> Result<Option<Reassembled>, FragmentError> {
+        let count = usize::from(fragment.last_id) + 1;
+        if !self.partials.contains(fragment.sequence) {
+            self.create(fragment.sequence, count)?;
+        }
+        let partial = self.partials.get_mut(fragment.sequence).ok_or(FragmentError::Stale)?;
+        if partial.received.bound() != count {
+            return Err(FragmentError::Count);
+        }
+        let id = usize::from(fragment.id);
+        if !partial.received.insert(id) {
+            return Err(FragmentError::Duplicate);
+        }
+        partial.header = partial.header.or(fragment.header);
+        place(&mut partial.payload, id * self.config.fragment_size, fragment.data);
+        if !partial.received.is_full() {
+            return Ok(None);
+        }
+        let complete = self.partials.remove(fragment.sequence);
+        Ok(complete
+            .and_then(|partial| partial.header.map(|header| (header, partial.payload)))
+            .map(|(header, payload)| Reassembled { header, payload }))
+    }
+
+    /// Whether some fragments of this packet are here.
+    pub fn contains(&self, sequence: u16) -> bool {
+        self.partials.contains(sequence)
+    }
+
+    /// Moves the window up to `sequence`, dropping the partial packets it leaves behind.
+    pub fn advance(&mut self, sequence: u16) {
+        self.partials.advance(sequence);
+    }
+
+    /// Takes the buffer of a packet back, for the next one.
+    pub fn recycle(&mut self, mut payload: Vec<u8>) {
+        if self.spare.len() < SPARE_BUFFERS {
+            payload.clear();
+            self.spare.push(payload);
+        }
+    }
+
+    /// The bytes that the partial packets may grow to.
+    pub fn reserved_bytes(&self) -> usize {
+        self.window().filter_map(|s| self.partials.get(s)).map(|partial| partial.reserved).sum()
+    }
+
+    fn create(&mut self, sequence: u16, count: usize) -> Result<(), FragmentError> {
+        if self.partials.stale(sequence) {
+            return Err(FragmentError::Stale);
+        }
+        self.partials.advance(sequence);
+        let reserved = count * self.config.fragment_size;
+        self.make_room(sequence, reserved)?;
+        let partial = Partial {
+            header: None,
+            received: BitSet::new(count),
+            payload: self.spare.pop().unwrap_or_default(),
+            reserved,
+        };
+        self.partials.insert(sequence, partial).map(|_| ()).map_err(|_| FragmentError::Stale)
+    }
+
+    /// Drops partial packets older than `sequence`, oldest first, until `wanted` more bytes fit the bound.
+    fn make_room(&mut self, sequence: u16, wanted: usize) -> Result<(), FragmentError> {
+        let mut reserved = self.reserved_bytes();
+        for oldest in self.window() {
+            if reserved + wanted <= self.config.max_bytes || !greater(sequence, oldest) {
+                break;
+            }
+            if let Some(partial) = self.partials.remove(oldest) {
+                reserved -= partial.reserved;
+                self.recycle(partial.payload);
+            }
+        }
+        if reserved + wanted <= self.config.max_bytes { Ok(()) } else { Err(FragmentError::Memory) }
+    }
+
+    /// The sequences that partial packets may have now, oldest first.
+    fn window(&self) -> impl Iterator<Item = u16> + use<> {
+        // A capacity is at most 32,768.
+        let capacity = self.partials.capacity() as u16;
+        let oldest = self.partials.next().wrapping_sub(capacity);
+        (0..capacity).map(move |i| oldest.wrapping_add(i))
+    }
+}
+
+/// Writes `data` at `offset`, growing `payload` as needed.
+fn place(payload: &mut Vec<u8>, offset: usize, data: &[u8]) {
+    if payload.len() == offset {
+        payload.extend_from_slice(data);
+        return;
+    }
+    let end = offset + data.len();
+    if payload.len() < end {
+        payload.resize(end, 0);
+    }
+    payload[offset..end].copy_from_slice(data);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: usize = 10;
+
+    fn reassembly(max_bytes: usize) -> Reassembly {
+        Reassembly::new(ReassemblyConfig { window: 8, fragment_size: SIZE, max_fragments: 4, max_bytes })
+            .unwrap()
+    }
+
+    fn header(sequence: u16) -> Header {
+        Header { sequence, ack: 7, ack_bits: 0xFF00_FF00 }
+    }
+
+    fn payload(len: u8) -> Vec<u8> {
+        (1..=len).collect()
+    }
+
+    fn datagrams(sequence: u16, payload: &[u8]) -> Vec<Vec<u8>> {
+        split(header(sequence), payload, SIZE)
+            .map(|fragment| {
+                let mut bytes = Vec::new();
+                fragment.write(&mut bytes);
+                bytes
+            })
+            .collect()
+    }
+
+    fn read(datagram: &[u8]) -> Result<Fragment<'_>, FragmentError> {
+        Fragment::read(datagram, SIZE, 4)
+    }
+
+    #[test]
+    fn any_order_of_fragments_gives_the_packet_once() {
+        let payload = payload(35);
+        let sent = datagrams(3, &payload);
+        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
+            let mut reassembly = reassembly(1000);
+            for (n, id) in order.into_iter().enumerate() {
+                let fragment = read(&sent[id]).unwrap();
+                let complete = reassembly.insert(&fragment).unwrap();
+                if n < 3 {
+                    assert_eq!(complete, None);
+                    assert_eq!(reassembly.insert(&fragment), Err(FragmentError::Duplicate));
+                } else {
+                    let expected = Reassembled { header: header(3), payload: payload.clone() };
+                    assert_eq!(complete, Some(expected));
+                }
+            }
+            assert_eq!(reassembly.reserved_bytes(), 0);
+        }
+    }
+
+    #[test]
+    fn a_buffer_used_again_shows_nothing_of_its_last_packet() {
+        let mut reassembly = reassembly(1000);
+        reassembly.recycle(vec![0xEE; 40]);
+        let payload = payload(31);
+        let sent = datagrams(0, &payload);
+        for id in [3, 1, 0, 2] {
+            if let Some(complete) = reassembly.insert(&read(&sent[id]).unwrap()).unwrap() {
+                assert_eq!(complete.payload, payload);
+                return;
+            }
+        }
+        panic!("the packet is complete");
+    }
+
+    #[test]
+    fn a_fragment_that_contradicts_itself_is_refused() {
+        let sent = datagrams(3, &payload(35));
+        let with = |id: usize, at: usize, value: u8| {
+            let mut bytes = sent[id].clone();
+            bytes[at] = value;
+            read(&bytes).unwrap_err()
+        };
+        assert_eq!(read(&sent[1][..4]), Err(FragmentError::TooShort));
+        assert_eq!(with(1, 0, 0x03), FragmentError::Prefix);
+        assert_eq!(with(1, 4, 4), FragmentError::TooMany);
+        assert_eq!(with(1, 3, 4), FragmentError::Id);
+        assert_eq!(with(0, 1, 4), FragmentError::Sequence);
+        assert_eq!(with(0, 5, sent[0][5] | 0x40), FragmentError::NotCanonical);
+        assert_eq!(with(0, 5, 0x01), FragmentError::Header(HeaderError::Fragment));
+        assert_eq!(read(&sent[0][..7]), Err(FragmentError::Header(HeaderError::TooShort)));
+        assert_eq!(read(&sent[1][..14]), Err(FragmentError::Size));
+        assert_eq!(with(3, 4, 2), FragmentError::Id, "the last id shrank below this one");
+        let mut long = sent[3].clone();
+        long.extend_from_slice(&[0; 6]);
+        assert_eq!(read(&long), Err(FragmentError::Size));
+    }
+
+    #[test]
+    fn another_count_for_the_same_packet_is_refused() {
+        let mut reassembly = reassembly(1000);
+        reassembly.insert(&read(&datagrams(3, &payload(35))[1]).unwrap()).unwrap();
+        let other = datagrams(3, &payload(25));
+        assert_eq!(reassembly.insert(&read(&other[0]).unwrap()), Err(FragmentError::Count));
+    }
+
+    #[test]
+    fn the_window_moving_on_drops_partial_packets() {
+        let mut reassembly = reassembly(1000);
+        let sent = datagrams(3, &payload(15));
+        reassembly.insert(&read(&sent[0]).unwrap()).unwrap();
+        reassembly.advance(10);
+        assert!(reassembly.contains(3));
+        reassembly.advance(11);
+        assert!(!reassembly.contains(3));
+        assert_eq!(reassembly.insert(&read(&sent[1]).unwrap()), Err(FragmentError::Stale));
+    }
+
+    #[test]
+    fn memory_goes_to_the_newest_packets_and_never_beyond_its_bound() {
+        let mut reassembly = reassembly(3 * 40);
+        let mut insert = |sequence| {
+            let result = reassembly.insert(&read(&datagrams(sequence, &payload(35))[1]).unwrap());
+            assert!(reassembly.reserved_bytes() <= 120);
+            result
+        };
+        for sequence in [5, 6, 7] {
+            assert_eq!(insert(sequence), Ok(None));
+        }
+        assert_eq!(insert(4), Err(FragmentError::Memory), "older than all that are here");
+        assert_eq!(insert(8), Ok(None));
+        assert!(!reassembly.contains(5) && reassembly.contains(6));
+    }
+
+    #[test]
+    fn memory_is_taken_as_fragments_come() {
+        let mut reassembly = Reassembly::new(ReassemblyConfig {
+            window: 64,
+            fragment_size: 1024,
+            max_fragments: 256,
+            max_bytes: 1 << 20,
+        })
+        .unwrap();
+        let data = vec![1; 1024];
+        let fragment = Fragment { sequence: 0, id: 1, last_id: 255, header: None, data: &data };
+        reassembly.insert(&fragment).unwrap();
+        assert_eq!(reassembly.partials.get(0).unwrap().payload.len(), 2048);
+        assert_eq!(reassembly.reserved_bytes(), 256 * 1024);
+    }
+
+    #[test]
+    fn settings_out_of_bounds_are_named() {
+        let config =
+            ReassemblyConfig { window: 64, fragment_size: 1024, max_fragments: 257, max_bytes: 1 << 20 };
+        let error = Reassembly::new(config).unwrap_err();
+        assert_eq!(error.to_string(), "reassembly.max_fragments is 257; it must be 1 to 256.");
+    }
+}
