@@ -243,6 +243,16 @@ impl<'a> BitReader<'a> {
         Ok(None)
     }
 
+    /// Refuses when fewer than `n` bits are left.
+    pub(super) fn require(&mut self, n: usize) -> Result<(), ReadError> {
+        if self.remaining_bits() < n { self.past_end(n) } else { self.advance(0).map(drop) }
+    }
+
+    /// A reader that goes on at bit `position` of `data`, where an earlier one with the same `end` was.
+    pub(super) fn resume(data: &'a [u8], position: usize, end: usize) -> Self {
+        BitReader { data, position, end: end.min(data.len() * 8) }
+    }
+
     fn length(&mut self, max: u32) -> Result<usize, ReadError> {
         // At most `max`, and a `u32` fits a `usize` on every platform with sockets.
         Ok(self.offset(u64::from(max))? as usize)
