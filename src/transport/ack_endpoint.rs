@@ -508,7 +508,7 @@ mod tests {
         let (mut a, mut b) = (large(), large());
         let bound = AckEndpointConfig::large().reassembly.max_bytes;
         let mut in_flight: Vec<Vec<u8>> = Vec::new();
-        let mut arrived = vec![0u8; 200];
+        let mut arrived = [0u8; 200];
         let mut acked = Vec::new();
         for number in 0..200u64 {
             let fragments = 1 + rng.below(256);
