@@ -1,1 +1,3 @@
 //! The only place with sockets and clocks.
+
+pub mod udp;

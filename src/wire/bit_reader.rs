@@ -219,6 +219,14 @@ impl<'a> BitReader<'a> {
         Ok(self.int_relative(u32::from(previous))? as u16)
     }
 
+    /// Cuts the next `bits` bits out unread: the bit of the first byte at which they begin, and the bytes that
+    /// hold them, for [`BitReader::with_range`].
+    pub fn cut(&mut self, bits: usize) -> Result<(u32, &'a [u8]), ReadError> {
+        let from = self.advance(bits)?;
+        let held = self.data.get(from / 8..(from + bits).div_ceil(8)).unwrap_or_default();
+        Ok(((from % 8) as u32, held))
+    }
+
     /// Ends a strict read: what is left must be the zero rest of the last byte. A lenient one (the
     /// standard's) doesn't call this.
     pub fn finish(mut self) -> Result<(), ReadError> {
@@ -231,7 +239,7 @@ impl<'a> BitReader<'a> {
     }
 
     /// The difference of a relative integer; `None` when the number itself follows.
-    fn relative_difference(&mut self) -> Result<Option<u64>, ReadError> {
+    pub(crate) fn relative_difference(&mut self) -> Result<Option<u64>, ReadError> {
         if self.bool()? {
             return Ok(Some(1));
         }
@@ -241,6 +249,16 @@ impl<'a> BitReader<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// Refuses when fewer than `n` bits are left.
+    pub(super) fn require(&mut self, n: usize) -> Result<(), ReadError> {
+        if self.remaining_bits() < n { self.past_end(n) } else { self.advance(0).map(drop) }
+    }
+
+    /// A reader that goes on at bit `position` of `data`, where an earlier one with the same `end` was.
+    pub(super) fn resume(data: &'a [u8], position: usize, end: usize) -> Self {
+        BitReader { data, position, end: end.min(data.len() * 8) }
     }
 
     fn length(&mut self, max: u32) -> Result<usize, ReadError> {

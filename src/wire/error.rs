@@ -120,7 +120,12 @@ pub enum ValueError {
         /// The value given.
         value: u128,
         /// The largest allowed.
-        hi: u128,
+        hi: i128,
+    },
+    /// A negative integer where there are only others.
+    Negative {
+        /// The value given.
+        value: i128,
     },
     /// A float is outside its range.
     FloatOutOfRange {
@@ -167,6 +172,7 @@ impl fmt::Display for ValueError {
             ValueError::Type { expected, found } => write!(f, "value is {found}, not {expected}"),
             ValueError::OutOfRange { value, lo, hi } => write!(f, "value {value} is not in {lo}..={hi}"),
             ValueError::AboveRange { value, hi } => write!(f, "value {value} is above {hi}"),
+            ValueError::Negative { value } => write!(f, "value {value} is below 0"),
             ValueError::FloatOutOfRange { value, lo, hi } => {
                 write!(f, "value {value} is not in {lo}..={hi}")
             }

@@ -1,0 +1,234 @@
+//! A virtual network: many hosts by address, conditions for each direction of each pair, one virtual clock.
+//! Hundreds of endpoints and hours of play run in one process in seconds, the same way each time.
+
+use core::net::SocketAddr;
+use std::collections::{HashMap, VecDeque};
+
+use super::conditions::{Conditions, ConditionsError};
+use super::link::{InFlight, LinkCounters};
+use crate::rng::Rng;
+use crate::time::Instant;
+
+/// Datagrams under way at a time, in the whole network.
+pub const MAX_IN_FLIGHT: usize = 1 << 20;
+
+/// Datagrams a host's mailbox holds until they are received, as a socket's receive buffer does.
+pub const MAILBOX_CAPACITY: usize = 4096;
+
+/// What became of all datagrams of a network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetworkCounters {
+    /// What the links did; `delivered` counts what reached a mailbox.
+    pub links: LinkCounters,
+    /// Datagrams that arrived where no host is.
+    pub unknown_destination: u64,
+    /// Datagrams that arrived at a full mailbox.
+    pub mailbox_full: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Datagram {
+    from: SocketAddr,
+    to: SocketAddr,
+    bytes: Vec<u8>,
+}
+
+/// A virtual network. It never looks at the datagrams it carries.
+#[derive(Clone, Debug)]
+pub struct Network {
+    now: Instant,
+    rng: Rng,
+    default_conditions: Conditions,
+    // Maps are only looked up, never walked: their order is not part of what happens.
+    conditions: HashMap<(SocketAddr, SocketAddr), Conditions>,
+    mailboxes: HashMap<SocketAddr, VecDeque<(SocketAddr, Vec<u8>)>>,
+    in_flight: InFlight<Datagram>,
+    counters: NetworkCounters,
+}
+
+impl Network {
+    /// A network without hosts, at [`Instant::ZERO`], whose links all have these conditions.
+    ///
+    /// # Errors
+    /// When the conditions can't be met.
+    pub fn new(conditions: Conditions, seed: u64) -> Result<Self, ConditionsError> {
+        conditions.check()?;
+        Ok(Network {
+            now: Instant::ZERO,
+            rng: Rng::seeded(seed),
+            default_conditions: conditions,
+            conditions: HashMap::new(),
+            mailboxes: HashMap::new(),
+            in_flight: InFlight::new(MAX_IN_FLIGHT),
+            counters: NetworkCounters::default(),
+        })
+    }
+
+    /// Puts a host at `address`, with an empty mailbox. False when there was one, which stays as it is.
+    pub fn add_host(&mut self, address: SocketAddr) -> bool {
+        let new = !self.mailboxes.contains_key(&address);
+        self.mailboxes.entry(address).or_default();
+        new
+    }
+
+    /// Takes the host at `address` away with its mailbox. What is under way to it will find nobody.
+    pub fn remove_host(&mut self, address: SocketAddr) {
+        self.mailboxes.remove(&address);
+    }
+
+    /// Changes the conditions of all links without their own, for datagrams sent from now on.
+    ///
+    /// # Errors
+    /// When they can't be met. The old ones stay then.
+    pub fn set_default_conditions(&mut self, conditions: Conditions) -> Result<(), ConditionsError> {
+        conditions.check()?;
+        self.default_conditions = conditions;
+        Ok(())
+    }
+
+    /// Gives the direction from `from` to `to` its own conditions, for datagrams sent from now on.
+    ///
+    /// # Errors
+    /// When they can't be met. The old ones stay then.
+    pub fn set_conditions(
+        &mut self,
+        from: SocketAddr,
+        to: SocketAddr,
+        conditions: Conditions,
+    ) -> Result<(), ConditionsError> {
+        conditions.check()?;
+        self.conditions.insert((from, to), conditions);
+        Ok(())
+    }
+
+    /// The virtual time.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Sends a datagram. Whether there is a host is seen when it arrives.
+    pub fn send(&mut self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
+        let conditions = self.conditions.get(&(from, to)).unwrap_or(&self.default_conditions);
+        let datagram = Datagram { from, to, bytes: bytes.to_vec() };
+        self.in_flight.launch(self.now, datagram, conditions, &mut self.rng, &mut self.counters.links);
+    }
+
+    /// Moves the clock, never back, and puts what arrives until then into the mailboxes.
+    pub fn advance(&mut self, to: Instant) {
+        self.now = self.now.max(to);
+        while let Some(Datagram { from, to, bytes }) = self.in_flight.pop_due(self.now) {
+            match self.mailboxes.get_mut(&to) {
+                None => self.counters.unknown_destination += 1,
+                Some(mailbox) if mailbox.len() >= MAILBOX_CAPACITY => self.counters.mailbox_full += 1,
+                Some(mailbox) => {
+                    mailbox.push_back((from, bytes));
+                    self.counters.links.delivered += 1;
+                }
+            }
+        }
+    }
+
+    /// When the next datagram arrives anywhere: where the clock may jump to when nobody has anything to do.
+    pub fn next_delivery(&self) -> Option<Instant> {
+        self.in_flight.next_arrival()
+    }
+
+    /// Takes the next datagram out of the mailbox at `at`, with the address it came from.
+    pub fn receive(&mut self, at: SocketAddr) -> Option<(SocketAddr, Vec<u8>)> {
+        self.mailboxes.get_mut(&at)?.pop_front()
+    }
+
+    /// Datagrams under way.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// What became of all datagrams.
+    pub fn counters(&self) -> NetworkCounters {
+        self.counters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Duration;
+
+    fn host(port: u16) -> SocketAddr {
+        SocketAddr::from(([10, 0, 0, 1], port))
+    }
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn network(conditions: Conditions, hosts: u16) -> Network {
+        let mut network = Network::new(conditions, 1).unwrap();
+        (0..hosts).for_each(|port| assert!(network.add_host(host(port))));
+        network
+    }
+
+    #[test]
+    fn each_direction_of_a_pair_has_its_own_conditions() {
+        let mut network = network(Conditions::perfect().latency(ms(10), ms(0)), 2);
+        network.set_conditions(host(0), host(1), Conditions::perfect().latency(ms(30), ms(0))).unwrap();
+        network.send(host(0), host(1), b"there");
+        network.send(host(1), host(0), b"back");
+        network.advance(Instant::from_millis(10));
+        assert_eq!(network.receive(host(0)), Some((host(1), b"back".to_vec())));
+        assert_eq!(network.receive(host(1)), None);
+        assert_eq!(network.next_delivery(), Some(Instant::from_millis(30)));
+        network.advance(Instant::from_millis(30));
+        assert_eq!(network.receive(host(1)), Some((host(0), b"there".to_vec())));
+    }
+
+    #[test]
+    fn what_finds_no_host_or_a_full_mailbox_is_counted() {
+        let mut network = network(Conditions::perfect(), 1);
+        network.send(host(0), host(9), b"nobody");
+        (0..MAILBOX_CAPACITY + 5).for_each(|_| network.send(host(0), host(0), b"self"));
+        network.advance(Instant::ZERO);
+        let counters = network.counters();
+        assert_eq!((counters.unknown_destination, counters.mailbox_full), (1, 5));
+        assert_eq!(counters.links.delivered, MAILBOX_CAPACITY as u64);
+        network.remove_host(host(0));
+        assert_eq!(network.receive(host(0)), None);
+        assert!(network.add_host(host(0)) && !network.add_host(host(0)));
+    }
+
+    #[test]
+    fn the_clock_never_runs_back() {
+        let mut network = network(Conditions::perfect(), 1);
+        network.advance(Instant::from_millis(5));
+        network.advance(Instant::from_millis(3));
+        assert_eq!(network.now(), Instant::from_millis(5));
+    }
+
+    /// 200 hosts, each talking to its neighbour 60 times a second for 30 seconds.
+    fn play(seed: u64) -> (u64, NetworkCounters) {
+        let conditions = Conditions::perfect().latency(ms(40), ms(15)).loss(0.02).duplicate(0.01);
+        let mut network = Network::new(conditions, seed).unwrap();
+        (0..200).for_each(|port| assert!(network.add_host(host(port))));
+        let mut digest = 0u64;
+        for tick in 0..1800u64 {
+            network.advance(Instant::from_millis(tick * 1000 / 60));
+            for port in 0..200 {
+                while let Some((from, bytes)) = network.receive(host(port)) {
+                    let word = u64::from(from.port()) << 32 | u64::from(bytes[0]) | tick << 8;
+                    digest = (digest ^ word).wrapping_mul(0x0100_0000_01B3);
+                }
+                network.send(host(port), host((port + 1) % 200), &[tick as u8; 20]);
+            }
+        }
+        (digest, network.counters())
+    }
+
+    #[test]
+    fn hundreds_of_hosts_play_the_same_game_twice() {
+        let (digest, counters) = play(8);
+        assert_eq!((digest, counters), play(8));
+        assert_ne!(digest, play(9).0);
+        assert_eq!(counters.links.sent, 200 * 1800);
+        assert_eq!((counters.mailbox_full, counters.unknown_destination), (0, 0));
+    }
+}
