@@ -16,13 +16,29 @@ pub mod private_token;
 pub mod replay;
 pub mod token;
 
+mod admission;
+mod client;
+mod config;
 mod crypto;
 mod cursor;
 mod drops;
+mod half_open;
+mod keyed_hash;
+mod leaving;
+mod sealer;
+mod server;
+mod slots;
+mod source_limit;
+mod token_history;
 
 pub use address::{AddressError, format_address, parse_address};
+pub use client::{Client, ClientDisconnect, ClientEvent, ClientState};
+pub use config::{ClientConfig, ConfigError, ServerConfig};
 pub use crypto::Key;
 pub use drops::{Counters, DropReason};
+pub use sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, SendError};
+pub use server::{Received, Server, ServerDisconnect, ServerEvent};
+pub use slots::ClientHandle;
 pub use token::{ConnectToken, TOKEN_BYTES, TokenError, TokenParams};
 
 /// Bytes of [`VERSION`].
