@@ -208,8 +208,7 @@ impl Connection {
         // A datagram that is no packet is dropped, and counted by the endpoint.
         let Ok(Some(incoming)) = self.endpoint.open(datagram) else { return Ok(()) };
         let header = incoming.header();
-        let context =
-            ReadContext { now, sequence: header.sequence, ack: header.ack, greeted: self.greeted };
+        let context = ReadContext { now, sequence: header.sequence, ack: header.ack, greeted: self.greeted };
         let Scratch { packet, row, acked, .. } = &mut self.scratch;
         if let Err(refusal) = native::read(incoming.payload(), &self.protocol, context, packet, row) {
             self.endpoint.refuse(incoming);

@@ -1,3 +1,7 @@
 //! The integration tests, in one binary.
 
+mod layers;
+mod native_framing;
+mod pair;
+mod reliable_ordered;
 mod vectors;

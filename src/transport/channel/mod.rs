@@ -57,7 +57,10 @@ impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SendError::Full { capacity } => {
-                write!(f, "{capacity} messages wait to be sent or acked already, as many as send_queue allows")
+                write!(
+                    f,
+                    "{capacity} messages wait to be sent or acked already, as many as send_queue allows"
+                )
             }
             SendError::TooLarge { bytes, max_bytes } => {
                 write!(f, "the message takes {bytes} bytes, the channel's max_message_bytes is {max_bytes}")

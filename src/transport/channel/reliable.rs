@@ -5,8 +5,8 @@
 //! Refuses (as violations of the peer): ids and bytes beyond the window that both sides know. The sender
 //! never goes beyond it, because the receiver tells how far its application has read ("credit").
 
+use core::time::Duration;
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use super::{ChannelStats, SendError};
 use crate::store::sequence::distance;
@@ -158,11 +158,7 @@ impl ReliableOrdered {
     }
 
     /// The bits that the oldest message due needs, with its entry.
-    pub(crate) fn next_bits(
-        &mut self,
-        now: Instant,
-        cost: &Cost<'_>,
-    ) -> Option<usize> {
+    pub(crate) fn next_bits(&mut self, now: Instant, cost: &Cost<'_>) -> Option<usize> {
         let resend_time = self.sender.resend_time;
         self.sender.sendable().find_map(|(_, outgoing)| {
             let message = outgoing.message.as_ref()?;

@@ -43,12 +43,7 @@ impl Unreliable {
     /// Takes the messages of one packet into `selected`, in the order they were sent, and returns the bits that
     /// they take at most. The first that doesn't fit ends the packet. A message that no shared packet can
     /// hold goes out when it is first in line and `bits_left` is that of a packet of its own.
-    pub(crate) fn select(
-        &mut self,
-        cost: &Cost<'_>,
-        bits_left: usize,
-        selected: &mut Vec<Message>,
-    ) -> usize {
+    pub(crate) fn select(&mut self, cost: &Cost<'_>, bits_left: usize, selected: &mut Vec<Message>) -> usize {
         let mut used = cost.entry;
         while let Some(message) = self.waiting.front() {
             let bits = cost.message(message);

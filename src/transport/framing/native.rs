@@ -134,11 +134,7 @@ impl fmt::Display for Refusal {
 pub(crate) fn cost(protocol: &Protocol) -> Cost<'_> {
     // An entry: its flag, the channel, the flag after its last message. A message: a flag before it (counted for
     // the first too, which has none), the type.
-    Cost {
-        protocol,
-        entry: 2 + protocol.channel_bits() as usize,
-        message: 1 + protocol.type_bits() as usize,
-    }
+    Cost { protocol, entry: 2 + protocol.channel_bits() as usize, message: 1 + protocol.type_bits() as usize }
 }
 
 /// Bits of everything besides entries, an upper bound.

@@ -1,0 +1,228 @@
+//! Who may have a client slot: requests, challenges, responses.
+//!
+//! Promises: only the holder of a valid, unexpired, unconsumed token for this server who has proven his address
+//! is let in; whoever has not is answered with at most one datagram, smaller than his. What half-open connections,
+//! tokens and sources cost is bounded by the configuration. Tests that cost little come first: whatever can be
+//! refused without decrypting is.
+
+use core::net::SocketAddr;
+
+use super::USER_DATA_BYTES;
+use super::address::same_endpoint;
+use super::challenge::ChallengeToken;
+use super::config::ServerConfig;
+use super::crypto::{Key, Tag};
+use super::drops::DropReason;
+use super::half_open::{HalfOpen, HalfOpenTable};
+use super::keyed_hash::KeyedHash;
+use super::packet::{self, Body, Header, Kind, Request};
+use super::private_token::{PrivateToken, token_tag};
+use super::slots::Slots;
+use super::source_limit::SourceLimit;
+use super::token::TokenError;
+use super::token_history::TokenHistory;
+use crate::rng::Entropy;
+use crate::store::Datagrams;
+use crate::time::{Duration, Instant, UnixSeconds};
+
+/// Where the sequence of challenge and denied packets starts, so that it never meets a connection's, which
+/// starts at 0 under the same key.
+const GLOBAL_SEQUENCE_START: u64 = 1 << 63;
+
+/// Requests of one client closer than this are not refunded by the [`SourceLimit`]: honest clients leave 100 ms.
+const MIN_REQUEST_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Who was let in, and with what.
+pub(crate) struct Admitted {
+    pub(crate) client_id: u64,
+    pub(crate) send_key: Key,
+    pub(crate) receive_key: Key,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) user_data: Box<[u8; USER_DATA_BYTES]>,
+}
+
+pub(crate) struct Admission {
+    config: ServerConfig,
+    started: UnixSeconds,
+    /// Drawn at each start.
+    challenge_key: Key,
+    challenge_sequence: u64,
+    /// Of challenge and denied packets, for all clients together.
+    global_sequence: u64,
+    half_open: HalfOpenTable,
+    history: TokenHistory,
+    source_limit: SourceLimit,
+}
+
+impl Admission {
+    pub(crate) fn new(
+        config: ServerConfig,
+        entropy: &mut dyn Entropy,
+        hash: KeyedHash,
+        unix: UnixSeconds,
+    ) -> Self {
+        let mut challenge_key = [0; 32];
+        entropy.fill(&mut challenge_key);
+        Admission {
+            started: unix,
+            challenge_key,
+            challenge_sequence: 0,
+            global_sequence: GLOBAL_SEQUENCE_START,
+            half_open: HalfOpenTable::new(config.half_open_capacity, hash.clone()),
+            history: TokenHistory::new(config.token_history_capacity, hash.clone()),
+            source_limit: SourceLimit::new(hash),
+            config,
+        }
+    }
+
+    pub(crate) fn half_open_count(&self) -> usize {
+        self.half_open.len()
+    }
+
+    /// Answers a valid request of an address that is not connected with a challenge, or denies it.
+    pub(crate) fn handle_request(
+        &mut self,
+        now: Instant,
+        unix: UnixSeconds,
+        from: SocketAddr,
+        datagram: &mut [u8],
+        slots: &Slots,
+        out: &mut Datagrams,
+    ) -> Result<(), DropReason> {
+        let request = Request::read(datagram)?;
+        if request.protocol_id != self.config.protocol_id {
+            return Err(DropReason::WrongProtocol);
+        }
+        let (tag, expires) = (token_tag(request.sealed), request.expires);
+        self.check_lifetime(expires, unix)?;
+        let refused_until = UnixSeconds(expires.0.saturating_add(self.config.clock_skew.as_secs()));
+        self.history.check(&tag, from, refused_until)?;
+        if !self.source_limit.charge(now, from) {
+            return Err(DropReason::SourceLimit);
+        }
+        let key = &self.config.private_key;
+        let private = PrivateToken::open(request.sealed, key, request.protocol_id, expires, &request.nonce)
+            .map_err(|error| match error {
+            TokenError::NotAuthentic => DropReason::TokenNotAuthentic,
+            _ => DropReason::TokenMalformed,
+        })?;
+        if !private.addresses.iter().any(|&a| self.is_ours(a)) {
+            return Err(DropReason::TokenForOtherServer);
+        }
+        if slots.has_client_id(private.client_id) {
+            return Err(DropReason::ClientIdConnected);
+        }
+        self.history.remember(tag, from, refused_until, unix)?;
+        if slots.is_full() {
+            self.deny(from, &private.server_to_client, out);
+            return Err(DropReason::ServerFull);
+        }
+        self.challenge(now, from, &private, tag, out)
+    }
+
+    /// Judges a token's claimed expiry against the clock, and against what this server can know: tokens from
+    /// before its start may have been used, and it can't remember for longer than the longest lifetime.
+    fn check_lifetime(&self, expires: UnixSeconds, unix: UnixSeconds) -> Result<(), DropReason> {
+        let skew = self.config.clock_skew.as_secs();
+        if expires.0.saturating_add(skew) <= unix.0 {
+            return Err(DropReason::TokenExpired);
+        }
+        if let Some(longest) = self.config.max_token_lifetime {
+            let longest = longest.as_secs().saturating_add(skew);
+            if expires.0 < self.started.0.saturating_add(longest) {
+                return Err(DropReason::TokenBeforeStart);
+            }
+            if expires.0 > unix.0.saturating_add(longest) {
+                return Err(DropReason::TokenLifetime);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_ours(&self, address: SocketAddr) -> bool {
+        self.config.public_addresses.iter().any(|&ours| same_endpoint(ours, address))
+    }
+
+    fn challenge(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        private: &PrivateToken,
+        tag: Tag,
+        out: &mut Datagrams,
+    ) -> Result<(), DropReason> {
+        let known = self.half_open.find(now, from).filter(|entry| entry.tag == tag);
+        let hurried = known.is_some_and(|entry| now - entry.challenged < MIN_REQUEST_INTERVAL);
+        let entry = HalfOpen {
+            client_id: private.client_id,
+            send_key: private.server_to_client,
+            receive_key: private.client_to_server,
+            timeout: private.timeout(),
+            tag,
+            challenged: now,
+        };
+        self.half_open.insert(now, from, entry)?;
+        if !hurried {
+            self.source_limit.refund(from);
+        }
+        let token = ChallengeToken { client_id: private.client_id, user_data: private.user_data };
+        let sealed = token.seal(&self.challenge_key, self.challenge_sequence);
+        let body = packet::challenge_body(self.challenge_sequence, &sealed);
+        self.challenge_sequence += 1;
+        self.send_global(from, &private.server_to_client, Kind::Challenge, &body, out);
+        Ok(())
+    }
+
+    /// Lets a client in that answers its challenge, or denies it. `slots` then has a place for it, and neither its
+    /// address nor its client id.
+    pub(crate) fn handle_response(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        datagram: &mut [u8],
+        slots: &Slots,
+        out: &mut Datagrams,
+    ) -> Result<Admitted, DropReason> {
+        let half_open = self.half_open.find(now, from).ok_or(DropReason::UnknownSource)?;
+        let header = Header::read(datagram)?;
+        if header.kind != Kind::Response {
+            return Err(DropReason::UnexpectedType);
+        }
+        let body = header.open(datagram, self.config.protocol_id, &half_open.receive_key)?;
+        let Body::Challenge { sequence, token } = body else { return Err(DropReason::UnexpectedType) };
+        let token = ChallengeToken::open(token, &self.challenge_key, sequence)
+            .ok_or(DropReason::ChallengeNotAuthentic)?;
+        if token.client_id != half_open.client_id {
+            return Err(DropReason::ChallengeForOtherClient);
+        }
+        if slots.has_client_id(token.client_id) {
+            return Err(DropReason::ClientIdConnected);
+        }
+        let half_open = half_open.clone();
+        if slots.is_full() {
+            self.deny(from, &half_open.send_key, out);
+            return Err(DropReason::ServerFull);
+        }
+        self.half_open.remove(from);
+        self.history.consume(&half_open.tag);
+        Ok(Admitted {
+            client_id: token.client_id,
+            send_key: half_open.send_key,
+            receive_key: half_open.receive_key,
+            timeout: half_open.timeout,
+            user_data: Box::new(token.user_data),
+        })
+    }
+
+    /// Tells a client that the server is full. Always less than it sent; and as the source limit refunds nothing
+    /// for it, requests get as many of these answers as their source may cost.
+    fn deny(&mut self, to: SocketAddr, key: &Key, out: &mut Datagrams) {
+        self.send_global(to, key, Kind::Denied, &[], out);
+    }
+
+    fn send_global(&mut self, to: SocketAddr, key: &Key, kind: Kind, body: &[u8], out: &mut Datagrams) {
+        let (protocol_id, sequence) = (self.config.protocol_id, self.global_sequence);
+        self.global_sequence += 1;
+        out.push_with(to, |arena| packet::seal(arena, protocol_id, key, sequence, kind, body));
+    }
+}

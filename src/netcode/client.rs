@@ -1,0 +1,373 @@
+//! The client: one connect token, one try of its servers in turn, at most one connection.
+//!
+//! Promises: a client that has been connected never dials again, whatever its token says: its sequences would
+//! start again under the same keys. Every end has a reason, told once as an event. Refuses: everything that does
+//! not come from the server it is dialling, or that its state has no use for, before decrypting it.
+
+use core::fmt;
+use core::net::SocketAddr;
+use std::collections::VecDeque;
+
+use super::address::same_endpoint;
+use super::challenge::CHALLENGE_TOKEN_BYTES;
+use super::config::{ClientConfig, ConfigError};
+use super::drops::{Counters, DropReason};
+use super::packet::{self, Body, Header, Kind, Request};
+use super::replay::ReplayWindow;
+use super::sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, Sealer, SendError, check_payload};
+use super::token::ConnectToken;
+use crate::store::Datagrams;
+use crate::time::{Duration, Instant};
+
+/// Where a client stands. The numbers are the standard's; negative ones are ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(i8)]
+pub enum ClientState {
+    /// The token expired before a connection was made.
+    TokenExpired = -6,
+    /// The token's bytes made no sense. No [`Client`] is ever in this state: reading the token refuses first.
+    InvalidToken = -5,
+    /// The server fell silent.
+    TimedOut = -4,
+    /// The last server fell silent after its challenge.
+    ResponseTimedOut = -3,
+    /// The last server never answered.
+    RequestTimedOut = -2,
+    /// The last server was full.
+    Denied = -1,
+    /// Disconnected on purpose, by either side.
+    Disconnected = 0,
+    /// Dialling: waiting for a challenge.
+    SendingRequest = 1,
+    /// Answering the challenge: waiting for a keep-alive.
+    SendingResponse = 2,
+    /// Connected.
+    Connected = 3,
+}
+
+impl ClientState {
+    /// The standard's number.
+    pub fn number(self) -> i8 {
+        self as i8
+    }
+
+    /// Whether the client has finished.
+    pub fn is_final(self) -> bool {
+        self.number() <= 0
+    }
+}
+
+/// Why a client has finished, other than by its own [`Client::disconnect`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClientDisconnect {
+    /// The token expired before a connection was made.
+    TokenExpired,
+    /// The server fell silent.
+    TimedOut,
+    /// The last server fell silent after its challenge.
+    ResponseTimedOut,
+    /// The last server never answered.
+    RequestTimedOut,
+    /// The last server was full.
+    Denied,
+    /// The server disconnected this client.
+    ByPeer,
+}
+
+impl ClientDisconnect {
+    fn state(self) -> ClientState {
+        match self {
+            ClientDisconnect::TokenExpired => ClientState::TokenExpired,
+            ClientDisconnect::TimedOut => ClientState::TimedOut,
+            ClientDisconnect::ResponseTimedOut => ClientState::ResponseTimedOut,
+            ClientDisconnect::RequestTimedOut => ClientState::RequestTimedOut,
+            ClientDisconnect::Denied => ClientState::Denied,
+            ClientDisconnect::ByPeer => ClientState::Disconnected,
+        }
+    }
+}
+
+/// What happened to a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientEvent {
+    /// The server has a slot for us.
+    Connected {
+        /// Our slot.
+        client_index: u32,
+        /// The server's number of slots.
+        max_clients: u32,
+    },
+    /// The client has finished. Its own disconnect raises no event.
+    Disconnected {
+        /// Why.
+        reason: ClientDisconnect,
+    },
+}
+
+/// A netcode client.
+pub struct Client {
+    protocol_id: u64,
+    token: ConnectToken,
+    server_index: usize,
+    state: ClientState,
+    /// Kept from server to server of the token: they share its keys.
+    sealer: Sealer,
+    replay: ReplayWindow,
+    challenge: (u64, [u8; CHALLENGE_TOKEN_BYTES]),
+    /// When the first server was dialled: the token's lifetime counts from here.
+    started: Instant,
+    last_receive: Instant,
+    /// When the next request, response or keep-alive is due.
+    send_at: Instant,
+    events: VecDeque<ClientEvent>,
+    counters: Counters,
+}
+
+impl Client {
+    /// A client that dials the token's first server at its first [`Client::update`].
+    ///
+    /// # Errors
+    /// When the token is for another protocol id, or the configuration is out of bounds.
+    pub fn new(config: ClientConfig, token: ConnectToken, now: Instant) -> Result<Client, ConfigError> {
+        config.check(token.protocol_id)?;
+        Ok(Client {
+            protocol_id: config.protocol_id,
+            server_index: 0,
+            state: ClientState::SendingRequest,
+            sealer: Sealer::new(config.protocol_id, token.client_to_server, 0),
+            replay: ReplayWindow::new(config.replay_window),
+            challenge: (0, [0; CHALLENGE_TOKEN_BYTES]),
+            started: now,
+            last_receive: now,
+            send_at: now,
+            events: VecDeque::new(),
+            counters: Counters::default(),
+            token,
+        })
+    }
+
+    /// Takes a datagram from the network and gives the payload in it, decrypted in place. Answers go to `out`.
+    pub fn handle_datagram<'a>(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        datagram: &'a mut [u8],
+        out: &mut Datagrams,
+    ) -> Option<&'a [u8]> {
+        match self.open(from, datagram).and_then(|body| self.handle_body(now, body, out)) {
+            Ok(payload) => payload,
+            Err(reason) => {
+                self.counters.count(reason);
+                None
+            }
+        }
+    }
+
+    /// Sends what is due and notices silence and expiry.
+    pub fn update(&mut self, now: Instant, out: &mut Datagrams) {
+        if self.state.is_final() {
+            return;
+        }
+        self.check_clock(now);
+        if now < self.send_at {
+            return;
+        }
+        match self.state {
+            ClientState::SendingRequest => {
+                out.push_with(self.server_address(), |arena| Request::write(&self.token, arena));
+                self.send_at = now + SEND_INTERVAL;
+            }
+            ClientState::SendingResponse => self.send_response(now, out),
+            ClientState::Connected => self.send(now, Kind::KeepAlive, &packet::keep_alive_body(0, 0), out),
+            _ => (),
+        }
+    }
+
+    /// Sends a payload of 1..=1200 bytes.
+    ///
+    /// # Errors
+    /// When not connected, or the payload has another length.
+    pub fn send_payload(
+        &mut self,
+        now: Instant,
+        payload: &[u8],
+        out: &mut Datagrams,
+    ) -> Result<(), SendError> {
+        if self.state != ClientState::Connected {
+            return Err(SendError::NotConnected);
+        }
+        check_payload(payload)?;
+        self.send(now, Kind::Payload, payload, out);
+        Ok(())
+    }
+
+    /// Ends the connection, or the attempt. The server is told at once and ten times over, as a client that
+    /// closes gets no later update: with disconnect packets, or, once connected, with `farewell` as payloads,
+    /// in which the layer above says why. Raises no event; does nothing when the client has finished.
+    ///
+    /// # Errors
+    /// When `farewell` has a length no payload can have; then nothing has happened.
+    pub fn disconnect(&mut self, farewell: Option<&[u8]>, out: &mut Datagrams) -> Result<(), SendError> {
+        farewell.map_or(Ok(()), check_payload)?;
+        if !self.state.is_final() {
+            // Before it is connected, a server has no use for payloads.
+            let farewell = farewell.filter(|_| self.state == ClientState::Connected);
+            let server = self.server_address();
+            (0..DISCONNECT_REPEATS).for_each(|_| self.sealer.send_goodbye(server, farewell, out));
+            self.state = ClientState::Disconnected;
+        }
+        Ok(())
+    }
+
+    /// Where the client stands.
+    pub fn state(&self) -> ClientState {
+        self.state
+    }
+
+    /// What has happened since the last call, oldest first.
+    pub fn poll_event(&mut self) -> Option<ClientEvent> {
+        self.events.pop_front()
+    }
+
+    /// The server that is dialled, or was last.
+    pub fn server_address(&self) -> SocketAddr {
+        self.token.addresses[self.server_index]
+    }
+
+    /// When [`Client::update`] will have something to do.
+    pub fn next_deadline(&self) -> Instant {
+        if self.state.is_final() {
+            return Instant::NEVER;
+        }
+        // The standard's client gives up after the timeout, not at it.
+        let silence = self.silence_deadline() + Duration::from_nanos(1);
+        let expiry = if self.state == ClientState::Connected { Instant::NEVER } else { self.expiry() };
+        self.send_at.min(silence).min(expiry)
+    }
+
+    /// What was dropped.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn open<'a>(&mut self, from: SocketAddr, datagram: &'a mut [u8]) -> Result<Body<'a>, DropReason> {
+        if self.state.is_final() {
+            return Err(DropReason::NotConnected);
+        }
+        if !same_endpoint(from, self.server_address()) {
+            return Err(DropReason::WrongAddress);
+        }
+        let header = Header::read(datagram)?;
+        if !self.expects(header.kind) {
+            return Err(DropReason::UnexpectedType);
+        }
+        if header.kind.is_replay_protected() && !self.replay.is_fresh(header.sequence) {
+            return Err(DropReason::Replayed);
+        }
+        let body = header.open(datagram, self.protocol_id, &self.token.server_to_client)?;
+        if header.kind.is_replay_protected() {
+            self.replay.advance(header.sequence);
+        }
+        Ok(body)
+    }
+
+    fn expects(&self, kind: Kind) -> bool {
+        match self.state {
+            ClientState::SendingRequest => matches!(kind, Kind::Challenge | Kind::Denied),
+            ClientState::SendingResponse => matches!(kind, Kind::KeepAlive | Kind::Denied),
+            ClientState::Connected => matches!(kind, Kind::KeepAlive | Kind::Payload | Kind::Disconnect),
+            _ => false,
+        }
+    }
+
+    fn handle_body<'a>(
+        &mut self,
+        now: Instant,
+        body: Body<'a>,
+        out: &mut Datagrams,
+    ) -> Result<Option<&'a [u8]>, DropReason> {
+        match body {
+            Body::Denied => self.end_attempt(now, ClientDisconnect::Denied),
+            Body::Challenge { sequence, token } => {
+                self.challenge = (sequence, *token);
+                self.last_receive = now;
+                self.state = ClientState::SendingResponse;
+                self.send_response(now, out);
+            }
+            Body::KeepAlive { client_index, max_clients } => {
+                if client_index >= max_clients {
+                    return Err(DropReason::ClientIndex);
+                }
+                self.last_receive = now;
+                if self.state == ClientState::SendingResponse {
+                    self.state = ClientState::Connected;
+                    self.events.push_back(ClientEvent::Connected { client_index, max_clients });
+                }
+            }
+            Body::Payload(payload) => {
+                self.last_receive = now;
+                return Ok(Some(payload));
+            }
+            Body::Disconnect => self.finish(ClientDisconnect::ByPeer),
+        }
+        Ok(None)
+    }
+
+    fn check_clock(&mut self, now: Instant) {
+        let connected = self.state == ClientState::Connected;
+        if !connected && now >= self.expiry() {
+            self.finish(ClientDisconnect::TokenExpired);
+        } else if now > self.silence_deadline() {
+            match self.state {
+                ClientState::SendingRequest => self.end_attempt(now, ClientDisconnect::RequestTimedOut),
+                ClientState::SendingResponse => self.end_attempt(now, ClientDisconnect::ResponseTimedOut),
+                _ => self.finish(ClientDisconnect::TimedOut),
+            }
+        }
+    }
+
+    /// When the token expires by our own clock, counted from the first dial: no server admits it later.
+    fn expiry(&self) -> Instant {
+        self.started + self.token.lifetime()
+    }
+
+    fn silence_deadline(&self) -> Instant {
+        self.token.timeout().map_or(Instant::NEVER, |timeout| self.last_receive + timeout)
+    }
+
+    /// Dials the token's next server, or finishes after the last.
+    fn end_attempt(&mut self, now: Instant, reason: ClientDisconnect) {
+        if self.server_index + 1 == self.token.addresses.len() {
+            return self.finish(reason);
+        }
+        self.server_index += 1;
+        self.state = ClientState::SendingRequest;
+        self.replay.reset();
+        self.last_receive = now;
+        self.send_at = now;
+    }
+
+    fn finish(&mut self, reason: ClientDisconnect) {
+        self.state = reason.state();
+        self.events.push_back(ClientEvent::Disconnected { reason });
+    }
+
+    fn send_response(&mut self, now: Instant, out: &mut Datagrams) {
+        let body = packet::challenge_body(self.challenge.0, &self.challenge.1);
+        self.send(now, Kind::Response, &body, out);
+    }
+
+    fn send(&mut self, now: Instant, kind: Kind, body: &[u8], out: &mut Datagrams) {
+        self.sealer.send(self.server_address(), kind, body, out);
+        self.send_at = now + SEND_INTERVAL;
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("state", &self.state)
+            .field("server_address", &self.server_address())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,152 @@
+//! What the application decides about both sides, with its bounds.
+
+use core::fmt;
+use core::net::SocketAddr;
+
+use super::crypto::Key;
+use super::replay::{MAX_REPLAY_WINDOW, MIN_REPLAY_WINDOW, ReplayWindow};
+use crate::limits::MAX_CLIENT_SLOTS;
+use crate::time::Duration;
+
+/// Fewest half-open connections and remembered tokens the defaults give to a small server.
+const MIN_HALF_OPEN: usize = 1024;
+const MIN_TOKEN_HISTORY: usize = 65_536;
+
+/// What a server is told. [`ServerConfig::new`] gives the defaults of the fields it doesn't ask for.
+#[derive(Clone)]
+pub struct ServerConfig {
+    /// Names the game and its version; both sides must agree.
+    pub protocol_id: u64,
+    /// The key shared with the backend.
+    pub private_key: Key,
+    /// Client slots: 1..=65,536.
+    pub max_clients: usize,
+    /// The addresses of this server as the tokens' internal lists name them, usually one per IP version.
+    pub public_addresses: Vec<SocketAddr>,
+    /// The longest lifetime the backend gives to tokens. With it, a token that may have been used before this
+    /// server's start is refused (so tokens of a shorter lifetime must wait after a start, until this time has
+    /// passed), and so is one that lives longer. `None` switches both off: then a token used before a start can
+    /// be used again after it, with the same keys and nonces.
+    pub max_token_lifetime: Option<Duration>,
+    /// How far the clocks of backend and server may differ: tokens are taken this much after they expire. Counts
+    /// whole seconds.
+    pub clock_skew: Duration,
+    /// Packets that may arrive late without being taken for replays: a power of two from 256 to 32,768.
+    pub replay_window: usize,
+    /// Most clients that may be about to answer a challenge.
+    pub half_open_capacity: usize,
+    /// Most tokens remembered until they expire; more than this in one lifetime are refused.
+    pub token_history_capacity: usize,
+}
+
+impl ServerConfig {
+    /// The defaults: no maximum lifetime, no clock skew, the standard's replay window.
+    pub fn new(
+        protocol_id: u64,
+        private_key: Key,
+        max_clients: usize,
+        public_addresses: Vec<SocketAddr>,
+    ) -> Self {
+        ServerConfig {
+            protocol_id,
+            private_key,
+            max_clients,
+            public_addresses,
+            max_token_lifetime: None,
+            clock_skew: Duration::ZERO,
+            replay_window: MIN_REPLAY_WINDOW,
+            half_open_capacity: max_clients.saturating_mul(4).max(MIN_HALF_OPEN),
+            token_history_capacity: max_clients.saturating_mul(8).max(MIN_TOKEN_HISTORY),
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        if !(1..=MAX_CLIENT_SLOTS).contains(&self.max_clients) {
+            return Err(ConfigError::MaxClients(self.max_clients));
+        }
+        if self.public_addresses.is_empty() {
+            return Err(ConfigError::NoPublicAddress);
+        }
+        if self.half_open_capacity == 0 {
+            return Err(ConfigError::NoHalfOpen);
+        }
+        if self.token_history_capacity == 0 {
+            return Err(ConfigError::NoTokenHistory);
+        }
+        check_replay_window(self.replay_window)
+    }
+}
+
+/// What a client is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientConfig {
+    /// Names the game and its version; both sides must agree.
+    pub protocol_id: u64,
+    /// Packets that may arrive late without being taken for replays: a power of two from 256 to 32,768.
+    pub replay_window: usize,
+}
+
+impl ClientConfig {
+    /// The defaults: the standard's replay window.
+    pub fn new(protocol_id: u64) -> Self {
+        ClientConfig { protocol_id, replay_window: MIN_REPLAY_WINDOW }
+    }
+
+    pub(crate) fn check(&self, token_protocol_id: u64) -> Result<(), ConfigError> {
+        if self.protocol_id != token_protocol_id {
+            return Err(ConfigError::ProtocolId { ours: self.protocol_id, token: token_protocol_id });
+        }
+        check_replay_window(self.replay_window)
+    }
+}
+
+fn check_replay_window(size: usize) -> Result<(), ConfigError> {
+    if ReplayWindow::valid_size(size) { Ok(()) } else { Err(ConfigError::ReplayWindow(size)) }
+}
+
+/// Why a configuration is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// Outside 1..=65,536.
+    MaxClients(usize),
+    /// No token could name this server.
+    NoPublicAddress,
+    /// Nobody could connect.
+    NoHalfOpen,
+    /// Nobody could connect.
+    NoTokenHistory,
+    /// Not a size a replay window can have.
+    ReplayWindow(usize),
+    /// The token is for another game or version.
+    ProtocolId {
+        /// The configured protocol id.
+        ours: u64,
+        /// The token's protocol id.
+        token: u64,
+    },
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            ConfigError::MaxClients(n) => {
+                write!(f, "max_clients must be 1 to {MAX_CLIENT_SLOTS}, not {n}.")
+            }
+            ConfigError::NoPublicAddress => {
+                write!(f, "public_addresses must name at least 1 address, not 0.")
+            }
+            ConfigError::NoHalfOpen => write!(f, "half_open_capacity must be at least 1, not 0."),
+            ConfigError::NoTokenHistory => write!(f, "token_history_capacity must be at least 1, not 0."),
+            ConfigError::ReplayWindow(n) => write!(
+                f,
+                "replay_window must be a power of two from {MIN_REPLAY_WINDOW} to {MAX_REPLAY_WINDOW}, not {n}."
+            ),
+            ConfigError::ProtocolId { ours, token } => write!(
+                f,
+                "The connect token is for protocol id {token:#018x}, and this client speaks {ours:#018x}."
+            ),
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}

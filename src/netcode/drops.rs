@@ -1,0 +1,132 @@
+//! Why a datagram was dropped, and how often: nothing that arrives vanishes without a name.
+
+/// Defines the enum, the list of all reasons and their names in one place, so that they can't disagree.
+macro_rules! drop_reasons {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
+        /// Why a datagram was dropped.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum DropReason {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl DropReason {
+            /// Every reason, in the order of their declaration.
+            pub const ALL: &'static [DropReason] = &[$(DropReason::$variant),+];
+
+            /// The name under which it is counted.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(DropReason::$variant => $name,)+
+                }
+            }
+        }
+    };
+}
+
+drop_reasons! {
+    /// Shorter than its kind of packet can be.
+    TooShort = "too_short",
+    /// Longer than its kind of packet can be.
+    TooLong = "too_long",
+    /// A packet type the standard doesn't define, or a request with bits where none belong.
+    UnknownType = "unknown_type",
+    /// A number of sequence bytes outside 1..=8.
+    SequenceLength = "sequence_length",
+    /// A type of packet that this side, or this state, has no use for.
+    UnexpectedType = "unexpected_type",
+    /// A sequence received before, or too old to tell.
+    Replayed = "replayed",
+    /// Altered on the way, sealed with another key, or for another protocol id.
+    NotAuthentic = "not_authentic",
+    /// Encrypted, from an address this side has no keys for.
+    UnknownSource = "unknown_source",
+    /// A request of another version of netcode.
+    WrongVersion = "wrong_version",
+    /// A request for another protocol id.
+    WrongProtocol = "wrong_protocol",
+    /// A request whose token has expired.
+    TokenExpired = "token_expired",
+    /// A request whose token may have been used before this server's start.
+    TokenBeforeStart = "token_before_start",
+    /// A request whose token lives longer than this server's longest allowed lifetime.
+    TokenLifetime = "token_lifetime",
+    /// A request whose token has already become a connection.
+    TokenConsumed = "token_consumed",
+    /// A request whose token another address has used first.
+    TokenElsewhere = "token_elsewhere",
+    /// A request beyond what its source may make this server decrypt.
+    SourceLimit = "source_limit",
+    /// A request whose token was not sealed with this server's private key, or was altered.
+    TokenNotAuthentic = "token_not_authentic",
+    /// A request whose token is sealed correctly and makes no sense inside.
+    TokenMalformed = "token_malformed",
+    /// A request whose token doesn't name this server.
+    TokenForOtherServer = "token_for_other_server",
+    /// A request or response from an address that is already connected.
+    AddressConnected = "address_connected",
+    /// A request or response of a client id that is already connected.
+    ClientIdConnected = "client_id_connected",
+    /// A request that found the token history full of unexpired tokens.
+    TokenHistoryFull = "token_history_full",
+    /// A request that found every place for half-open connections taken.
+    HalfOpenFull = "half_open_full",
+    /// A request or response that was answered with "denied": every client slot is taken.
+    ServerFull = "server_full",
+    /// A response whose challenge this server didn't make, or made before its start.
+    ChallengeNotAuthentic = "challenge_not_authentic",
+    /// A response with the challenge of another client.
+    ChallengeForOtherClient = "challenge_for_other_client",
+    /// A packet to a client from an address that is not its server's.
+    WrongAddress = "wrong_address",
+    /// A packet to a client that has finished.
+    NotConnected = "not_connected",
+    /// A keep-alive that names a client index at or beyond its own maximum.
+    ClientIndex = "client_index",
+}
+
+/// How many datagrams were dropped, by reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    drops: [u64; DropReason::ALL.len()],
+}
+
+impl Counters {
+    /// How many datagrams were dropped for this reason.
+    pub fn dropped(&self, reason: DropReason) -> u64 {
+        self.drops[reason as usize]
+    }
+
+    /// How many datagrams were dropped.
+    pub fn total_dropped(&self) -> u64 {
+        self.drops.iter().sum()
+    }
+
+    /// Every reason's name with its count, zeros included.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        DropReason::ALL.iter().map(|&reason| (reason.name(), self.dropped(reason)))
+    }
+
+    pub(crate) fn count(&mut self, reason: DropReason) {
+        self.drops[reason as usize] += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_reason_has_its_own_counter_and_name() {
+        let mut counters = Counters::default();
+        for (i, &reason) in DropReason::ALL.iter().enumerate() {
+            (0..=i).for_each(|_| counters.count(reason));
+        }
+        let counted: Vec<_> = counters.iter().collect();
+        assert!(counted.iter().enumerate().all(|(i, &(_, n))| n == i as u64 + 1));
+        assert_eq!(
+            counted.iter().map(|&(name, _)| name).collect::<HashSet<_>>().len(),
+            DropReason::ALL.len()
+        );
+    }
+}

@@ -1,0 +1,127 @@
+//! Clients that were disconnected and are still being told: their slots are free already.
+//!
+//! Promises: each is told [`DISCONNECT_REPEATS`] times, [`REPEAT_INTERVAL`] apart, so that a burst of loss
+//! doesn't swallow them all. Bounded: beyond [`CAPACITY`] all repeats go out at once.
+
+use core::net::SocketAddr;
+
+use super::packet::{KEEP_ALIVE_BODY_BYTES, Kind};
+use super::sealer::{DISCONNECT_REPEATS, Sealer};
+use crate::store::Datagrams;
+use crate::time::{Duration, Instant};
+
+/// Most clients that are being told at once.
+const CAPACITY: usize = 1024;
+
+const REPEAT_INTERVAL: Duration = Duration::from_millis(15);
+
+/// One client to be told.
+pub(crate) struct Leaver {
+    pub(crate) address: SocketAddr,
+    pub(crate) sealer: Sealer,
+    /// The keep-alive that must come before, for a client that may not know yet that it is connected.
+    pub(crate) introduction: Option<[u8; KEEP_ALIVE_BODY_BYTES]>,
+    /// Told instead of a disconnect packet.
+    pub(crate) farewell: Option<Box<[u8]>>,
+}
+
+impl Leaver {
+    fn tell(&mut self, out: &mut Datagrams) {
+        if let Some(keep_alive) = &self.introduction {
+            self.sealer.send(self.address, Kind::KeepAlive, keep_alive, out);
+        }
+        self.sealer.send_goodbye(self.address, self.farewell.as_deref(), out);
+    }
+}
+
+struct Entry {
+    leaver: Leaver,
+    repeats_left: u32,
+    next: Instant,
+}
+
+#[derive(Default)]
+pub(crate) struct LeavingList {
+    entries: Vec<Entry>,
+}
+
+impl LeavingList {
+    /// Tells a client once now; the repeats follow from [`LeavingList::update`].
+    pub(crate) fn add(&mut self, now: Instant, leaver: Leaver, out: &mut Datagrams) {
+        let mut entry = Entry { leaver, repeats_left: DISCONNECT_REPEATS, next: now };
+        if self.entries.len() >= CAPACITY {
+            entry.finish(out);
+        } else {
+            entry.tell(now, out);
+            self.entries.push(entry);
+        }
+    }
+
+    /// Sends the repeats that are due: at most one a client.
+    pub(crate) fn update(&mut self, now: Instant, out: &mut Datagrams) {
+        for entry in self.entries.iter_mut().filter(|entry| entry.next <= now) {
+            entry.tell(now, out);
+        }
+        self.entries.retain(|entry| entry.repeats_left > 0);
+    }
+
+    /// Sends all repeats at once and forgets everybody.
+    pub(crate) fn flush(&mut self, out: &mut Datagrams) {
+        self.entries.drain(..).for_each(|mut entry| entry.finish(out));
+    }
+
+    pub(crate) fn next_deadline(&self) -> Instant {
+        self.entries.iter().map(|entry| entry.next).min().unwrap_or(Instant::NEVER)
+    }
+}
+
+impl Entry {
+    fn tell(&mut self, now: Instant, out: &mut Datagrams) {
+        self.leaver.tell(out);
+        self.repeats_left -= 1;
+        self.next = now + REPEAT_INTERVAL;
+    }
+
+    fn finish(&mut self, out: &mut Datagrams) {
+        (0..self.repeats_left).for_each(|_| self.leaver.tell(out));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netcode::address::parse_address;
+
+    fn leaver() -> Leaver {
+        Leaver {
+            address: parse_address("1.1.1.1:1").unwrap(),
+            sealer: Sealer::new(1, [0; 32], 0),
+            introduction: None,
+            farewell: None,
+        }
+    }
+
+    #[test]
+    fn goodbyes_are_spread_over_time() {
+        let (mut list, mut out) = (LeavingList::default(), Datagrams::new());
+        list.add(Instant::ZERO, leaver(), &mut out);
+        assert_eq!(out.len(), 1);
+        for ms in 0..135 {
+            list.update(Instant::from_millis(ms), &mut out);
+            assert_eq!(out.len() as u64, 1 + ms / 15, "{ms}");
+        }
+        list.update(Instant::from_millis(135), &mut out);
+        assert_eq!((out.len(), list.next_deadline()), (10, Instant::NEVER));
+    }
+
+    #[test]
+    fn beyond_the_capacity_nobody_waits() {
+        let (mut list, mut out) = (LeavingList::default(), Datagrams::new());
+        (0..CAPACITY).for_each(|_| list.add(Instant::ZERO, leaver(), &mut out));
+        assert_eq!(out.len(), CAPACITY);
+        list.add(Instant::ZERO, leaver(), &mut out);
+        assert_eq!((out.len(), list.entries.len()), (CAPACITY + 10, CAPACITY));
+        list.flush(&mut out);
+        assert_eq!((out.len(), list.entries.len()), (10 * (CAPACITY + 1), 0));
+    }
+}

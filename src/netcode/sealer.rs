@@ -1,0 +1,77 @@
+//! Sending: a key with its next sequence, the payloads the layer above may send, and goodbyes.
+
+use core::fmt;
+use core::net::SocketAddr;
+
+use super::crypto::Key;
+use super::packet::{self, Kind};
+use crate::limits::MAX_PAYLOAD;
+use crate::store::Datagrams;
+use crate::time::Duration;
+
+/// Requests, responses and keep-alives go out this often while nothing else does.
+pub const SEND_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How often the end of a connection is said: some of these packets will arrive.
+pub const DISCONNECT_REPEATS: u32 = 10;
+
+/// Why a payload was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendError {
+    /// There is no such connection: it has ended, or has not begun.
+    NotConnected,
+    /// Netcode has no empty payloads.
+    Empty,
+    /// Longer than [`MAX_PAYLOAD`].
+    TooLong(usize),
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SendError::NotConnected => write!(f, "The connection has ended or has not begun."),
+            SendError::Empty => write!(f, "A payload has at least 1 byte, not 0."),
+            SendError::TooLong(n) => write!(f, "A payload has at most {MAX_PAYLOAD} bytes, not {n}."),
+        }
+    }
+}
+
+impl core::error::Error for SendError {}
+
+/// Refuses payloads netcode can't carry.
+pub(crate) fn check_payload(payload: &[u8]) -> Result<(), SendError> {
+    match payload.len() {
+        0 => Err(SendError::Empty),
+        1..=MAX_PAYLOAD => Ok(()),
+        n => Err(SendError::TooLong(n)),
+    }
+}
+
+/// A key with the sequence of the next packet. It is the only way to send under its key and can't be copied, so
+/// no sequence is used twice.
+pub(crate) struct Sealer {
+    protocol_id: u64,
+    key: Key,
+    sequence: u64,
+}
+
+impl Sealer {
+    pub(crate) fn new(protocol_id: u64, key: Key, first_sequence: u64) -> Self {
+        Sealer { protocol_id, key, sequence: first_sequence }
+    }
+
+    pub(crate) fn send(&mut self, to: SocketAddr, kind: Kind, body: &[u8], out: &mut Datagrams) {
+        out.push_with(to, |arena| {
+            packet::seal(arena, self.protocol_id, &self.key, self.sequence, kind, body);
+        });
+        self.sequence += 1;
+    }
+
+    /// Says goodbye once: with the last words of the layer above, or with a disconnect packet.
+    pub(crate) fn send_goodbye(&mut self, to: SocketAddr, farewell: Option<&[u8]>, out: &mut Datagrams) {
+        match farewell {
+            Some(payload) => self.send(to, Kind::Payload, payload, out),
+            None => self.send(to, Kind::Disconnect, &[], out),
+        }
+    }
+}

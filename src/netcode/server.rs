@@ -1,0 +1,357 @@
+//! The server: client slots and the connections in them.
+//!
+//! Promises: a slot is taken only by whom the admission lets in; a handle never reaches the next client of a
+//! slot; every end that the peer or silence caused is told once as an event. Refuses everything else silently,
+//! cheapest test first, and counts it.
+
+use core::fmt;
+use core::net::SocketAddr;
+use std::collections::VecDeque;
+
+use super::USER_DATA_BYTES;
+use super::admission::Admission;
+use super::config::{ConfigError, ServerConfig};
+use super::drops::{Counters, DropReason};
+use super::keyed_hash::KeyedHash;
+use super::leaving::{Leaver, LeavingList};
+use super::packet::{self, Body, Header, Kind, REQUEST_PREFIX};
+use super::replay::ReplayWindow;
+use super::sealer::{SEND_INTERVAL, Sealer, SendError, check_payload};
+use super::slots::{ClientHandle, Connection, Slots};
+use crate::rng::Entropy;
+use crate::store::Datagrams;
+use crate::time::{Instant, UnixSeconds};
+
+/// What a datagram brought.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Received<'a> {
+    /// A payload of a connected client.
+    Payload {
+        /// Who sent it.
+        client: ClientHandle,
+        /// What it says, in the datagram's own memory.
+        payload: &'a [u8],
+    },
+    /// Nothing for the layer above.
+    Nothing,
+}
+
+/// Why a client is gone, other than by [`Server::disconnect`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ServerDisconnect {
+    /// It fell silent.
+    TimedOut,
+    /// It said so.
+    ByPeer,
+}
+
+/// What happened to a client. Poll after each batch of datagrams: events wait until polled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerEvent {
+    /// A client has a slot.
+    Connected {
+        /// Names the connection.
+        client: ClientHandle,
+        /// Who it is, to the backend.
+        client_id: u64,
+        /// Where it is.
+        address: SocketAddr,
+        /// What the backend says about it.
+        user_data: Box<[u8; USER_DATA_BYTES]>,
+    },
+    /// A client is gone and its slot is free. Our own disconnects raise no event.
+    Disconnected {
+        /// Named the connection.
+        client: ClientHandle,
+        /// Why.
+        reason: ServerDisconnect,
+    },
+}
+
+/// A netcode server.
+pub struct Server {
+    protocol_id: u64,
+    max_clients: u32,
+    replay_window: usize,
+    slots: Slots,
+    admission: Admission,
+    leaving: LeavingList,
+    /// No keep-alive or timeout is due before this.
+    next_scan: Instant,
+    events: VecDeque<ServerEvent>,
+    counters: Counters,
+}
+
+impl Server {
+    /// A server without clients. `entropy` gives the challenge key and the secret of its hash tables; `unix` is
+    /// the start that [`ServerConfig::max_token_lifetime`] counts from.
+    ///
+    /// # Errors
+    /// When the configuration is out of bounds.
+    pub fn new(
+        config: ServerConfig,
+        entropy: &mut dyn Entropy,
+        unix: UnixSeconds,
+    ) -> Result<Server, ConfigError> {
+        config.check()?;
+        let hash = KeyedHash::new(entropy);
+        Ok(Server {
+            protocol_id: config.protocol_id,
+            // At most 65,536: just checked.
+            max_clients: config.max_clients as u32,
+            replay_window: config.replay_window,
+            slots: Slots::new(config.max_clients, &hash),
+            admission: Admission::new(config, entropy, hash, unix),
+            leaving: LeavingList::default(),
+            next_scan: Instant::NEVER,
+            events: VecDeque::new(),
+            counters: Counters::default(),
+        })
+    }
+
+    /// Takes a datagram from the network. A payload in it is decrypted in place; answers go to `out` at once.
+    pub fn handle_datagram<'a>(
+        &mut self,
+        now: Instant,
+        unix: UnixSeconds,
+        from: SocketAddr,
+        datagram: &'a mut [u8],
+        out: &mut Datagrams,
+    ) -> Received<'a> {
+        let received = if let Some(client) = self.slots.by_address(from) {
+            self.handle_connected(now, client, datagram)
+        } else if datagram.first() == Some(&REQUEST_PREFIX) {
+            self.admission
+                .handle_request(now, unix, from, datagram, &self.slots, out)
+                .map(|()| Received::Nothing)
+        } else {
+            self.handle_response(now, from, datagram, out).map(|()| Received::Nothing)
+        };
+        received.unwrap_or_else(|reason| {
+            self.counters.count(reason);
+            Received::Nothing
+        })
+    }
+
+    /// Sends keep-alives and goodbyes that are due and frees the slots of clients that fell silent.
+    pub fn update(&mut self, now: Instant, out: &mut Datagrams) {
+        self.leaving.update(now, out);
+        if now < self.next_scan {
+            return;
+        }
+        self.next_scan = Instant::NEVER;
+        for index in 0..self.slots.high_water() {
+            if let Some(client) = self.slots.occupant(index) {
+                self.update_client(now, client, out);
+            }
+        }
+    }
+
+    /// Sends a payload of 1..=1200 bytes.
+    ///
+    /// # Errors
+    /// When the handle names no connection any more, or the payload has another length.
+    pub fn send_payload(
+        &mut self,
+        now: Instant,
+        client: ClientHandle,
+        payload: &[u8],
+        out: &mut Datagrams,
+    ) -> Result<(), SendError> {
+        let connection = self.slots.find_mut(client).ok_or(SendError::NotConnected)?;
+        check_payload(payload)?;
+        if !connection.confirmed {
+            // The client drops payloads until a keep-alive has told it that it is connected.
+            let body = packet::keep_alive_body(client.slot, self.max_clients);
+            connection.sealer.send(connection.address, Kind::KeepAlive, &body, out);
+        }
+        connection.sealer.send(connection.address, Kind::Payload, payload, out);
+        connection.last_send = now;
+        Ok(())
+    }
+
+    /// Ends a connection and frees its slot at once. The client is told ten times, now and in the next updates:
+    /// with disconnect packets, or with `farewell` as payloads, in which the layer above says why. Raises no
+    /// event.
+    ///
+    /// # Errors
+    /// When the handle names no connection any more, or `farewell` has a length no payload can have; then
+    /// nothing has happened.
+    pub fn disconnect(
+        &mut self,
+        now: Instant,
+        client: ClientHandle,
+        farewell: Option<&[u8]>,
+        out: &mut Datagrams,
+    ) -> Result<(), SendError> {
+        farewell.map_or(Ok(()), check_payload)?;
+        let connection = self.slots.remove(client).ok_or(SendError::NotConnected)?;
+        let introduction =
+            (!connection.confirmed).then(|| packet::keep_alive_body(client.slot, self.max_clients));
+        let leaver = Leaver {
+            address: connection.address,
+            sealer: connection.sealer,
+            introduction,
+            farewell: farewell.map(Box::from),
+        };
+        self.leaving.add(now, leaver, out);
+        Ok(())
+    }
+
+    /// Disconnects everybody, when no later update will come: all goodbyes go out at once, those of earlier
+    /// disconnects too. Clients that should get a farewell are disconnected with it before.
+    pub fn shutdown(&mut self, now: Instant, out: &mut Datagrams) {
+        for index in 0..self.slots.high_water() {
+            if let Some(client) = self.slots.occupant(index) {
+                let told = self.disconnect(now, client, None, out);
+                debug_assert!(told.is_ok(), "an occupant is connected");
+            }
+        }
+        self.leaving.flush(out);
+    }
+
+    /// What has happened since the last call, oldest first.
+    pub fn poll_event(&mut self) -> Option<ServerEvent> {
+        self.events.pop_front()
+    }
+
+    /// Whether the handle names a connection.
+    pub fn is_connected(&self, client: ClientHandle) -> bool {
+        self.slots.find(client).is_some()
+    }
+
+    /// How many clients are connected.
+    pub fn connected_count(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The connected clients, by slot.
+    pub fn clients(&self) -> impl Iterator<Item = ClientHandle> {
+        self.slots.iter().map(|(client, _)| client)
+    }
+
+    /// The client id of a connection.
+    pub fn client_id(&self, client: ClientHandle) -> Option<u64> {
+        self.slots.find(client).map(|connection| connection.client_id)
+    }
+
+    /// The address of a connection.
+    pub fn client_address(&self, client: ClientHandle) -> Option<SocketAddr> {
+        self.slots.find(client).map(|connection| connection.address)
+    }
+
+    /// The connection of a client id.
+    pub fn find_client(&self, client_id: u64) -> Option<ClientHandle> {
+        self.slots.by_client_id(client_id)
+    }
+
+    /// How many clients are about to answer a challenge, or have given up doing so.
+    pub fn half_open_count(&self) -> usize {
+        self.admission.half_open_count()
+    }
+
+    /// When [`Server::update`] may have something to do; never too late.
+    pub fn next_deadline(&self) -> Instant {
+        self.next_scan.min(self.leaving.next_deadline())
+    }
+
+    /// What was dropped.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn handle_connected<'a>(
+        &mut self,
+        now: Instant,
+        client: ClientHandle,
+        datagram: &'a mut [u8],
+    ) -> Result<Received<'a>, DropReason> {
+        if datagram.first() == Some(&REQUEST_PREFIX) {
+            return Err(DropReason::AddressConnected);
+        }
+        let header = Header::read(datagram)?;
+        match header.kind {
+            Kind::KeepAlive | Kind::Payload | Kind::Disconnect => (),
+            Kind::Response => return Err(DropReason::AddressConnected),
+            Kind::Denied | Kind::Challenge => return Err(DropReason::UnexpectedType),
+        }
+        let connection = self.slots.find_mut(client).ok_or(DropReason::UnknownSource)?;
+        if !connection.replay.is_fresh(header.sequence) {
+            return Err(DropReason::Replayed);
+        }
+        let body = header.open(datagram, self.protocol_id, &connection.receive_key)?;
+        connection.replay.advance(header.sequence);
+        connection.last_receive = now;
+        connection.confirmed = true;
+        match body {
+            Body::Payload(payload) => return Ok(Received::Payload { client, payload }),
+            Body::Disconnect => self.remove(client, ServerDisconnect::ByPeer),
+            _ => (),
+        }
+        Ok(Received::Nothing)
+    }
+
+    fn handle_response(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        datagram: &mut [u8],
+        out: &mut Datagrams,
+    ) -> Result<(), DropReason> {
+        let admitted = self.admission.handle_response(now, from, datagram, &self.slots, out)?;
+        let client = self.slots.insert(Connection {
+            client_id: admitted.client_id,
+            address: from,
+            sealer: Sealer::new(self.protocol_id, admitted.send_key, 0),
+            receive_key: admitted.receive_key,
+            timeout: admitted.timeout,
+            last_send: now,
+            last_receive: now,
+            confirmed: false,
+            replay: ReplayWindow::new(self.replay_window),
+        });
+        self.send_keep_alive(now, client, out);
+        self.next_scan = self.next_scan.min(now + SEND_INTERVAL);
+        self.events.push_back(ServerEvent::Connected {
+            client,
+            client_id: admitted.client_id,
+            address: from,
+            user_data: admitted.user_data,
+        });
+        Ok(())
+    }
+
+    fn update_client(&mut self, now: Instant, client: ClientHandle, out: &mut Datagrams) {
+        let Some(connection) = self.slots.find(client) else { return };
+        let silence = connection.timeout.map_or(Instant::NEVER, |t| connection.last_receive + t);
+        let mut send_at = connection.last_send + SEND_INTERVAL;
+        if silence <= now {
+            return self.remove(client, ServerDisconnect::TimedOut);
+        }
+        if send_at <= now {
+            self.send_keep_alive(now, client, out);
+            send_at = now + SEND_INTERVAL;
+        }
+        self.next_scan = self.next_scan.min(silence).min(send_at);
+    }
+
+    fn send_keep_alive(&mut self, now: Instant, client: ClientHandle, out: &mut Datagrams) {
+        let body = packet::keep_alive_body(client.slot, self.max_clients);
+        if let Some(connection) = self.slots.find_mut(client) {
+            connection.sealer.send(connection.address, Kind::KeepAlive, &body, out);
+            connection.last_send = now;
+        }
+    }
+
+    fn remove(&mut self, client: ClientHandle, reason: ServerDisconnect) {
+        if self.slots.remove(client).is_some() {
+            self.events.push_back(ServerEvent::Disconnected { client, reason });
+        }
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("connected", &self.slots.len()).finish_non_exhaustive()
+    }
+}

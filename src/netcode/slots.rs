@@ -1,0 +1,192 @@
+//! The client slots of a server: who is connected, found by slot, address or client id in constant time.
+//!
+//! Promises: the lowest free slot is taken first, and a handle never reaches the next client of its slot: each
+//! connection has a generation of its own.
+
+use core::cmp::Reverse;
+use core::net::SocketAddr;
+use std::collections::BinaryHeap;
+
+use super::crypto::Key;
+use super::keyed_hash::{KeyedHash, KeyedMap};
+use super::replay::ReplayWindow;
+use super::sealer::Sealer;
+use crate::time::{Duration, Instant};
+
+/// Names one connection of a client, and never another in the same slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientHandle {
+    /// The client slot: the client index on the wire.
+    pub slot: u32,
+    /// Which connection of that slot, counted from 0.
+    pub generation: u32,
+}
+
+/// One connected client.
+pub(crate) struct Connection {
+    pub(crate) client_id: u64,
+    pub(crate) address: SocketAddr,
+    pub(crate) sealer: Sealer,
+    pub(crate) receive_key: Key,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) last_send: Instant,
+    pub(crate) last_receive: Instant,
+    /// Whether the client has shown, by a keep-alive or payload, that it knows it is connected.
+    pub(crate) confirmed: bool,
+    pub(crate) replay: ReplayWindow,
+}
+
+struct Slot {
+    generation: u32,
+    connection: Option<Connection>,
+}
+
+pub(crate) struct Slots {
+    /// Grows to the most clients there have been at once.
+    slots: Vec<Slot>,
+    capacity: usize,
+    /// Free slots below `slots.len()`, lowest first.
+    freed: BinaryHeap<Reverse<u32>>,
+    by_address: KeyedMap<SocketAddr, u32>,
+    by_client_id: KeyedMap<u64, u32>,
+}
+
+impl Slots {
+    pub(crate) fn new(capacity: usize, hash: &KeyedHash) -> Self {
+        Slots {
+            slots: Vec::new(),
+            capacity,
+            freed: BinaryHeap::new(),
+            by_address: KeyedMap::with_hasher(hash.clone()),
+            by_client_id: KeyedMap::with_hasher(hash.clone()),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_address.len()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() >= self.capacity
+    }
+
+    pub(crate) fn has_client_id(&self, client_id: u64) -> bool {
+        self.by_client_id.contains_key(&client_id)
+    }
+
+    /// Puts a connection into the lowest free slot.
+    ///
+    /// # Panics
+    /// When no slot is free, or the address or client id is already connected: the server asks before.
+    pub(crate) fn insert(&mut self, connection: Connection) -> ClientHandle {
+        assert!(!self.is_full() && !self.has_client_id(connection.client_id));
+        let index = match self.freed.pop() {
+            Some(Reverse(index)) => index,
+            None => {
+                self.slots.push(Slot { generation: 0, connection: None });
+                // Below the capacity, which is at most 65,536.
+                (self.slots.len() - 1) as u32
+            }
+        };
+        let taken = self.by_address.insert(connection.address, index);
+        assert!(taken.is_none(), "an address connects once");
+        self.by_client_id.insert(connection.client_id, index);
+        let slot = &mut self.slots[index as usize];
+        slot.connection = Some(connection);
+        ClientHandle { slot: index, generation: slot.generation }
+    }
+
+    /// Frees the slot of a connection, if the handle still names one.
+    pub(crate) fn remove(&mut self, client: ClientHandle) -> Option<Connection> {
+        let slot = self.slots.get_mut(client.slot as usize)?;
+        if slot.generation != client.generation {
+            return None;
+        }
+        let connection = slot.connection.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.by_address.remove(&connection.address);
+        self.by_client_id.remove(&connection.client_id);
+        self.freed.push(Reverse(client.slot));
+        Some(connection)
+    }
+
+    pub(crate) fn find(&self, client: ClientHandle) -> Option<&Connection> {
+        let slot = self.slots.get(client.slot as usize)?;
+        slot.connection.as_ref().filter(|_| slot.generation == client.generation)
+    }
+
+    pub(crate) fn find_mut(&mut self, client: ClientHandle) -> Option<&mut Connection> {
+        let slot = self.slots.get_mut(client.slot as usize)?;
+        slot.connection.as_mut().filter(|_| slot.generation == client.generation)
+    }
+
+    pub(crate) fn by_address(&self, address: SocketAddr) -> Option<ClientHandle> {
+        self.by_address.get(&address).and_then(|&index| self.occupant(index))
+    }
+
+    pub(crate) fn by_client_id(&self, client_id: u64) -> Option<ClientHandle> {
+        self.by_client_id.get(&client_id).and_then(|&index| self.occupant(index))
+    }
+
+    /// Who is in a slot.
+    pub(crate) fn occupant(&self, index: u32) -> Option<ClientHandle> {
+        let slot = self.slots.get(index as usize)?;
+        slot.connection.as_ref().map(|_| ClientHandle { slot: index, generation: slot.generation })
+    }
+
+    /// The slots that have ever been taken: every occupied one is below.
+    pub(crate) fn high_water(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ClientHandle, &Connection)> {
+        self.slots.iter().zip(0..).filter_map(|(slot, index)| {
+            let connection = slot.connection.as_ref()?;
+            Some((ClientHandle { slot: index, generation: slot.generation }, connection))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netcode::address::parse_address;
+    use crate::rng::Rng;
+
+    fn connection(n: u16) -> Connection {
+        Connection {
+            client_id: n.into(),
+            address: parse_address(&format!("1.1.1.1:{n}")).unwrap(),
+            sealer: Sealer::new(1, [0; 32], 0),
+            receive_key: [0; 32],
+            timeout: None,
+            last_send: Instant::ZERO,
+            last_receive: Instant::ZERO,
+            confirmed: false,
+            replay: ReplayWindow::new(256),
+        }
+    }
+
+    #[test]
+    fn the_lowest_free_slot_is_taken_and_old_handles_reach_nobody() {
+        let mut slots = Slots::new(3, &KeyedHash::new(&mut Rng::seeded(1)));
+        let handles: Vec<_> = (1..=3).map(|n| slots.insert(connection(n))).collect();
+        assert_eq!(handles.iter().map(|h| h.slot).collect::<Vec<_>>(), [0, 1, 2]);
+        assert!(slots.is_full());
+        assert!(slots.remove(handles[2]).is_some() && slots.remove(handles[0]).is_some());
+        assert!(slots.remove(handles[0]).is_none() && slots.find(handles[0]).is_none());
+
+        let next = slots.insert(connection(4));
+        assert_eq!((next.slot, next.generation), (0, 1));
+        assert!(slots.find(handles[0]).is_none() && slots.remove(handles[0]).is_none());
+        assert_eq!(slots.by_client_id(4), Some(next));
+        assert_eq!(slots.by_address(connection(4).address), Some(next));
+        assert_eq!(slots.by_client_id(1), None);
+        assert_eq!(slots.iter().map(|(h, _)| h.slot).collect::<Vec<_>>(), [0, 1]);
+    }
+
+    #[test]
+    fn a_connection_is_small() {
+        assert!(size_of::<Slot>() + size_of::<KeyedMap<SocketAddr, u32>>() < 400, "{}", size_of::<Slot>());
+    }
+}

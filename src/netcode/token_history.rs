@@ -1,0 +1,144 @@
+//! Which tokens have been used: one token makes one connection, ever.
+//!
+//! A token is *pending* from its first request and admits that address only; it is *consumed* when it becomes a
+//! connection and admits nobody. Both sides start their sequences at 0, so a token used twice would use nonces
+//! twice under the same keys.
+//!
+//! Promises: an entry lives until its token has expired. Refuses: new tokens while the history is full of
+//! unexpired ones, rather than forgetting one that could then come back.
+
+use core::net::SocketAddr;
+
+use super::crypto::Tag;
+use super::drops::DropReason;
+use super::keyed_hash::{KeyedHash, KeyedMap};
+use crate::time::UnixSeconds;
+
+struct Entry {
+    address: SocketAddr,
+    /// The first second in which the token is refused without this entry.
+    expires: UnixSeconds,
+    consumed: bool,
+}
+
+pub(crate) struct TokenHistory {
+    entries: KeyedMap<Tag, Entry>,
+    capacity: usize,
+    /// No entry expires before this.
+    earliest: UnixSeconds,
+    /// Entries expiring up to here have been forgotten; their tokens stay refused even if the wall clock is
+    /// set back.
+    forgotten: UnixSeconds,
+}
+
+impl TokenHistory {
+    pub(crate) fn new(capacity: usize, hash: KeyedHash) -> Self {
+        TokenHistory {
+            entries: KeyedMap::with_hasher(hash),
+            capacity,
+            earliest: UnixSeconds(u64::MAX),
+            forgotten: UnixSeconds(0),
+        }
+    }
+
+    /// Whether a request with this token may go on, judged by what is remembered. Cheap: done before anything
+    /// is decrypted.
+    pub(crate) fn check(&self, tag: &Tag, from: SocketAddr, expires: UnixSeconds) -> Result<(), DropReason> {
+        match self.entries.get(tag) {
+            Some(entry) if entry.consumed => Err(DropReason::TokenConsumed),
+            Some(entry) if entry.address != from => Err(DropReason::TokenElsewhere),
+            Some(_) => Ok(()),
+            None if expires <= self.forgotten => Err(DropReason::TokenExpired),
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers an authentic token that [`TokenHistory::check`] let pass. `unix` is the server's clock.
+    pub(crate) fn remember(
+        &mut self,
+        tag: Tag,
+        from: SocketAddr,
+        expires: UnixSeconds,
+        unix: UnixSeconds,
+    ) -> Result<(), DropReason> {
+        if self.entries.contains_key(&tag) {
+            return Ok(());
+        }
+        if self.entries.len() >= self.capacity && self.earliest <= unix {
+            self.forget_expired(unix);
+        }
+        if self.entries.len() >= self.capacity {
+            return Err(DropReason::TokenHistoryFull);
+        }
+        self.earliest = self.earliest.min(expires);
+        self.entries.insert(tag, Entry { address: from, expires, consumed: false });
+        Ok(())
+    }
+
+    /// The token has become a connection. One that is no longer remembered has expired: it can't come back.
+    pub(crate) fn consume(&mut self, tag: &Tag) {
+        if let Some(entry) = self.entries.get_mut(tag) {
+            entry.consumed = true;
+        }
+    }
+
+    fn forget_expired(&mut self, unix: UnixSeconds) {
+        self.entries.retain(|_, entry| entry.expires > unix);
+        self.earliest = self.entries.values().map(|e| e.expires).min().unwrap_or(UnixSeconds(u64::MAX));
+        self.forgotten = self.forgotten.max(unix);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netcode::address::parse_address;
+    use crate::rng::Rng;
+
+    fn history(capacity: usize) -> TokenHistory {
+        TokenHistory::new(capacity, KeyedHash::new(&mut Rng::seeded(1)))
+    }
+
+    fn from(port: u16) -> SocketAddr {
+        let mut address = parse_address("10.0.0.1").unwrap();
+        address.set_port(port);
+        address
+    }
+
+    const EXPIRES: UnixSeconds = UnixSeconds(100);
+
+    #[test]
+    fn pending_admits_one_address_and_consumed_nobody() {
+        let mut history = history(4);
+        let tag = [1; 16];
+        history.remember(tag, from(1), EXPIRES, UnixSeconds(0)).unwrap();
+        assert_eq!(history.check(&tag, from(1), EXPIRES), Ok(()));
+        assert_eq!(history.check(&tag, from(2), EXPIRES), Err(DropReason::TokenElsewhere));
+        history.consume(&tag);
+        assert_eq!(history.check(&tag, from(1), EXPIRES), Err(DropReason::TokenConsumed));
+    }
+
+    #[test]
+    fn full_of_unexpired_tokens_it_refuses_and_never_evicts() {
+        let mut history = history(2);
+        history.remember([1; 16], from(1), EXPIRES, UnixSeconds(0)).unwrap();
+        history.remember([2; 16], from(2), UnixSeconds(200), UnixSeconds(0)).unwrap();
+        history.consume(&[2; 16]);
+        let new =
+            |h: &mut TokenHistory, n, unix| h.remember([n; 16], from(3), UnixSeconds(300), UnixSeconds(unix));
+        assert_eq!(new(&mut history, 3, 99), Err(DropReason::TokenHistoryFull));
+        assert_eq!(history.remember([1; 16], from(1), EXPIRES, UnixSeconds(99)), Ok(()), "known already");
+        assert_eq!(new(&mut history, 3, 100), Ok(()), "the first has expired");
+        assert_eq!(history.check(&[2; 16], from(2), UnixSeconds(200)), Err(DropReason::TokenConsumed));
+        assert_eq!(new(&mut history, 4, 150), Err(DropReason::TokenHistoryFull));
+    }
+
+    #[test]
+    fn a_forgotten_token_stays_refused_when_the_clock_is_set_back() {
+        let mut history = history(1);
+        history.remember([1; 16], from(1), EXPIRES, UnixSeconds(0)).unwrap();
+        history.consume(&[1; 16]);
+        history.remember([2; 16], from(1), UnixSeconds(300), UnixSeconds(120)).unwrap();
+        assert_eq!(history.check(&[1; 16], from(1), EXPIRES), Err(DropReason::TokenExpired));
+    }
+}

@@ -1,0 +1,1 @@
+//! The connection packets of Tickwire's own framing: pinned bytes, and what is refused.

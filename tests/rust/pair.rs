@@ -1,0 +1,133 @@
+//! Two connections and the links between them, in virtual time.
+
+use std::sync::Arc;
+
+use tickwire::netsim::{Conditions, Link};
+use tickwire::store::Packets;
+use tickwire::time::{Duration, Instant};
+use tickwire::transport::{
+    Body, ChannelConfig, Connection, ConnectionConfig, Message, MessageType, OpaqueBody, Protocol, Received,
+    SendError,
+};
+use tickwire::wire::{BitReader, BitSink, BitWriter, Kind, Schema, Value};
+
+pub const RELIABLE: usize = 0;
+pub const UNRELIABLE: usize = 1;
+
+/// Message type 0 is declared: a number. Message type 1 is opaque: a number and bytes made from it.
+pub fn protocol_with(channels: Vec<ChannelConfig>) -> Arc<Protocol> {
+    let schema = Schema::new([("number", Kind::Bits { bits: 32 })]).unwrap();
+    let types = vec![
+        MessageType { name: "Number".into(), body: Body::Declared(schema) },
+        MessageType { name: "Blob".into(), body: Body::Opaque { max_bytes: 65_536 } },
+    ];
+    Arc::new(Protocol::new(types, channels).unwrap())
+}
+
+pub fn protocol() -> Arc<Protocol> {
+    protocol_with(vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()])
+}
+
+pub fn number(number: u32) -> Message {
+    let mut writer = BitWriter::new();
+    writer.bits(number.into(), 32);
+    Message { message_type: 0, encoded: writer.encoded() }
+}
+
+/// A message of `bytes` bytes that depend on its number.
+pub fn blob(number: u32, bytes: usize) -> Message {
+    let mut writer = BitWriter::new();
+    writer.bits(number.into(), 32);
+    // An odd number of bits before the align, so that where a message lies matters.
+    writer.bits(u64::from(number) & 0x1F, 5);
+    writer.bytes(&content(number, bytes));
+    Message { message_type: 1, encoded: writer.encoded() }
+}
+
+fn content(number: u32, bytes: usize) -> Vec<u8> {
+    (0..bytes as u32).map(|i| (number.wrapping_mul(31).wrapping_add(i * 7) >> 3) as u8).collect()
+}
+
+/// The number of a message, after checking that its content is that number's.
+pub fn check(protocol: &Protocol, received: &Received) -> u32 {
+    match &protocol.messages()[usize::from(received.message_type)].body {
+        Body::Declared(schema) => match schema.fields()[0].load(&received.body) {
+            Value::Uint(number) => number as u32,
+            other => panic!("{other:?}"),
+        },
+        Body::Opaque { .. } => {
+            let body = OpaqueBody::read(&received.body);
+            let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+            let number = reader.bits(32).unwrap() as u32;
+            assert_eq!(reader.bits(5).unwrap(), u64::from(number) & 0x1F);
+            reader.align().unwrap();
+            let bytes = reader.remaining_bits() / 8;
+            assert_eq!(reader.bytes(bytes).unwrap(), content(number, bytes));
+            reader.finish().unwrap();
+            number
+        }
+    }
+}
+
+pub struct Pair {
+    pub now: Instant,
+    pub protocol: Arc<Protocol>,
+    pub ends: [Connection; 2],
+    pub links: [Link<Vec<u8>>; 2],
+    tick: Duration,
+    packets: Packets,
+}
+
+impl Pair {
+    pub fn new(protocol: Arc<Protocol>, conditions: Conditions, seed: u64) -> Self {
+        Self::with_config(&ConnectionConfig::default(), protocol, conditions, seed)
+    }
+
+    pub fn with_config(
+        config: &ConnectionConfig,
+        protocol: Arc<Protocol>,
+        conditions: Conditions,
+        seed: u64,
+    ) -> Self {
+        let end = || Connection::new(config, protocol.clone()).unwrap();
+        Pair {
+            now: Instant::ZERO,
+            ends: [end(), end()],
+            links: [Link::new(conditions, seed).unwrap(), Link::new(conditions, seed + 1_000_003).unwrap()],
+            tick: Duration::from_micros(16_667),
+            packets: Packets::new(),
+            protocol,
+        }
+    }
+
+    /// One tick of both ends: receive, then send. `links[i]` carries what `ends[i]` sends.
+    pub fn tick(&mut self) {
+        self.now += self.tick;
+        for i in 0..2 {
+            while let Some(packet) = self.links[1 - i].poll(self.now) {
+                self.ends[i].handle_datagram(self.now, &packet).unwrap();
+            }
+            self.ends[i].transmit(self.now, &mut self.packets);
+            for (_, packet) in self.packets.iter() {
+                assert!(packet.len() <= 1200, "{} bytes", packet.len());
+                self.links[i].send(self.now, packet.to_vec());
+            }
+            self.packets.clear();
+        }
+    }
+
+    pub fn ticks(&mut self, count: usize) {
+        (0..count).for_each(|_| self.tick());
+    }
+
+    pub fn send(&mut self, end: usize, channel: usize, message: Message) -> Result<(), SendError> {
+        self.ends[end].send(channel, message)
+    }
+
+    /// The numbers of all messages that an end can read on a channel.
+    pub fn take(&mut self, end: usize, channel: usize) -> Vec<u32> {
+        std::iter::from_fn(|| self.ends[end].poll_received(channel))
+            .map(|received| check(&self.protocol, &received))
+            .collect()
+    }
+}
