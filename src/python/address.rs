@@ -14,7 +14,7 @@ use pyo3::types::{PyString, PyTuple};
 ///     ValueError: the text is not an address with a port.
 #[pyclass(frozen, eq, ord, hash, module = "tickwire")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Address(pub(crate) SocketAddr);
+pub(crate) struct Address(pub(crate) SocketAddr);
 
 #[pymethods]
 impl Address {
@@ -63,7 +63,7 @@ impl Address {
 
 /// What stands for an address in an argument: an [`Address`], its text, or `(host, port)`.
 #[derive(Clone, Copy, Debug)]
-pub struct AddressLike(pub(crate) SocketAddr);
+pub(crate) struct AddressLike(pub(crate) SocketAddr);
 
 impl<'py> FromPyObject<'_, 'py> for AddressLike {
     type Error = PyErr;

@@ -5,7 +5,21 @@
 //! interpreter: all of them take bounded time.
 
 mod address;
+mod codec;
 mod errors;
+mod fields;
+mod protocol;
+mod schema;
+mod stream;
+mod value;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks what a class keeps inside. A panic elsewhere leaves state that is still consistent: no lock is held
+/// across more than one call of the core.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The extension module.
 #[pyo3::pymodule(gil_used = false)]
@@ -15,6 +29,16 @@ pub mod module {
 
     #[pymodule_export]
     use super::address::Address;
+    #[pymodule_export]
+    use super::fields::{
+        FieldType, bits, boolean, data, fixed, float32, float64, quantized, ranged, text, uint128, wide_text,
+    };
+    #[pymodule_export]
+    use super::protocol::{Channel, Protocol, reliable_ordered, unreliable};
+    #[pymodule_export]
+    use super::schema::Schema;
+    #[pymodule_export]
+    use super::stream::Stream;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
