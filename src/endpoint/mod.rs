@@ -1,1 +1,80 @@
-//! Client and Server as sans-IO machines.
+//! `Client` and `Server` as sans-IO machines: netcode below, one transport conversation per peer above,
+//! events and messages for the application. The driver gives them datagrams and time.
+
+mod client;
+mod inbox;
+mod reason;
+mod server;
+
+pub use client::{Client, ClientConfig, ClientEvent};
+pub use inbox::{Inbox, Record};
+pub use reason::DisconnectReason;
+pub use server::{Server, ServerConfig, ServerEvent};
+
+pub use crate::netcode::{ClientHandle, ClientState};
+
+use core::fmt;
+
+use crate::transport::SendError as ChannelError;
+use crate::transport::acks::ConfigError as TransportConfigError;
+
+/// Why a message can't be sent. Nothing was queued.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SendError {
+    /// The client's connection is over; the slot may be somebody else's by now.
+    StaleClient,
+    /// Our connection is not up.
+    NotConnected,
+    /// The channel doesn't take it.
+    Channel(ChannelError),
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SendError::StaleClient => f.write_str("the client is not connected any more"),
+            SendError::NotConnected => f.write_str("the connection is not up"),
+            SendError::Channel(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for SendError {}
+
+impl From<ChannelError> for SendError {
+    fn from(error: ChannelError) -> Self {
+        SendError::Channel(error)
+    }
+}
+
+/// Settings that an endpoint can't begin with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConfigError {
+    /// Of the secure connection.
+    Netcode(crate::netcode::ConfigError),
+    /// Of the transport.
+    Transport(TransportConfigError),
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConfigError::Netcode(error) => error.fmt(f),
+            ConfigError::Transport(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+impl From<crate::netcode::ConfigError> for ConfigError {
+    fn from(error: crate::netcode::ConfigError) -> Self {
+        ConfigError::Netcode(error)
+    }
+}
+
+impl From<TransportConfigError> for ConfigError {
+    fn from(error: TransportConfigError) -> Self {
+        ConfigError::Transport(error)
+    }
+}

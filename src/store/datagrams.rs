@@ -4,14 +4,23 @@
 use core::net::SocketAddr;
 use core::ops::Range;
 
-/// Datagrams waiting to be transmitted, in order.
-#[derive(Clone, Debug, Default)]
-pub struct Datagrams {
+/// Datagrams waiting to be transmitted, in order, each with its destination.
+#[derive(Clone, Debug)]
+pub struct Datagrams<To = SocketAddr> {
     arena: Vec<u8>,
-    entries: Vec<(SocketAddr, Range<usize>)>,
+    entries: Vec<(To, Range<usize>)>,
 }
 
-impl Datagrams {
+/// Packets of one conversation, whose destination is known.
+pub type Packets = Datagrams<()>;
+
+impl<To> Default for Datagrams<To> {
+    fn default() -> Self {
+        Datagrams { arena: Vec::new(), entries: Vec::new() }
+    }
+}
+
+impl<To: Copy> Datagrams<To> {
     /// An empty batch.
     pub fn new() -> Self {
         Self::default()
@@ -19,7 +28,7 @@ impl Datagrams {
 
     /// Appends one datagram for `to`, written by `write` at the end of the arena it is given. `write` may only
     /// append to it.
-    pub fn push_with(&mut self, to: SocketAddr, write: impl FnOnce(&mut Vec<u8>)) {
+    pub fn push_with(&mut self, to: To, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.arena.len();
         write(&mut self.arena);
         debug_assert!(self.arena.len() >= start);
@@ -27,12 +36,12 @@ impl Datagrams {
     }
 
     /// Appends a copy of one datagram for `to`.
-    pub fn push(&mut self, to: SocketAddr, datagram: &[u8]) {
+    pub fn push(&mut self, to: To, datagram: &[u8]) {
         self.push_with(to, |arena| arena.extend_from_slice(datagram));
     }
 
     /// The datagrams in the order they were appended.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (SocketAddr, &[u8])> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (To, &[u8])> {
         self.entries.iter().map(|(to, range)| (*to, &self.arena[range.clone()]))
     }
 
@@ -64,8 +73,8 @@ mod tests {
 
     #[test]
     fn keeps_order_and_boundaries() {
-        let (a, b) = ("127.0.0.1:1".parse().unwrap(), "[::1]:2".parse().unwrap());
-        let mut batch = Datagrams::new();
+        let (a, b): (SocketAddr, SocketAddr) = ("127.0.0.1:1".parse().unwrap(), "[::1]:2".parse().unwrap());
+        let mut batch = Datagrams::<SocketAddr>::new();
         batch.push(a, b"one");
         batch.push_with(b, |arena| arena.extend_from_slice(b"three"));
         batch.push(a, b"");

@@ -2,10 +2,11 @@
 //! bit sets, and the batch of datagrams that every sender writes into.
 
 pub mod bit_set;
+pub(crate) mod counters;
 pub mod datagrams;
 pub mod sequence;
 pub mod sequence_buffer;
 
 pub use bit_set::BitSet;
-pub use datagrams::Datagrams;
+pub use datagrams::{Datagrams, Packets};
 pub use sequence_buffer::SequenceBuffer;

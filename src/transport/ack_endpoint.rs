@@ -13,6 +13,7 @@ use super::fragment::{
 };
 use super::header::{Header, HeaderError};
 use crate::limits::MAX_PAYLOAD;
+use crate::store::counters::counters;
 use crate::time::Instant;
 use core::fmt;
 
@@ -125,35 +126,44 @@ impl fmt::Display for DropReason {
 
 impl std::error::Error for DropReason {}
 
-/// What an endpoint did, in numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EndpointCounters {
-    /// Packets sent, accepted, acked and lost.
-    pub packets: AckCounters,
-    /// Payloads refused by [`AckEndpoint::send`].
-    pub too_large_to_send: u64,
-    /// Datagrams and payloads dropped for their length.
-    pub too_large_to_receive: u64,
-    /// Datagrams dropped because they are no packets.
-    pub invalid: u64,
-    /// Packets dropped, and fragments of packets dropped, because they are older than the window.
-    pub stale: u64,
-    /// Packets dropped because they were received before.
-    pub duplicates: u64,
-    /// Packets dropped because a newer one was received, where order was asked for.
-    pub out_of_order: u64,
-    /// Packets the application refused.
-    pub refused: u64,
-    /// Fragments sent.
-    pub fragments_sent: u64,
-    /// Fragments that found their place.
-    pub fragments_received: u64,
-    /// Fragments dropped because they contradict themselves or each other.
-    pub fragments_invalid: u64,
-    /// Fragments dropped because they were received before.
-    pub fragment_duplicates: u64,
-    /// Fragments dropped because partial packets took all the memory they may.
-    pub fragments_without_memory: u64,
+counters! {
+    /// What an endpoint did, in numbers.
+    pub struct EndpointCounters {
+        /// Packets sent.
+        sent,
+        /// Packets accepted.
+        received,
+        /// Sent packets that were acked in time.
+        acked,
+        /// Sent packets given up as lost.
+        lost,
+        /// Acks of packets already given up.
+        late_acks,
+        /// Payloads refused by [`AckEndpoint::send`].
+        too_large_to_send,
+        /// Datagrams and payloads dropped for their length.
+        too_large_to_receive,
+        /// Datagrams dropped because they are no packets.
+        invalid,
+        /// Packets dropped, and fragments of packets dropped, because they are older than the window.
+        stale,
+        /// Packets dropped because they were received before.
+        duplicates,
+        /// Packets dropped because a newer one was received, where order was asked for.
+        out_of_order,
+        /// Packets the application refused.
+        refused,
+        /// Fragments sent.
+        fragments_sent,
+        /// Fragments that found their place.
+        fragments_received,
+        /// Fragments dropped because they contradict themselves or each other.
+        fragments_invalid,
+        /// Fragments dropped because they were received before.
+        fragment_duplicates,
+        /// Fragments dropped because partial packets took all the memory they may.
+        fragments_without_memory,
+    }
 }
 
 impl EndpointCounters {
@@ -233,6 +243,11 @@ enum Payload<'d> {
 }
 
 impl Incoming<'_> {
+    /// The packet's header.
+    pub fn header(&self) -> Header {
+        self.header
+    }
+
     /// The packet's number.
     pub fn sequence(&self) -> u16 {
         self.header.sequence
@@ -266,6 +281,16 @@ impl AckEndpoint {
         let reassembly = Reassembly::new(config.reassembly.clone())?;
         config.check()?;
         Ok(AckEndpoint { config, acks, reassembly, counters: EndpointCounters::default() })
+    }
+
+    /// The windows of packets sent and received.
+    pub fn acks(&self) -> &Acks {
+        &self.acks
+    }
+
+    /// Takes acks that reach further back than a header's.
+    pub fn ack_range(&mut self, newest: u16, oldest: u16, acked: &mut Vec<Acked>) {
+        self.acks.ack_range(newest, oldest, acked);
     }
 
     /// The number of the next packet sent.
@@ -308,11 +333,18 @@ impl AckEndpoint {
     }
 
     /// Accepts a packet: it will be acked, and the packets it newly acks are appended to `acked`, oldest first.
-    pub fn accept(&mut self, now: Instant, incoming: Incoming<'_>, acked: &mut Vec<Acked>) {
+    /// reliable 1.0 samples RTT by [`RttSampling::EveryAck`].
+    pub fn accept(
+        &mut self,
+        now: Instant,
+        incoming: Incoming<'_>,
+        sampling: RttSampling,
+        acked: &mut Vec<Acked>,
+    ) {
         let header = incoming.header;
         self.acks.record_received(now, header.sequence, incoming.wire_bytes);
         self.reassembly.advance(header.sequence);
-        self.acks.process(now, &header, RttSampling::EveryAck, acked);
+        self.acks.process(now, &header, sampling, acked);
         self.recycle(incoming);
     }
 
@@ -340,7 +372,8 @@ impl AckEndpoint {
 
     /// What the endpoint did, in numbers.
     pub fn counters(&self) -> EndpointCounters {
-        EndpointCounters { packets: self.acks.counters(), ..self.counters }
+        let AckCounters { sent, received, acked, lost, late_acks } = self.acks.counters();
+        EndpointCounters { sent, received, acked, lost, late_acks, ..self.counters }
     }
 
     fn parse<'d>(&mut self, datagram: &'d [u8]) -> Result<Option<Incoming<'d>>, DropReason> {
@@ -433,9 +466,9 @@ mod tests {
         b.refuse(incoming);
         let datagram = send(&mut b, Instant::ZERO, b"reply").remove(0);
         let incoming = a.open(&datagram).unwrap().unwrap();
-        a.accept(Instant::ZERO, incoming, &mut acked);
+        a.accept(Instant::ZERO, incoming, RttSampling::EveryAck, &mut acked);
         assert_eq!(acked, []);
-        assert_eq!((b.counters().refused, b.counters().packets.received), (1, 0));
+        assert_eq!((b.counters().refused, b.counters().received), (1, 0));
     }
 
     #[test]
@@ -443,7 +476,7 @@ mod tests {
         let (mut a, mut b) = (standard(), standard());
         let datagram = send(&mut a, Instant::ZERO, b"once").remove(0);
         let incoming = b.open(&datagram).unwrap().unwrap();
-        b.accept(Instant::ZERO, incoming, &mut Vec::new());
+        b.accept(Instant::ZERO, incoming, RttSampling::EveryAck, &mut Vec::new());
         assert_eq!(b.open(&datagram).unwrap_err(), DropReason::NotNew(NotNew::Duplicate));
         assert_eq!(b.open(&vec![0; 16 * 1024 + 15]).unwrap_err(), DropReason::TooLarge);
         assert_eq!(b.open(&[]).unwrap_err(), DropReason::Header(HeaderError::TooShort));
@@ -495,19 +528,19 @@ mod tests {
                     let received = incoming.payload();
                     assert!(received == payload(number, received.len()), "packet {number} is damaged");
                     arrived[number as usize] += 1;
-                    b.accept(Instant::from_millis(number), incoming, &mut Vec::new());
+                    b.accept(Instant::from_millis(number), incoming, RttSampling::EveryAck, &mut Vec::new());
                 }
                 assert!(b.reassembly.reserved_bytes() <= bound);
             }
             let ack = send(&mut b, Instant::ZERO, b"").remove(0);
             let incoming = a.open(&ack).unwrap().unwrap();
-            a.accept(Instant::from_millis(number), incoming, &mut acked);
+            a.accept(Instant::from_millis(number), incoming, RttSampling::EveryAck, &mut acked);
         }
         assert!(arrived.iter().all(|&times| times <= 1));
         assert!(acked.iter().all(|acked| arrived[usize::from(acked.sequence)] == 1));
-        assert_eq!(acked.len() as u64, b.counters().packets.received);
+        assert_eq!(acked.len() as u64, b.counters().received);
         assert!(acked.len() > 100, "{} arrived", acked.len());
-        assert!(b.counters().fragment_duplicates > 0 && b.counters().packets.received < 200);
+        assert!(b.counters().fragment_duplicates > 0 && b.counters().received < 200);
     }
 
     /// Random, cut and bit-flipped datagrams between honest ones.
@@ -538,7 +571,7 @@ mod tests {
             }
             for datagram in &datagrams {
                 if let Ok(Some(incoming)) = b.open(datagram) {
-                    b.accept(Instant::from_millis(i), incoming, &mut acked);
+                    b.accept(Instant::from_millis(i), incoming, RttSampling::EveryAck, &mut acked);
                 }
             }
             assert!(b.reassembly.reserved_bytes() <= bound);
@@ -550,7 +583,7 @@ mod tests {
         for i in 0..70_000u64 {
             let datagram = send(&mut a, Instant::from_millis(i), b"on").remove(0);
             if let Ok(Some(incoming)) = b.open(&datagram) {
-                b.accept(Instant::from_millis(i), incoming, &mut acked);
+                b.accept(Instant::from_millis(i), incoming, RttSampling::EveryAck, &mut acked);
             }
         }
         let newest = a.next_sequence().wrapping_sub(1);

@@ -13,7 +13,8 @@ pub use super::ack_config::{AcksConfig, ConfigError, LossBound};
 use super::estimate::{Estimates, SPAN, Stats, Tally};
 use super::header::Header;
 use crate::store::SequenceBuffer;
-use crate::store::sequence::greater;
+use crate::store::counters::counters;
+use crate::store::sequence::{distance, greater};
 use crate::time::{Duration, Instant};
 use core::fmt;
 
@@ -52,6 +53,8 @@ impl std::error::Error for NotNew {}
 /// Which newly acked packets give a round trip sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RttSampling {
+    /// None: what the header acks was acked before, for all we know.
+    None,
     /// Each one, from sending to now (reliable 1.0).
     EveryAck,
     /// Only the packet that the header's `ack` itself names, less the time the peer says it held the ack:
@@ -71,21 +74,24 @@ pub struct Acked {
     pub sent_at: Instant,
     /// The bytes it was recorded with.
     pub bytes: u32,
+    /// The ack came after the packet was reported lost.
+    pub late: bool,
 }
 
-/// How many packets met which fate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AckCounters {
-    /// Packets recorded as sent.
-    pub sent: u64,
-    /// Packets recorded as received.
-    pub received: u64,
-    /// Sent packets reported as acked.
-    pub acked: u64,
-    /// Sent packets given up as lost.
-    pub lost: u64,
-    /// Acks of packets already given up.
-    pub late_acks: u64,
+counters! {
+    /// How many packets met which fate.
+    pub struct AckCounters {
+        /// Packets recorded as sent.
+        sent,
+        /// Packets recorded as received.
+        received,
+        /// Sent packets reported as acked.
+        acked,
+        /// Sent packets given up as lost.
+        lost,
+        /// Acks of packets already given up.
+        late_acks,
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,7 +232,7 @@ impl Acks {
     pub fn process(&mut self, now: Instant, header: &Header, sampling: RttSampling, out: &mut Vec<Acked>) {
         for n in (0..ACK_BITS).rev().filter(|n| header.ack_bits >> n & 1 == 1) {
             let sequence = header.ack.wrapping_sub(n);
-            let Some((acked, on_time)) = self.mark_acked(sequence) else { continue };
+            let Some(acked) = self.ack_one(sequence) else { continue };
             let round_trip = now.since(acked.sent_at);
             // A late ack is sampled too: an RTT above the loss bound could not be learned otherwise.
             match sampling {
@@ -234,37 +240,40 @@ impl Acks {
                 RttSampling::NewestAck { delay } if n == 0 => {
                     self.estimates.rtt.sample(sequence, round_trip.saturating_sub(delay));
                 }
-                RttSampling::NewestAck { .. } => {}
+                RttSampling::NewestAck { .. } | RttSampling::None => {}
             }
-            if on_time {
-                out.push(acked);
-            }
+            out.push(acked);
         }
     }
 
     /// Takes the ack of one packet, without a round trip sample: for acks that reach further back than a
-    /// header's. `None` when it was never sent, is forgotten, acked before, or lost.
+    /// header's. `None` when it was never sent, is forgotten or was acked before.
     pub fn ack_one(&mut self, sequence: u16) -> Option<Acked> {
-        self.mark_acked(sequence).and_then(|(acked, on_time)| on_time.then_some(acked))
-    }
-
-    /// Marks a packet acked the first time; false with it when it had been given up.
-    fn mark_acked(&mut self, sequence: u16) -> Option<(Acked, bool)> {
         let sent = self.sent.get_mut(sequence)?;
-        let on_time = match sent.fate {
+        let late = match sent.fate {
             Fate::InFlight => {
                 sent.fate = Fate::Acked;
                 self.counters.acked += 1;
-                true
+                false
             }
             Fate::Lost => {
                 sent.fate = Fate::AckedLate;
                 self.counters.late_acks += 1;
-                false
+                true
             }
             Fate::Acked | Fate::AckedLate => return None,
         };
-        Some((Acked { sequence, sent_at: sent.at, bytes: sent.bytes }, on_time))
+        Some(Acked { sequence, sent_at: sent.at, bytes: sent.bytes, late })
+    }
+
+    /// As [`Acks::ack_one`] for the packets from `newest` down to `oldest`, as far back as the window reaches.
+    pub fn ack_range(&mut self, newest: u16, oldest: u16, out: &mut Vec<Acked>) {
+        let behind = distance(self.sent.next(), newest);
+        let reach = self.sent.capacity() as i32 - behind;
+        let run = i32::from(newest.wrapping_sub(oldest)) + 1;
+        for n in 0..run.min(reach).max(0) {
+            out.extend(self.ack_one(newest.wrapping_sub(n as u16)));
+        }
     }
 
     /// Appends the packets that count as lost by now to `out`, in sequence order. Each is reported once.
@@ -378,7 +387,7 @@ mod tests {
     fn process(acks: &mut Acks, now: Instant, ack: u16, ack_bits: u32) -> Vec<u16> {
         let mut out = Vec::new();
         acks.process(now, &Header { sequence: 0, ack, ack_bits }, RttSampling::EveryAck, &mut out);
-        out.iter().map(|acked| acked.sequence).collect()
+        out.iter().filter(|acked| !acked.late).map(|acked| acked.sequence).collect()
     }
 
     #[test]
@@ -393,12 +402,12 @@ mod tests {
             "never sent: 40..=60"
         );
         assert_eq!(acks.ack_one(3), None);
-        assert_eq!(acks.ack_one(0), Some(Acked { sequence: 0, sent_at: ms(0), bytes: 1 }));
+        assert_eq!(acks.ack_one(0), Some(Acked { sequence: 0, sent_at: ms(0), bytes: 1, late: false }));
         assert_eq!(acks.counters().acked, 16);
     }
 
     #[test]
-    fn a_packet_not_acked_in_time_is_lost_once_and_a_late_ack_only_counted() {
+    fn a_packet_not_acked_in_time_is_lost_once_and_a_late_ack_is_marked() {
         let mut acks = acks(256, 256);
         for sequence in 0..4 {
             assert_eq!(acks.record_sent(ms(u64::from(sequence) * 100), 100), sequence);

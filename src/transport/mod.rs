@@ -1,8 +1,24 @@
-//! One conversation: reliable 1.0 packets and acks, channels, framing.
+//! One conversation with one peer: reliable 1.0 packets and acks, channels, framing.
 
 pub mod ack_config;
 pub mod ack_endpoint;
+mod ack_ranges;
 pub mod acks;
+mod channel;
+mod connection;
 pub mod estimate;
 pub mod fragment;
+mod framing;
 pub mod header;
+mod message;
+mod pacing;
+pub mod protocol;
+
+pub use ack_endpoint::EndpointCounters as PacketCounters;
+pub use channel::{ChannelStats, SendError};
+pub use connection::{Connection, ConnectionConfig, End, Violation};
+pub use estimate::Stats as PacketStats;
+pub use framing::{CloseReason, Refusal, VERSION};
+pub use message::{Message, OpaqueBody, Received};
+pub use pacing::BudgetConfig;
+pub use protocol::{Body, ChannelConfig, ChannelKind, MessageType, Protocol, ProtocolError};

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 use tickwire::time::{Duration, Instant};
 use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig, DropReason};
-use tickwire::transport::acks::Acked;
+use tickwire::transport::acks::{Acked, RttSampling};
 use tickwire::transport::header::{Header, HeaderError};
 
 static VECTORS: LazyLock<Vec<Value>> = LazyLock::new(|| {
@@ -75,7 +75,7 @@ fn send(endpoint: &mut AckEndpoint, payload: &[u8]) -> Vec<Vec<u8>> {
 fn receive(endpoint: &mut AckEndpoint, datagram: &[u8], acked: &mut Vec<Acked>) -> Option<Vec<u8>> {
     let incoming = endpoint.open(datagram).unwrap()?;
     let payload = incoming.payload().to_vec();
-    endpoint.accept(Instant::ZERO, incoming, acked);
+    endpoint.accept(Instant::ZERO, incoming, RttSampling::EveryAck, acked);
     Some(payload)
 }
 
@@ -165,7 +165,7 @@ fn send_at(endpoint: &mut AckEndpoint, now: Instant, payload: &[u8]) -> Vec<u8> 
 
 fn receive_at(endpoint: &mut AckEndpoint, now: Instant, datagram: &[u8]) {
     let incoming = endpoint.open(datagram).unwrap().unwrap();
-    endpoint.accept(now, incoming, &mut Vec::new());
+    endpoint.accept(now, incoming, RttSampling::EveryAck, &mut Vec::new());
 }
 
 fn check_estimates(i: u64, endpoint: &AckEndpoint, sample: &Value) {

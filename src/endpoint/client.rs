@@ -1,0 +1,259 @@
+//! A client of one server, sans-IO: dials with a connect token, then holds one conversation.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use core::net::SocketAddr;
+
+use super::reason::{answer_to, reason_of};
+use super::{ConfigError, DisconnectReason, Inbox, SendError};
+use crate::netcode::{self, ClientHandle, ClientState, ConnectToken, Farewell};
+use crate::store::{Datagrams, Packets};
+use crate::time::Instant;
+use crate::transport::{
+    ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message, PacketCounters, PacketStats, Protocol,
+    Violation,
+};
+
+/// Settings of a client.
+#[derive(Clone, Debug)]
+pub struct ClientConfig {
+    /// The secure connection.
+    pub netcode: netcode::ClientConfig,
+    /// The transport.
+    pub connection: ConnectionConfig,
+}
+
+/// Something happened to the connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientEvent {
+    /// We are in a slot of the server.
+    Connected {
+        /// Our slot.
+        client_index: u32,
+        /// The server's slots.
+        max_clients: u32,
+    },
+    /// The connection is over, or never came up.
+    Disconnected {
+        /// Why.
+        reason: DisconnectReason,
+        /// How the server broke the protocol, if it did.
+        violation: Option<Violation>,
+    },
+}
+
+/// A client.
+#[derive(Debug)]
+pub struct Client {
+    netcode: netcode::Client,
+    protocol: Arc<Protocol>,
+    config: ConnectionConfig,
+    connection: Option<Box<Connection>>,
+    reason: Option<DisconnectReason>,
+    slot: Option<u32>,
+    events: VecDeque<ClientEvent>,
+    leftovers: Inbox,
+    ended: PacketCounters,
+    packets: Packets,
+}
+
+impl Client {
+    /// A client that begins to dial at the first [`Client::transmit`].
+    ///
+    /// # Errors
+    /// When a setting is out of its bounds or the token can't be used.
+    pub fn new(
+        config: ClientConfig,
+        protocol: Arc<Protocol>,
+        token: ConnectToken,
+        now: Instant,
+    ) -> Result<Self, ConfigError> {
+        Connection::new(&config.connection, protocol.clone())?;
+        Ok(Client {
+            netcode: netcode::Client::new(config.netcode, token, now)?,
+            protocol,
+            config: config.connection,
+            connection: None,
+            reason: None,
+            slot: None,
+            events: VecDeque::new(),
+            leftovers: Inbox::new(),
+            ended: PacketCounters::default(),
+            packets: Packets::new(),
+        })
+    }
+
+    /// What both sides share.
+    pub fn protocol(&self) -> &Arc<Protocol> {
+        &self.protocol
+    }
+
+    /// The state of the connection.
+    pub fn state(&self) -> ClientState {
+        self.netcode.state()
+    }
+
+    /// Whether messages can be sent.
+    pub fn is_connected(&self) -> bool {
+        self.connection.is_some()
+    }
+
+    /// Why the connection ended, once it has.
+    pub fn disconnect_reason(&self) -> Option<DisconnectReason> {
+        self.reason
+    }
+
+    /// Our slot on the server, once connected.
+    pub fn slot(&self) -> Option<u32> {
+        self.slot
+    }
+
+    /// The server dialled now.
+    pub fn server_address(&self) -> SocketAddr {
+        self.netcode.server_address()
+    }
+
+    /// Takes one datagram; it is decrypted in place. Answers of the handshake are appended to `out`.
+    pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: &mut [u8], out: &mut Datagrams) {
+        let received = self.netcode.handle_datagram(now, from, datagram, out);
+        self.apply_netcode_events();
+        if let netcode::Received::Payload { payload, .. } = received
+            && let Some(connection) = &mut self.connection
+            && let Err(end) = connection.handle_datagram(now, payload)
+        {
+            self.end(now, &end, out);
+        }
+    }
+
+    /// Appends everything due now to `out`, and notices timeouts: once a tick.
+    pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
+        self.netcode.update(now, out);
+        self.apply_netcode_events();
+        if let Some(connection) = &mut self.connection {
+            connection.transmit(now, &mut self.packets);
+            for (_, packet) in self.packets.iter() {
+                // We are connected and the packet fits: both are this module's doing.
+                let sent = self.netcode.send_payload(now, packet, out);
+                debug_assert!(sent.is_ok(), "{sent:?}");
+            }
+            self.packets.clear();
+        }
+    }
+
+    /// Ends the connection, all farewells at once: no later call comes.
+    pub fn close(&mut self, now: Instant, out: &mut Datagrams) {
+        if self.reason.is_none() {
+            self.leave(now, Some(CloseReason::Closed), out);
+            self.report(DisconnectReason::Closed, None);
+        }
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<ClientEvent> {
+        self.events.pop_front()
+    }
+
+    /// Moves every message that can be read into `inbox`.
+    pub fn take_messages(&mut self, inbox: &mut Inbox) {
+        inbox.append(&mut self.leftovers);
+        if let Some(connection) = &mut self.connection {
+            inbox.take_from(ClientHandle::default(), connection, self.protocol.channels().len());
+        }
+    }
+
+    /// Queues a message for the server.
+    ///
+    /// # Errors
+    /// Why it can't be sent. Nothing was queued then.
+    pub fn send(&mut self, channel: usize, message: Message) -> Result<(), SendError> {
+        let connection = self.connection.as_mut().ok_or(SendError::NotConnected)?;
+        Ok(connection.send(channel, message)?)
+    }
+
+    /// Ends the connection because one of the server's messages is not what its class allows: found out by
+    /// code the core can't run.
+    pub fn refuse_message(&mut self, now: Instant, out: &mut Datagrams) {
+        if self.connection.is_some() {
+            self.end(now, &End::Violation(Violation::Message), out);
+        }
+    }
+
+    /// RTT, jitter, loss and bandwidth; None before the connection is up and after it ended.
+    pub fn stats(&self) -> Option<(PacketStats, PacketCounters)> {
+        self.connection.as_ref().map(|connection| (connection.stats(), connection.counters()))
+    }
+
+    /// Counts of one channel; None as for [`Client::stats`], or when there is no such channel.
+    pub fn channel_stats(&self, channel: usize) -> Option<ChannelStats> {
+        let connection = self.connection.as_ref()?;
+        (channel < self.protocol.channels().len()).then(|| connection.channel_stats(channel))
+    }
+
+    /// Packets of the connection, also once it is over.
+    pub fn packet_counters(&self) -> PacketCounters {
+        self.connection.as_ref().map_or(self.ended, |connection| self.ended + connection.counters())
+    }
+
+    /// What the secure connection counted, drops by name.
+    pub fn netcode(&self) -> &netcode::Client {
+        &self.netcode
+    }
+
+    fn apply_netcode_events(&mut self) {
+        while let Some(event) = self.netcode.poll_event() {
+            match event {
+                netcode::ClientEvent::Connected { client_index, max_clients } => {
+                    let Ok(connection) = Connection::new(&self.config, self.protocol.clone()) else { continue };
+                    self.connection = Some(Box::new(connection));
+                    self.slot = Some(client_index);
+                    self.events.push_back(ClientEvent::Connected { client_index, max_clients });
+                }
+                netcode::ClientEvent::Disconnected { reason } => {
+                    self.report(
+                        match reason {
+                            netcode::ClientDisconnect::Denied => DisconnectReason::ServerFull,
+                            netcode::ClientDisconnect::TokenExpired => DisconnectReason::TokenExpired,
+                            netcode::ClientDisconnect::TimedOut => DisconnectReason::TimedOut,
+                            netcode::ClientDisconnect::RequestTimedOut => DisconnectReason::RequestTimedOut,
+                            netcode::ClientDisconnect::ResponseTimedOut => DisconnectReason::ResponseTimedOut,
+                            netcode::ClientDisconnect::ByPeer => DisconnectReason::PeerDisconnected,
+                        },
+                        None,
+                    );
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, now: Instant, end: &End, out: &mut Datagrams) {
+        self.leave(now, answer_to(end), out);
+        let violation = if let End::Violation(violation) = end { Some(violation.clone()) } else { None };
+        self.report(reason_of(end, DisconnectReason::ServerClosed), violation);
+    }
+
+    fn leave(&mut self, now: Instant, answer: Option<CloseReason>, out: &mut Datagrams) {
+        let connection = self.connection.as_mut();
+        let packet = answer.zip(connection).and_then(|(reason, connection)| connection.farewell(now, reason));
+        self.netcode.disconnect(
+            now,
+            match (answer, &packet) {
+                (None, _) => Farewell::Silent,
+                (Some(_), None) => Farewell::Disconnect,
+                (Some(_), Some(packet)) => Farewell::Payload(packet),
+            },
+            out,
+        );
+    }
+
+    fn report(&mut self, reason: DisconnectReason, violation: Option<Violation>) {
+        if let Some(mut connection) = self.connection.take() {
+            let channels = self.protocol.channels().len();
+            self.leftovers.take_from(ClientHandle::default(), &mut connection, channels);
+            self.ended = self.ended + connection.counters();
+        }
+        self.slot = None;
+        self.reason = Some(reason);
+        self.events.push_back(ClientEvent::Disconnected { reason, violation });
+    }
+}

@@ -1,0 +1,72 @@
+//! Why connections end, as the application sees it on either end.
+
+use core::fmt;
+
+use crate::transport::{CloseReason, End};
+
+/// Why a connection ended. Each has one cause and one name, on both ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DisconnectReason {
+    /// This end closed it.
+    Closed,
+    /// The server's application ended this player's connection.
+    Kicked,
+    /// The server closed all connections.
+    ServerClosed,
+    /// The peer left: it said so.
+    PeerDisconnected,
+    /// Nothing was heard for the token's timeout.
+    TimedOut,
+    /// The server has no free slot.
+    ServerFull,
+    /// No server of the token answered the connection request. The server may be down, or it drops requests
+    /// silently: another key, another protocol id, a used token.
+    RequestTimedOut,
+    /// The server answered the request, then fell silent.
+    ResponseTimedOut,
+    /// The token expired before the connection was up.
+    TokenExpired,
+    /// The two sides' messages or channels differ, or their Tickwire versions do.
+    ProtocolMismatch,
+    /// A side sent what the protocol forbids; its connection was ended for it.
+    ProtocolViolation,
+}
+
+impl fmt::Display for DisconnectReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DisconnectReason::Closed => "this end closed the connection",
+            DisconnectReason::Kicked => "the server ended this player's connection",
+            DisconnectReason::ServerClosed => "the server closed",
+            DisconnectReason::PeerDisconnected => "the peer disconnected",
+            DisconnectReason::TimedOut => "the peer was silent for the whole timeout",
+            DisconnectReason::ServerFull => "the server is full",
+            DisconnectReason::RequestTimedOut => {
+                "no server answered (down, or another key or protocol id, or a used token)"
+            }
+            DisconnectReason::ResponseTimedOut => "the server stopped answering while connecting",
+            DisconnectReason::TokenExpired => "the connect token expired before the connection was up",
+            DisconnectReason::ProtocolMismatch => "the two sides' messages, channels or versions differ",
+            DisconnectReason::ProtocolViolation => "a side sent what the protocol forbids",
+        })
+    }
+}
+
+/// How an end looks from this side, given what a peer that just closes means here.
+pub(super) fn reason_of(end: &End, closed: DisconnectReason) -> DisconnectReason {
+    match end {
+        End::ByPeer(CloseReason::Closed) => closed,
+        End::ByPeer(CloseReason::Kicked) => DisconnectReason::Kicked,
+        End::ByPeer(CloseReason::Mismatch) | End::Mismatch => DisconnectReason::ProtocolMismatch,
+        End::ByPeer(CloseReason::Violation) | End::Violation(_) => DisconnectReason::ProtocolViolation,
+    }
+}
+
+/// What the peer should be told of an end, if it doesn't know already.
+pub(super) fn answer_to(end: &End) -> Option<CloseReason> {
+    match end {
+        End::ByPeer(_) => None,
+        End::Mismatch => Some(CloseReason::Mismatch),
+        End::Violation(_) => Some(CloseReason::Violation),
+    }
+}

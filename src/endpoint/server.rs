@@ -1,0 +1,300 @@
+//! A dedicated server, sans-IO: client slots, a conversation in each, events and messages out.
+//!
+//! Promises: one client's bytes, however hostile, touch no other client; a stale handle reaches nobody.
+//! Whoever owns the server gives it datagrams, calls [`Server::transmit`] once a tick, and reads events and inbox.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use core::net::SocketAddr;
+
+use super::reason::{answer_to, reason_of};
+use super::{ConfigError, DisconnectReason, Inbox, SendError};
+use crate::netcode::{self, ClientHandle, Farewell};
+use crate::rng::Entropy;
+use crate::store::{Datagrams, Packets};
+use crate::time::{Instant, UnixSeconds};
+use crate::transport::{
+    ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message, PacketCounters, PacketStats, Protocol,
+    Violation,
+};
+
+/// Settings of a server.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// Slots, keys, addresses.
+    pub netcode: netcode::ServerConfig,
+    /// Each client's transport.
+    pub connection: ConnectionConfig,
+}
+
+/// Something happened to a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerEvent {
+    /// A player is in a slot.
+    Connected {
+        /// The player's handle.
+        client: ClientHandle,
+        /// The id in its connect token.
+        client_id: u64,
+        /// Where it is.
+        address: SocketAddr,
+        /// The user data in its connect token.
+        user_data: Box<[u8; 256]>,
+    },
+    /// A player is gone. Messages it had sent still come with the inbox.
+    Disconnected {
+        /// The handle, stale now.
+        client: ClientHandle,
+        /// Why.
+        reason: DisconnectReason,
+        /// How it broke the protocol, if it did.
+        violation: Option<Violation>,
+    },
+}
+
+/// A dedicated server.
+#[derive(Debug)]
+pub struct Server {
+    netcode: netcode::Server,
+    protocol: Arc<Protocol>,
+    config: ConnectionConfig,
+    /// By slot.
+    sessions: Vec<Option<Session>>,
+    events: VecDeque<ServerEvent>,
+    /// Messages of connections that ended before the application took them.
+    leftovers: Inbox,
+    /// Packet counts of connections that are over.
+    ended: PacketCounters,
+    packets: Packets,
+}
+
+#[derive(Debug)]
+struct Session {
+    client: ClientHandle,
+    connection: Box<Connection>,
+}
+
+impl Server {
+    /// A server with all its slots free.
+    ///
+    /// # Errors
+    /// When a setting is out of its bounds.
+    pub fn new(
+        config: ServerConfig,
+        protocol: Arc<Protocol>,
+        entropy: &mut dyn Entropy,
+        now: Instant,
+        unix: UnixSeconds,
+    ) -> Result<Self, ConfigError> {
+        // Finds a bad setting now instead of when the first client comes.
+        Connection::new(&config.connection, protocol.clone())?;
+        let slots = config.netcode.max_clients;
+        Ok(Server {
+            netcode: netcode::Server::new(config.netcode, entropy, now, unix)?,
+            protocol,
+            config: config.connection,
+            sessions: (0..slots).map(|_| None).collect(),
+            events: VecDeque::new(),
+            leftovers: Inbox::new(),
+            ended: PacketCounters::default(),
+            packets: Packets::new(),
+        })
+    }
+
+    /// What both sides share.
+    pub fn protocol(&self) -> &Arc<Protocol> {
+        &self.protocol
+    }
+
+    // --- the network -------------------------------------------------------------------------------------
+
+    /// Takes one datagram; it is decrypted in place. Answers of the handshake are appended to `out`.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        unix: UnixSeconds,
+        from: SocketAddr,
+        datagram: &mut [u8],
+        out: &mut Datagrams,
+    ) {
+        let received = self.netcode.handle_datagram(now, unix, from, datagram, out);
+        self.apply_netcode_events();
+        if let netcode::Received::Payload { client, payload } = received
+            && let Some(session) = self.session(client)
+            && let Err(end) = session.connection.handle_datagram(now, payload)
+        {
+            self.end(now, client, &end, out);
+        }
+    }
+
+    /// Appends everything due now to `out`, and notices timeouts: once a tick.
+    pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
+        self.netcode.update(now, out);
+        self.apply_netcode_events();
+        for session in self.sessions.iter_mut().flatten() {
+            session.connection.transmit(now, &mut self.packets);
+            for (_, packet) in self.packets.iter() {
+                // The slot is taken and the packet fits: both are this module's doing.
+                let sent = self.netcode.send_payload(now, session.client, packet, out);
+                debug_assert!(sent.is_ok(), "{sent:?}");
+            }
+            self.packets.clear();
+        }
+    }
+
+    /// Ends every connection, all farewells at once: no later call comes.
+    pub fn close(&mut self, now: Instant, out: &mut Datagrams) {
+        for client in self.clients().collect::<Vec<_>>() {
+            self.leave(now, client, Some(CloseReason::Closed), out);
+            self.report(client, DisconnectReason::Closed, None);
+        }
+        self.netcode.shutdown(now, out);
+    }
+
+    // --- the application ---------------------------------------------------------------------------------
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<ServerEvent> {
+        self.events.pop_front()
+    }
+
+    /// Moves every message that can be read into `inbox`.
+    pub fn take_messages(&mut self, inbox: &mut Inbox) {
+        inbox.append(&mut self.leftovers);
+        let channels = self.protocol.channels().len();
+        for session in self.sessions.iter_mut().flatten() {
+            inbox.take_from(session.client, &mut session.connection, channels);
+        }
+    }
+
+    /// Queues a message for a client.
+    ///
+    /// # Errors
+    /// Why it can't be sent. Nothing was queued then.
+    pub fn send(&mut self, client: ClientHandle, channel: usize, message: Message) -> Result<(), SendError> {
+        let session = self.session(client).ok_or(SendError::StaleClient)?;
+        Ok(session.connection.send(channel, message)?)
+    }
+
+    /// Ends a client's connection. It is told so several times, over the next ticks.
+    ///
+    /// # Errors
+    /// When the client is not connected.
+    pub fn disconnect(
+        &mut self,
+        now: Instant,
+        client: ClientHandle,
+        out: &mut Datagrams,
+    ) -> Result<(), SendError> {
+        self.session(client).ok_or(SendError::StaleClient)?;
+        self.leave(now, client, Some(CloseReason::Kicked), out);
+        self.report(client, DisconnectReason::Kicked, None);
+        Ok(())
+    }
+
+    /// Ends a client's connection because one of its messages is not what its class allows: found out by code
+    /// the core can't run. Does nothing when the client is gone.
+    pub fn refuse_message(&mut self, now: Instant, client: ClientHandle, out: &mut Datagrams) {
+        if self.session(client).is_some() {
+            self.end(now, client, &End::Violation(Violation::Message), out);
+        }
+    }
+
+    /// Whether the client is connected.
+    pub fn is_connected(&self, client: ClientHandle) -> bool {
+        let session = self.sessions.get(client.slot as usize).and_then(Option::as_ref);
+        session.is_some_and(|session| session.client == client)
+    }
+
+    /// The connected clients, by slot.
+    pub fn clients(&self) -> impl Iterator<Item = ClientHandle> {
+        self.sessions.iter().flatten().map(|session| session.client)
+    }
+
+    /// RTT, jitter, loss and bandwidth of one client; None when it is gone.
+    pub fn stats(&self, client: ClientHandle) -> Option<(PacketStats, PacketCounters)> {
+        let session = self.sessions.get(client.slot as usize)?.as_ref().filter(|s| s.client == client)?;
+        Some((session.connection.stats(), session.connection.counters()))
+    }
+
+    /// Counts of one channel of one client; None when there is no such client or channel.
+    pub fn channel_stats(&self, client: ClientHandle, channel: usize) -> Option<ChannelStats> {
+        let session = self.sessions.get(client.slot as usize)?.as_ref().filter(|s| s.client == client)?;
+        (channel < self.protocol.channels().len()).then(|| session.connection.channel_stats(channel))
+    }
+
+    /// Packets of all connections, those that are over included.
+    pub fn packet_counters(&self) -> PacketCounters {
+        let live = self.sessions.iter().flatten().map(|session| session.connection.counters());
+        live.fold(self.ended, |sum, counters| sum + counters)
+    }
+
+    /// What the secure connections counted, drops by name.
+    pub fn netcode(&self) -> &netcode::Server {
+        &self.netcode
+    }
+
+    // --- inside ------------------------------------------------------------------------------------------
+
+    fn session(&mut self, client: ClientHandle) -> Option<&mut Session> {
+        let session = self.sessions.get_mut(client.slot as usize)?.as_mut()?;
+        (session.client == client).then_some(session)
+    }
+
+    fn apply_netcode_events(&mut self) {
+        while let Some(event) = self.netcode.poll_event() {
+            match event {
+                netcode::ServerEvent::Connected { client, client_id, address, user_data } => {
+                    let Ok(connection) = Connection::new(&self.config, self.protocol.clone()) else { continue };
+                    let connection = Box::new(connection);
+                    self.sessions[client.slot as usize] = Some(Session { client, connection });
+                    self.events.push_back(ServerEvent::Connected { client, client_id, address, user_data });
+                }
+                netcode::ServerEvent::Disconnected { client, reason } => {
+                    let reason = match reason {
+                        netcode::ServerDisconnect::TimedOut => DisconnectReason::TimedOut,
+                        netcode::ServerDisconnect::ByPeer => DisconnectReason::PeerDisconnected,
+                    };
+                    self.report(client, reason, None);
+                }
+            }
+        }
+    }
+
+    /// A conversation ended by what its peer sent.
+    fn end(&mut self, now: Instant, client: ClientHandle, end: &End, out: &mut Datagrams) {
+        self.leave(now, client, answer_to(end), out);
+        let violation = if let End::Violation(violation) = end { Some(violation.clone()) } else { None };
+        self.report(client, reason_of(end, DisconnectReason::PeerDisconnected), violation);
+    }
+
+    /// Frees the slot, telling the peer why if it doesn't know.
+    fn leave(
+        &mut self,
+        now: Instant,
+        client: ClientHandle,
+        answer: Option<CloseReason>,
+        out: &mut Datagrams,
+    ) {
+        let Some(session) = self.session(client) else { return };
+        let packet = answer.and_then(|reason| session.connection.farewell(now, reason));
+        let farewell = match (answer, &packet) {
+            (None, _) => Farewell::Silent,
+            (Some(_), None) => Farewell::Disconnect,
+            (Some(_), Some(packet)) => Farewell::Payload(packet),
+        };
+        // The session is there, so the handle is good.
+        let _ = self.netcode.disconnect(now, client, farewell, out);
+    }
+
+    /// Ends the session and tells the application.
+    fn report(&mut self, client: ClientHandle, reason: DisconnectReason, violation: Option<Violation>) {
+        if let Some(mut session) = self.sessions[client.slot as usize].take() {
+            let channels = self.protocol.channels().len();
+            self.leftovers.take_from(client, &mut session.connection, channels);
+            self.ended = self.ended + session.connection.counters();
+        }
+        self.events.push_back(ServerEvent::Disconnected { client, reason, violation });
+    }
+}

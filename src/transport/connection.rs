@@ -1,0 +1,431 @@
+//! One conversation with one peer: channels above, reliable packets below, the framing between.
+//!
+//! Promises: what is put into a channel arrives as the channel promises, for as long as the connection
+//! lives; memory is bounded by the channels' windows and queues; a packet is applied after it was read whole.
+//! Refuses: whatever the framing's standard refuses ends the connection with a reason ([`End`]); datagrams that
+//! are not a packet are dropped and counted.
+//!
+//! Everything here comes from a peer that proved its identity: what it sends wrong is a violation, not noise.
+
+use core::fmt;
+use core::time::Duration;
+use std::sync::Arc;
+
+use super::ack_endpoint::{AckEndpoint, AckEndpointConfig, EndpointCounters};
+use super::ack_ranges::AckRanges;
+use super::acks::{Acked, ConfigError, RttSampling};
+use super::channel::{Channel, ChannelStats, CreditMark, SendError, WindowViolation};
+use super::estimate::Stats;
+use super::framing::native::{self, Control, Packet, ReadContext};
+use super::framing::{CloseReason, Refusal};
+use super::message::{Message, Received};
+use super::pacing::{Budget, BudgetConfig};
+use super::protocol::Protocol;
+use crate::store::{Packets, SequenceBuffer};
+use crate::time::Instant;
+use crate::wire::BitWriter;
+
+/// A packet goes out at least this often: acks, RTT and loss stay fresh, and the peer knows we live.
+const KEEP_ALIVE: Duration = Duration::from_millis(100);
+
+/// Settings of one connection's transport.
+#[derive(Clone, Debug)]
+pub struct ConnectionConfig {
+    /// Packets, acks, fragments.
+    pub packets: AckEndpointConfig,
+    /// How much may be sent.
+    pub budget: BudgetConfig,
+}
+
+impl Default for ConnectionConfig {
+    fn default() -> Self {
+        ConnectionConfig { packets: AckEndpointConfig::large(), budget: BudgetConfig::default() }
+    }
+}
+
+/// Why a connection is over, seen from this side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The peer said so.
+    ByPeer(CloseReason),
+    /// The sides' protocols differ.
+    Mismatch,
+    /// The peer broke the protocol: how.
+    Violation(Violation),
+}
+
+/// How a peer broke the protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Violation {
+    /// A packet's bits.
+    Packet(Refusal),
+    /// A message or credit beyond the window that both sides know.
+    Window,
+    /// An opaque message that its own code refused.
+    Message,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::Packet(refusal) => refusal.fmt(f),
+            Violation::Window => f.write_str("a message or credit is beyond the receive window"),
+            Violation::Message => f.write_str("a message is refused by its own serialize"),
+        }
+    }
+}
+
+impl From<WindowViolation> for End {
+    fn from(_: WindowViolation) -> Self {
+        End::Violation(Violation::Window)
+    }
+}
+
+/// A channel and what the packet being composed takes from it.
+#[derive(Debug)]
+struct Lane {
+    channel: Channel,
+    ids: Vec<u16>,
+    messages: Vec<Message>,
+}
+
+/// What to do when a packet is acked.
+#[derive(Debug)]
+struct SentPacket {
+    hello: bool,
+    /// See [`AckRanges::mark`].
+    arrivals: u64,
+    carried: Vec<Carried>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Carried {
+    Message { channel: u8, id: u16 },
+    Credit { channel: u8, mark: CreditMark },
+}
+
+/// One conversation with one peer.
+#[derive(Debug)]
+pub struct Connection {
+    protocol: Arc<Protocol>,
+    endpoint: AckEndpoint,
+    lanes: Vec<Lane>,
+    sent: SequenceBuffer<SentPacket>,
+    ranges: AckRanges,
+    budget: Budget,
+    /// Bits of a packet that one datagram holds.
+    datagram_bits: usize,
+    /// The peer has a packet with our hello.
+    hello_known: bool,
+    /// A packet of the peer had a hello.
+    greeted: bool,
+    /// The peer sent something since our last packet that it wants acked.
+    ack_owed: bool,
+    /// When the newest packet was handled, until our next packet has told the delay.
+    newest_at: Option<Instant>,
+    last_sent: Option<Instant>,
+    scratch: Scratch,
+}
+
+/// Memory used again by each packet.
+#[derive(Debug, Default)]
+struct Scratch {
+    writer: BitWriter,
+    control: Control,
+    packet: Packet,
+    row: Vec<u8>,
+    acked: Vec<Acked>,
+    lost: Vec<u16>,
+    credits: Vec<(u8, CreditMark)>,
+}
+
+impl Connection {
+    /// A conversation in which nothing was said.
+    ///
+    /// # Errors
+    /// When a setting is out of its bounds.
+    pub fn new(config: &ConnectionConfig, protocol: Arc<Protocol>) -> Result<Self, ConfigError> {
+        let lane = |config| Lane { channel: Channel::new(config), ids: Vec::new(), messages: Vec::new() };
+        Ok(Connection {
+            endpoint: AckEndpoint::new(config.packets.clone())?,
+            lanes: protocol.channels().iter().map(lane).collect(),
+            sent: SequenceBuffer::new(config.packets.acks.sent_window),
+            ranges: AckRanges::new(config.packets.acks.received_window),
+            budget: Budget::new(config.budget),
+            datagram_bits: config.packets.fragment_above * 8,
+            hello_known: false,
+            greeted: false,
+            ack_owed: false,
+            newest_at: None,
+            last_sent: None,
+            scratch: Scratch::default(),
+            protocol,
+        })
+    }
+
+    /// Queues a message for the next packets.
+    ///
+    /// # Errors
+    /// Why the channel doesn't take it. Nothing was queued then.
+    pub fn send(&mut self, channel: usize, message: Message) -> Result<(), SendError> {
+        let channels = self.lanes.len();
+        let lane = self.lanes.get_mut(channel).ok_or(SendError::NoChannel { channel, channels })?;
+        let max_bytes = self.protocol.channels()[channel].max_message_bytes;
+        let bytes = message.encoded.max_bits().div_ceil(8);
+        if bytes > max_bytes {
+            return Err(SendError::TooLarge { bytes, max_bytes });
+        }
+        lane.channel.send(message)
+    }
+
+    /// Takes the next message of a channel for the application.
+    pub fn poll_received(&mut self, channel: usize) -> Option<Received> {
+        self.lanes[channel].channel.poll_received()
+    }
+
+    /// How the packets fare.
+    pub fn stats(&self) -> Stats {
+        self.endpoint.stats()
+    }
+
+    /// What the packet layer did, drops by name.
+    pub fn counters(&self) -> EndpointCounters {
+        self.endpoint.counters()
+    }
+
+    /// Counts of one channel.
+    pub fn channel_stats(&self, channel: usize) -> ChannelStats {
+        self.lanes[channel].channel.stats()
+    }
+
+    // --- receiving ---------------------------------------------------------------------------------------
+
+    /// Takes a datagram of the peer.
+    ///
+    /// # Errors
+    /// The conversation is over, and why.
+    pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) -> Result<(), End> {
+        // A datagram that is no packet is dropped, and counted by the endpoint.
+        let Ok(Some(incoming)) = self.endpoint.open(datagram) else { return Ok(()) };
+        let header = incoming.header();
+        let context =
+            ReadContext { now, sequence: header.sequence, ack: header.ack, greeted: self.greeted };
+        let Scratch { packet, row, acked, .. } = &mut self.scratch;
+        if let Err(refusal) = native::read(incoming.payload(), &self.protocol, context, packet, row) {
+            self.endpoint.refuse(incoming);
+            return Err(match refusal {
+                Refusal::Mismatch => End::Mismatch,
+                refusal => End::Violation(Violation::Packet(refusal)),
+            });
+        }
+        if let Some(reason) = packet.control.close {
+            self.endpoint.refuse(incoming);
+            return Err(End::ByPeer(reason));
+        }
+        let delay = packet.control.ack_delay;
+        let sampling = delay.map_or(RttSampling::None, |delay| RttSampling::NewestAck { delay });
+        acked.clear();
+        self.endpoint.accept(now, incoming, sampling, acked);
+        self.ranges.record(header.sequence);
+        if self.endpoint.acks().newest_received() == Some(header.sequence) {
+            self.newest_at = Some(now);
+        }
+        self.apply_acks();
+        self.apply_packet()
+    }
+
+    fn apply_acks(&mut self) {
+        let Scratch { packet, acked, .. } = &mut self.scratch;
+        for range in &packet.control.ranges {
+            self.endpoint.ack_range(range.newest, range.oldest, acked);
+        }
+        for acked in acked.drain(..) {
+            let Some(sent) = self.sent.remove(acked.sequence) else { continue };
+            self.hello_known |= sent.hello;
+            self.ranges.confirm(sent.arrivals);
+            for carried in sent.carried {
+                match carried {
+                    Carried::Message { channel, id } => {
+                        if let Channel::Reliable(channel) = &mut self.lanes[usize::from(channel)].channel {
+                            channel.handle_ack(id);
+                        }
+                    }
+                    Carried::Credit { channel, mark } => {
+                        if let Channel::Reliable(channel) = &mut self.lanes[usize::from(channel)].channel {
+                            channel.credit_known(mark);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn apply_packet(&mut self) -> Result<(), End> {
+        let Packet { control, messages } = &mut self.scratch.packet;
+        self.greeted |= control.hello.is_some();
+        self.ack_owed |= control.hello.is_some() || !control.credits.is_empty() || !messages.is_empty();
+        for (channel, unread) in control.credits.drain(..) {
+            if let Channel::Reliable(channel) = &mut self.lanes[usize::from(channel)].channel {
+                channel.handle_credit(unread)?;
+            }
+        }
+        for message in messages.drain(..) {
+            match &mut self.lanes[usize::from(message.channel)].channel {
+                Channel::Reliable(channel) => channel.handle(message.id, message.received)?,
+                Channel::Unreliable(channel) => channel.handle(message.received),
+            }
+        }
+        Ok(())
+    }
+
+    // --- sending -----------------------------------------------------------------------------------------
+
+    /// Appends the packets due now to `out`: once a tick.
+    pub fn transmit(&mut self, now: Instant, out: &mut Packets) {
+        self.scratch.lost.clear();
+        self.endpoint.poll_lost(now, &mut self.scratch.lost);
+        self.endpoint.update();
+        self.budget.refill(now);
+        let mut silent = true;
+        while self.budget.allows() && self.compose(now) {
+            self.send_packet(now, out);
+            silent = false;
+        }
+        let kept_alive = self.last_sent.is_some_and(|sent| now - sent < KEEP_ALIVE);
+        if silent && (self.ack_owed || !kept_alive) {
+            self.begin_packet(now);
+            self.send_packet(now, out);
+        }
+        self.lanes.iter_mut().for_each(|lane| lane.channel.end_of_tick());
+    }
+
+    /// The last packet of a conversation that this side ends: to be repeated, byte for byte. None while the
+    /// peer hasn't shown that it would understand.
+    pub fn farewell(&mut self, now: Instant, reason: CloseReason) -> Option<Vec<u8>> {
+        if !self.greeted && reason != CloseReason::Mismatch {
+            return None;
+        }
+        self.begin_packet(now);
+        self.scratch.control.close = Some(reason);
+        let mut packets = Packets::new();
+        self.send_packet(now, &mut packets);
+        packets.iter().next().map(|(_, packet)| packet.to_vec())
+    }
+
+    /// Decides what the next packet carries; false when no message is due.
+    fn compose(&mut self, now: Instant) -> bool {
+        let control_bits = self.begin_packet(now);
+        let room = self.datagram_bits.saturating_sub(control_bits);
+        let cost = native::cost(&self.protocol);
+        let mut left = room;
+        // Who comes first changes with each packet, so that none is starved by those before it.
+        let first = usize::from(self.endpoint.next_sequence()) % self.lanes.len();
+        let (behind, ahead) = self.lanes.split_at_mut(first);
+        for lane in ahead.iter_mut().chain(behind) {
+            left -= lane.select(now, &cost, left);
+        }
+        left < room || self.compose_large(now, room)
+    }
+
+    /// A packet of its own, in fragments, for a message that no single datagram holds.
+    fn compose_large(&mut self, now: Instant, room: usize) -> bool {
+        let cost = native::cost(&self.protocol);
+        self.lanes.iter_mut().any(|lane| {
+            let needed = lane.next_bits(now, &cost).filter(|needed| *needed > room);
+            needed.is_some_and(|needed| lane.select(now, &cost, needed) > 0)
+        })
+    }
+
+    /// Empties what the packet to compose takes and gathers its control sections; returns their bits.
+    fn begin_packet(&mut self, now: Instant) -> usize {
+        for lane in &mut self.lanes {
+            lane.ids.clear();
+            lane.messages.clear();
+        }
+        let Scratch { control, credits, .. } = &mut self.scratch;
+        let ack = self.endpoint.acks().header().ack;
+        control.hello = (!self.hello_known).then(|| self.protocol.hash());
+        control.close = None;
+        control.ack_delay = self.newest_at.map(|at| now - at);
+        self.ranges.ranges(ack, &mut control.ranges);
+        credits.clear();
+        control.credits.clear();
+        for (index, lane) in self.lanes.iter().enumerate() {
+            if let Channel::Reliable(channel) = &lane.channel
+                && let Some(mark) = channel.credit_due()
+            {
+                credits.push((index as u8, mark));
+                control.credits.push((index as u8, mark.unread));
+            }
+        }
+        native::control_bits(control, &self.protocol, ack)
+    }
+
+    /// Writes the packet that was composed, appends its datagrams to `out`, and remembers what it carried.
+    fn send_packet(&mut self, now: Instant, out: &mut Packets) {
+        let ack = self.endpoint.acks().header().ack;
+        let Scratch { writer, control, credits, .. } = &mut self.scratch;
+        let mut carried: Vec<Carried> =
+            credits.iter().map(|&(channel, mark)| Carried::Credit { channel, mark }).collect();
+        writer.clear();
+        native::write_control(writer, control, &self.protocol, ack);
+        if control.close.is_none() {
+            for (index, lane) in self.lanes.iter().enumerate() {
+                lane.write(writer, &self.protocol, index);
+                let channel = index as u8;
+                carried.extend(lane.ids.iter().map(|&id| Carried::Message { channel, id }));
+            }
+            native::write_end(writer);
+        }
+        let before = out.total_bytes();
+        // The channels' bound on messages keeps every packet below the endpoint's.
+        let Ok(packet) = self.endpoint.send(now, writer.as_bytes()) else { return };
+        for piece in packet.pieces() {
+            out.push_with((), |arena| piece.write(arena));
+        }
+        self.budget.spend(out.total_bytes() - before);
+        let sent = SentPacket { hello: control.hello.is_some(), arrivals: self.ranges.mark(), carried };
+        // The newest sequence always fits.
+        let _ = self.sent.insert(packet.sequence(), sent);
+        self.ack_owed = false;
+        self.newest_at = None;
+        self.last_sent = Some(now);
+    }
+}
+
+impl Lane {
+    fn select(&mut self, now: Instant, cost: &super::framing::Cost<'_>, bits_left: usize) -> usize {
+        match &mut self.channel {
+            Channel::Reliable(channel) => channel.select(now, cost, bits_left, &mut self.ids),
+            Channel::Unreliable(channel) => channel.select(cost, bits_left, &mut self.messages),
+        }
+    }
+
+    fn next_bits(&mut self, now: Instant, cost: &super::framing::Cost<'_>) -> Option<usize> {
+        match &mut self.channel {
+            Channel::Reliable(channel) => channel.next_bits(now, cost),
+            Channel::Unreliable(channel) => channel.next_bits(cost),
+        }
+    }
+
+    fn write(&self, writer: &mut BitWriter, protocol: &Protocol, index: usize) {
+        if self.ids.is_empty() && self.messages.is_empty() {
+            return;
+        }
+        native::write_entry(writer, protocol, index);
+        for (i, message) in self.messages.iter().enumerate() {
+            native::write_message(writer, protocol, i == 0, None, message);
+        }
+        if let Channel::Reliable(channel) = &self.channel {
+            let mut previous = None;
+            for &id in &self.ids {
+                // Nothing was acked since the ids were selected.
+                let Some(message) = channel.message(id) else { continue };
+                let first = previous.is_none();
+                native::write_message(writer, protocol, first, Some((previous.unwrap_or(id), id)), message);
+                previous = Some(id);
+            }
+        }
+        native::write_end(writer);
+    }
+}

@@ -1,0 +1,47 @@
+//! How a connection packet looks: which bits stand for acks, credit and messages. The channels don't know.
+
+pub(crate) mod native;
+
+pub(crate) use native::AckRange;
+pub use native::{CloseReason, Refusal, VERSION};
+
+use super::message::Message;
+use super::protocol::{Body, Protocol, bits_to_name_one_of};
+use crate::wire::{BitSink, Measure};
+
+/// The bits a framing spends around messages: upper bounds, so that what a channel selects fits.
+pub(crate) struct Cost<'a> {
+    pub(crate) protocol: &'a Protocol,
+    /// Once per channel in a packet.
+    pub(crate) entry: usize,
+    /// Once per message, besides id and body.
+    pub(crate) message: usize,
+}
+
+impl Cost<'_> {
+    /// Bits of one message without its id, wherever it lies.
+    pub(crate) fn message(&self, message: &Message) -> usize {
+        let length = opaque_length_bits(self.protocol, message.message_type);
+        self.message + length as usize + message.encoded.max_bits()
+    }
+
+    /// Bits of a message id behind the previous one of its entry.
+    pub(crate) fn id(&self, previous: Option<u16>, id: u16) -> usize {
+        previous.map_or(16, |previous| ladder_bits(u32::from(id.wrapping_sub(previous))))
+    }
+}
+
+/// Bits of a number of at least 1 on the ladder of serialize's relative integers.
+pub(crate) fn ladder_bits(number: u32) -> usize {
+    let mut measure = Measure::new();
+    measure.int_relative(0, number);
+    measure.bits_bound()
+}
+
+/// Bits of the length before a body that the core can't read; none for declared types.
+pub(crate) fn opaque_length_bits(protocol: &Protocol, message_type: u16) -> u32 {
+    match protocol.messages()[usize::from(message_type)].body {
+        Body::Declared(_) => 0,
+        Body::Opaque { max_bytes } => bits_to_name_one_of(max_bytes as usize * 8 + 1),
+    }
+}

@@ -1,0 +1,437 @@
+//! Tickwire's own connection packet: `STANDARD.md` beside this file is the norm.
+//!
+//! Reading promises: a packet is either read whole or refused; nothing is applied here. Every number is
+//! checked against what the protocol allows before it is believed, and memory taken is in proportion to the packet.
+
+use core::fmt;
+use core::time::Duration;
+
+use super::{Cost, ladder_bits, opaque_length_bits};
+use crate::time::Instant;
+use crate::transport::message::{Message, OpaqueBody, Received, window_bytes};
+use crate::transport::protocol::{Body, ChannelKind, Protocol};
+use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
+
+/// The version of this framing.
+pub const VERSION: u8 = 1;
+
+const HELLO_BITS: usize = 8 + 64;
+const DELAY_BITS: u32 = 14;
+const DELAY_UNIT_NANOS: u128 = 64_000;
+const MAX_DELAY: u64 = (1 << DELAY_BITS) - 1;
+/// The flags of the five optional sections and the end of the entries.
+const FLAG_BITS: usize = 6;
+/// How far ack ranges may walk: half the range of sequence numbers.
+const MAX_RANGE_WALK: u32 = 32_768;
+
+/// Why the peer ended the connection, or why we do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// The application closed it.
+    Closed,
+    /// The server's application wants this player gone.
+    Kicked,
+    /// The sides' protocols differ.
+    Mismatch,
+    /// The peer broke the protocol.
+    Violation,
+}
+
+impl CloseReason {
+    fn number(self) -> u8 {
+        match self {
+            CloseReason::Closed => 1,
+            CloseReason::Kicked => 2,
+            CloseReason::Mismatch => 3,
+            CloseReason::Violation => 4,
+        }
+    }
+
+    fn from_number(number: u64) -> Self {
+        match number {
+            2 => CloseReason::Kicked,
+            3 => CloseReason::Mismatch,
+            4 => CloseReason::Violation,
+            _ => CloseReason::Closed,
+        }
+    }
+}
+
+/// One run of acked packets: both ends included, `newest` at or after `oldest`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AckRange {
+    pub(crate) newest: u16,
+    pub(crate) oldest: u16,
+}
+
+/// Everything in a packet besides messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Control {
+    /// The protocol hash, while the peer may not know it.
+    pub(crate) hello: Option<u64>,
+    pub(crate) close: Option<CloseReason>,
+    pub(crate) ack_delay: Option<Duration>,
+    pub(crate) ranges: Vec<AckRange>,
+    /// (channel, unread id), channels ascending.
+    pub(crate) credits: Vec<(u8, u16)>,
+}
+
+/// A packet read whole.
+#[derive(Debug, Default)]
+pub(crate) struct Packet {
+    pub(crate) control: Control,
+    pub(crate) messages: Vec<PacketMessage>,
+}
+
+#[derive(Debug)]
+pub(crate) struct PacketMessage {
+    pub(crate) channel: u8,
+    /// Message id; 0 on unreliable channels.
+    pub(crate) id: u16,
+    pub(crate) received: Received,
+}
+
+/// Why a packet is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The peer speaks another version or has another protocol.
+    Mismatch,
+    /// The bits are not what the standard or the protocol allows.
+    Bits(ReadError),
+    /// The first packet has no hello.
+    NoHello,
+    /// Channels don't ascend, or credit is for a channel that has none.
+    Channel,
+    /// Ack ranges walk too far.
+    Ranges,
+    /// A number is in the ladder's last tier, or too large for what it counts.
+    Ladder,
+    /// A body is longer than its type allows.
+    Length,
+}
+
+impl From<ReadError> for Refusal {
+    fn from(error: ReadError) -> Self {
+        Refusal::Bits(error)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Mismatch => f.write_str("the peer's protocol differs"),
+            Refusal::Bits(error) => error.fmt(f),
+            Refusal::NoHello => f.write_str("the first packet has no hello"),
+            Refusal::Channel => f.write_str("channels are out of order or of the wrong kind"),
+            Refusal::Ranges => f.write_str("ack ranges walk too far"),
+            Refusal::Ladder => f.write_str("a difference is larger than what it counts can be"),
+            Refusal::Length => f.write_str("a message is longer than its class allows"),
+        }
+    }
+}
+
+/// What this framing spends around messages.
+pub(crate) fn cost(protocol: &Protocol) -> Cost<'_> {
+    // An entry: its flag, the channel, the flag after its last message. A message: a flag before it (counted for
+    // the first too, which has none), the type.
+    Cost {
+        protocol,
+        entry: 2 + protocol.channel_bits() as usize,
+        message: 1 + protocol.type_bits() as usize,
+    }
+}
+
+/// Bits of everything besides entries, an upper bound.
+pub(crate) fn control_bits(control: &Control, protocol: &Protocol, ack: u16) -> usize {
+    let mut bits = FLAG_BITS;
+    bits += control.hello.map_or(0, |_| HELLO_BITS);
+    bits += control.close.map_or(0, |_| 8);
+    bits += control.ack_delay.map_or(0, |_| DELAY_BITS as usize);
+    bits += control.credits.len() * (protocol.channel_bits() as usize + 16 + 1);
+    for (gap, run) in gaps_and_runs(&control.ranges, ack) {
+        bits += ladder_bits(gap + 1) + ladder_bits(run) + 1;
+    }
+    bits
+}
+
+pub(crate) fn write_control(writer: &mut BitWriter, control: &Control, protocol: &Protocol, ack: u16) {
+    writer.bool(control.hello.is_some());
+    if let Some(hash) = control.hello {
+        writer.bits(u64::from(VERSION), 8);
+        writer.bits(hash, 64);
+    }
+    writer.bool(control.close.is_some());
+    if let Some(reason) = control.close {
+        writer.bits(u64::from(reason.number()), 8);
+        return;
+    }
+    writer.bool(control.ack_delay.is_some());
+    if let Some(delay) = control.ack_delay {
+        writer.bits(((delay.as_nanos() / DELAY_UNIT_NANOS) as u64).min(MAX_DELAY), DELAY_BITS);
+    }
+    writer.bool(!control.ranges.is_empty());
+    let mut pairs = gaps_and_runs(&control.ranges, ack).peekable();
+    while let Some((gap, run)) = pairs.next() {
+        writer.int_relative(0, gap + 1);
+        writer.int_relative(0, run);
+        writer.bool(pairs.peek().is_some());
+    }
+    writer.bool(!control.credits.is_empty());
+    let mut credits = control.credits.iter().peekable();
+    while let Some((channel, unread)) = credits.next() {
+        write_name(writer, u64::from(*channel), protocol.channel_bits());
+        writer.bits(u64::from(*unread), 16);
+        writer.bool(credits.peek().is_some());
+    }
+}
+
+/// Begins the entry of a channel.
+pub(crate) fn write_entry(writer: &mut BitWriter, protocol: &Protocol, channel: usize) {
+    writer.bool(true);
+    write_name(writer, channel as u64, protocol.channel_bits());
+}
+
+/// Writes one message of an entry; `id` is None on unreliable channels, else the previous id and this one.
+pub(crate) fn write_message(
+    writer: &mut BitWriter,
+    protocol: &Protocol,
+    first: bool,
+    id: Option<(u16, u16)>,
+    message: &Message,
+) {
+    if !first {
+        writer.bool(true);
+    }
+    match id {
+        Some((_, id)) if first => writer.bits(u64::from(id), 16),
+        Some((previous, id)) => writer.int_relative(0, u32::from(id.wrapping_sub(previous))),
+        None => {}
+    }
+    write_name(writer, u64::from(message.message_type), protocol.type_bits());
+    let length_bits = opaque_length_bits(protocol, message.message_type);
+    if length_bits > 0 {
+        let start = writer.bit_len() + length_bits as usize;
+        writer.bits(message.encoded.bits_at(start) as u64, length_bits);
+    }
+    writer.append(&message.encoded);
+}
+
+/// Ends the messages of an entry, or the entries of a packet.
+pub(crate) fn write_end(writer: &mut BitWriter) {
+    writer.bool(false);
+}
+
+fn write_name(writer: &mut BitWriter, value: u64, bits: u32) {
+    if bits > 0 {
+        writer.bits(value, bits);
+    }
+}
+
+/// The walk from `ack - 32` downward: how many packets lie between two ranges, how many are in one.
+fn gaps_and_runs(ranges: &[AckRange], ack: u16) -> impl Iterator<Item = (u32, u32)> {
+    let mut at = ack.wrapping_sub(32);
+    ranges.iter().map(move |range| {
+        let gap = at.wrapping_sub(range.newest);
+        let run = range.newest.wrapping_sub(range.oldest) + 1;
+        at = range.oldest.wrapping_sub(1);
+        (u32::from(gap), u32::from(run))
+    })
+}
+
+/// Reads a packet whole into `packet`, whose memory is used again.
+///
+/// # Errors
+/// What is wrong with it. What `packet` holds then means nothing.
+pub(crate) fn read(
+    bytes: &[u8],
+    protocol: &Protocol,
+    context: ReadContext,
+    packet: &mut Packet,
+    row: &mut Vec<u8>,
+) -> Result<(), Refusal> {
+    packet.messages.clear();
+    let mut reader = BitReader::new(bytes);
+    read_control(&mut reader, protocol, &context, &mut packet.control)?;
+    if packet.control.close.is_none() {
+        let mut channels = Ascending::default();
+        while reader.bool()? {
+            let channel = channels.next(read_name(&mut reader, protocol.channels().len())?)?;
+            read_entry(&mut reader, protocol, &context, channel, packet, row)?;
+        }
+    }
+    Ok(reader.finish()?)
+}
+
+/// What a packet's bits don't say of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadContext {
+    pub(crate) now: Instant,
+    pub(crate) sequence: u16,
+    pub(crate) ack: u16,
+    /// Whether an earlier packet had a hello.
+    pub(crate) greeted: bool,
+}
+
+fn read_control(
+    reader: &mut BitReader<'_>,
+    protocol: &Protocol,
+    context: &ReadContext,
+    control: &mut Control,
+) -> Result<(), Refusal> {
+    control.ranges.clear();
+    control.credits.clear();
+    control.hello = None;
+    control.close = None;
+    control.ack_delay = None;
+    if reader.bool()? {
+        let version = reader.bits(8)?;
+        if version != u64::from(VERSION) || reader.bits(64)? != protocol.hash() {
+            return Err(Refusal::Mismatch);
+        }
+        control.hello = Some(protocol.hash());
+    } else if !context.greeted {
+        return Err(Refusal::NoHello);
+    }
+    if reader.bool()? {
+        control.close = Some(CloseReason::from_number(reader.bits(8)?));
+        return Ok(());
+    }
+    if reader.bool()? {
+        let units = reader.bits(DELAY_BITS)?;
+        control.ack_delay = Some(Duration::from_nanos(units * DELAY_UNIT_NANOS as u64));
+    }
+    if reader.bool()? {
+        read_ranges(reader, context.ack, &mut control.ranges)?;
+    }
+    if reader.bool()? {
+        read_credits(reader, protocol, &mut control.credits)?;
+    }
+    Ok(())
+}
+
+fn read_ranges(reader: &mut BitReader<'_>, ack: u16, ranges: &mut Vec<AckRange>) -> Result<(), Refusal> {
+    let mut walked = 32;
+    loop {
+        let gap = read_ladder(reader)? - 1;
+        let run = read_ladder(reader)?;
+        let newest = walked + gap;
+        walked = newest + run;
+        if walked > MAX_RANGE_WALK {
+            return Err(Refusal::Ranges);
+        }
+        // Both are below 65,536 here.
+        ranges.push(AckRange {
+            newest: ack.wrapping_sub(newest as u16),
+            oldest: ack.wrapping_sub((walked - 1) as u16),
+        });
+        if !reader.bool()? {
+            return Ok(());
+        }
+    }
+}
+
+fn read_credits(
+    reader: &mut BitReader<'_>,
+    protocol: &Protocol,
+    credits: &mut Vec<(u8, u16)>,
+) -> Result<(), Refusal> {
+    let mut channels = Ascending::default();
+    loop {
+        let channel = channels.next(read_name(reader, protocol.channels().len())?)?;
+        if !protocol.channels()[channel].kind.is_reliable() {
+            return Err(Refusal::Channel);
+        }
+        credits.push((channel as u8, reader.bits(16)? as u16));
+        if !reader.bool()? {
+            return Ok(());
+        }
+    }
+}
+
+fn read_entry(
+    reader: &mut BitReader<'_>,
+    protocol: &Protocol,
+    context: &ReadContext,
+    channel: usize,
+    packet: &mut Packet,
+    row: &mut Vec<u8>,
+) -> Result<(), Refusal> {
+    let reliable = matches!(protocol.channels()[channel].kind, ChannelKind::ReliableOrdered { .. });
+    let mut previous = None;
+    loop {
+        let id = match previous {
+            _ if !reliable => 0,
+            None => reader.bits(16)? as u16,
+            Some(previous) => {
+                let step = read_ladder(reader)?;
+                u16::wrapping_add(previous, u16::try_from(step).map_err(|_| Refusal::Ladder)?)
+            }
+        };
+        previous = Some(id);
+        let received = read_message(reader, protocol, context, row)?;
+        packet.messages.push(PacketMessage { channel: channel as u8, id, received });
+        if !reader.bool()? {
+            return Ok(());
+        }
+    }
+}
+
+fn read_message(
+    reader: &mut BitReader<'_>,
+    protocol: &Protocol,
+    context: &ReadContext,
+    row: &mut Vec<u8>,
+) -> Result<Received, Refusal> {
+    let message_type = read_name(reader, protocol.messages().len())?;
+    let (body, bits): (Box<[u8]>, usize) = match &protocol.messages()[message_type].body {
+        Body::Declared(schema) => {
+            let start = reader.position();
+            row.clear();
+            schema.read(reader, row)?;
+            (row.as_slice().into(), reader.position() - start)
+        }
+        Body::Opaque { max_bytes } => {
+            let bits = reader.bits(opaque_length_bits(protocol, message_type as u16))? as usize;
+            if bits > *max_bytes as usize * 8 {
+                return Err(Refusal::Length);
+            }
+            let (start_bit, bytes) = reader.cut(bits)?;
+            (OpaqueBody { start_bit, bits, bytes }.write(), bits)
+        }
+    };
+    Ok(Received {
+        message_type: message_type as u16,
+        packet_sequence: context.sequence,
+        received_at: context.now,
+        body,
+        window_bytes: window_bytes(bits),
+    })
+}
+
+/// One of `count` things by its number.
+fn read_name(reader: &mut BitReader<'_>, count: usize) -> Result<usize, Refusal> {
+    // A number below `count`, and `count` is at least 1.
+    Ok(reader.int(0, count as i64 - 1)? as usize)
+}
+
+/// A number of at least 1; the ladder's tier for larger numbers is refused.
+fn read_ladder(reader: &mut BitReader<'_>) -> Result<u32, Refusal> {
+    // At most 69,914.
+    reader.relative_difference()?.map(|number| number as u32).ok_or(Refusal::Ladder)
+}
+
+/// Channel numbers that must ascend.
+#[derive(Default)]
+struct Ascending {
+    least: usize,
+}
+
+impl Ascending {
+    fn next(&mut self, channel: usize) -> Result<usize, Refusal> {
+        if channel < self.least {
+            return Err(Refusal::Channel);
+        }
+        self.least = channel + 1;
+        Ok(channel)
+    }
+}

@@ -1,0 +1,90 @@
+//! Messages on their way: encoded and waiting to be sent, or read and waiting to be taken.
+
+use crate::time::Instant;
+use crate::wire::Encoded;
+
+use super::protocol::MESSAGE_OVERHEAD_BYTES;
+
+/// A message encoded once, to be placed in packets of any number of connections.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// Index into [`super::Protocol::messages`].
+    pub message_type: u16,
+    /// Its body.
+    pub encoded: Encoded,
+}
+
+impl Message {
+    /// What the message counts against the receiver's byte window: an upper bound of what the receiver
+    /// finds, wherever in a packet the message lies.
+    pub fn window_bytes(&self) -> usize {
+        window_bytes(self.encoded.max_bits())
+    }
+}
+
+/// See [`Message::window_bytes`].
+pub(crate) fn window_bytes(body_bits: usize) -> usize {
+    MESSAGE_OVERHEAD_BYTES + body_bits.div_ceil(8)
+}
+
+/// A message received and not yet taken by the application.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// Index into [`super::Protocol::messages`].
+    pub message_type: u16,
+    /// The packet that brought it first.
+    pub packet_sequence: u16,
+    /// When that packet was handled.
+    pub received_at: Instant,
+    /// Declared types: the row of their schema. Opaque types: see [`OpaqueBody`].
+    pub body: Box<[u8]>,
+    /// What it counts against the byte window.
+    pub(crate) window_bytes: usize,
+}
+
+/// The body of a message that the core can't read: its bits, cut out of the packet where they lay so that
+/// alignment inside still means what it meant there.
+///
+/// Layout of the bytes: start bit (0 to 7) u8, length in bits u32 little-endian, the bytes that hold the bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpaqueBody<'a> {
+    /// The bit of the first byte at which the body begins.
+    pub start_bit: u32,
+    /// Bits of the body.
+    pub bits: usize,
+    /// The bytes that hold them.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> OpaqueBody<'a> {
+    const HEADER: usize = 5;
+
+    /// Reads what [`OpaqueBody::write`] wrote.
+    ///
+    /// # Panics
+    /// When `body` is not the body of an opaque message.
+    pub fn read(body: &'a [u8]) -> Self {
+        let bits = u32::from_le_bytes(body[1..Self::HEADER].try_into().expect("four bytes"));
+        OpaqueBody { start_bit: u32::from(body[0]), bits: bits as usize, bytes: &body[Self::HEADER..] }
+    }
+
+    /// The body as one block of bytes.
+    pub fn write(&self) -> Box<[u8]> {
+        let mut body = Vec::with_capacity(Self::HEADER + self.bytes.len());
+        body.push(self.start_bit as u8);
+        body.extend_from_slice(&(self.bits as u32).to_le_bytes());
+        body.extend_from_slice(self.bytes);
+        body.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_opaque_body_keeps_its_phase() {
+        let body = OpaqueBody { start_bit: 5, bits: 13, bytes: &[1, 2, 3] };
+        assert_eq!(OpaqueBody::read(&body.write()), body);
+    }
+}

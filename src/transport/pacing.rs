@@ -1,0 +1,71 @@
+//! How many bytes a connection may send now: a bucket that fills at a rate and holds one burst.
+
+use core::time::Duration;
+
+use crate::time::Instant;
+
+/// Settings of the budget of one connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BudgetConfig {
+    /// Bytes per second, IP and UDP headers included.
+    pub bytes_per_second: f64,
+    /// Bytes that may be sent at once after a silence.
+    pub burst_bytes: f64,
+}
+
+impl Default for BudgetConfig {
+    /// 10 Mbit/s in bursts of 64 KiB: far above what games send, below what floods a home connection.
+    fn default() -> Self {
+        BudgetConfig { bytes_per_second: 1_250_000.0, burst_bytes: 65_536.0 }
+    }
+}
+
+/// The bytes one connection may send.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    config: BudgetConfig,
+    level: f64,
+    filled_at: Option<Instant>,
+}
+
+impl Budget {
+    pub(crate) fn new(config: BudgetConfig) -> Self {
+        Budget { config, level: config.burst_bytes, filled_at: None }
+    }
+
+    /// Brings the level up to date.
+    pub(crate) fn refill(&mut self, now: Instant) {
+        let idle = self.filled_at.map_or(Duration::ZERO, |filled| now - filled);
+        self.level += self.config.bytes_per_second * idle.as_secs_f64();
+        self.level = self.level.min(self.config.burst_bytes);
+        self.filled_at = Some(now);
+    }
+
+    /// Whether another packet may go. The last one may overdraw, so that a packet larger than the burst goes at all.
+    pub(crate) fn allows(&self) -> bool {
+        self.level > 0.0
+    }
+
+    pub(crate) fn spend(&mut self, bytes: usize) {
+        self.level -= bytes as f64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sends_at_its_rate_after_a_burst() {
+        let mut budget = Budget::new(BudgetConfig { bytes_per_second: 1000.0, burst_bytes: 500.0 });
+        let mut sent = 0;
+        for tick in 0..=600 {
+            budget.refill(Instant::from_millis(tick * 16));
+            while budget.allows() {
+                budget.spend(100);
+                sent += 100;
+            }
+        }
+        assert!((10_000..=10_200).contains(&sent), "500 + 9.6 s x 1000, and at most one packet over: {sent}");
+    }
+}

@@ -1,0 +1,321 @@
+//! What both sides of a conversation must share: the message types in order, the channels in order, and a
+//! hash over both that the sides compare when they meet.
+//!
+//! Promises: what [`Protocol::new`] returns is usable as it stands; every number in it is within its bound.
+
+use core::fmt;
+use core::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use crate::wire::Schema;
+
+/// Message types a protocol may have: type ids are 16 bits in the inbox.
+pub const MAX_MESSAGE_TYPES: usize = 65_536;
+
+/// Channels a protocol may have: yojimbo 1.0's bound, and small enough to walk every tick.
+pub const MAX_CHANNELS: usize = 64;
+
+/// Largest encoded message: what 256 fragments of 1,024 bytes carry, less room for the other sections of
+/// the packet it rides in.
+pub const MAX_MESSAGE_BYTES: usize = 256 * 1024 - 1024;
+
+/// Largest receive window in messages: far below half the range of the 16-bit ids.
+pub const MAX_WINDOW: usize = 16_384;
+
+/// What every buffered message counts against the receiver's byte window besides its own bytes, so that tiny
+/// messages can't fill memory with their bookkeeping.
+pub const MESSAGE_OVERHEAD_BYTES: usize = 64;
+
+/// How the body of a message type is read.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// Declared by its fields; the core reads, checks and skips it.
+    Declared(Schema),
+    /// Read by code the core can't run; rides behind its length in bits.
+    Opaque {
+        /// Most bytes an encoded body may have.
+        max_bytes: u32,
+    },
+}
+
+/// One message type.
+#[derive(Clone, Debug)]
+pub struct MessageType {
+    /// The class name; part of the protocol hash.
+    pub name: String,
+    /// How its body is read.
+    pub body: Body,
+}
+
+impl MessageType {
+    /// Most bits a body of this type takes, at any position in a packet.
+    pub fn max_bits(&self) -> usize {
+        match &self.body {
+            Body::Declared(schema) => schema.max_bits(),
+            Body::Opaque { max_bytes } => *max_bytes as usize * 8,
+        }
+    }
+}
+
+/// What a channel promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChannelKind {
+    /// Each message exactly once, in order.
+    ReliableOrdered {
+        /// Messages the receiver buffers before its application takes them. Part of the protocol hash: the
+        /// sender never sends beyond it.
+        receive_window: usize,
+        /// Bytes the receiver buffers before its application takes them, [`MESSAGE_OVERHEAD_BYTES`] a message
+        /// included. Part of the protocol hash.
+        receive_bytes: usize,
+        /// After this long without an ack a message is sent again. A local choice.
+        resend_time: Duration,
+    },
+    /// Each message at most once, in any order, never sent again.
+    Unreliable {
+        /// Messages the receiver keeps for its application; the oldest make room. A local choice.
+        receive_queue: usize,
+    },
+}
+
+impl ChannelKind {
+    /// The kind's name, as the protocol hash and statistics have it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ChannelKind::ReliableOrdered { .. } => "reliable_ordered",
+            ChannelKind::Unreliable { .. } => "unreliable",
+        }
+    }
+
+    /// Whether messages are sent until acked.
+    pub fn is_reliable(&self) -> bool {
+        matches!(self, ChannelKind::ReliableOrdered { .. })
+    }
+}
+
+/// One channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelConfig {
+    /// For people; not part of the protocol hash.
+    pub name: String,
+    /// What the channel promises.
+    pub kind: ChannelKind,
+    /// Messages that may wait on the sending side. A local choice.
+    pub send_queue: usize,
+    /// Largest encoded message. Part of the protocol hash.
+    pub max_message_bytes: usize,
+}
+
+impl ChannelConfig {
+    /// Reliable-ordered with the article's resend time of 0.1 s.
+    pub fn reliable_ordered() -> Self {
+        ChannelConfig {
+            name: String::new(),
+            kind: ChannelKind::ReliableOrdered {
+                receive_window: 1024,
+                receive_bytes: 1 << 20,
+                resend_time: Duration::from_millis(100),
+            },
+            send_queue: 1024,
+            max_message_bytes: 65_536,
+        }
+    }
+
+    /// Unreliable-unordered.
+    pub fn unreliable() -> Self {
+        ChannelConfig {
+            name: String::new(),
+            kind: ChannelKind::Unreliable { receive_queue: 1024 },
+            send_queue: 1024,
+            max_message_bytes: 65_536,
+        }
+    }
+
+    /// Checks every setting against its bound.
+    ///
+    /// # Errors
+    /// The first setting out of its bound.
+    pub fn validate(&self) -> Result<(), ProtocolError> {
+        let check = |field, value: usize, low, high| {
+            let fine = (low..=high).contains(&value);
+            if fine { Ok(()) } else { Err(ProtocolError { field, value: value as u64, low, high }) }
+        };
+        check("send_queue", self.send_queue, 1, MAX_WINDOW)?;
+        check("max_message_bytes", self.max_message_bytes, 1, MAX_MESSAGE_BYTES)?;
+        match self.kind {
+            ChannelKind::ReliableOrdered { receive_window, receive_bytes, resend_time } => {
+                check("receive_window", receive_window, 4, MAX_WINDOW)?;
+                // Credit is renewed at each quarter of the window; a message of half the window always fits.
+                let least = 2 * (self.max_message_bytes + MESSAGE_OVERHEAD_BYTES);
+                check("receive_bytes", receive_bytes, least, 1 << 30)?;
+                check("resend_time in milliseconds", resend_time.as_millis() as usize, 1, 60_000)
+            }
+            ChannelKind::Unreliable { receive_queue } => check("receive_queue", receive_queue, 1, MAX_WINDOW),
+        }
+    }
+}
+
+/// A setting that is out of its bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProtocolError {
+    /// Which setting.
+    pub field: &'static str,
+    /// Its value.
+    pub value: u64,
+    /// The least it may be.
+    pub low: usize,
+    /// The most it may be.
+    pub high: usize,
+}
+
+impl fmt::Display for ProtocolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} must be {} to {}, not {}", self.field, self.low, self.high, self.value)
+    }
+}
+
+impl core::error::Error for ProtocolError {}
+
+/// The message types and channels of a game, compiled: the same on both sides, or they don't talk.
+#[derive(Clone, Debug)]
+pub struct Protocol {
+    messages: Vec<MessageType>,
+    channels: Vec<ChannelConfig>,
+    hash: u64,
+}
+
+impl Protocol {
+    /// Compiles a protocol.
+    ///
+    /// # Errors
+    /// The first setting out of its bound.
+    pub fn new(messages: Vec<MessageType>, channels: Vec<ChannelConfig>) -> Result<Self, ProtocolError> {
+        let bounded = |field, value: usize, high| {
+            if (1..=high).contains(&value) {
+                Ok(())
+            } else {
+                Err(ProtocolError { field, value: value as u64, low: 1, high })
+            }
+        };
+        bounded("number of message types", messages.len(), MAX_MESSAGE_TYPES)?;
+        bounded("number of channels", channels.len(), MAX_CHANNELS)?;
+        for message in &messages {
+            if let Body::Opaque { max_bytes } = message.body {
+                bounded("max_bytes", max_bytes as usize, MAX_MESSAGE_BYTES)?;
+            }
+        }
+        channels.iter().try_for_each(ChannelConfig::validate)?;
+        let hash = hash(&messages, &channels);
+        Ok(Protocol { messages, channels, hash })
+    }
+
+    /// The message types; the index is the type id on the wire.
+    pub fn messages(&self) -> &[MessageType] {
+        &self.messages
+    }
+
+    /// The channels; the index is the channel on the wire.
+    pub fn channels(&self) -> &[ChannelConfig] {
+        &self.channels
+    }
+
+    /// 64 bits over everything that both sides must agree on.
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Bits of a message type on the wire: none when there is only one.
+    pub fn type_bits(&self) -> u32 {
+        bits_to_name_one_of(self.messages.len())
+    }
+
+    /// Bits of a channel on the wire: none when there is only one.
+    pub fn channel_bits(&self) -> u32 {
+        bits_to_name_one_of(self.channels.len())
+    }
+}
+
+/// Bits needed to tell `count` things apart: `ceil(log2 count)`.
+pub(crate) fn bits_to_name_one_of(count: usize) -> u32 {
+    usize::BITS - count.saturating_sub(1).leading_zeros()
+}
+
+/// The first eight bytes, little-endian, of SHA-256 over the canonical text of `STANDARD.md`, "Protocol hash".
+fn hash(messages: &[MessageType], channels: &[ChannelConfig]) -> u64 {
+    let mut text = String::from("tickwire protocol 1\n");
+    for message in messages {
+        text += &match &message.body {
+            Body::Declared(schema) => format!("message {} {}\n", message.name, schema.describe()),
+            Body::Opaque { max_bytes } => format!("message {} opaque {max_bytes}\n", message.name),
+        };
+    }
+    for channel in channels {
+        text += &format!("channel {} {}", channel.kind.name(), channel.max_message_bytes);
+        if let ChannelKind::ReliableOrdered { receive_window, receive_bytes, .. } = channel.kind {
+            text += &format!(" {receive_window} {receive_bytes}");
+        }
+        text.push('\n');
+    }
+    let digest = Sha256::digest(text.as_bytes());
+    u64::from_le_bytes(core::array::from_fn(|i| digest[i]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opaque(name: &str) -> MessageType {
+        MessageType { name: name.into(), body: Body::Opaque { max_bytes: 100 } }
+    }
+
+    fn two_channels() -> Vec<ChannelConfig> {
+        vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()]
+    }
+
+    #[test]
+    fn a_type_costs_the_bits_that_tell_it_apart() {
+        assert_eq!([1, 2, 3, 4, 5, 64].map(bits_to_name_one_of), [0, 1, 2, 2, 3, 6]);
+    }
+
+    #[test]
+    fn the_hash_tells_apart_what_must_agree_and_nothing_else() {
+        let hash = |messages: &[&str], channels: Vec<ChannelConfig>| {
+            Protocol::new(messages.iter().map(|n| opaque(n)).collect(), channels).unwrap().hash()
+        };
+        let base = hash(&["A", "B"], two_channels());
+        assert_eq!(base, hash(&["A", "B"], two_channels()));
+        assert_ne!(base, hash(&["B", "A"], two_channels()));
+        assert_ne!(base, hash(&["A"], two_channels()));
+        assert_ne!(base, hash(&["A", "B"], two_channels().into_iter().rev().collect()));
+        let mut local = two_channels();
+        local[0].send_queue = 7;
+        local[1].name = "state".into();
+        assert_eq!(base, hash(&["A", "B"], local), "local choices need not agree");
+        let mut window = two_channels();
+        window[0].max_message_bytes = 7;
+        assert_ne!(base, hash(&["A", "B"], window));
+    }
+
+    #[test]
+    fn refuses_settings_out_of_their_bounds() {
+        let refused = |change: fn(&mut ChannelConfig), field: &str| {
+            let mut channel = ChannelConfig::reliable_ordered();
+            change(&mut channel);
+            let error = Protocol::new(vec![opaque("A")], vec![channel]).unwrap_err();
+            assert_eq!(error.field, field);
+        };
+        refused(|c| c.send_queue = 0, "send_queue");
+        refused(|c| c.max_message_bytes = 1 << 20, "max_message_bytes");
+        refused(
+            |c| {
+                if let ChannelKind::ReliableOrdered { receive_bytes, .. } = &mut c.kind {
+                    *receive_bytes = 65_536;
+                }
+            },
+            "receive_bytes",
+        );
+        assert_eq!(Protocol::new(vec![], two_channels()).unwrap_err().field, "number of message types");
+        assert_eq!(Protocol::new(vec![opaque("A")], vec![]).unwrap_err().field, "number of channels");
+    }
+}

@@ -1,0 +1,441 @@
+//! The bit reader: values of any width out of bytes that anyone may have sent.
+//!
+//! Promises: every refusal of serialize 1.0, each under its name in [`ReadError`]; the first one is final
+//! (nothing behind it has a position, so every later read fails too). Strings and bytes borrow from the
+//! packet: nothing is allocated but wide strings, and those only once their units are known to be there.
+
+use super::{
+    FixedPoint, MAX_RELATIVE, Quantizer, RELATIVE_TIERS, ReadError, bit_len, bit_len128, padding, span,
+    span128,
+};
+
+/// The position of a reader that has failed: beyond every end, with room to add any width.
+const FAILED: usize = usize::MAX / 2;
+
+/// Reads bits out of borrowed bytes.
+#[derive(Clone, Debug)]
+pub struct BitReader<'a> {
+    data: &'a [u8],
+    /// In bits from the start of `data`, so that aligns fall where the writer's did.
+    position: usize,
+    end: usize,
+}
+
+impl<'a> BitReader<'a> {
+    /// A reader of all of `data`.
+    pub fn new(data: &'a [u8]) -> Self {
+        Self::with_range(data, 0, data.len() * 8)
+    }
+
+    /// A reader of `bits` bits from bit `start` on, or as many as there are. A message cut out of the
+    /// middle of a packet keeps its phase: `start` is then 0..=7.
+    pub fn with_range(data: &'a [u8], start: usize, bits: usize) -> Self {
+        let end = start.saturating_add(bits).min(data.len() * 8);
+        BitReader { data, position: start, end }
+    }
+
+    /// Bits left to read; none after a failure.
+    pub fn remaining_bits(&self) -> usize {
+        self.end.saturating_sub(self.position)
+    }
+
+    /// Where the next read starts, in bits from the start of the data; beyond the end after a failure.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// `n` bits, `n` in 1..=64.
+    #[inline]
+    pub fn bits(&mut self, n: u32) -> Result<u64, ReadError> {
+        debug_assert!((1..=64).contains(&n), "a width of {n} bits is not in 1..=64");
+        let from = self.advance(n as usize)?;
+        let (byte, shift) = (from / 8, (from % 8) as u32);
+        let rest = self.data.get(byte..).unwrap_or_default();
+        let (word, ninth) = match rest.split_first_chunk::<8>() {
+            Some((word, rest)) => (*word, rest.first().copied().unwrap_or(0)),
+            None => {
+                let mut word = [0; 8];
+                word[..rest.len()].copy_from_slice(rest);
+                (word, 0)
+            }
+        };
+        let low = u64::from_le_bytes(word) >> shift;
+        // The ninth byte lies at bit 64 - shift; at shift 0 it is not part of these 64 bits.
+        let high = u64::from(ninth).checked_shl(64 - shift).unwrap_or(0);
+        Ok((low | high) & (u64::MAX >> (64 - n)))
+    }
+
+    /// One bit.
+    pub fn bool(&mut self) -> Result<bool, ReadError> {
+        Ok(self.bits(1)? == 1)
+    }
+
+    /// An integer in `lo..=hi`; `lo` is at most `hi`.
+    pub fn int(&mut self, lo: i64, hi: i64) -> Result<i64, ReadError> {
+        debug_assert!(lo <= hi, "{lo}..={hi} is empty");
+        let offset = self.offset(span(lo, hi))?;
+        Ok(lo.wrapping_add(offset.cast_signed()))
+    }
+
+    /// An offset in `0..=span`, in as many bits as `span` has; none when it is 0.
+    pub(super) fn offset(&mut self, span: u64) -> Result<u64, ReadError> {
+        let offset = match bit_len(span) {
+            0 => self.advance(0).map(|_| 0)?,
+            n => self.bits(n)?,
+        };
+        if offset <= span { Ok(offset) } else { self.refuse(ReadError::OutOfRange { offset, span }) }
+    }
+
+    /// As [`int`](Self::int), for bounds beyond 64 bits.
+    pub fn int128(&mut self, lo: i128, hi: i128) -> Result<i128, ReadError> {
+        debug_assert!(lo <= hi, "{lo}..={hi} is empty");
+        let span = span128(lo, hi);
+        let offset = match bit_len128(span) {
+            0 => self.advance(0).map(|_| 0)?,
+            n @ 1..=64 => u128::from(self.bits(n)?),
+            n => u128::from(self.bits(64)?) | u128::from(self.bits(n - 64)?) << 64,
+        };
+        if offset > span {
+            let saturated = |n: u128| u64::try_from(n).unwrap_or(u64::MAX);
+            return self.refuse(ReadError::OutOfRange { offset: saturated(offset), span: saturated(span) });
+        }
+        Ok(lo.wrapping_add(offset.cast_signed()))
+    }
+
+    /// 128 bits.
+    pub fn uint128(&mut self) -> Result<u128, ReadError> {
+        Ok(u128::from(self.bits(64)?) | u128::from(self.bits(64)?) << 64)
+    }
+
+    /// A fixed-point number, as its raw (scaled) integer.
+    pub fn fixed(&mut self, format: &FixedPoint) -> Result<i128, ReadError> {
+        self.int128(format.raw_lo(), format.raw_hi())
+    }
+
+    /// An IEEE single of any pattern.
+    pub fn float(&mut self) -> Result<f32, ReadError> {
+        Ok(f32::from_bits(self.bits(32)? as u32))
+    }
+
+    /// An IEEE double of any pattern.
+    pub fn double(&mut self) -> Result<f64, ReadError> {
+        Ok(f64::from_bits(self.bits(64)?))
+    }
+
+    /// A float in the steps of `quantizer`.
+    pub fn compressed_float(&mut self, quantizer: &Quantizer) -> Result<f32, ReadError> {
+        let step = self.bits(quantizer.bits())?;
+        quantizer.value(step).or_else(|error| self.refuse(error))
+    }
+
+    /// Moves to the next byte boundary; the bits up to there must be zero.
+    pub fn align(&mut self) -> Result<(), ReadError> {
+        match padding(self.position) {
+            0 => self.advance(0).map(drop),
+            n if self.bits(n as u32)? != 0 => self.refuse(ReadError::Padding),
+            _ => Ok(()),
+        }
+    }
+
+    /// Aligns, then `count` bytes as they are.
+    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], ReadError> {
+        self.align()?;
+        let from = self.advance(count.saturating_mul(8))? / 8;
+        Ok(self.data.get(from..from + count).unwrap_or_default())
+    }
+
+    /// A text of at most `max_bytes` bytes.
+    pub fn string(&mut self, max_bytes: u32) -> Result<&'a str, ReadError> {
+        let bytes = self.data(max_bytes)?;
+        if bytes.contains(&0) {
+            return self.refuse(ReadError::InteriorNul);
+        }
+        core::str::from_utf8(bytes).or_else(|_| self.refuse(ReadError::Utf8))
+    }
+
+    /// Bytes behind their length, which is in `0..=max_bytes`.
+    pub fn data(&mut self, max_bytes: u32) -> Result<&'a [u8], ReadError> {
+        let length = self.length(max_bytes)?;
+        self.bytes(length)
+    }
+
+    /// A text of at most `max_units` UTF-16 units.
+    pub fn wstring(&mut self, max_units: u32) -> Result<String, ReadError> {
+        let mut text = String::new();
+        self.wide_chars(max_units, |c| text.push(c))?;
+        Ok(text)
+    }
+
+    /// The characters of a wide string, one by one. Those before a refusal have been given already.
+    pub(super) fn wide_chars(&mut self, max_units: u32, mut each: impl FnMut(char)) -> Result<(), ReadError> {
+        let length = self.length(max_units)?;
+        let needed = length * 32;
+        if needed > self.remaining_bits() {
+            return self.past_end(needed);
+        }
+        let mut left = length;
+        while left > 0 {
+            left -= 1;
+            let unit = self.wide_unit()?;
+            let c = if char::from_u32(u32::from(unit)).is_some() {
+                char::from_u32(u32::from(unit))
+            } else {
+                // A high surrogate needs its low half next.
+                if left == 0 {
+                    return self.refuse(ReadError::UnpairedSurrogate);
+                }
+                left -= 1;
+                let low = self.wide_unit()?;
+                char::decode_utf16([unit, low]).next().and_then(Result::ok)
+            };
+            match c {
+                Some(c) => each(c),
+                None => return self.refuse(ReadError::UnpairedSurrogate),
+            }
+        }
+        Ok(())
+    }
+
+    /// The number after `previous`, which is in `0..=`[`MAX_RELATIVE`].
+    pub fn int_relative(&mut self, previous: u32) -> Result<u32, ReadError> {
+        debug_assert!(previous <= MAX_RELATIVE, "{previous} is not in 0..={MAX_RELATIVE}");
+        let current = match self.relative_difference()? {
+            Some(difference) => u64::from(previous) + difference,
+            None => self.bits(32)?,
+        };
+        match u32::try_from(current) {
+            Ok(current) if current > MAX_RELATIVE => {
+                self.refuse(ReadError::BeyondRelative { current: u64::from(current) })
+            }
+            Ok(current) if current <= previous => self.refuse(ReadError::NotIncreasing { previous, current }),
+            Ok(current) => Ok(current),
+            Err(_) => self.refuse(ReadError::BeyondRelative { current }),
+        }
+    }
+
+    /// The sequence number after `previous`, counting across the wrap.
+    pub fn sequence_relative(&mut self, previous: u16) -> Result<u16, ReadError> {
+        // The standard takes the low 16 bits.
+        Ok(self.int_relative(u32::from(previous))? as u16)
+    }
+
+    /// Cuts the next `bits` bits out unread: the bit of the first byte at which they begin, and the bytes that
+    /// hold them, for [`BitReader::with_range`].
+    pub fn cut(&mut self, bits: usize) -> Result<(u32, &'a [u8]), ReadError> {
+        let from = self.advance(bits)?;
+        let held = self.data.get(from / 8..(from + bits).div_ceil(8)).unwrap_or_default();
+        Ok(((from % 8) as u32, held))
+    }
+
+    /// Ends a strict read: what is left must be the zero rest of the last byte. A lenient one (the
+    /// standard's) doesn't call this.
+    pub fn finish(mut self) -> Result<(), ReadError> {
+        let remaining = self.remaining_bits();
+        match remaining {
+            0 => self.advance(0).map(drop),
+            1..8 if self.bits(remaining as u32)? == 0 => Ok(()),
+            _ => Err(ReadError::Trailing { remaining: remaining as u64 }),
+        }
+    }
+
+    /// The difference of a relative integer; `None` when the number itself follows.
+    pub(crate) fn relative_difference(&mut self) -> Result<Option<u64>, ReadError> {
+        if self.bool()? {
+            return Ok(Some(1));
+        }
+        for (lo, hi) in RELATIVE_TIERS {
+            if self.bool()? {
+                return Ok(Some(self.int(lo, hi)?.cast_unsigned()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Refuses when fewer than `n` bits are left.
+    pub(super) fn require(&mut self, n: usize) -> Result<(), ReadError> {
+        if self.remaining_bits() < n { self.past_end(n) } else { self.advance(0).map(drop) }
+    }
+
+    /// A reader that goes on at bit `position` of `data`, where an earlier one with the same `end` was.
+    pub(super) fn resume(data: &'a [u8], position: usize, end: usize) -> Self {
+        BitReader { data, position, end: end.min(data.len() * 8) }
+    }
+
+    fn length(&mut self, max: u32) -> Result<usize, ReadError> {
+        // At most `max`, and a `u32` fits a `usize` on every platform with sockets.
+        Ok(self.offset(u64::from(max))? as usize)
+    }
+
+    fn wide_unit(&mut self) -> Result<u16, ReadError> {
+        let group = self.bits(32)? as u32;
+        match u16::try_from(group) {
+            Ok(0) => self.refuse(ReadError::InteriorNul),
+            Ok(unit) => Ok(unit),
+            Err(_) => self.refuse(ReadError::CodeUnit { group }),
+        }
+    }
+
+    /// Moves `n` bits on and gives the position before; refuses to go beyond the end.
+    #[inline]
+    fn advance(&mut self, n: usize) -> Result<usize, ReadError> {
+        let from = self.position;
+        let to = from.saturating_add(n);
+        if to > self.end {
+            return self.past_end(n);
+        }
+        self.position = to;
+        Ok(from)
+    }
+
+    #[cold]
+    fn past_end<T>(&mut self, n: usize) -> Result<T, ReadError> {
+        if self.position == FAILED {
+            return Err(ReadError::Failed);
+        }
+        let remaining = self.remaining_bits() as u64;
+        self.refuse(ReadError::PastEnd { needed: n as u64, remaining })
+    }
+
+    #[cold]
+    fn refuse<T>(&mut self, error: ReadError) -> Result<T, ReadError> {
+        self.position = FAILED;
+        Err(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{BitSink, BitWriter};
+    use super::*;
+    use crate::rng::Rng;
+
+    fn written(write: impl FnOnce(&mut BitWriter)) -> Vec<u8> {
+        let mut writer = BitWriter::new();
+        write(&mut writer);
+        writer.into_bytes()
+    }
+
+    #[test]
+    fn every_width_reads_back_at_every_position() {
+        let mut rng = Rng::seeded(1);
+        for start in 1..=64 {
+            for n in 1..=64 {
+                let value = rng.next_u64() >> (64 - n);
+                let noise = rng.next_u64();
+                let bytes = written(|w| {
+                    w.bits(noise >> (64 - start), start);
+                    w.bits(value, n);
+                    w.bits(noise, 64);
+                });
+                let mut reader = BitReader::new(&bytes);
+                assert_eq!(reader.bits(start), Ok(noise >> (64 - start)));
+                assert_eq!(reader.bits(n), Ok(value), "{n} bits at {start}");
+                assert_eq!(reader.bits(64), Ok(noise));
+                assert_eq!(reader.finish(), Ok(()));
+                let end = (start + n) as usize;
+                let mut exact = BitReader::with_range(&bytes[..end.div_ceil(8)], start as usize, n as usize);
+                assert_eq!(exact.bits(n), Ok(value), "up to the last byte");
+                assert_eq!(exact.bits(1), Err(ReadError::PastEnd { needed: 1, remaining: 0 }));
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_refusal_is_final() {
+        let mut reader = BitReader::new(&[0b1111_1001, 0]);
+        assert_eq!(reader.int(0, 8), Err(ReadError::OutOfRange { offset: 9, span: 8 }));
+        assert_eq!(reader.remaining_bits(), 0);
+        assert_eq!(reader.int(7, 7), Err(ReadError::Failed), "not even what takes no bits");
+        assert_eq!(reader.int128(7, 7), Err(ReadError::Failed));
+        assert_eq!(reader.align(), Err(ReadError::Failed));
+        assert_eq!(reader.bytes(0), Err(ReadError::Failed));
+        assert_eq!(reader.finish(), Err(ReadError::Failed));
+    }
+
+    #[test]
+    fn refuses_padding_that_is_not_zero() {
+        let mut reader = BitReader::new(&[0xFD, 0xAB]);
+        reader.bits(3).unwrap();
+        assert_eq!(reader.align(), Err(ReadError::Padding));
+        let mut reader = BitReader::new(&[0x05, 0xAB]);
+        reader.bits(3).unwrap();
+        assert_eq!(reader.bytes(1), Ok(&[0xAB][..]));
+    }
+
+    #[test]
+    fn refuses_strings_with_two_meanings() {
+        let string = |bytes: &[u8]| BitReader::new(bytes).string(255).map(str::to_owned);
+        assert_eq!(string(b"\x02ab").as_deref(), Ok("ab"));
+        assert_eq!(string(b"\x02a\0"), Err(ReadError::InteriorNul));
+        assert_eq!(string(b"\x02\xC0\x80"), Err(ReadError::Utf8), "an overlong NUL");
+        assert_eq!(string(b"\x03\xED\xA0\x80"), Err(ReadError::Utf8), "an encoded surrogate");
+        assert_eq!(string(b"\x03ab"), Err(ReadError::PastEnd { needed: 24, remaining: 16 }));
+        let too_long = BitReader::new(b"\x05hello").string(4);
+        assert_eq!(too_long, Err(ReadError::OutOfRange { offset: 5, span: 4 }));
+    }
+
+    #[test]
+    fn refuses_wide_strings_that_are_not_utf_16() {
+        let wide = |units: &[u32]| {
+            let bytes = written(|w| {
+                w.int(units.len() as i64, 0, 7);
+                units.iter().for_each(|unit| w.bits(u64::from(*unit), 32));
+            });
+            BitReader::new(&bytes).wstring(7)
+        };
+        assert_eq!(wide(&[]).as_deref(), Ok(""));
+        assert_eq!(
+            wide(&[0xD83D, 0xDCA9, 0xFFFF, 0xD7FF, 0xE000]).as_deref(),
+            Ok("💩\u{FFFF}\u{D7FF}\u{E000}")
+        );
+        assert_eq!(wide(&[0x10000]), Err(ReadError::CodeUnit { group: 0x10000 }));
+        assert_eq!(wide(&[0x41, 0]), Err(ReadError::InteriorNul));
+        for unpaired in
+            [&[0xD800][..], &[0xDBFF, 0x41], &[0xDC00, 0xD800], &[0x41, 0xDFFF], &[0xD800, 0xD800]]
+        {
+            assert_eq!(wide(unpaired), Err(ReadError::UnpairedSurrogate), "{unpaired:x?}");
+        }
+        let cut = BitReader::new(&[0x07, 0, 0, 0, 0]).wstring(7);
+        assert_eq!(cut, Err(ReadError::PastEnd { needed: 224, remaining: 37 }));
+    }
+
+    #[test]
+    fn refuses_relative_integers_that_do_not_rise() {
+        let absolute = |previous: u32, current: u32| {
+            let bytes = written(|w| {
+                w.bits(0, 6);
+                w.bits(u64::from(current), 32);
+            });
+            BitReader::new(&bytes).int_relative(previous)
+        };
+        assert_eq!(absolute(5, 6), Ok(6), "a longer form than needed is no refusal");
+        assert_eq!(absolute(5, 5), Err(ReadError::NotIncreasing { previous: 5, current: 5 }));
+        assert_eq!(absolute(5, 1 << 31), Err(ReadError::BeyondRelative { current: 1 << 31 }));
+        let next = BitReader::new(&[1]).int_relative(MAX_RELATIVE);
+        assert_eq!(next, Err(ReadError::BeyondRelative { current: 1 << 31 }));
+        // 3 bits for 2..=6 can also say 7.
+        let tier = BitReader::new(&[0b10110]).int_relative(0);
+        assert_eq!(tier, Err(ReadError::OutOfRange { offset: 5, span: 4 }));
+    }
+
+    #[test]
+    fn a_strict_end_is_the_zero_rest_of_a_byte() {
+        let end = |bytes: &[u8], bits| {
+            let mut reader = BitReader::new(bytes);
+            reader.bits(bits).and_then(|_| reader.finish())
+        };
+        assert_eq!(end(&[0x07], 3), Ok(()));
+        assert_eq!(end(&[0x87], 3), Err(ReadError::Trailing { remaining: 5 }));
+        assert_eq!(end(&[0x07, 0], 3), Err(ReadError::Trailing { remaining: 13 }));
+        assert_eq!(end(&[0x07, 0], 8), Err(ReadError::Trailing { remaining: 8 }));
+        assert_eq!(end(&[0x07], 8), Ok(()));
+    }
+
+    #[test]
+    fn a_start_beyond_the_data_is_past_its_end() {
+        let mut reader = BitReader::with_range(&[0; 4], 100, usize::MAX);
+        assert_eq!(reader.bits(1), Err(ReadError::PastEnd { needed: 1, remaining: 0 }));
+        let mut reader = BitReader::with_range(&[0; 4], 5, 9);
+        assert_eq!(reader.bits(10), Err(ReadError::PastEnd { needed: 10, remaining: 9 }));
+    }
+}

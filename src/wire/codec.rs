@@ -1,0 +1,336 @@
+//! What a field's kind compiles to: every constant worked out, so that writing and reading a value is a
+//! comparison and a few shifts.
+
+use super::column::cell;
+use super::{
+    BitReader, BitSink, Column, FixedPoint, Kind, MAX_LENGTH, ParameterError, Quantizer, ReadError, Value,
+    ValueError, bit_len, bit_len128, span, span128,
+};
+
+#[derive(Clone, Debug)]
+pub(super) enum Codec {
+    Bool,
+    /// Integers of a `u64`.
+    Unsigned {
+        lo: u64,
+        span: u64,
+        bits: u32,
+    },
+    /// Integers of an `i64`.
+    Signed {
+        lo: i64,
+        span: u64,
+        bits: u32,
+    },
+    /// Integers beyond 64 bits.
+    Wide {
+        lo: i128,
+        hi: i128,
+    },
+    Uint128,
+    Float,
+    Double,
+    Quantized(Quantizer),
+    Fixed(FixedPoint),
+    Text {
+        max: u32,
+    },
+    Data {
+        max: u32,
+    },
+    WideText {
+        max: u32,
+    },
+}
+
+impl Codec {
+    pub(super) fn new(kind: &Kind) -> Result<Self, ParameterError> {
+        let length = |max| if max > MAX_LENGTH { Err(ParameterError::Length { max }) } else { Ok(max) };
+        Ok(match *kind {
+            Kind::Bool => Codec::Bool,
+            Kind::Bits { bits } if !(1..=64).contains(&bits) => return Err(ParameterError::Bits { bits }),
+            Kind::Bits { bits } => Codec::Unsigned { lo: 0, span: u64::MAX >> (64 - bits), bits },
+            Kind::Ranged { lo, hi } if lo > hi => return Err(ParameterError::EmptyRange { lo, hi }),
+            Kind::Ranged { lo, hi } => Self::ranged(lo, hi),
+            Kind::Uint128 => Codec::Uint128,
+            Kind::Float => Codec::Float,
+            Kind::Double => Codec::Double,
+            Kind::Quantized { lo, hi, resolution } => Codec::Quantized(Quantizer::new(lo, hi, resolution)?),
+            Kind::Fixed { fraction_bits, lo, hi } => {
+                let format = FixedPoint::new(fraction_bits, lo, hi)?;
+                if !format.fits_f64() {
+                    return Err(ParameterError::FixedRange { lo, hi, fraction_bits });
+                }
+                Codec::Fixed(format)
+            }
+            Kind::Text { max_bytes } => Codec::Text { max: length(max_bytes)? },
+            Kind::Data { max_bytes } => Codec::Data { max: length(max_bytes)? },
+            Kind::WideText { max_units } => Codec::WideText { max: length(max_units)? },
+        })
+    }
+
+    fn ranged(lo: i128, hi: i128) -> Self {
+        let bits = bit_len128(span128(lo, hi));
+        if let (Ok(lo), Ok(hi)) = (u64::try_from(lo), u64::try_from(hi)) {
+            Codec::Unsigned { lo, span: hi - lo, bits }
+        } else if let (Ok(lo), Ok(hi)) = (i64::try_from(lo), i64::try_from(hi)) {
+            Codec::Signed { lo, span: span(lo, hi), bits }
+        } else {
+            Codec::Wide { lo, hi }
+        }
+    }
+
+    pub(super) fn column(&self) -> Column {
+        match *self {
+            Codec::Bool => Column::Bool,
+            Codec::Unsigned { .. } | Codec::Signed { .. } | Codec::Wide { .. } => {
+                let (lo, hi) = self.bounds();
+                Column::of_range(lo, hi)
+            }
+            Codec::Uint128 => Column::Uint128,
+            // The standard's arithmetic is in singles: a double would hold nothing more.
+            Codec::Float | Codec::Quantized(_) => Column::Float32,
+            Codec::Double | Codec::Fixed(_) => Column::Float64,
+            Codec::Text { .. } | Codec::WideText { .. } => Column::Text,
+            Codec::Data { .. } => Column::Data,
+        }
+    }
+
+    /// The least and the most bits it takes, 7 of them for an align.
+    pub(super) fn bit_range(&self) -> (usize, usize) {
+        let exact = |bits: u32| (bits as usize, bits as usize);
+        match *self {
+            Codec::Bool => exact(1),
+            Codec::Unsigned { bits, .. } | Codec::Signed { bits, .. } => exact(bits),
+            Codec::Wide { lo, hi } => exact(bit_len128(span128(lo, hi))),
+            Codec::Uint128 => exact(128),
+            Codec::Float => exact(32),
+            Codec::Double => exact(64),
+            Codec::Quantized(quantizer) => exact(quantizer.bits()),
+            Codec::Fixed(format) => exact(bit_len128(span128(format.raw_lo(), format.raw_hi()))),
+            Codec::Text { max } | Codec::Data { max } => {
+                let length = bit_len(u64::from(max)) as usize;
+                (length, length + 7 + max as usize * 8)
+            }
+            Codec::WideText { max } => {
+                let length = bit_len(u64::from(max)) as usize;
+                (length, length + max as usize * 32)
+            }
+        }
+    }
+
+    /// Checks a value and writes it; nothing is written when it is refused.
+    #[inline]
+    pub(super) fn write<S: BitSink + ?Sized>(
+        &self,
+        value: Value<'_>,
+        sink: &mut S,
+    ) -> Result<(), ValueError> {
+        match *self {
+            Codec::Bool => match value {
+                Value::Bool(v) => sink.bool(v),
+                _ => return Err(refusal("a boolean", value)),
+            },
+            Codec::Unsigned { lo, span, bits } => {
+                let offset = value.as_u64().and_then(|v| v.checked_sub(lo));
+                self.write_offset(offset.filter(|offset| *offset <= span), bits, value, sink)?;
+            }
+            Codec::Signed { lo, span, bits } => {
+                let offset = value.as_i64().map(|v| v.wrapping_sub(lo).cast_unsigned());
+                self.write_offset(offset.filter(|offset| *offset <= span), bits, value, sink)?;
+            }
+            Codec::Wide { lo, hi } => match value.as_i128() {
+                Some(v) if (lo..=hi).contains(&v) => sink.int128(v, lo, hi),
+                _ => return Err(self.integer_error(value)),
+            },
+            Codec::Uint128 => match (value.as_u128(), value.as_i128()) {
+                (Some(v), _) => sink.uint128(v),
+                (None, Some(value)) => return Err(ValueError::Negative { value }),
+                _ => return Err(refusal("an integer", value)),
+            },
+            Codec::Float => sink.float(single(number(value)?)?),
+            Codec::Double => sink.double(number(value)?),
+            Codec::Quantized(ref quantizer) => {
+                // Beyond a single's range is an infinity here, which goes to the bound as the standard says.
+                sink.compressed_float(finite(number(value)?)? as f32, quantizer);
+            }
+            Codec::Fixed(ref format) => sink.fixed(fixed(number(value)?, format)?, format),
+            Codec::Text { max } => sink.string(narrow(text(value)?, max)?, max),
+            Codec::WideText { max } => sink.wstring(wide(text(value)?, max)?, max),
+            Codec::Data { max } => match value {
+                Value::Data(data) => sink.data(within(data, max)?, max),
+                _ => return Err(refusal("bytes", value)),
+            },
+        }
+        Ok(())
+    }
+
+    fn write_offset<S: BitSink + ?Sized>(
+        &self,
+        offset: Option<u64>,
+        bits: u32,
+        value: Value<'_>,
+        sink: &mut S,
+    ) -> Result<(), ValueError> {
+        match offset {
+            Some(offset) if bits > 0 => sink.bits(offset, bits),
+            Some(_) => {}
+            None => return Err(self.integer_error(value)),
+        }
+        Ok(())
+    }
+
+    /// Writes the value at `at` of a body.
+    pub(super) fn write_cell<S: BitSink + ?Sized>(
+        &self,
+        body: &[u8],
+        at: usize,
+        column: Column,
+        sink: &mut S,
+    ) -> Result<(), ValueError> {
+        match self {
+            // Not by way of a double, which would change the pattern of a signalling NaN.
+            Codec::Float => {
+                let bits = u32::from_le_bytes(cell(body, at).ok_or(ValueError::Row)?);
+                sink.float(f32::from_bits(bits));
+                Ok(())
+            }
+            _ => self.write(column.load(body, at).ok_or(ValueError::Row)?, sink),
+        }
+    }
+
+    /// Reads a value into its cell, `at` bytes into the body that starts at `start` of `out`; text and data
+    /// go to the end of `out`.
+    pub(super) fn read_cell(
+        &self,
+        reader: &mut BitReader<'_>,
+        out: &mut Vec<u8>,
+        start: usize,
+        at: usize,
+        column: Column,
+    ) -> Result<(), ReadError> {
+        let cell = start + at;
+        match *self {
+            Codec::Bool => column.store(out, cell, reader.bits(1)?),
+            Codec::Unsigned { lo, span, .. } => column.store(out, cell, lo + reader.offset(span)?),
+            Codec::Signed { lo, span, .. } => {
+                let value = lo.wrapping_add(reader.offset(span)?.cast_signed());
+                column.store(out, cell, value.cast_unsigned());
+            }
+            Codec::Wide { lo, hi } => put(out, cell, reader.int128(lo, hi)?.to_le_bytes()),
+            Codec::Uint128 => put(out, cell, reader.uint128()?.to_le_bytes()),
+            Codec::Float => put(out, cell, reader.float()?.to_le_bytes()),
+            Codec::Double => put(out, cell, reader.double()?.to_le_bytes()),
+            Codec::Quantized(ref quantizer) => {
+                put(out, cell, reader.compressed_float(quantizer)?.to_le_bytes());
+            }
+            Codec::Fixed(ref format) => {
+                put(out, cell, format.value(reader.fixed(format)?).to_le_bytes());
+            }
+            Codec::Text { max } => append(out, start, cell, reader.string(max)?.as_bytes()),
+            Codec::Data { max } => append(out, start, cell, reader.data(max)?),
+            Codec::WideText { max } => {
+                let from = out.len();
+                let mut utf8 = [0; 4];
+                reader.wide_chars(max, |c| out.extend_from_slice(c.encode_utf8(&mut utf8).as_bytes()))?;
+                point(out, start, cell, from);
+            }
+        }
+        Ok(())
+    }
+
+    /// The bounds of the integers it takes.
+    fn bounds(&self) -> (i128, i128) {
+        match *self {
+            Codec::Unsigned { lo, span, .. } => (lo.into(), i128::from(lo) + i128::from(span)),
+            Codec::Signed { lo, span, .. } => (lo.into(), i128::from(lo) + i128::from(span)),
+            Codec::Wide { lo, hi } => (lo, hi),
+            _ => (0, 0),
+        }
+    }
+
+    #[cold]
+    fn integer_error(&self, value: Value<'_>) -> ValueError {
+        let (lo, hi) = self.bounds();
+        match (value.as_i128(), value.as_u128()) {
+            (Some(value), _) => ValueError::OutOfRange { value, lo, hi },
+            (None, Some(value)) => ValueError::AboveRange { value, hi },
+            _ => refusal("an integer", value),
+        }
+    }
+}
+
+/// The float as a single; refuses numbers that are too large for one.
+pub(super) fn single(value: f64) -> Result<f32, ValueError> {
+    let single = value as f32;
+    if single.is_infinite() && value.is_finite() {
+        return Err(ValueError::FloatOutOfRange { value, lo: f32::MIN.into(), hi: f32::MAX.into() });
+    }
+    Ok(single)
+}
+
+/// The float, when it is a number.
+pub(super) fn finite(value: f64) -> Result<f64, ValueError> {
+    if value.is_finite() { Ok(value) } else { Err(ValueError::NotFinite { value }) }
+}
+
+/// The raw integer of a fixed-point number.
+pub(super) fn fixed(value: f64, format: &FixedPoint) -> Result<i128, ValueError> {
+    let (lo, hi) = (format.value(format.raw_lo()), format.value(format.raw_hi()));
+    format.raw(finite(value)?).ok_or(ValueError::FloatOutOfRange { value, lo, hi })
+}
+
+/// The text, when a string of `max` bytes can hold it.
+pub(super) fn narrow(text: &str, max: u32) -> Result<&str, ValueError> {
+    within(text.as_bytes(), max)?;
+    without_nul(text)
+}
+
+/// The text, when a wide string of `max` units can hold it.
+pub(super) fn wide(text: &str, max: u32) -> Result<&str, ValueError> {
+    let length = text.encode_utf16().count();
+    if length > max as usize {
+        return Err(ValueError::TooLong { length, max, unit: "UTF-16 units" });
+    }
+    without_nul(text)
+}
+
+/// The data, when it is at most `max` bytes.
+pub(super) fn within(data: &[u8], max: u32) -> Result<&[u8], ValueError> {
+    let length = data.len();
+    if length > max as usize { Err(ValueError::TooLong { length, max, unit: "bytes" }) } else { Ok(data) }
+}
+
+fn without_nul(text: &str) -> Result<&str, ValueError> {
+    text.bytes().position(|byte| byte == 0).map_or(Ok(text), |at| Err(ValueError::InteriorNul { at }))
+}
+
+fn number(value: Value<'_>) -> Result<f64, ValueError> {
+    value.as_f64().ok_or_else(|| refusal("a number", value))
+}
+
+fn text(value: Value<'_>) -> Result<&str, ValueError> {
+    if let Value::Text(text) = value { Ok(text) } else { Err(refusal("a text", value)) }
+}
+
+#[cold]
+fn refusal(expected: &'static str, value: Value<'_>) -> ValueError {
+    ValueError::Type { expected, found: value.type_name() }
+}
+
+fn put<const N: usize>(out: &mut [u8], at: usize, bytes: [u8; N]) {
+    out[at..at + N].copy_from_slice(&bytes);
+}
+
+fn append(out: &mut Vec<u8>, start: usize, cell: usize, data: &[u8]) {
+    let from = out.len();
+    out.extend_from_slice(data);
+    point(out, start, cell, from);
+}
+
+/// Writes into `cell` where the bytes from `from` to the end lie, seen from `start`. A schema's bounds keep
+/// a body far below 4 GiB.
+fn point(out: &mut [u8], start: usize, cell: usize, from: usize) {
+    put(out, cell, ((from - start) as u32).to_le_bytes());
+    put(out, cell + 4, ((out.len() - from) as u32).to_le_bytes());
+}

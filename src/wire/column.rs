@@ -1,0 +1,176 @@
+//! How a field lies in a row: the little-endian types that array libraries know, so that the rows of many
+//! messages can be seen as columns without a copy.
+
+use super::Value;
+
+/// The type of a field's place in a row. Numbers are little-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// One byte, 0 or 1.
+    Bool,
+    /// 8 bits.
+    Uint8,
+    /// 16 bits.
+    Uint16,
+    /// 32 bits.
+    Uint32,
+    /// 64 bits.
+    Uint64,
+    /// 128 bits, which array libraries see as 16 opaque bytes.
+    Uint128,
+    /// 8 bits, signed.
+    Int8,
+    /// 16 bits, signed.
+    Int16,
+    /// 32 bits, signed.
+    Int32,
+    /// 64 bits, signed.
+    Int64,
+    /// 128 bits, signed, which array libraries see as 16 opaque bytes.
+    Int128,
+    /// An IEEE single.
+    Float32,
+    /// An IEEE double.
+    Float64,
+    /// The text or data lies behind the row: its offset from the row's start and its length in bytes, 32
+    /// bits each. Text is UTF-8.
+    Text,
+    /// As `Text`, for bytes of any kind.
+    Data,
+}
+
+impl Column {
+    /// The smallest column of integers in `lo..=hi`: unsigned when none is negative.
+    pub fn of_range(lo: i128, hi: i128) -> Self {
+        let unsigned = [
+            (u8::MAX.into(), Column::Uint8),
+            (u16::MAX.into(), Column::Uint16),
+            (u32::MAX.into(), Column::Uint32),
+            (u64::MAX.into(), Column::Uint64),
+            (i128::MAX, Column::Uint128),
+        ];
+        let signed = [
+            (i8::MAX.into(), Column::Int8),
+            (i16::MAX.into(), Column::Int16),
+            (i32::MAX.into(), Column::Int32),
+            (i64::MAX.into(), Column::Int64),
+            (i128::MAX, Column::Int128),
+        ];
+        // `!lo` is -1 - lo: as far beyond zero as the largest number of the type would be.
+        let (columns, reach) = if lo >= 0 { (unsigned, hi) } else { (signed, hi.max(!lo)) };
+        let fit = columns.into_iter().find(|(max, _)| reach <= *max);
+        fit.map_or(Column::Int128, |(_, column)| column)
+    }
+
+    /// Bytes in a row.
+    pub fn size(self) -> usize {
+        match self {
+            Column::Bool | Column::Uint8 | Column::Int8 => 1,
+            Column::Uint16 | Column::Int16 => 2,
+            Column::Uint32 | Column::Int32 | Column::Float32 => 4,
+            Column::Uint64 | Column::Int64 | Column::Float64 | Column::Text | Column::Data => 8,
+            Column::Uint128 | Column::Int128 => 16,
+        }
+    }
+
+    /// What its offset in a row is a multiple of: its parts' size, at most 8.
+    pub fn alignment(self) -> usize {
+        match self {
+            Column::Text | Column::Data => 4,
+            _ => self.size().min(8),
+        }
+    }
+
+    /// The NumPy type string.
+    pub fn dtype(self) -> &'static str {
+        match self {
+            Column::Bool => "?",
+            Column::Uint8 => "u1",
+            Column::Uint16 => "<u2",
+            Column::Uint32 => "<u4",
+            Column::Uint64 => "<u8",
+            Column::Int8 => "i1",
+            Column::Int16 => "<i2",
+            Column::Int32 => "<i4",
+            Column::Int64 => "<i8",
+            Column::Uint128 | Column::Int128 => "V16",
+            Column::Float32 => "<f4",
+            Column::Float64 => "<f8",
+            Column::Text | Column::Data => "(2,)<u4",
+        }
+    }
+
+    /// Puts the low bytes of `bits` into the `size` bytes at `at`; columns of up to 64 bits.
+    pub(super) fn store(self, row: &mut [u8], at: usize, bits: u64) {
+        let bytes = bits.to_le_bytes();
+        // By size, so that each copy has a length the compiler knows.
+        match self.size() {
+            1 => row[at] = bytes[0],
+            2 => row[at..at + 2].copy_from_slice(&bytes[..2]),
+            4 => row[at..at + 4].copy_from_slice(&bytes[..4]),
+            _ => row[at..at + 8].copy_from_slice(&bytes),
+        }
+    }
+
+    /// The value at `at` of a body (a row and what lies behind it); `None` when the body does not hold one.
+    pub(super) fn load(self, body: &[u8], at: usize) -> Option<Value<'_>> {
+        Some(match self {
+            Column::Bool => Value::Bool(cell::<1>(body, at)? != [0]),
+            Column::Uint8 => Value::Uint(u8::from_le_bytes(cell(body, at)?).into()),
+            Column::Uint16 => Value::Uint(u16::from_le_bytes(cell(body, at)?).into()),
+            Column::Uint32 => Value::Uint(u32::from_le_bytes(cell(body, at)?).into()),
+            Column::Uint64 => Value::Uint(u64::from_le_bytes(cell(body, at)?)),
+            Column::Uint128 => Value::Uint128(u128::from_le_bytes(cell(body, at)?)),
+            Column::Int8 => Value::Int(i8::from_le_bytes(cell(body, at)?).into()),
+            Column::Int16 => Value::Int(i16::from_le_bytes(cell(body, at)?).into()),
+            Column::Int32 => Value::Int(i32::from_le_bytes(cell(body, at)?).into()),
+            Column::Int64 => Value::Int(i64::from_le_bytes(cell(body, at)?)),
+            Column::Int128 => Value::Int128(i128::from_le_bytes(cell(body, at)?)),
+            Column::Float32 => Value::Float(f32::from_le_bytes(cell(body, at)?).into()),
+            Column::Float64 => Value::Float(f64::from_le_bytes(cell(body, at)?)),
+            Column::Text => Value::Text(core::str::from_utf8(tail(body, at)?).ok()?),
+            Column::Data => Value::Data(tail(body, at)?),
+        })
+    }
+}
+
+/// The `N` bytes at `at`.
+pub(super) fn cell<const N: usize>(body: &[u8], at: usize) -> Option<[u8; N]> {
+    body.get(at..)?.first_chunk().copied()
+}
+
+/// The bytes that the offset and length at `at` name.
+fn tail(body: &[u8], at: usize) -> Option<&[u8]> {
+    let offset = usize::try_from(u32::from_le_bytes(cell(body, at)?)).ok()?;
+    let length = usize::try_from(u32::from_le_bytes(cell(body, at + 4)?)).ok()?;
+    body.get(offset..)?.get(..length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_take_the_smallest_column() {
+        assert_eq!(Column::of_range(0, 255), Column::Uint8);
+        assert_eq!(Column::of_range(0, 256), Column::Uint16);
+        assert_eq!(Column::of_range(-128, 127), Column::Int8);
+        assert_eq!(Column::of_range(-129, 0), Column::Int16);
+        assert_eq!(Column::of_range(-1, 128), Column::Int16);
+        assert_eq!(Column::of_range(-5, -5), Column::Int8);
+        assert_eq!(Column::of_range(0, u64::MAX.into()), Column::Uint64);
+        assert_eq!(Column::of_range(0, i128::from(u64::MAX) + 1), Column::Uint128);
+        assert_eq!(Column::of_range(i64::MIN.into(), i64::MAX.into()), Column::Int64);
+        assert_eq!(Column::of_range(i128::MIN, i128::MAX), Column::Int128);
+    }
+
+    #[test]
+    fn a_body_that_is_too_short_holds_no_value() {
+        let body = [9, 0, 0, 0, 1, 0, 0, 0];
+        assert_eq!(Column::Uint64.load(&body, 1), None);
+        assert_eq!(Column::Uint8.load(&body, 8), None);
+        assert_eq!(Column::Data.load(&body, 0), None, "it would lie outside");
+        assert_eq!(Column::Data.load(&[4, 0, 0, 0, 255, 255, 255, 255], 0), None);
+        assert_eq!(Column::Text.load(&[0, 0, 0, 0, 0, 0, 0, 0], 0), Some(Value::Text("")));
+    }
+}

@@ -1,0 +1,128 @@
+//! A message encoded once, to be placed at any bit position later and in many packets.
+//!
+//! Promises: appending it gives the same bits as writing the message there. What an align pads depends on
+//! the position, but only the first align's does: behind it every position has the same phase. So the
+//! message is kept as the bits before its first align and those behind the padding.
+
+use super::padding;
+use std::sync::Arc;
+
+/// An encoded message. A clone shares the bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    bytes: Arc<[u8]>,
+    bits: usize,
+    first_align: Option<usize>,
+}
+
+impl Encoded {
+    /// A message of `bits` bits that was written at bit position 0, whose first align happened at bit
+    /// position `first_align`, before its padding. [`super::BitWriter::encoded`] makes these.
+    pub(super) fn new(bytes: &[u8], bits: usize, first_align: Option<usize>) -> Self {
+        debug_assert!(bits.div_ceil(8) == bytes.len());
+        Encoded { bytes: bytes.into(), bits, first_align }
+    }
+
+    /// The message as it is at bit position 0.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Bits it takes at bit position 0.
+    pub fn bits(&self) -> usize {
+        self.bits
+    }
+
+    /// Bits it takes at a bit position with this phase (the position modulo 8).
+    pub fn bits_at(&self, phase: usize) -> usize {
+        let (head, tail) = self.run_bits();
+        match tail {
+            Some(tail) => head + padding(phase + head) + tail,
+            None => head,
+        }
+    }
+
+    /// The most bits it takes at any position. Some position takes them.
+    pub fn max_bits(&self) -> usize {
+        let (head, tail) = self.run_bits();
+        tail.map_or(head, |tail| head + 7 + tail)
+    }
+
+    /// The bits before the first align.
+    pub(super) fn head(&self) -> (&[u8], usize) {
+        (&self.bytes, self.run_bits().0)
+    }
+
+    /// The bits behind the first align and its padding; `None` when there was no align.
+    pub(super) fn tail(&self) -> Option<(&[u8], usize)> {
+        let (head, tail) = self.run_bits();
+        tail.map(|bits| (&self.bytes[head.div_ceil(8)..], bits))
+    }
+
+    fn run_bits(&self) -> (usize, Option<usize>) {
+        match self.first_align {
+            Some(at) => (at, Some(self.bits - at - padding(at))),
+            None => (self.bits, None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{BitSink, BitWriter, Measure};
+    use crate::rng::Rng;
+
+    /// Writes the same random operations to any sink.
+    fn scribble(rng: &mut Rng, sink: &mut dyn BitSink) {
+        for _ in 0..rng.below(12) {
+            let n = 1 + rng.below(64) as u32;
+            match rng.below(6) {
+                0 => sink.align(),
+                1 => sink.bytes(&vec![0xA5; rng.below(20) as usize]),
+                2 => sink.string("Grüße", 31),
+                _ => sink.bits(rng.next_u64() >> (64 - n), n),
+            }
+        }
+    }
+
+    #[test]
+    fn appended_at_any_phase_is_as_if_written_there() {
+        for seed in 0..400 {
+            let mut alone = BitWriter::new();
+            scribble(&mut Rng::seeded(seed), &mut alone);
+            let message = alone.encoded();
+            let mut measure = Measure::new();
+            scribble(&mut Rng::seeded(seed), &mut measure);
+            let most = (0..8).map(|phase| message.bits_at(phase)).max();
+            assert_eq!(Some(message.max_bits()), most, "the bound is reached");
+            assert!(message.max_bits() <= measure.bits_bound());
+            for start in 1..=24 {
+                let (mut appended, mut written) = (BitWriter::new(), BitWriter::new());
+                appended.bits(1, start);
+                appended.append(&message);
+                written.bits(1, start);
+                scribble(&mut Rng::seeded(seed), &mut written);
+                let start = start as usize;
+                assert_eq!(appended.bit_len(), start + message.bits_at(start), "seed {seed} at {start}");
+                // What follows, and an encoding of the whole, must not tell the two apart either.
+                appended.append(&message);
+                written.append(&message);
+                assert_eq!(appended.encoded(), written.encoded(), "seed {seed} at {start}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_align_at_the_very_end_pads_where_it_lands() {
+        let mut writer = BitWriter::new();
+        writer.bits(1, 3);
+        writer.align();
+        let message = writer.encoded();
+        assert_eq!((message.bits(), message.bits_at(5), message.bits_at(6)), (8, 3, 10));
+        let mut writer = BitWriter::new();
+        writer.bits(0, 6);
+        writer.append(&message);
+        assert_eq!(writer.bit_len(), 16);
+        assert_eq!(writer.as_bytes(), [0x40, 0]);
+    }
+}

@@ -1,0 +1,276 @@
+//! What the wire layer refuses, each under a name: bytes from outside ([`ReadError`]), a caller's value
+//! ([`ValueError`]), a caller's parameters ([`ParameterError`]). Class and field names are added above.
+
+use core::fmt;
+
+/// Why bytes were refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadError {
+    /// The read goes beyond the end.
+    PastEnd {
+        /// Bits the read needs.
+        needed: u64,
+        /// Bits that are left.
+        remaining: u64,
+    },
+    /// A ranged integer is outside its range. Numbers beyond 64 bits are given as the largest 64-bit one.
+    OutOfRange {
+        /// The offset from the lower bound that was read.
+        offset: u64,
+        /// The largest offset inside the range.
+        span: u64,
+    },
+    /// A quantized float is beyond its last step.
+    BeyondLastStep {
+        /// The step that was read.
+        step: u32,
+        /// The last step.
+        last: u32,
+    },
+    /// The padding of an align is not zero.
+    Padding,
+    /// A string is not well-formed UTF-8.
+    Utf8,
+    /// A string has a NUL inside.
+    InteriorNul,
+    /// A group of a wide string is not a UTF-16 unit.
+    CodeUnit {
+        /// The group that was read.
+        group: u32,
+    },
+    /// A wide string has half a surrogate pair.
+    UnpairedSurrogate,
+    /// A relative integer is not above the one before.
+    NotIncreasing {
+        /// The number before.
+        previous: u32,
+        /// The number that was read.
+        current: u32,
+    },
+    /// A relative integer is beyond the standard's domain.
+    BeyondRelative {
+        /// The number that was read.
+        current: u64,
+    },
+    /// After the last value there is more than zero bits up to the byte's end.
+    Trailing {
+        /// Bits that are left.
+        remaining: u64,
+    },
+    /// An earlier read failed: nothing behind it has a position.
+    Failed,
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadError::PastEnd { needed, remaining } => {
+                write!(f, "the read needs {needed} bits and {remaining} are left")
+            }
+            ReadError::OutOfRange { offset, span } => {
+                write!(f, "the integer's offset {offset} is not in 0..={span}")
+            }
+            ReadError::BeyondLastStep { step, last } => {
+                write!(f, "the quantized float's step {step} is not in 0..={last}")
+            }
+            ReadError::Padding => write!(f, "the padding of an align is not zero"),
+            ReadError::Utf8 => write!(f, "the string is not well-formed UTF-8"),
+            ReadError::InteriorNul => write!(f, "the string has a NUL inside"),
+            ReadError::CodeUnit { group } => {
+                write!(f, "the wide string's group {group} is not in 0..=65535")
+            }
+            ReadError::UnpairedSurrogate => write!(f, "the wide string has an unpaired surrogate"),
+            ReadError::NotIncreasing { previous, current } => {
+                write!(f, "the relative integer {current} is not above {previous}")
+            }
+            ReadError::BeyondRelative { current } => {
+                write!(f, "the relative integer {current} is not in 0..={}", super::MAX_RELATIVE)
+            }
+            ReadError::Trailing { remaining } => {
+                write!(f, "after the last value {remaining} bits are left that are not a byte's zero rest")
+            }
+            ReadError::Failed => write!(f, "an earlier read of this stream failed"),
+        }
+    }
+}
+
+impl core::error::Error for ReadError {}
+
+/// Why a value can't be written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ValueError {
+    /// The value is of another type than the field.
+    Type {
+        /// What the field takes.
+        expected: &'static str,
+        /// What was given.
+        found: &'static str,
+    },
+    /// An integer is outside its range.
+    OutOfRange {
+        /// The value given.
+        value: i128,
+        /// The smallest allowed.
+        lo: i128,
+        /// The largest allowed.
+        hi: i128,
+    },
+    /// An integer is above an `i128`, and so above its range.
+    AboveRange {
+        /// The value given.
+        value: u128,
+        /// The largest allowed.
+        hi: i128,
+    },
+    /// A negative integer where there are only others.
+    Negative {
+        /// The value given.
+        value: i128,
+    },
+    /// A float is outside its range.
+    FloatOutOfRange {
+        /// The value given.
+        value: f64,
+        /// The smallest allowed.
+        lo: f64,
+        /// The largest allowed.
+        hi: f64,
+    },
+    /// A NaN or an infinity where there are only numbers.
+    NotFinite {
+        /// The value given.
+        value: f64,
+    },
+    /// A text or data is too long.
+    TooLong {
+        /// Its length.
+        length: usize,
+        /// The largest length allowed.
+        max: u32,
+        /// What the length counts.
+        unit: &'static str,
+    },
+    /// A text has a NUL inside, which no reader takes.
+    InteriorNul {
+        /// The byte it is at.
+        at: usize,
+    },
+    /// A relative integer is not above the one before.
+    NotIncreasing {
+        /// The number before.
+        previous: u32,
+        /// The value given.
+        current: u32,
+    },
+    /// A row is too short, or its text or data lies outside of it or is not UTF-8.
+    Row,
+}
+
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ValueError::Type { expected, found } => write!(f, "value is {found}, not {expected}"),
+            ValueError::OutOfRange { value, lo, hi } => write!(f, "value {value} is not in {lo}..={hi}"),
+            ValueError::AboveRange { value, hi } => write!(f, "value {value} is above {hi}"),
+            ValueError::Negative { value } => write!(f, "value {value} is below 0"),
+            ValueError::FloatOutOfRange { value, lo, hi } => {
+                write!(f, "value {value} is not in {lo}..={hi}")
+            }
+            ValueError::NotFinite { value } => write!(f, "value {value} is not a finite number"),
+            ValueError::TooLong { length, max, unit } => {
+                write!(f, "value has {length} {unit}, more than {max}")
+            }
+            ValueError::InteriorNul { at } => write!(f, "value has a NUL at byte {at}"),
+            ValueError::NotIncreasing { previous, current } => {
+                write!(f, "value {current} is not above {previous}")
+            }
+            ValueError::Row => write!(f, "the row's bytes don't hold what its schema says"),
+        }
+    }
+}
+
+impl core::error::Error for ValueError {}
+
+/// Why the parameters of a field or a primitive make no sense.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ParameterError {
+    /// A width in bits outside 1..=64.
+    Bits {
+        /// The width given.
+        bits: u32,
+    },
+    /// A lower bound above the upper one.
+    EmptyRange {
+        /// The lower bound.
+        lo: i128,
+        /// The upper bound.
+        hi: i128,
+    },
+    /// Float bounds that don't span a finite, positive distance in single precision.
+    FloatRange {
+        /// The lower bound.
+        lo: f64,
+        /// The upper bound.
+        hi: f64,
+    },
+    /// A resolution that is not a finite, positive number in single precision, or too fine for the range.
+    Resolution {
+        /// The resolution given.
+        resolution: f64,
+    },
+    /// Too many fraction bits.
+    FractionBits {
+        /// The number given.
+        bits: u32,
+    },
+    /// A fixed-point range with more bits than a float carries exactly.
+    FixedRange {
+        /// The lower bound, in whole units.
+        lo: i64,
+        /// The upper bound, in whole units.
+        hi: i64,
+        /// The fraction bits.
+        fraction_bits: u32,
+    },
+    /// A maximum length above [`super::MAX_LENGTH`].
+    Length {
+        /// The maximum given.
+        max: u32,
+    },
+}
+
+impl fmt::Display for ParameterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParameterError::Bits { bits } => write!(f, "a width of {bits} bits is not in 1..=64"),
+            ParameterError::EmptyRange { lo, hi } => {
+                write!(f, "the lower bound {lo} is above the upper bound {hi}")
+            }
+            ParameterError::FloatRange { lo, hi } => {
+                write!(f, "the bounds {lo} and {hi} are not finite and rising in single precision")
+            }
+            ParameterError::Resolution { resolution } => {
+                write!(
+                    f,
+                    "the resolution {resolution} is not above 0, finite and within single precision of \
+                     its range"
+                )
+            }
+            ParameterError::FractionBits { bits } => {
+                write!(f, "{bits} fraction bits are not in 0..={}", super::quantize::MAX_FRACTION_BITS)
+            }
+            ParameterError::FixedRange { lo, hi, fraction_bits } => {
+                write!(
+                    f,
+                    "the bounds {lo} and {hi} with {fraction_bits} fraction bits exceed the 53 bits that \
+                     a float carries exactly"
+                )
+            }
+            ParameterError::Length { max } => {
+                write!(f, "the maximum length {max} is above {}", super::MAX_LENGTH)
+            }
+        }
+    }
+}
+
+impl core::error::Error for ParameterError {}

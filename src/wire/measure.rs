@@ -1,0 +1,58 @@
+//! The measure: an upper bound of the bits that a write takes, for packet budgets.
+//!
+//! Promises: never less than the write takes at any bit position: 7 bits for each align, exact widths for
+//! all else. Refuses to be the packet's size: what an align costs depends on where it lands.
+
+use super::BitSink;
+
+/// Counts bits instead of writing them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measure {
+    bits: usize,
+}
+
+impl Measure {
+    /// Nothing measured yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The bound so far, in bits.
+    pub fn bits_bound(&self) -> usize {
+        self.bits
+    }
+}
+
+impl BitSink for Measure {
+    fn bits(&mut self, _value: u64, n: u32) {
+        self.bits += n as usize;
+    }
+
+    fn align(&mut self) {
+        self.bits += 7;
+    }
+
+    fn bytes(&mut self, data: &[u8]) {
+        self.align();
+        self.bits += data.len() * 8;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charges_seven_bits_for_each_align() {
+        let mut measure = Measure::new();
+        measure.bits(0, 8);
+        measure.align();
+        measure.bits(0, 8);
+        assert_eq!(measure.bits_bound(), 23);
+        measure.string("hello", 63);
+        assert_eq!(measure.bits_bound(), 23 + 6 + 7 + 40);
+        measure.wstring("ab", 7);
+        measure.int(5, 5, 5);
+        assert_eq!(measure.bits_bound(), 76 + 3 + 64);
+    }
+}

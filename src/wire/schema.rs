@@ -1,0 +1,473 @@
+//! What a message class that declares its fields compiles to.
+//!
+//! A decoded message is a **body**: a row, then a tail. The row is a fixed-size little-endian record with
+//! each field at its natural alignment, padding zero, as a C compiler lays out a struct; see
+//! [`Column`](super::Column) for the types. Texts and data lie in the tail, where their row cell points.
+//!
+//! Promises: a row read and written again gives the same bits; nothing is appended when bytes are refused;
+//! a body is never larger than the row plus what the packet held (a wide text's 4 bytes shrink to 3 at
+//! most). Refuses, when it is built, parameters that make no sense, by field.
+
+use super::{BitReader, BitSink, Field, Kind, ParameterError, ReadError, ValueError};
+use core::fmt;
+use core::fmt::Write;
+use std::collections::HashSet;
+
+/// Most fields of a schema. With [`super::MAX_LENGTH`] it keeps a body below 4 GiB.
+pub const MAX_FIELDS: usize = 1024;
+
+/// Why fields don't make a schema.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SchemaError {
+    /// A field's parameters make no sense.
+    Parameter {
+        /// The field.
+        field: String,
+        /// Why.
+        error: ParameterError,
+    },
+    /// Two fields have one name.
+    Duplicate {
+        /// The name.
+        field: String,
+    },
+    /// More than [`MAX_FIELDS`].
+    TooManyFields,
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SchemaError::Parameter { field, error } => write!(f, "field {field:?}: {error}"),
+            SchemaError::Duplicate { field } => write!(f, "field {field:?} is declared twice"),
+            SchemaError::TooManyFields => write!(f, "a message has at most {MAX_FIELDS} fields"),
+        }
+    }
+}
+
+impl core::error::Error for SchemaError {}
+
+/// The fields of a message class, ready to run.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    fields: Box<[Field]>,
+    row_size: usize,
+    min_bits: usize,
+    max_bits: usize,
+}
+
+impl Schema {
+    /// Compiles fields, in their order on the wire. No fields is a schema too: a message that only happens.
+    ///
+    /// # Errors
+    /// When parameters make no sense, a name comes twice, or there are more than [`MAX_FIELDS`].
+    pub fn new<N: Into<String>>(declared: impl IntoIterator<Item = (N, Kind)>) -> Result<Self, SchemaError> {
+        let mut fields: Vec<Field> = Vec::new();
+        let mut names = HashSet::new();
+        let (mut end, mut alignment, mut min_bits, mut max_bits) = (0, 1, 0, 0);
+        for (name, kind) in declared {
+            let name: String = name.into();
+            if fields.len() == MAX_FIELDS {
+                return Err(SchemaError::TooManyFields);
+            }
+            if !names.insert(name.clone()) {
+                return Err(SchemaError::Duplicate { field: name });
+            }
+            let field = Field::new(name.clone(), kind, end)
+                .map_err(|error| SchemaError::Parameter { field: name, error })?;
+            end = field.offset() + field.column().size();
+            alignment = alignment.max(field.column().alignment());
+            let (least, most) = field.bit_range();
+            min_bits += least;
+            max_bits += most;
+            fields.push(field);
+        }
+        let row_size = end.next_multiple_of(alignment);
+        Ok(Schema { fields: fields.into(), row_size, min_bits, max_bits })
+    }
+
+    /// The fields, in their order on the wire.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// Bytes of a row, a multiple of its widest alignment.
+    pub fn row_size(&self) -> usize {
+        self.row_size
+    }
+
+    /// The least bits a message takes.
+    pub fn min_bits(&self) -> usize {
+        self.min_bits
+    }
+
+    /// A bound of the bits a message takes at any position: 7 for each align, as the measure.
+    pub fn max_bits(&self) -> usize {
+        self.max_bits
+    }
+
+    /// Reads a message and appends its body to `out`.
+    ///
+    /// # Errors
+    /// Everything the standard refuses. `out` is as before then.
+    pub fn read(&self, reader: &mut BitReader<'_>, out: &mut Vec<u8>) -> Result<(), ReadError> {
+        // So that a packet that can't hold the message doesn't cost a row.
+        reader.require(self.min_bits)?;
+        let start = out.len();
+        out.resize(start + self.row_size, 0);
+        let read = self.fields.iter().try_for_each(|field| field.read_cell(reader, out, start));
+        if read.is_err() {
+            out.truncate(start);
+        }
+        read
+    }
+
+    /// Writes the message of a body, from [`Schema::read`] or from the application.
+    ///
+    /// # Errors
+    /// The index of the field and why its value can't be written; fields before it have been.
+    pub fn write_row<S: BitSink + ?Sized>(
+        &self,
+        body: &[u8],
+        sink: &mut S,
+    ) -> Result<(), (usize, ValueError)> {
+        let mut fields = self.fields.iter().enumerate();
+        fields.try_for_each(|(i, field)| field.write_cell(body, sink).map_err(|error| (i, error)))
+    }
+
+    /// The canonical text of names, kinds and parameters: equal texts are equal wires. A line a field:
+    /// the name's length in bytes, a colon, the name, a space, the kind.
+    pub fn describe(&self) -> String {
+        let mut text = String::new();
+        for field in &self.fields {
+            let name = field.name();
+            // Writing to a string can't fail.
+            let _ = writeln!(text, "{}:{name} {}", name.len(), field.kind());
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{BitWriter, Column, MAX_LENGTH, Measure, Value};
+    use super::*;
+    use crate::rng::Rng;
+
+    /// A value that owns its text, as the application would hold it.
+    #[derive(Clone, Debug)]
+    enum Owned {
+        Plain(Value<'static>),
+        Text(String),
+        Data(Vec<u8>),
+    }
+
+    impl Owned {
+        fn value(&self) -> Value<'_> {
+            match self {
+                Owned::Plain(value) => *value,
+                Owned::Text(text) => Value::Text(text),
+                Owned::Data(data) => Value::Data(data),
+            }
+        }
+    }
+
+    fn random_i128(rng: &mut Rng) -> i128 {
+        let wide = i128::from(rng.next_u64().cast_signed()) << 64 | i128::from(rng.next_u64());
+        wide >> rng.below(128)
+    }
+
+    fn random_kind(rng: &mut Rng) -> Kind {
+        let max = rng.below(40) as u32;
+        match rng.below(11) {
+            0 => Kind::Bool,
+            1 | 2 => Kind::Bits { bits: 1 + rng.below(64) as u32 },
+            3 | 4 => {
+                let (a, b) = (random_i128(rng), random_i128(rng));
+                Kind::Ranged { lo: a.min(b), hi: a.max(b) }
+            }
+            5 => [Kind::Uint128, Kind::Float, Kind::Double][rng.below(3) as usize].clone(),
+            6 => {
+                let lo = rng.unit() * 200.0 - 100.0;
+                Kind::Quantized { lo, hi: lo + 1.0 + rng.unit() * 100.0, resolution: 0.01 }
+            }
+            7 => {
+                let lo = rng.below(1000) as i64 - 500;
+                Kind::Fixed { fraction_bits: rng.below(40) as u32, lo, hi: lo + rng.below(1000) as i64 }
+            }
+            8 => Kind::Text { max_bytes: max },
+            9 => Kind::Data { max_bytes: max },
+            _ => Kind::WideText { max_units: max },
+        }
+    }
+
+    fn random_text(rng: &mut Rng, mut room: usize, cost: fn(char) -> usize) -> String {
+        let mut text = String::new();
+        while let Some(c) = ['a', 'ß', '語', '🎲'].get(rng.below(6) as usize) {
+            match room.checked_sub(cost(*c)) {
+                Some(rest) => room = rest,
+                None => break,
+            }
+            text.push(*c);
+        }
+        text
+    }
+
+    fn random_value(rng: &mut Rng, kind: &Kind) -> Owned {
+        Owned::Plain(match *kind {
+            Kind::Bool => Value::Bool(rng.chance(0.5)),
+            Kind::Bits { bits } => Value::Uint(rng.next_u64() >> (64 - bits)),
+            Kind::Ranged { lo, hi } => {
+                let span = hi.wrapping_sub(lo).cast_unsigned();
+                let random = random_i128(rng).cast_unsigned();
+                let offset = span.checked_add(1).map_or(random, |count| random % count);
+                Value::Int128(lo.wrapping_add(offset.cast_signed()))
+            }
+            Kind::Uint128 => Value::Uint128(random_i128(rng).cast_unsigned()),
+            Kind::Float => Value::Float(f64::from(rng.unit() as f32)),
+            Kind::Double => Value::Float(f64::from_bits(rng.next_u64())),
+            Kind::Quantized { lo, hi, .. } => Value::Float(lo + rng.unit() * (hi - lo)),
+            Kind::Fixed { lo, hi, .. } => Value::Float(lo as f64 + rng.unit() * (hi - lo) as f64),
+            Kind::Text { max_bytes } => {
+                return Owned::Text(random_text(rng, max_bytes as usize, char::len_utf8));
+            }
+            Kind::WideText { max_units } => {
+                return Owned::Text(random_text(rng, max_units as usize, char::len_utf16));
+            }
+            Kind::Data { max_bytes } => {
+                return Owned::Data(vec![rng.next_u64() as u8; rng.below(u64::from(max_bytes) + 1) as usize]);
+            }
+        })
+    }
+
+    fn random_schema(rng: &mut Rng) -> Schema {
+        let count = rng.below(12);
+        Schema::new((0..count).map(|i| (format!("f{i}"), random_kind(rng)))).unwrap()
+    }
+
+    /// Whether a loaded value is the one written, as far as the kind keeps it.
+    fn same(kind: &Kind, loaded: Value<'_>, written: Value<'_>) -> bool {
+        match (kind, loaded, written) {
+            (Kind::Quantized { .. }, Value::Float(a), Value::Float(b)) => (a - b).abs() < 0.0051,
+            (Kind::Fixed { fraction_bits, .. }, Value::Float(a), Value::Float(b)) => {
+                (a - b).abs() * 2f64.powi(*fraction_bits as i32) <= 0.5
+            }
+            (_, Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+            (_, Value::Bool(_) | Value::Text(_) | Value::Data(_), _) => loaded == written,
+            (_, a, b) => a.as_i128() == b.as_i128() && a.as_u128() == b.as_u128(),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_loaded_and_written_again() {
+        for seed in 0..600 {
+            let rng = &mut Rng::seeded(seed);
+            let schema = random_schema(rng);
+            let values: Vec<Owned> = schema.fields().iter().map(|f| random_value(rng, f.kind())).collect();
+            let (mut writer, mut measure) = (BitWriter::new(), Measure::new());
+            for (field, value) in schema.fields().iter().zip(&values) {
+                field.write(value.value(), &mut writer).unwrap();
+                field.write(value.value(), &mut measure).unwrap();
+            }
+            let message = writer.encoded();
+            assert!(message.max_bits() <= measure.bits_bound() && measure.bits_bound() <= schema.max_bits());
+            assert!(schema.min_bits() <= message.bits());
+
+            // In the middle of a packet, behind another body.
+            let start = rng.below(8) as usize;
+            let mut packet = BitWriter::new();
+            (0..start).for_each(|_| packet.bool(true));
+            packet.append(&message);
+            let bits = packet.bit_len() - start;
+            let bytes = packet.into_bytes();
+            let mut reader = BitReader::with_range(&bytes, start, bits);
+            let mut bodies = vec![0xEE; 3];
+            schema.read(&mut reader, &mut bodies).unwrap();
+            assert_eq!(reader.finish(), Ok(()));
+            let body = &bodies[3..];
+            assert!(body.len() >= schema.row_size());
+            for (field, value) in schema.fields().iter().zip(&values) {
+                let (loaded, written) = (field.load(body), value.value());
+                assert!(same(field.kind(), loaded, written), "seed {seed}: {loaded:?} of {written:?}");
+            }
+            let mut again = BitWriter::new();
+            schema.write_row(body, &mut again).unwrap();
+            assert_eq!(again.encoded(), message, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn hostile_bytes_never_panic_and_append_nothing_when_refused() {
+        for seed in 0..600 {
+            let rng = &mut Rng::seeded(seed);
+            let schema = random_schema(rng);
+            let mut writer = BitWriter::new();
+            for field in schema.fields() {
+                let value = random_value(rng, field.kind());
+                field.write(value.value(), &mut writer).unwrap();
+            }
+            let (bits, bytes) = (writer.bit_len(), writer.into_bytes());
+            for _ in 0..20 {
+                let mut bytes = bytes.clone();
+                let cut = rng.below(bits as u64 + 1) as usize;
+                let flip = rng.chance(0.7);
+                if let (true, Some(byte)) = (flip, bytes.get_mut(cut / 8)) {
+                    *byte ^= 1 << (cut % 8);
+                }
+                let length = if flip { bits } else { cut };
+                let mut bodies = vec![7; 5];
+                let read = schema.read(&mut BitReader::with_range(&bytes, 0, length), &mut bodies);
+                assert!(bodies.len() <= 5 + schema.row_size() + bytes.len());
+                match read {
+                    Ok(()) => {
+                        // What the reader let through is something that a writer can say.
+                        let mut again = BitWriter::new();
+                        schema.write_row(&bodies[5..], &mut again).unwrap();
+                    }
+                    Err(_) => assert_eq!(bodies, [7; 5]),
+                }
+                assert!(read.is_err() || length == bits, "a cut message was taken");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_of_other_origin_are_doubted() {
+        for seed in 0..300 {
+            let rng = &mut Rng::seeded(seed);
+            let schema = random_schema(rng);
+            let body: Vec<u8> = (0..rng.below(200)).map(|_| rng.next_u64() as u8).collect();
+            let written = schema.write_row(&body, &mut BitWriter::new());
+            assert!(body.len() >= schema.row_size() || written.is_err() || schema.fields().is_empty());
+        }
+        let schema = Schema::new([("hp", Kind::Ranged { lo: 0, hi: 100 })]).unwrap();
+        let refused = schema.write_row(&[101], &mut BitWriter::new());
+        assert_eq!(refused, Err((0, ValueError::OutOfRange { value: 101, lo: 0, hi: 100 })));
+        assert_eq!(schema.write_row(&[], &mut BitWriter::new()), Err((0, ValueError::Row)));
+    }
+
+    #[test]
+    fn a_row_is_laid_out_like_a_c_struct() {
+        let schema = Schema::new([
+            ("alive", Kind::Bool),
+            ("x", Kind::Quantized { lo: 0.0, hi: 1.0, resolution: 0.1 }),
+            ("hp", Kind::Ranged { lo: -1, hi: 100 }),
+            ("name", Kind::Text { max_bytes: 16 }),
+            ("tick", Kind::Bits { bits: 33 }),
+            ("id", Kind::Uint128),
+            ("team", Kind::Bits { bits: 2 }),
+        ])
+        .unwrap();
+        let layout: Vec<_> = schema.fields().iter().map(|f| (f.offset(), f.column().dtype())).collect();
+        let expected =
+            [(0, "?"), (4, "<f4"), (8, "i1"), (12, "(2,)<u4"), (24, "<u8"), (32, "V16"), (48, "u1")];
+        assert_eq!(layout, expected);
+        assert_eq!((schema.row_size(), schema.fields()[3].column()), (56, Column::Text));
+        let fixed = 1 + 4 + 7 + 5 + 33 + 128 + 2;
+        assert_eq!((schema.min_bits(), schema.max_bits()), (fixed, fixed + 7 + 16 * 8));
+    }
+
+    #[test]
+    fn values_outside_their_bounds_are_refused_with_the_bound() {
+        let refusal = |kind: Kind, value: Value<'_>| {
+            let schema = Schema::new([("f", kind)]).unwrap();
+            let mut writer = BitWriter::new();
+            let error = schema.fields()[0].write(value, &mut writer).unwrap_err();
+            assert_eq!(writer.bit_len(), 0, "nothing is written");
+            error.to_string()
+        };
+        let six = Kind::Bits { bits: 6 };
+        assert_eq!(refusal(six.clone(), Value::Int(70)), "value 70 is not in 0..=63");
+        assert_eq!(refusal(six.clone(), Value::Int(-1)), "value -1 is not in 0..=63");
+        assert_eq!(refusal(six.clone(), Value::Bool(true)), "value is a boolean, not an integer");
+        assert_eq!(
+            refusal(six, Value::Uint128(u128::MAX)),
+            "value 340282366920938463463374607431768211455 is above 63"
+        );
+        let all = Kind::Ranged { lo: i64::MIN.into(), hi: i64::MAX.into() };
+        let above = Value::Uint(1 << 63);
+        assert_eq!(
+            refusal(all, above),
+            "value 9223372036854775808 is not in -9223372036854775808..=9223372036854775807"
+        );
+        assert_eq!(
+            refusal(Kind::Bits { bits: 64 }, Value::Int(-1)),
+            "value -1 is not in 0..=18446744073709551615"
+        );
+        assert_eq!(refusal(Kind::Uint128, Value::Int(-1)), "value -1 is below 0");
+        let steps = Kind::Quantized { lo: 0.0, hi: 1.0, resolution: 0.1 };
+        assert_eq!(refusal(steps.clone(), Value::Float(f64::NAN)), "value NaN is not a finite number");
+        assert_eq!(refusal(steps, Value::Float(f64::INFINITY)), "value inf is not a finite number");
+        let fixed = Kind::Fixed { fraction_bits: 4, lo: -1, hi: 1 };
+        assert_eq!(refusal(fixed, Value::Float(1.5)), "value 1.5 is not in -1..=1");
+        assert!(refusal(Kind::Float, Value::Float(1e39)).starts_with("value 1"));
+        assert_eq!(refusal(Kind::Float, Value::Text("1")), "value is a text, not a number");
+        let text = Kind::Text { max_bytes: 3 };
+        assert_eq!(refusal(text.clone(), Value::Text("ß語")), "value has 5 bytes, more than 3");
+        assert_eq!(refusal(text, Value::Text("a\0")), "value has a NUL at byte 1");
+        let wide = Kind::WideText { max_units: 1 };
+        assert_eq!(refusal(wide, Value::Text("🎲")), "value has 2 UTF-16 units, more than 1");
+        let data = Kind::Data { max_bytes: 1 };
+        assert_eq!(refusal(data, Value::Data(&[0; 2])), "value has 2 bytes, more than 1");
+    }
+
+    #[test]
+    fn parameters_that_make_no_sense_are_refused_by_field() {
+        let refusal = |kind| Schema::new([("f", kind)]).unwrap_err().to_string();
+        assert_eq!(refusal(Kind::Bits { bits: 65 }), "field \"f\": a width of 65 bits is not in 1..=64");
+        assert_eq!(refusal(Kind::Bits { bits: 0 }), "field \"f\": a width of 0 bits is not in 1..=64");
+        let empty = Kind::Ranged { lo: 1, hi: 0 };
+        assert_eq!(refusal(empty), "field \"f\": the lower bound 1 is above the upper bound 0");
+        let long = Kind::Text { max_bytes: MAX_LENGTH + 1 };
+        assert_eq!(refusal(long), "field \"f\": the maximum length 65536 is above 65535");
+        let fine = Kind::Fixed { fraction_bits: 16, lo: 0, hi: 1 << 38 };
+        assert!(refusal(fine).contains("exceed the 53 bits"));
+        let twice = Schema::new([("f", Kind::Bool), ("f", Kind::Bool)]).unwrap_err();
+        assert_eq!(twice, SchemaError::Duplicate { field: "f".to_owned() });
+        let many = (0..=MAX_FIELDS).map(|i| (i.to_string(), Kind::Bool));
+        assert_eq!(Schema::new(many).unwrap_err(), SchemaError::TooManyFields);
+    }
+
+    #[test]
+    fn a_packet_too_short_for_the_message_costs_no_row() {
+        let schema = Schema::new((0..1000).map(|i| (i.to_string(), Kind::Uint128))).unwrap();
+        let mut out = Vec::new();
+        let refused = schema.read(&mut BitReader::new(&[0; 100]), &mut out);
+        assert_eq!(refused, Err(ReadError::PastEnd { needed: 128_000, remaining: 800 }));
+        assert_eq!(out.capacity(), 0);
+    }
+
+    #[test]
+    fn a_signalling_nan_survives_the_row() {
+        let schema = Schema::new([("f", Kind::Float)]).unwrap();
+        let mut body = Vec::new();
+        let bytes = 0x7F80_0001u32.to_le_bytes();
+        schema.read(&mut BitReader::new(&bytes), &mut body).unwrap();
+        let mut writer = BitWriter::new();
+        schema.write_row(&body, &mut writer).unwrap();
+        assert_eq!(writer.as_bytes(), bytes);
+    }
+
+    #[test]
+    fn the_description_is_pinned() {
+        let schema = Schema::new([
+            ("a", Kind::Bool),
+            ("größe", Kind::Bits { bits: 13 }),
+            ("c", Kind::Ranged { lo: -5, hi: i128::MAX }),
+            ("d", Kind::Uint128),
+            ("e", Kind::Float),
+            ("f", Kind::Double),
+            ("g", Kind::Quantized { lo: -1.0, hi: 1.0, resolution: 0.01 }),
+            ("h", Kind::Fixed { fraction_bits: 8, lo: -3, hi: 3 }),
+            ("i", Kind::Text { max_bytes: 5 }),
+            ("j", Kind::Data { max_bytes: 6 }),
+            ("k", Kind::WideText { max_units: 7 }),
+        ])
+        .unwrap();
+        let expected = "1:a bool\n7:größe bits(13)\n\
+             1:c ranged(-5,170141183460469231731687303715884105727)\n1:d uint128\n1:e float\n1:f double\n\
+             1:g quantized(bf800000,3f800000,3c23d70a)\n1:h fixed(8,-3,3)\n1:i text(5)\n1:j data(6)\n\
+             1:k wide(7)\n";
+        assert_eq!(schema.describe(), expected);
+    }
+}

@@ -1,0 +1,88 @@
+//! One value of a message's field, on its way between the application and a row or the wire.
+
+/// A field's value. Integers come in whichever variant holds them; fields take any that fits their range.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// A boolean.
+    Bool(bool),
+    /// A signed integer.
+    Int(i64),
+    /// An unsigned integer.
+    Uint(u64),
+    /// A signed integer beyond 64 bits.
+    Int128(i128),
+    /// An unsigned integer beyond 64 bits.
+    Uint128(u128),
+    /// A float.
+    Float(f64),
+    /// A text.
+    Text(&'a str),
+    /// Bytes.
+    Data(&'a [u8]),
+}
+
+impl Value<'_> {
+    /// What kind of value it is, for error messages.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Value::Bool(_) => "a boolean",
+            Value::Int(_) | Value::Uint(_) | Value::Int128(_) | Value::Uint128(_) => "an integer",
+            Value::Float(_) => "a float",
+            Value::Text(_) => "a text",
+            Value::Data(_) => "bytes",
+        }
+    }
+
+    /// The integer, where it is one that an `i64` holds.
+    pub(super) fn as_i64(&self) -> Option<i64> {
+        match *self {
+            Value::Int(v) => Some(v),
+            Value::Uint(v) => i64::try_from(v).ok(),
+            Value::Int128(v) => i64::try_from(v).ok(),
+            Value::Uint128(v) => i64::try_from(v).ok(),
+            _ => None,
+        }
+    }
+
+    /// The integer, where it is one that a `u64` holds.
+    pub(super) fn as_u64(&self) -> Option<u64> {
+        match *self {
+            Value::Int(v) => u64::try_from(v).ok(),
+            Value::Uint(v) => Some(v),
+            Value::Int128(v) => u64::try_from(v).ok(),
+            Value::Uint128(v) => u64::try_from(v).ok(),
+            _ => None,
+        }
+    }
+
+    /// The integer, where it is one that an `i128` holds.
+    pub(super) fn as_i128(&self) -> Option<i128> {
+        match *self {
+            Value::Int(v) => Some(v.into()),
+            Value::Uint(v) => Some(v.into()),
+            Value::Int128(v) => Some(v),
+            Value::Uint128(v) => i128::try_from(v).ok(),
+            _ => None,
+        }
+    }
+
+    /// The integer, where it is one that a `u128` holds.
+    pub(super) fn as_u128(&self) -> Option<u128> {
+        match *self {
+            Value::Uint128(v) => Some(v),
+            _ => self.as_i128().and_then(|v| u128::try_from(v).ok()),
+        }
+    }
+
+    /// The number, integer or float, rounded to an `f64`.
+    pub(super) fn as_f64(&self) -> Option<f64> {
+        match *self {
+            Value::Float(v) => Some(v),
+            Value::Int(v) => Some(v as f64),
+            Value::Uint(v) => Some(v as f64),
+            Value::Int128(v) => Some(v as f64),
+            Value::Uint128(v) => Some(v as f64),
+            _ => None,
+        }
+    }
+}
