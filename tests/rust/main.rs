@@ -2,6 +2,8 @@
 
 mod layers;
 mod native_framing;
+mod netcode;
 mod pair;
+mod reliable_links;
 mod reliable_ordered;
 mod vectors;
