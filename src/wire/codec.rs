@@ -302,7 +302,7 @@ pub(super) fn within(data: &[u8], max: u32) -> Result<&[u8], ValueError> {
 }
 
 fn without_nul(text: &str) -> Result<&str, ValueError> {
-    text.bytes().position(|byte| byte == 0).map_or(Ok(text), |at| Err(ValueError::InteriorNul { at }))
+    text.find('\0').map_or(Ok(text), |at| Err(ValueError::InteriorNul { at }))
 }
 
 fn number(value: Value<'_>) -> Result<f64, ValueError> {
