@@ -172,16 +172,14 @@ impl<'a> BitReader<'a> {
         while left > 0 {
             left -= 1;
             let unit = self.wide_unit()?;
-            let c = if char::from_u32(u32::from(unit)).is_some() {
-                char::from_u32(u32::from(unit))
-            } else {
-                // A high surrogate needs its low half next.
-                if left == 0 {
-                    return self.refuse(ReadError::UnpairedSurrogate);
+            let c = match char::from_u32(u32::from(unit)) {
+                // Half of a surrogate pair: the other half must be next.
+                None if left > 0 => {
+                    left -= 1;
+                    let low = self.wide_unit()?;
+                    char::decode_utf16([unit, low]).next().and_then(Result::ok)
                 }
-                left -= 1;
-                let low = self.wide_unit()?;
-                char::decode_utf16([unit, low]).next().and_then(Result::ok)
+                c => c,
             };
             match c {
                 Some(c) => each(c),

@@ -195,7 +195,10 @@ impl Codec {
                 sink.float(f32::from_bits(bits));
                 Ok(())
             }
-            _ => self.write(column.load(body, at).ok_or(ValueError::Row)?, sink),
+            _ => match column.load(body, at) {
+                Some(value) => self.write(value, sink),
+                None => Err(ValueError::Row),
+            },
         }
     }
 
