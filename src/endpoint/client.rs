@@ -11,8 +11,8 @@ use crate::netcode::{self, ClientHandle, ClientState, ConnectToken};
 use crate::store::{Datagrams, Packets};
 use crate::time::Instant;
 use crate::transport::{
-    ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message, PacketCounters, PacketStats, Protocol,
-    Violation,
+    ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message, PacketCounters, PacketStats,
+    Protocol, Violation,
 };
 
 /// Settings of a client.
@@ -114,7 +114,13 @@ impl Client {
     }
 
     /// Takes one datagram; it is decrypted in place. Answers of the handshake are appended to `out`.
-    pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: &mut [u8], out: &mut Datagrams) {
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        datagram: &mut [u8],
+        out: &mut Datagrams,
+    ) {
         let received = self.netcode.handle_datagram(now, from, datagram, out);
         self.apply_netcode_events();
         if let Some(payload) = received
@@ -203,7 +209,9 @@ impl Client {
         while let Some(event) = self.netcode.poll_event() {
             match event {
                 netcode::ClientEvent::Connected { client_index, max_clients } => {
-                    let Ok(connection) = Connection::new(&self.config, self.protocol.clone()) else { continue };
+                    let Ok(connection) = Connection::new(&self.config, self.protocol.clone()) else {
+                        continue;
+                    };
                     self.connection = Some(Box::new(connection));
                     self.slot = Some(client_index);
                     self.events.push_back(ClientEvent::Connected { client_index, max_clients });
@@ -232,7 +240,7 @@ impl Client {
     }
 
     fn leave(&mut self, now: Instant, answer: Option<CloseReason>, out: &mut Datagrams) {
-        let Some(answer) = answer else { return self.netcode.finish() };
+        let Some(answer) = answer else { return self.netcode.forget() };
         let farewell = self.connection.as_mut().and_then(|connection| connection.farewell(now, answer));
         // The farewell is a packet like any other.
         let told = self.netcode.disconnect(farewell.as_deref(), out);

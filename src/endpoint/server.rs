@@ -15,12 +15,12 @@ use crate::rng::Entropy;
 use crate::store::{Datagrams, Packets};
 use crate::time::{Instant, UnixSeconds};
 use crate::transport::{
-    ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message, PacketCounters, PacketStats, Protocol,
-    Violation,
+    ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message, PacketCounters, PacketStats,
+    Protocol, Violation,
 };
 
 /// Settings of a server.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ServerConfig {
     /// Slots, keys, addresses.
     pub netcode: netcode::ServerConfig,
@@ -243,7 +243,9 @@ impl Server {
         while let Some(event) = self.netcode.poll_event() {
             match event {
                 netcode::ServerEvent::Connected { client, client_id, address, user_data } => {
-                    let Ok(connection) = Connection::new(&self.config, self.protocol.clone()) else { continue };
+                    let Ok(connection) = Connection::new(&self.config, self.protocol.clone()) else {
+                        continue;
+                    };
                     let connection = Box::new(connection);
                     self.sessions[client.slot as usize] = Some(Session { client, connection });
                     self.events.push_back(ServerEvent::Connected { client, client_id, address, user_data });

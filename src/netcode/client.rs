@@ -220,7 +220,7 @@ impl Client {
     }
 
     /// Finishes without a word to the server, which said goodbye in a payload. Raises no event.
-    pub fn finish(&mut self) {
+    pub fn forget(&mut self) {
         if !self.state.is_final() {
             self.state = ClientState::Disconnected;
         }

@@ -2,7 +2,6 @@
 
 mod layers;
 mod native_framing;
-mod netcode;
 mod pair;
 mod reliable_links;
 mod reliable_ordered;
