@@ -5,6 +5,7 @@ use std::hint::black_box;
 use tickwire::store::SequenceBuffer;
 use tickwire::time::Instant;
 use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
+use tickwire::transport::acks::RttSampling;
 use tickwire::transport::header::Header;
 
 fn sequence_buffer(c: &mut Criterion) {
@@ -57,7 +58,7 @@ fn round_trip(c: &mut Criterion) {
                         datagram.clear();
                         piece.write(&mut datagram);
                         if let Some(incoming) = ends[to].open(&datagram).unwrap() {
-                            ends[to].accept(Instant::ZERO, incoming, &mut acked);
+                            ends[to].accept(Instant::ZERO, incoming, RttSampling::EveryAck, &mut acked);
                         }
                     }
                 }

@@ -33,7 +33,7 @@ pub mod wire;
 pub mod netcode;
 pub mod transport;
 
-// pub mod endpoint;
+pub mod endpoint;
 
 pub mod driver;
 pub mod netsim;

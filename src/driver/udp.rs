@@ -30,7 +30,7 @@ pub struct UdpConfig {
     pub send_buffer: usize,
     /// The kernel's receive buffer to ask for, in bytes.
     pub receive_buffer: usize,
-    /// Datagrams that one call reads at most, those dropped counted.
+    /// Datagrams that one call reads at most, those dropped counted; at least 1.
     pub receive_bound: usize,
 }
 
@@ -103,7 +103,7 @@ impl UdpSocket {
             socket,
             send_buffer,
             receive_buffer,
-            receive_bound: config.receive_bound,
+            receive_bound: config.receive_bound.max(1),
             counters: UdpCounters::default(),
         })
     }
@@ -260,7 +260,7 @@ fn grow(mut size: usize, set: impl Fn(usize) -> io::Result<()>) {
 fn is_out_of_buffers(error: &io::Error) -> bool {
     let code = if cfg!(windows) {
         10_055
-    } else if cfg!(target_os = "linux") {
+    } else if cfg!(any(target_os = "linux", target_os = "android")) {
         105
     } else {
         55

@@ -7,12 +7,12 @@ use core::net::SocketAddr;
 
 use super::reason::{answer_to, reason_of};
 use super::{ConfigError, DisconnectReason, Inbox, SendError};
-use crate::netcode::{self, ClientHandle, ClientState, ConnectToken, Farewell};
+use crate::netcode::{self, ClientHandle, ClientState, ConnectToken};
 use crate::store::{Datagrams, Packets};
 use crate::time::Instant;
 use crate::transport::{
-    ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message, PacketCounters, PacketStats, Protocol,
-    Violation,
+    ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message, PacketCounters, PacketStats,
+    Protocol, Violation,
 };
 
 /// Settings of a client.
@@ -44,7 +44,6 @@ pub enum ClientEvent {
 }
 
 /// A client.
-#[derive(Debug)]
 pub struct Client {
     netcode: netcode::Client,
     protocol: Arc<Protocol>,
@@ -115,10 +114,16 @@ impl Client {
     }
 
     /// Takes one datagram; it is decrypted in place. Answers of the handshake are appended to `out`.
-    pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: &mut [u8], out: &mut Datagrams) {
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        datagram: &mut [u8],
+        out: &mut Datagrams,
+    ) {
         let received = self.netcode.handle_datagram(now, from, datagram, out);
         self.apply_netcode_events();
-        if let netcode::Received::Payload { payload, .. } = received
+        if let Some(payload) = received
             && let Some(connection) = &mut self.connection
             && let Err(end) = connection.handle_datagram(now, payload)
         {
@@ -204,7 +209,9 @@ impl Client {
         while let Some(event) = self.netcode.poll_event() {
             match event {
                 netcode::ClientEvent::Connected { client_index, max_clients } => {
-                    let Ok(connection) = Connection::new(&self.config, self.protocol.clone()) else { continue };
+                    let Ok(connection) = Connection::new(&self.config, self.protocol.clone()) else {
+                        continue;
+                    };
                     self.connection = Some(Box::new(connection));
                     self.slot = Some(client_index);
                     self.events.push_back(ClientEvent::Connected { client_index, max_clients });
@@ -233,17 +240,11 @@ impl Client {
     }
 
     fn leave(&mut self, now: Instant, answer: Option<CloseReason>, out: &mut Datagrams) {
-        let connection = self.connection.as_mut();
-        let packet = answer.zip(connection).and_then(|(reason, connection)| connection.farewell(now, reason));
-        self.netcode.disconnect(
-            now,
-            match (answer, &packet) {
-                (None, _) => Farewell::Silent,
-                (Some(_), None) => Farewell::Disconnect,
-                (Some(_), Some(packet)) => Farewell::Payload(packet),
-            },
-            out,
-        );
+        let Some(answer) = answer else { return self.netcode.forget() };
+        let farewell = self.connection.as_mut().and_then(|connection| connection.farewell(now, answer));
+        // The farewell is a packet like any other.
+        let told = self.netcode.disconnect(farewell.as_deref(), out);
+        debug_assert!(told.is_ok(), "{told:?}");
     }
 
     fn report(&mut self, reason: DisconnectReason, violation: Option<Violation>) {

@@ -10,17 +10,17 @@ use core::net::SocketAddr;
 
 use super::reason::{answer_to, reason_of};
 use super::{ConfigError, DisconnectReason, Inbox, SendError};
-use crate::netcode::{self, ClientHandle, Farewell};
+use crate::netcode::{self, ClientHandle};
 use crate::rng::Entropy;
 use crate::store::{Datagrams, Packets};
 use crate::time::{Instant, UnixSeconds};
 use crate::transport::{
-    ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message, PacketCounters, PacketStats, Protocol,
-    Violation,
+    ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message, PacketCounters, PacketStats,
+    Protocol, Violation,
 };
 
 /// Settings of a server.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ServerConfig {
     /// Slots, keys, addresses.
     pub netcode: netcode::ServerConfig,
@@ -54,7 +54,6 @@ pub enum ServerEvent {
 }
 
 /// A dedicated server.
-#[derive(Debug)]
 pub struct Server {
     netcode: netcode::Server,
     protocol: Arc<Protocol>,
@@ -69,7 +68,6 @@ pub struct Server {
     packets: Packets,
 }
 
-#[derive(Debug)]
 struct Session {
     client: ClientHandle,
     connection: Box<Connection>,
@@ -84,14 +82,13 @@ impl Server {
         config: ServerConfig,
         protocol: Arc<Protocol>,
         entropy: &mut dyn Entropy,
-        now: Instant,
         unix: UnixSeconds,
     ) -> Result<Self, ConfigError> {
         // Finds a bad setting now instead of when the first client comes.
         Connection::new(&config.connection, protocol.clone())?;
         let slots = config.netcode.max_clients;
         Ok(Server {
-            netcode: netcode::Server::new(config.netcode, entropy, now, unix)?,
+            netcode: netcode::Server::new(config.netcode, entropy, unix)?,
             protocol,
             config: config.connection,
             sessions: (0..slots).map(|_| None).collect(),
@@ -246,7 +243,9 @@ impl Server {
         while let Some(event) = self.netcode.poll_event() {
             match event {
                 netcode::ServerEvent::Connected { client, client_id, address, user_data } => {
-                    let Ok(connection) = Connection::new(&self.config, self.protocol.clone()) else { continue };
+                    let Ok(connection) = Connection::new(&self.config, self.protocol.clone()) else {
+                        continue;
+                    };
                     let connection = Box::new(connection);
                     self.sessions[client.slot as usize] = Some(Session { client, connection });
                     self.events.push_back(ServerEvent::Connected { client, client_id, address, user_data });
@@ -278,14 +277,11 @@ impl Server {
         out: &mut Datagrams,
     ) {
         let Some(session) = self.session(client) else { return };
-        let packet = answer.and_then(|reason| session.connection.farewell(now, reason));
-        let farewell = match (answer, &packet) {
-            (None, _) => Farewell::Silent,
-            (Some(_), None) => Farewell::Disconnect,
-            (Some(_), Some(packet)) => Farewell::Payload(packet),
-        };
-        // The session is there, so the handle is good.
-        let _ = self.netcode.disconnect(now, client, farewell, out);
+        let Some(answer) = answer else { return self.netcode.forget(client) };
+        let farewell = session.connection.farewell(now, answer);
+        // The session is there, so the handle is good, and the farewell is a packet like any other.
+        let told = self.netcode.disconnect(now, client, farewell.as_deref(), out);
+        debug_assert!(told.is_ok(), "{told:?}");
     }
 
     /// Ends the session and tells the application.

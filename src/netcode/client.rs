@@ -219,6 +219,13 @@ impl Client {
         Ok(())
     }
 
+    /// Finishes without a word to the server, which said goodbye in a payload. Raises no event.
+    pub fn forget(&mut self) {
+        if !self.state.is_final() {
+            self.state = ClientState::Disconnected;
+        }
+    }
+
     /// Where the client stands.
     pub fn state(&self) -> ClientState {
         self.state

@@ -198,6 +198,12 @@ impl Server {
         Ok(())
     }
 
+    /// Frees the slot of a client that knows already, having said goodbye in a payload. Raises no event; does
+    /// nothing when the handle names no connection any more.
+    pub fn forget(&mut self, client: ClientHandle) {
+        self.slots.remove(client);
+    }
+
     /// Disconnects everybody, when no later update will come: all goodbyes go out at once, those of earlier
     /// disconnects too. Clients that should get a farewell are disconnected with it before.
     pub fn shutdown(&mut self, now: Instant, out: &mut Datagrams) {

@@ -14,7 +14,7 @@ use super::sealer::Sealer;
 use crate::time::{Duration, Instant};
 
 /// Names one connection of a client, and never another in the same slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientHandle {
     /// The client slot: the client index on the wire.
     pub slot: u32,

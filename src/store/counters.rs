@@ -29,10 +29,11 @@ macro_rules! counters {
 pub(crate) use counters;
 
 #[cfg(test)]
+#[allow(unreachable_pub)] // The macro's fields are public.
 mod tests {
     counters! {
         /// Two counts.
-        pub struct Fruit {
+        struct Fruit {
             /// Apples.
             apples,
             /// Pears.

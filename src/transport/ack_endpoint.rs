@@ -5,7 +5,8 @@
 //! Refuses: nothing is sent again, ordered, authenticated or encrypted here. Put a layer below that keeps
 //! strangers out: whoever can send to an endpoint can move its windows.
 
-use super::acks::{AckCounters, Acked, Acks, AcksConfig, ConfigError, NotNew, RttSampling};
+use super::ack_config::{AcksConfig, ConfigError};
+use super::acks::{AckCounters, Acked, Acks, NotNew, RttSampling};
 use super::estimate::Stats;
 use super::fragment::{
     FRAGMENT_HEADER_SIZE, Fragment, FragmentError, MAX_FRAGMENTS, Reassembly, ReassemblyConfig, split,
@@ -318,7 +319,8 @@ impl AckEndpoint {
     }
 
     /// Opens a datagram of the peer: a packet to accept or refuse, or `None` when it was a fragment and more
-    /// are missing. Nothing is acked yet.
+    /// are missing. Nothing is acked yet. Accept or refuse a packet before opening the next datagram: until then
+    /// its duplicate still passes for new.
     ///
     /// # Errors
     /// Why the datagram was dropped. It is counted.
@@ -402,9 +404,7 @@ impl AckEndpoint {
             self.reassembly.recycle(complete.payload);
             return Err(reason);
         }
-        let mut encoded = Vec::with_capacity(Header::MAX_SIZE);
-        header.write(&mut encoded);
-        let wire_bytes = self.wire_bytes(bytes + encoded.len());
+        let wire_bytes = self.wire_bytes(header.size() + bytes);
         Ok(Some(Incoming { header, payload: Payload::Reassembled(complete.payload), wire_bytes }))
     }
 

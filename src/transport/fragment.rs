@@ -14,7 +14,7 @@
 //! | 4..=9 | in fragment 0 only: the packet header |
 //! | rest | data: the fragment size, in the last fragment what remains |
 
-use super::acks::{ConfigError, check_window};
+use super::ack_config::{ConfigError, check_window};
 use super::header::{FRAGMENT_FLAG, Header, HeaderError};
 use crate::store::sequence::greater;
 use crate::store::{BitSet, SequenceBuffer};
@@ -221,6 +221,25 @@ struct Partial {
     reserved: usize,
 }
 
+impl Partial {
+    /// Writes `data` at `offset`. The buffer grows as it fills, and never beyond what is reserved for it.
+    fn place(&mut self, offset: usize, data: &[u8]) {
+        let (payload, end) = (&mut self.payload, offset + data.len());
+        if payload.capacity() < end {
+            let target = (end * 2).min(self.reserved);
+            payload.reserve_exact(target - payload.len());
+        }
+        if payload.len() == offset {
+            payload.extend_from_slice(data);
+            return;
+        }
+        if payload.len() < end {
+            payload.resize(end, 0);
+        }
+        payload[offset..end].copy_from_slice(data);
+    }
+}
+
 /// A packet put together.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reassembled {
@@ -271,14 +290,14 @@ impl Reassembly {
             return Err(FragmentError::Duplicate);
         }
         partial.header = partial.header.or(fragment.header);
-        place(&mut partial.payload, id * self.config.fragment_size, fragment.data);
+        partial.place(id * self.config.fragment_size, fragment.data);
         if !partial.received.is_full() {
             return Ok(None);
         }
+        // Every fragment is here, so fragment 0 and its header are.
         let complete = self.partials.remove(fragment.sequence);
         Ok(complete
-            .and_then(|partial| partial.header.map(|header| (header, partial.payload)))
-            .map(|(header, payload)| Reassembled { header, payload }))
+            .and_then(|Partial { header, payload, .. }| Some(Reassembled { header: header?, payload })))
     }
 
     /// Whether some fragments of this packet are here.
@@ -311,12 +330,10 @@ impl Reassembly {
         self.partials.advance(sequence);
         let reserved = count * self.config.fragment_size;
         self.make_room(sequence, reserved)?;
-        let partial = Partial {
-            header: None,
-            received: BitSet::new(count),
-            payload: self.spare.pop().unwrap_or_default(),
-            reserved,
-        };
+        // A spare buffer larger than what is counted for it would be memory beyond the bound.
+        let spare = self.spare.iter().position(|spare| spare.capacity() <= reserved);
+        let payload = spare.map(|at| self.spare.swap_remove(at)).unwrap_or_default();
+        let partial = Partial { header: None, received: BitSet::new(count), payload, reserved };
         self.partials.insert(sequence, partial).map(|_| ()).map_err(|_| FragmentError::Stale)
     }
 
@@ -342,19 +359,6 @@ impl Reassembly {
         let oldest = self.partials.next().wrapping_sub(capacity);
         (0..capacity).map(move |i| oldest.wrapping_add(i))
     }
-}
-
-/// Writes `data` at `offset`, growing `payload` as needed.
-fn place(payload: &mut Vec<u8>, offset: usize, data: &[u8]) {
-    if payload.len() == offset {
-        payload.extend_from_slice(data);
-        return;
-    }
-    let end = offset + data.len();
-    if payload.len() < end {
-        payload.resize(end, 0);
-    }
-    payload[offset..end].copy_from_slice(data);
 }
 
 #[cfg(test)]
@@ -485,20 +489,51 @@ mod tests {
         assert!(!reassembly.contains(5) && reassembly.contains(6));
     }
 
+    fn full_size() -> Reassembly {
+        let config =
+            ReassemblyConfig { window: 64, fragment_size: 1024, max_fragments: 256, max_bytes: 1 << 20 };
+        Reassembly::new(config).unwrap()
+    }
+
+    fn allocated(reassembly: &Reassembly) -> usize {
+        let partials = reassembly.window().filter_map(|sequence| reassembly.partials.get(sequence));
+        partials.map(|partial| partial.payload.capacity()).sum()
+    }
+
     #[test]
     fn memory_is_taken_as_fragments_come() {
-        let mut reassembly = Reassembly::new(ReassemblyConfig {
-            window: 64,
-            fragment_size: 1024,
-            max_fragments: 256,
-            max_bytes: 1 << 20,
-        })
-        .unwrap();
-        let data = vec![1; 1024];
+        let mut reassembly = full_size();
+        let data = [1; 1024];
         let fragment = Fragment { sequence: 0, id: 1, last_id: 255, header: None, data: &data };
         reassembly.insert(&fragment).unwrap();
-        assert_eq!(reassembly.partials.get(0).unwrap().payload.len(), 2048);
+        assert!(allocated(&reassembly) <= 4096);
         assert_eq!(reassembly.reserved_bytes(), 256 * 1024);
+    }
+
+    /// Large packets leave large buffers behind. Small partial packets must not hoard them.
+    #[test]
+    fn buffers_used_again_stay_within_the_bound_too() {
+        let mut reassembly = full_size();
+        let data = [1; 1024];
+        for round in 0..60u16 {
+            let large = 2 * round;
+            for id in 0..=255 {
+                let header = (id == 0).then_some(header(large));
+                let fragment = Fragment { sequence: large, id, last_id: 255, header, data: &data };
+                if let Some(complete) = reassembly.insert(&fragment).unwrap() {
+                    reassembly.recycle(complete.payload);
+                }
+            }
+            let small = Fragment {
+                sequence: large + 1,
+                id: 0,
+                last_id: 1,
+                header: Some(header(large + 1)),
+                data: &data,
+            };
+            reassembly.insert(&small).unwrap();
+            assert!(allocated(&reassembly) <= reassembly.reserved_bytes());
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! One conversation with one peer: reliable 1.0 packets and acks, channels, framing.
 
+pub mod ack_config;
 pub mod ack_endpoint;
 mod ack_ranges;
 pub mod acks;

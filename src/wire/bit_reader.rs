@@ -52,17 +52,12 @@ impl<'a> BitReader<'a> {
         let (byte, shift) = (from / 8, (from % 8) as u32);
         let rest = self.data.get(byte..).unwrap_or_default();
         let (word, ninth) = match rest.split_first_chunk::<8>() {
-            Some((word, rest)) => (*word, rest.first().copied().unwrap_or(0)),
-            None => {
-                let mut word = [0; 8];
-                word[..rest.len()].copy_from_slice(rest);
-                (word, 0)
-            }
+            Some((word, rest)) => (u64::from_le_bytes(*word), rest.first().copied().unwrap_or(0)),
+            None => (self.last_word(rest), 0),
         };
-        let low = u64::from_le_bytes(word) >> shift;
         // The ninth byte lies at bit 64 - shift; at shift 0 it is not part of these 64 bits.
-        let high = u64::from(ninth).checked_shl(64 - shift).unwrap_or(0);
-        Ok((low | high) & (u64::MAX >> (64 - n)))
+        let high = u64::from(ninth).unbounded_shl(64 - shift);
+        Ok((word >> shift | high) & (u64::MAX >> (64 - n)))
     }
 
     /// One bit.
@@ -177,16 +172,14 @@ impl<'a> BitReader<'a> {
         while left > 0 {
             left -= 1;
             let unit = self.wide_unit()?;
-            let c = if char::from_u32(u32::from(unit)).is_some() {
-                char::from_u32(u32::from(unit))
-            } else {
-                // A high surrogate needs its low half next.
-                if left == 0 {
-                    return self.refuse(ReadError::UnpairedSurrogate);
+            let c = match char::from_u32(u32::from(unit)) {
+                // Half of a surrogate pair: the other half must be next.
+                None if left > 0 => {
+                    left -= 1;
+                    let low = self.wide_unit()?;
+                    char::decode_utf16([unit, low]).next().and_then(Result::ok)
                 }
-                left -= 1;
-                let low = self.wide_unit()?;
-                char::decode_utf16([unit, low]).next().and_then(Result::ok)
+                c => c,
             };
             match c {
                 Some(c) => each(c),
@@ -259,6 +252,14 @@ impl<'a> BitReader<'a> {
     /// A reader that goes on at bit `position` of `data`, where an earlier one with the same `end` was.
     pub(super) fn resume(data: &'a [u8], position: usize, end: usize) -> Self {
         BitReader { data, position, end: end.min(data.len() * 8) }
+    }
+
+    /// The last bytes of the data, fewer than 8, as a word. Where there are 8 in all, one load and a shift.
+    fn last_word(&self, rest: &[u8]) -> u64 {
+        match self.data.last_chunk::<8>() {
+            Some(word) => u64::from_le_bytes(*word).unbounded_shr(64 - 8 * rest.len() as u32),
+            None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        }
     }
 
     fn length(&mut self, max: u32) -> Result<usize, ReadError> {

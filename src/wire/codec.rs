@@ -195,7 +195,10 @@ impl Codec {
                 sink.float(f32::from_bits(bits));
                 Ok(())
             }
-            _ => self.write(column.load(body, at).ok_or(ValueError::Row)?, sink),
+            _ => match column.load(body, at) {
+                Some(value) => self.write(value, sink),
+                None => Err(ValueError::Row),
+            },
         }
     }
 
@@ -302,7 +305,7 @@ pub(super) fn within(data: &[u8], max: u32) -> Result<&[u8], ValueError> {
 }
 
 fn without_nul(text: &str) -> Result<&str, ValueError> {
-    text.bytes().position(|byte| byte == 0).map_or(Ok(text), |at| Err(ValueError::InteriorNul { at }))
+    text.find('\0').map_or(Ok(text), |at| Err(ValueError::InteriorNul { at }))
 }
 
 fn number(value: Value<'_>) -> Result<f64, ValueError> {

@@ -113,6 +113,7 @@ impl Column {
     }
 
     /// The value at `at` of a body (a row and what lies behind it); `None` when the body does not hold one.
+    #[inline]
     pub(super) fn load(self, body: &[u8], at: usize) -> Option<Value<'_>> {
         Some(match self {
             Column::Bool => Value::Bool(cell::<1>(body, at)? != [0]),

@@ -78,7 +78,7 @@ mod tests {
             let n = 1 + rng.below(64) as u32;
             match rng.below(6) {
                 0 => sink.align(),
-                1 => sink.bytes(&vec![0xA5; rng.below(20) as usize]),
+                1 => sink.bytes(&vec![0xA5; rng.below(100) as usize]),
                 2 => sink.string("Grüße", 31),
                 _ => sink.bits(rng.next_u64() >> (64 - n), n),
             }

@@ -150,6 +150,13 @@ pub enum ValueError {
         /// What the length counts.
         unit: &'static str,
     },
+    /// Data of another length than the one agreed on.
+    Length {
+        /// Its length in bytes.
+        length: usize,
+        /// The length agreed on.
+        count: u32,
+    },
     /// A text has a NUL inside, which no reader takes.
     InteriorNul {
         /// The byte it is at.
@@ -179,6 +186,9 @@ impl fmt::Display for ValueError {
             ValueError::NotFinite { value } => write!(f, "value {value} is not a finite number"),
             ValueError::TooLong { length, max, unit } => {
                 write!(f, "value has {length} {unit}, more than {max}")
+            }
+            ValueError::Length { length, count } => {
+                write!(f, "value has {length} bytes, not {count}")
             }
             ValueError::InteriorNul { at } => write!(f, "value has a NUL at byte {at}"),
             ValueError::NotIncreasing { previous, current } => {

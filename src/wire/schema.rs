@@ -131,8 +131,12 @@ impl Schema {
         body: &[u8],
         sink: &mut S,
     ) -> Result<(), (usize, ValueError)> {
-        let mut fields = self.fields.iter().enumerate();
-        fields.try_for_each(|(i, field)| field.write_cell(body, sink).map_err(|error| (i, error)))
+        for (i, field) in self.fields.iter().enumerate() {
+            if let Err(error) = field.write_cell(body, sink) {
+                return Err((i, error));
+            }
+        }
+        Ok(())
     }
 
     /// The canonical text of names, kinds and parameters: equal texts are equal wires. A line a field:

@@ -268,10 +268,7 @@ impl Stream {
                 sink.bytes(value);
                 Ok(value)
             }
-            Side::Sink(_) => {
-                let count = i128::from(count);
-                Err(ValueError::OutOfRange { value: value.len() as i128, lo: count, hi: count }.into())
-            }
+            Side::Sink(_) => Err(ValueError::Length { length: value.len(), count }.into()),
         }
     }
 
@@ -405,7 +402,7 @@ mod tests {
             let beyond = "value 2147483648 is not in 0..=2147483647";
             assert_eq!(message(stream.relative(5, 1 << 31).map(i64::from)), beyond);
             assert_eq!(message(stream.relative(1 << 31, 5).map(i64::from)), beyond);
-            assert_eq!(message(stream.bytes(b"ab", 3).map(|_| 0)), "value 2 is not in 3..=3");
+            assert_eq!(message(stream.bytes(b"ab", 3).map(|_| 0)), "value has 2 bytes, not 3");
             assert!(stream.text("a\0b", 9).is_err() && stream.text("abc", 2).is_err());
             assert!(stream.quantized(f64::NAN, 0.0, 1.0, 0.1).is_err());
             assert!(stream.quantized(0.0, 0.0, 1.0, 0.0).is_err());

@@ -3,5 +3,6 @@
 mod layers;
 mod native_framing;
 mod pair;
+mod reliable_links;
 mod reliable_ordered;
 mod vectors;

@@ -11,11 +11,11 @@ use tickwire::transport::{
 };
 use tickwire::wire::{BitReader, BitSink, BitWriter, Kind, Schema, Value};
 
-pub const RELIABLE: usize = 0;
-pub const UNRELIABLE: usize = 1;
+pub(crate) const RELIABLE: usize = 0;
+pub(crate) const UNRELIABLE: usize = 1;
 
 /// Message type 0 is declared: a number. Message type 1 is opaque: a number and bytes made from it.
-pub fn protocol_with(channels: Vec<ChannelConfig>) -> Arc<Protocol> {
+pub(crate) fn protocol_with(channels: Vec<ChannelConfig>) -> Arc<Protocol> {
     let schema = Schema::new([("number", Kind::Bits { bits: 32 })]).unwrap();
     let types = vec![
         MessageType { name: "Number".into(), body: Body::Declared(schema) },
@@ -24,18 +24,18 @@ pub fn protocol_with(channels: Vec<ChannelConfig>) -> Arc<Protocol> {
     Arc::new(Protocol::new(types, channels).unwrap())
 }
 
-pub fn protocol() -> Arc<Protocol> {
+pub(crate) fn protocol() -> Arc<Protocol> {
     protocol_with(vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()])
 }
 
-pub fn number(number: u32) -> Message {
+pub(crate) fn number(number: u32) -> Message {
     let mut writer = BitWriter::new();
     writer.bits(number.into(), 32);
     Message { message_type: 0, encoded: writer.encoded() }
 }
 
 /// A message of `bytes` bytes that depend on its number.
-pub fn blob(number: u32, bytes: usize) -> Message {
+pub(crate) fn blob(number: u32, bytes: usize) -> Message {
     let mut writer = BitWriter::new();
     writer.bits(number.into(), 32);
     // An odd number of bits before the align, so that where a message lies matters.
@@ -49,7 +49,7 @@ fn content(number: u32, bytes: usize) -> Vec<u8> {
 }
 
 /// The number of a message, after checking that its content is that number's.
-pub fn check(protocol: &Protocol, received: &Received) -> u32 {
+pub(crate) fn check(protocol: &Protocol, received: &Received) -> u32 {
     match &protocol.messages()[usize::from(received.message_type)].body {
         Body::Declared(schema) => match schema.fields()[0].load(&received.body) {
             Value::Uint(number) => number as u32,
@@ -69,21 +69,21 @@ pub fn check(protocol: &Protocol, received: &Received) -> u32 {
     }
 }
 
-pub struct Pair {
-    pub now: Instant,
-    pub protocol: Arc<Protocol>,
-    pub ends: [Connection; 2],
-    pub links: [Link<Vec<u8>>; 2],
+pub(crate) struct Pair {
+    pub(crate) now: Instant,
+    pub(crate) protocol: Arc<Protocol>,
+    pub(crate) ends: [Connection; 2],
+    pub(crate) links: [Link<Vec<u8>>; 2],
     tick: Duration,
     packets: Packets,
 }
 
 impl Pair {
-    pub fn new(protocol: Arc<Protocol>, conditions: Conditions, seed: u64) -> Self {
+    pub(crate) fn new(protocol: Arc<Protocol>, conditions: Conditions, seed: u64) -> Self {
         Self::with_config(&ConnectionConfig::default(), protocol, conditions, seed)
     }
 
-    pub fn with_config(
+    pub(crate) fn with_config(
         config: &ConnectionConfig,
         protocol: Arc<Protocol>,
         conditions: Conditions,
@@ -101,7 +101,7 @@ impl Pair {
     }
 
     /// One tick of both ends: receive, then send. `links[i]` carries what `ends[i]` sends.
-    pub fn tick(&mut self) {
+    pub(crate) fn tick(&mut self) {
         self.now += self.tick;
         for i in 0..2 {
             while let Some(packet) = self.links[1 - i].poll(self.now) {
@@ -116,16 +116,16 @@ impl Pair {
         }
     }
 
-    pub fn ticks(&mut self, count: usize) {
+    pub(crate) fn ticks(&mut self, count: usize) {
         (0..count).for_each(|_| self.tick());
     }
 
-    pub fn send(&mut self, end: usize, channel: usize, message: Message) -> Result<(), SendError> {
+    pub(crate) fn send(&mut self, end: usize, channel: usize, message: Message) -> Result<(), SendError> {
         self.ends[end].send(channel, message)
     }
 
     /// The numbers of all messages that an end can read on a channel.
-    pub fn take(&mut self, end: usize, channel: usize) -> Vec<u32> {
+    pub(crate) fn take(&mut self, end: usize, channel: usize) -> Vec<u32> {
         std::iter::from_fn(|| self.ends[end].poll_received(channel))
             .map(|received| check(&self.protocol, &received))
             .collect()

@@ -21,18 +21,18 @@ fn exchange(pair: &mut Pair, count: u32, rng: &mut Rng, most_ticks: usize) {
     let mut sent = [0; 2];
     let mut received = [0; 2];
     for _ in 0..most_ticks {
-        for end in 0..2 {
+        for (end, sent) in sent.iter_mut().enumerate() {
             for _ in 0..rng.below(60) {
-                if sent[end] == count {
+                if *sent == count {
                     break;
                 }
                 let message = match rng.below(20) {
-                    0..10 => number(sent[end]),
-                    10..19 => blob(sent[end], rng.below(100) as usize),
-                    _ => blob(sent[end], 300),
+                    0..10 => number(*sent),
+                    10..19 => blob(*sent, rng.below(100) as usize),
+                    _ => blob(*sent, 300),
                 };
                 match pair.send(end, RELIABLE, message) {
-                    Ok(()) => sent[end] += 1,
+                    Ok(()) => *sent += 1,
                     Err(SendError::Full { .. }) => break,
                     Err(error) => panic!("{error}"),
                 }
@@ -219,8 +219,8 @@ fn large_messages_stop_at_the_receivers_bytes_not_only_at_its_count() {
 #[test]
 fn acks_reach_every_packet_at_rates_that_the_header_cannot_cover() {
     // A fast sender against a peer that answers at 60 Hz: about 100 packets come between two answers.
-    let mut config = ConnectionConfig::default();
-    config.budget = BudgetConfig { bytes_per_second: 1e9, burst_bytes: 1e6 };
+    let budget = BudgetConfig { bytes_per_second: 1e9, burst_bytes: 1e6 };
+    let config = ConnectionConfig { budget, ..Default::default() };
     let mut pair = Pair::with_config(&config, protocol(), Conditions::perfect().latency(ms(20), ms(0)), 4);
     pair.ticks(20);
     for n in 0..60 {

@@ -101,14 +101,6 @@ impl Channel {
         }
     }
 
-    /// Whether one more message would be taken.
-    pub(crate) fn has_room(&self) -> bool {
-        match self {
-            Channel::Reliable(channel) => channel.has_room(),
-            Channel::Unreliable(channel) => channel.has_room(),
-        }
-    }
-
     /// Takes the next message for the application.
     pub(crate) fn poll_received(&mut self) -> Option<Received> {
         match self {

@@ -110,12 +110,8 @@ impl ReliableOrdered {
         }
     }
 
-    pub(crate) fn has_room(&self) -> bool {
-        self.sender.queue.len() < self.sender.capacity
-    }
-
     pub(crate) fn send(&mut self, message: Message) -> Result<(), SendError> {
-        if !self.has_room() {
+        if self.sender.queue.len() >= self.sender.capacity {
             return Err(SendError::Full { capacity: self.sender.capacity });
         }
         let window_bytes = message.window_bytes() as u32;

@@ -28,12 +28,8 @@ impl Unreliable {
         }
     }
 
-    pub(crate) fn has_room(&self) -> bool {
-        self.waiting.len() < self.capacity
-    }
-
     pub(crate) fn send(&mut self, message: Message) -> Result<(), SendError> {
-        if !self.has_room() {
+        if self.waiting.len() >= self.capacity {
             return Err(SendError::Full { capacity: self.capacity });
         }
         self.waiting.push_back(message);
