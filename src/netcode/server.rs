@@ -208,6 +208,7 @@ impl Server {
             }
         }
         self.leaving.flush(out);
+        self.next_scan = Instant::NEVER;
     }
 
     /// What has happened since the last call, oldest first.
