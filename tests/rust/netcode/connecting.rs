@@ -45,7 +45,7 @@ fn unanswered_packets_are_repeated_every_tenth_of_a_second() {
 fn connections_come_about_through_heavy_loss() {
     let mut world = World::new(32);
     world.loss = 0.5;
-    (1..=32).for_each(|id| drop(world.add(token(id, |_| ()))));
+    world.add_many(1..=32);
     world.run(4000);
     assert_eq!(world.server.connected_count(), 32);
     assert!((0..32).all(|peer| world.state(peer) == ClientState::Connected));
@@ -226,7 +226,7 @@ fn the_same_seed_and_calls_give_the_same_bytes() {
     let run = || {
         let mut world = World::new(8);
         world.loss = 0.3;
-        (1..=8).for_each(|id| drop(world.add(token(id, |_| ()))));
+        world.add_many(1..=8);
         world.run(2000);
         world.log.into_iter().map(|d| (d.at, d.to, d.bytes)).collect::<Vec<_>>()
     };

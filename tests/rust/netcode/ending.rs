@@ -120,7 +120,7 @@ fn a_client_that_was_connected_never_dials_its_next_server() {
 #[test]
 fn a_shutdown_tells_everybody_everything_at_once() {
     let mut world = World::new(4);
-    (1..=3).for_each(|id| drop(world.add(token(id, |_| ()))));
+    world.add_many(1..=3);
     world.run(400);
     let leaver = world.server.find_client(3).unwrap();
     world.server_disconnect(leaver, Some(b"closing"));

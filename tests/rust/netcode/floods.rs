@@ -107,7 +107,7 @@ fn a_full_server_denies_at_a_bounded_rate_and_with_less_than_it_was_sent() {
 fn no_answer_is_longer_than_its_question_before_the_address_is_proven() {
     let mut world = World::new(2);
     world.loss = 0.2;
-    (1..=4).for_each(|id| drop(world.add(token(id, |_| ()))));
+    world.add_many(1..=4);
     world.latency = Duration::from_millis(1);
     let mut sent = 0;
     for _ in 0..1000 {

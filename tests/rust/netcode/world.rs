@@ -2,6 +2,7 @@
 //! deadline, so a deadline that is late or missing shows as a test that stalls.
 
 use core::net::SocketAddr;
+use core::ops::RangeInclusive;
 
 use tickwire::netcode::{
     Client, ClientConfig, ClientEvent, ClientHandle, ClientState, ConnectToken, DropReason, Key, Received,
@@ -124,6 +125,13 @@ impl World {
     pub(super) fn add(&mut self, token: ConnectToken) -> usize {
         let address = client_address(self.peers.len() as u16);
         self.add_at(address, token)
+    }
+
+    /// A client for each client id.
+    pub(super) fn add_many(&mut self, client_ids: RangeInclusive<u64>) {
+        for id in client_ids {
+            self.add(token(id, |_| ()));
+        }
     }
 
     pub(super) fn add_at(&mut self, address: SocketAddr, token: ConnectToken) -> usize {
