@@ -292,9 +292,3 @@ fn a_finished_client_hears_nothing() {
     assert_client_ignores(&mut world, server_address(), &late);
     assert_eq!(world.peers[0].client.counters().dropped(DropReason::NotConnected), 1);
 }
-
-/// Client to server, server to client: they end the public part of a token with one IPv4 address.
-fn keys(token: &[u8]) -> (Key, Key) {
-    let keys_at = 1093 + 7;
-    (token[keys_at..keys_at + 32].try_into().unwrap(), token[keys_at + 32..keys_at + 64].try_into().unwrap())
-}

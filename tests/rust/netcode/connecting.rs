@@ -1,7 +1,9 @@
 //! Getting connected, staying connected, and payloads.
 
 use super::world::*;
+use std::collections::HashSet;
 use tickwire::limits::MAX_PAYLOAD;
+use tickwire::netcode::packet::{self, Body, Header, Kind};
 use tickwire::netcode::{
     Client, ClientConfig, ClientDisconnect, ClientEvent, ClientState, ConfigError, DropReason, SendError,
     Server, ServerEvent,
@@ -78,13 +80,7 @@ fn payloads_go_both_ways_unaltered_and_once() {
 fn a_payload_sent_before_the_client_knows_arrives_when_the_keep_alive_was_lost() {
     let mut world = World::new(1);
     world.add(token(1, |_| ()));
-    world.run(150);
-    world.loss = 1.0;
-    // The response arrives, the keep-alive that accepts it is lost.
-    while world.server.connected_count() == 0 {
-        world.run(1);
-    }
-    world.loss = 0.0;
+    world.accept_unheard();
     let client = world.server.find_client(1).unwrap();
     world.server_send(client, b"welcome");
     world.run(60);
@@ -154,6 +150,8 @@ fn the_next_server_of_the_token_is_dialled() {
     assert_eq!(world.state(0), ClientState::Connected);
     assert_eq!(world.peers[0].client.server_address(), server_address());
     assert_eq!(world.peers[0].events.len(), 1, "servers that were tried raise no events");
+    let dialled = world.log.iter().find(|d| d.to == server_address()).unwrap().at.since(Instant::ZERO);
+    assert!(dialled - world.latency < Duration::from_millis(5001), "at once: {dialled:?}");
 }
 
 #[test]
@@ -238,11 +236,69 @@ fn a_busy_side_sends_no_keep_alives() {
     let (mut world, client) = World::connected();
     world.run(100);
     let before = world.log.len();
-    for _ in 0..100 {
+    // Longer than the timeout: payloads alone hold a connection.
+    for _ in 0..400 {
         world.client_send(0, b"move");
         world.server_send(client, b"state");
-        world.run(Duration::from_millis(16).as_millis() as u64);
+        world.run(16);
     }
     let keep_alives = world.log[before..].iter().filter(|d| d.bytes[0] & 0x0F == 4).count();
     assert_eq!(keep_alives, 0);
+    assert_eq!((world.state(0), world.server.connected_count()), (ClientState::Connected, 1));
+}
+
+/// Both servers of a token share its keys, so a sequence used with the first must not be used with the second.
+#[test]
+fn the_next_server_sees_the_next_sequences() {
+    let servers = [address("10.0.0.1:1"), address("10.0.0.2:1")];
+    let token = token_to(1, &servers);
+    let (_, key) = keys(&token.to_bytes());
+    let mut client = Client::new(ClientConfig::new(PROTOCOL), token, Instant::ZERO).unwrap();
+    let mut sequences = Vec::new();
+    for (server, now) in servers.into_iter().zip([Instant::ZERO, Instant::from_millis(5001)]) {
+        let mut out = Datagrams::new();
+        client.update(now, &mut out);
+        assert_eq!(client.server_address(), server);
+        let mut challenge = Vec::new();
+        packet::seal(&mut challenge, PROTOCOL, &key, 1 << 63, Kind::Challenge, &[0; 308]);
+        out.clear();
+        client.handle_datagram(now, server, &mut challenge, &mut out);
+        let (_, response) = out.iter().next().unwrap();
+        sequences.push(Header::read(response).unwrap().sequence);
+    }
+    assert_eq!(sequences, [0, 1]);
+}
+
+#[test]
+fn no_sequence_is_used_twice_under_one_key() {
+    let mut world = World::new(3);
+    world.loss = 0.4;
+    world.add_many(1..=4);
+    for _ in 0..30 {
+        world.run(100);
+        for client in world.server.clients().collect::<Vec<_>>() {
+            world.server_send(client, b"state");
+        }
+    }
+    for client in world.server.clients().collect::<Vec<_>>() {
+        world.server_disconnect(client, (client.slot == 0).then_some(b"farewell"));
+    }
+    world.run(200);
+    let (mut sequences, mut challenges) = (HashSet::new(), HashSet::new());
+    for sent in world.log.iter().filter(|d| d.bytes[0] != 0) {
+        let header = Header::read(&sent.bytes).unwrap();
+        assert!(sequences.insert((sent.from, sent.to, header.sequence)), "{header:?}");
+        let global = matches!(header.kind, Kind::Challenge | Kind::Denied);
+        assert_eq!(header.sequence >= 1 << 63, global, "{header:?}");
+        if header.kind == Kind::Challenge {
+            let client_id = u64::from(sent.to.port()) - 999;
+            let key = keys(&token(client_id, |_| ()).to_bytes()).1;
+            let Ok(Body::Challenge { sequence, .. }) = header.open(&mut sent.bytes.clone(), PROTOCOL, &key)
+            else {
+                panic!("a challenge opens with its client's key")
+            };
+            assert!(challenges.insert(sequence), "challenge {sequence}");
+        }
+    }
+    assert!(challenges.len() >= 4 && sequences.len() > 300);
 }

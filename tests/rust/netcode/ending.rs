@@ -3,7 +3,7 @@
 use super::world::*;
 use tickwire::netcode::{ClientDisconnect, ClientEvent, ClientState, ServerDisconnect, ServerEvent};
 use tickwire::store::Datagrams;
-use tickwire::time::Duration;
+use tickwire::time::{Duration, Instant};
 
 fn by_peer(world: &World) -> bool {
     let reason = ServerDisconnect::ByPeer;
@@ -72,7 +72,7 @@ fn a_farewell_of_the_server_arrives_through_loss() {
 fn a_farewell_reaches_a_client_that_did_not_know_it_was_connected() {
     let mut world = World::new(1);
     world.add(token(1, |_| ()));
-    world.run(150);
+    world.accept_unheard();
     let client = world.server.find_client(1).unwrap();
     world.server_disconnect(client, Some(b"not you"));
     world.run(300);
@@ -91,6 +91,17 @@ fn a_client_that_falls_silent_times_out_on_both_sides() {
     assert_eq!(world.events.last(), Some(&ServerEvent::Disconnected { client, reason }));
     assert_eq!(last_client_event(&world), Some(ClientDisconnect::TimedOut));
     assert_eq!(world.state(0), ClientState::TimedOut);
+}
+
+#[test]
+fn a_client_gives_up_after_its_timeout_and_not_at_it() {
+    let mut world = World::new(1);
+    world.add(token(1, |_| ()));
+    let (client, mut out) = (&mut world.peers[0].client, Datagrams::new());
+    client.update(Instant::ZERO + Duration::from_secs(5), &mut out);
+    assert_eq!(client.state(), ClientState::SendingRequest);
+    client.update(Instant::ZERO + Duration::from_secs(5) + Duration::from_nanos(1), &mut out);
+    assert_eq!(client.state(), ClientState::RequestTimedOut);
 }
 
 #[test]
@@ -129,7 +140,7 @@ fn a_shutdown_tells_everybody_everything_at_once() {
     world.server.shutdown(now, &mut out);
     assert_eq!(out.len(), 9 + 10 + 10);
     assert_eq!(world.server.connected_count(), 0);
-    assert_eq!(world.server.next_deadline(), tickwire::time::Instant::NEVER);
+    assert_eq!(world.server.next_deadline(), Instant::NEVER);
 }
 
 #[test]

@@ -62,6 +62,13 @@ fn token_with(
     ConnectToken::generate(&params, &mut Rng::seeded(client_id)).unwrap()
 }
 
+/// Client to server, server to client: they end the public part of a token, after its IPv4 addresses.
+pub(super) fn keys(token: &[u8]) -> (Key, Key) {
+    let (count_at, address_bytes) = (1089, 7);
+    let at = count_at + 4 + usize::from(token[count_at]) * address_bytes;
+    (token[at..at + 32].try_into().unwrap(), token[at + 32..at + 64].try_into().unwrap())
+}
+
 pub(super) struct Peer {
     pub(super) address: SocketAddr,
     pub(super) client: Client,
@@ -148,6 +155,17 @@ impl World {
         assert_eq!(world.state(0), ClientState::Connected);
         let client = world.server.find_client(1).unwrap();
         (world, client)
+    }
+
+    /// Runs a fresh client until the server has accepted it with a keep-alive that is lost.
+    pub(super) fn accept_unheard(&mut self) {
+        self.run(149);
+        self.loss = 1.0;
+        self.run(1);
+        self.loss = 0.0;
+        assert_eq!(self.server.connected_count(), 1);
+        self.run(60);
+        assert_eq!(self.state(0), ClientState::SendingResponse);
     }
 
     pub(super) fn state(&self, peer: usize) -> ClientState {
