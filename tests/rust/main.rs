@@ -1,7 +1,8 @@
 //! The integration tests, in one binary.
 
+mod endpoint;
 mod layers;
-mod native_framing;
+mod netcode;
 mod pair;
 mod reliable_links;
 mod reliable_ordered;
