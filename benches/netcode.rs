@@ -8,7 +8,7 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use tickwire::netcode::packet::{self, Header, Kind};
 use tickwire::netcode::private_token::PrivateToken;
 use tickwire::netcode::{
-    Client, ClientConfig, ClientHandle, ConnectToken, Server, ServerConfig, TokenParams,
+    Client, ClientConfig, ClientHandle, ConnectToken, SEND_INTERVAL, Server, ServerConfig, TokenParams,
 };
 use tickwire::rng::Rng;
 use tickwire::store::Datagrams;
@@ -21,28 +21,30 @@ const UNIX: UnixSeconds = UnixSeconds(1000);
 
 fn packets(c: &mut Criterion) {
     let mut group = c.benchmark_group("netcode");
-    let payload = [5u8; 200];
-    let mut out = Vec::with_capacity(2048);
-    packet::seal(&mut out, PROTOCOL, &KEY, 100_000, Kind::Payload, &payload);
-    let sealed = out.clone();
+    for bytes in [200, 1200] {
+        let payload = vec![5; bytes];
+        let mut out = Vec::with_capacity(2048);
+        packet::seal(&mut out, PROTOCOL, &KEY, 100_000, Kind::Payload, &payload);
+        let sealed = out.clone();
 
-    group.throughput(Throughput::Bytes(200));
-    group.bench_function("seal_200", |b| {
-        b.iter(|| {
-            out.clear();
-            packet::seal(&mut out, PROTOCOL, &KEY, black_box(100_000), Kind::Payload, &payload);
-            black_box(&out);
+        group.throughput(Throughput::Bytes(bytes as u64));
+        group.bench_function(format!("seal_{bytes}"), |b| {
+            b.iter(|| {
+                out.clear();
+                packet::seal(&mut out, PROTOCOL, &KEY, black_box(100_000), Kind::Payload, &payload);
+                black_box(&out);
+            });
         });
-    });
-    let mut buffer = sealed.clone();
-    group.bench_function("open_200", |b| {
-        b.iter(|| {
-            // The copy stands for the receive call that fills the buffer.
-            buffer.copy_from_slice(&sealed);
-            let header = Header::read(&buffer).unwrap();
-            black_box(header.open(&mut buffer, PROTOCOL, &KEY).unwrap());
+        let mut buffer = sealed.clone();
+        group.bench_function(format!("open_{bytes}"), |b| {
+            b.iter(|| {
+                // The copy stands for the receive call that fills the buffer.
+                buffer.copy_from_slice(&sealed);
+                let header = Header::read(&buffer).unwrap();
+                black_box(header.open(&mut buffer, PROTOCOL, &KEY).unwrap());
+            });
         });
-    });
+    }
     group.finish();
 }
 
@@ -125,11 +127,11 @@ fn endpoints(c: &mut Criterion) {
             server.send_payload(NOW, handle, &payload, &mut out).unwrap();
         });
     });
+    let mut now = NOW;
     group.bench_function("update_1000_clients", |b| {
-        let mut now = NOW;
         b.iter(|| {
             out.clear();
-            now += tickwire::netcode::SEND_INTERVAL;
+            now += SEND_INTERVAL;
             server.update(now, &mut out);
             assert_eq!(out.len(), 1000);
         });
