@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use tickwire::driver::{PolledClient, PolledServer, Port, SimulatedNetwork};
+use tickwire::driver::{Driver, VirtualNetwork};
 use tickwire::endpoint::{
     Client, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Inbox, Server, ServerConfig,
 };
@@ -33,29 +33,32 @@ fn message() -> Message {
 }
 
 struct World {
-    network: SimulatedNetwork,
-    server: PolledServer,
-    clients: Vec<PolledClient>,
+    network: VirtualNetwork,
+    server: Server,
+    driver: Driver,
+    clients: Vec<(Client, Driver)>,
     inbox: Inbox,
 }
 
 impl World {
     fn connected() -> Self {
-        let network = SimulatedNetwork::new(Conditions::perfect(), 1).unwrap();
+        let network = VirtualNetwork::new(Conditions::perfect(), 1).unwrap();
         let address: SocketAddr = "10.0.0.1:40000".parse().unwrap();
         let netcode_config =
             netcode::ServerConfig::new(PROTOCOL_ID, DEVELOPMENT_KEY, CLIENTS, vec![DEVELOPMENT_ADDRESS]);
         let config = ServerConfig { netcode: netcode_config, connection: ConnectionConfig::default() };
         let server = Server::new(config, protocol(), &mut network.clone(), network.unix()).unwrap();
-        let server = PolledServer::new(server, Port::simulated(network.clone(), address).unwrap());
+        let driver = Driver::simulated(network.clone(), address).unwrap();
         let clients = (0..CLIENTS).map(|index| Self::client(&network, address, index)).collect();
-        let mut world = World { network, server, clients, inbox: Inbox::new() };
-        (0..30).for_each(|_| drop(world.tick()));
-        assert_eq!(world.server.server().clients().count(), CLIENTS);
+        let mut world = World { network, server, driver, clients, inbox: Inbox::new() };
+        for _ in 0..30 {
+            world.tick();
+        }
+        assert_eq!(world.server.clients().count(), CLIENTS);
         world
     }
 
-    fn client(network: &SimulatedNetwork, server: SocketAddr, index: usize) -> PolledClient {
+    fn client(network: &VirtualNetwork, server: SocketAddr, index: usize) -> (Client, Driver) {
         let params = TokenParams {
             protocol_id: PROTOCOL_ID,
             private_key: &DEVELOPMENT_KEY,
@@ -74,31 +77,35 @@ impl World {
         };
         let client = Client::new(config, protocol(), token, network.now()).unwrap();
         let address = SocketAddr::from(([10, 0, 1, index as u8], 1));
-        PolledClient::new(client, Port::simulated(network.clone(), address).unwrap())
+        (client, Driver::simulated(network.clone(), address).unwrap())
     }
 
     /// The time of the server's part.
     fn tick(&mut self) -> Duration {
         let message = message();
-        for client in &mut self.clients {
-            client.receive().unwrap();
+        for (client, driver) in &mut self.clients {
+            driver
+                .receive(|now, _, from, datagram, out| client.handle_datagram(now, from, datagram, out))
+                .unwrap();
             self.inbox.clear();
             client.take_messages(&mut self.inbox);
-            if client.client().is_connected() {
-                client.client().send(1, message.clone()).unwrap();
+            if client.is_connected() {
+                client.send(1, message.clone()).unwrap();
             }
-            client.flush();
+            driver.transmit(|now, out| client.transmit(now, out));
         }
         self.network.advance(Duration::from_micros(16_667));
         let started = Instant::now();
-        self.server.receive().unwrap();
+        let server = &mut self.server;
+        self.driver
+            .receive(|now, unix, from, datagram, out| server.handle_datagram(now, unix, from, datagram, out))
+            .unwrap();
         self.inbox.clear();
-        self.server.take_messages(&mut self.inbox);
-        let handles: Vec<_> = self.server.server().clients().collect();
-        for handle in handles {
-            self.server.server().send(handle, 1, message.clone()).unwrap();
+        server.take_messages(&mut self.inbox);
+        for handle in server.clients().collect::<Vec<_>>() {
+            server.send(handle, 1, message.clone()).unwrap();
         }
-        self.server.flush();
+        self.driver.transmit(|now, out| server.transmit(now, out));
         started.elapsed()
     }
 }

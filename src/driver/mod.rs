@@ -1,11 +1,13 @@
-//! The only place with sockets, clocks and the operating system's randomness. It moves datagrams between the
-//! network and the sans-IO endpoints, on the caller's thread, in bounded time.
+//! The only place with sockets and clocks.
+//!
+//! A [`Driver`] carries the datagrams of one endpoint, over a UDP socket in real time or over a
+//! [`VirtualNetwork`] in virtual time. It is polled: it works when it is called, for a bounded time.
 
-pub mod polled;
-pub mod port;
-pub mod simulated;
+mod entropy;
+mod polled;
+mod simulated;
 pub mod udp;
 
-pub use polled::{PolledClient, PolledServer};
-pub use port::{OsEntropy, Port};
-pub use simulated::SimulatedNetwork;
+pub use entropy::OsEntropy;
+pub use polled::{Driver, DriverCounters, unix_now};
+pub use simulated::VirtualNetwork;

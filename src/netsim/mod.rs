@@ -8,6 +8,6 @@ pub mod conditions;
 pub mod link;
 pub mod network;
 
-pub use conditions::{Conditions, ConditionsError};
+pub use conditions::Conditions;
 pub use link::Link;
 pub use network::Network;
