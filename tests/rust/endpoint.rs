@@ -368,3 +368,39 @@ fn datagrams_of_strangers_change_nothing_and_are_never_answered() {
     world.ticks(10);
     assert_eq!(world.server_messages(), 1);
 }
+
+#[test]
+fn a_client_that_breaks_the_protocol_is_ended_alone() {
+    let mut world = World::new(4, lan());
+    world.add_client();
+    // A netcode client with a good token and no idea of our framing.
+    let address: SocketAddr = "10.0.2.1:5".parse().unwrap();
+    world.network.add_host(address);
+    let token = world.token(9);
+    let config = netcode::ClientConfig::new(PROTOCOL_ID);
+    let mut rogue = netcode::Client::new(config, token, world.network.now()).unwrap();
+    for _ in 0..60 {
+        world.tick();
+        let now = world.network.now();
+        while let Some((from, mut datagram)) = world.network.receive(address) {
+            rogue.handle_datagram(now, from, &mut datagram, &mut world.out);
+        }
+        rogue.update(now, &mut world.out);
+        if rogue.state() == ClientState::Connected {
+            // A reliable header, then a packet whose first bit says that there is no hello.
+            rogue.send_payload(now, &[0x3E, 0, 0, 1, 0, 0, 0, 0, 0], &mut world.out).unwrap();
+        }
+        world.carry(address);
+    }
+    assert_eq!(world.server_reasons(), [DisconnectReason::ProtocolViolation]);
+    let violated = world.server_events.iter().find_map(|event| match event {
+        ServerEvent::Disconnected { violation, .. } => violation.clone(),
+        ServerEvent::Connected { .. } => None,
+    });
+    assert_eq!(violated.unwrap().to_string(), "the first packet has no hello");
+    assert_eq!(rogue.state(), ClientState::Disconnected, "it was told");
+    assert!(world.client(0).is_connected());
+    world.client(0).send(RELIABLE, number(1)).unwrap();
+    world.ticks(10);
+    assert_eq!(world.server_messages(), 1);
+}

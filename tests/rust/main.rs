@@ -1,6 +1,7 @@
 //! The integration tests, in one binary.
 
 mod endpoint;
+mod hostile_peer;
 mod layers;
 mod netcode;
 mod pair;
