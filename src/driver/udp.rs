@@ -12,6 +12,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::limits::{MAX_DATAGRAM, RECEIVE_BUFFER};
 use crate::store::Datagrams;
+use crate::store::counters::counters;
 use crate::time::Duration;
 
 /// Kernel buffers, each direction: twice a burst of 1,500 full datagrams. A system may grant less.
@@ -44,23 +45,24 @@ impl Default for UdpConfig {
     }
 }
 
-/// What went through a socket and what passed by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct UdpCounters {
-    /// Datagrams handed to the kernel.
-    pub sent: u64,
-    /// Datagrams received.
-    pub received: u64,
-    /// Datagrams dropped because they are longer than any that is valid.
-    pub too_long: u64,
-    /// Datagrams not sent because the kernel's buffers were full.
-    pub send_buffer_full: u64,
-    /// Reports that a peer or its network can't be reached.
-    pub unreachable: u64,
-    /// Calls that a signal interrupted.
-    pub interrupted: u64,
-    /// Datagrams not sent for another reason, which the call returned.
-    pub send_errors: u64,
+counters! {
+    /// What went through a socket and what passed by.
+    pub struct UdpCounters {
+        /// Datagrams handed to the kernel.
+        sent,
+        /// Datagrams received.
+        received,
+        /// Datagrams dropped because they are longer than any that is valid.
+        too_long,
+        /// Datagrams not sent because the kernel's buffers were full.
+        send_buffer_full,
+        /// Reports that a peer or its network can't be reached.
+        unreachable,
+        /// Calls that a signal interrupted.
+        interrupted,
+        /// Datagrams not sent for another reason, which the call returned.
+        send_errors,
+    }
 }
 
 /// A non-blocking UDP socket.

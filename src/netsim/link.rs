@@ -5,26 +5,28 @@ use std::collections::BinaryHeap;
 
 use super::conditions::{Conditions, ConditionsError};
 use crate::rng::Rng;
+use crate::store::counters::counters;
 use crate::time::Instant;
 
 /// Packets under way at a time, unless set otherwise: seconds of a fast game's traffic.
 pub const DEFAULT_CAPACITY: usize = 65_536;
 
-/// What became of the packets of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkCounters {
-    /// Packets put in.
-    pub sent: u64,
-    /// Packets lost by the conditions.
-    pub lost: u64,
-    /// Packets of which a second copy was made.
-    pub duplicated: u64,
-    /// Copies held back.
-    pub reordered: u64,
-    /// Copies dropped because too many were under way.
-    pub overflowed: u64,
-    /// Copies that came out.
-    pub delivered: u64,
+counters! {
+    /// What became of the packets of a link.
+    pub struct LinkCounters {
+        /// Packets put in.
+        sent,
+        /// Packets lost by the conditions.
+        lost,
+        /// Packets of which a second copy was made.
+        duplicated,
+        /// Copies held back.
+        reordered,
+        /// Copies dropped because too many were under way.
+        overflowed,
+        /// Copies that came out.
+        delivered,
+    }
 }
 
 /// Packets of any kind under way, in the order they will arrive: by time, then by the order they were sent.

@@ -40,7 +40,7 @@ pub struct Network {
     rng: Rng,
     default_conditions: Conditions,
     // Maps are only looked up, never walked: their order is not part of what happens.
-    conditions: HashMap<(SocketAddr, SocketAddr), Conditions>,
+    conditions: HashMap<(Option<SocketAddr>, Option<SocketAddr>), Conditions>,
     mailboxes: HashMap<SocketAddr, VecDeque<(SocketAddr, Vec<u8>)>>,
     in_flight: InFlight<Datagram>,
     counters: NetworkCounters,
@@ -76,24 +76,27 @@ impl Network {
         self.mailboxes.remove(&address);
     }
 
-    /// Changes the conditions of all links without their own, for datagrams sent from now on.
+    /// Changes the conditions of all links, for datagrams sent from now on. What single links were given is
+    /// forgotten.
     ///
     /// # Errors
     /// When they can't be met. The old ones stay then.
     pub fn set_default_conditions(&mut self, conditions: Conditions) -> Result<(), ConditionsError> {
         conditions.check()?;
         self.default_conditions = conditions;
+        self.conditions.clear();
         Ok(())
     }
 
-    /// Gives the direction from `from` to `to` its own conditions, for datagrams sent from now on.
+    /// Gives links their own conditions, for datagrams sent from now on: those from `from`, those to `to`, or
+    /// with both the one direction between them. The most precise choice holds, `from` before `to`.
     ///
     /// # Errors
     /// When they can't be met. The old ones stay then.
     pub fn set_conditions(
         &mut self,
-        from: SocketAddr,
-        to: SocketAddr,
+        from: Option<SocketAddr>,
+        to: Option<SocketAddr>,
         conditions: Conditions,
     ) -> Result<(), ConditionsError> {
         conditions.check()?;
@@ -108,7 +111,9 @@ impl Network {
 
     /// Sends a datagram. Whether there is a host is seen when it arrives.
     pub fn send(&mut self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
-        let conditions = self.conditions.get(&(from, to)).unwrap_or(&self.default_conditions);
+        let choices = [(Some(from), Some(to)), (Some(from), None), (None, Some(to))];
+        let conditions = choices.iter().find_map(|choice| self.conditions.get(choice));
+        let conditions = conditions.unwrap_or(&self.default_conditions);
         let datagram = Datagram { from, to, bytes: bytes.to_vec() };
         self.in_flight.launch(self.now, datagram, conditions, &mut self.rng, &mut self.counters.links);
     }
@@ -171,7 +176,9 @@ mod tests {
     #[test]
     fn each_direction_of_a_pair_has_its_own_conditions() {
         let mut network = network(Conditions::perfect().latency(ms(10), ms(0)), 2);
-        network.set_conditions(host(0), host(1), Conditions::perfect().latency(ms(30), ms(0))).unwrap();
+        network
+            .set_conditions(Some(host(0)), Some(host(1)), Conditions::perfect().latency(ms(30), ms(0)))
+            .unwrap();
         network.send(host(0), host(1), b"there");
         network.send(host(1), host(0), b"back");
         network.advance(Instant::from_millis(10));
@@ -180,6 +187,28 @@ mod tests {
         assert_eq!(network.next_delivery(), Some(Instant::from_millis(30)));
         network.advance(Instant::from_millis(30));
         assert_eq!(network.receive(host(1)), Some((host(0), b"there".to_vec())));
+    }
+
+    #[test]
+    fn the_most_precise_conditions_hold() {
+        let mut network = network(Conditions::perfect(), 4);
+        let late = |millis| Conditions::perfect().latency(ms(millis), ms(0));
+        let arrival = |network: &mut Network, from: u16, to: u16| {
+            network.send(host(from), host(to), b"when");
+            let at = network.next_delivery().unwrap();
+            network.advance(at);
+            at - Instant::ZERO
+        };
+        network.set_conditions(Some(host(0)), None, late(10)).unwrap();
+        network.set_conditions(None, Some(host(1)), late(20)).unwrap();
+        assert_eq!(arrival(&mut network, 0, 1), ms(10));
+        network.set_conditions(Some(host(0)), Some(host(1)), late(30)).unwrap();
+        assert_eq!(arrival(&mut network, 0, 1), ms(10 + 30));
+        assert_eq!(arrival(&mut network, 0, 2), ms(40 + 10));
+        assert_eq!(arrival(&mut network, 2, 1), ms(50 + 20));
+        assert_eq!(arrival(&mut network, 2, 3), ms(70));
+        network.set_default_conditions(late(5)).unwrap();
+        assert_eq!(arrival(&mut network, 0, 1), ms(70 + 5));
     }
 
     #[test]

@@ -1,0 +1,270 @@
+//! Carries the datagrams of one endpoint when it is asked to: on the game's thread, once or a few times a tick.
+//!
+//! Promises: a call reads a bounded number of datagrams; all datagrams of one call share one reading of the
+//! clock; a simulated link in front delays, loses and duplicates what is sent, and with it what the other side
+//! receives, so that a pair with a link on each side has bad conditions once in each direction.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::SystemTime;
+
+use super::simulated::VirtualNetwork;
+use super::udp::{DEFAULT_RECEIVE_BOUND, UdpConfig, UdpCounters, UdpSocket};
+use crate::limits::RECEIVE_BUFFER;
+use crate::netsim::conditions::{Conditions, ConditionsError};
+use crate::netsim::link::{Link, LinkCounters};
+use crate::store::Datagrams;
+use crate::time::{Duration, Instant, UnixSeconds};
+
+/// A real socket or a place on a virtual network.
+#[derive(Debug)]
+enum Port {
+    Udp { socket: UdpSocket, started: std::time::Instant },
+    Simulated { network: VirtualNetwork, address: SocketAddr },
+}
+
+/// Carries the datagrams of one endpoint.
+#[derive(Debug)]
+pub struct Driver {
+    port: Port,
+    link: Option<Link<(SocketAddr, Vec<u8>)>>,
+    out: Datagrams,
+}
+
+/// What the driver counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DriverCounters {
+    /// Of the socket; zeros on a virtual network.
+    pub udp: UdpCounters,
+    /// Of the simulated link in front; zeros without one.
+    pub link: LinkCounters,
+}
+
+impl Driver {
+    /// A driver over a UDP socket bound to `address`; port 0 lets the system pick one.
+    ///
+    /// # Errors
+    /// As the system says it, errno kept.
+    pub fn udp(address: SocketAddr, config: UdpConfig) -> io::Result<Self> {
+        let socket = UdpSocket::bind(address, config)?;
+        Ok(Self::over(Port::Udp { socket, started: std::time::Instant::now() }))
+    }
+
+    /// A driver at `address` of a virtual network; port 0 picks a free one.
+    ///
+    /// # Errors
+    /// When the address is in use.
+    pub fn simulated(network: VirtualNetwork, address: SocketAddr) -> io::Result<Self> {
+        let address = network.join(address)?;
+        Ok(Self::over(Port::Simulated { network, address }))
+    }
+
+    fn over(port: Port) -> Self {
+        Driver { port, link: None, out: Datagrams::new() }
+    }
+
+    /// Puts a link with bad conditions before all that is sent. Its packets leave when the driver is called.
+    ///
+    /// # Errors
+    /// When the conditions can't be met.
+    pub fn set_link(&mut self, conditions: Conditions, seed: u64) -> Result<(), ConditionsError> {
+        self.link = Some(Link::new(conditions, seed)?);
+        Ok(())
+    }
+
+    /// The address bound to.
+    pub fn local_address(&self) -> SocketAddr {
+        match &self.port {
+            Port::Udp { socket, .. } => socket.local_address(),
+            Port::Simulated { address, .. } => *address,
+        }
+    }
+
+    /// The time, since the driver's start or the virtual network's.
+    pub fn now(&self) -> Instant {
+        match &self.port {
+            Port::Udp { started, .. } => Instant::ZERO + started.elapsed(),
+            Port::Simulated { network, .. } => network.now(),
+        }
+    }
+
+    /// The wall clock, for tokens.
+    pub fn unix(&self) -> UnixSeconds {
+        match &self.port {
+            Port::Udp { .. } => unix_now(),
+            Port::Simulated { network, .. } => network.unix(),
+        }
+    }
+
+    /// What was counted.
+    pub fn counters(&self) -> DriverCounters {
+        let udp = match &self.port {
+            Port::Udp { socket, .. } => socket.counters(),
+            Port::Simulated { .. } => UdpCounters::default(),
+        };
+        DriverCounters { udp, link: self.link.as_ref().map(Link::counters).unwrap_or_default() }
+    }
+
+    /// Gives each datagram that waits to `handle`, up to the bound of one call, and sends what it answers.
+    ///
+    /// # Errors
+    /// A receive error that won't pass by itself. What was received before it has been handled and answered.
+    pub fn receive(
+        &mut self,
+        mut handle: impl FnMut(Instant, UnixSeconds, SocketAddr, &mut [u8], &mut Datagrams),
+    ) -> io::Result<()> {
+        let (now, unix) = (self.now(), self.unix());
+        let result = self.port.receive(|from, datagram| handle(now, unix, from, datagram, &mut self.out));
+        self.send(now);
+        result
+    }
+
+    /// Sends what `write` has to say.
+    pub fn transmit<T>(&mut self, write: impl FnOnce(Instant, &mut Datagrams) -> T) -> T {
+        let now = self.now();
+        let result = write(now, &mut self.out);
+        self.send(now);
+        result
+    }
+
+    /// Sends at once all that a simulated link still holds: no later call will come.
+    pub fn finish(&mut self) {
+        let Some(link) = &mut self.link else { return };
+        while let Some(at) = link.next_delivery() {
+            while let Some((to, datagram)) = link.poll(at) {
+                self.port.send(to, &datagram);
+            }
+        }
+    }
+
+    fn send(&mut self, now: Instant) {
+        match &mut self.link {
+            None => self.out.iter().for_each(|(to, datagram)| self.port.send(to, datagram)),
+            Some(link) => {
+                self.out.iter().for_each(|(to, datagram)| link.send(now, (to, datagram.to_vec())));
+                while let Some((to, datagram)) = link.poll(now) {
+                    self.port.send(to, &datagram);
+                }
+            }
+        }
+        self.out.clear();
+    }
+}
+
+impl Port {
+    fn receive(&mut self, mut handle: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<()> {
+        let mut buffer = [0; RECEIVE_BUFFER];
+        for _ in 0..DEFAULT_RECEIVE_BOUND {
+            match self {
+                Port::Udp { socket, .. } => match socket.receive(&mut buffer)? {
+                    Some((len, from)) => handle(from, &mut buffer[..len]),
+                    None => break,
+                },
+                Port::Simulated { network, address } => match network.receive(*address) {
+                    Some((from, mut datagram)) => handle(from, &mut datagram),
+                    None => break,
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, to: SocketAddr, datagram: &[u8]) {
+        match self {
+            Port::Udp { socket, .. } => {
+                // Whatever becomes of it is counted, and no worse than a loss on the way.
+                let _counted = socket.send(to, datagram);
+            }
+            Port::Simulated { network, address } => network.send(*address, to, datagram),
+        }
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        if let Port::Simulated { network, address } = self {
+            network.leave(*address);
+        }
+    }
+}
+
+/// The system's wall clock.
+pub fn unix_now() -> UnixSeconds {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    UnixSeconds(since.map_or(0, |time: Duration| time.as_secs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    fn drain(driver: &mut Driver) -> Vec<Vec<u8>> {
+        let mut seen = Vec::new();
+        driver.receive(|_, _, _, datagram, _| seen.push(datagram.to_vec())).unwrap();
+        seen
+    }
+
+    #[test]
+    fn virtual_hosts_exchange_datagrams_in_virtual_time() {
+        let conditions = Conditions::perfect().latency(Duration::from_millis(20), Duration::ZERO);
+        let network = VirtualNetwork::new(conditions, 1).unwrap();
+        let mut a = Driver::simulated(network.clone(), address("10.0.0.1:7")).unwrap();
+        let mut b = Driver::simulated(network.clone(), address("10.0.0.1:0")).unwrap();
+        let to = b.local_address();
+        a.transmit(|_, out| out.push(to, b"hello"));
+        network.advance(Duration::from_millis(19));
+        assert!(drain(&mut b).is_empty());
+        network.advance(Duration::from_millis(1));
+        assert_eq!(drain(&mut b), [b"hello"]);
+        assert_eq!(b.now(), Instant::from_millis(20));
+    }
+
+    #[test]
+    fn a_virtual_address_is_taken_until_its_driver_is_gone() {
+        let network = VirtualNetwork::new(Conditions::perfect(), 1).unwrap();
+        let first = Driver::simulated(network.clone(), address("10.0.0.1:7")).unwrap();
+        let second = Driver::simulated(network.clone(), address("10.0.0.1:7"));
+        assert_eq!(second.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        drop(first);
+        assert!(Driver::simulated(network, address("10.0.0.1:7")).is_ok());
+    }
+
+    #[test]
+    fn a_link_in_front_delays_what_is_sent_and_lets_it_go_at_the_end() {
+        let network = VirtualNetwork::new(Conditions::perfect(), 1).unwrap();
+        let mut a = Driver::simulated(network.clone(), address("10.0.0.1:7")).unwrap();
+        let mut b = Driver::simulated(network.clone(), address("10.0.0.1:8")).unwrap();
+        a.set_link(Conditions::perfect().latency(Duration::from_millis(50), Duration::ZERO), 1).unwrap();
+        let to = b.local_address();
+        a.transmit(|_, out| out.push(to, b"one"));
+        network.advance(Duration::from_millis(50));
+        a.transmit(|_, out| out.push(to, b"two"));
+        network.advance(Duration::ZERO);
+        assert_eq!(drain(&mut b), [b"one"]);
+        a.finish();
+        network.advance(Duration::ZERO);
+        assert_eq!(drain(&mut b), [b"two"]);
+        assert_eq!(a.counters().link.delivered, 2);
+    }
+
+    #[test]
+    fn a_socket_answers_what_it_receives() {
+        let mut a = Driver::udp(address("127.0.0.1:0"), UdpConfig::default()).unwrap();
+        let mut b = Driver::udp(address("127.0.0.1:0"), UdpConfig::default()).unwrap();
+        let to = b.local_address();
+        a.transmit(|_, out| out.push(to, b"ping"));
+        let mut answers = Vec::new();
+        for _ in 0..100_000 {
+            b.receive(|_, _, from, _, out| out.push(from, b"pong")).unwrap();
+            answers.append(&mut drain(&mut a));
+            if !answers.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(answers, [b"pong"]);
+    }
+}
