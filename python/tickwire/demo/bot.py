@@ -58,11 +58,11 @@ class Bot:
         if isinstance(message, Welcome | CoinPlaced | CoinTaken):
             self._link.received.add(message)
         match message:
-            case Welcome(_, player):
+            case Welcome(player):
                 self._player = player
-            case CoinPlaced(_, coin, x, y):
+            case CoinPlaced(coin, x, y):
                 self._coins[coin] = (x, y)
-            case CoinTaken(_, coin):
+            case CoinTaken(coin):
                 self._coins.pop(coin, None)
             case PlayerState(tick, player, x, y) if player == self._player and tick > self._state_tick:
                 self._state_tick, self._spot = tick, (x, y)
@@ -80,7 +80,7 @@ class Bot:
 
     def _throw(self, spot: Spot) -> None:
         sent = self._link.sent
-        throw = Throw(sent.count, *spot)
+        throw = Throw(*spot, number=sent.count)
         try:
             self._client.send(throw, channel=RELIABLE)
         except tw.ChannelFullError:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from statistics import fmean
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from tickwire.demo.options import Options
@@ -15,6 +15,7 @@ from tickwire.demo.report import ChannelCounts, Link, Phase
 from tickwire.demo.summary import Ends, Links
 
 if TYPE_CHECKING:
+    from rich.live import Live
     from rich.table import Table
 
 TITLES = {
@@ -25,14 +26,19 @@ TITLES = {
 }
 
 
-def open_display(options: Options) -> Display:
+@contextmanager
+def open_display(options: Options) -> Iterator[Display]:
     """The display that fits the standard output."""
     if not options.plain and sys.stdout.isatty():
         try:
-            return LiveTable(options)
+            from rich.live import Live
         except ImportError:
-            print("Install tickwire[demo] for a live table; plain lines until then.")
-    return PlainLines(options)
+            print("For a live table install tickwire[demo]; here are plain lines.")
+        else:
+            with Live(auto_refresh=False) as live:
+                yield LiveTable(options, live)
+            return
+    yield PlainLines(options)
 
 
 class Display(ABC):
@@ -53,14 +59,6 @@ class Display(ABC):
     @abstractmethod
     def show(self, phase: Phase, links: Links) -> None:
         """Called a few times a second."""
-
-    def __enter__(self) -> Display:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        pass
 
 
 class PlainLines(Display):
@@ -94,23 +92,12 @@ class PlainLines(Display):
 class LiveTable(Display):
     """A row for each connection, redrawn in place."""
 
-    def __init__(self, options: Options) -> None:
-        from rich.live import Live
-
+    def __init__(self, options: Options, live: Live) -> None:
         super().__init__(options)
-        self._live = Live(auto_refresh=False)
+        self._live = live
 
     def show(self, phase: Phase, links: Links) -> None:
         self._live.update(_table(phase, links), refresh=True)
-
-    def __enter__(self) -> Display:
-        self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._live.stop()
 
 
 def _table(phase: Phase, links: Links) -> Table:

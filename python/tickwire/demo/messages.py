@@ -30,27 +30,27 @@ Direction: TypeAlias = Annotated[float, tw.quantized(-1, 1, 1 / 128)]
 class Welcome:
     """The first message to a bot: which player it is."""
 
-    number: tw.u32
     player: PlayerNumber
+    number: tw.u32 = 0
 
 
 @tw.message
 class CoinPlaced:
     """A coin lies here now."""
 
-    number: tw.u32
     coin: CoinNumber
     x: Coordinate
     y: Coordinate
+    number: tw.u32 = 0
 
 
 @tw.message
 class CoinTaken:
     """A player picked up a coin."""
 
-    number: tw.u32
     coin: CoinNumber
     player: PlayerNumber
+    number: tw.u32 = 0
 
 
 # --- reliable: bots to server ---
@@ -60,9 +60,9 @@ class CoinTaken:
 class Throw:
     """Throws a coin from the purse to a spot."""
 
-    number: tw.u32
     x: Coordinate
     y: Coordinate
+    number: tw.u32 = 0
 
 
 # --- unreliable ---

@@ -49,8 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     def number(flag: str, kind: Callable[[str], float], low: float, high: float, text: str) -> None:
         value = getattr(default, flag)
-        described = f"{text} ({value:g})"
-        parser.add_argument(f"--{flag}", type=_within(kind, low, high), default=value, metavar="N", help=described)
+        check = _within(kind, low, high)
+        parser.add_argument(f"--{flag}", type=check, default=value, metavar="N", help=f"{text} ({value:g})")
 
     number("clients", int, 1, MAX_PLAYERS, "how many bots play")
     number("seconds", float, 1, 86_400, "how long they play")
@@ -99,7 +99,7 @@ def _within(kind: Callable[[str], float], low: float, high: float) -> Callable[[
             value = math.nan
         if not low <= value <= high:
             what = "a whole number" if kind is int else "a number"
-            raise argparse.ArgumentTypeError(f"must be {what} from {low} to {high}, not {text!r}")
+            raise argparse.ArgumentTypeError(f"must be {what} from {low:g} to {high:g}, not {text!r}")
         return value
 
     return convert

@@ -97,7 +97,7 @@ class Processes:
                 raise _died(name, process) from None
 
     def reports(self, seconds: float) -> Iterator[tuple[int, Report]]:
-        """Waits for reports for at most this long; yields each with a number that tells the processes apart."""
+        """Waits for reports at most this long; yields each with its process's number, the server's is 0."""
         for pipe in wait(list(self._running), max(0.0, seconds)):
             match self._receive(pipe):
                 case Report() as report:

@@ -32,9 +32,10 @@ class Match:
 
 
 class Referee:
-    def __init__(self, processes: Processes, display: Display) -> None:
+    def __init__(self, processes: Processes, display: Display, clients: int) -> None:
         self._processes = processes
         self._display = display
+        self._clients = clients
         self._reports: dict[int, Report] = {}
 
     def hold(self, phase: Phase, seconds: float, done: Callable[[], bool]) -> float:
@@ -47,9 +48,15 @@ class Referee:
             self._display.show(phase, self.links())
         return elapsed
 
-    def all_connected(self, clients: int) -> bool:
+    def all_connected(self) -> bool:
         links = self.links().values()
-        return sum(bool(ends.bot and ends.server and ends.bot.connected) for ends in links) == clients
+        return sum(bool(ends.server and ends.bot and ends.bot.connected) for ends in links) == self._clients
+
+    def all_settled(self) -> bool:
+        """Whether each bot has got a connection or failed to."""
+        bots = [ends.bot for ends in self.links().values() if ends.bot]
+        failed = sum(bool(bot.reason) for bot in bots)
+        return self.all_connected() or (failed > 0 and all(bot.connected or bot.reason for bot in bots))
 
     def all_in(self, phase: Phase) -> bool:
         """Whether all processes have reported from this phase."""
@@ -65,9 +72,7 @@ class Referee:
         """What is known now of each connection, from both ends."""
         # The server was started first.
         server = {link.bot: link for link in self._reports[0].links} if 0 in self._reports else {}
-        bots = {
-            link.bot: link for number, report in self._reports.items() if number for link in report.links
-        }
+        bots = {link.bot: link for number, report in self._reports.items() if number for link in report.links}
         return {bot: Ends(bots.get(bot), server.get(bot)) for bot in sorted(bots.keys() | server.keys())}
 
     @property
@@ -79,9 +84,11 @@ def play(options: Options, display: Display) -> Match:
     """Plays one match: connect, play, drain, end."""
     with Processes(options) as processes:
         display.start(processes.server_address)
-        referee = Referee(processes, display)
-        referee.hold(Phase.CONNECT, START_SECONDS, lambda: referee.all_connected(options.clients))
-        seconds = referee.hold(Phase.PLAY, options.seconds, lambda: False)
+        referee = Referee(processes, display, options.clients)
+        referee.hold(Phase.CONNECT, START_SECONDS, referee.all_settled)
+        seconds = 0.0
+        if referee.all_connected():
+            seconds = referee.hold(Phase.PLAY, options.seconds, lambda: False)
         played = referee.links()
         referee.hold(Phase.DRAIN, DRAIN_SECONDS, referee.all_delivered)
         referee.hold(Phase.END, END_SECONDS, lambda: referee.all_in(Phase.END))

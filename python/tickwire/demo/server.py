@@ -19,7 +19,7 @@ from tickwire.demo.messages import (
 )
 from tickwire.demo.options import Options
 from tickwire.demo.report import Link, Phase
-from tickwire.demo.world import Happening, Placed, World
+from tickwire.demo.world import Happening, Placed, Taken, World
 
 
 @dataclass
@@ -67,9 +67,9 @@ class GameServer:
     def _welcome(self, client: tw.ClientHandle) -> None:
         self._world.join(client.slot)
         guest = self._guests[client] = Guest(client, Link(bot=client.id, connected=True))
-        self._tell(guest, Welcome(player=client.slot))
+        self._tell(guest, Welcome(client.slot))
         for coin, (x, y) in self._world.coins.items():
-            self._tell(guest, CoinPlaced(coin=coin, x=x, y=y))
+            self._tell(guest, CoinPlaced(coin, x, y))
 
     def _say_goodbye(self, client: tw.ClientHandle, reason: str) -> None:
         guest = self._guests.pop(client)
@@ -87,18 +87,18 @@ class GameServer:
                 if tick > guest.newest_steer:
                     guest.newest_steer = tick
                     self._world.steer(client.slot, x, y)
-            case Throw(_, x, y):
+            case Throw(x, y):
                 guest.link.received.add(message)
                 self._world.throw(client.slot, (x, y))
 
     def _tell_all(self, happening: Happening) -> None:
         for guest in self._guests.values():
             # Each guest gets its own message: the number in it counts that guest's messages.
-            if isinstance(happening, Placed):
-                x, y = happening.spot
-                self._tell(guest, CoinPlaced(coin=happening.coin, x=x, y=y))
-            else:
-                self._tell(guest, CoinTaken(coin=happening.coin, player=happening.player))
+            match happening:
+                case Placed(coin, (x, y)):
+                    self._tell(guest, CoinPlaced(coin, x, y))
+                case Taken(coin, player):
+                    self._tell(guest, CoinTaken(coin, player))
 
     def _tell(self, guest: Guest, message: Numbered) -> None:
         """Sends a reliable message and notes it down."""

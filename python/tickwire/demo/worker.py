@@ -26,7 +26,7 @@ class Game(Protocol):
 def work(pipe: Pipe, rate: float, make: Callable[[], Game]) -> None:
     """Makes a game and ticks it through the phases that the pipe names, until the pipe closes.
 
-    The pipe closes as well when the process at its other end dies, however that happens: nobody is left behind.
+    It closes as well when the process at its other end dies, however that happens: nobody is left behind.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the starting process, which closes the pipe
     try:
