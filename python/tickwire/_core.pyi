@@ -1,12 +1,47 @@
 """The native core of Tickwire. Import these names from :mod:`tickwire`."""
 
 from collections.abc import Sequence
-from types import TracebackType
+from types import GenericAlias, TracebackType
 from typing import Any, ClassVar, Final, Generic, TypeVar, final
 
 from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event
 from tickwire.message import Message, MessageFactory
 
+__all__ = [
+    "Address",
+    "Channel",
+    "ChannelStats",
+    "Client",
+    "ClientHandle",
+    "Conditions",
+    "ConnectToken",
+    "Connected",
+    "ConnectionStats",
+    "Disconnected",
+    "FieldType",
+    "Inbox",
+    "Protocol",
+    "Schema",
+    "Server",
+    "SimulatedNetwork",
+    "Stream",
+    "Tick",
+    "__version__",
+    "bits",
+    "boolean",
+    "data",
+    "fixed",
+    "float32",
+    "float64",
+    "generate_key",
+    "quantized",
+    "ranged",
+    "reliable_ordered",
+    "text",
+    "uint128",
+    "unreliable",
+    "wide_text",
+]
 __version__: Final[str]
 
 _M = TypeVar("_M", covariant=True)
@@ -362,6 +397,7 @@ class ConnectionStats:
 class Inbox(Generic[_M]):
     """What arrived since the last tick."""
 
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def events(self) -> list[Event]: ...
     @property
@@ -372,6 +408,7 @@ class Inbox(Generic[_M]):
 class Tick(Generic[_M]):
     """Receives on entry, sends on exit (also when the body raises, so that connections stay alive)."""
 
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     def __enter__(self) -> Inbox[_M]: ...
     def __exit__(
         self,
@@ -393,7 +430,7 @@ class Server:
         max_clients: client slots, 1 to 65,536.
         public_addresses: what connect tokens call this server, when not its own address.
         factory: makes the message objects; None: plain construction.
-        conditions: a bad network to put on all that is sent and received, for tests.
+        conditions: a bad network to put on all that is sent, for tests. Give it to both sides.
         seed: makes those conditions repeatable; None: random.
         network: a simulated network with virtual time instead of a socket.
 
@@ -572,7 +609,8 @@ class Conditions:
 
     Args:
         latency: seconds, one way.
-        jitter: seconds; each packet is late by latency +- jitter, uniformly, so packets may overtake.
+        jitter: seconds, at most the latency; each packet is late by latency +- jitter, uniformly, so packets
+            may overtake.
         loss: probability that a packet is lost, 0 to 1.
         duplicate: probability that a packet arrives twice.
         reorder: probability that a packet is held back by a further ``reorder_delay`` seconds.

@@ -11,12 +11,19 @@ pub use inbox::{Inbox, Record};
 pub use reason::DisconnectReason;
 pub use server::{Server, ServerConfig, ServerEvent};
 
-pub use crate::netcode::{ClientHandle, ClientState};
+pub use crate::netcode::{ClientHandle, ClientState, Key};
 
 use core::fmt;
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::transport::SendError as ChannelError;
 use crate::transport::acks::ConfigError as TransportConfigError;
+
+/// The key of development mode, in which there is no login backend. Everybody knows it, so it keeps nobody out.
+pub const DEVELOPMENT_KEY: Key = *b"TICKWIRE DEVELOPMENT KEY, PUBLIC";
+
+/// What development tokens call their server: clients may dial it by any of its addresses.
+pub const DEVELOPMENT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// Why a message can't be sent. Nothing was queued.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -100,12 +100,7 @@ impl Admission {
         if !self.source_limit.charge(now, from) {
             return Err(DropReason::SourceLimit);
         }
-        let key = &self.config.private_key;
-        let private = PrivateToken::open(request.sealed, key, request.protocol_id, expires, &request.nonce)
-            .map_err(|error| match error {
-            TokenError::NotAuthentic => DropReason::TokenNotAuthentic,
-            _ => DropReason::TokenMalformed,
-        })?;
+        let private = self.open_token(request)?;
         if !private.addresses.iter().any(|&a| self.is_ours(a)) {
             return Err(DropReason::TokenForOtherServer);
         }
@@ -137,6 +132,15 @@ impl Admission {
             }
         }
         Ok(())
+    }
+
+    fn open_token(&self, request: Request<'_>) -> Result<PrivateToken, DropReason> {
+        let Request { protocol_id, expires, nonce, sealed } = request;
+        match PrivateToken::open(sealed, &self.config.private_key, protocol_id, expires, &nonce) {
+            Ok(private) => Ok(private),
+            Err(TokenError::NotAuthentic) => Err(DropReason::TokenNotAuthentic),
+            Err(_) => Err(DropReason::TokenMalformed),
+        }
     }
 
     fn is_ours(&self, address: SocketAddr) -> bool {

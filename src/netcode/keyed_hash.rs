@@ -7,7 +7,7 @@ use std::hash::DefaultHasher;
 
 use crate::rng::Entropy;
 
-/// A map whose hash is keyed. It is never iterated: its order means nothing.
+/// A map whose hash is keyed. Iterate it only where the order changes nothing.
 pub(crate) type KeyedMap<K, V> = HashMap<K, V, KeyedHash>;
 
 /// A SipHash that has absorbed 128 secret bits first.

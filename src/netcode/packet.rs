@@ -97,7 +97,7 @@ impl<'a> Request<'a> {
         out.extend_from_slice(&*token.sealed);
     }
 
-    /// Takes a datagram apart whose first byte is [`REQUEST_PREFIX`].
+    /// Takes a datagram apart whose first byte, the type, is 0.
     ///
     /// # Errors
     /// When it has another length or is of another version.

@@ -45,7 +45,8 @@ pub enum ServerDisconnect {
     ByPeer,
 }
 
-/// What happened to a client. Poll after each batch of datagrams: events wait until polled.
+/// What happened to a client. Poll after each datagram and update to see events and payloads in their order;
+/// events wait until polled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerEvent {
     /// A client has a slot.
@@ -214,6 +215,7 @@ impl Server {
             }
         }
         self.leaving.flush(out);
+        self.next_scan = Instant::NEVER;
     }
 
     /// What has happened since the last call, oldest first.

@@ -52,7 +52,8 @@ impl SourceLimit {
     }
 
     fn bucket(&mut self, from: SocketAddr) -> &mut Instant {
-        let source = match from.ip() {
+        // Canonical: else all IPv4 sources of a dual-stack socket would be one.
+        let source = match from.ip().to_canonical() {
             IpAddr::V4(ip) => u64::from(ip.to_bits()),
             // One host commands a whole /64.
             IpAddr::V6(ip) => (ip.to_bits() >> 64) as u64,
@@ -91,6 +92,15 @@ mod tests {
             assert!(limit.charge(Instant::ZERO, from));
             limit.refund(from);
         }
+    }
+
+    #[test]
+    fn mapped_ipv4_sources_are_told_apart() {
+        let mut limit = limit();
+        let sources = ["[::ffff:1.2.3.4]:5", "[::ffff:1.2.3.5]:5"].map(|text| parse_address(text).unwrap());
+        assert_eq!((0..1000).filter(|_| limit.charge(Instant::ZERO, sources[0])).count(), 64);
+        assert!(limit.charge(Instant::ZERO, sources[1]));
+        assert!(!limit.charge(Instant::ZERO, parse_address("1.2.3.4:5").unwrap()));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Field types: what `Annotated` carries.
 
-use pyo3::exceptions::PyValueError;
+use core::fmt::Display;
+
+use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString, PyType};
 
@@ -82,18 +84,34 @@ impl FieldType {
 /// An argument that is an integer within bounds; what is out of them is named with the argument.
 pub(super) fn bounded<T>(name: &str, value: &Bound<'_, PyAny>, low: T, high: T) -> PyResult<T>
 where
-    T: TryFrom<i128> + PartialOrd + core::fmt::Display,
+    T: TryFrom<i128> + PartialOrd + Display,
 {
-    // What an i128 can't hold is out of every bound here.
-    let number = match value.extract::<i128>() {
-        Ok(number) => T::try_from(number).ok(),
-        Err(error) if error.is_instance_of::<pyo3::exceptions::PyOverflowError>(value.py()) => None,
-        Err(error) => return Err(error),
-    };
-    match number {
-        Some(number) if (&low..=&high).contains(&&number) => Ok(number),
-        _ => Err(PyValueError::new_err(format!("{name} must be {low} to {high}, not {value}"))),
+    if let Ok(number) = value.extract::<i64>() {
+        return within(name, number.into(), low, high);
     }
+    match value.extract::<i128>() {
+        Ok(number) => within(name, number, low, high),
+        // What an i128 can't hold is out of every bound here.
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
+            Err(outside(name, value, low, high))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// As [`bounded`], for an argument already taken as an integer.
+pub(super) fn within<T>(name: &str, value: i128, low: T, high: T) -> PyResult<T>
+where
+    T: TryFrom<i128> + PartialOrd + Display,
+{
+    match T::try_from(value) {
+        Ok(number) if (&low..=&high).contains(&&number) => Ok(number),
+        _ => Err(outside(name, value, low, high)),
+    }
+}
+
+fn outside(name: &str, value: impl Display, low: impl Display, high: impl Display) -> PyErr {
+    PyValueError::new_err(format!("{name} must be {low} to {high}, not {value}"))
 }
 
 /// An unsigned integer of ``count`` bits, 1 to 64.

@@ -5,12 +5,20 @@
 //! interpreter: all of them take bounded time.
 
 mod address;
+mod client;
 mod codec;
+mod development;
 mod errors;
+mod events;
 mod fields;
+mod inbox;
+mod network;
 mod protocol;
 mod schema;
+mod server;
+mod stats;
 mod stream;
+mod token;
 mod value;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -30,15 +38,29 @@ pub mod module {
     #[pymodule_export]
     use super::address::Address;
     #[pymodule_export]
+    use super::client::Client;
+    #[pymodule_export]
+    use super::events::{ClientHandle, Connected, Disconnected};
+    #[pymodule_export]
     use super::fields::{
         FieldType, bits, boolean, data, fixed, float32, float64, quantized, ranged, text, uint128, wide_text,
     };
+    #[pymodule_export]
+    use super::inbox::{Inbox, Tick};
+    #[pymodule_export]
+    use super::network::{Conditions, SimulatedNetwork};
     #[pymodule_export]
     use super::protocol::{Channel, Protocol, reliable_ordered, unreliable};
     #[pymodule_export]
     use super::schema::Schema;
     #[pymodule_export]
+    use super::server::Server;
+    #[pymodule_export]
+    use super::stats::{ChannelStats, ConnectionStats};
+    #[pymodule_export]
     use super::stream::Stream;
+    #[pymodule_export]
+    use super::token::{ConnectToken, generate_key};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -9,10 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyType};
 
 use super::codec::{Class, Failure};
-use super::errors::{StreamError, UnregisteredMessageError, value_error};
-use super::fields::bounded;
+use super::errors::{ChannelError, StreamError, UnregisteredMessageError, value_error};
+use super::fields::{bounded, within};
 use crate::time::Duration;
-use crate::transport::protocol::{MAX_MESSAGE_BYTES, MAX_WINDOW};
 use crate::transport::{self, ChannelConfig, ChannelKind, Message};
 
 /// The settings of one channel. Made by :func:`reliable_ordered` and :func:`unreliable`.
@@ -40,7 +39,13 @@ impl Channel {
 }
 
 impl Channel {
-    fn new(config: ChannelConfig) -> PyResult<Self> {
+    fn new(name: &str, kind: ChannelKind, send_queue: i128, max_message_bytes: i128) -> PyResult<Self> {
+        let config = ChannelConfig {
+            name: name.to_owned(),
+            kind,
+            send_queue: within("send_queue", send_queue, 0, usize::MAX)?,
+            max_message_bytes: within("max_message_bytes", max_message_bytes, 0, usize::MAX)?,
+        };
         config.validate().map_err(value_error)?;
         Ok(Channel { config })
     }
@@ -55,25 +60,22 @@ impl Channel {
 ///     max_message_bytes: the largest message; above about 1,180 bytes a message is fragmented.
 ///     resend_time: seconds after which a message not yet acked is sent again.
 #[pyfunction]
-#[pyo3(signature = (name = "", *, send_queue = None, receive_window = None, receive_bytes = None,
-                    max_message_bytes = None, resend_time = 0.1))]
-#[pyo3(text_signature = "(name='', *, send_queue=1024, receive_window=1024, receive_bytes=1048576, \
-                         max_message_bytes=65536, resend_time=0.1)")]
+#[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
+                    max_message_bytes = 65_536, resend_time = 0.1))]
 pub(crate) fn reliable_ordered(
     name: &str,
-    send_queue: Option<&Bound<'_, PyAny>>,
-    receive_window: Option<&Bound<'_, PyAny>>,
-    receive_bytes: Option<&Bound<'_, PyAny>>,
-    max_message_bytes: Option<&Bound<'_, PyAny>>,
+    send_queue: i128,
+    receive_window: i128,
+    receive_bytes: i128,
+    max_message_bytes: i128,
     resend_time: f64,
 ) -> PyResult<Channel> {
-    let resend_time = seconds("resend_time", resend_time, 60.0)?;
     let kind = ChannelKind::ReliableOrdered {
-        receive_window: size("receive_window", receive_window, 1024, MAX_WINDOW)?,
-        receive_bytes: size("receive_bytes", receive_bytes, 1 << 20, 1 << 30)?,
-        resend_time,
+        receive_window: within("receive_window", receive_window, 0, usize::MAX)?,
+        receive_bytes: within("receive_bytes", receive_bytes, 0, usize::MAX)?,
+        resend_time: seconds("resend_time", resend_time, 60.0)?,
     };
-    Channel::new(channel_config(name, kind, send_queue, max_message_bytes)?)
+    Channel::new(name, kind, send_queue, max_message_bytes)
 }
 
 /// Each message at most once, in any order, never sent again.
@@ -83,36 +85,15 @@ pub(crate) fn reliable_ordered(
 ///     receive_queue: messages the receiver keeps for its game; the oldest make room.
 ///     max_message_bytes: the largest message; above about 1,180 bytes a message is fragmented.
 #[pyfunction]
-#[pyo3(signature = (name = "", *, send_queue = None, receive_queue = None, max_message_bytes = None))]
-#[pyo3(text_signature = "(name='', *, send_queue=1024, receive_queue=1024, max_message_bytes=65536)")]
+#[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536))]
 pub(crate) fn unreliable(
     name: &str,
-    send_queue: Option<&Bound<'_, PyAny>>,
-    receive_queue: Option<&Bound<'_, PyAny>>,
-    max_message_bytes: Option<&Bound<'_, PyAny>>,
+    send_queue: i128,
+    receive_queue: i128,
+    max_message_bytes: i128,
 ) -> PyResult<Channel> {
-    let kind =
-        ChannelKind::Unreliable { receive_queue: size("receive_queue", receive_queue, 1024, MAX_WINDOW)? };
-    Channel::new(channel_config(name, kind, send_queue, max_message_bytes)?)
-}
-
-fn channel_config(
-    name: &str,
-    kind: ChannelKind,
-    send_queue: Option<&Bound<'_, PyAny>>,
-    max_message_bytes: Option<&Bound<'_, PyAny>>,
-) -> PyResult<ChannelConfig> {
-    Ok(ChannelConfig {
-        name: name.to_owned(),
-        kind,
-        send_queue: size("send_queue", send_queue, 1024, MAX_WINDOW)?,
-        max_message_bytes: size("max_message_bytes", max_message_bytes, 65_536, MAX_MESSAGE_BYTES)?,
-    })
-}
-
-/// A size that may be left out; its lower bound is the core's to check.
-fn size(name: &str, value: Option<&Bound<'_, PyAny>>, default: usize, high: usize) -> PyResult<usize> {
-    value.map_or(Ok(default), |value| bounded(name, value, 1, high))
+    let receive_queue = within("receive_queue", receive_queue, 0, usize::MAX)?;
+    Channel::new(name, ChannelKind::Unreliable { receive_queue }, send_queue, max_message_bytes)
 }
 
 /// An argument in seconds, from 0 to `high`.
@@ -254,6 +235,14 @@ impl Protocol {
         factory: Option<&Py<PyAny>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         self.classes[usize::from(message_type)].decode(py, body, factory)
+    }
+
+    /// A channel's number, if there is such a channel.
+    pub(super) fn channel(&self, number: i64) -> PyResult<usize> {
+        let count = self.channels.len();
+        usize::try_from(number).ok().filter(|number| *number < count).ok_or_else(|| {
+            ChannelError::new_err(format!("there is no channel {number}; channels are 0 to {}", count - 1))
+        })
     }
 
     fn number_of(&self, message: &Bound<'_, PyAny>) -> PyResult<u16> {

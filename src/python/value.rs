@@ -160,6 +160,7 @@ fn bound(error: &ValueError) -> String {
         ValueError::FloatOutOfRange { lo, hi, .. } => format!("{lo} to {hi}"),
         ValueError::NotFinite { .. } => "a finite number".into(),
         ValueError::TooLong { length, max, unit } => format!("at most {max} {unit}, and these are {length}"),
+        ValueError::Length { length, count } => format!("exactly {count} bytes, and these are {length}"),
         ValueError::InteriorNul { at } => format!("text without NUL, and byte {at} is one"),
         ValueError::NotIncreasing { previous, .. } => format!("above {previous}"),
         ValueError::Row => "a row of the schema".into(),

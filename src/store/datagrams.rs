@@ -45,6 +45,17 @@ impl<To: Copy> Datagrams<To> {
         self.entries.iter().map(|(to, range)| (*to, &self.arena[range.clone()]))
     }
 
+    /// As [`Datagrams::iter`], to change in place.
+    pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (To, &mut [u8])> {
+        // Ranges follow each other without gaps.
+        let mut rest = self.arena.as_mut_slice();
+        self.entries.iter().map(move |(to, range)| {
+            let (datagram, behind) = core::mem::take(&mut rest).split_at_mut(range.len());
+            rest = behind;
+            (*to, datagram)
+        })
+    }
+
     /// How many datagrams wait.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -81,6 +92,11 @@ mod tests {
         let seen: Vec<_> = batch.iter().collect();
         assert_eq!(seen, [(a, &b"one"[..]), (b, b"three"), (a, b"")]);
         assert_eq!((batch.len(), batch.total_bytes()), (3, 8));
+        batch.iter_mut().for_each(|(_, datagram)| datagram.reverse());
+        assert_eq!(
+            batch.iter().map(|(_, datagram)| datagram).collect::<Vec<_>>(),
+            [&b"eno"[..], b"eerht", b""]
+        );
         batch.clear();
         assert!(batch.is_empty());
     }

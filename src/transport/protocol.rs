@@ -244,10 +244,13 @@ pub(crate) fn bits_to_name_one_of(count: usize) -> u32 {
 /// The first eight bytes, little-endian, of SHA-256 over the canonical text of `STANDARD.md`, "Protocol hash".
 fn hash(messages: &[MessageType], channels: &[ChannelConfig]) -> u64 {
     let mut text = String::from("tickwire protocol 1\n");
-    for message in messages {
-        text += &match &message.body {
-            Body::Declared(schema) => format!("message {} {}\n", message.name, schema.describe()),
-            Body::Opaque { max_bytes } => format!("message {} opaque {max_bytes}\n", message.name),
+    for MessageType { name, body } in messages {
+        // The length before the name makes the text unambiguous whatever is in a name.
+        text += &match body {
+            Body::Declared(schema) => {
+                format!("message {}:{name} declared\n{}", name.len(), schema.describe())
+            }
+            Body::Opaque { max_bytes } => format!("message {}:{name} opaque {max_bytes}\n", name.len()),
         };
     }
     for channel in channels {

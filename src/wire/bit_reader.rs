@@ -164,7 +164,7 @@ impl<'a> BitReader<'a> {
     /// The characters of a wide string, one by one. Those before a refusal have been given already.
     pub(super) fn wide_chars(&mut self, max_units: u32, mut each: impl FnMut(char)) -> Result<(), ReadError> {
         let length = self.length(max_units)?;
-        let needed = length * 32;
+        let needed = length.saturating_mul(32);
         if needed > self.remaining_bits() {
             return self.past_end(needed);
         }
@@ -197,12 +197,9 @@ impl<'a> BitReader<'a> {
             None => self.bits(32)?,
         };
         match u32::try_from(current) {
-            Ok(current) if current > MAX_RELATIVE => {
-                self.refuse(ReadError::BeyondRelative { current: u64::from(current) })
-            }
             Ok(current) if current <= previous => self.refuse(ReadError::NotIncreasing { previous, current }),
-            Ok(current) => Ok(current),
-            Err(_) => self.refuse(ReadError::BeyondRelative { current }),
+            Ok(current) if current <= MAX_RELATIVE => Ok(current),
+            _ => self.refuse(ReadError::BeyondRelative { current }),
         }
     }
 

@@ -151,8 +151,7 @@ impl Codec {
             Codec::Float => sink.float(single(number(value)?)?),
             Codec::Double => sink.double(number(value)?),
             Codec::Quantized(ref quantizer) => {
-                // Beyond a single's range is an infinity here, which goes to the bound as the standard says.
-                sink.compressed_float(finite(number(value)?)? as f32, quantizer);
+                sink.compressed_float(quantizable(number(value)?, quantizer)?, quantizer);
             }
             Codec::Fixed(ref format) => sink.fixed(fixed(number(value)?, format)?, format),
             Codec::Text { max } => sink.string(narrow(text(value)?, max)?, max),
@@ -275,6 +274,17 @@ pub(super) fn single(value: f64) -> Result<f32, ValueError> {
 /// The float, when it is a number.
 pub(super) fn finite(value: f64) -> Result<f64, ValueError> {
     if value.is_finite() { Ok(value) } else { Err(ValueError::NotFinite { value }) }
+}
+
+/// The float as a single, when it lies within the bounds. The standard moves what lies outside to the nearer
+/// bound; to us it is the caller's mistake.
+pub(super) fn quantizable(value: f64, quantizer: &Quantizer) -> Result<f32, ValueError> {
+    let single = finite(value)? as f32;
+    let (lo, hi) = quantizer.reach();
+    if (lo..=hi).contains(&single) {
+        return Ok(single);
+    }
+    Err(ValueError::FloatOutOfRange { value, lo: lo.into(), hi: hi.into() })
 }
 
 /// The raw integer of a fixed-point number.

@@ -27,8 +27,7 @@ pub enum Kind {
     Float,
     /// An IEEE double of any pattern.
     Double,
-    /// A float in steps of about `resolution` over `lo..=hi` (the standard's compressed float). Values
-    /// outside go to the nearer bound.
+    /// A float in steps of about `resolution` over `lo..=hi` (the standard's compressed float).
     Quantized {
         /// The lower bound.
         lo: f64,

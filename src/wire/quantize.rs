@@ -54,6 +54,12 @@ impl Quantizer {
         (self.lo, self.hi, self.resolution)
     }
 
+    /// The bounds, or the last step's value where rounding puts it above the upper one: what was read may be
+    /// written again.
+    pub fn reach(&self) -> (f32, f32) {
+        (self.lo, self.hi.max(self.delta + self.lo))
+    }
+
     /// The step nearest to `value`, which must be a number; the first or the last one beyond the bounds.
     pub fn quantize(&self, value: f32) -> u32 {
         debug_assert!(!value.is_nan());

@@ -4,7 +4,7 @@
 //! Promises: whatever is passed in is checked, because it comes from the application; a reading stream
 //! ignores the values and gives what it read. It owns what it needs, so a Python object can hold it.
 
-use super::codec::{finite, fixed, narrow, single, wide, within};
+use super::codec::{fixed, narrow, quantizable, single, wide, within};
 use super::{
     BitReader, BitSink, BitWriter, FixedPoint, MAX_LENGTH, MAX_RELATIVE, Measure, ParameterError, Quantizer,
     ReadError, ValueError, bit_len,
@@ -210,13 +210,13 @@ impl Stream {
         }
     }
 
-    /// A float in steps of about `resolution` over `lo..=hi`. Values outside go to the nearer bound.
+    /// A float in steps of about `resolution` over `lo..=hi`.
     pub fn quantized(&mut self, value: f64, lo: f64, hi: f64, resolution: f64) -> Result<f64, StreamError> {
         let quantizer = Quantizer::new(lo, hi, resolution)?;
         match self.side() {
             Side::Source(source) => Ok(source.run(|r| r.compressed_float(&quantizer))?.into()),
             Side::Sink(sink) => {
-                sink.compressed_float(finite(value)? as f32, &quantizer);
+                sink.compressed_float(quantizable(value, &quantizer)?, &quantizer);
                 Ok(value)
             }
         }

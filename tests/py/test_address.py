@@ -1,7 +1,6 @@
 import pickle
 
 import pytest
-
 import tickwire as tw
 
 

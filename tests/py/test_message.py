@@ -7,7 +7,6 @@ import pickle
 from typing import Annotated, Any, ClassVar
 
 import pytest
-
 import tickwire as tw
 from tickwire import u8
 

@@ -1,5 +1,6 @@
-import pytest
+import socket
 
+import pytest
 import tickwire as tw
 
 
@@ -10,7 +11,7 @@ def test_resolves_names_and_numbers() -> None:
 
 
 def test_an_unknown_name_fails_in_the_future() -> None:
-    with pytest.raises(OSError):
+    with pytest.raises(socket.gaierror):
         tw.resolve("no-such-name.invalid:1").result(timeout=30)
 
 

@@ -2,7 +2,6 @@ import time
 from collections.abc import Callable
 
 import pytest
-
 import tickwire as tw
 
 
@@ -38,13 +37,13 @@ def collect(clock: Clock, work: Callable[[int], float], **arguments: float) -> l
 
 
 def test_ticks_come_at_their_rate_without_drift(clock: Clock) -> None:
-    seen = collect(clock, lambda n: 0.003, rate=60, duration=2)
+    seen = collect(clock, lambda _: 0.003, rate=60, duration=2)
     assert [number for number, _ in seen] == list(range(120))
     assert all(abs(at - number / 60) < 1e-6 for number, at in seen)
 
 
 def test_missed_ticks_are_skipped_not_bunched(clock: Clock) -> None:
-    seen = collect(clock, lambda n: 0.35 if n == 2 else 0.0, rate=10, duration=1)
+    seen = collect(clock, lambda number: 0.35 if number == 2 else 0.0, rate=10, duration=1)
     assert [number for number, _ in seen] == [0, 1, 2, 5, 6, 7, 8, 9]
 
 

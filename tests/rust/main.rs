@@ -1,7 +1,9 @@
 //! The integration tests, in one binary.
 
+mod endpoint;
+mod hostile_peer;
 mod layers;
-mod native_framing;
+mod netcode;
 mod pair;
 mod reliable_links;
 mod reliable_ordered;

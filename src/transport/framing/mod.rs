@@ -1,6 +1,8 @@
 //! How a connection packet looks: which bits stand for acks, credit and messages. The channels don't know.
 
 pub(crate) mod native;
+#[cfg(test)]
+mod vectors;
 
 pub(crate) use native::AckRange;
 pub use native::{CloseReason, Refusal, VERSION, alone_bits, read_alone, write_alone};

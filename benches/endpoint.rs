@@ -1,0 +1,121 @@
+//! One tick of a server with 64 connections on the simulated driver: receive a packet of each client, take
+//! the messages, queue one for each client, send. The clients' own work is not timed.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use tickwire::driver::{Driver, VirtualNetwork};
+use tickwire::endpoint::{
+    Client, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Inbox, Server, ServerConfig,
+};
+use tickwire::netcode::{self, ConnectToken, TokenParams};
+use tickwire::netsim::Conditions;
+use tickwire::transport::{Body, ChannelConfig, ConnectionConfig, Message, MessageType, Protocol};
+use tickwire::wire::{BitSink, BitWriter, Kind, Schema};
+
+const CLIENTS: usize = 64;
+const PROTOCOL_ID: u64 = 1;
+
+fn protocol() -> Arc<Protocol> {
+    let fields = (0..6).map(|i| (format!("field{i}"), Kind::Bits { bits: 32 }));
+    let body = Body::Declared(Schema::new(fields).unwrap());
+    let types = vec![MessageType { name: "State".into(), body }];
+    let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()];
+    Arc::new(Protocol::new(types, channels).unwrap())
+}
+
+fn message() -> Message {
+    let mut writer = BitWriter::new();
+    (0..6).for_each(|i| writer.bits(i, 32));
+    Message { message_type: 0, encoded: writer.encoded() }
+}
+
+struct World {
+    network: VirtualNetwork,
+    server: Server,
+    driver: Driver,
+    clients: Vec<(Client, Driver)>,
+    inbox: Inbox,
+}
+
+impl World {
+    fn connected() -> Self {
+        let network = VirtualNetwork::new(Conditions::perfect(), 1).unwrap();
+        let address: SocketAddr = "10.0.0.1:40000".parse().unwrap();
+        let netcode_config =
+            netcode::ServerConfig::new(PROTOCOL_ID, DEVELOPMENT_KEY, CLIENTS, vec![DEVELOPMENT_ADDRESS]);
+        let config = ServerConfig { netcode: netcode_config, connection: ConnectionConfig::default() };
+        let server = Server::new(config, protocol(), &mut network.clone(), network.unix()).unwrap();
+        let driver = Driver::simulated(network.clone(), address).unwrap();
+        let clients = (0..CLIENTS).map(|index| Self::client(&network, address, index)).collect();
+        let mut world = World { network, server, driver, clients, inbox: Inbox::new() };
+        for _ in 0..30 {
+            world.tick();
+        }
+        assert_eq!(world.server.clients().count(), CLIENTS);
+        world
+    }
+
+    fn client(network: &VirtualNetwork, server: SocketAddr, index: usize) -> (Client, Driver) {
+        let params = TokenParams {
+            protocol_id: PROTOCOL_ID,
+            private_key: &DEVELOPMENT_KEY,
+            client_id: index as u64,
+            created: network.unix(),
+            lifetime: Some(30),
+            timeout: Some(10),
+            public_addresses: &[server],
+            internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
+            user_data: &[0; 256],
+        };
+        let token = ConnectToken::generate(&params, &mut network.clone()).unwrap();
+        let config = ClientConfig {
+            netcode: netcode::ClientConfig::new(PROTOCOL_ID),
+            connection: ConnectionConfig::default(),
+        };
+        let client = Client::new(config, protocol(), token, network.now()).unwrap();
+        let address = SocketAddr::from(([10, 0, 1, index as u8], 1));
+        (client, Driver::simulated(network.clone(), address).unwrap())
+    }
+
+    /// The time of the server's part.
+    fn tick(&mut self) -> Duration {
+        let message = message();
+        for (client, driver) in &mut self.clients {
+            driver
+                .receive(|now, _, from, datagram, out| client.handle_datagram(now, from, datagram, out))
+                .unwrap();
+            self.inbox.clear();
+            client.take_messages(&mut self.inbox);
+            if client.is_connected() {
+                client.send(1, message.clone()).unwrap();
+            }
+            driver.transmit(|now, out| client.transmit(now, out));
+        }
+        self.network.advance(Duration::from_micros(16_667));
+        let started = Instant::now();
+        let server = &mut self.server;
+        self.driver
+            .receive(|now, unix, from, datagram, out| server.handle_datagram(now, unix, from, datagram, out))
+            .unwrap();
+        self.inbox.clear();
+        server.take_messages(&mut self.inbox);
+        for handle in server.clients().collect::<Vec<_>>() {
+            server.send(handle, 1, message.clone()).unwrap();
+        }
+        self.driver.transmit(|now, out| server.transmit(now, out));
+        started.elapsed()
+    }
+}
+
+fn tick(c: &mut Criterion) {
+    let mut world = World::connected();
+    c.bench_function("endpoint/tick_of_64_connections", |b| {
+        b.iter_custom(|iterations| (0..iterations).map(|_| world.tick()).sum());
+    });
+}
+
+criterion_group!(benches, tick);
+criterion_main!(benches);

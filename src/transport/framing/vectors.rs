@@ -1,0 +1,220 @@
+//! The pinned packets of `STANDARD.md`: written, read, and refused.
+
+use std::sync::{Arc, LazyLock};
+
+use core::time::Duration;
+
+use serde_json::Value as Json;
+
+use super::native::{self, AckRange, CloseReason, Control, Packet, ReadContext, Refusal};
+use crate::time::Instant;
+use crate::transport::message::{Message, OpaqueBody};
+use crate::transport::protocol::{Body, ChannelConfig, ChannelKind, MessageType, Protocol};
+use crate::wire::{BitReader, BitSink, BitWriter, Kind, Schema, Value};
+
+static VECTORS: LazyLock<Json> = LazyLock::new(|| {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/native.json");
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+});
+
+fn protocol() -> Arc<Protocol> {
+    let declared = |name: &str, field: &str, kind| MessageType {
+        name: name.into(),
+        body: Body::Declared(Schema::new([(field, kind)]).unwrap()),
+    };
+    let reliable = |window, bytes| ChannelConfig {
+        max_message_bytes: 1000,
+        kind: ChannelKind::ReliableOrdered {
+            receive_window: window,
+            receive_bytes: bytes,
+            resend_time: Duration::from_millis(100),
+        },
+        ..ChannelConfig::reliable_ordered()
+    };
+    let types = vec![
+        declared("Number", "number", Kind::Bits { bits: 32 }),
+        declared("Note", "text", Kind::Text { max_bytes: 20 }),
+        MessageType { name: "Odd".into(), body: Body::Opaque { max_bytes: 8 } },
+    ];
+    let unreliable = ChannelConfig { max_message_bytes: 1000, ..ChannelConfig::unreliable() };
+    Arc::new(Protocol::new(types, vec![reliable(1024, 65_536), unreliable, reliable(16, 4096)]).unwrap())
+}
+
+fn number(json: &Json) -> u64 {
+    json.as_u64().unwrap()
+}
+
+fn items(json: &Json) -> &[Json] {
+    json.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn control(packet: &Json) -> Control {
+    let reasons = [CloseReason::Closed, CloseReason::Kicked, CloseReason::Mismatch, CloseReason::Violation];
+    Control {
+        hello: packet["hello"].as_bool().map(|_| protocol().hash()),
+        close: packet["close"].as_u64().map(|reason| reasons[reason as usize - 1]),
+        ack_delay: packet["ack_delay_units"].as_u64().map(|units| Duration::from_micros(units * 64)),
+        ranges: items(&packet["ranges"])
+            .iter()
+            .map(|range| AckRange { newest: number(&range[0]) as u16, oldest: number(&range[1]) as u16 })
+            .collect(),
+        credits: items(&packet["credits"])
+            .iter()
+            .map(|credit| (number(&credit[0]) as u8, number(&credit[1]) as u16))
+            .collect(),
+    }
+}
+
+/// A message as the vectors tell it: its kind and its value, behind its id on reliable channels.
+fn message(told: &[Json]) -> Message {
+    let mut writer = BitWriter::new();
+    let message_type = match told[0].as_str().unwrap() {
+        "number" => {
+            writer.bits(number(&told[1]), 32);
+            0
+        }
+        "note" => {
+            writer.string(told[1].as_str().unwrap(), 20);
+            1
+        }
+        _ => {
+            writer.bits(number(&told[1]), 3);
+            writer.bytes(&hex::decode(told[2].as_str().unwrap()).unwrap());
+            2
+        }
+    };
+    Message { message_type, encoded: writer.encoded() }
+}
+
+fn write(packet: &Json) -> String {
+    let protocol = protocol();
+    let mut writer = BitWriter::new();
+    let control = control(packet);
+    native::write_control(&mut writer, &control, &protocol, number(&packet["ack"]) as u16);
+    if control.close.is_none() {
+        for entry in items(&packet["entries"]) {
+            let channel = number(&entry[0]) as usize;
+            native::write_entry(&mut writer, &protocol, channel);
+            let reliable = protocol.channels()[channel].kind.is_reliable();
+            let mut previous = None;
+            for (i, told) in items(&entry[1]).iter().enumerate() {
+                let told = items(told);
+                let id = reliable.then(|| number(&told[0]) as u16);
+                let ids = id.map(|id| (previous.unwrap_or(id), id));
+                previous = id;
+                native::write_message(
+                    &mut writer,
+                    &protocol,
+                    i == 0,
+                    ids,
+                    &message(&told[usize::from(reliable)..]),
+                );
+            }
+            native::write_end(&mut writer);
+        }
+        native::write_end(&mut writer);
+    }
+    hex::encode(writer.into_bytes())
+}
+
+fn read(packet: &str, ack: u16) -> Result<Packet, Refusal> {
+    let mut read = Packet::default();
+    let bytes = hex::decode(packet).unwrap();
+    let context = ReadContext { now: Instant::ZERO, sequence: 0, ack, greeted: true };
+    native::read(&bytes, &protocol(), context, &mut read, &mut Vec::new()).map(|()| read)
+}
+
+#[test]
+fn the_protocol_hash_is_pinned() {
+    assert_eq!(format!("{:016x}", protocol().hash()), VECTORS["protocol_hash"].as_str().unwrap());
+}
+
+#[test]
+fn packets_are_written_as_pinned() {
+    for packet in items(&VECTORS["packets"]) {
+        assert_eq!(write(packet), packet["packet"].as_str().unwrap(), "{}", packet["name"]);
+    }
+}
+
+#[test]
+fn packets_are_read_as_told() {
+    for packet in items(&VECTORS["packets"]) {
+        let read = read(packet["packet"].as_str().unwrap(), number(&packet["ack"]) as u16).unwrap();
+        assert_eq!(read.control, control(packet), "{}", packet["name"]);
+        let mut messages = read.messages.iter();
+        for entry in items(&packet["entries"]) {
+            for told in items(&entry[1]) {
+                let mut told = items(told);
+                let got = messages.next().unwrap();
+                assert_eq!(u64::from(got.channel), number(&entry[0]));
+                if protocol().channels()[usize::from(got.channel)].kind.is_reliable() {
+                    assert_eq!(u64::from(got.id), number(&told[0]));
+                    told = &told[1..];
+                }
+                check_body(usize::from(got.received.message_type), &got.received.body, told);
+            }
+        }
+        assert!(messages.next().is_none());
+    }
+}
+
+fn check_body(message_type: usize, body: &[u8], told: &[Json]) {
+    match &protocol().messages()[message_type].body {
+        Body::Declared(schema) => match schema.fields()[0].load(body) {
+            Value::Uint(value) => assert_eq!((told[0].as_str(), value), (Some("number"), number(&told[1]))),
+            Value::Text(text) => assert_eq!((told[0].as_str(), Some(text)), (Some("note"), told[1].as_str())),
+            other => panic!("{other:?}"),
+        },
+        Body::Opaque { .. } => {
+            let body = OpaqueBody::read(body);
+            let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+            assert_eq!(reader.bits(3).unwrap(), number(&told[1]));
+            reader.align().unwrap();
+            let rest = reader.bytes(reader.remaining_bits() / 8).unwrap();
+            assert_eq!((told[0].as_str(), Some(hex::encode(rest).as_str())), (Some("odd"), told[2].as_str()));
+        }
+    }
+}
+
+#[test]
+fn what_the_standard_refuses_is_refused() {
+    for case in items(&VECTORS["refused"]) {
+        assert!(read(case["packet"].as_str().unwrap(), 40).is_err(), "{}", case["why"]);
+    }
+}
+
+#[test]
+fn another_version_or_hash_is_a_mismatch_and_a_missing_hello_a_violation() {
+    let hello = VECTORS["packets"][1]["packet"].as_str().unwrap();
+    let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 0xFFFF, greeted: false };
+    let read =
+        |bytes: &[u8]| native::read(bytes, &protocol(), context, &mut Packet::default(), &mut Vec::new());
+    let good = hex::decode(hello).unwrap();
+    assert_eq!(read(&good), Ok(()));
+    for bit in 1..73 {
+        let mut other = good.clone();
+        other[bit / 8] ^= 1 << (bit % 8);
+        assert_eq!(read(&other), Err(Refusal::Mismatch), "bit {bit}");
+    }
+    assert_eq!(read(&[0]), Err(Refusal::NoHello));
+}
+
+#[test]
+fn any_bytes_are_read_or_refused_and_what_is_read_stays_small() {
+    let mut rng = crate::rng::Rng::seeded(1);
+    let packets: Vec<Vec<u8>> = items(&VECTORS["packets"])
+        .iter()
+        .map(|packet| hex::decode(packet["packet"].as_str().unwrap()).unwrap())
+        .collect();
+    for n in 0..200_000 {
+        let mut bytes = packets[n % packets.len()].clone();
+        for _ in 0..1 + rng.below(4) {
+            let at = rng.below(bytes.len() as u64) as usize;
+            bytes[at] ^= 1 << rng.below(8);
+        }
+        bytes.truncate(1 + rng.below(bytes.len() as u64) as usize);
+        if let Ok(packet) = read(&hex::encode(&bytes), rng.next_u64() as u16) {
+            assert!(packet.messages.len() <= bytes.len() * 8);
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! Server and clients over a virtual network: what the application sees of connections, on both ends.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tickwire::endpoint::{
+    Client, ClientConfig, ClientEvent, ClientHandle, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, DisconnectReason,
+    Inbox, SendError, Server, ServerConfig, ServerEvent,
+};
+use tickwire::netcode::{self, ClientState, ConnectToken, TokenParams};
+use tickwire::netsim::{Conditions, Network};
+use tickwire::rng::{Entropy, Rng};
+use tickwire::store::Datagrams;
+use tickwire::time::{Duration, Instant, UnixSeconds};
+use tickwire::transport::{ChannelConfig, ConnectionConfig, Protocol};
+
+use crate::pair::{RELIABLE, UNRELIABLE, blob, number, protocol, protocol_with};
+
+const PROTOCOL_ID: u64 = 0x7469_636B;
+const SERVER: &str = "10.0.0.1:40000";
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn unix(now: Instant) -> UnixSeconds {
+    UnixSeconds(1_700_000_000 + now.as_nanos() / 1_000_000_000)
+}
+
+/// A server, its clients and the network between them.
+struct World {
+    network: Network,
+    rng: Rng,
+    protocol: Arc<Protocol>,
+    server: Server,
+    server_events: Vec<ServerEvent>,
+    clients: Vec<(SocketAddr, Client, Vec<ClientEvent>)>,
+    out: Datagrams,
+}
+
+impl World {
+    fn new(max_clients: usize, conditions: Conditions) -> Self {
+        let address: SocketAddr = SERVER.parse().unwrap();
+        let mut rng = Rng::seeded(1);
+        let mut network = Network::new(conditions, 1).unwrap();
+        network.add_host(address);
+        let addresses = vec![address, DEVELOPMENT_ADDRESS];
+        let config = ServerConfig {
+            netcode: netcode::ServerConfig::new(PROTOCOL_ID, DEVELOPMENT_KEY, max_clients, addresses),
+            connection: ConnectionConfig::default(),
+        };
+        let server = Server::new(config, protocol(), &mut rng, unix(Instant::ZERO)).unwrap();
+        World {
+            network,
+            rng,
+            protocol: protocol(),
+            server,
+            server_events: Vec::new(),
+            clients: Vec::new(),
+            out: Datagrams::new(),
+        }
+    }
+
+    fn token(&mut self, client_id: u64) -> ConnectToken {
+        let params = TokenParams {
+            protocol_id: PROTOCOL_ID,
+            private_key: &DEVELOPMENT_KEY,
+            client_id,
+            created: unix(self.network.now()),
+            lifetime: Some(30),
+            timeout: Some(10),
+            public_addresses: &[SERVER.parse().unwrap()],
+            internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
+            user_data: &[0; 256],
+        };
+        ConnectToken::generate(&params, &mut self.rng).unwrap()
+    }
+
+    fn add_client(&mut self) -> usize {
+        self.add_client_with(self.protocol.clone())
+    }
+
+    fn add_client_with(&mut self, protocol: Arc<Protocol>) -> usize {
+        let index = self.clients.len();
+        let address = SocketAddr::from(([10, 0, 1, (index / 250) as u8], 1000 + index as u16));
+        self.network.add_host(address);
+        let config = ClientConfig {
+            netcode: netcode::ClientConfig::new(PROTOCOL_ID),
+            connection: ConnectionConfig::default(),
+        };
+        let token = self.token(100 + index as u64);
+        let client = Client::new(config, protocol, token, self.network.now()).unwrap();
+        self.clients.push((address, client, Vec::new()));
+        index
+    }
+
+    fn tick(&mut self) {
+        self.network.advance(self.network.now() + Duration::from_micros(16_667));
+        self.tick_server();
+        for index in 0..self.clients.len() {
+            self.tick_client(index);
+        }
+    }
+
+    fn tick_server(&mut self) {
+        let (now, address) = (self.network.now(), SERVER.parse().unwrap());
+        while let Some((from, mut datagram)) = self.network.receive(address) {
+            self.server.handle_datagram(now, unix(now), from, &mut datagram, &mut self.out);
+        }
+        self.server.transmit(now, &mut self.out);
+        self.server_events.extend(std::iter::from_fn(|| self.server.poll_event()));
+        self.carry(address);
+    }
+
+    fn tick_client(&mut self, index: usize) {
+        let now = self.network.now();
+        let (address, client, events) = &mut self.clients[index];
+        let address = *address;
+        while let Some((from, mut datagram)) = self.network.receive(address) {
+            client.handle_datagram(now, from, &mut datagram, &mut self.out);
+        }
+        client.transmit(now, &mut self.out);
+        events.extend(std::iter::from_fn(|| client.poll_event()));
+        self.carry(address);
+    }
+
+    fn carry(&mut self, from: SocketAddr) {
+        self.out.iter().for_each(|(to, datagram)| self.network.send(from, to, datagram));
+        self.out.clear();
+    }
+
+    fn ticks(&mut self, count: usize) {
+        (0..count).for_each(|_| self.tick());
+    }
+
+    fn client(&mut self, index: usize) -> &mut Client {
+        &mut self.clients[index].1
+    }
+
+    fn handle(&self, index: usize) -> ClientHandle {
+        self.server.clients().nth(index).expect("connected")
+    }
+
+    fn server_reasons(&self) -> Vec<DisconnectReason> {
+        let reason = |event: &ServerEvent| match event {
+            ServerEvent::Disconnected { reason, .. } => Some(*reason),
+            ServerEvent::Connected { .. } => None,
+        };
+        self.server_events.iter().filter_map(reason).collect()
+    }
+
+    fn client_reason(&self, index: usize) -> Option<DisconnectReason> {
+        let (_, client, events) = &self.clients[index];
+        let told = events.iter().find_map(|event| match event {
+            ClientEvent::Disconnected { reason, .. } => Some(*reason),
+            ClientEvent::Connected { .. } => None,
+        });
+        assert_eq!(told, client.disconnect_reason(), "the event and the state agree");
+        told
+    }
+
+    fn server_messages(&mut self) -> usize {
+        let mut inbox = Inbox::new();
+        self.server.take_messages(&mut inbox);
+        inbox.records().len()
+    }
+}
+
+fn lan() -> Conditions {
+    Conditions::perfect().latency(ms(5), ms(0))
+}
+
+#[test]
+fn connects_in_two_round_trips_and_not_a_timer_more() {
+    let mut world = World::new(4, Conditions::perfect().latency(ms(50), ms(0)));
+    let client = world.add_client();
+    while world.client(client).state() != ClientState::Connected {
+        world.tick();
+    }
+    // Request, challenge, response, keep-alive: four times 50 ms, each rounded up to a tick.
+    assert!(world.network.now() <= Instant::from_millis(280), "{:?}", world.network.now());
+}
+
+#[test]
+fn messages_flow_both_ways_with_hundreds_of_clients() {
+    let conditions = Conditions::perfect().latency(ms(50), ms(10)).loss(0.05).duplicate(0.02);
+    let mut world = World::new(256, conditions);
+    for _ in 0..256 {
+        world.add_client();
+    }
+    world.ticks(120);
+    assert_eq!(world.server.clients().count(), 256);
+    let handles: Vec<_> = world.server.clients().collect();
+    for n in 0..50 {
+        for (i, &handle) in handles.iter().enumerate() {
+            world.server.send(handle, RELIABLE, blob(n, 40)).unwrap();
+            world.client(i).send(RELIABLE, number(n)).unwrap();
+            world.client(i).send(UNRELIABLE, number(n)).unwrap();
+        }
+        world.tick();
+    }
+    world.ticks(120);
+    let mut inbox = Inbox::new();
+    world.server.take_messages(&mut inbox);
+    let reliable = inbox.records().iter().filter(|record| record.channel == RELIABLE as u8).count();
+    assert_eq!(reliable, 256 * 50);
+    assert!(inbox.records().len() > 256 * 90, "most unreliable ones arrive too");
+    for index in 0..256 {
+        let mut inbox = Inbox::new();
+        world.client(index).take_messages(&mut inbox);
+        assert_eq!(inbox.records().len(), 50);
+    }
+}
+
+#[test]
+fn every_way_a_connection_ends_has_its_reason_on_both_ends() {
+    let conditions = Conditions::perfect().latency(ms(50), ms(10)).loss(0.05).duplicate(0.02);
+    let connected = || {
+        let mut world = World::new(4, conditions);
+        world.add_client();
+        world.ticks(60);
+        assert!(world.client(0).is_connected());
+        world
+    };
+
+    let mut world = connected();
+    let (now, handle) = (world.network.now(), world.handle(0));
+    world.server.disconnect(now, handle, &mut world.out).unwrap();
+    assert_eq!(world.server.send(handle, RELIABLE, number(1)), Err(SendError::StaleClient));
+    world.ticks(60);
+    assert_eq!(world.client_reason(0), Some(DisconnectReason::Kicked));
+    assert_eq!(world.server_reasons(), [DisconnectReason::Kicked]);
+
+    let mut world = connected();
+    let now = world.network.now();
+    world.clients[0].1.close(now, &mut world.out);
+    let address = world.clients[0].0;
+    world.carry(address);
+    world.ticks(60);
+    assert_eq!(world.client_reason(0), Some(DisconnectReason::Closed));
+    assert_eq!(world.server_reasons(), [DisconnectReason::PeerDisconnected]);
+
+    let mut world = connected();
+    let now = world.network.now();
+    world.server.close(now, &mut world.out);
+    world.carry(SERVER.parse().unwrap());
+    (0..60).for_each(|_| {
+        world.network.advance(world.network.now() + ms(16));
+        world.tick_client(0);
+    });
+    assert_eq!(world.client_reason(0), Some(DisconnectReason::ServerClosed));
+
+    let mut world = connected();
+    (0..11 * 60).for_each(|_| {
+        world.network.advance(world.network.now() + ms(17));
+        world.tick_client(0);
+    });
+    assert_eq!(world.client_reason(0), Some(DisconnectReason::TimedOut));
+
+    let mut world = connected();
+    (0..11 * 60).for_each(|_| {
+        world.network.advance(world.network.now() + ms(17));
+        world.tick_server();
+    });
+    assert_eq!(world.server_reasons(), [DisconnectReason::TimedOut]);
+}
+
+#[test]
+fn a_full_server_says_so() {
+    let mut world = World::new(2, lan());
+    for _ in 0..3 {
+        world.add_client();
+    }
+    world.ticks(30);
+    let connected = (0..3).filter(|&i| world.client(i).is_connected()).count();
+    assert_eq!(connected, 2);
+    let refused = (0..3).find(|&i| world.client_reason(i).is_some()).unwrap();
+    assert_eq!(world.client_reason(refused), Some(DisconnectReason::ServerFull));
+}
+
+#[test]
+fn nobody_there_is_a_request_timeout() {
+    let mut world = World::new(2, lan());
+    world.network.remove_host(SERVER.parse().unwrap());
+    let client = world.add_client();
+    world.ticks(11 * 60);
+    assert_eq!(world.client_reason(client), Some(DisconnectReason::RequestTimedOut));
+}
+
+#[test]
+fn protocols_that_differ_end_with_mismatch_on_both_ends() {
+    let mut other = ChannelConfig::reliable_ordered();
+    other.max_message_bytes = 1000;
+    for seed in 0..20 {
+        let conditions = Conditions::perfect().latency(ms(50), ms(20)).loss(0.2).duplicate(0.1);
+        let mut world = World::new(4, conditions);
+        world.network = Network::new(conditions, seed).unwrap();
+        world.network.add_host(SERVER.parse().unwrap());
+        world.add_client_with(protocol_with(vec![other.clone(), ChannelConfig::unreliable()]));
+        world.ticks(120);
+        assert_eq!(world.client_reason(0), Some(DisconnectReason::ProtocolMismatch), "seed {seed}");
+        assert_eq!(world.server_reasons(), [DisconnectReason::ProtocolMismatch], "seed {seed}");
+        assert_eq!(world.server_messages(), 0);
+    }
+}
+
+#[test]
+fn messages_of_a_client_that_left_still_come() {
+    let mut world = World::new(4, lan());
+    world.add_client();
+    world.ticks(30);
+    world.client(0).send(RELIABLE, number(7)).unwrap();
+    world.ticks(3);
+    let now = world.network.now();
+    world.clients[0].1.close(now, &mut world.out);
+    let address = world.clients[0].0;
+    world.carry(address);
+    world.ticks(10);
+    assert_eq!(world.server_reasons(), [DisconnectReason::PeerDisconnected]);
+    assert_eq!(world.server_messages(), 1);
+}
+
+#[test]
+fn a_stale_handle_never_reaches_the_next_player_in_its_slot() {
+    let mut world = World::new(1, lan());
+    world.add_client();
+    world.ticks(30);
+    let first = world.handle(0);
+    let now = world.network.now();
+    world.server.disconnect(now, first, &mut world.out).unwrap();
+    world.ticks(30);
+    world.add_client();
+    world.ticks(60);
+    let second = world.handle(0);
+    assert_eq!((second.slot, second.generation), (first.slot, first.generation + 1));
+    assert_eq!(world.server.send(first, RELIABLE, number(1)), Err(SendError::StaleClient));
+    assert_eq!(world.server.disconnect(now, first, &mut world.out), Err(SendError::StaleClient));
+    assert!(world.server.stats(first).is_none() && world.server.channel_stats(first, 0).is_none());
+    assert!(world.server.stats(second).is_some() && world.server.is_connected(second));
+}
+
+#[test]
+fn datagrams_of_strangers_change_nothing_and_are_never_answered() {
+    let mut world = World::new(4, lan());
+    world.add_client();
+    world.ticks(30);
+    let (handle, now) = (world.handle(0), world.network.now());
+    let client = world.clients[0].0;
+    let stranger: SocketAddr = "10.9.9.9:9".parse().unwrap();
+    let mut rng = Rng::seeded(5);
+    let before: u64 = world.server.netcode().counters().iter().map(|(_, count)| count).sum();
+    for n in 0..20_000 {
+        let mut datagram = vec![0; rng.below(1400) as usize];
+        rng.fill(&mut datagram);
+        if n % 4 == 0 && !datagram.is_empty() {
+            datagram[0] = 0;
+        }
+        // From nowhere, and in the name of a connected client.
+        let from = if n % 2 == 0 { stranger } else { client };
+        world.server.handle_datagram(now, unix(now), from, &mut datagram.clone(), &mut world.out);
+        world.clients[0].1.handle_datagram(now, from, &mut datagram, &mut world.out);
+    }
+    assert!(world.out.is_empty(), "no answer");
+    let after: u64 = world.server.netcode().counters().iter().map(|(_, count)| count).sum();
+    assert_eq!(after - before, 20_000, "each counted under a name");
+    assert!(world.server.is_connected(handle));
+    world.client(0).send(RELIABLE, number(1)).unwrap();
+    world.ticks(10);
+    assert_eq!(world.server_messages(), 1);
+}
+
+#[test]
+fn a_client_that_breaks_the_protocol_is_ended_alone() {
+    let mut world = World::new(4, lan());
+    world.add_client();
+    // A netcode client with a good token and no idea of our framing.
+    let address: SocketAddr = "10.0.2.1:5".parse().unwrap();
+    world.network.add_host(address);
+    let token = world.token(9);
+    let config = netcode::ClientConfig::new(PROTOCOL_ID);
+    let mut rogue = netcode::Client::new(config, token, world.network.now()).unwrap();
+    for _ in 0..60 {
+        world.tick();
+        let now = world.network.now();
+        while let Some((from, mut datagram)) = world.network.receive(address) {
+            rogue.handle_datagram(now, from, &mut datagram, &mut world.out);
+        }
+        rogue.update(now, &mut world.out);
+        if rogue.state() == ClientState::Connected {
+            // A reliable header, then a packet whose first bit says that there is no hello.
+            rogue.send_payload(now, &[0x3E, 0, 0, 1, 0, 0, 0, 0, 0], &mut world.out).unwrap();
+        }
+        world.carry(address);
+    }
+    assert_eq!(world.server_reasons(), [DisconnectReason::ProtocolViolation]);
+    let violated = world.server_events.iter().find_map(|event| match event {
+        ServerEvent::Disconnected { violation, .. } => violation.clone(),
+        ServerEvent::Connected { .. } => None,
+    });
+    assert_eq!(violated.unwrap().to_string(), "the first packet has no hello");
+    assert_eq!(rogue.state(), ClientState::Disconnected, "it was told");
+    assert!(world.client(0).is_connected());
+    world.client(0).send(RELIABLE, number(1)).unwrap();
+    world.ticks(10);
+    assert_eq!(world.server_messages(), 1);
+}

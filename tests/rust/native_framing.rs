@@ -1,1 +1,0 @@
-//! The connection packets of Tickwire's own framing: pinned bytes, and what is refused.

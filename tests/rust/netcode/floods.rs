@@ -1,0 +1,125 @@
+//! Many requests at once: the honest get in, the rest cost a bounded amount.
+
+use core::net::SocketAddr;
+
+use super::world::*;
+use tickwire::limits::MAX_DATAGRAM;
+use tickwire::netcode::packet::{REQUEST_BYTES, Request};
+use tickwire::netcode::{ClientState, DropReason};
+use tickwire::rng::{Entropy, Rng};
+use tickwire::time::{Duration, Instant};
+
+/// A request that passes every test that costs little, with a token sealed by nobody.
+fn forged_request(rng: &mut Rng) -> Vec<u8> {
+    let mut request = Vec::new();
+    Request::write(&token(1, |_| ()), &mut request);
+    rng.fill(&mut request[REQUEST_BYTES - 1024..]);
+    request
+}
+
+#[test]
+fn a_thousand_honest_clients_of_one_address_connect_without_delay() {
+    let mut world = World::new(1000);
+    for i in 0..1000 {
+        world.add_at(SocketAddr::from(([127, 0, 0, 1], 20_000 + i)), token(u64::from(i), |_| ()));
+    }
+    world.run(300);
+    assert_eq!(world.server.connected_count(), 1000);
+    assert_eq!(world.dropped(DropReason::SourceLimit), 0);
+    assert!(world.peers.iter().all(|p| p.connected_at == Some(Instant::from_millis(200))));
+}
+
+#[test]
+fn a_hundred_thousand_forged_requests_leave_nothing_behind() {
+    let (mut world, client) = World::connected();
+    let mut rng = Rng::seeded(3);
+    let forged = forged_request(&mut rng);
+    for _ in 0..100_000 {
+        let from = SocketAddr::from(((rng.next_u64() as u32).to_be_bytes(), rng.next_u64() as u16));
+        assert!(world.inject(from, &forged).is_empty());
+    }
+    assert_eq!(world.server.half_open_count(), 0);
+    let tried = world.dropped(DropReason::TokenNotAuthentic);
+    assert_eq!(tried + world.dropped(DropReason::SourceLimit), 100_000);
+    assert!(world.server.is_connected(client));
+    // Amid the flood, an honest client connects.
+    world.add(token(2, |_| ()));
+    world.run(400);
+    assert_eq!(world.state(1), ClientState::Connected);
+}
+
+#[test]
+fn one_source_makes_the_server_decrypt_only_so_much() {
+    let mut world = World::new(4);
+    let forged = forged_request(&mut Rng::seeded(4));
+    for ms in 0..1000 {
+        world.now = Instant::from_millis(ms);
+        (0..10).for_each(|port| drop(world.inject(address(&format!("10.6.6.6:{}", port + 1)), &forged)));
+    }
+    assert_eq!(world.dropped(DropReason::TokenNotAuthentic), 64 + 31);
+    world.add(token(1, |_| ()));
+    world.run(400);
+    assert_eq!(world.state(0), ClientState::Connected, "another source is not concerned");
+}
+
+#[test]
+fn a_valid_request_repeated_by_an_eavesdropper_is_limited_too() {
+    let mut world = World::new(4);
+    let mut request = Vec::new();
+    Request::write(&token(1, |_| ()), &mut request);
+    let answers: usize = (0..10_000).map(|_| world.inject(client_address(0), &request).len()).sum();
+    assert_eq!(answers, 65, "the burst, and the first one refunded");
+    assert_eq!(world.server.half_open_count(), 1);
+}
+
+#[test]
+fn valid_tokens_in_masses_fill_no_more_than_their_places() {
+    let mut small = config(4);
+    small.half_open_capacity = 64;
+    let mut world = World::with(small);
+    let mut request = Vec::new();
+    for id in 0..1000u16 {
+        request.clear();
+        Request::write(&token(id.into(), |_| ()), &mut request);
+        world.inject(client_address(id), &request);
+    }
+    assert_eq!(world.server.half_open_count(), 64);
+    assert_eq!(world.dropped(DropReason::HalfOpenFull) + world.dropped(DropReason::SourceLimit), 936);
+}
+
+#[test]
+fn a_full_server_denies_at_a_bounded_rate_and_with_less_than_it_was_sent() {
+    let (mut world, _) = World::connected();
+    for id in 2..=4 {
+        world.add(token(id, |_| ()));
+    }
+    world.run(400);
+    assert_eq!(world.server.connected_count(), 4);
+    let mut request = Vec::new();
+    Request::write(&token(9, |_| ()), &mut request);
+    let from = address("10.7.7.7:1");
+    let answers: Vec<_> = (0..1000).flat_map(|_| world.inject(from, &request)).collect();
+    assert_eq!(answers.len(), 64);
+    assert!(answers.iter().all(|a| a.len() == 25));
+}
+
+#[test]
+fn no_answer_is_longer_than_its_question_before_the_address_is_proven() {
+    let mut world = World::new(2);
+    world.loss = 0.2;
+    world.add_many(1..=4);
+    world.latency = Duration::from_millis(1);
+    let mut sent = 0;
+    for _ in 0..1000 {
+        world.run(1);
+        for datagram in &world.log[sent..] {
+            assert!(datagram.bytes.len() <= MAX_DATAGRAM);
+            match datagram.bytes[0] & 0x0F {
+                1 => assert!(datagram.bytes.len() <= 25),
+                2 => assert!(datagram.bytes.len() <= 333),
+                _ => (),
+            }
+        }
+        sent = world.log.len();
+    }
+}

@@ -1,0 +1,8 @@
+//! Netcode clients and servers against each other and against attackers, in virtual time.
+
+mod attacks;
+mod connecting;
+mod ending;
+mod floods;
+mod tokens;
+mod world;
