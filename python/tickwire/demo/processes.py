@@ -1,0 +1,147 @@
+"""The demo's processes: a server, and the bots in a few others."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import wait
+from types import TracebackType
+from typing import Any
+
+from tickwire.demo.bot import Bots
+from tickwire.demo.options import Options
+from tickwire.demo.report import Failed, Listening, Phase, Report
+from tickwire.demo.server import GameServer
+from tickwire.demo.worker import Pipe, work
+
+BOT_PROCESSES = 4
+START_SECONDS = 30.0
+"""How long a process may take to start: long, for busy machines."""
+LEAVE_SECONDS = 5.0
+
+
+class DemoError(Exception):
+    """The demo can't go on; the text is a sentence for the user."""
+
+
+def run_server(pipe: Pipe, options: Options) -> None:
+    """The server's process."""
+
+    def make() -> GameServer:
+        game = GameServer(options)
+        pipe.send(Listening(game.address))
+        return game
+
+    work(pipe, options.rate, make)
+
+
+def run_bots(pipe: Pipe, options: Options, address: str, numbers: range) -> None:
+    """A process of bots."""
+    work(pipe, options.rate, lambda: Bots(numbers, address, options))
+
+
+class Processes:
+    """Starts the server, then the bots; none of them outlives this object's ``with`` block.
+
+    Each holds one end of a pipe and leaves when the other closes, so that not even a killed parent leaves
+    any behind.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._context = multiprocessing.get_context("spawn")
+        self._running: dict[Any, tuple[str, Any]] = {}
+        self.server_address = ""
+        try:
+            self._start_all(options)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start_all(self, options: Options) -> None:
+        with _interrupts_ignored():
+            server = self._start("server", run_server, options)
+        if not server.poll(START_SECONDS):
+            raise DemoError(f"The server did not start in {START_SECONDS:g} seconds.")
+        match self._receive(server):
+            case Listening(address):
+                self.server_address = address
+            case Failed(sentence):
+                raise DemoError(f"Can't listen on 127.0.0.1:{options.port}: {sentence}.")
+        count = min(BOT_PROCESSES, options.clients)
+        with _interrupts_ignored():
+            for first in range(count):
+                numbers = range(first, options.clients, count)
+                self._start("bots", run_bots, options, self.server_address, numbers)
+
+    def _start(self, name: str, target: Callable[..., None], *arguments: object) -> Any:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=target, args=(theirs, *arguments), daemon=True)
+        process.start()
+        theirs.close()
+        self._running[ours] = (name, process)
+        return ours
+
+    @property
+    def count(self) -> int:
+        return len(self._running)
+
+    def announce(self, phase: Phase) -> None:
+        """Tells all processes what to do now."""
+        for pipe, (name, process) in self._running.items():
+            try:
+                pipe.send(phase)
+            except OSError:
+                raise _died(name, process) from None
+
+    def reports(self, seconds: float) -> Iterator[tuple[int, Report]]:
+        """Waits for reports at most this long; yields each with its process's number, the server's is 0."""
+        for pipe in wait(list(self._running), max(0.0, seconds)):
+            match self._receive(pipe):
+                case Report() as report:
+                    yield list(self._running).index(pipe), report
+                case Failed(sentence):
+                    raise DemoError(f"The bots can't start: {sentence}.")
+
+    def _receive(self, pipe: Any) -> Any:
+        try:
+            return pipe.recv()
+        except (EOFError, OSError):
+            raise _died(*self._running[pipe]) from None
+
+    def close(self) -> None:
+        """Has all processes leave, by force if need be."""
+        for pipe in self._running:
+            pipe.close()
+        deadline = time.monotonic() + LEAVE_SECONDS
+        for _, process in self._running.values():
+            process.join(max(0.0, deadline - time.monotonic()))
+            if process.is_alive():
+                process.kill()
+                process.join()
+        self._running.clear()
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _died(name: str, process: Any) -> DemoError:
+    process.join(LEAVE_SECONDS)
+    return DemoError(f"The process of the {name} ended unexpectedly, with exit code {process.exitcode}.")
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """New processes inherit this, so that Ctrl-C can't hit them before they have said so themselves."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,311 @@
+"""The demo: played for real for a few seconds, and its game, its books and its verdict alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+
+import pytest
+from tickwire.demo.ledger import Received, Sent
+from tickwire.demo.messages import Throw
+from tickwire.demo.report import Link
+from tickwire.demo.summary import Ends, find_faults, summarize
+from tickwire.demo.world import COINS, REACH, SIZE, SPEED, Placed, Taken, World
+
+COMMAND = [sys.executable, "-m", "tickwire", "demo"]
+
+# --- the command ---
+
+
+def run_demo(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_a_short_match_is_played_and_judged() -> None:
+    done = run_demo("--clients", "4", "--seconds", "3", "--seed", "7", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert list(summary) == [
+        "clients",
+        "ticks",
+        "seconds",
+        "reliable_sent",
+        "reliable_delivered",
+        "misordered",
+        "duplicates",
+        "rtt_ms",
+        "loss_percent",
+        "kbps_up",
+        "kbps_down",
+        "ok",
+    ]
+    assert summary["ok"] is True
+    assert summary["clients"] == 4
+    assert summary["seconds"] >= 3
+    assert 0 < summary["ticks"] <= 60 * summary["seconds"] + 1
+    # Each bot throws four times a second and is told of the coins.
+    assert summary["reliable_sent"] == summary["reliable_delivered"] >= 4 * (COINS + 1)
+    assert summary["misordered"] == summary["duplicates"] == 0
+    assert summary["rtt_ms"] >= 80
+    assert 0 < summary["loss_percent"] < 20
+    assert summary["kbps_up"] > 0
+    assert summary["kbps_down"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["--clients", "0"], "--clients"),
+        (["--clients", "65"], "--clients"),
+        (["--clients", "2.5"], "--clients"),
+        (["--seconds", "nan"], "--seconds"),
+        (["--rate", "fast"], "--rate"),
+        (["--loss", "101"], "--loss"),
+        (["--loss", "-1"], "--loss"),
+        (["--latency", "5", "--jitter", "6"], "--jitter"),
+        (["--port", "65536"], "--port"),
+        (["--seed", "-1"], "--seed"),
+        (["--colour"], "--colour"),
+    ],
+)
+def test_bad_arguments_are_named_in_one_sentence(arguments: list[str], names: str) -> None:
+    done = run_demo(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert names in done.stderr
+
+
+def test_a_port_in_use_is_named_in_one_sentence() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        done = run_demo("--port", str(port))
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert f"127.0.0.1:{port}" in done.stderr
+
+
+def test_without_a_connection_the_verdict_is_a_failure() -> None:
+    done = run_demo("--clients", "1", "--loss", "100", "--json")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "never got a connection" in done.stdout
+    assert json.loads(done.stdout.splitlines()[-1])["ok"] is False
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="process groups and signals of POSIX")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_no_process_outlives_the_demo(number: signal.Signals, code: int) -> None:
+    demo = subprocess.Popen(
+        [*COMMAND, "--clients", "2", "--seconds", "600"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert demo.stdout is not None
+    assert demo.stderr is not None
+    with demo, demo.stdout, demo.stderr:
+        next(line for line in demo.stdout if "playing" in line)
+        # Ctrl-C reaches the whole group, a kill only its target.
+        (os.killpg if number is signal.SIGINT else os.kill)(demo.pid, number)
+        assert demo.wait(timeout=30) == code
+        assert "Traceback" not in demo.stderr.read()
+    wait_until(lambda: not group_exists(demo.pid))
+
+
+def group_exists(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+# --- the world ---
+
+
+def test_a_player_runs_at_its_speed_and_no_faster() -> None:
+    world = World(seed=1)
+    world.join(0)
+    world.players[0].spot = (10.0, 10.0)
+    world.steer(0, 300, 400)
+    world.step(0.5)
+    assert world.players[0].spot == pytest.approx((10 + 0.6 * SPEED * 0.5, 10 + 0.8 * SPEED * 0.5))
+
+
+def test_a_player_stays_on_the_field() -> None:
+    world = World(seed=1)
+    world.join(0)
+    world.steer(0, -1, 1)
+    for _ in range(100):
+        world.step(0.1)
+    assert world.players[0].spot == (0.0, SIZE)
+
+
+def test_a_coin_in_reach_is_taken_once() -> None:
+    world = World(seed=1)
+    world.join(3)
+    world.coins = {5: (50.0 + REACH / 2, 50.0), 6: (50.0 + 2 * REACH, 50.0)}
+    world.players[3].spot = (50.0, 50.0)
+    assert world.step(0.1) == [Taken(5, player=3)]
+    assert world.step(0.1) == []
+    assert world.players[3].purse == [5]
+    assert list(world.coins) == [6]
+
+
+def test_a_thrown_coin_lands_and_can_be_taken_again() -> None:
+    world = World(seed=1)
+    world.join(0)
+    world.coins = {}
+    world.players[0].spot = (50.0, 50.0)
+    world.players[0].purse = [7]
+    world.throw(0, (50.0, 50.0))
+    world.throw(0, (10.0, 10.0))
+    assert world.step(0.1) == [Placed(7, (50.0, 50.0)), Taken(7, player=0)]
+
+
+def test_coins_are_neither_made_nor_lost() -> None:
+    world = World(seed=2)
+    for number in range(5):
+        world.join(number)
+    for step in range(2_000):
+        number = step % 5
+        if step == 1_000:
+            world.leave(4)
+        if number in world.players:
+            world.steer(number, (step % 7) - 3, (step % 11) - 5)
+            if step % 4 == 0:
+                world.throw(number, (step % SIZE, 50.0))
+        world.step(1 / 60)
+    in_purses = [coin for player in world.players.values() for coin in player.purse]
+    assert sorted([*world.coins, *in_purses]) == list(range(COINS))
+
+
+# --- the books ---
+
+
+def throws(numbers: Iterable[int]) -> list[Throw]:
+    return [Throw(number % 100, 5.0, number) for number in numbers]
+
+
+def receive(numbers: Iterable[int]) -> Received:
+    received = Received()
+    for throw in throws(numbers):
+        received.add(throw)
+    return received
+
+
+def send(count: int) -> Sent:
+    sent = Sent()
+    for throw in throws(range(count)):
+        sent.add(throw)
+    return sent
+
+
+def counts(received: Received) -> tuple[int, int, int]:
+    return received.delivered, received.duplicates, received.misordered
+
+
+@pytest.mark.parametrize(
+    ("numbers", "delivered", "duplicates", "misordered"),
+    [
+        ([], 0, 0, 0),
+        ([0, 1, 2], 3, 0, 0),
+        ([0, 1, 1, 2, 0], 3, 2, 0),
+        ([0, 2, 3], 3, 0, 1),
+        ([0, 2, 1, 3], 4, 0, 2),
+        ([1, 0, 0], 2, 1, 2),
+    ],
+)
+def test_what_comes_in_is_judged_by_its_numbers(
+    numbers: list[int], delivered: int, duplicates: int, misordered: int
+) -> None:
+    assert counts(receive(numbers)) == (delivered, duplicates, misordered)
+
+
+def test_both_sides_have_the_same_digest_of_the_same_messages() -> None:
+    sent, received = send(50), receive(range(50))
+    assert sent.digest == received.digest
+    swapped = [*range(48), 49, 48]
+    assert len({send(49).digest, receive(swapped).digest, sent.digest}) == 3
+
+
+def link(bot: int, **values: object) -> Link:
+    made = Link(bot=bot, connected=True, sent=send(30), received=receive(range(30)))
+    for name, value in values.items():
+        setattr(made, name, value)
+    return made
+
+
+def altered() -> Received:
+    """As many messages as were sent, in order, but one with other content."""
+    received = Received()
+    for throw in throws(range(30)):
+        throw.x = 99.0 if throw.number == 15 else throw.x
+        received.add(throw)
+    return received
+
+
+def test_a_clean_report_passes() -> None:
+    links = {number: Ends(link(number), link(number)) for number in range(3)}
+    assert find_faults(links, clients=3) == []
+
+
+@pytest.mark.parametrize(
+    ("doctored", "fault"),
+    [
+        ({"received": receive(range(29))}, "29 arrived"),
+        ({"received": receive([*range(15), *range(16, 30)])}, "29 arrived"),
+        ({"received": receive([*range(30), 29])}, "more than once"),
+        ({"received": receive([0, 2, 1, *range(3, 30)])}, "out of order"),
+        ({"received": altered()}, "not arrive as they were sent"),
+        ({"sent": send(31)}, "30 arrived"),
+        ({"sent": Sent(), "received": receive(range(30))}, "nothing is proven"),
+        ({"connected": False, "reason": "nothing was heard"}, "lost its connection: nothing was heard"),
+    ],
+)
+@pytest.mark.parametrize("end", ["bot", "server"])
+def test_a_doctored_report_fails(doctored: dict[str, object], fault: str, end: str) -> None:
+    ends = {"bot": link(1), "server": link(1), end: link(1, **doctored)}
+    links = {0: Ends(link(0), link(0)), 1: Ends(ends["bot"], ends["server"])}
+    faults = find_faults(links, clients=2)
+    assert any(fault in sentence for sentence in faults)
+    assert all("bot 1" in sentence.lower() for sentence in faults)
+
+
+def test_a_bot_that_nobody_heard_of_fails() -> None:
+    links = {0: Ends(link(0), link(0)), 1: Ends(link(1, connected=False, reason="the server is full"), None)}
+    assert find_faults(links, clients=3) == [
+        "Bot 1 never got a connection: the server is full.",
+        "Bot 2 never got a connection.",
+    ]
+
+
+def test_the_summary_adds_up_both_directions() -> None:
+    pairs = {
+        number: Ends(
+            link(number, rtt_ms=100.0 + number, sent_kbps=10.0, received_kbps=30.0, packets_acked=99),
+            link(number, packets_acked=98, packets_lost=3),
+        )
+        for number in range(2)
+    }
+    summary = summarize(pairs, pairs, ticks=120, seconds=2.04, ok=True)
+    assert (summary.clients, summary.ticks, summary.seconds) == (2, 120, 2.0)
+    assert (summary.reliable_sent, summary.reliable_delivered) == (120, 120)
+    assert (summary.rtt_ms, summary.kbps_up, summary.kbps_down) == (100.5, 10.0, 30.0)
+    assert summary.loss_percent == 1.5
