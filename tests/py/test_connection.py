@@ -94,7 +94,7 @@ def test_a_kicked_player_is_told_and_its_handle_is_stale(protocol: tw.Protocol) 
     assert server.clients[0] != handle
     for call in (server.disconnect, server.stats, lambda h: server.send(h, Move())):
         with pytest.raises(tw.StaleClientError, match="the client is not connected any more"):
-            call(handle)  # type: ignore[operator]
+            call(handle)
     assert run(network, server, again, seconds=0.5)[1].messages == []
 
 
@@ -189,7 +189,7 @@ def test_calls_that_make_no_sense_are_named(protocol: tw.Protocol) -> None:
     with pytest.raises(TypeError, match="is not among the protocol's messages"):
         client.send("hello")
     with pytest.raises(TypeError):
-        server.send("ann", Move())  # type: ignore[arg-type]
+        server.send("ann", Move())
     small = make_protocol(channels=[tw.reliable_ordered(max_message_bytes=100)])
     network, server, client = connected_pair(small)
     with pytest.raises(tw.MessageTooLargeError, match=r"Blob on channel 0: .* max_message_bytes is 100"):
@@ -356,7 +356,7 @@ def test_endpoints_in_cycles_are_collected_and_say_goodbye(protocol: tw.Protocol
     client.close()
     client = tw.Client.connect(server.address, protocol, network=network, factory=pool)
     run(network, server, client, seconds=0.5)
-    pool.client = client  # type: ignore[attr-defined]
+    pool.client = client
     gone = weakref.ref(pool)
     del client, pool
     gc.collect()

@@ -83,13 +83,13 @@ def test_what_is_encoded_is_decoded(message: Every) -> None:
     data = every.encode(message)
     back = every.decode(data)
     assert type(back) is Every
-    for name in Every.__dataclass_fields__:  # type: ignore[attr-defined]
+    for name in Every.__dataclass_fields__:
         before, after = getattr(message, name), getattr(back, name)
         if name == "steps":
             assert abs(before - after) < 1e-6
         else:
             assert same(before, after), name
-    assert len(data) * 8 - 7 <= every.measure(message) <= Every.__tickwire_schema__.max_bits + 1  # type: ignore[attr-defined]
+    assert len(data) * 8 - 7 <= every.measure(message) <= Every.__tickwire_schema__.max_bits + 1
     assert every.encode(back) == data, "what was read can be sent again"
 
 
@@ -134,7 +134,7 @@ class Index:
 
 
 def test_numbers_of_other_types_are_taken_as_numbers(protocol: tw.Protocol) -> None:
-    message: Any = Move(Index(), Weapon.AXE, 1)  # type: ignore[arg-type]
+    message: Any = Move(Index(), Weapon.AXE, 1)
     assert protocol.decode(protocol.encode(message)) == Move(9, 2, 1.0)
     assert protocol.decode(protocol.encode(Move(True, 0, False))).tick == 1
 
@@ -150,19 +150,19 @@ def test_numbers_of_other_types_are_taken_as_numbers(protocol: tw.Protocol) -> N
         (Move(aim=math.nan), ValueError, "Move.aim = nan: must be a finite number"),
         (Move(aim=math.inf), ValueError, "Move.aim = inf: must be a finite number"),
         (Move(aim=10**400), ValueError, r"Move.aim = 1000.*\.\.\.: must be"),
-        (Move("1"), TypeError, r"Move.tick = '1' \(str\): must be an int"),  # type: ignore[arg-type]
-        (Move(1.0), TypeError, r"Move.tick = 1.0 \(float\): must be an int"),  # type: ignore[arg-type]
-        (Move(None), TypeError, r"Move.tick = None \(NoneType\): must be an int"),  # type: ignore[arg-type]
-        (Move(aim="1"), TypeError, r"Move.aim = '1' \(str\): must be a float"),  # type: ignore[arg-type]
+        (Move("1"), TypeError, r"Move.tick = '1' \(str\): must be an int"),
+        (Move(1.0), TypeError, r"Move.tick = 1.0 \(float\): must be an int"),
+        (Move(None), TypeError, r"Move.tick = None \(NoneType\): must be an int"),
+        (Move(aim="1"), TypeError, r"Move.aim = '1' \(str\): must be a float"),
         (Chat(64, ""), ValueError, "Chat.sender = 64: must be 0 to 63"),
         (Chat(0, "x" * 201), ValueError, "Chat.text = 'xxx.*: must be at most 200 bytes, and these are 201"),
         (Chat(0, "é" * 101), ValueError, "must be at most 200 bytes, and these are 202"),
         (Chat(0, "a\0b"), ValueError, r"Chat.text = 'a\\x00b': must be text without NUL"),
         (Chat(0, "\ud800"), ValueError, r"Chat.text = '\\ud800': must be text without lone surrogates"),
-        (Chat(0, b"x"), TypeError, r"Chat.text = b'x' \(bytes\): must be a str"),  # type: ignore[arg-type]
-        (Blob("x"), TypeError, r"Blob.data = 'x' \(str\): must be bytes"),  # type: ignore[arg-type]
-        (Every(flag=1), TypeError, r"Every.flag = 1 \(int\): must be True or False"),  # type: ignore
-        (Every(f32=1e300), ValueError, "Every.f32 = 1e.300: must be -3402.* to 3402"),  # type: ignore
+        (Chat(0, b"x"), TypeError, r"Chat.text = b'x' \(bytes\): must be a str"),
+        (Blob("x"), TypeError, r"Blob.data = 'x' \(str\): must be bytes"),
+        (Every(flag=1), TypeError, r"Every.flag = 1 \(int\): must be True or False"),
+        (Every(f32=1e300), ValueError, "Every.f32 = 1e.300: must be -3402.* to 3402"),
         (Odd(n=1001), ValueError, r"Odd.stream.ranged = 1001: must be 0 to 1000"),
         (Odd(n="x"), TypeError, r"Odd.stream.ranged = 'x' \(str\): must be an int"),
         (Odd(n=501, extra=4096), ValueError, r"Odd.stream.bits = 4096: must be 0 to 4095"),

@@ -20,9 +20,9 @@ KEY = bytes(range(32))
 
 def tick_until(
     done: Callable[[], bool], *endpoints: tw.Server | tw.Client, seconds: float = 10
-) -> list[list]:  # type: ignore[type-arg]
+) -> list[list]:
     """Ticks the endpoints until `done`; returns the messages of each."""
-    collected: list[list] = [[] for _ in endpoints]  # type: ignore[type-arg]
+    collected: list[list] = [[] for _ in endpoints]
     deadline = time.monotonic() + seconds
     while True:
         for endpoint, into in zip(endpoints, collected, strict=True):
@@ -90,7 +90,7 @@ def test_what_a_server_drops_silently_it_counts_by_name(
             "client_id": 1,
             "servers": [server.address],
         }
-        token = tw.ConnectToken.generate(**{**settings, **changes})  # type: ignore[arg-type]
+        token = tw.ConnectToken.generate(**{**settings, **changes})
         other = make_protocol(id=token.protocol_id)
         with tw.Client(other, token) as client:
             tick_until(lambda: server.counters[counter] > 0, client, server)
@@ -152,7 +152,7 @@ def test_bad_arguments_are_named(protocol: tw.Protocol) -> None:
     good = {"protocol": protocol, "key": KEY, "client_id": 1, "servers": ["127.0.0.1:5"]}
 
     def generate(**changes: object) -> object:
-        return tw.ConnectToken.generate(**{**good, **changes})  # type: ignore[arg-type]
+        return tw.ConnectToken.generate(**{**good, **changes})
 
     for call, complaint in [
         (lambda: tw.Server("localhost:5", protocol), "'localhost:5' is not an address with a port"),
@@ -172,7 +172,7 @@ def test_bad_arguments_are_named(protocol: tw.Protocol) -> None:
         (lambda: tw.ConnectToken.from_bytes(bytes(2048)), "not a connect token"),
     ]:
         with pytest.raises(ValueError, match=complaint):
-            call()  # type: ignore[no-untyped-call]
+            call()
     assert len(tw.generate_key()) == 32
     assert tw.generate_key() != tw.generate_key()
 
