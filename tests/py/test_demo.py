@@ -12,10 +12,12 @@ import time
 from collections.abc import Callable, Iterable
 
 import pytest
+from tickwire.demo.display import Display, LiveTable, PlainLines, open_display
 from tickwire.demo.ledger import Received, Sent
 from tickwire.demo.messages import Throw
-from tickwire.demo.report import Link
-from tickwire.demo.summary import Ends, find_faults, summarize
+from tickwire.demo.options import Options
+from tickwire.demo.report import ChannelCounts, Link, Phase
+from tickwire.demo.summary import Ends, Links, find_faults, summarize
 from tickwire.demo.world import COINS, REACH, SIZE, SPEED, Placed, Taken, World
 
 COMMAND = [sys.executable, "-m", "tickwire", "demo"]
@@ -55,8 +57,9 @@ def test_a_short_match_is_played_and_judged() -> None:
     assert summary["misordered"] == summary["duplicates"] == 0
     assert summary["rtt_ms"] >= 80
     assert 0 < summary["loss_percent"] < 20
-    assert summary["kbps_up"] > 0
-    assert summary["kbps_down"] > 0
+    if summary["ticks"] > 160:  # bandwidth is measured over the older half of the last 256 packets
+        assert summary["kbps_up"] > 0
+        assert summary["kbps_down"] > 0
 
 
 @pytest.mark.parametrize(
@@ -134,6 +137,62 @@ def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+# --- the display ---
+
+
+def show_all(display: Display, links: Links) -> None:
+    for phase in Phase:
+        display.show(phase, links)
+
+
+def some_links() -> Links:
+    counts = {"reliable": ChannelCounts(sent=30, received=28), "unreliable": ChannelCounts(400, 390)}
+    return {
+        0: Ends(link(0, rtt_ms=123.4, received_kbps=77.7, channels=counts), link(0, channels=counts)),
+        1: Ends(link(1, connected=False, reason="the server is full"), None),
+        2: Ends(None, link(2)),
+    }
+
+
+def test_plain_lines_come_once_a_second(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    with open_display(Options()) as display:
+        for _ in range(35):
+            now += 0.1
+            display.show(Phase.PLAY, some_links())
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert "playing: 1 connected  RTT 123 ms" in lines[0]
+
+
+def test_the_live_table_has_a_row_for_each_bot(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "140")
+    with open_display(Options()) as display:
+        assert isinstance(display, LiveTable)
+        show_all(display, {})
+        show_all(display, some_links())
+    shown = capsys.readouterr().out
+    assert "123" in shown
+    assert "78" in shown
+    assert "the server is full" in shown
+
+
+def test_without_rich_a_terminal_gets_plain_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setitem(sys.modules, "rich.live", None)
+    with open_display(Options()) as display:
+        assert isinstance(display, PlainLines)
+    assert "tickwire[demo]" in capsys.readouterr().out
 
 
 # --- the world ---
