@@ -18,6 +18,8 @@ from tickwire.demo.report import Failed, Listening, Phase, Report
 from tickwire.demo.server import GameServer
 from tickwire.demo.worker import Pipe, work
 
+SERVER = 0
+"""The number of the server's process: the first to start."""
 BOT_PROCESSES = 4
 START_SECONDS = 30.0
 """How long a process may take to start: long, for busy machines."""
@@ -106,7 +108,7 @@ class Processes:
                 raise _died(running) from None
 
     def reports(self, seconds: float) -> Iterator[tuple[int, Report]]:
-        """Waits for reports at most this long; yields each with its process's number, the server's is 0."""
+        """Waits for reports at most this long; yields each with the number of its process."""
         ready = wait([running.pipe for running in self._running], max(0.0, seconds))
         for number, running in enumerate(self._running):
             if running.pipe in ready:
