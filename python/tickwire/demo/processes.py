@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from types import TracebackType
@@ -72,7 +74,7 @@ class Processes:
             raise
 
     def _start_all(self, options: Options) -> None:
-        with _interrupts_ignored():
+        with _interrupts_held():
             server = self._start("server", run_server, options)
         if not server.pipe.poll(START_SECONDS):
             raise DemoError(f"The server did not start in {START_SECONDS:g} seconds.")
@@ -82,7 +84,7 @@ class Processes:
             case Failed(sentence):
                 raise DemoError(f"Can't listen on 127.0.0.1:{options.port}: {sentence}.")
         count = min(BOT_PROCESSES, options.clients)
-        with _interrupts_ignored():
+        with _interrupts_held():
             for first in range(count):
                 numbers = range(first, options.clients, count)
                 self._start("bots", run_bots, options, self.server_address, numbers)
@@ -153,10 +155,15 @@ def _died(running: Running) -> DemoError:
 
 
 @contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """New processes inherit this, so that Ctrl-C can't hit them before they have said so themselves."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _interrupts_held() -> Iterator[None]:
+    """Holds Ctrl-C back for a moment. New processes inherit that: it can't hit them before they ignore it."""
+    if sys.platform == "win32":
+        yield
+        return
+    # Started within, multiprocessing's own helper would let the signal through again.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
