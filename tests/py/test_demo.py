@@ -392,7 +392,7 @@ def test_a_clean_report_passes() -> None:
         ({"received": altered()}, "not arrive as they were sent"),
         ({"sent": send(31)}, "30 arrived"),
         ({"sent": Sent(), "received": receive(range(30))}, "nothing is proven"),
-        ({"connected": False, "reason": "nothing was heard"}, "lost its connection: nothing was heard"),
+        ({"connected": False, "reason": "nothing was heard"}, "lost its connection"),
     ],
 )
 @pytest.mark.parametrize("end", ["bot", "server"])
@@ -409,6 +409,12 @@ def test_a_bot_that_nobody_heard_of_fails() -> None:
     assert find_faults(links, clients=3) == [
         "Bot 1 never got a connection: the server is full.",
         "Bot 2 never got a connection.",
+    ]
+
+
+def test_a_bot_that_was_still_connecting_fails() -> None:
+    assert find_faults({0: Ends(link(0, connected=False), link(0))}, clients=1) == [
+        "Bot 0 never got a connection."
     ]
 
 

@@ -53,7 +53,8 @@ class Display(ABC):
         print(
             f"A server on {address}, {given.clients} bots, {given.rate:g} ticks a second for "
             f"{given.seconds:g} s, seed {given.seed}. Each way: {given.latency:g} ms +- {given.jitter:g} ms, "
-            f"{given.loss:g} % loss, {given.duplicate:g} % duplicates, {given.reorder:g} % held back."
+            f"{given.loss:g} % loss, {given.duplicate:g} % duplicates, {given.reorder:g} % held back.",
+            flush=True,
         )
 
     @abstractmethod
