@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import pytest
-
 import tickwire as tw
 
 
@@ -43,7 +42,7 @@ def make_protocol(**changes: object) -> tw.Protocol:
         "messages": [Move, Chat, Blob, Odd],
         "channels": [tw.reliable_ordered("events"), tw.unreliable("state")],
     }
-    return tw.Protocol(**{**settings, **changes})  # type: ignore[arg-type]
+    return tw.Protocol(**{**settings, **changes})
 
 
 @pytest.fixture
