@@ -5,11 +5,16 @@ mod client;
 mod inbox;
 mod reason;
 mod server;
+mod virtual_connection;
 
 pub use client::{Client, ClientConfig, ClientEvent};
 pub use inbox::{Inbox, Record};
 pub use reason::DisconnectReason;
 pub use server::{Server, ServerConfig, ServerEvent};
+pub use virtual_connection::{
+    VirtualConfig, VirtualConnection, VirtualCounters, VirtualDrop, VirtualEvent, VirtualSendError,
+    VirtualState,
+};
 
 pub use crate::netcode::{ClientHandle, ClientState, Key};
 

@@ -4,6 +4,8 @@
 //! Promises: what is found under a sequence was inserted under exactly that sequence, however many packets
 //! were lost and however often the numbers wrapped: slots that a newer insert skipped are cleared.
 //! Refuses: inserts older than the window.
+//!
+//! An empty buffer takes no memory: the slots come with the first insert.
 
 use super::sequence::{greater, less};
 
@@ -15,6 +17,8 @@ const EMPTY: u32 = 0xFFFF_FFFF;
 pub struct SequenceBuffer<T> {
     /// One past the newest inserted sequence.
     next: u16,
+    capacity: usize,
+    /// These have no slots before the first insert.
     sequences: Box<[u32]>,
     values: Box<[Option<T>]>,
 }
@@ -26,11 +30,7 @@ impl<T> SequenceBuffer<T> {
     /// When `capacity` is 0 or does not divide 65,536: sequence % capacity would jump at the wrap.
     pub fn new(capacity: usize) -> Self {
         assert!(Self::valid_capacity(capacity), "capacity {capacity} does not divide 65,536");
-        SequenceBuffer {
-            next: 0,
-            sequences: vec![EMPTY; capacity].into(),
-            values: (0..capacity).map(|_| None).collect(),
-        }
+        SequenceBuffer { next: 0, capacity, sequences: Box::default(), values: Box::default() }
     }
 
     /// Whether [`SequenceBuffer::new`] takes this capacity: it divides 65,536 and is at most 32,768, the half
@@ -41,7 +41,7 @@ impl<T> SequenceBuffer<T> {
 
     /// The number of sequence numbers covered.
     pub fn capacity(&self) -> usize {
-        self.sequences.len()
+        self.capacity
     }
 
     /// One past the newest inserted sequence; 0 at the start.
@@ -51,7 +51,7 @@ impl<T> SequenceBuffer<T> {
 
     /// True for sequences older than the window: these can't be inserted.
     pub fn stale(&self, sequence: u16) -> bool {
-        less(sequence, self.next.wrapping_sub(self.capacity() as u16))
+        less(sequence, self.next.wrapping_sub(self.capacity as u16))
     }
 
     /// Moves the window so that `sequence` is its newest, clearing what is skipped, without inserting.
@@ -60,9 +60,9 @@ impl<T> SequenceBuffer<T> {
         let beyond = sequence.wrapping_add(1);
         if greater(beyond, self.next) {
             let skipped = usize::from(beyond.wrapping_sub(self.next));
-            if skipped >= self.capacity() {
+            if skipped >= self.capacity {
                 self.clear_slots();
-            } else {
+            } else if self.has_slots() {
                 for i in 0..skipped {
                     self.remove_slot(self.slot(self.next.wrapping_add(i as u16)));
                 }
@@ -80,6 +80,10 @@ impl<T> SequenceBuffer<T> {
             return Err(value);
         }
         self.advance(sequence);
+        if !self.has_slots() {
+            self.sequences = vec![EMPTY; self.capacity].into();
+            self.values = (0..self.capacity).map(|_| None).collect();
+        }
         let slot = self.slot(sequence);
         self.sequences[slot] = u32::from(sequence);
         Ok(self.values[slot].insert(value))
@@ -87,19 +91,17 @@ impl<T> SequenceBuffer<T> {
 
     /// The value under `sequence`.
     pub fn get(&self, sequence: u16) -> Option<&T> {
-        let slot = self.slot(sequence);
-        if self.sequences[slot] == u32::from(sequence) { self.values[slot].as_ref() } else { None }
+        if self.contains(sequence) { self.values[self.slot(sequence)].as_ref() } else { None }
     }
 
     /// The value under `sequence`, to change.
     pub fn get_mut(&mut self, sequence: u16) -> Option<&mut T> {
-        let slot = self.slot(sequence);
-        if self.sequences[slot] == u32::from(sequence) { self.values[slot].as_mut() } else { None }
+        if self.contains(sequence) { self.values[self.slot(sequence)].as_mut() } else { None }
     }
 
     /// Whether there is a value under `sequence`.
     pub fn contains(&self, sequence: u16) -> bool {
-        self.sequences[self.slot(sequence)] == u32::from(sequence)
+        self.sequences.get(self.slot(sequence)).is_some_and(|there| *there == u32::from(sequence))
     }
 
     /// Takes the value under `sequence` out.
@@ -113,8 +115,12 @@ impl<T> SequenceBuffer<T> {
         self.clear_slots();
     }
 
+    fn has_slots(&self) -> bool {
+        !self.sequences.is_empty()
+    }
+
     fn slot(&self, sequence: u16) -> usize {
-        usize::from(sequence) & (self.sequences.len() - 1)
+        usize::from(sequence) & (self.capacity - 1)
     }
 
     fn remove_slot(&mut self, slot: usize) -> Option<T> {

@@ -24,6 +24,16 @@ impl LossBound {
     pub const DEFAULT_TIME: Duration = Duration::from_secs(1);
 }
 
+/// How packet loss and bandwidth are estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Estimation {
+    /// As reliable 1.0 does, value for value: from the packets 128 to 256 packets ago. What is sent counts
+    /// without the packet header, what is received in fragments counts as one datagram.
+    Standard,
+    /// From the last seconds, every byte counted that goes over the wire.
+    Recent,
+}
+
 /// Settings of [`Acks`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct AcksConfig {
@@ -35,18 +45,22 @@ pub struct AcksConfig {
     pub loss_bound: LossBound,
     /// The fraction by which each sample moves the RTT, above 0 and at most 1.
     pub rtt_smoothing: f64,
+    /// How packet loss and bandwidth are estimated.
+    pub estimation: Estimation,
     /// Refuse packets older than the newest received one: such packets are not acked either.
     pub in_order_only: bool,
 }
 
 impl Default for AcksConfig {
-    /// For our own framing: windows of 1,024, an RTT that follows by 10 % a sample.
+    /// For our own framing: windows of 1,024, an RTT that follows by 10 % a sample, estimates of the last
+    /// seconds.
     fn default() -> Self {
         AcksConfig {
             sent_window: 1024,
             received_window: 1024,
             loss_bound: LossBound::After(LossBound::DEFAULT_TIME),
             rtt_smoothing: 0.1,
+            estimation: Estimation::Recent,
             in_order_only: false,
         }
     }
@@ -55,7 +69,13 @@ impl Default for AcksConfig {
 impl AcksConfig {
     /// reliable's own defaults: windows of 256, an RTT that follows by 0.25 % a sample.
     pub fn standard() -> Self {
-        AcksConfig { sent_window: 256, received_window: 256, rtt_smoothing: 0.0025, ..Self::default() }
+        AcksConfig {
+            sent_window: 256,
+            received_window: 256,
+            rtt_smoothing: 0.0025,
+            estimation: Estimation::Standard,
+            ..Self::default()
+        }
     }
 
     /// Whether the settings are within their bounds.

@@ -6,7 +6,7 @@
 //! strangers out: whoever can send to an endpoint can move its windows.
 
 use super::ack_config::{AcksConfig, ConfigError};
-use super::acks::{AckCounters, Acked, Acks, NotNew, RttSampling};
+use super::acks::{AckCounters, Acked, Acks, Estimation, NotNew, RttSampling};
 use super::estimate::Stats;
 use super::fragment::{
     FRAGMENT_HEADER_SIZE, Fragment, FragmentError, MAX_FRAGMENTS, Reassembly, ReassemblyConfig, split,
@@ -233,7 +233,7 @@ impl<'p> Outgoing<'p> {
 pub struct Incoming<'d> {
     header: Header,
     payload: Payload<'d>,
-    wire_bytes: u32,
+    packet_bytes: u32,
 }
 
 #[derive(Debug)]
@@ -309,12 +309,17 @@ impl AckEndpoint {
             return Err(PayloadTooLarge { bytes, bound });
         }
         let header = self.acks.header();
-        self.acks.record_sent(now, self.wire_bytes(bytes));
         let fragment_size =
             (bytes > self.config.fragment_above).then_some(self.config.reassembly.fragment_size);
-        if let Some(size) = fragment_size {
-            self.counters.fragments_sent += bytes.div_ceil(size) as u64;
-        }
+        let fragments = fragment_size.map_or(0, |size| bytes.div_ceil(size));
+        self.counters.fragments_sent += fragments as u64;
+        let wire_bytes = match self.config.acks.estimation {
+            Estimation::Standard => self.on_the_wire(1, bytes),
+            Estimation::Recent => {
+                self.on_the_wire(fragments.max(1), fragments * FRAGMENT_HEADER_SIZE + header.size() + bytes)
+            }
+        };
+        self.acks.record_sent(now, wire_bytes);
         Ok(Outgoing { header, payload, fragment_size })
     }
 
@@ -325,6 +330,7 @@ impl AckEndpoint {
     /// # Errors
     /// Why the datagram was dropped. It is counted.
     pub fn open<'d>(&mut self, datagram: &'d [u8]) -> Result<Option<Incoming<'d>>, DropReason> {
+        self.acks.record_arrival(self.on_the_wire(1, datagram.len()));
         let opened = self.parse(datagram);
         if let Err(reason) = opened {
             self.counters.count(reason);
@@ -342,7 +348,7 @@ impl AckEndpoint {
         acked: &mut Vec<Acked>,
     ) {
         let header = incoming.header;
-        self.acks.record_received(now, header.sequence, incoming.wire_bytes);
+        self.acks.record_received(now, header.sequence, incoming.packet_bytes);
         self.reassembly.advance(header.sequence);
         self.acks.process(now, &header, sampling, acked);
         self.recycle(incoming);
@@ -360,9 +366,9 @@ impl AckEndpoint {
         self.acks.poll_lost(now, lost);
     }
 
-    /// Brings packet loss and bandwidth up to date: once a tick.
-    pub fn update(&mut self) {
-        self.acks.update();
+    /// Brings packet loss and bandwidth up to date: once a tick, after [`AckEndpoint::poll_lost`].
+    pub fn update(&mut self, now: Instant) {
+        self.acks.update(now);
     }
 
     /// RTT, jitter, packet loss and bandwidth.
@@ -386,7 +392,7 @@ impl AckEndpoint {
         let (header, len) = Header::read(datagram).map_err(DropReason::Header)?;
         let payload = Payload::Datagram(&datagram[len..]);
         self.check(header, datagram.len() - len)?;
-        Ok(Some(Incoming { header, payload, wire_bytes: self.wire_bytes(datagram.len()) }))
+        Ok(Some(Incoming { header, payload, packet_bytes: self.on_the_wire(1, datagram.len()) }))
     }
 
     fn parse_fragment(&mut self, datagram: &[u8]) -> Result<Option<Incoming<'static>>, DropReason> {
@@ -404,8 +410,8 @@ impl AckEndpoint {
             self.reassembly.recycle(complete.payload);
             return Err(reason);
         }
-        let wire_bytes = self.wire_bytes(header.size() + bytes);
-        Ok(Some(Incoming { header, payload: Payload::Reassembled(complete.payload), wire_bytes }))
+        let packet_bytes = self.on_the_wire(1, header.size() + bytes);
+        Ok(Some(Incoming { header, payload: Payload::Reassembled(complete.payload), packet_bytes }))
     }
 
     fn check(&self, header: Header, payload_bytes: usize) -> Result<(), DropReason> {
@@ -415,9 +421,10 @@ impl AckEndpoint {
         self.acks.is_new(header.sequence).map_err(DropReason::NotNew)
     }
 
-    /// The bytes that bandwidth counts for a packet.
-    fn wire_bytes(&self, bytes: usize) -> u32 {
-        u32::try_from(bytes).unwrap_or(u32::MAX).saturating_add(self.config.overhead)
+    /// The bytes that bandwidth counts for datagrams of `bytes` bytes together.
+    fn on_the_wire(&self, datagrams: usize, bytes: usize) -> u32 {
+        let overhead = datagrams.saturating_mul(self.config.overhead as usize);
+        u32::try_from(bytes.saturating_add(overhead)).unwrap_or(u32::MAX)
     }
 
     fn recycle(&mut self, incoming: Incoming<'_>) {

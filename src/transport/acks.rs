@@ -9,9 +9,10 @@
 
 use std::collections::VecDeque;
 
-pub use super::ack_config::{AcksConfig, ConfigError, LossBound};
-use super::estimate::{Estimates, SPAN, Stats, Tally};
+pub use super::ack_config::{AcksConfig, ConfigError, Estimation, LossBound};
+use super::estimate::{Recent, Rtt, Stats};
 use super::header::Header;
+use super::standard_estimate::StandardEstimate;
 use crate::store::SequenceBuffer;
 use crate::store::counters::counters;
 use crate::store::sequence::{distance, greater};
@@ -58,7 +59,8 @@ pub enum RttSampling {
     /// Each one, from sending to now (reliable 1.0).
     EveryAck,
     /// Only the packet that the header's `ack` itself names, less the time the peer says it held the ack:
-    /// of older packets that time is unknown.
+    /// of older packets that time is unknown. It is a sample even if another header, overtaking this one,
+    /// acked the packet before: else only the fastest way back would count.
     NewestAck {
         /// From the peer's receipt of the packet to its sending of the header.
         delay: Duration,
@@ -103,17 +105,18 @@ enum Fate {
     AckedLate,
 }
 
+/// A packet of ours within the window.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
-    at: Instant,
-    bytes: u32,
+pub(super) struct Sent {
+    pub(super) at: Instant,
+    pub(super) bytes: u32,
     fate: Fate,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Received {
-    at: Instant,
-    bytes: u32,
+impl Sent {
+    pub(super) fn arrived(&self) -> bool {
+        matches!(self.fate, Fate::Acked | Fate::AckedLate)
+    }
 }
 
 /// The packets of one conversation, both directions.
@@ -124,11 +127,14 @@ pub struct Acks {
     oldest_in_flight: u16,
     /// Lost by being overwritten, not yet polled.
     overwritten: VecDeque<u16>,
-    received: SequenceBuffer<Received>,
+    received: SequenceBuffer<()>,
     newest_received: Option<u16>,
     loss_bound: LossBound,
     in_order_only: bool,
-    estimates: Estimates,
+    rtt: Rtt,
+    recent: Recent,
+    /// Instead of `recent`, where the standard's estimates are asked for.
+    standard: Option<Box<StandardEstimate>>,
     counters: AckCounters,
 }
 
@@ -147,7 +153,10 @@ impl Acks {
             newest_received: None,
             loss_bound: config.loss_bound,
             in_order_only: config.in_order_only,
-            estimates: Estimates::new(config.rtt_smoothing),
+            rtt: Rtt::new(config.rtt_smoothing),
+            recent: Recent::default(),
+            standard: (config.estimation == Estimation::Standard)
+                .then(|| Box::new(StandardEstimate::new(config.received_window))),
             counters: AckCounters::default(),
         })
     }
@@ -176,6 +185,7 @@ impl Acks {
         let sent = Sent { at: now, bytes: wire_bytes, fate: Fate::InFlight };
         let inserted = self.sent.insert(sequence, sent);
         debug_assert!(inserted.is_ok(), "the next sequence is never older than the window");
+        self.recent.sent_bytes.add(f64::from(wire_bytes));
         self.counters.sent += 1;
         sequence
     }
@@ -188,8 +198,10 @@ impl Acks {
                 self.overwritten.pop_front();
             }
             self.overwritten.push_back(oldest);
+            self.recent.lost.add(1.0);
             self.counters.lost += 1;
         }
+        self.recent.judged.add(1.0);
         self.oldest_in_flight = oldest.wrapping_add(1);
     }
 
@@ -211,21 +223,36 @@ impl Acks {
     }
 
     /// Notes that a packet of the peer was received, so that it will be acked. One that is not new is ignored.
-    pub fn record_received(&mut self, now: Instant, sequence: u16, wire_bytes: u32) {
+    /// `packet_bytes` is what the standard's bandwidth counts; ours counts [`Acks::record_arrival`].
+    pub fn record_received(&mut self, now: Instant, sequence: u16, packet_bytes: u32) {
         if self.is_new(sequence).is_err() {
             return;
         }
-        let inserted = self.received.insert(sequence, Received { at: now, bytes: wire_bytes });
+        let inserted = self.received.insert(sequence, ());
         debug_assert!(inserted.is_ok(), "a stale packet is not new");
-        if self.newest_received.is_none_or(|newest| greater(sequence, newest)) {
+        let ahead = self.newest_received.map_or(1, |newest| distance(sequence, newest));
+        if ahead > 0 {
             self.newest_received = Some(sequence);
+            self.recent.peer_sent.add(f64::from(ahead));
+        }
+        self.recent.received.add(1.0);
+        if let Some(standard) = &mut self.standard {
+            standard.record_received(now, sequence, packet_bytes);
         }
         self.counters.received += 1;
+    }
+
+    /// Counts the bytes of a datagram of the peer, whatever becomes of it.
+    pub fn record_arrival(&mut self, wire_bytes: u32) {
+        self.recent.received_bytes.add(f64::from(wire_bytes));
     }
 
     /// Moves the window of received packets up to `sequence` without receiving it: part of it is here.
     pub fn advance_received(&mut self, sequence: u16) {
         self.received.advance(sequence);
+        if let Some(standard) = &mut self.standard {
+            standard.advance_received(sequence);
+        }
     }
 
     /// Appends the packets that `header` newly acks to `out`, oldest first.
@@ -233,16 +260,17 @@ impl Acks {
         for n in (0..ACK_BITS).rev().filter(|n| header.ack_bits >> n & 1 == 1) {
             let sequence = header.ack.wrapping_sub(n);
             let Some(acked) = self.ack_one(sequence) else { continue };
-            let round_trip = now.since(acked.sent_at);
             // A late ack is sampled too: an RTT above the loss bound could not be learned otherwise.
-            match sampling {
-                RttSampling::EveryAck => self.estimates.rtt.sample(sequence, round_trip),
-                RttSampling::NewestAck { delay } if n == 0 => {
-                    self.estimates.rtt.sample(sequence, round_trip.saturating_sub(delay));
-                }
-                RttSampling::NewestAck { .. } | RttSampling::None => {}
+            if sampling == RttSampling::EveryAck {
+                self.rtt.sample(sequence, now - acked.sent_at);
             }
             out.push(acked);
+        }
+        if let RttSampling::NewestAck { delay } = sampling
+            && header.ack_bits & 1 == 1
+            && let Some(sent) = self.sent.get(header.ack)
+        {
+            self.rtt.sample(header.ack, (now - sent.at).saturating_sub(delay));
         }
     }
 
@@ -250,6 +278,7 @@ impl Acks {
     /// header's. `None` when it was never sent, is forgotten or was acked before.
     pub fn ack_one(&mut self, sequence: u16) -> Option<Acked> {
         let sent = self.sent.get_mut(sequence)?;
+        let bytes = sent.bytes;
         let late = match sent.fate {
             Fate::InFlight => {
                 sent.fate = Fate::Acked;
@@ -258,12 +287,14 @@ impl Acks {
             }
             Fate::Lost => {
                 sent.fate = Fate::AckedLate;
+                self.recent.lost.add(-1.0);
                 self.counters.late_acks += 1;
                 true
             }
             Fate::Acked | Fate::AckedLate => return None,
         };
-        Some(Acked { sequence, sent_at: sent.at, bytes: sent.bytes, late })
+        self.recent.acked_bytes.add(f64::from(bytes));
+        Some(Acked { sequence, sent_at: sent.at, bytes, late })
     }
 
     /// As [`Acks::ack_one`] for the packets from `newest` down to `oldest`, as far back as the window reaches.
@@ -287,9 +318,11 @@ impl Acks {
                     return;
                 }
                 sent.fate = Fate::Lost;
+                self.recent.lost.add(1.0);
                 self.counters.lost += 1;
                 out.push(oldest);
             }
+            self.recent.judged.add(1.0);
             self.oldest_in_flight = oldest.wrapping_add(1);
         }
     }
@@ -298,7 +331,7 @@ impl Acks {
     pub fn time_to_loss(&self) -> Duration {
         match self.loss_bound {
             LossBound::After(time) => time,
-            LossBound::Rtt { multiple, at_least } => self.estimates.rtt.smoothed().map_or(
+            LossBound::Rtt { multiple, at_least } => self.rtt.smoothed().map_or(
                 LossBound::DEFAULT_TIME.max(at_least),
                 // A day is as good as any longer time, and a product within it can't overflow.
                 |rtt| Duration::from_secs_f64((rtt.as_secs_f64() * multiple).min(86_400.0)).max(at_least),
@@ -316,47 +349,34 @@ impl Acks {
         self.received.contains(sequence)
     }
 
-    /// When a packet was received; `None` for those older than the window.
-    pub fn received_at(&self, sequence: u16) -> Option<Instant> {
-        self.received.get(sequence).map(|received| received.at)
-    }
-
     /// The smoothed RTT, or `None` before the first sample.
     pub fn rtt(&self) -> Option<Duration> {
-        self.estimates.rtt.smoothed()
+        self.rtt.smoothed()
     }
 
-    /// Brings packet loss and bandwidth up to date: once a tick. The smoothing is by call, not by time.
-    pub fn update(&mut self) {
-        let (mut sent, mut acked, mut received) = <(Tally, Tally, Tally)>::default();
-        for packet in older_half(&self.sent) {
-            sent.add(packet.at, packet.bytes);
-            if matches!(packet.fate, Fate::Acked | Fate::AckedLate) {
-                acked.add(packet.at, packet.bytes);
-            }
+    /// Brings packet loss and bandwidth up to date: once a tick, after [`Acks::poll_lost`].
+    pub fn update(&mut self, now: Instant) {
+        self.recent.update(now);
+        if let Some(standard) = &mut self.standard {
+            standard.update(&self.sent);
         }
-        for packet in older_half(&self.received) {
-            received.add(packet.at, packet.bytes);
-        }
-        self.estimates.update(&sent, &acked, &received);
     }
 
     /// RTT, jitter, packet loss and bandwidth.
     pub fn stats(&self) -> Stats {
-        self.estimates.stats()
+        let mut stats = Stats::default();
+        self.rtt.summarize(&mut stats);
+        self.recent.summarize(&mut stats);
+        if let Some(standard) = &self.standard {
+            standard.summarize(&mut stats);
+        }
+        stats
     }
 
     /// How many packets met which fate.
     pub fn counters(&self) -> AckCounters {
         self.counters
     }
-}
-
-/// The older half of the newest [`SPAN`] packets (of the whole window where that is smaller).
-fn older_half<T>(window: &SequenceBuffer<T>) -> impl Iterator<Item = &T> {
-    let span = u16::try_from(window.capacity()).map_or(SPAN, |capacity| capacity.min(SPAN));
-    let oldest = window.next().wrapping_sub(span);
-    (0..span / 2).filter_map(move |i| window.get(oldest.wrapping_add(i)))
 }
 
 #[cfg(test)]
@@ -484,7 +504,7 @@ mod tests {
         assert_eq!(acks.is_new(1000), Err(NotNew::Duplicate));
         assert_eq!(acks.is_new(1000 - 64), Err(NotNew::Stale));
         assert_eq!(acks.is_new(1000 - 63), Ok(()));
-        assert_eq!((acks.newest_received(), acks.received_at(990)), (Some(1000), Some(ms(6))));
+        assert_eq!((acks.newest_received(), acks.was_received(990)), (Some(1000), true));
         acks.advance_received(1003);
         assert_eq!(acks.header(), Header { sequence: 0, ack: 1003, ack_bits: 1 << 3 | 1 << 13 });
         assert_eq!(acks.newest_received(), Some(1000), "1003 is here in part only");

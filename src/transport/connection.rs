@@ -18,10 +18,11 @@ use super::channel::{Channel, ChannelStats, CreditMark, SendError, WindowViolati
 use super::estimate::Stats;
 use super::framing::native::{self, Control, Packet, ReadContext};
 use super::framing::{CloseReason, Refusal};
+use super::in_flight::InFlight;
 use super::message::{Message, Received};
 use super::pacing::{Budget, BudgetConfig};
 use super::protocol::Protocol;
-use crate::store::{Packets, SequenceBuffer};
+use crate::store::Packets;
 use crate::time::Instant;
 use crate::wire::BitWriter;
 
@@ -110,7 +111,7 @@ pub struct Connection {
     protocol: Arc<Protocol>,
     endpoint: AckEndpoint,
     lanes: Vec<Lane>,
-    sent: SequenceBuffer<SentPacket>,
+    sent: InFlight<SentPacket>,
     ranges: AckRanges,
     budget: Budget,
     /// Bits of a packet that one datagram holds.
@@ -149,7 +150,7 @@ impl Connection {
         Ok(Connection {
             endpoint: AckEndpoint::new(config.packets.clone())?,
             lanes: protocol.channels().iter().map(lane).collect(),
-            sent: SequenceBuffer::new(config.packets.acks.sent_window),
+            sent: InFlight::new(config.packets.acks.sent_window),
             ranges: AckRanges::new(config.packets.acks.received_window),
             budget: Budget::new(config.budget),
             datagram_bits: config.packets.fragment_above * 8,
@@ -283,7 +284,7 @@ impl Connection {
     pub fn transmit(&mut self, now: Instant, out: &mut Packets) {
         self.scratch.lost.clear();
         self.endpoint.poll_lost(now, &mut self.scratch.lost);
-        self.endpoint.update();
+        self.endpoint.update(now);
         self.budget.refill(now);
         let mut silent = true;
         while self.budget.allows() && self.compose(now) {
@@ -346,7 +347,8 @@ impl Connection {
         control.hello = (!self.hello_known).then(|| self.protocol.hash());
         control.close = None;
         control.ack_delay = self.newest_at.map(|at| now - at);
-        self.ranges.ranges(ack, &mut control.ranges);
+        let acks = self.endpoint.acks();
+        self.ranges.ranges(ack, |sequence| acks.was_received(sequence), &mut control.ranges);
         credits.clear();
         control.credits.clear();
         for (index, lane) in self.lanes.iter().enumerate() {
@@ -384,8 +386,7 @@ impl Connection {
         }
         self.budget.spend(out.total_bytes() - before);
         let sent = SentPacket { hello: control.hello.is_some(), arrivals: self.ranges.mark(), carried };
-        // The newest sequence always fits.
-        let _ = self.sent.insert(packet.sequence(), sent);
+        self.sent.push(packet.sequence(), sent);
         self.ack_owed = false;
         self.newest_at = None;
         self.last_sent = Some(now);

@@ -10,9 +10,11 @@ pub mod estimate;
 pub mod fragment;
 mod framing;
 pub mod header;
+mod in_flight;
 mod message;
 mod pacing;
 pub mod protocol;
+mod standard_estimate;
 
 pub use ack_endpoint::EndpointCounters as PacketCounters;
 pub use channel::{ChannelStats, SendError};

@@ -57,7 +57,7 @@ impl Peer {
         let on_time = acked.iter().filter(|acked| !acked.late);
         on_time.for_each(|acked| self.records[usize::from(acked.sequence)].acks += 1);
         lost.iter().for_each(|sequence| self.records[usize::from(*sequence)].losses += 1);
-        self.endpoint.update();
+        self.endpoint.update(now);
     }
 }
 

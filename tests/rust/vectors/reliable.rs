@@ -140,14 +140,14 @@ fn estimators_follow_the_reference() {
     let mut b = AckEndpoint::new(AckEndpointConfig::standard()).unwrap();
     for i in 0..400u64 {
         let now = Instant::from_millis(i * 50);
-        a.update();
+        a.update(now);
         let packet = send_at(&mut a, now, &[0; 50]);
         if i % 10 != 9 {
             receive_at(&mut b, now, &packet);
         }
         let packet = send_at(&mut b, now, &[0; 20]);
         let now = now + Duration::from_millis(30 + 2 * (i % 5));
-        a.update();
+        a.update(now);
         receive_at(&mut a, now, &packet);
         if let Some(sample) = expected.next_if(|sample| number(&sample["i"]) == i) {
             check_estimates(i, &a, sample);

@@ -1,0 +1,512 @@
+//! The plain virtual connection of the article "Virtual Connection over UDP": two peers, no handshake, no
+//! secrets. For LANs, for teaching, and as the ground of one's own protocols.
+//!
+//! Promises: payloads arrive intact (a CRC-32 stands above UDP's weak checksum) and at most once; every packet
+//! sent is reported as acked or lost while the connection lives; a packet goes out at least each 100 ms; a
+//! silent peer is given up after 10 seconds, and a listener then listens again. A listener sends at most one
+//! datagram for each it got, never a larger one, until the peer has acked a packet: whoever writes somebody
+//! else's address on a datagram can't make us flood them.
+//! Refuses: other protocol ids, wrong checksums, strangers while a peer is connected, what reliable 1.0
+//! refuses. Each drop is counted under a name.
+//!
+//! **Nothing here is secret.** Whoever knows the protocol id can connect, and whoever can read the packets can
+//! forge them, acks included. Over the internet use [`Client`](super::Client) and [`Server`](super::Server).
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 4 | protocol id, little-endian |
+//! | 4 | CRC-32 (the one of Ethernet and zlib) of all bytes behind it, little-endian |
+//! | rest | a packet or fragment of reliable 1.0: header, payload |
+//!
+//! A packet with an empty payload keeps the connection alive; it is acked, and brings nothing.
+//! There is no packet that says goodbye: a peer is gone when it has been silent long enough.
+
+use core::fmt;
+use core::net::SocketAddr;
+use std::collections::VecDeque;
+
+use crate::limits::MAX_PAYLOAD;
+use crate::store::Datagrams;
+use crate::store::counters::counters;
+use crate::time::{Duration, Instant};
+use crate::transport::PacketStats;
+use crate::transport::ack_endpoint::{
+    AckEndpoint, AckEndpointConfig, DropReason, EndpointCounters, PayloadTooLarge, Piece,
+};
+use crate::transport::acks::{Acked, ConfigError, RttSampling};
+use crate::transport::header::Header;
+
+/// Protocol id and checksum.
+const PREFIX_SIZE: usize = 4 + 4;
+
+/// The header of a packet that acks nothing: prefix, sequence, an ack in one byte, four bytes of ack bits.
+const ACKLESS_HEADER_SIZE: usize = 1 + 2 + 1 + 4;
+
+/// Acked and lost packets kept for an application that doesn't ask: half of the sequence numbers, beyond
+/// which they could be mistaken for newer ones.
+const MAX_UNREPORTED: usize = 32_768;
+
+/// Settings of a [`VirtualConnection`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct VirtualConfig {
+    /// Names the application's protocol: packets with another id are not for us. Both ends need the same.
+    pub protocol_id: u32,
+    /// How long a peer may be silent.
+    pub timeout: Duration,
+    /// The longest silence of ours.
+    pub keep_alive: Duration,
+    /// Acks and fragments. Both ends need the same fragment size and count.
+    pub packets: AckEndpointConfig,
+}
+
+impl VirtualConfig {
+    /// The article's numbers: a timeout of 10 seconds, a packet at least each 100 milliseconds. Datagrams have
+    /// at most 1,200 bytes; larger payloads, up to 256 KiB, go in fragments.
+    pub fn new(protocol_id: u32) -> Self {
+        let large = AckEndpointConfig::large();
+        VirtualConfig {
+            protocol_id,
+            timeout: Duration::from_secs(10),
+            keep_alive: Duration::from_millis(100),
+            packets: AckEndpointConfig {
+                fragment_above: MAX_PAYLOAD - PREFIX_SIZE - Header::MAX_SIZE,
+                overhead: large.overhead + PREFIX_SIZE as u32,
+                ..large
+            },
+        }
+    }
+}
+
+/// Where a connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum VirtualState {
+    /// Waiting for the first packet of any peer.
+    Listening,
+    /// Sending to the peer, which hasn't answered yet.
+    Connecting,
+    /// Packets come in.
+    Connected,
+    /// The peer that we connected to fell silent or never answered. Nothing happens any more.
+    Ended,
+}
+
+/// Something happened to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VirtualEvent {
+    /// The first packet of a peer came.
+    Connected {
+        /// Where it says it is.
+        peer: SocketAddr,
+    },
+    /// The peer was silent for the whole timeout. A listener listens again.
+    TimedOut {
+        /// Who it was.
+        peer: SocketAddr,
+    },
+    /// The peer we connected to never answered.
+    NoAnswer {
+        /// Whom we tried.
+        peer: SocketAddr,
+    },
+}
+
+/// Why a datagram was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum VirtualDrop {
+    /// It ends before a packet could begin.
+    TooShort,
+    /// It has another protocol id.
+    ProtocolId,
+    /// Its checksum is not that of its bytes.
+    Checksum,
+    /// It comes from an address that is not the peer's.
+    Stranger,
+    /// The connection has ended.
+    Ended,
+    /// The packet in it was refused.
+    Packet(DropReason),
+}
+
+impl fmt::Display for VirtualDrop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            VirtualDrop::TooShort => "The datagram ends before its packet begins.",
+            VirtualDrop::ProtocolId => "The datagram has another protocol id.",
+            VirtualDrop::Checksum => "The datagram's checksum is not that of its bytes.",
+            VirtualDrop::Stranger => "The datagram is not from the connected peer.",
+            VirtualDrop::Ended => "The connection has ended.",
+            VirtualDrop::Packet(reason) => return reason.fmt(f),
+        })
+    }
+}
+
+impl std::error::Error for VirtualDrop {}
+
+/// Why a payload can't be sent. Nothing was sent then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VirtualSendError {
+    /// There is no peer to send to.
+    NoPeer,
+    /// It is above the largest packet.
+    TooLarge(PayloadTooLarge),
+    /// The peer hasn't acked a packet yet, so that its address may be forged: until then one datagram may go
+    /// for each that came, and be as large.
+    Unproven {
+        /// The bytes of the payload.
+        bytes: usize,
+        /// The most it may have now; `None` when what came is answered already.
+        bound: Option<usize>,
+    },
+}
+
+impl fmt::Display for VirtualSendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            VirtualSendError::NoPeer => f.write_str("There is no peer to send to."),
+            VirtualSendError::TooLarge(error) => error.fmt(f),
+            VirtualSendError::Unproven { bytes, bound: Some(bound) } => write!(
+                f,
+                "The payload has {bytes} bytes; until the peer has acked a packet, the answer to what it sent \
+                 may have {bound}."
+            ),
+            VirtualSendError::Unproven { bytes, bound: None } => write!(
+                f,
+                "The payload of {bytes} bytes must wait: the peer hasn't acked a packet yet, and what it sent \
+                 is answered."
+            ),
+        }
+    }
+}
+
+impl std::error::Error for VirtualSendError {}
+
+counters! {
+    /// What a connection did, in numbers. Those of packets are [`VirtualConnection::packet_counters`].
+    pub struct VirtualCounters {
+        /// Peers that connected.
+        connected,
+        /// Peers that fell silent, or never answered.
+        timed_out,
+        /// Datagrams that carried a packet or a part of one.
+        accepted,
+        /// Datagrams dropped because no packet fits in them.
+        too_short,
+        /// Datagrams dropped for their protocol id.
+        wrong_protocol_id,
+        /// Datagrams dropped for their checksum.
+        wrong_checksum,
+        /// Datagrams dropped because they are not from the peer.
+        strangers,
+        /// Datagrams dropped because the connection has ended.
+        after_end,
+        /// Datagrams dropped because of the packet in them.
+        packets_dropped,
+        /// Payloads refused because the peer hadn't acked a packet yet.
+        unproven,
+    }
+}
+
+impl VirtualCounters {
+    fn count(&mut self, reason: VirtualDrop) {
+        *match reason {
+            VirtualDrop::TooShort => &mut self.too_short,
+            VirtualDrop::ProtocolId => &mut self.wrong_protocol_id,
+            VirtualDrop::Checksum => &mut self.wrong_checksum,
+            VirtualDrop::Stranger => &mut self.strangers,
+            VirtualDrop::Ended => &mut self.after_end,
+            VirtualDrop::Packet(_) => &mut self.packets_dropped,
+        } += 1;
+    }
+}
+
+/// How much may be sent to a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trust {
+    /// We chose the address, or the peer has acked a packet: it is where it says.
+    Proven,
+    /// The address may be forged. One datagram of up to this size may go, if any.
+    Unproven { allowance: Option<usize> },
+}
+
+/// The other end.
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    address: SocketAddr,
+    trust: Trust,
+    /// When it was last heard; until then, when we began to send.
+    heard_at: Instant,
+    last_sent: Option<Instant>,
+}
+
+/// One end of a plain virtual connection.
+#[derive(Debug)]
+pub struct VirtualConnection {
+    config: VirtualConfig,
+    listener: bool,
+    state: VirtualState,
+    peer: Option<Peer>,
+    endpoint: AckEndpoint,
+    updated_at: Option<Instant>,
+    events: VecDeque<VirtualEvent>,
+    acked: Vec<u16>,
+    lost: Vec<u16>,
+    counters: VirtualCounters,
+    /// Packets of the peers before this one.
+    ended: EndpointCounters,
+    payload: Vec<u8>,
+    newly_acked: Vec<Acked>,
+}
+
+impl VirtualConnection {
+    /// An end that waits for a peer.
+    ///
+    /// # Errors
+    /// When a setting is out of its bounds.
+    pub fn listen(config: VirtualConfig) -> Result<Self, ConfigError> {
+        Self::new(config, None)
+    }
+
+    /// An end that connects to the listener at `address`: it sends from its first
+    /// [`update`](VirtualConnection::update) on.
+    ///
+    /// # Errors
+    /// When a setting is out of its bounds.
+    pub fn connect(now: Instant, config: VirtualConfig, address: SocketAddr) -> Result<Self, ConfigError> {
+        Self::new(config, Some(Peer { address, trust: Trust::Proven, heard_at: now, last_sent: None }))
+    }
+
+    fn new(config: VirtualConfig, peer: Option<Peer>) -> Result<Self, ConfigError> {
+        Ok(VirtualConnection {
+            endpoint: AckEndpoint::new(config.packets.clone())?,
+            config,
+            listener: peer.is_none(),
+            state: if peer.is_none() { VirtualState::Listening } else { VirtualState::Connecting },
+            peer,
+            updated_at: None,
+            events: VecDeque::new(),
+            acked: Vec::new(),
+            lost: Vec::new(),
+            counters: VirtualCounters::default(),
+            ended: EndpointCounters::default(),
+            payload: Vec::new(),
+            newly_acked: Vec::new(),
+        })
+    }
+
+    /// Takes a datagram, and gives the payload it brought: none when it only keeps the connection alive, or is
+    /// a fragment and more are missing.
+    ///
+    /// # Errors
+    /// Why it was dropped. It is counted.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        datagram: &[u8],
+    ) -> Result<Option<&[u8]>, VirtualDrop> {
+        self.payload.clear();
+        match self.receive(now, from, datagram) {
+            Ok(()) => self.counters.accepted += 1,
+            Err(reason) => {
+                self.counters.count(reason);
+                return Err(reason);
+            }
+        }
+        Ok((!self.payload.is_empty()).then_some(&self.payload))
+    }
+
+    /// Sends a payload to the peer in a packet of its own, and gives the packet's number.
+    ///
+    /// # Errors
+    /// Why it can't be sent. Nothing was sent then.
+    pub fn send(
+        &mut self,
+        now: Instant,
+        payload: &[u8],
+        out: &mut Datagrams,
+    ) -> Result<u16, VirtualSendError> {
+        let peer = self.peer.as_mut().ok_or(VirtualSendError::NoPeer)?;
+        let allowance = match peer.trust {
+            Trust::Proven => usize::MAX,
+            Trust::Unproven { allowance } => {
+                let bound = allowance.and_then(|bytes| bytes.checked_sub(PREFIX_SIZE + ACKLESS_HEADER_SIZE));
+                let bound = bound.map(|bound| bound.min(self.config.packets.fragment_above));
+                let bytes = payload.len();
+                if bound.is_none_or(|bound| bytes > bound) {
+                    self.counters.unproven += 1;
+                    return Err(VirtualSendError::Unproven { bytes, bound });
+                }
+                peer.trust = Trust::Unproven { allowance: None };
+                allowance.unwrap_or(0)
+            }
+        };
+        let outgoing = self.endpoint.send(now, payload).map_err(VirtualSendError::TooLarge)?;
+        for piece in outgoing.pieces() {
+            let piece = within(allowance, piece);
+            out.push_with(peer.address, |arena| write(self.config.protocol_id, &piece, arena));
+        }
+        peer.last_sent = Some(now);
+        Ok(outgoing.sequence())
+    }
+
+    /// Once a tick: keeps the connection alive, notices a silent peer, and brings the statistics up to date.
+    pub fn update(&mut self, now: Instant, out: &mut Datagrams) {
+        let tick = now - self.updated_at.replace(now).unwrap_or(now);
+        let Some(peer) = self.peer else { return };
+        if now - peer.heard_at >= self.config.timeout {
+            return self.time_out(peer.address);
+        }
+        self.endpoint.poll_lost(now, &mut self.lost);
+        keep_newest(&mut self.lost);
+        self.endpoint.update(now);
+        let due = match peer.trust {
+            // In the next tick it might be too late.
+            Trust::Proven => peer.last_sent.is_none_or(|sent| now - sent + tick > self.config.keep_alive),
+            // The sooner the peer has something to ack, the sooner it is proven.
+            Trust::Unproven { allowance } => allowance.is_some(),
+        };
+        if due {
+            // What can't go yet goes in answer to a later datagram.
+            let _ = self.send(now, &[], out);
+        }
+    }
+
+    /// The next thing that happened.
+    pub fn poll_event(&mut self) -> Option<VirtualEvent> {
+        self.events.pop_front()
+    }
+
+    /// Moves the numbers of newly acked packets to the end of `acked`. A packet reported lost is not reported
+    /// again.
+    pub fn poll_acked(&mut self, acked: &mut Vec<u16>) {
+        acked.append(&mut self.acked);
+    }
+
+    /// Moves the numbers of packets newly given up to the end of `lost`.
+    pub fn poll_lost(&mut self, lost: &mut Vec<u16>) {
+        lost.append(&mut self.lost);
+    }
+
+    /// Where the connection stands.
+    pub fn state(&self) -> VirtualState {
+        self.state
+    }
+
+    /// The other end, if there is one.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.peer.map(|peer| peer.address)
+    }
+
+    /// RTT, jitter, packet loss and bandwidth of the connection to the present peer, or to the last.
+    pub fn stats(&self) -> PacketStats {
+        self.endpoint.stats()
+    }
+
+    /// What the connection did, drops by name.
+    pub fn counters(&self) -> VirtualCounters {
+        self.counters
+    }
+
+    /// What the packets did, those of earlier peers included.
+    pub fn packet_counters(&self) -> EndpointCounters {
+        self.ended + self.endpoint.counters()
+    }
+
+    fn receive(&mut self, now: Instant, from: SocketAddr, datagram: &[u8]) -> Result<(), VirtualDrop> {
+        let packet = self.open(from, datagram)?;
+        let opened = self.endpoint.open(packet).map_err(VirtualDrop::Packet)?;
+        self.hear(now, from, datagram.len());
+        let Some(incoming) = opened else { return Ok(()) };
+        self.payload.extend_from_slice(incoming.payload());
+        self.newly_acked.clear();
+        self.endpoint.accept(now, incoming, RttSampling::EveryAck, &mut self.newly_acked);
+        if let (false, Some(peer)) = (self.newly_acked.is_empty(), &mut self.peer) {
+            peer.trust = Trust::Proven;
+        }
+        let in_time = self.newly_acked.iter().filter(|acked| !acked.late);
+        self.acked.extend(in_time.map(|acked| acked.sequence));
+        keep_newest(&mut self.acked);
+        Ok(())
+    }
+
+    /// The packet in a datagram that is meant for us.
+    fn open<'d>(&self, from: SocketAddr, datagram: &'d [u8]) -> Result<&'d [u8], VirtualDrop> {
+        let (id, rest) = datagram.split_first_chunk().ok_or(VirtualDrop::TooShort)?;
+        let (checksum, packet) = rest.split_first_chunk().ok_or(VirtualDrop::TooShort)?;
+        if u32::from_le_bytes(*id) != self.config.protocol_id {
+            return Err(VirtualDrop::ProtocolId);
+        }
+        if self.state == VirtualState::Ended {
+            return Err(VirtualDrop::Ended);
+        }
+        if self.peer.is_some_and(|peer| peer.address != from) {
+            return Err(VirtualDrop::Stranger);
+        }
+        if u32::from_le_bytes(*checksum) != crc32fast::hash(packet) {
+            return Err(VirtualDrop::Checksum);
+        }
+        Ok(packet)
+    }
+
+    /// Notes a good datagram: the first connects.
+    fn hear(&mut self, now: Instant, from: SocketAddr, bytes: usize) {
+        let unproven = Trust::Unproven { allowance: None };
+        let new = Peer { address: from, trust: unproven, heard_at: now, last_sent: None };
+        let peer = self.peer.get_or_insert(new);
+        peer.heard_at = now;
+        if let Trust::Unproven { allowance } = &mut peer.trust {
+            *allowance = Some(bytes);
+        }
+        if self.state != VirtualState::Connected {
+            self.state = VirtualState::Connected;
+            self.counters.connected += 1;
+            self.events.push_back(VirtualEvent::Connected { peer: from });
+        }
+    }
+
+    /// Gives the peer up. A listener is as good as new then.
+    fn time_out(&mut self, peer: SocketAddr) {
+        self.counters.timed_out += 1;
+        let heard = self.state == VirtualState::Connected;
+        let event = if heard { VirtualEvent::TimedOut { peer } } else { VirtualEvent::NoAnswer { peer } };
+        self.events.push_back(event);
+        self.peer = None;
+        self.state = VirtualState::Ended;
+        // The settings were good before, so they are now.
+        if let (true, Ok(endpoint)) = (self.listener, AckEndpoint::new(self.config.packets.clone())) {
+            self.ended = self.packet_counters();
+            self.endpoint = endpoint;
+            self.acked.clear();
+            self.lost.clear();
+            self.state = VirtualState::Listening;
+        }
+    }
+}
+
+/// The piece itself if its datagram has at most `allowance` bytes; otherwise with a header that acks nothing.
+/// The acks that don't fit go with a later packet: every packet acks 32.
+fn within(allowance: usize, piece: Piece<'_>) -> Piece<'_> {
+    match piece {
+        Piece::Packet(header, payload) if PREFIX_SIZE + header.size() + payload.len() > allowance => {
+            let Header { sequence, .. } = header;
+            Piece::Packet(Header { sequence, ack: sequence.wrapping_sub(1), ack_bits: 0 }, payload)
+        }
+        piece => piece,
+    }
+}
+
+/// Appends the datagram of a piece.
+fn write(protocol_id: u32, piece: &Piece<'_>, arena: &mut Vec<u8>) {
+    arena.extend_from_slice(&protocol_id.to_le_bytes());
+    let checksum_at = arena.len();
+    arena.extend_from_slice(&[0; 4]);
+    let packet_at = arena.len();
+    piece.write(arena);
+    let checksum = crc32fast::hash(&arena[packet_at..]);
+    arena[checksum_at..packet_at].copy_from_slice(&checksum.to_le_bytes());
+}
+
+fn keep_newest(sequences: &mut Vec<u16>) {
+    let excess = sequences.len().saturating_sub(MAX_UNREPORTED);
+    sequences.drain(..excess);
+}

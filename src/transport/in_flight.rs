@@ -1,0 +1,62 @@
+//! What is to be done when a packet is acked, for the packets that are not.
+//!
+//! Promises: memory for the packets not acked, and no others; a packet is forgotten when the window of sent
+//! packets passes it, so that a late ack still counts. Refuses nothing.
+
+use std::collections::VecDeque;
+
+use crate::store::sequence::{distance, less};
+
+/// A record for each packet sent and not acked, oldest first.
+#[derive(Debug)]
+pub(super) struct InFlight<T> {
+    records: VecDeque<(u16, T)>,
+    window: usize,
+}
+
+impl<T> InFlight<T> {
+    /// Remembers packets as long as they are among the newest `window`, at most 32,768.
+    pub(super) fn new(window: usize) -> Self {
+        InFlight { records: VecDeque::new(), window }
+    }
+
+    /// Notes the packet sent behind all others.
+    pub(super) fn push(&mut self, sequence: u16, record: T) {
+        while self.records.front().is_some_and(|(old, _)| distance(sequence, *old) >= self.window as i32) {
+            self.records.pop_front();
+        }
+        self.records.push_back((sequence, record));
+    }
+
+    /// Takes the record of a packet out.
+    pub(super) fn remove(&mut self, sequence: u16) -> Option<T> {
+        let at = self.records.partition_point(|(other, _)| less(*other, sequence));
+        self.records.get(at).filter(|(found, _)| *found == sequence)?;
+        self.records.remove(at).map(|(_, record)| record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_each_packet_once_across_the_wrap() {
+        let mut in_flight = InFlight::new(64);
+        for n in 0..70_000u32 {
+            in_flight.push(n as u16, n);
+            if n >= 40 && n % 3 != 0 {
+                assert_eq!(in_flight.remove((n - 40) as u16), Some(n - 40));
+                assert_eq!(in_flight.remove((n - 40) as u16), None);
+            }
+        }
+        assert!(in_flight.records.len() < 64);
+    }
+
+    #[test]
+    fn forgets_what_the_window_has_passed() {
+        let mut in_flight = InFlight::new(64);
+        (0..65).for_each(|sequence| in_flight.push(sequence, ()));
+        assert_eq!((in_flight.remove(0), in_flight.remove(1)), (None, Some(())));
+    }
+}
