@@ -14,17 +14,20 @@ use std::sync::Arc;
 use super::ack_endpoint::{AckEndpoint, AckEndpointConfig, EndpointCounters};
 use super::ack_ranges::AckRanges;
 use super::acks::{Acked, ConfigError, RttSampling};
-use super::channel::{Channel, ChannelStats, CreditMark, SendError, WindowViolation};
+use super::channel::{self, ChannelStats, CreditMark, Fate, Moment, SendError, Submission, WindowViolation};
 use super::estimate::Stats;
+use super::fates::{Fates, Notification};
 use super::framing::native::{self, Control, Packet, ReadContext};
 use super::framing::{CloseReason, Refusal};
 use super::in_flight::InFlight;
 use super::message::{Message, Received};
 use super::pacing::{Budget, BudgetConfig};
-use super::protocol::Protocol;
+use super::protocol::{ChannelConfig, Protocol};
+use super::stream_manager::{Lane, StreamManager};
 use crate::store::Packets;
+use crate::store::sequence::distance;
 use crate::time::Instant;
-use crate::wire::BitWriter;
+use crate::wire::{BitWriter, Encoded};
 
 /// A packet goes out at least this often: acks, RTT and loss stay fresh, and the peer knows we live.
 const KEEP_ALIVE: Duration = Duration::from_millis(100);
@@ -82,12 +85,13 @@ impl From<WindowViolation> for End {
     }
 }
 
-/// A channel and what the packet being composed takes from it.
-#[derive(Debug)]
-struct Lane {
-    channel: Channel,
-    ids: Vec<u16>,
-    messages: Vec<Message>,
+/// What a message is sent with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendOptions {
+    /// On latest channels: what the message is the value of.
+    pub key: u32,
+    /// Have the message's fate told under this tag: see [`Connection::poll_notification`].
+    pub notify: Option<u32>,
 }
 
 /// What to do when a packet is acked.
@@ -101,7 +105,7 @@ struct SentPacket {
 
 #[derive(Clone, Copy, Debug)]
 enum Carried {
-    Message { channel: u8, id: u16 },
+    Message { channel: u8, mark: u64 },
     Credit { channel: u8, mark: CreditMark },
 }
 
@@ -111,7 +115,13 @@ pub struct Connection {
     protocol: Arc<Protocol>,
     endpoint: AckEndpoint,
     lanes: Vec<Lane>,
+    streams: StreamManager,
+    /// A message that needs a packet of its own was due when the last packet was composed.
+    large_due: bool,
     sent: InFlight<SentPacket>,
+    fates: Fates,
+    /// Numbers the peer's packets without wrapping: of the newest one.
+    newest_arrival: u64,
     ranges: AckRanges,
     budget: Budget,
     /// Bits of a packet that one datagram holds.
@@ -138,6 +148,7 @@ struct Scratch {
     acked: Vec<Acked>,
     lost: Vec<u16>,
     credits: Vec<(u8, CreditMark)>,
+    notifications: Vec<Notification>,
 }
 
 impl Connection {
@@ -146,11 +157,15 @@ impl Connection {
     /// # Errors
     /// When a setting is out of its bounds.
     pub fn new(config: &ConnectionConfig, protocol: Arc<Protocol>) -> Result<Self, ConfigError> {
-        let lane = |config| Lane { channel: Channel::new(config), ids: Vec::new(), messages: Vec::new() };
+        let lane = |config: &ChannelConfig| Lane::new(channel::open(config), config.share);
         Ok(Connection {
             endpoint: AckEndpoint::new(config.packets.clone())?,
             lanes: protocol.channels().iter().map(lane).collect(),
+            streams: StreamManager::default(),
+            large_due: false,
             sent: InFlight::new(config.packets.acks.sent_window),
+            fates: Fates::default(),
+            newest_arrival: 0,
             ranges: AckRanges::new(config.packets.acks.received_window),
             budget: Budget::new(config.budget),
             datagram_bits: config.packets.fragment_above * 8,
@@ -168,7 +183,43 @@ impl Connection {
     ///
     /// # Errors
     /// Why the channel doesn't take it. Nothing was queued then.
-    pub fn send(&mut self, channel: usize, message: Message) -> Result<(), SendError> {
+    pub fn send(
+        &mut self,
+        now: Instant,
+        channel: usize,
+        message: Message,
+        options: SendOptions,
+    ) -> Result<(), SendError> {
+        let payload = self.protocol.channels().get(channel).is_some_and(|config| config.kind.is_payload());
+        if payload { Err(SendError::WrongKind) } else { self.submit(now, channel, message, options) }
+    }
+
+    /// Queues opaque bits on a payload channel. Their fate is told under `tag`.
+    ///
+    /// # Errors
+    /// Why the channel doesn't take them. Nothing was queued then.
+    pub fn send_payload(
+        &mut self,
+        now: Instant,
+        channel: usize,
+        payload: Encoded,
+        tag: u32,
+    ) -> Result<(), SendError> {
+        let messages = self.protocol.channels().get(channel).is_some_and(|config| !config.kind.is_payload());
+        if messages {
+            return Err(SendError::WrongKind);
+        }
+        let message = Message { message_type: 0, encoded: payload };
+        self.submit(now, channel, message, SendOptions { key: 0, notify: Some(tag) })
+    }
+
+    fn submit(
+        &mut self,
+        now: Instant,
+        channel: usize,
+        message: Message,
+        options: SendOptions,
+    ) -> Result<(), SendError> {
         let channels = self.lanes.len();
         let lane = self.lanes.get_mut(channel).ok_or(SendError::NoChannel { channel, channels })?;
         let max_bytes = self.protocol.channels()[channel].max_message_bytes;
@@ -176,7 +227,23 @@ impl Connection {
         if bytes > max_bytes {
             return Err(SendError::TooLarge { bytes, max_bytes });
         }
-        lane.channel.send(message)
+        let SendOptions { key, notify } = options;
+        lane.channel.send(Submission { message, at: now, key, notify })
+    }
+
+    /// What became of a message sent with a tag, in the order of the packets.
+    pub fn poll_notification(&mut self) -> Option<Notification> {
+        self.fates.poll()
+    }
+
+    /// Changes how much may be sent, from now on.
+    ///
+    /// # Errors
+    /// When a number is out of its bounds. The old ones stay then.
+    pub fn set_budget(&mut self, budget: BudgetConfig) -> Result<(), ConfigError> {
+        budget.check()?;
+        self.budget.reconfigure(budget);
+        Ok(())
     }
 
     /// Takes the next message of a channel for the application.
@@ -230,12 +297,12 @@ impl Connection {
         if self.endpoint.acks().newest_received() == Some(header.sequence) {
             self.newest_at = Some(now);
         }
-        self.apply_acks();
-        self.apply_packet()
+        self.apply_acks(now);
+        self.apply_packet(header.sequence)
     }
 
-    fn apply_acks(&mut self) {
-        let Scratch { packet, acked, .. } = &mut self.scratch;
+    fn apply_acks(&mut self, now: Instant) {
+        let Scratch { packet, acked, notifications, .. } = &mut self.scratch;
         for range in &packet.control.ranges {
             self.endpoint.ack_range(range.newest, range.oldest, acked);
         }
@@ -245,35 +312,49 @@ impl Connection {
             self.ranges.confirm(sent.arrivals);
             for carried in sent.carried {
                 match carried {
-                    Carried::Message { channel, id } => {
-                        if let Channel::Reliable(channel) = &mut self.lanes[usize::from(channel)].channel {
-                            channel.handle_ack(id);
-                        }
+                    Carried::Message { channel, mark } => {
+                        let fate = self.lanes[usize::from(channel)].channel.handle_ack(now, mark);
+                        notifications.extend(notification(channel, fate, true));
                     }
                     Carried::Credit { channel, mark } => {
-                        if let Channel::Reliable(channel) = &mut self.lanes[usize::from(channel)].channel {
-                            channel.credit_known(mark);
-                        }
+                        self.lanes[usize::from(channel)].channel.credit_known(mark);
                     }
                 }
             }
+            self.fates.resolve(acked.sequence, notifications);
         }
     }
 
-    fn apply_packet(&mut self) -> Result<(), End> {
+    /// Tells channels what the packets carried that count as lost. They may yet be acked.
+    fn apply_losses(&mut self, now: Instant) {
+        let Scratch { lost, notifications, .. } = &mut self.scratch;
+        lost.clear();
+        self.endpoint.poll_lost(now, lost);
+        for sequence in lost.drain(..) {
+            for carried in self.sent.get(sequence).into_iter().flat_map(|sent| &sent.carried) {
+                if let Carried::Message { channel, mark } = *carried {
+                    let fate = self.lanes[usize::from(channel)].channel.handle_lost(mark);
+                    notifications.extend(notification(channel, fate, false));
+                }
+            }
+            self.fates.resolve(sequence, notifications);
+        }
+    }
+
+    fn apply_packet(&mut self, sequence: u16) -> Result<(), End> {
+        let ahead = distance(sequence, self.newest_arrival as u16);
+        // The first packet may be any of the first 32,768.
+        let arrival = (self.newest_arrival + (1 << 16)).wrapping_add_signed(ahead.into()) - (1 << 16);
+        self.newest_arrival = self.newest_arrival.max(arrival);
         let Packet { control, messages } = &mut self.scratch.packet;
         self.greeted |= control.hello.is_some();
         self.ack_owed |= control.hello.is_some() || !control.credits.is_empty() || !messages.is_empty();
         for (channel, unread) in control.credits.drain(..) {
-            if let Channel::Reliable(channel) = &mut self.lanes[usize::from(channel)].channel {
-                channel.handle_credit(unread)?;
-            }
+            self.lanes[usize::from(channel)].channel.handle_credit(unread)?;
         }
         for message in messages.drain(..) {
-            match &mut self.lanes[usize::from(message.channel)].channel {
-                Channel::Reliable(channel) => channel.handle(message.id, message.received)?,
-                Channel::Unreliable(channel) => channel.handle(message.received),
-            }
+            let lane = &mut self.lanes[usize::from(message.channel)];
+            lane.channel.handle(message.prefix, arrival, message.received)?;
         }
         Ok(())
     }
@@ -282,8 +363,7 @@ impl Connection {
 
     /// Appends the packets due now to `out`: once a tick.
     pub fn transmit(&mut self, now: Instant, out: &mut Packets) {
-        self.scratch.lost.clear();
-        self.endpoint.poll_lost(now, &mut self.scratch.lost);
+        self.apply_losses(now);
         self.endpoint.update(now);
         self.budget.refill(now);
         let mut silent = true;
@@ -316,32 +396,21 @@ impl Connection {
     fn compose(&mut self, now: Instant) -> bool {
         let control_bits = self.begin_packet(now);
         let room = self.datagram_bits.saturating_sub(control_bits);
-        let cost = native::cost(&self.protocol);
-        let mut left = room;
-        // Who comes first changes with each packet, so that none is starved by those before it.
-        let first = usize::from(self.endpoint.next_sequence()) % self.lanes.len();
-        let (behind, ahead) = self.lanes.split_at_mut(first);
-        for lane in ahead.iter_mut().chain(behind) {
-            left -= lane.select(now, &cost, left);
+        let moment = Moment { now, resend_timeout: self.endpoint.acks().resend_timeout() };
+        let (lanes, protocol) = (&mut self.lanes, &self.protocol);
+        let cost = |channel| native::cost(protocol, channel);
+        // Packets of their own take turns with the others, so that neither starves.
+        if core::mem::take(&mut self.large_due) && self.streams.fill_large(lanes, &moment, cost, room) {
+            return true;
         }
-        left < room || self.compose_large(now, room)
-    }
-
-    /// A packet of its own, in fragments, for a message that no single datagram holds.
-    fn compose_large(&mut self, now: Instant, room: usize) -> bool {
-        let cost = native::cost(&self.protocol);
-        self.lanes.iter_mut().any(|lane| {
-            let needed = lane.next_bits(now, &cost).filter(|needed| *needed > room);
-            needed.is_some_and(|needed| lane.select(now, &cost, needed) > 0)
-        })
+        let filled = self.streams.fill(lanes, &moment, cost, room);
+        self.large_due = self.streams.large_due(lanes, &moment, cost, room);
+        filled || (core::mem::take(&mut self.large_due) && self.streams.fill_large(lanes, &moment, cost, room))
     }
 
     /// Empties what the packet to compose takes and gathers its control sections; returns their bits.
     fn begin_packet(&mut self, now: Instant) -> usize {
-        for lane in &mut self.lanes {
-            lane.ids.clear();
-            lane.messages.clear();
-        }
+        self.lanes.iter_mut().for_each(|lane| lane.selected.clear());
         let Scratch { control, credits, .. } = &mut self.scratch;
         let ack = self.endpoint.acks().header().ack;
         control.hello = (!self.hello_known).then(|| self.protocol.hash());
@@ -352,9 +421,7 @@ impl Connection {
         credits.clear();
         control.credits.clear();
         for (index, lane) in self.lanes.iter().enumerate() {
-            if let Channel::Reliable(channel) = &lane.channel
-                && let Some(mark) = channel.credit_due()
-            {
+            if let Some(mark) = lane.channel.credit_due() {
                 credits.push((index as u8, mark));
                 control.credits.push((index as u8, mark.unread));
             }
@@ -372,9 +439,9 @@ impl Connection {
         native::write_control(writer, control, &self.protocol, ack);
         if control.close.is_none() {
             for (index, lane) in self.lanes.iter().enumerate() {
-                lane.write(writer, &self.protocol, index);
+                native::write_entry(writer, &self.protocol, index, &lane.selected);
                 let channel = index as u8;
-                carried.extend(lane.ids.iter().map(|&id| Carried::Message { channel, id }));
+                carried.extend(lane.selected.iter().map(|s| Carried::Message { channel, mark: s.mark }));
             }
             native::write_end(writer);
         }
@@ -386,6 +453,9 @@ impl Connection {
         }
         self.budget.spend(out.total_bytes() - before);
         let sent = SentPacket { hello: control.hello.is_some(), arrivals: self.ranges.mark(), carried };
+        if !sent.carried.is_empty() {
+            self.fates.await_packet(packet.sequence());
+        }
         self.sent.push(packet.sequence(), sent);
         self.ack_owed = false;
         self.newest_at = None;
@@ -393,39 +463,10 @@ impl Connection {
     }
 }
 
-impl Lane {
-    fn select(&mut self, now: Instant, cost: &super::framing::Cost<'_>, bits_left: usize) -> usize {
-        match &mut self.channel {
-            Channel::Reliable(channel) => channel.select(now, cost, bits_left, &mut self.ids),
-            Channel::Unreliable(channel) => channel.select(cost, bits_left, &mut self.messages),
-        }
-    }
-
-    fn next_bits(&mut self, now: Instant, cost: &super::framing::Cost<'_>) -> Option<usize> {
-        match &mut self.channel {
-            Channel::Reliable(channel) => channel.next_bits(now, cost),
-            Channel::Unreliable(channel) => channel.next_bits(cost),
-        }
-    }
-
-    fn write(&self, writer: &mut BitWriter, protocol: &Protocol, index: usize) {
-        if self.ids.is_empty() && self.messages.is_empty() {
-            return;
-        }
-        native::write_entry(writer, protocol, index);
-        for (i, message) in self.messages.iter().enumerate() {
-            native::write_message(writer, protocol, i == 0, None, message);
-        }
-        if let Channel::Reliable(channel) = &self.channel {
-            let mut previous = None;
-            for &id in &self.ids {
-                // Nothing was acked since the ids were selected.
-                let Some(message) = channel.message(id) else { continue };
-                let first = previous.is_none();
-                native::write_message(writer, protocol, first, Some((previous.unwrap_or(id), id)), message);
-                previous = Some(id);
-            }
-        }
-        native::write_end(writer);
+/// What to tell of a message in a packet whose fate is known.
+fn notification(channel: u8, fate: Fate, delivered: bool) -> Option<Notification> {
+    match fate {
+        Fate::Open => None,
+        Fate::Told(tag) => Some(Notification { channel, tag, delivered }),
     }
 }

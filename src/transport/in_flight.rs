@@ -28,6 +28,12 @@ impl<T> InFlight<T> {
         self.records.push_back((sequence, record));
     }
 
+    /// The record of a packet.
+    pub(super) fn get(&self, sequence: u16) -> Option<&T> {
+        let at = self.records.partition_point(|(other, _)| less(*other, sequence));
+        self.records.get(at).filter(|(found, _)| *found == sequence).map(|(_, record)| record)
+    }
+
     /// Takes the record of a packet out.
     pub(super) fn remove(&mut self, sequence: u16) -> Option<T> {
         let at = self.records.partition_point(|(other, _)| less(*other, sequence));

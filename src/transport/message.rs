@@ -36,6 +36,10 @@ pub struct Received {
     pub packet_sequence: u16,
     /// When that packet was handled.
     pub received_at: Instant,
+    /// Latest channels: what this is the value of. 0 on others.
+    pub key: u32,
+    /// Redundant channels: how many messages before this one never came. 0 on others.
+    pub missed: u16,
     /// Declared types: the row of their schema. Opaque types: see [`OpaqueBody`].
     pub body: Box<[u8]>,
     /// What it counts against the byte window.

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::ack_config::ConfigError;
 use crate::time::Instant;
 
 /// Settings of the budget of one connection.
@@ -20,6 +21,21 @@ impl Default for BudgetConfig {
     }
 }
 
+impl BudgetConfig {
+    /// Whether the numbers are within their bounds.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let positive = |field, value: f64| {
+            let valid = value.is_finite() && value > 0.0;
+            ConfigError::unless(valid, field, value, "above 0 and finite")
+        };
+        positive("bytes_per_second", self.bytes_per_second)?;
+        positive("burst_bytes", self.burst_bytes)
+    }
+}
+
 /// The bytes one connection may send.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
@@ -31,6 +47,12 @@ pub(crate) struct Budget {
 impl Budget {
     pub(crate) fn new(config: BudgetConfig) -> Self {
         Budget { config, level: config.burst_bytes, filled_at: None }
+    }
+
+    /// Changes the numbers, from now on.
+    pub(crate) fn reconfigure(&mut self, config: BudgetConfig) {
+        self.config = config;
+        self.level = self.level.min(config.burst_bytes);
     }
 
     /// Brings the level up to date.

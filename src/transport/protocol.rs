@@ -23,6 +23,15 @@ pub const MAX_MESSAGE_BYTES: usize = 256 * 1024 - 1024;
 /// Largest receive window in messages: far below half the range of the 16-bit ids.
 pub const MAX_WINDOW: usize = 16_384;
 
+/// Keys of a latest channel: 16 bits on the wire at most.
+pub const MAX_KEYS: usize = 65_536;
+
+/// Early copies of a reliable message: more would be a flood, not redundancy.
+pub const MAX_EARLY_COPIES: usize = 8;
+
+/// The largest weight of a channel.
+pub const MAX_WEIGHT: usize = 1000;
+
 /// What every buffered message counts against the receiver's byte window besides its own bytes, so that tiny
 /// messages can't fill memory with their bookkeeping.
 pub const MESSAGE_OVERHEAD_BYTES: usize = 64;
@@ -58,23 +67,58 @@ impl MessageType {
     }
 }
 
-/// What a channel promises.
+/// When a reliable message is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resend {
+    /// This long after it was sent last, as the article has it.
+    After(Duration),
+    /// When the packets that carry it are lost, or a timeout from RTT and its variance has passed.
+    Adaptive {
+        /// Packets, a tick apart, that carry it from the start while the budget has room; 1 for no redundancy.
+        early_copies: u8,
+    },
+}
+
+/// What a channel promises. Windows and keys are part of the protocol hash; queues and timing are local choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChannelKind {
-    /// Each message exactly once, in order.
-    ReliableOrdered {
-        /// Messages the receiver buffers before its application takes them. Part of the protocol hash: the
-        /// sender never sends beyond it.
+    /// Each message exactly once.
+    Reliable {
+        /// In order, or as they come.
+        ordered: bool,
+        /// Messages the receiver buffers before its application takes them: the sender never sends beyond it.
         receive_window: usize,
         /// Bytes the receiver buffers before its application takes them, [`MESSAGE_OVERHEAD_BYTES`] a message
-        /// included. Part of the protocol hash.
+        /// included.
         receive_bytes: usize,
-        /// After this long without an ack a message is sent again. A local choice.
-        resend_time: Duration,
+        /// When a message is sent again.
+        resend: Resend,
     },
     /// Each message at most once, in any order, never sent again.
     Unreliable {
-        /// Messages the receiver keeps for its application; the oldest make room. A local choice.
+        /// Messages the receiver keeps for its application; the oldest make room.
+        receive_queue: usize,
+    },
+    /// Each message at most once, never sent again; older ones are dropped once a newer one came.
+    Sequenced {
+        /// As for unreliable.
+        receive_queue: usize,
+    },
+    /// Each message in several packets; at most once, in order, gaps told.
+    Redundant {
+        /// Packets that carry each message, a tick apart; 0 for as many as it takes until one is acked.
+        copies: u8,
+        /// As for unreliable.
+        receive_queue: usize,
+    },
+    /// Of each key the newest value, until the peer has it.
+    Latest {
+        /// Keys are 0 to this, exclusive.
+        keys: usize,
+    },
+    /// Opaque bits, at most once, whose fate is told exactly once, in packet order.
+    Payload {
+        /// As for unreliable.
         receive_queue: usize,
     },
 }
@@ -83,14 +127,44 @@ impl ChannelKind {
     /// The kind's name, as the protocol hash and statistics have it.
     pub fn name(&self) -> &'static str {
         match self {
-            ChannelKind::ReliableOrdered { .. } => "reliable_ordered",
+            ChannelKind::Reliable { ordered: true, .. } => "reliable_ordered",
+            ChannelKind::Reliable { ordered: false, .. } => "reliable_unordered",
             ChannelKind::Unreliable { .. } => "unreliable",
+            ChannelKind::Sequenced { .. } => "sequenced",
+            ChannelKind::Redundant { .. } => "redundant",
+            ChannelKind::Latest { .. } => "latest",
+            ChannelKind::Payload { .. } => "payload",
         }
     }
 
-    /// Whether messages are sent until acked.
-    pub fn is_reliable(&self) -> bool {
-        matches!(self, ChannelKind::ReliableOrdered { .. })
+    /// Whether the receiver grants credit.
+    pub fn has_credit(&self) -> bool {
+        matches!(self, ChannelKind::Reliable { .. })
+    }
+
+    /// Whether it carries payloads instead of messages.
+    pub fn is_payload(&self) -> bool {
+        matches!(self, ChannelKind::Payload { .. })
+    }
+
+    /// Whether messages have numbers on the wire.
+    pub(crate) fn has_ids(&self) -> bool {
+        matches!(self, ChannelKind::Reliable { .. } | ChannelKind::Redundant { .. })
+    }
+}
+
+/// A channel's part of what a connection may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Comes before all channels that are not strict; these keep a tenth of each packet.
+    pub strict: bool,
+    /// The share among channels that are not strict, relative to theirs; 1 to 1,000.
+    pub weight: u32,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Share { strict: false, weight: 1 }
     }
 }
 
@@ -105,31 +179,32 @@ pub struct ChannelConfig {
     pub send_queue: usize,
     /// Largest encoded message. Part of the protocol hash.
     pub max_message_bytes: usize,
+    /// Its part of what may be sent. A local choice.
+    pub share: Share,
 }
 
 impl ChannelConfig {
-    /// Reliable-ordered with the article's resend time of 0.1 s.
-    pub fn reliable_ordered() -> Self {
+    /// A channel of this kind with the default queue, message size and share.
+    pub fn new(kind: ChannelKind) -> Self {
         ChannelConfig {
             name: String::new(),
-            kind: ChannelKind::ReliableOrdered {
-                receive_window: 1024,
-                receive_bytes: 1 << 20,
-                resend_time: Duration::from_millis(100),
-            },
+            kind,
             send_queue: 1024,
             max_message_bytes: 65_536,
+            share: Share::default(),
         }
+    }
+
+    /// Reliable-ordered with the article's resend time of 0.1 s.
+    pub fn reliable_ordered() -> Self {
+        let resend = Resend::default();
+        let (receive_window, receive_bytes) = (1024, 1 << 20);
+        Self::new(ChannelKind::Reliable { ordered: true, receive_window, receive_bytes, resend })
     }
 
     /// Unreliable-unordered.
     pub fn unreliable() -> Self {
-        ChannelConfig {
-            name: String::new(),
-            kind: ChannelKind::Unreliable { receive_queue: 1024 },
-            send_queue: 1024,
-            max_message_bytes: 65_536,
-        }
+        Self::new(ChannelKind::Unreliable { receive_queue: 1024 })
     }
 
     /// Checks every setting against its bound.
@@ -143,15 +218,27 @@ impl ChannelConfig {
         };
         check("send_queue", self.send_queue, 1, MAX_WINDOW)?;
         check("max_message_bytes", self.max_message_bytes, 1, MAX_MESSAGE_BYTES)?;
+        check("weight", self.share.weight as usize, 1, MAX_WEIGHT)?;
         match self.kind {
-            ChannelKind::ReliableOrdered { receive_window, receive_bytes, resend_time } => {
+            ChannelKind::Reliable { receive_window, receive_bytes, resend, .. } => {
                 check("receive_window", receive_window, 4, MAX_WINDOW)?;
                 // Credit is renewed at each quarter of the window; a message of half the window always fits.
                 let least = 2 * (self.max_message_bytes + MESSAGE_OVERHEAD_BYTES);
                 check("receive_bytes", receive_bytes, least, 1 << 30)?;
-                check("resend_time in milliseconds", resend_time.as_millis() as usize, 1, 60_000)
+                match resend {
+                    Resend::After(time) => {
+                        check("resend_time in milliseconds", time.as_millis() as usize, 1, 60_000)
+                    }
+                    Resend::Adaptive { early_copies } => {
+                        check("early_copies", early_copies.into(), 1, MAX_EARLY_COPIES)
+                    }
+                }
             }
-            ChannelKind::Unreliable { receive_queue } => check("receive_queue", receive_queue, 1, MAX_WINDOW),
+            ChannelKind::Unreliable { receive_queue }
+            | ChannelKind::Sequenced { receive_queue }
+            | ChannelKind::Redundant { receive_queue, .. }
+            | ChannelKind::Payload { receive_queue } => check("receive_queue", receive_queue, 1, MAX_WINDOW),
+            ChannelKind::Latest { keys } => check("keys", keys, 1, MAX_KEYS),
         }
     }
 }
@@ -255,9 +342,13 @@ fn hash(messages: &[MessageType], channels: &[ChannelConfig]) -> u64 {
     }
     for channel in channels {
         text += &format!("channel {} {}", channel.kind.name(), channel.max_message_bytes);
-        if let ChannelKind::ReliableOrdered { receive_window, receive_bytes, .. } = channel.kind {
-            text += &format!(" {receive_window} {receive_bytes}");
-        }
+        text += &match channel.kind {
+            ChannelKind::Reliable { receive_window, receive_bytes, .. } => {
+                format!(" {receive_window} {receive_bytes}")
+            }
+            ChannelKind::Latest { keys } => format!(" {keys}"),
+            _ => String::new(),
+        };
         text.push('\n');
     }
     let digest = Sha256::digest(text.as_bytes());
@@ -312,7 +403,7 @@ mod tests {
         refused(|c| c.max_message_bytes = 1 << 20, "max_message_bytes");
         refused(
             |c| {
-                if let ChannelKind::ReliableOrdered { receive_bytes, .. } = &mut c.kind {
+                if let ChannelKind::Reliable { receive_bytes, .. } = &mut c.kind {
                     *receive_bytes = 65_536;
                 }
             },

@@ -1,19 +1,31 @@
 //! Channels: what is promised for the messages put in. A channel is queues and windows; how its messages look
-//! in a packet is the business of the framing.
+//! in a packet is the business of the framing, and what it may send is the stream manager's.
+//!
+//! | kind | file | promise |
+//! |---|---|---|
+//! | reliable-ordered, reliable-unordered | `reliable.rs` | each message exactly once; in order, or at once |
+//! | unreliable, sequenced, payload | `unreliable.rs` | each message at most once; sequenced: never an older one after a newer |
+//! | redundant | `redundant.rs` | each message in several packets, once, in order, gaps told |
+//! | latest | `latest.rs` | the newest value of each key, until the peer has it |
 
+mod latest;
+mod redundant;
 mod reliable;
+mod reliable_receiver;
 mod unreliable;
 
-pub(crate) use reliable::{CreditMark, ReliableOrdered, WindowViolation};
-pub(crate) use unreliable::Unreliable;
+pub(crate) use reliable_receiver::CreditMark;
 
 use core::fmt;
+use core::time::Duration;
 
+use super::framing::Cost;
 use super::message::{Message, Received};
 use super::protocol::{ChannelConfig, ChannelKind};
+use crate::time::Instant;
 
 /// Counts of one channel since the connection began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ChannelStats {
     /// Messages now waiting to be sent or acked.
     pub queued: usize,
@@ -21,12 +33,37 @@ pub struct ChannelStats {
     pub sent: u64,
     /// Times a message was sent again.
     pub resent: u64,
+    /// Messages the peer is known to have.
+    pub delivered: u64,
+    /// Messages given up as lost; never on reliable channels.
+    pub lost: u64,
     /// Messages received, each counted once.
     pub received: u64,
-    /// Messages received again and dropped.
+    /// Messages received again, or too old to be of use, and dropped.
     pub duplicates: u64,
-    /// Messages pushed out by a full queue or a tick's budget.
+    /// Messages that the peer sent and that never came; known on redundant channels.
+    pub missed: u64,
+    /// Messages pushed out, before they were sent or before they were read, by a full queue, a tick's budget or
+    /// a newer value.
     pub dropped: u64,
+    /// Bytes of message bodies sent, each time they were sent.
+    pub bytes_sent: u64,
+    /// Smoothed time from sending to the ack; zero until the first.
+    pub latency: Duration,
+}
+
+impl ChannelStats {
+    /// Counts a message that goes out, the first time or again.
+    fn count_sent(&mut self, message: &Message, again: bool) {
+        *(if again { &mut self.resent } else { &mut self.sent }) += 1;
+        self.bytes_sent += message.encoded.bits().div_ceil(8) as u64;
+    }
+
+    /// Counts a message the peer is known to have since just now.
+    fn count_delivered(&mut self, latency: Duration) {
+        self.delivered += 1;
+        self.latency = if self.latency.is_zero() { latency } else { (self.latency * 9 + latency) / 10 };
+    }
 }
 
 /// Why a channel doesn't take a message.
@@ -51,6 +88,15 @@ pub enum SendError {
         /// How many there are.
         channels: usize,
     },
+    /// A latest channel has no such key.
+    NoKey {
+        /// The key.
+        key: u32,
+        /// How many there are.
+        keys: usize,
+    },
+    /// Messages go on channels of messages, payloads on channels of payloads.
+    WrongKind,
 }
 
 impl fmt::Display for SendError {
@@ -68,58 +114,139 @@ impl fmt::Display for SendError {
             SendError::NoChannel { channel, channels } => {
                 write!(f, "there is no channel {channel}; channels are 0 to {}", channels - 1)
             }
+            SendError::NoKey { key, keys } => {
+                write!(f, "there is no key {key}; the channel's keys are 0 to {}", keys - 1)
+            }
+            SendError::WrongKind => f.write_str("messages and payloads go on channels of their own kind"),
         }
     }
 }
 
 impl core::error::Error for SendError {}
 
-/// One channel of one connection, of whatever kind.
-#[derive(Debug)]
-pub(crate) enum Channel {
-    Reliable(ReliableOrdered),
-    Unreliable(Unreliable),
+/// The peer did what the channel's window forbids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WindowViolation;
+
+/// A message handed to a channel.
+#[derive(Clone, Debug)]
+pub(crate) struct Submission {
+    pub(crate) message: Message,
+    pub(crate) at: Instant,
+    /// Of a latest channel.
+    pub(crate) key: u32,
+    /// Told with the message's fate.
+    pub(crate) notify: Option<u32>,
 }
 
-impl Channel {
-    pub(crate) fn new(config: &ChannelConfig) -> Self {
-        match config.kind {
-            ChannelKind::ReliableOrdered { receive_window, receive_bytes, resend_time } => Channel::Reliable(
-                ReliableOrdered::new(config.send_queue, receive_window, receive_bytes, resend_time),
-            ),
-            ChannelKind::Unreliable { receive_queue } => {
-                Channel::Unreliable(Unreliable::new(config.send_queue, receive_queue))
-            }
-        }
-    }
+/// What stands before a message in its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Prefix {
+    None,
+    /// The message's number in its channel.
+    Id(u16),
+    /// What it is the value of.
+    Key(u16),
+}
 
-    /// Queues a message whose size has been checked.
-    pub(crate) fn send(&mut self, message: Message) -> Result<(), SendError> {
-        match self {
-            Channel::Reliable(channel) => channel.send(message),
-            Channel::Unreliable(channel) => channel.send(message),
-        }
-    }
+/// A message that the packet being composed carries.
+#[derive(Clone, Debug)]
+pub(crate) struct Selected {
+    pub(crate) prefix: Prefix,
+    pub(crate) message: Message,
+    /// By which the channel knows it again when the packet's fate is known.
+    pub(crate) mark: u64,
+}
 
-    /// Takes the next message for the application.
-    pub(crate) fn poll_received(&mut self) -> Option<Received> {
-        match self {
-            Channel::Reliable(channel) => channel.poll_received(),
-            Channel::Unreliable(channel) => channel.poll_received(),
-        }
-    }
+/// When a packet is composed, and what is known of the link then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub(crate) now: Instant,
+    /// How long to wait for an ack before sending again on suspicion: RTT and its variance.
+    pub(crate) resend_timeout: Duration,
+}
 
-    pub(crate) fn stats(&self) -> ChannelStats {
-        match self {
-            Channel::Reliable(channel) => channel.stats(),
-            Channel::Unreliable(channel) => channel.stats(),
-        }
+/// What a packet's fate makes of a message in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// The message's own fate is not known yet, or was before.
+    Open,
+    /// It is now, with the tag to tell it by.
+    Told(u32),
+}
+
+impl From<Option<u32>> for Fate {
+    fn from(notify: Option<u32>) -> Self {
+        notify.map_or(Fate::Open, Fate::Told)
     }
+}
+
+/// One channel of one connection, of whatever kind.
+pub(crate) trait Channel: fmt::Debug + Send {
+    /// Takes a message whose size has been checked.
+    fn send(&mut self, submission: Submission) -> Result<(), SendError>;
+
+    /// Takes the messages of one packet into `selected` and returns the bits that they take at most, with
+    /// their entry: 0 for none.
+    fn select(
+        &mut self,
+        moment: &Moment,
+        cost: &Cost<'_>,
+        bits_left: usize,
+        selected: &mut Vec<Selected>,
+    ) -> usize;
+
+    /// The bits that the first message due needs, with its entry. None when none is due.
+    fn next_bits(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize>;
+
+    /// A packet with the message of this mark was acked.
+    fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate;
+
+    /// A packet with the message of this mark is lost. It may yet be acked.
+    fn handle_lost(&mut self, mark: u64) -> Fate;
 
     /// The tick's packets are out: what may not wait is dropped.
-    pub(crate) fn end_of_tick(&mut self) {
-        if let Channel::Unreliable(channel) = self {
-            channel.end_of_tick();
+    fn end_of_tick(&mut self) {}
+
+    /// A message from the peer; `arrival` numbers packets without wrapping.
+    fn handle(&mut self, prefix: Prefix, arrival: u64, message: Received) -> Result<(), WindowViolation>;
+
+    /// The peer's application has taken every message before `unread`.
+    fn handle_credit(&mut self, _unread: u16) -> Result<(), WindowViolation> {
+        Err(WindowViolation)
+    }
+
+    /// What the next packet should say of credit: nothing while the peer surely knows of enough of it.
+    fn credit_due(&self) -> Option<CreditMark> {
+        None
+    }
+
+    /// The packet that said this of credit was acked.
+    fn credit_known(&mut self, _mark: CreditMark) {}
+
+    /// Takes the next message for the application.
+    fn poll_received(&mut self) -> Option<Received>;
+
+    /// Counts since the beginning.
+    fn stats(&self) -> ChannelStats;
+}
+
+/// A channel of this configuration.
+pub(crate) fn open(config: &ChannelConfig) -> Box<dyn Channel> {
+    let send_queue = config.send_queue;
+    match config.kind {
+        ChannelKind::Reliable { ordered, receive_window, receive_bytes, resend } => {
+            Box::new(reliable::Reliable::new(send_queue, ordered, receive_window, receive_bytes, resend))
         }
+        ChannelKind::Unreliable { receive_queue } | ChannelKind::Payload { receive_queue } => {
+            Box::new(unreliable::Unreliable::new(send_queue, receive_queue, false))
+        }
+        ChannelKind::Sequenced { receive_queue } => {
+            Box::new(unreliable::Unreliable::new(send_queue, receive_queue, true))
+        }
+        ChannelKind::Redundant { copies, receive_queue } => {
+            Box::new(redundant::Redundant::new(send_queue, copies, receive_queue))
+        }
+        ChannelKind::Latest { keys } => Box::new(latest::Latest::new(keys)),
     }
 }

@@ -1,31 +1,34 @@
-//! Reliable-ordered, as the article "Reliable Ordered Messages" gives it: messages ride in packets until a
-//! packet with them is acked, and are handed out in order.
+//! Reliable channels, as the article "Reliable Ordered Messages" gives them: messages ride in packets until a
+//! packet with them is acked. Ordered ones are handed out in order, unordered ones as they come.
 //!
-//! Promises: each message exactly once, in order, however bad the network, as long as the connection lives.
-//! Refuses (as violations of the peer): ids and bytes beyond the window that both sides know. The sender
-//! never goes beyond it, because the receiver tells how far its application has read ("credit").
+//! Promises: each message exactly once, however bad the network, as long as the connection lives. The sender
+//! never goes beyond the window that both sides know, because the receiver tells how far its application has
+//! read ("credit").
+//!
+//! When a message is sent again: after a fixed time (the article's), or, adaptively, when all packets that
+//! carry it are lost (later ones were acked), or after a timeout from RTT and its variance that doubles with
+//! each try. The first copies may go out early, a tick apart.
 
-use core::time::Duration;
 use std::collections::VecDeque;
 
-use super::{ChannelStats, SendError};
+use core::time::Duration;
+
+use super::reliable_receiver::{CreditMark, Receiver};
+use super::{Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation};
 use crate::store::sequence::distance;
 use crate::time::Instant;
 use crate::transport::framing::Cost;
-use crate::transport::message::{Message, Received};
+use crate::transport::message::Received;
+use crate::transport::protocol::Resend;
 
 /// How many messages that don't fit into the rest of a packet are passed over in search of one that does.
 const MOST_MISFITS: usize = 16;
 
-/// What the peer did that the window forbids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WindowViolation {
-    Id,
-    Bytes,
-}
+/// Doublings of the timeout: 64 times the first one is long enough for any link that still lives.
+const MOST_BACKOFF: u32 = 6;
 
 #[derive(Debug)]
-pub(crate) struct ReliableOrdered {
+pub(super) struct Reliable {
     sender: Sender,
     receiver: Receiver,
     stats: ChannelStats,
@@ -37,7 +40,7 @@ struct Sender {
     capacity: usize,
     window: usize,
     window_bytes: usize,
-    resend_time: Duration,
+    resend: Resend,
     /// `queue[i]` is message `oldest + i`. The front is unacked.
     queue: VecDeque<Outgoing>,
     oldest: u16,
@@ -51,93 +54,86 @@ struct Sender {
 #[derive(Debug)]
 struct Outgoing {
     /// None once acked.
-    message: Option<Message>,
+    submission: Option<Submission>,
     window_bytes: u32,
     last_sent: Option<Instant>,
+    /// Packets that carried it.
+    copies: u32,
+    /// Of those, the ones neither acked nor lost.
+    in_flight: u32,
 }
 
-/// Messages received and not taken.
-#[derive(Debug)]
-struct Receiver {
-    window: usize,
-    window_bytes: usize,
-    /// `slots[i]` is message `unread + i`.
-    slots: VecDeque<Option<Received>>,
-    /// The next message the application takes.
-    unread: u16,
-    buffered_bytes: usize,
-    credit: Credit,
+impl Outgoing {
+    fn due(&self, moment: &Moment, resend: Resend) -> bool {
+        let Some(last_sent) = self.last_sent else { return true };
+        match resend {
+            Resend::After(time) => last_sent + time <= moment.now,
+            Resend::Adaptive { early_copies } => {
+                let early = self.copies < u32::from(early_copies) && last_sent < moment.now;
+                let backoff = self.copies.saturating_sub(1).min(MOST_BACKOFF);
+                early || self.in_flight == 0 || last_sent + moment.resend_timeout * (1 << backoff) <= moment.now
+            }
+        }
+    }
 }
 
-/// How far the application has read, and how much of that the peer surely knows.
-#[derive(Debug, Default)]
-struct Credit {
-    read_bytes: u64,
-    known: u16,
-    known_bytes: u64,
-}
-
-/// What a packet said of a channel's credit: given back when the packet is acked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CreditMark {
-    pub(crate) unread: u16,
-    read_bytes: u64,
-}
-
-impl ReliableOrdered {
-    pub(crate) fn new(capacity: usize, window: usize, window_bytes: usize, resend_time: Duration) -> Self {
-        ReliableOrdered {
+impl Reliable {
+    pub(super) fn new(
+        capacity: usize,
+        ordered: bool,
+        window: usize,
+        window_bytes: usize,
+        resend: Resend,
+    ) -> Self {
+        Reliable {
             sender: Sender {
                 capacity,
                 window,
                 window_bytes,
-                resend_time,
+                resend,
                 queue: VecDeque::new(),
                 oldest: 0,
                 peer_unread: 0,
                 unread_sizes: VecDeque::new(),
                 unread_bytes: 0,
             },
-            receiver: Receiver {
-                window,
-                window_bytes,
-                slots: VecDeque::new(),
-                unread: 0,
-                buffered_bytes: 0,
-                credit: Credit::default(),
-            },
+            receiver: Receiver::new(ordered, window, window_bytes),
             stats: ChannelStats::default(),
         }
     }
+}
 
-    pub(crate) fn send(&mut self, message: Message) -> Result<(), SendError> {
+impl Channel for Reliable {
+    fn send(&mut self, submission: Submission) -> Result<(), SendError> {
         if self.sender.queue.len() >= self.sender.capacity {
             return Err(SendError::Full { capacity: self.sender.capacity });
         }
-        let window_bytes = message.window_bytes() as u32;
-        self.sender.queue.push_back(Outgoing { message: Some(message), window_bytes, last_sent: None });
+        let window_bytes = submission.message.window_bytes() as u32;
+        let submission = Some(submission);
+        let outgoing = Outgoing { submission, window_bytes, last_sent: None, copies: 0, in_flight: 0 };
+        self.sender.queue.push_back(outgoing);
         Ok(())
     }
 
-    /// Takes the ids of the messages of one packet into `selected`, oldest first, and returns the bits that they
-    /// take at most. Messages that don't fit are passed over, so a large one does not hold up small ones.
-    pub(crate) fn select(
+    /// Oldest first. Messages that don't fit are passed over, so a large one does not hold up small ones.
+    fn select(
         &mut self,
-        now: Instant,
+        moment: &Moment,
         cost: &Cost<'_>,
         bits_left: usize,
-        selected: &mut Vec<u16>,
+        selected: &mut Vec<Selected>,
     ) -> usize {
+        let before = selected.len();
         let mut used = cost.entry;
         let mut misfits = 0;
-        let resend_time = self.sender.resend_time;
-        let stats = &mut self.stats;
+        let mut previous = None;
+        let resend = self.sender.resend;
         for (id, outgoing) in self.sender.sendable() {
-            let Some(message) = &outgoing.message else { continue };
-            if outgoing.last_sent.is_some_and(|sent| sent + resend_time > now) {
+            if outgoing.submission.is_none() || !outgoing.due(moment, resend) {
                 continue;
             }
-            let bits = cost.message(message) + cost.id(selected.last().copied(), id);
+            let Some(Submission { message, .. }) = &outgoing.submission else { continue };
+            let bits = cost.message(message) + cost.id(previous, id);
             if used + bits > bits_left {
                 misfits += 1;
                 if misfits > MOST_MISFITS {
@@ -146,41 +142,41 @@ impl ReliableOrdered {
                 continue;
             }
             used += bits;
-            *(if outgoing.last_sent.is_none() { &mut stats.sent } else { &mut stats.resent }) += 1;
-            outgoing.last_sent = Some(now);
-            selected.push(id);
+            previous = Some(id);
+            self.stats.count_sent(message, outgoing.copies > 0);
+            selected.push(Selected { prefix: Prefix::Id(id), message: message.clone(), mark: id.into() });
+            outgoing.last_sent = Some(moment.now);
+            outgoing.copies += 1;
+            outgoing.in_flight += 1;
         }
-        if selected.is_empty() { 0 } else { used }
+        if selected.len() == before { 0 } else { used }
     }
 
-    /// The bits that the oldest message due needs, with its entry.
-    pub(crate) fn next_bits(&mut self, now: Instant, cost: &Cost<'_>) -> Option<usize> {
-        let resend_time = self.sender.resend_time;
-        self.sender.sendable().find_map(|(_, outgoing)| {
-            let message = outgoing.message.as_ref()?;
-            let due = outgoing.last_sent.is_none_or(|sent| sent + resend_time <= now);
-            due.then(|| cost.entry + cost.id(None, 0) + cost.message(message))
+    fn next_bits(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize> {
+        let resend = self.sender.resend;
+        self.sender.sendable().find_map(|(id, outgoing)| {
+            let Submission { message, .. } = outgoing.submission.as_ref()?;
+            outgoing.due(moment, resend).then(|| cost.entry + cost.id(None, id) + cost.message(message))
         })
     }
 
-    /// The message of an id that [`ReliableOrdered::select`] gave.
-    pub(crate) fn message(&self, id: u16) -> Option<&Message> {
-        let index = usize::try_from(distance(id, self.sender.oldest)).ok()?;
-        self.sender.queue.get(index)?.message.as_ref()
+    fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
+        let Some(outgoing) = self.sender.find(mark) else { return Fate::Open };
+        let Some(submission) = outgoing.submission.take() else { return Fate::Open };
+        self.stats.count_delivered(now - submission.at);
+        self.sender.pop_acked();
+        submission.notify.into()
     }
 
-    /// A packet with this message was acked.
-    pub(crate) fn handle_ack(&mut self, id: u16) {
-        self.sender.handle_ack(id);
+    fn handle_lost(&mut self, mark: u64) -> Fate {
+        if let Some(outgoing) = self.sender.find(mark) {
+            outgoing.in_flight = outgoing.in_flight.saturating_sub(1);
+        }
+        Fate::Open
     }
 
-    /// The peer's application has taken every message before `unread`.
-    pub(crate) fn handle_credit(&mut self, unread: u16) -> Result<(), WindowViolation> {
-        self.sender.handle_credit(unread)
-    }
-
-    /// A message from the peer.
-    pub(crate) fn handle(&mut self, id: u16, message: Received) -> Result<(), WindowViolation> {
+    fn handle(&mut self, prefix: Prefix, _: u64, message: Received) -> Result<(), WindowViolation> {
+        let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
         match self.receiver.handle(id, message)? {
             true => self.stats.received += 1,
             false => self.stats.duplicates += 1,
@@ -188,29 +184,23 @@ impl ReliableOrdered {
         Ok(())
     }
 
-    pub(crate) fn poll_received(&mut self) -> Option<Received> {
-        self.receiver.poll_received()
+    fn handle_credit(&mut self, unread: u16) -> Result<(), WindowViolation> {
+        self.sender.handle_credit(unread)
     }
 
-    /// What the next packet should say of credit: nothing while the peer surely knows of enough of it.
-    pub(crate) fn credit_due(&self) -> Option<CreditMark> {
-        let Receiver { window, window_bytes, unread, credit, .. } = &self.receiver;
-        let fresh = distance(*unread, credit.known) as usize;
-        let fresh_bytes = (credit.read_bytes - credit.known_bytes) as usize;
-        let due = fresh * 4 >= *window || fresh_bytes * 4 >= *window_bytes;
-        due.then_some(CreditMark { unread: *unread, read_bytes: credit.read_bytes })
+    fn credit_due(&self) -> Option<CreditMark> {
+        self.receiver.credit_due()
     }
 
-    /// The packet that said this of credit was acked.
-    pub(crate) fn credit_known(&mut self, mark: CreditMark) {
-        let credit = &mut self.receiver.credit;
-        if mark.read_bytes > credit.known_bytes {
-            credit.known = mark.unread;
-            credit.known_bytes = mark.read_bytes;
-        }
+    fn credit_known(&mut self, mark: CreditMark) {
+        self.receiver.credit_known(mark);
     }
 
-    pub(crate) fn stats(&self) -> ChannelStats {
+    fn poll_received(&mut self) -> Option<Received> {
+        self.receiver.poll()
+    }
+
+    fn stats(&self) -> ChannelStats {
         ChannelStats { queued: self.sender.queue.len(), ..self.stats }
     }
 }
@@ -228,17 +218,18 @@ impl Sender {
         })
     }
 
-    fn handle_ack(&mut self, id: u16) {
-        let Ok(index) = usize::try_from(distance(id, self.oldest)) else { return };
-        if let Some(outgoing) = self.queue.get_mut(index) {
-            outgoing.message = None;
-        }
-        while self.queue.front().is_some_and(|outgoing| outgoing.message.is_none()) {
-            self.pop_acked();
-        }
+    fn find(&mut self, mark: u64) -> Option<&mut Outgoing> {
+        let index = usize::try_from(distance(mark as u16, self.oldest)).ok()?;
+        self.queue.get_mut(index)
     }
 
     fn pop_acked(&mut self) {
+        while self.queue.front().is_some_and(|outgoing| outgoing.submission.is_none()) {
+            self.pop_front();
+        }
+    }
+
+    fn pop_front(&mut self) {
         if let Some(outgoing) = self.queue.pop_front() {
             self.unread_sizes.push_back(outgoing.window_bytes);
             self.unread_bytes += outgoing.window_bytes as usize;
@@ -250,47 +241,24 @@ impl Sender {
         let taken = distance(unread, self.peer_unread);
         let sent = i32::from(self.oldest.wrapping_sub(self.peer_unread)) + self.queue.len() as i32;
         if taken > sent {
-            return Err(WindowViolation::Id);
+            return Err(WindowViolation);
         }
         for _ in 0..taken {
             // What the peer's application took has arrived, even if no ack has said so yet.
             if self.unread_sizes.is_empty() {
-                self.pop_acked();
+                self.pop_front();
             }
             self.unread_bytes -= self.unread_sizes.pop_front().map_or(0, |bytes| bytes as usize);
             self.peer_unread = self.peer_unread.wrapping_add(1);
         }
+        self.pop_acked();
         Ok(())
     }
 }
 
-impl Receiver {
-    /// True when the message is new.
-    fn handle(&mut self, id: u16, message: Received) -> Result<bool, WindowViolation> {
-        let Ok(index) = usize::try_from(distance(id, self.unread)) else { return Ok(false) };
-        if index >= self.window {
-            return Err(WindowViolation::Id);
-        }
-        if self.slots.get(index).is_some_and(Option::is_some) {
-            return Ok(false);
-        }
-        if self.buffered_bytes + message.window_bytes > self.window_bytes {
-            return Err(WindowViolation::Bytes);
-        }
-        self.buffered_bytes += message.window_bytes;
-        if self.slots.len() <= index {
-            self.slots.resize_with(index + 1, || None);
-        }
-        self.slots[index] = Some(message);
-        Ok(true)
-    }
-
-    fn poll_received(&mut self) -> Option<Received> {
-        let message = self.slots.front_mut()?.take()?;
-        self.slots.pop_front();
-        self.unread = self.unread.wrapping_add(1);
-        self.buffered_bytes -= message.window_bytes;
-        self.credit.read_bytes += message.window_bytes as u64;
-        Some(message)
+impl Default for Resend {
+    /// The article's 0.1 s.
+    fn default() -> Self {
+        Resend::After(Duration::from_millis(100))
     }
 }

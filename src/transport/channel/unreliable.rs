@@ -1,82 +1,149 @@
-//! Unreliable-unordered: each message at most once (the packet layer drops duplicate packets), in any order,
-//! never sent again. What a tick's packets can't carry is dropped, as is what the application doesn't take
-//! before newer messages need its place; both are counted.
+//! Unreliable: each message at most once (the packet layer drops duplicate packets), never sent again. What a
+//! tick's packets can't carry is dropped, as is what the application doesn't take before newer messages need its
+//! place; both are counted.
+//!
+//! Sequenced: the same, and a message that comes behind a newer one is dropped: the newest wins. Messages go into
+//! packets in the order they were sent, so the packets' order is the messages'.
 
 use std::collections::VecDeque;
 
-use super::{ChannelStats, SendError};
+use super::{Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation};
+use crate::time::Instant;
 use crate::transport::framing::Cost;
-use crate::transport::message::{Message, Received};
+use crate::transport::message::Received;
 
 #[derive(Debug)]
-pub(crate) struct Unreliable {
+pub(super) struct Unreliable {
     capacity: usize,
     receive_queue: usize,
-    waiting: VecDeque<Message>,
+    waiting: VecDeque<Submission>,
     received: VecDeque<Received>,
+    /// Sequenced channels: the newest packet a message came in.
+    newest: Option<u64>,
+    sequenced: bool,
+    /// Messages in flight, by mark from the oldest: what to tell of them.
+    in_flight: VecDeque<Option<InFlight>>,
+    first_mark: u64,
     stats: ChannelStats,
 }
 
+#[derive(Debug)]
+struct InFlight {
+    submitted: Instant,
+    notify: Option<u32>,
+}
+
+/// Messages in flight that are remembered; the fate of more is not told.
+const MAX_IN_FLIGHT: usize = 65_536;
+
 impl Unreliable {
-    pub(crate) fn new(capacity: usize, receive_queue: usize) -> Self {
+    pub(super) fn new(capacity: usize, receive_queue: usize, sequenced: bool) -> Self {
         Unreliable {
             capacity,
             receive_queue,
             waiting: VecDeque::new(),
             received: VecDeque::new(),
+            newest: None,
+            sequenced,
+            in_flight: VecDeque::new(),
+            first_mark: 0,
             stats: ChannelStats::default(),
         }
     }
 
-    pub(crate) fn send(&mut self, message: Message) -> Result<(), SendError> {
+    fn launch(&mut self, submission: &Submission) -> u64 {
+        if self.in_flight.len() == MAX_IN_FLIGHT {
+            self.in_flight.pop_front();
+            self.first_mark += 1;
+        }
+        self.in_flight.push_back(Some(InFlight { submitted: submission.at, notify: submission.notify }));
+        self.first_mark + self.in_flight.len() as u64 - 1
+    }
+
+    fn land(&mut self, mark: u64) -> Option<InFlight> {
+        let index = usize::try_from(mark.checked_sub(self.first_mark)?).ok()?;
+        let landed = self.in_flight.get_mut(index)?.take();
+        while matches!(self.in_flight.front(), Some(None)) {
+            self.in_flight.pop_front();
+            self.first_mark += 1;
+        }
+        landed
+    }
+}
+
+impl Channel for Unreliable {
+    fn send(&mut self, submission: Submission) -> Result<(), SendError> {
         if self.waiting.len() >= self.capacity {
             return Err(SendError::Full { capacity: self.capacity });
         }
-        self.waiting.push_back(message);
+        self.waiting.push_back(submission);
         Ok(())
     }
 
-    /// Takes the messages of one packet into `selected`, in the order they were sent, and returns the bits that
-    /// they take at most. The first that doesn't fit ends the packet. A message that no shared packet can
-    /// hold goes out when it is first in line and `bits_left` is that of a packet of its own.
-    pub(crate) fn select(&mut self, cost: &Cost<'_>, bits_left: usize, selected: &mut Vec<Message>) -> usize {
+    fn select(
+        &mut self,
+        _: &Moment,
+        cost: &Cost<'_>,
+        bits_left: usize,
+        selected: &mut Vec<Selected>,
+    ) -> usize {
+        let before = selected.len();
         let mut used = cost.entry;
-        while let Some(message) = self.waiting.front() {
-            let bits = cost.message(message);
+        while let Some(submission) = self.waiting.front() {
+            let bits = cost.message(&submission.message);
             if used + bits > bits_left {
                 break;
             }
             used += bits;
-            self.stats.sent += 1;
-            selected.extend(self.waiting.pop_front());
+            let Some(submission) = self.waiting.pop_front() else { break };
+            self.stats.count_sent(&submission.message, false);
+            let mark = self.launch(&submission);
+            selected.push(Selected { prefix: Prefix::None, message: submission.message, mark });
         }
-        if selected.is_empty() { 0 } else { used }
+        if selected.len() == before { 0 } else { used }
     }
 
-    /// The bits that the first message in line needs, with its entry.
-    pub(crate) fn next_bits(&self, cost: &Cost<'_>) -> Option<usize> {
-        self.waiting.front().map(|message| cost.entry + cost.message(message))
+    fn next_bits(&mut self, _: &Moment, cost: &Cost<'_>) -> Option<usize> {
+        self.waiting.front().map(|submission| cost.entry + cost.message(&submission.message))
     }
 
-    pub(crate) fn end_of_tick(&mut self) {
+    fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
+        let Some(landed) = self.land(mark) else { return Fate::Open };
+        self.stats.count_delivered(now - landed.submitted);
+        landed.notify.into()
+    }
+
+    fn handle_lost(&mut self, mark: u64) -> Fate {
+        let Some(landed) = self.land(mark) else { return Fate::Open };
+        self.stats.lost += 1;
+        landed.notify.into()
+    }
+
+    fn end_of_tick(&mut self) {
         self.stats.dropped += self.waiting.len() as u64;
         self.waiting.clear();
     }
 
-    pub(crate) fn handle(&mut self, message: Received) {
+    fn handle(&mut self, _: Prefix, arrival: u64, message: Received) -> Result<(), WindowViolation> {
+        if self.sequenced && self.newest.is_some_and(|newest| arrival < newest) {
+            self.stats.duplicates += 1;
+            return Ok(());
+        }
+        self.newest = Some(arrival);
         if self.received.len() >= self.receive_queue {
             self.received.pop_front();
             self.stats.dropped += 1;
         }
         self.received.push_back(message);
         self.stats.received += 1;
+        Ok(())
     }
 
-    pub(crate) fn poll_received(&mut self) -> Option<Received> {
+    fn poll_received(&mut self) -> Option<Received> {
         self.received.pop_front()
     }
 
-    pub(crate) fn stats(&self) -> ChannelStats {
+    fn stats(&self) -> ChannelStats {
         ChannelStats { queued: self.waiting.len(), ..self.stats }
     }
 }

@@ -11,19 +11,24 @@ use super::message::Message;
 use super::protocol::{Body, Protocol, bits_to_name_one_of};
 use crate::wire::{BitSink, Measure};
 
-/// The bits a framing spends around messages: upper bounds, so that what a channel selects fits.
+/// The bits a framing spends around the messages of one channel: upper bounds, so that what a channel selects
+/// fits.
 pub(crate) struct Cost<'a> {
     pub(crate) protocol: &'a Protocol,
-    /// Once per channel in a packet.
+    /// Once per packet.
     pub(crate) entry: usize,
-    /// Once per message, besides id and body.
+    /// Once per message, besides id, key and body.
     pub(crate) message: usize,
+    /// A key.
+    pub(crate) key: usize,
+    /// The messages are payloads: no message has a type.
+    pub(crate) payload: bool,
 }
 
 impl Cost<'_> {
-    /// Bits of one message without its id, wherever it lies.
+    /// Bits of one message without its id or key, wherever it lies.
     pub(crate) fn message(&self, message: &Message) -> usize {
-        let length = opaque_length_bits(self.protocol, message.message_type);
+        let length = if self.payload { 0 } else { opaque_length_bits(self.protocol, message.message_type) };
         self.message + length as usize + message.encoded.max_bits()
     }
 
@@ -44,6 +49,11 @@ pub(crate) fn ladder_bits(number: u32) -> usize {
 pub(crate) fn opaque_length_bits(protocol: &Protocol, message_type: u16) -> u32 {
     match protocol.messages()[usize::from(message_type)].body {
         Body::Declared(_) => 0,
-        Body::Opaque { max_bytes } => bits_to_name_one_of(max_bytes as usize * 8 + 1),
+        Body::Opaque { max_bytes } => length_bits(max_bytes as usize),
     }
+}
+
+/// Bits of a length in bits, of up to this many bytes.
+pub(crate) fn length_bits(max_bytes: usize) -> u32 {
+    bits_to_name_one_of(max_bytes * 8 + 1)
 }

@@ -6,10 +6,11 @@
 use core::fmt;
 use core::time::Duration;
 
-use super::{Cost, ladder_bits, opaque_length_bits};
+use super::{Cost, ladder_bits, length_bits, opaque_length_bits};
+use crate::transport::channel::{Prefix, Selected};
 use crate::time::Instant;
-use crate::transport::message::{Message, OpaqueBody, Received, window_bytes};
-use crate::transport::protocol::{Body, ChannelKind, Protocol};
+use crate::transport::message::{OpaqueBody, Received, window_bytes};
+use crate::transport::protocol::{Body, ChannelKind, Protocol, bits_to_name_one_of};
 use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 
 /// The version of this framing.
@@ -86,8 +87,7 @@ pub(crate) struct Packet {
 #[derive(Debug)]
 pub(crate) struct PacketMessage {
     pub(crate) channel: u8,
-    /// Message id; 0 on unreliable channels.
-    pub(crate) id: u16,
+    pub(crate) prefix: Prefix,
     pub(crate) received: Received,
 }
 
@@ -130,11 +130,24 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What this framing spends around messages.
-pub(crate) fn cost(protocol: &Protocol) -> Cost<'_> {
+/// What this framing spends around the messages of a channel.
+pub(crate) fn cost(protocol: &Protocol, channel: usize) -> Cost<'_> {
+    let config = &protocol.channels()[channel];
+    let payload = matches!(config.kind, ChannelKind::Payload { .. });
+    let kind = if payload { length_bits(config.max_message_bytes) } else { protocol.type_bits() };
     // An entry: its flag, the channel, the flag after its last message. A message: a flag before it (counted for
-    // the first too, which has none), the type.
-    Cost { protocol, entry: 2 + protocol.channel_bits() as usize, message: 1 + protocol.type_bits() as usize }
+    // the first too, which has none), the type or the length.
+    Cost {
+        protocol,
+        entry: 2 + protocol.channel_bits() as usize,
+        message: 1 + kind as usize,
+        key: key_bits(&config.kind) as usize,
+        payload,
+    }
+}
+
+fn key_bits(kind: &ChannelKind) -> u32 {
+    if let ChannelKind::Latest { keys } = kind { bits_to_name_one_of(*keys) } else { 0 }
 }
 
 /// Bits of everything besides entries, an upper bound.
@@ -181,62 +194,51 @@ pub(crate) fn write_control(writer: &mut BitWriter, control: &Control, protocol:
     }
 }
 
-/// Begins the entry of a channel.
-pub(crate) fn write_entry(writer: &mut BitWriter, protocol: &Protocol, channel: usize) {
-    writer.bool(true);
-    write_name(writer, channel as u64, protocol.channel_bits());
-}
-
-/// Writes one message of an entry; `id` is None on unreliable channels, else the previous id and this one.
-pub(crate) fn write_message(
+/// Writes the entry of a channel: nothing when no message is selected.
+pub(crate) fn write_entry(
     writer: &mut BitWriter,
     protocol: &Protocol,
-    first: bool,
-    id: Option<(u16, u16)>,
-    message: &Message,
+    channel: usize,
+    selected: &[Selected],
 ) {
-    if !first {
-        writer.bool(true);
+    if selected.is_empty() {
+        return;
     }
-    match id {
-        Some((_, id)) if first => writer.bits(u64::from(id), 16),
-        Some((previous, id)) => writer.int_relative(0, u32::from(id.wrapping_sub(previous))),
-        None => {}
+    writer.bool(true);
+    write_name(writer, channel as u64, protocol.channel_bits());
+    let config = &protocol.channels()[channel];
+    let mut previous = None;
+    for (i, Selected { prefix, message, .. }) in selected.iter().enumerate() {
+        if i > 0 {
+            writer.bool(true);
+        }
+        match (*prefix, previous) {
+            (Prefix::Id(id), Some(previous)) => {
+                writer.int_relative(0, u32::from(u16::wrapping_sub(id, previous)));
+            }
+            (Prefix::Id(id), None) => writer.bits(id.into(), 16),
+            (Prefix::Key(key), _) => write_name(writer, key.into(), key_bits(&config.kind)),
+            (Prefix::None, _) => {}
+        }
+        if let Prefix::Id(id) = *prefix {
+            previous = Some(id);
+        }
+        let bits = if matches!(config.kind, ChannelKind::Payload { .. }) {
+            length_bits(config.max_message_bytes)
+        } else {
+            write_name(writer, u64::from(message.message_type), protocol.type_bits());
+            opaque_length_bits(protocol, message.message_type)
+        };
+        if bits > 0 {
+            let start = writer.bit_len() + bits as usize;
+            writer.bits(message.encoded.bits_at(start) as u64, bits);
+        }
+        writer.append(&message.encoded);
     }
-    write_name(writer, u64::from(message.message_type), protocol.type_bits());
-    let length_bits = opaque_length_bits(protocol, message.message_type);
-    if length_bits > 0 {
-        let start = writer.bit_len() + length_bits as usize;
-        writer.bits(message.encoded.bits_at(start) as u64, length_bits);
-    }
-    writer.append(&message.encoded);
+    writer.bool(false);
 }
 
-/// One message by itself, with its type, as a packet carries it, and zero bits up to the next byte.
-pub fn write_alone(protocol: &Protocol, message: &Message) -> Vec<u8> {
-    let mut writer = BitWriter::new();
-    write_message(&mut writer, protocol, true, None, message);
-    writer.into_bytes()
-}
-
-/// An upper bound of the bits of [`write_alone`], padding aside, for a body of `body_bits`.
-pub fn alone_bits(protocol: &Protocol, message_type: u16, body_bits: usize) -> usize {
-    (protocol.type_bits() + opaque_length_bits(protocol, message_type)) as usize + body_bits
-}
-
-/// Reads what [`write_alone`] wrote: the message's type and its body.
-///
-/// # Errors
-/// Whatever in a packet would be a violation.
-pub fn read_alone(protocol: &Protocol, bytes: &[u8]) -> Result<(u16, Box<[u8]>), Refusal> {
-    let mut reader = BitReader::new(bytes);
-    let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 0, greeted: true };
-    let received = read_message(&mut reader, protocol, &context, &mut Vec::new())?;
-    reader.finish()?;
-    Ok((received.message_type, received.body))
-}
-
-/// Ends the messages of an entry, or the entries of a packet.
+/// Ends the entries of a packet.
 pub(crate) fn write_end(writer: &mut BitWriter) {
     writer.bool(false);
 }
@@ -290,6 +292,20 @@ pub(crate) struct ReadContext {
     pub(crate) ack: u16,
     /// Whether an earlier packet had a hello.
     pub(crate) greeted: bool,
+}
+
+impl ReadContext {
+    fn received(&self, message_type: u16, body: Box<[u8]>, bits: usize) -> Received {
+        Received {
+            message_type,
+            packet_sequence: self.sequence,
+            received_at: self.now,
+            key: 0,
+            missed: 0,
+            body,
+            window_bytes: window_bytes(bits),
+        }
+    }
 }
 
 fn read_control(
@@ -358,7 +374,7 @@ fn read_credits(
     let mut channels = Ascending::default();
     loop {
         let channel = channels.next(read_name(reader, protocol.channels().len())?)?;
-        if !protocol.channels()[channel].kind.is_reliable() {
+        if !protocol.channels()[channel].kind.has_credit() {
             return Err(Refusal::Channel);
         }
         credits.push((channel as u8, reader.bits(16)? as u16));
@@ -376,20 +392,29 @@ fn read_entry(
     packet: &mut Packet,
     row: &mut Vec<u8>,
 ) -> Result<(), Refusal> {
-    let reliable = matches!(protocol.channels()[channel].kind, ChannelKind::ReliableOrdered { .. });
+    let config = &protocol.channels()[channel];
     let mut previous = None;
     loop {
-        let id = match previous {
-            _ if !reliable => 0,
-            None => reader.bits(16)? as u16,
-            Some(previous) => {
-                let step = read_ladder(reader)?;
-                u16::wrapping_add(previous, u16::try_from(step).map_err(|_| Refusal::Ladder)?)
+        let prefix = match (config.kind, previous) {
+            (kind, None) if kind.has_ids() => Prefix::Id(reader.bits(16)? as u16),
+            (kind, Some(previous)) if kind.has_ids() => {
+                let step = u16::try_from(read_ladder(reader)?).map_err(|_| Refusal::Ladder)?;
+                Prefix::Id(u16::wrapping_add(previous, step))
             }
+            // At most 65,536 keys.
+            (ChannelKind::Latest { keys }, _) => Prefix::Key(read_name(reader, keys)? as u16),
+            _ => Prefix::None,
         };
-        previous = Some(id);
-        let received = read_message(reader, protocol, context, row)?;
-        packet.messages.push(PacketMessage { channel: channel as u8, id, received });
+        if let Prefix::Id(id) = prefix {
+            previous = Some(id);
+        }
+        let received = if let ChannelKind::Payload { .. } = config.kind {
+            let (body, bits) = read_opaque(reader, config.max_message_bytes)?;
+            context.received(0, body, bits)
+        } else {
+            read_message(reader, protocol, context, row)?
+        };
+        packet.messages.push(PacketMessage { channel: channel as u8, prefix, received });
         if !reader.bool()? {
             return Ok(());
         }
@@ -403,29 +428,26 @@ fn read_message(
     row: &mut Vec<u8>,
 ) -> Result<Received, Refusal> {
     let message_type = read_name(reader, protocol.messages().len())?;
-    let (body, bits): (Box<[u8]>, usize) = match &protocol.messages()[message_type].body {
+    let (body, bits) = match &protocol.messages()[message_type].body {
         Body::Declared(schema) => {
             let start = reader.position();
             row.clear();
             schema.read(reader, row)?;
             (row.as_slice().into(), reader.position() - start)
         }
-        Body::Opaque { max_bytes } => {
-            let bits = reader.bits(opaque_length_bits(protocol, message_type as u16))? as usize;
-            if bits > *max_bytes as usize * 8 {
-                return Err(Refusal::Length);
-            }
-            let (start_bit, bytes) = reader.cut(bits)?;
-            (OpaqueBody { start_bit, bits, bytes }.write(), bits)
-        }
+        Body::Opaque { max_bytes } => read_opaque(reader, *max_bytes as usize)?,
     };
-    Ok(Received {
-        message_type: message_type as u16,
-        packet_sequence: context.sequence,
-        received_at: context.now,
-        body,
-        window_bytes: window_bytes(bits),
-    })
+    Ok(context.received(message_type as u16, body, bits))
+}
+
+/// A body that the core can't read, and its length in bits.
+fn read_opaque(reader: &mut BitReader<'_>, max_bytes: usize) -> Result<(Box<[u8]>, usize), Refusal> {
+    let bits = reader.bits(length_bits(max_bytes))? as usize;
+    if bits > max_bytes * 8 {
+        return Err(Refusal::Length);
+    }
+    let (start_bit, bytes) = reader.cut(bits)?;
+    Ok((OpaqueBody { start_bit, bits, bytes }.write(), bits))
 }
 
 /// One of `count` things by its number.

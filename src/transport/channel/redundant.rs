@@ -1,0 +1,184 @@
+//! Redundant: each message rides in several packets, so that a lost one costs no time: player input. The
+//! Tribes model calls it "guaranteed quickest" when every packet carries all that is not acked.
+//!
+//! Promises: each message at most once, in order; a gap (all packets with a message were lost) is counted, and
+//! told with the message behind it. Refuses to wait: what comes behind a newer message is dropped.
+
+use std::collections::VecDeque;
+
+use super::{Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation};
+use crate::store::sequence::distance;
+use crate::time::Instant;
+use crate::transport::framing::Cost;
+use crate::transport::message::Received;
+
+#[derive(Debug)]
+pub(super) struct Redundant {
+    capacity: usize,
+    /// Packets that carry each message; 0 for as many as it takes until one is acked.
+    copies: u32,
+    receive_queue: usize,
+    /// `queue[i]` is message `oldest + i`.
+    queue: VecDeque<Outgoing>,
+    oldest: u16,
+    received: VecDeque<Received>,
+    /// The next message expected.
+    next: u16,
+    stats: ChannelStats,
+}
+
+#[derive(Debug)]
+struct Outgoing {
+    submission: Submission,
+    copies: u32,
+    in_flight: u32,
+    last_sent: Option<Instant>,
+    acked: bool,
+}
+
+impl Redundant {
+    pub(super) fn new(capacity: usize, copies: u8, receive_queue: usize) -> Self {
+        Redundant {
+            capacity,
+            copies: copies.into(),
+            receive_queue,
+            queue: VecDeque::new(),
+            oldest: 0,
+            received: VecDeque::new(),
+            next: 0,
+            stats: ChannelStats::default(),
+        }
+    }
+
+    fn find(&mut self, mark: u64) -> Option<&mut Outgoing> {
+        let index = usize::try_from(distance(mark as u16, self.oldest)).ok()?;
+        self.queue.get_mut(index)
+    }
+
+    /// Whether nothing more will be done for a message.
+    fn finished(&self, outgoing: &Outgoing) -> bool {
+        let spent = self.copies > 0 && outgoing.copies >= self.copies && outgoing.in_flight == 0;
+        outgoing.acked || spent
+    }
+
+    fn pop_finished(&mut self) {
+        while self.queue.front().is_some_and(|outgoing| self.finished(outgoing)) {
+            self.queue.pop_front();
+            self.oldest = self.oldest.wrapping_add(1);
+        }
+    }
+}
+
+impl Outgoing {
+    /// Once a tick, as long as copies are owed.
+    fn due(&self, moment: &Moment, copies: u32) -> bool {
+        let owed = copies == 0 || self.copies < copies;
+        !self.acked && owed && self.last_sent != Some(moment.now)
+    }
+}
+
+impl Channel for Redundant {
+    fn send(&mut self, submission: Submission) -> Result<(), SendError> {
+        if self.queue.len() >= self.capacity {
+            return Err(SendError::Full { capacity: self.capacity });
+        }
+        let outgoing = Outgoing { submission, copies: 0, in_flight: 0, last_sent: None, acked: false };
+        self.queue.push_back(outgoing);
+        Ok(())
+    }
+
+    /// The newest that fit, oldest first: what is cut off when room is short is what had its chance before.
+    fn select(
+        &mut self,
+        moment: &Moment,
+        cost: &Cost<'_>,
+        bits_left: usize,
+        selected: &mut Vec<Selected>,
+    ) -> usize {
+        let mut used = cost.entry;
+        let mut first = self.queue.len();
+        let mut previous = None;
+        for (index, outgoing) in self.queue.iter().enumerate().rev() {
+            if !outgoing.due(moment, self.copies) {
+                continue;
+            }
+            let id = self.oldest.wrapping_add(index as u16);
+            // Whichever is first in the entry has its id whole.
+            let step = previous.map_or(0, |newer| cost.id(Some(id), newer));
+            let bits = cost.message(&outgoing.submission.message) + step;
+            if used + bits + cost.id(None, id) > bits_left {
+                break;
+            }
+            used += bits;
+            previous = Some(id);
+            first = index;
+        }
+        let before = selected.len();
+        for (index, outgoing) in self.queue.iter_mut().enumerate().skip(first) {
+            if !outgoing.due(moment, self.copies) {
+                continue;
+            }
+            let id = self.oldest.wrapping_add(index as u16);
+            let message = outgoing.submission.message.clone();
+            self.stats.count_sent(&message, outgoing.copies > 0);
+            outgoing.copies += 1;
+            outgoing.in_flight += 1;
+            outgoing.last_sent = Some(moment.now);
+            selected.push(Selected { prefix: Prefix::Id(id), message, mark: id.into() });
+        }
+        if selected.len() == before { 0 } else { used + cost.id(None, 0) }
+    }
+
+    fn next_bits(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize> {
+        let newest = self.queue.iter().rev().find(|outgoing| outgoing.due(moment, self.copies))?;
+        Some(cost.entry + cost.id(None, 0) + cost.message(&newest.submission.message))
+    }
+
+    fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
+        let Some(outgoing) = self.find(mark).filter(|outgoing| !outgoing.acked) else { return Fate::Open };
+        outgoing.acked = true;
+        let (latency, notify) = (now - outgoing.submission.at, outgoing.submission.notify);
+        self.stats.count_delivered(latency);
+        self.pop_finished();
+        notify.into()
+    }
+
+    fn handle_lost(&mut self, mark: u64) -> Fate {
+        let copies = self.copies;
+        let Some(outgoing) = self.find(mark) else { return Fate::Open };
+        outgoing.in_flight = outgoing.in_flight.saturating_sub(1);
+        let gone = !outgoing.acked && copies > 0 && outgoing.copies >= copies && outgoing.in_flight == 0;
+        let notify = outgoing.submission.notify;
+        if !gone {
+            return Fate::Open;
+        }
+        self.stats.lost += 1;
+        self.pop_finished();
+        notify.into()
+    }
+
+    fn handle(&mut self, prefix: Prefix, _: u64, message: Received) -> Result<(), WindowViolation> {
+        let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
+        let Ok(missed) = u16::try_from(distance(id, self.next)) else {
+            self.stats.duplicates += 1;
+            return Ok(());
+        };
+        self.stats.missed += u64::from(missed);
+        self.stats.received += 1;
+        self.next = id.wrapping_add(1);
+        if self.received.len() >= self.receive_queue {
+            self.received.pop_front();
+            self.stats.dropped += 1;
+        }
+        self.received.push_back(Received { missed, ..message });
+        Ok(())
+    }
+
+    fn poll_received(&mut self) -> Option<Received> {
+        self.received.pop_front()
+    }
+
+    fn stats(&self) -> ChannelStats {
+        ChannelStats { queued: self.queue.len(), ..self.stats }
+    }
+}

@@ -1,0 +1,118 @@
+//! The receiving half of the reliable channels: a window of messages from the first that the application has
+//! not taken, handed out in order or as they come, and the credit that tells the sender how far it may go.
+//!
+//! Refuses (as violations of the peer): ids and bytes beyond the window that both sides know.
+
+use std::collections::VecDeque;
+
+use super::WindowViolation;
+use crate::store::sequence::distance;
+use crate::transport::message::Received;
+
+/// Messages received and not taken.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    ordered: bool,
+    window: usize,
+    window_bytes: usize,
+    /// `slots[i]` is message `unread + i`.
+    slots: VecDeque<Slot>,
+    /// Every message before this one was taken.
+    unread: u16,
+    /// Ids that can be taken, in the order they came; used when order doesn't matter.
+    ready: VecDeque<u16>,
+    buffered_bytes: usize,
+    credit: Credit,
+}
+
+#[derive(Debug)]
+enum Slot {
+    Missing,
+    Here(Received),
+    Taken,
+}
+
+/// How far the application has read, and how much of that the peer surely knows.
+#[derive(Debug, Default)]
+struct Credit {
+    read_bytes: u64,
+    known: u16,
+    known_bytes: u64,
+}
+
+/// What a packet said of a channel's credit: given back when the packet is acked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CreditMark {
+    pub(crate) unread: u16,
+    read_bytes: u64,
+}
+
+impl Receiver {
+    pub(super) fn new(ordered: bool, window: usize, window_bytes: usize) -> Self {
+        Receiver {
+            ordered,
+            window,
+            window_bytes,
+            slots: VecDeque::new(),
+            unread: 0,
+            ready: VecDeque::new(),
+            buffered_bytes: 0,
+            credit: Credit::default(),
+        }
+    }
+
+    /// True when the message is new.
+    pub(super) fn handle(&mut self, id: u16, message: Received) -> Result<bool, WindowViolation> {
+        let Ok(index) = usize::try_from(distance(id, self.unread)) else { return Ok(false) };
+        if index >= self.window {
+            return Err(WindowViolation);
+        }
+        if self.slots.get(index).is_some_and(|slot| !matches!(slot, Slot::Missing)) {
+            return Ok(false);
+        }
+        if self.buffered_bytes + message.window_bytes > self.window_bytes {
+            return Err(WindowViolation);
+        }
+        self.buffered_bytes += message.window_bytes;
+        if self.slots.len() <= index {
+            self.slots.resize_with(index + 1, || Slot::Missing);
+        }
+        self.slots[index] = Slot::Here(message);
+        if !self.ordered {
+            self.ready.push_back(id);
+        }
+        Ok(true)
+    }
+
+    pub(super) fn poll(&mut self) -> Option<Received> {
+        let id = if self.ordered { self.unread } else { self.ready.pop_front()? };
+        let index = usize::from(id.wrapping_sub(self.unread));
+        let slot = self.slots.get_mut(index)?;
+        let Slot::Here(message) = core::mem::replace(slot, Slot::Taken) else {
+            *slot = Slot::Missing;
+            return None;
+        };
+        while matches!(self.slots.front(), Some(Slot::Taken)) {
+            self.slots.pop_front();
+            self.unread = self.unread.wrapping_add(1);
+        }
+        self.buffered_bytes -= message.window_bytes;
+        self.credit.read_bytes += message.window_bytes as u64;
+        Some(message)
+    }
+
+    pub(super) fn credit_due(&self) -> Option<CreditMark> {
+        let fresh = distance(self.unread, self.credit.known) as usize;
+        let fresh_bytes = (self.credit.read_bytes - self.credit.known_bytes) as usize;
+        // Without order the bytes read may lie behind a gap, where telling them would say nothing.
+        let due = fresh > 0 && (fresh * 4 >= self.window || fresh_bytes * 4 >= self.window_bytes);
+        due.then_some(CreditMark { unread: self.unread, read_bytes: self.credit.read_bytes })
+    }
+
+    pub(super) fn credit_known(&mut self, mark: CreditMark) {
+        if mark.read_bytes > self.credit.known_bytes {
+            self.credit.known = mark.unread;
+            self.credit.known_bytes = mark.read_bytes;
+        }
+    }
+}
