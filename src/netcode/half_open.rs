@@ -23,6 +23,9 @@ pub(crate) struct HalfOpen {
     pub(crate) timeout: Option<Duration>,
     /// The token's, to consume it.
     pub(crate) tag: Tag,
+    /// The sequence of the token's first challenge. Older ones may carry the user data of an older token of the
+    /// same client, which it must not choose instead.
+    pub(crate) first_challenge: u64,
     /// When the last challenge was sent.
     pub(crate) challenged: Instant,
 }
@@ -93,6 +96,7 @@ mod tests {
             receive_key: [0; 32],
             timeout,
             tag: [0; 16],
+            first_challenge: 0,
             challenged: now,
         }
     }
