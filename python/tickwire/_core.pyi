@@ -1,15 +1,49 @@
 """The native core of Tickwire. Import these names from :mod:`tickwire`."""
 
-import enum
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar, final
+from types import GenericAlias, TracebackType
+from typing import Any, ClassVar, Final, Generic, TypeVar, final
 
+from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event
 from tickwire.message import Message, MessageFactory
 
+__all__ = [
+    "Address",
+    "Channel",
+    "ChannelStats",
+    "Client",
+    "ClientHandle",
+    "Conditions",
+    "ConnectToken",
+    "Connected",
+    "ConnectionStats",
+    "Disconnected",
+    "FieldType",
+    "Inbox",
+    "Protocol",
+    "Schema",
+    "Server",
+    "SimulatedNetwork",
+    "Stream",
+    "Tick",
+    "__version__",
+    "bits",
+    "boolean",
+    "data",
+    "fixed",
+    "float32",
+    "float64",
+    "generate_key",
+    "quantized",
+    "ranged",
+    "reliable_ordered",
+    "text",
+    "uint128",
+    "unreliable",
+    "wide_text",
+]
 __version__: Final[str]
 
-AddressLike: TypeAlias = Address | str | tuple[str, int]
 _M = TypeVar("_M", covariant=True)
 
 # --- addresses, keys, tokens -------------------------------------------------------------------------
@@ -140,6 +174,8 @@ class Schema:
     def min_bits(self) -> int: ...
     @property
     def max_bits(self) -> int: ...
+    def check(self, message: object, /) -> None:
+        """Raises the FieldError that sending an object with these attributes would raise, if any."""
 
 @final
 class Stream:
@@ -230,9 +266,7 @@ class Protocol:
         TypeError, ValueError: naming the class or argument, its value and its bound.
     """
 
-    def __new__(
-        cls, id: int, messages: Sequence[type], channels: Sequence[Channel] = ...
-    ) -> Protocol: ...
+    def __new__(cls, id: int, messages: Sequence[type], channels: Sequence[Channel] = ...) -> Protocol: ...
     @property
     def id(self) -> int: ...
     @property
@@ -258,35 +292,6 @@ class Protocol:
         """An upper bound of the bits that :meth:`encode` would take (7 bits for each alignment)."""
 
 # --- connections -------------------------------------------------------------------------------------
-
-class DisconnectReason(enum.Enum):
-    """Why a connection ended. ``str(reason)`` is a sentence."""
-
-    CLOSED = ...
-    KICKED = ...
-    SERVER_CLOSED = ...
-    PEER_DISCONNECTED = ...
-    TIMED_OUT = ...
-    SERVER_FULL = ...
-    REQUEST_TIMED_OUT = ...
-    RESPONSE_TIMED_OUT = ...
-    TOKEN_EXPIRED = ...
-    PROTOCOL_MISMATCH = ...
-    PROTOCOL_VIOLATION = ...
-
-class ClientState(enum.Enum):
-    """Where a client's connection stands; the values are netcode's numbers."""
-
-    TOKEN_EXPIRED = -6
-    INVALID_TOKEN = -5
-    TIMED_OUT = -4
-    RESPONSE_TIMED_OUT = -3
-    REQUEST_TIMED_OUT = -2
-    DENIED = -1
-    DISCONNECTED = 0
-    SENDING_REQUEST = 1
-    SENDING_RESPONSE = 2
-    CONNECTED = 3
 
 @final
 class ClientHandle:
@@ -326,8 +331,6 @@ class Disconnected:
     def client(self) -> ClientHandle | None: ...
     @property
     def reason(self) -> DisconnectReason: ...
-
-Event: TypeAlias = Connected | Disconnected
 
 @final
 class ChannelStats:
@@ -394,6 +397,7 @@ class ConnectionStats:
 class Inbox(Generic[_M]):
     """What arrived since the last tick."""
 
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def events(self) -> list[Event]: ...
     @property
@@ -404,9 +408,14 @@ class Inbox(Generic[_M]):
 class Tick(Generic[_M]):
     """Receives on entry, sends on exit (also when the body raises, so that connections stay alive)."""
 
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     def __enter__(self) -> Inbox[_M]: ...
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+        /,
     ) -> None: ...
 
 @final
@@ -421,7 +430,7 @@ class Server:
         max_clients: client slots, 1 to 65,536.
         public_addresses: what connect tokens call this server, when not its own address.
         factory: makes the message objects; None: plain construction.
-        conditions: a bad network to put on all that is sent and received, for tests.
+        conditions: a bad network to put on all that is sent, for tests. Give it to both sides.
         seed: makes those conditions repeatable; None: random.
         network: a simulated network with virtual time instead of a socket.
 
@@ -495,7 +504,11 @@ class Server:
         Closing twice is fine."""
     def __enter__(self) -> Server: ...
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+        /,
     ) -> None: ...
 
 @final
@@ -581,7 +594,11 @@ class Client:
         """Disconnects and closes the socket. Closing twice is fine."""
     def __enter__(self) -> Client: ...
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+        /,
     ) -> None: ...
 
 # --- bad networks on purpose -------------------------------------------------------------------------
@@ -592,7 +609,8 @@ class Conditions:
 
     Args:
         latency: seconds, one way.
-        jitter: seconds; each packet is late by latency +- jitter, uniformly, so packets may overtake.
+        jitter: seconds, at most the latency; each packet is late by latency +- jitter, uniformly, so packets
+            may overtake.
         loss: probability that a packet is lost, 0 to 1.
         duplicate: probability that a packet arrives twice.
         reorder: probability that a packet is held back by a further ``reorder_delay`` seconds.
@@ -637,6 +655,10 @@ class SimulatedNetwork:
         """Virtual seconds since the start."""
     def advance(self, seconds: float, /) -> None: ...
     def set_conditions(
-        self, conditions: Conditions, *, sender: AddressLike | None = None, receiver: AddressLike | None = None
+        self,
+        conditions: Conditions,
+        *,
+        sender: AddressLike | None = None,
+        receiver: AddressLike | None = None,
     ) -> None:
         """From now on: for all links, or for those from ``sender``, to ``receiver``, or both."""

@@ -1,1 +1,69 @@
 //! PyO3 bindings: converts and delegates.
+//!
+//! Promises: every name, signature and doc of `python/tickwire/_core.pyi`. Classes are frozen with one lock
+//! inside where state changes, and no lock is held while Python code runs. Calls stay attached to the
+//! interpreter: all of them take bounded time.
+
+mod address;
+mod client;
+mod codec;
+mod development;
+mod errors;
+mod events;
+mod fields;
+mod inbox;
+mod network;
+mod protocol;
+mod schema;
+mod server;
+mod stats;
+mod stream;
+mod token;
+mod value;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks what a class keeps inside. A panic elsewhere leaves state that is still consistent: no lock is held
+/// across more than one call of the core.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The extension module.
+#[pyo3::pymodule(gil_used = false)]
+#[pyo3(name = "_core")]
+pub mod module {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::address::Address;
+    #[pymodule_export]
+    use super::client::Client;
+    #[pymodule_export]
+    use super::events::{ClientHandle, Connected, Disconnected};
+    #[pymodule_export]
+    use super::fields::{
+        FieldType, bits, boolean, data, fixed, float32, float64, quantized, ranged, text, uint128, wide_text,
+    };
+    #[pymodule_export]
+    use super::inbox::{Inbox, Tick};
+    #[pymodule_export]
+    use super::network::{Conditions, SimulatedNetwork};
+    #[pymodule_export]
+    use super::protocol::{Channel, Protocol, reliable_ordered, unreliable};
+    #[pymodule_export]
+    use super::schema::Schema;
+    #[pymodule_export]
+    use super::server::Server;
+    #[pymodule_export]
+    use super::stats::{ChannelStats, ConnectionStats};
+    #[pymodule_export]
+    use super::stream::Stream;
+    #[pymodule_export]
+    use super::token::{ConnectToken, generate_key};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

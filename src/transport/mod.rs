@@ -18,7 +18,7 @@ pub use ack_endpoint::EndpointCounters as PacketCounters;
 pub use channel::{ChannelStats, SendError};
 pub use connection::{Connection, ConnectionConfig, End, Violation};
 pub use estimate::Stats as PacketStats;
-pub use framing::{CloseReason, Refusal, VERSION};
+pub use framing::{CloseReason, Refusal, VERSION, alone_bits, read_alone, write_alone};
 pub use message::{Message, OpaqueBody, Received};
 pub use pacing::BudgetConfig;
 pub use protocol::{Body, ChannelConfig, ChannelKind, MessageType, Protocol, ProtocolError};

@@ -5,7 +5,7 @@ pub(crate) mod native;
 mod vectors;
 
 pub(crate) use native::AckRange;
-pub use native::{CloseReason, Refusal, VERSION};
+pub use native::{CloseReason, Refusal, VERSION, alone_bits, read_alone, write_alone};
 
 use super::message::Message;
 use super::protocol::{Body, Protocol, bits_to_name_one_of};

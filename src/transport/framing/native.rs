@@ -212,6 +212,30 @@ pub(crate) fn write_message(
     writer.append(&message.encoded);
 }
 
+/// One message by itself, with its type, as a packet carries it, and zero bits up to the next byte.
+pub fn write_alone(protocol: &Protocol, message: &Message) -> Vec<u8> {
+    let mut writer = BitWriter::new();
+    write_message(&mut writer, protocol, true, None, message);
+    writer.into_bytes()
+}
+
+/// An upper bound of the bits of [`write_alone`], padding aside, for a body of `body_bits`.
+pub fn alone_bits(protocol: &Protocol, message_type: u16, body_bits: usize) -> usize {
+    (protocol.type_bits() + opaque_length_bits(protocol, message_type)) as usize + body_bits
+}
+
+/// Reads what [`write_alone`] wrote: the message's type and its body.
+///
+/// # Errors
+/// Whatever in a packet would be a violation.
+pub fn read_alone(protocol: &Protocol, bytes: &[u8]) -> Result<(u16, Box<[u8]>), Refusal> {
+    let mut reader = BitReader::new(bytes);
+    let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 0, greeted: true };
+    let received = read_message(&mut reader, protocol, &context, &mut Vec::new())?;
+    reader.finish()?;
+    Ok((received.message_type, received.body))
+}
+
 /// Ends the messages of an entry, or the entries of a packet.
 pub(crate) fn write_end(writer: &mut BitWriter) {
     writer.bool(false);

@@ -1,0 +1,8 @@
+"""``python -m tickwire``: the ``tickwire`` command."""
+
+import sys
+
+from tickwire.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

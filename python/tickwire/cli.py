@@ -1,0 +1,54 @@
+"""The ``tickwire`` command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+import tickwire
+from tickwire import demo
+from tickwire.demo import options as demo_options
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence, without the usage in front of it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; try {self.prog} --help.\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line (by default this process's); returns the exit code."""
+    parser = _make_parser()
+    parsed = parser.parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = parsed.run
+    return run(parsed)
+
+
+def _make_parser() -> Parser:
+    parser = Parser(prog="tickwire", description="Real-time game networking for Python.")
+    parser.add_argument("--version", action="version", version=f"tickwire {tickwire.__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_demo(commands)
+    return parser
+
+
+def _add_demo(commands: argparse._SubParsersAction[Parser]) -> None:
+    text = "play a small game over real sockets and a bad network, and check every reliable message"
+    parser = commands.add_parser("demo", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    demo_options.add_arguments(parser)
+
+    def run(parsed: argparse.Namespace) -> int:
+        try:
+            options = demo_options.parse(parsed)
+        except ValueError as error:
+            parser.error(str(error))
+        return demo.run(options)
+
+    parser.set_defaults(run=run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""What a game is told about its connections: their states, why they ended, and the events of a tick."""
+
+from __future__ import annotations
+
+import enum
+from typing import TypeAlias
+
+from tickwire._core import Address, Connected, Disconnected
+
+__all__ = ["AddressLike", "ClientState", "DisconnectReason", "Event"]
+
+AddressLike: TypeAlias = Address | str | tuple[str, int]
+"""Where an address is expected: an :class:`Address`, its text, or ``(host, port)`` with a numeric host."""
+
+Event: TypeAlias = Connected | Disconnected
+"""What ``inbox.events`` holds."""
+
+
+class DisconnectReason(enum.Enum):
+    """Why a connection ended. ``str(reason)`` is a sentence."""
+
+    CLOSED = "closed by this side"
+    KICKED = "the server ended the connection"
+    SERVER_CLOSED = "the server closed"
+    PEER_DISCONNECTED = "the other side disconnected"
+    TIMED_OUT = "nothing was heard from the other side for too long"
+    SERVER_FULL = "the server is full"
+    REQUEST_TIMED_OUT = (
+        "no server answered the connection request: it is down, or has another key or protocol id, "
+        "or the token was used"
+    )
+    RESPONSE_TIMED_OUT = "the server did not confirm the connection"
+    TOKEN_EXPIRED = "the connect token expired before a connection was made"
+    PROTOCOL_MISMATCH = "protocol mismatch: the two sides declare different messages or channels"
+    PROTOCOL_VIOLATION = "protocol violation: one of the two sides sent what the protocol does not allow"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class ClientState(enum.Enum):
+    """Where a client's connection stands; the values are netcode's numbers."""
+
+    TOKEN_EXPIRED = -6
+    INVALID_TOKEN = -5
+    TIMED_OUT = -4
+    RESPONSE_TIMED_OUT = -3
+    REQUEST_TIMED_OUT = -2
+    DENIED = -1
+    DISCONNECTED = 0
+    SENDING_REQUEST = 1
+    SENDING_RESPONSE = 2
+    CONNECTED = 3

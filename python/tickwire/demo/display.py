@@ -1,0 +1,138 @@
+"""Shows how the connections are doing: a live table in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from tickwire.demo.options import Options
+from tickwire.demo.report import ChannelCounts, Link, Phase
+from tickwire.demo.summary import Ends, Links
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.table import Table
+
+TITLES = {
+    Phase.CONNECT: "connecting",
+    Phase.PLAY: "playing",
+    Phase.DRAIN: "waiting for the last messages",
+    Phase.END: "done",
+}
+
+
+@contextmanager
+def open_display(options: Options) -> Iterator[Display]:
+    """The display that fits the standard output."""
+    if not options.plain and sys.stdout.isatty():
+        try:
+            from rich.live import Live
+        except ImportError:
+            print("For a live table install tickwire[demo]; here are plain lines.")
+        else:
+            with Live(refresh_per_second=4) as live:
+                yield LiveTable(options, live)
+            return
+    yield PlainLines(options)
+
+
+class Display(ABC):
+    """What the match is shown on."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def start(self, address: str) -> None:
+        """The server is up."""
+        given = self._options
+        print(
+            f"A server on {address}, {given.clients} bots, {given.rate:g} ticks a second for "
+            f"{given.seconds:g} s, seed {given.seed}. Each way: {given.latency:g} ms +- {given.jitter:g} ms, "
+            f"{given.loss:g} % loss, {given.duplicate:g} % duplicates, {given.reorder:g} % held back.",
+            flush=True,
+        )
+
+    @abstractmethod
+    def show(self, phase: Phase, links: Links) -> None:
+        """Called a few times a second."""
+
+
+class PlainLines(Display):
+    """A line about all connections each second."""
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._start = time.monotonic()
+        self._next = 1.0
+
+    def show(self, phase: Phase, links: Links) -> None:
+        elapsed = time.monotonic() - self._start
+        bots = [ends.bot for ends in links.values() if ends.bot and ends.bot.connected]
+        if elapsed < self._next or not bots:
+            return
+        self._next = int(elapsed) + 1.0
+        ends = [link for pair in links.values() for link in (pair.bot, pair.server) if link]
+        mean = _mean_over(bots)
+        print(
+            f"{elapsed:4.0f} s  {TITLES[phase]}: {len(bots)} connected  "
+            f"RTT {mean(lambda bot: bot.rtt_ms):.0f} ms  jitter {mean(lambda bot: bot.jitter_ms):.0f} ms  "
+            f"loss {_mean_over(ends)(lambda end: end.loss_percent):.1f} %  "
+            f"up {mean(lambda bot: bot.sent_kbps):.0f} kbit/s  "
+            f"down {mean(lambda bot: bot.received_kbps):.0f} kbit/s  "
+            f"reliable {sum(end.received.delivered for end in ends)}"
+            f" of {sum(end.sent.count for end in ends)} delivered",
+            flush=True,
+        )
+
+
+class LiveTable(Display):
+    """A row for each connection, redrawn in place."""
+
+    def __init__(self, options: Options, live: Live) -> None:
+        super().__init__(options)
+        self._live = live
+
+    def show(self, phase: Phase, links: Links) -> None:
+        self._live.update(_table(phase, links))
+
+
+def _table(phase: Phase, links: Links) -> Table:
+    from rich.table import Table
+
+    table = Table(title=f"tickwire demo: {TITLES[phase]}")
+    headings = "bot", "RTT ms", "jitter ms", "loss % up", "down", "kbit/s up", "down"
+    for heading in (*headings, "reliable up", "down", "unreliable up", "down"):
+        table.add_column(heading, justify="right")
+    for number, ends in links.items():
+        table.add_row(str(number), *_cells(ends))
+    return table
+
+
+def _cells(ends: Ends) -> list[str]:
+    bot, server = ends.bot, ends.server
+    if bot is None or server is None or not bot.connected:
+        return [bot.reason or "connecting" if bot else "connecting"]
+    up, down = server.channels, bot.channels
+    none = ChannelCounts(0, 0)
+    return [
+        f"{bot.rtt_ms:.0f}",
+        f"{bot.jitter_ms:.1f}",
+        f"{bot.loss_percent:.1f}",
+        f"{server.loss_percent:.1f}",
+        f"{bot.sent_kbps:.0f}",
+        f"{bot.received_kbps:.0f}",
+        *(
+            str(side.get(channel, none).received)
+            for channel in ("reliable", "unreliable")
+            for side in (up, down)
+        ),
+    ]
+
+
+def _mean_over(links: list[Link]) -> Callable[[Callable[[Link], float]], float]:
+    return lambda figure: fmean(figure(link) for link in links)

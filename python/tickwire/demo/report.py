@@ -1,0 +1,90 @@
+"""What the server and the bots tell the process that started them."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+import tickwire as tw
+from tickwire.demo.ledger import Received, Sent
+from tickwire.demo.messages import RELIABLE
+
+
+class Phase(enum.Enum):
+    """What all processes do at the moment."""
+
+    CONNECT = enum.auto()
+    PLAY = enum.auto()
+    DRAIN = enum.auto()
+    """Nothing new is sent; both sides tick on until all that was sent has arrived."""
+    END = enum.auto()
+
+
+@dataclass(frozen=True)
+class ChannelCounts:
+    """The messages of one channel so far."""
+
+    sent: int
+    received: int
+
+
+@dataclass
+class Link:
+    """One end of one connection."""
+
+    bot: int
+    connected: bool = False
+    reason: str = ""
+    """Why the connection ended, once it has."""
+
+    sent: Sent = field(default_factory=Sent)
+    """Reliable messages, as the game counted them."""
+    received: Received = field(default_factory=Received)
+    queued: int = 0
+    """Reliable messages that the other side has not acked yet."""
+
+    rtt_ms: float = 0.0
+    jitter_ms: float = 0.0
+    sent_kbps: float = 0.0
+    received_kbps: float = 0.0
+    packets_acked: int = 0
+    packets_lost: int = 0
+    channels: dict[str, ChannelCounts] = field(default_factory=dict)
+
+    @property
+    def loss_percent(self) -> float:
+        """Of the packets this end sent and whose fate it knows."""
+        known = self.packets_acked + self.packets_lost
+        return 100 * self.packets_lost / known if known else 0.0
+
+    def measure(self, stats: tw.ConnectionStats) -> None:
+        """Takes over what the transport measured."""
+        self.rtt_ms, self.jitter_ms = stats.rtt_ms, stats.jitter_ms
+        self.sent_kbps, self.received_kbps = stats.sent_kbps, stats.received_kbps
+        self.packets_acked, self.packets_lost = stats.packets_acked, stats.packets_lost
+        self.channels = {each.name: ChannelCounts(each.sent, each.received) for each in stats.channels}
+        self.queued = stats.channels[RELIABLE].queued
+
+
+@dataclass(frozen=True)
+class Listening:
+    """The server is up."""
+
+    address: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The process can't do its work."""
+
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a process's connections are doing."""
+
+    phase: Phase
+    ticks: int
+    """Ticks of play so far."""
+    links: list[Link]

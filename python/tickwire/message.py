@@ -1,0 +1,211 @@
+"""Message classes: declared by their fields, or with their own ``serialize``.
+
+A class declared with :func:`message` is a plain dataclass with slots. Its fields are compiled once, when it
+is declared, to a program that Rust runs: encoding and decoding call no Python. A mistake in the declaration
+raises at once and names the class and the field.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+import types
+import typing
+from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform
+
+from tickwire._core import FieldType, Schema, Stream
+from tickwire.fields import BARE, MUST_SAY
+
+__all__ = ["Message", "MessageFactory", "message"]
+
+_T = TypeVar("_T")
+
+# The attribute that marks an object while its fields are being read. Set and removed by the native decoder.
+READING = "_tickwire_reading"
+
+
+@dataclass_transform(field_specifiers=(dataclasses.field,))
+def message(cls: type[_T]) -> type[_T]:
+    """Makes a class a message by its annotated fields, in order.
+
+    The class becomes a dataclass with slots: constructor (positional or by keyword), equality and repr. A
+    field without a default gets its type's natural one: zero (or the range's lower end), False, the empty
+    string. (Type checkers don't know this and ask for such fields in the constructor.) Methods, class
+    variables and base classes are as in any class; fields of a base message come first.
+
+    Raises:
+        TypeError, ValueError: naming the class, the field and what is wrong with it.
+    """
+    if not isinstance(cls, type):
+        raise TypeError(f"@tickwire.message goes on a class, not on {cls!r}")
+    if issubclass(cls, Message):
+        raise TypeError(
+            f"{cls.__name__}: derive from Message to write serialize() yourself, "
+            "or use @message to declare fields, not both"
+        )
+    hints = _resolve_hints(cls, sys._getframe(1).f_locals)
+    own = {
+        name: _field_type(cls, name, hints[name])
+        for name in inspect.get_annotations(cls)
+        if not _is_class_variable(hints[name])
+    }
+    for name, field_type in own.items():
+        if name not in cls.__dict__:
+            setattr(cls, name, field_type.default)
+    made = dataclasses.dataclass(slots=True)(cls)
+    _rebind_class_cell(cls, made)
+
+    names = [field.name for field in dataclasses.fields(made)]  # type: ignore[arg-type]
+    inherited: dict[str, FieldType] = {}
+    for base in reversed(made.__mro__[1:]):
+        schema = base.__dict__.get("__tickwire_schema__")
+        if schema is not None:
+            inherited.update(schema.fields)
+    foreign = [name for name in names if name not in own and name not in inherited]
+    if foreign:
+        raise TypeError(f"{cls.__name__}.{foreign[0]} comes from a base class that is not a message")
+    schema = Schema(cls.__name__, [(name, own.get(name) or inherited[name]) for name in names])
+    made.__tickwire_schema__ = schema  # type: ignore[attr-defined]
+    schema.check(made())
+    return made
+
+
+def _resolve_hints(cls: type, names: dict[str, Any]) -> dict[str, Any]:
+    """The class's annotations as objects, also where they are text that names locals of a function."""
+    try:
+        return typing.get_type_hints(cls, localns={**names, **vars(cls)}, include_extras=True)
+    except NameError as error:
+        raise TypeError(
+            f"{cls.__name__}: {error} in an annotation. Names in annotations must be those of the module, "
+            "or of the function that the class statement itself stands in"
+        ) from error
+
+
+def _is_class_variable(hint: Any) -> bool:
+    return hint is ClassVar or typing.get_origin(hint) is ClassVar
+
+
+def _field_type(cls: type, name: str, hint: Any) -> FieldType:
+    """The field type an annotation stands for."""
+    where = f"{cls.__name__}.{name}"
+    plain = hint
+    found: list[FieldType] = []
+    if typing.get_origin(hint) is Annotated:
+        plain = hint.__origin__
+        found = [extra for extra in hint.__metadata__ if isinstance(extra, FieldType)]
+    if len(found) > 1:
+        raise TypeError(f"{where}: {' and '.join(map(str, found))} contradict each other; give one")
+    if found:
+        if plain is not found[0].python_type:
+            raise TypeError(
+                f"{where}: {found[0]} is for {found[0].python_type.__name__}, not for {_name(plain)}"
+            )
+        return found[0]
+    if plain in BARE:
+        return BARE[plain]
+    if plain in MUST_SAY:
+        raise TypeError(f"{where}: {_name(plain)} must say {MUST_SAY[plain]}")
+    raise TypeError(f"{where}: {_name(plain)} is not a type that a field can have")
+
+
+def _name(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) else str(hint)
+
+
+def _rebind_class_cell(old: type, new: type) -> None:
+    """Points ``super()`` and ``__class__`` in the methods at the class that slots made necessary.
+
+    Python does this itself from 3.14 on.
+    """
+    for member in vars(new).values():
+        functions = (member.fget, member.fset) if isinstance(member, property) else (member,)
+        for function in functions:
+            function = getattr(function, "__func__", function)
+            if not isinstance(function, types.FunctionType):
+                continue
+            for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+                if variable == "__class__" and cell.cell_contents is old:
+                    cell.cell_contents = new
+
+
+class Message:
+    """Base of messages that write themselves::
+
+        class Odd(tw.Message):
+            n: int = 0
+            extra: int = 0
+
+            def serialize(self, stream):
+                self.n = stream.ranged(self.n, 0, 1000)
+                if stream.flag(self.n > 500):
+                    self.extra = stream.bits(self.extra, 12)
+
+    ``serialize`` is called to write, to read and to measure, and must take the same steps for all three.
+    While it reads, attributes that it has not set yet are None. An object made by reading was not
+    constructed: ``__init__`` did not run.
+
+    The constructor takes by keyword what the class declares, as annotations or as plain defaults; a class
+    that declares nothing takes anything. Equality and repr go over the object's attributes.
+    """
+
+    max_bytes: ClassVar[int] = 1024
+    """The largest encoding; a larger one raises on write and is refused on read."""
+
+    def __init__(self, **values: Any) -> None:
+        defaults, annotated = _declared(type(self))
+        if defaults or annotated:
+            for name in values:
+                if name not in defaults and name not in annotated:
+                    known = ", ".join(sorted(defaults.keys() | annotated))
+                    raise TypeError(f"{type(self).__name__} has no attribute {name!r}, only {known}")
+        self.__dict__.update(defaults)
+        self.__dict__.update(values)
+
+    def serialize(self, stream: Stream) -> None:
+        """Writes, reads or measures the object's attributes, one after the other."""
+        raise NotImplementedError(f"{type(self).__name__} must define serialize(self, stream)")
+
+    def __getattr__(self, name: str) -> Any:
+        if READING in self.__dict__ and not name.startswith("__"):
+            return None
+        raise AttributeError(f"{type(self).__name__} object has no attribute {name!r}", name=name, obj=self)
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({inner})"
+
+
+def _declared(cls: type[Message]) -> tuple[dict[str, Any], set[str]]:
+    """The plain defaults and the annotated names of a class and its bases, up to Message."""
+    defaults: dict[str, Any] = {}
+    annotated: set[str] = set()
+    for base in reversed(cls.__mro__[: cls.__mro__.index(Message)]):
+        annotated.update(inspect.get_annotations(base))
+        for name, value in base.__dict__.items():
+            if name.startswith("_") or name == "max_bytes" or callable(value) or hasattr(value, "__get__"):
+                continue
+            defaults[name] = value
+    return defaults, annotated
+
+
+class MessageFactory:
+    """Makes the message objects that arrive. Override :meth:`create` to pool them, or to make others::
+
+        class Pool(tw.MessageFactory):
+            def create(self, cls):
+                return self.free[cls].pop() if self.free[cls] else super().create(cls)
+
+    Without a factory, objects are made without running any Python.
+    """
+
+    def create(self, cls: type[_T]) -> _T:
+        """Returns an object of ``cls``, whose fields are then set. It need not be constructed or new."""
+        return cls.__new__(cls)

@@ -1,0 +1,47 @@
+"""Names to addresses, off the game thread."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from concurrent.futures import Future
+
+from tickwire._core import Address
+
+__all__ = ["resolve"]
+
+
+def resolve(address: str) -> Future[list[Address]]:
+    """Looks up ``"name:port"`` on a thread of its own and returns a future of the addresses found.
+
+    ::
+
+        lookup = tw.resolve("play.example.org:40000")
+        ...                              # the game goes on
+        if lookup.done():
+            addresses = lookup.result()  # in the system's order of preference
+
+    The future fails with OSError when the name is not found. The thread never keeps the interpreter from
+    exiting.
+
+    Raises:
+        ValueError: the text is not a name and a port.
+    """
+    host, separator, digits = address.rpartition(":")
+    port = int(digits) if digits.isascii() and digits.isdigit() else -1
+    if not separator or not host or not 0 <= port <= 65_535:
+        raise ValueError(f"{address!r} is not a name and a port, like 'play.example.org:40000'")
+    future: Future[list[Address]] = Future()
+    future.set_running_or_notify_cancel()
+    host = host.removeprefix("[").removesuffix("]")
+    threading.Thread(target=_look_up, args=(host, port, future), name="tickwire-resolve", daemon=True).start()
+    return future
+
+
+def _look_up(host: str, port: int, future: Future[list[Address]]) -> None:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
+        addresses = [Address((str(sockaddr[0]), port)) for _, _, _, _, sockaddr in found]
+        future.set_result(list(dict.fromkeys(addresses)))
+    except Exception as error:
+        future.set_exception(error)

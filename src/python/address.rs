@@ -1,0 +1,103 @@
+//! Addresses: `core::net::SocketAddr` with Python's manners. Never resolves names.
+
+use core::net::{IpAddr, SocketAddr};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+
+/// An IPv4 or IPv6 address with a port: ``a.b.c.d:port`` or ``[v6]:port``. Immutable, hashable, ordered.
+///
+/// Names are not resolved here; see :func:`tickwire.resolve`.
+///
+/// Raises:
+///     ValueError: the text is not an address with a port.
+#[pyclass(frozen, eq, ord, hash, module = "tickwire")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Address(pub(crate) SocketAddr);
+
+#[pymethods]
+impl Address {
+    #[new]
+    #[pyo3(signature = (address, /))]
+    fn new(address: AddressLike) -> Self {
+        Address(address.0)
+    }
+
+    #[getter]
+    fn host(&self) -> String {
+        self.0.ip().to_string()
+    }
+
+    #[getter]
+    fn port(&self) -> u16 {
+        self.0.port()
+    }
+
+    #[getter]
+    fn is_ipv6(&self) -> bool {
+        self.0.is_ipv6()
+    }
+
+    #[getter]
+    fn is_loopback(&self) -> bool {
+        self.0.ip().is_loopback()
+    }
+
+    fn with_port(&self, port: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Address(SocketAddr::new(self.0.ip(), extract_port(port)?)))
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Address('{}')", self.0)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (String,)) {
+        (slf.get_type().into_any(), (slf.get().__str__(),))
+    }
+}
+
+/// What stands for an address in an argument: an [`Address`], its text, or `(host, port)`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AddressLike(pub(crate) SocketAddr);
+
+impl<'py> FromPyObject<'_, 'py> for AddressLike {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(address) = object.cast::<Address>() {
+            return Ok(AddressLike(address.get().0));
+        }
+        if let Ok(text) = object.cast::<PyString>() {
+            return match text.to_str()?.parse() {
+                Ok(address) => Ok(AddressLike(address)),
+                Err(_) => Err(PyValueError::new_err(format!(
+                    "{} is not an address with a port, like '127.0.0.1:40000' or '[::1]:40000'",
+                    text.repr()?
+                ))),
+            };
+        }
+        if let Ok(pair) = object.cast::<PyTuple>()
+            && let Ok((host, port)) = pair.extract::<(String, Bound<'py, PyAny>)>()
+        {
+            let Ok(host) = host.parse::<IpAddr>() else {
+                return Err(PyValueError::new_err(format!(
+                    "'{host}' is not an IP address; tickwire.resolve() looks names up"
+                )));
+            };
+            return Ok(AddressLike(SocketAddr::new(host, extract_port(&port)?)));
+        }
+        Err(PyTypeError::new_err(format!(
+            "an address is an Address, text like '127.0.0.1:40000', or a (host, port) pair, not {}",
+            object.get_type().name()?
+        )))
+    }
+}
+
+fn extract_port(port: &Bound<'_, PyAny>) -> PyResult<u16> {
+    port.extract().map_err(|_| PyValueError::new_err(format!("port must be 0 to 65535, not {port}")))
+}

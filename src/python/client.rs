@@ -1,0 +1,420 @@
+//! A client for Python: the sans-IO client and its driver behind one lock.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::io;
+use std::sync::Mutex;
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::address::{Address, AddressLike};
+use super::development::{self, ANY_SERVER};
+use super::errors::{ClosedError, NotConnectedError, os_error, send_error, value_error};
+use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
+use super::fields::within;
+use super::inbox::{Endpoint, Inbox, Pending, Tick};
+use super::lock;
+use super::network::{Conditions, SimulatedNetwork};
+use super::protocol::Protocol;
+use super::server::{REPLAY_WINDOW, class_name, entropy, open_driver};
+use super::stats::{ConnectionStats, counters_to_python};
+use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
+use crate::driver::{Driver, DriverCounters, VirtualNetwork, unix_now};
+use crate::endpoint::{self, ClientConfig, ClientEvent};
+use crate::netcode::{self, TokenParams};
+use crate::transport::ConnectionConfig;
+
+/// Seconds in which a token made on the spot must start its connection.
+const TOKEN_LIFETIME: u32 = 60;
+
+/// A client of one server, dialling with a connect token.
+///
+/// Args:
+///     protocol: what both sides share.
+///     token: from the login backend.
+///     bind: the local address; None: any free port.
+///     factory, conditions, seed, network: as for :class:`Server`.
+///
+/// Raises:
+///     OSError: no socket could be made.
+///     ValueError: the token is for another protocol id.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct Client {
+    address: Address,
+    protocol: Py<Protocol>,
+    factory: Option<Py<PyAny>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    core: endpoint::Client,
+    /// None once closed.
+    driver: Option<Driver>,
+    /// Of the driver, once closed.
+    counted: DriverCounters,
+    /// None while objects are being made of it.
+    pending: Option<Pending>,
+}
+
+#[pymethods]
+impl Client {
+    #[new]
+    #[pyo3(signature = (protocol, token, *, bind = None, factory = None, conditions = None, seed = None,
+                        network = None))]
+    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
+    fn new(
+        py: Python<'_>,
+        protocol: Py<Protocol>,
+        token: &Bound<'_, ConnectToken>,
+        bind: Option<AddressLike>,
+        factory: Option<Py<PyAny>>,
+        conditions: Option<&Bound<'_, Conditions>>,
+        seed: Option<i128>,
+        network: Option<&Bound<'_, SimulatedNetwork>>,
+    ) -> PyResult<Self> {
+        let network = network.map(|network| network.get().0.clone());
+        Self::dial(py, protocol, token.get().again()?, bind, factory, conditions, seed, network)
+    }
+
+    /// Development mode: makes its own token, with the well-known key or a shared one. Not for
+    /// production: who holds the key can be anyone. A warning is given unless the address is loopback.
+    ///
+    /// Args:
+    ///     client_id: None picks a random one.
+    #[staticmethod]
+    #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
+                        user_data = None, bind = None, factory = None, conditions = None, seed = None,
+                        network = None))]
+    #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
+                             bind=None, factory=None, conditions=None, seed=None, network=None)")]
+    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
+    fn connect(
+        py: Python<'_>,
+        address: AddressLike,
+        protocol: Py<Protocol>,
+        key: Option<&[u8]>,
+        client_id: Option<i128>,
+        timeout: Option<i128>,
+        user_data: Option<&[u8]>,
+        bind: Option<AddressLike>,
+        factory: Option<Py<PyAny>>,
+        conditions: Option<&Bound<'_, Conditions>>,
+        seed: Option<i128>,
+        network: Option<&Bound<'_, SimulatedNetwork>>,
+    ) -> PyResult<Self> {
+        let network = network.map(|network| network.get().0.clone());
+        let address = address.0;
+        if address.port() == 0 {
+            return Err(PyValueError::new_err(format!("address must have a port to dial, not {address}")));
+        }
+        if network.is_none() && !address.ip().is_loopback() {
+            let sentence = format!(
+                "connecting to {address} in development mode: who holds the key can be any player. \
+                 Use tickwire.Client with a connect token from your login backend"
+            );
+            development::warn(py, sentence)?;
+        }
+        let mut entropy = entropy(network.clone());
+        let client_id = match client_id {
+            Some(id) => within("client_id", id, 0, u64::MAX)?,
+            None => {
+                let mut bytes = [0; 8];
+                entropy.fill(&mut bytes);
+                u64::from_le_bytes(bytes)
+            }
+        };
+        let params = TokenParams {
+            protocol_id: protocol.get().id,
+            private_key: &key.map_or(Ok(development::KEY), extract_key)?,
+            client_id,
+            created: network.as_ref().map_or_else(unix_now, VirtualNetwork::unix),
+            lifetime: Some(TOKEN_LIFETIME),
+            timeout: extract_timeout(timeout)?,
+            public_addresses: &[address],
+            internal_addresses: Some(&[ANY_SERVER]),
+            user_data: &extract_user_data(user_data)?,
+        };
+        let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
+        Self::dial(py, protocol, token, bind, factory, conditions, seed, network)
+    }
+
+    #[getter]
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let state = lock(&self.state).core.state();
+        state_to_python(py, state)
+    }
+
+    #[getter]
+    fn connected(&self) -> bool {
+        lock(&self.state).core.is_connected()
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        lock(&self.state).driver.is_none()
+    }
+
+    #[getter]
+    fn disconnect_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let reason = lock(&self.state).core.disconnect_reason();
+        reason.map(|reason| reason_to_python(py, reason)).transpose()
+    }
+
+    /// The local address.
+    #[getter]
+    fn address(&self) -> Address {
+        self.address
+    }
+
+    /// The server dialled now.
+    #[getter]
+    fn server_address(&self) -> Address {
+        Address(lock(&self.state).core.server_address())
+    }
+
+    /// Our client slot on the server, once connected.
+    #[getter]
+    fn slot(&self) -> Option<u32> {
+        lock(&self.state).core.slot()
+    }
+
+    #[getter]
+    fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
+        self.protocol.clone_ref(py)
+    }
+
+    /// Everything counted since the start, drops by name.
+    #[getter]
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (driver, netcode, packets) = {
+            let state = lock(&self.state);
+            let driver = state.driver.as_ref().map_or(state.counted, Driver::counters);
+            (driver, state.core.netcode().counters().clone(), state.core.packet_counters())
+        };
+        counters_to_python(py, &driver, &netcode, &packets)
+    }
+
+    /// ``with client.tick() as inbox:`` receives on entry and sends on exit.
+    fn tick(slf: Py<Self>) -> Tick {
+        Tick(Endpoint::Client(slf))
+    }
+
+    /// The first half of a tick: takes what arrived.
+    pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
+        let (mut pending, events) = self.receive_datagrams(py)?;
+        let made = self.make_objects(py, &mut pending, events);
+        let inbox = made.and_then(|()| pending.take(py));
+        lock(&self.state).pending = Some(pending);
+        inbox
+    }
+
+    /// The second half of a tick: sends what is queued.
+    pub(super) fn flush(&self) -> PyResult<()> {
+        let mut state = lock(&self.state);
+        let State { core, driver, .. } = &mut *state;
+        let driver = driver.as_mut().ok_or_else(closed)?;
+        driver.transmit(|now, out| core.transmit(now, out));
+        Ok(())
+    }
+
+    /// Keeps the connection alive without taking messages, as :meth:`Server.pump`.
+    fn pump(&self, py: Python<'_>) -> PyResult<()> {
+        let received = lock(&self.state).receive().ok_or_else(closed)?;
+        received.map_err(|error| os_error(py, &error, self.address.0))?;
+        self.flush()
+    }
+
+    /// As :meth:`Server.send`.
+    ///
+    /// Raises:
+    ///     NotConnectedError: the connection is not up (yet, or any more).
+    #[pyo3(signature = (message, channel = 0))]
+    fn send(&self, message: &Bound<'_, PyAny>, channel: i64) -> PyResult<()> {
+        let encoded = self.protocol.get().encode_message(message)?;
+        let channel = self.protocol.get().channel(channel)?;
+        let sent = {
+            let mut state = lock(&self.state);
+            if state.driver.is_none() {
+                return Err(closed());
+            }
+            state.core.send(channel, encoded)
+        };
+        sent.map_err(|error| send_error(&class_name(message), channel, &error))
+    }
+
+    /// How the connection is doing.
+    ///
+    /// Raises:
+    ///     NotConnectedError: the connection is not up (yet, or any more).
+    fn stats(&self) -> PyResult<ConnectionStats> {
+        let state = lock(&self.state);
+        let not_connected = || NotConnectedError::new_err("the connection is not up");
+        let stats = state.core.stats().ok_or_else(not_connected)?;
+        Ok(ConnectionStats::new(stats, &self.protocol.get().core, |channel| {
+            state.core.channel_stats(channel)
+        }))
+    }
+
+    /// Disconnects and closes the socket. Closing twice is fine.
+    fn close(&self) {
+        lock(&self.state).close();
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (kind, value, traceback, /))]
+    fn __exit__(&self, kind: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, traceback: &Bound<'_, PyAny>) {
+        let _ = (kind, value, traceback);
+        self.close();
+    }
+
+    fn __repr__(&self) -> String {
+        let state = lock(&self.state);
+        let closed = if state.driver.is_none() { ", closed" } else { "" };
+        format!("<Client of {}, {:?}{closed}>", state.core.server_address(), state.core.state())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.protocol)?;
+        visit.call(&self.factory)?;
+        match self.state.try_lock() {
+            Ok(state) => state.pending.iter().try_for_each(|pending| pending.traverse(visit)),
+            // What is being worked on is in use.
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+impl Client {
+    #[allow(clippy::too_many_arguments)] // What both constructors have in common.
+    fn dial(
+        py: Python<'_>,
+        protocol: Py<Protocol>,
+        token: netcode::ConnectToken,
+        bind: Option<AddressLike>,
+        factory: Option<Py<PyAny>>,
+        conditions: Option<&Bound<'_, Conditions>>,
+        seed: Option<i128>,
+        network: Option<VirtualNetwork>,
+    ) -> PyResult<Self> {
+        let bind = match bind {
+            Some(address) => address.0,
+            None => any_port(token.addresses().first(), network.is_some()),
+        };
+        let driver = open_driver(py, bind, conditions, seed, network.as_ref())?;
+        let mut settings = netcode::ClientConfig::new(protocol.get().id);
+        settings.replay_window = REPLAY_WINDOW;
+        let config = ClientConfig { netcode: settings, connection: ConnectionConfig::default() };
+        let core = endpoint::Client::new(config, protocol.get().core.clone(), token, driver.now())
+            .map_err(value_error)?;
+        Ok(Client {
+            address: Address(driver.local_address()),
+            protocol,
+            factory,
+            state: Mutex::new(State {
+                core,
+                driver: Some(driver),
+                counted: DriverCounters::default(),
+                pending: Some(Pending::default()),
+            }),
+        })
+    }
+
+    /// The first part of a receive, without Python: reads the socket and takes what the core has.
+    fn receive_datagrams(&self, py: Python<'_>) -> PyResult<(Pending, Vec<ClientEvent>)> {
+        let mut state = lock(&self.state);
+        if state.driver.is_none() {
+            return Err(closed());
+        }
+        let Some(mut pending) = state.pending.take() else {
+            return Err(PyRuntimeError::new_err("another receive() is still running"));
+        };
+        let received = state.receive().unwrap_or(Ok(()));
+        state.core.take_messages(&mut pending.records);
+        if let Err(error) = received {
+            state.pending = Some(pending);
+            drop(state);
+            return Err(os_error(py, &error, self.address.0));
+        }
+        let events = std::iter::from_fn(|| state.core.poll_event()).collect();
+        Ok((pending, events))
+    }
+
+    /// Makes Python objects of what was taken. The lock is held for moments only, never while Python runs.
+    fn make_objects(&self, py: Python<'_>, pending: &mut Pending, events: Vec<ClientEvent>) -> PyResult<()> {
+        make_events(py, pending, events)?;
+        let mut refused = Vec::new();
+        let protocol = self.protocol.get();
+        let made = pending.make_messages(py, protocol, self.factory.as_ref(), &mut refused, |_, message| {
+            Ok(message.unbind())
+        });
+        if !refused.is_empty() {
+            make_events(py, pending, self.refuse())?;
+        }
+        made
+    }
+
+    /// Ends the connection to a server that sent what a class refuses.
+    fn refuse(&self) -> Vec<ClientEvent> {
+        let mut state = lock(&self.state);
+        let State { core, driver, .. } = &mut *state;
+        let Some(driver) = driver else { return Vec::new() };
+        driver.transmit(|now, out| core.refuse_message(now, out));
+        std::iter::from_fn(|| core.poll_event()).collect()
+    }
+}
+
+fn make_events(py: Python<'_>, pending: &mut Pending, events: Vec<ClientEvent>) -> PyResult<()> {
+    for event in events {
+        pending.events.push(match event {
+            ClientEvent::Connected { .. } => Py::new(py, Connected { client: None })?.into_any(),
+            ClientEvent::Disconnected { reason, .. } => {
+                Py::new(py, Disconnected { client: None, reason })?.into_any()
+            }
+        });
+    }
+    Ok(())
+}
+
+impl State {
+    /// Gives the core the datagrams that wait; None once closed.
+    fn receive(&mut self) -> Option<io::Result<()>> {
+        let State { core, driver, .. } = self;
+        Some(driver.as_mut()?.receive(|now, _, from, datagram, out| {
+            core.handle_datagram(now, from, datagram, out);
+        }))
+    }
+
+    fn close(&mut self) {
+        let Some(mut driver) = self.driver.take() else { return };
+        driver.transmit(|now, out| self.core.close(now, out));
+        driver.finish();
+        self.counted = driver.counters();
+    }
+}
+
+/// An endpoint that is dropped says goodbye.
+impl Drop for State {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Any free port, of the server's family. A host of a simulated network must have an address of its own.
+fn any_port(server: Option<&SocketAddr>, simulated: bool) -> SocketAddr {
+    let ip = match (server.is_some_and(SocketAddr::is_ipv6), simulated) {
+        (false, false) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        (true, false) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        (false, true) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        (true, true) => IpAddr::V6(Ipv6Addr::LOCALHOST),
+    };
+    SocketAddr::new(ip, 0)
+}
+
+fn closed() -> PyErr {
+    ClosedError::new_err("the client is closed")
+}

@@ -1,0 +1,207 @@
+//! Message objects to bits and back, for one registered class.
+//!
+//! Promises: a declared class is converted without running Python code; a class with its own `serialize` is
+//! called once. A peer's mistake and a game's are told apart: [`Failure`].
+
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyType};
+
+use super::errors::{MessageTooLargeError, StreamError};
+use super::fields::bounded;
+use super::schema::Schema;
+use super::stream::Stream;
+use crate::transport::protocol::MAX_MESSAGE_BYTES;
+use crate::transport::{Body, MessageType, OpaqueBody};
+use crate::wire::{self, BitWriter, Encoded};
+
+/// One class of a protocol.
+#[derive(Debug)]
+pub(super) struct Class {
+    class: Py<PyType>,
+    name: Arc<str>,
+    /// The class's `__new__`.
+    new: Py<PyAny>,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Declared(Py<Schema>),
+    Own { max_bytes: u32 },
+}
+
+/// Why an object could not be made of what arrived.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The peer sent what the class refuses.
+    Refused(PyErr),
+    /// The game's factory or `serialize` raised.
+    Raised(PyErr),
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Failure::Raised(error)
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(error) | Failure::Raised(error) => error,
+        }
+    }
+}
+
+impl Class {
+    /// A class made by `@message` or derived from `Message`; `position` is its place in the list of messages.
+    pub(super) fn new(class: &Bound<'_, PyAny>, position: usize) -> PyResult<Self> {
+        let py = class.py();
+        let refuse = |why: &str| {
+            let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
+            PyTypeError::new_err(format!("messages[{position}]: {shown} {why}"))
+        };
+        let Ok(class) = class.cast::<PyType>() else { return Err(refuse("is not a class")) };
+        let name: Arc<str> = class.name()?.to_str()?.into();
+        let own = class.getattr(intern!(py, "__dict__"))?.get_item("__tickwire_schema__");
+        let kind = if let Ok(schema) = own {
+            Kind::Declared(schema.cast_into::<Schema>()?.unbind())
+        } else {
+            let base = py.import("tickwire.message")?.getattr("Message")?.cast_into::<PyType>()?;
+            if !class.is_subclass(&base)? {
+                return Err(refuse("is neither made by @tickwire.message nor derived from tickwire.Message"));
+            }
+            if class.getattr("serialize")?.is(&base.getattr("serialize")?) {
+                return Err(refuse("must define serialize(self, stream)"));
+            }
+            let what = format!("{name}.max_bytes");
+            let most = u32::try_from(MAX_MESSAGE_BYTES).unwrap_or(u32::MAX);
+            Kind::Own { max_bytes: bounded(&what, &class.getattr("max_bytes")?, 1, most)? }
+        };
+        let new = class.getattr(intern!(py, "__new__"))?.unbind();
+        Ok(Class { class: class.clone().unbind(), name, new, kind })
+    }
+
+    pub(super) fn class(&self) -> &Py<PyType> {
+        &self.class
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.class)?;
+        visit.call(&self.new)
+    }
+
+    /// The core's description of the class.
+    pub(super) fn message_type(&self) -> MessageType {
+        let body = match &self.kind {
+            Kind::Declared(schema) => Body::Declared(schema.get().core.clone()),
+            Kind::Own { max_bytes } => Body::Opaque { max_bytes: *max_bytes },
+        };
+        MessageType { name: self.name.to_string(), body }
+    }
+
+    /// The object's body, to be placed in any packet.
+    pub(super) fn encode(&self, message: &Bound<'_, PyAny>) -> PyResult<Encoded> {
+        match &self.kind {
+            Kind::Declared(schema) => {
+                let mut writer = BitWriter::new();
+                schema.get().write(message, &mut writer)?;
+                Ok(writer.encoded())
+            }
+            Kind::Own { max_bytes } => {
+                let wire::Stream::Write(mut writer) = self.run(message, wire::Stream::writing())? else {
+                    return Err(PyValueError::new_err("a writing stream writes"));
+                };
+                let encoded = writer.encoded();
+                let bytes = encoded.max_bits().div_ceil(8);
+                if bytes > *max_bytes as usize {
+                    return Err(MessageTooLargeError::new_err(format!(
+                        "{} takes {bytes} bytes, and its max_bytes is {max_bytes}",
+                        self.name
+                    )));
+                }
+                Ok(encoded)
+            }
+        }
+    }
+
+    /// An upper bound of the bits of the object's body.
+    pub(super) fn measure(&self, message: &Bound<'_, PyAny>) -> PyResult<usize> {
+        match &self.kind {
+            Kind::Declared(schema) => {
+                let mut measure = wire::Measure::new();
+                schema.get().write(message, &mut measure)?;
+                Ok(measure.bits_bound())
+            }
+            Kind::Own { .. } => Ok(self.run(message, wire::Stream::measuring())?.position()),
+        }
+    }
+
+    /// Makes an object of a body that the core received.
+    pub(super) fn decode<'py>(
+        &self,
+        py: Python<'py>,
+        body: &[u8],
+        factory: Option<&Py<PyAny>>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let message = match factory {
+            None => self.new.bind(py).call1((&self.class,))?,
+            Some(factory) => factory.bind(py).call_method1(intern!(py, "create"), (&self.class,))?,
+        };
+        match &self.kind {
+            Kind::Declared(schema) => schema.get().load(body, &message)?,
+            Kind::Own { .. } => {
+                let body = OpaqueBody::read(body);
+                self.read(&message, body)?;
+            }
+        }
+        Ok(message)
+    }
+
+    /// Lets the object's own `serialize` read the body, which it must use up.
+    fn read(&self, message: &Bound<'_, PyAny>, body: OpaqueBody<'_>) -> Result<(), Failure> {
+        let py = message.py();
+        let start = body.start_bit as usize;
+        let source = wire::Stream::reading(body.bytes, start, body.bits);
+        let marker = reading_marker(py);
+        let attributes =
+            message.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>().map_err(PyErr::from)?;
+        attributes.set_item(marker, true)?;
+        let result = self.run(message, source);
+        attributes.del_item(marker)?;
+        match result {
+            Ok(source) if source.position() == start + body.bits => Ok(()),
+            Ok(_) => Err(Failure::Refused(StreamError::new_err(format!(
+                "{}: serialize() leaves bits of the message unread",
+                self.name
+            )))),
+            Err(error) if error.is_instance_of::<StreamError>(py) => Err(Failure::Refused(error)),
+            Err(error) => Err(Failure::Raised(error)),
+        }
+    }
+
+    /// Calls the object's own `serialize` with a stream, and gives back what became of the stream.
+    fn run(&self, message: &Bound<'_, PyAny>, core: wire::Stream) -> PyResult<wire::Stream> {
+        let py = message.py();
+        let stream = Bound::new(py, Stream::new(self.name.clone(), core))?;
+        let result = message.call_method1(intern!(py, "serialize"), (&stream,));
+        // Also when it raised: a stream that the game kept must not be used any more.
+        let core = stream.get().take();
+        result?;
+        core.ok_or_else(|| PyValueError::new_err("a stream is taken once"))
+    }
+}
+
+/// See `READING` in `tickwire/message.py`.
+fn reading_marker(py: Python<'_>) -> &Bound<'_, PyString> {
+    intern!(py, "_tickwire_reading")
+}

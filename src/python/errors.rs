@@ -1,0 +1,66 @@
+//! The one place where what the core refuses becomes a Python exception.
+//!
+//! The classes are declared in `tickwire/errors.py`; they are imported when the first of them is raised.
+
+use core::fmt::Display;
+use core::net::SocketAddr;
+use std::io;
+
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::endpoint::SendError;
+use crate::transport;
+
+mod classes {
+    use pyo3::import_exception;
+
+    import_exception!(tickwire.errors, ChannelError);
+    import_exception!(tickwire.errors, ChannelFullError);
+    import_exception!(tickwire.errors, ClosedError);
+    import_exception!(tickwire.errors, FieldError);
+    import_exception!(tickwire.errors, FieldTypeError);
+    import_exception!(tickwire.errors, MessageTooLargeError);
+    import_exception!(tickwire.errors, NotConnectedError);
+    import_exception!(tickwire.errors, StaleClientError);
+    import_exception!(tickwire.errors, StreamError);
+    import_exception!(tickwire.errors, UnregisteredMessageError);
+}
+
+pub(crate) use classes::*;
+
+/// ValueError with the sentence of a core error.
+pub(crate) fn value_error(error: impl Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// The exception for a message that an endpoint doesn't take.
+pub(crate) fn send_error(class: &str, channel: usize, error: &SendError) -> PyErr {
+    let sentence = format!("{class} on channel {channel}: {error}");
+    match error {
+        SendError::StaleClient => StaleClientError::new_err(error.to_string()),
+        SendError::NotConnected => NotConnectedError::new_err(error.to_string()),
+        SendError::Channel(transport::SendError::Full { .. }) => ChannelFullError::new_err(sentence),
+        SendError::Channel(transport::SendError::TooLarge { .. }) => MessageTooLargeError::new_err(sentence),
+        SendError::Channel(transport::SendError::NoChannel { .. }) => {
+            ChannelError::new_err(error.to_string())
+        }
+    }
+}
+
+/// OSError with its errno, and the address it is about.
+pub(crate) fn os_error(py: Python<'_>, error: &io::Error, address: SocketAddr) -> PyErr {
+    let described = || -> PyResult<PyErr> {
+        let number = match error.raw_os_error() {
+            Some(number) => number,
+            // A virtual network has no errno of its own.
+            None if error.kind() == io::ErrorKind::AddrInUse => {
+                py.import("errno")?.getattr("EADDRINUSE")?.extract()?
+            }
+            None => return Ok(PyOSError::new_err(format!("{error}: {address}"))),
+        };
+        let text = py.import("os")?.call_method1("strerror", (number,))?;
+        Ok(PyOSError::new_err((number, format!("{text}: {address}"))))
+    };
+    described().unwrap_or_else(|error| error)
+}

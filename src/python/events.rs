@@ -1,0 +1,152 @@
+//! What a tick hands up besides messages: events, and whom they are about.
+
+use core::hash::{Hash, Hasher};
+use std::collections::hash_map::DefaultHasher;
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyType};
+
+use super::address::Address;
+use crate::endpoint;
+use crate::netcode::USER_DATA_BYTES;
+
+/// One player's connection on the server. Equal and hashed by identity of the connection: a handle of a
+/// player who left never reaches the next player in the same slot.
+#[pyclass(frozen, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct ClientHandle {
+    /// Tells the servers of one process apart.
+    pub(super) server: u64,
+    pub(super) core: endpoint::ClientHandle,
+    pub(super) id: u64,
+    pub(super) address: Address,
+    pub(super) user_data: Box<[u8; USER_DATA_BYTES]>,
+}
+
+#[pymethods]
+impl ClientHandle {
+    /// The client id of the connect token.
+    #[getter]
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The client slot, 0 to max_clients - 1.
+    #[getter]
+    fn slot(&self) -> u32 {
+        self.core.slot
+    }
+
+    #[getter]
+    fn generation(&self) -> u32 {
+        self.core.generation
+    }
+
+    #[getter]
+    fn address(&self) -> Address {
+        self.address
+    }
+
+    /// The 256 bytes of the connect token.
+    #[getter]
+    fn user_data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &*self.user_data)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        let other = other.cast::<ClientHandle>();
+        other.is_ok_and(|other| other.get().server == self.server && other.get().core == self.core)
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.server, self.core).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<ClientHandle id={} slot={} address={}>", self.id, self.core.slot, self.address.0)
+    }
+}
+
+/// A connection is up. ``client`` is None on the client's own side.
+#[pyclass(frozen, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct Connected {
+    #[pyo3(get)]
+    pub(super) client: Option<Py<ClientHandle>>,
+}
+
+#[pymethods]
+impl Connected {
+    #[classattr]
+    fn __match_args__() -> (&'static str,) {
+        ("client",)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Connected(client={})", shown(self.client.as_ref()))
+    }
+}
+
+/// A connection ended. ``client`` is None on the client's own side.
+#[pyclass(frozen, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct Disconnected {
+    #[pyo3(get)]
+    pub(super) client: Option<Py<ClientHandle>>,
+    pub(super) reason: endpoint::DisconnectReason,
+}
+
+#[pymethods]
+impl Disconnected {
+    #[classattr]
+    fn __match_args__() -> (&'static str, &'static str) {
+        ("client", "reason")
+    }
+
+    #[getter]
+    fn reason<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        reason_to_python(py, self.reason)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Disconnected(client={}, reason={})", shown(self.client.as_ref()), reason_name(self.reason))
+    }
+}
+
+fn shown(client: Option<&Py<ClientHandle>>) -> String {
+    client.map_or_else(|| "None".into(), |client| client.get().__repr__())
+}
+
+/// The name of a reason's member in `tickwire.connection.DisconnectReason`.
+fn reason_name(reason: endpoint::DisconnectReason) -> &'static str {
+    use endpoint::DisconnectReason as Reason;
+    match reason {
+        Reason::Closed => "CLOSED",
+        Reason::Kicked => "KICKED",
+        Reason::ServerClosed => "SERVER_CLOSED",
+        Reason::PeerDisconnected => "PEER_DISCONNECTED",
+        Reason::TimedOut => "TIMED_OUT",
+        Reason::ServerFull => "SERVER_FULL",
+        Reason::RequestTimedOut => "REQUEST_TIMED_OUT",
+        Reason::ResponseTimedOut => "RESPONSE_TIMED_OUT",
+        Reason::TokenExpired => "TOKEN_EXPIRED",
+        Reason::ProtocolMismatch => "PROTOCOL_MISMATCH",
+        Reason::ProtocolViolation => "PROTOCOL_VIOLATION",
+    }
+}
+
+pub(super) fn reason_to_python(
+    py: Python<'_>,
+    reason: endpoint::DisconnectReason,
+) -> PyResult<Bound<'_, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CLASS.import(py, "tickwire.connection", "DisconnectReason")?.getattr(reason_name(reason))
+}
+
+pub(super) fn state_to_python(py: Python<'_>, state: endpoint::ClientState) -> PyResult<Bound<'_, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CLASS.import(py, "tickwire.connection", "ClientState")?.call1((state.number(),))
+}

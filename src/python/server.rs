@@ -1,0 +1,494 @@
+//! A dedicated server for Python: the sans-IO server and its driver behind one lock.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::address::{Address, AddressLike};
+use super::development::{self, ANY_SERVER};
+use super::errors::{ClosedError, StaleClientError, os_error, send_error, value_error};
+use super::events::{ClientHandle, Connected, Disconnected};
+use super::fields::within;
+use super::inbox::{Endpoint, Inbox, Pending, Tick};
+use super::lock;
+use super::network::{Conditions, SimulatedNetwork};
+use super::protocol::Protocol;
+use super::stats::{ConnectionStats, counters_to_python};
+use super::token::extract_key;
+use crate::driver::udp::UdpConfig;
+use crate::driver::{Driver, DriverCounters, OsEntropy, VirtualNetwork};
+use crate::endpoint::{self, SendError, ServerConfig, ServerEvent};
+use crate::limits::MAX_CLIENT_SLOTS;
+use crate::netcode;
+use crate::rng::Entropy;
+use crate::transport::ConnectionConfig;
+
+/// Packets that may arrive late without being taken for replays: a second of a fast connection.
+pub(super) const REPLAY_WINDOW: usize = 1024;
+
+/// A dedicated server on one UDP socket.
+///
+/// Args:
+///     address: where to listen; port 0 picks one (see :attr:`address`).
+///     protocol: what both sides share.
+///     key: the 32-byte private key shared with the login backend. None: development mode, a well-known
+///         key; anyone can connect, so a warning is given unless the address is loopback.
+///     max_clients: client slots, 1 to 65,536.
+///     public_addresses: what connect tokens call this server, when not its own address.
+///     factory: makes the message objects; None: plain construction.
+///     conditions: a bad network to put on all that is sent, for tests.
+///     seed: makes those conditions repeatable; None: random.
+///     network: a simulated network with virtual time instead of a socket.
+///
+/// Raises:
+///     OSError: the address can't be bound; errno says why.
+///     ValueError: naming the argument, its value and its bound.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct Server {
+    /// Tells the servers of one process apart.
+    id: u64,
+    address: Address,
+    max_clients: usize,
+    protocol: Py<Protocol>,
+    factory: Option<Py<PyAny>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    core: endpoint::Server,
+    /// None once closed.
+    driver: Option<Driver>,
+    /// Of the driver, once closed.
+    counted: DriverCounters,
+    /// None while objects are being made of it.
+    pending: Option<Pending>,
+    handles: HashMap<endpoint::ClientHandle, Py<ClientHandle>>,
+    /// Handles to forget when the messages of their clients are handed over.
+    gone: Vec<endpoint::ClientHandle>,
+}
+
+#[pymethods]
+impl Server {
+    #[new]
+    #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, public_addresses = None,
+                        factory = None, conditions = None, seed = None, network = None))]
+    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
+    fn new(
+        py: Python<'_>,
+        address: AddressLike,
+        protocol: Py<Protocol>,
+        key: Option<&[u8]>,
+        max_clients: i128,
+        public_addresses: Option<Vec<AddressLike>>,
+        factory: Option<Py<PyAny>>,
+        conditions: Option<&Bound<'_, Conditions>>,
+        seed: Option<i128>,
+        network: Option<&Bound<'_, SimulatedNetwork>>,
+    ) -> PyResult<Self> {
+        let network = network.map(|network| network.get().0.clone());
+        let private_key = key.map_or(Ok(development::KEY), extract_key)?;
+        let max_clients = within("max_clients", max_clients, 1, MAX_CLIENT_SLOTS)?;
+        let address = address.0;
+        if key.is_none() && network.is_none() && !address.ip().is_loopback() {
+            let sentence = format!(
+                "the server at {address} has no key: it is in development mode and anyone can connect. \
+                 Give it the key it shares with your login backend"
+            );
+            development::warn(py, sentence)?;
+        } else if key.is_some() && public_addresses.is_none() && address.ip().is_unspecified() {
+            let sentence = format!(
+                "connect tokens can't name a server at {address}: \
+                 give public_addresses, the addresses that your tokens have"
+            );
+            development::warn(py, sentence)?;
+        }
+
+        let driver = open_driver(py, address, conditions, seed, network.as_ref())?;
+        let address = driver.local_address();
+        let mut names = public_addresses
+            .map_or_else(|| vec![address], |given| given.into_iter().map(|address| address.0).collect());
+        names.push(ANY_SERVER);
+        let mut settings = netcode::ServerConfig::new(protocol.get().id, private_key, max_clients, names);
+        settings.replay_window = REPLAY_WINDOW;
+        let config = ServerConfig { netcode: settings, connection: ConnectionConfig::default() };
+        let mut entropy = entropy(network);
+        let core = protocol.get().core.clone();
+        let core = endpoint::Server::new(config, core, &mut *entropy, driver.unix()).map_err(value_error)?;
+        static SERVERS: AtomicU64 = AtomicU64::new(0);
+        Ok(Server {
+            id: SERVERS.fetch_add(1, Ordering::Relaxed),
+            address: Address(address),
+            max_clients,
+            protocol,
+            factory,
+            state: Mutex::new(State {
+                core,
+                driver: Some(driver),
+                counted: DriverCounters::default(),
+                pending: Some(Pending::default()),
+                handles: HashMap::new(),
+                gone: Vec::new(),
+            }),
+        })
+    }
+
+    #[getter]
+    fn address(&self) -> Address {
+        self.address
+    }
+
+    #[getter]
+    fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
+        self.protocol.clone_ref(py)
+    }
+
+    #[getter]
+    fn max_clients(&self) -> usize {
+        self.max_clients
+    }
+
+    /// The connected clients, by slot.
+    #[getter]
+    fn clients(&self, py: Python<'_>) -> Vec<Py<ClientHandle>> {
+        let state = lock(&self.state);
+        state.core.clients().filter_map(|client| Some(state.handles.get(&client)?.clone_ref(py))).collect()
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        lock(&self.state).driver.is_none()
+    }
+
+    /// Everything counted since the start, drops by name.
+    #[getter]
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (driver, netcode, packets) = {
+            let state = lock(&self.state);
+            let driver = state.driver.as_ref().map_or(state.counted, Driver::counters);
+            (driver, state.core.netcode().counters().clone(), state.core.packet_counters())
+        };
+        counters_to_python(py, &driver, &netcode, &packets)
+    }
+
+    /// ``with server.tick() as inbox:`` receives on entry and sends on exit.
+    fn tick(slf: Py<Self>) -> Tick {
+        Tick(Endpoint::Server(slf))
+    }
+
+    /// The first half of a tick: takes what arrived.
+    pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
+        let (mut pending, events) = self.receive_datagrams(py)?;
+        let made = self.make_objects(py, &mut pending, events);
+        let inbox = made.and_then(|()| pending.take(py));
+        lock(&self.state).pending = Some(pending);
+        inbox
+    }
+
+    /// The second half of a tick: sends what is queued.
+    pub(super) fn flush(&self) -> PyResult<()> {
+        let mut state = lock(&self.state);
+        let State { core, driver, .. } = &mut *state;
+        let driver = driver.as_mut().ok_or_else(closed)?;
+        driver.transmit(|now, out| core.transmit(now, out));
+        Ok(())
+    }
+
+    /// Keeps connections alive without taking messages (while loading, say): they wait, and when the
+    /// receive window is full their sender has to wait too. Nothing reliable is lost.
+    fn pump(&self, py: Python<'_>) -> PyResult<()> {
+        let received = lock(&self.state).receive().ok_or_else(closed)?;
+        received.map_err(|error| os_error(py, &error, self.address.0))?;
+        self.flush()
+    }
+
+    /// Queues a message for the next flush.
+    ///
+    /// Raises:
+    ///     FieldError: a field's value is not in its range.
+    ///     UnregisteredMessageError: the class is not in the protocol.
+    ///     MessageTooLargeError: more bytes than the channel takes.
+    ///     ChannelFullError: too many messages wait on the channel.
+    ///     ChannelError: there is no such channel.
+    ///     StaleClientError: the client is gone.
+    ///     ClosedError: the server is closed.
+    #[pyo3(signature = (client, message, channel = 0))]
+    fn send(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        message: &Bound<'_, PyAny>,
+        channel: i64,
+    ) -> PyResult<()> {
+        let encoded = self.protocol.get().encode_message(message)?;
+        let channel = self.protocol.get().channel(channel)?;
+        let sent = {
+            let mut state = lock(&self.state);
+            if state.driver.is_none() {
+                return Err(closed());
+            }
+            let client = self.core_handle(client.get())?;
+            state.core.send(client, channel, encoded)
+        };
+        sent.map_err(|error| send_error(&class_name(message), channel, &error))
+    }
+
+    /// Queues one message for every connected client; it is encoded once. Returns the clients whose
+    /// channel was full: the others have it.
+    #[pyo3(signature = (message, channel = 0, *, exclude = None))]
+    fn broadcast(
+        &self,
+        message: &Bound<'_, PyAny>,
+        channel: i64,
+        exclude: Option<&Bound<'_, ClientHandle>>,
+    ) -> PyResult<Vec<Py<ClientHandle>>> {
+        let py = message.py();
+        let encoded = self.protocol.get().encode_message(message)?;
+        let channel = self.protocol.get().channel(channel)?;
+        let exclude = exclude.and_then(|client| self.core_handle(client.get()).ok());
+        let mut full = Vec::new();
+        let mut state = lock(&self.state);
+        let State { core, driver, handles, .. } = &mut *state;
+        if driver.is_none() {
+            return Err(closed());
+        }
+        let clients: Vec<_> = core.clients().filter(|client| Some(*client) != exclude).collect();
+        for client in clients {
+            match core.send(client, channel, encoded.clone()) {
+                Ok(()) => {}
+                Err(SendError::Channel(crate::transport::SendError::Full { .. })) => {
+                    full.extend(handles.get(&client).map(|handle| handle.clone_ref(py)));
+                }
+                // Too large: for the first client and for all others.
+                Err(error) => {
+                    drop(state);
+                    return Err(send_error(&class_name(message), channel, &error));
+                }
+            }
+        }
+        Ok(full)
+    }
+
+    /// Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Queued messages are dropped.
+    ///
+    /// Raises:
+    ///     StaleClientError: the client is gone already.
+    fn disconnect(&self, client: &Bound<'_, ClientHandle>) -> PyResult<()> {
+        let client = self.core_handle(client.get())?;
+        let mut state = lock(&self.state);
+        let State { core, driver, .. } = &mut *state;
+        let driver = driver.as_mut().ok_or_else(closed)?;
+        driver.transmit(|now, out| core.disconnect(now, client, out)).map_err(|_| stale())
+    }
+
+    /// How the connection of a client is doing.
+    ///
+    /// Raises:
+    ///     StaleClientError: the client is gone.
+    fn stats(&self, client: &Bound<'_, ClientHandle>) -> PyResult<ConnectionStats> {
+        let client = self.core_handle(client.get())?;
+        let state = lock(&self.state);
+        let stats = state.core.stats(client).ok_or_else(stale)?;
+        Ok(ConnectionStats::new(stats, &self.protocol.get().core, |channel| {
+            state.core.channel_stats(client, channel)
+        }))
+    }
+
+    /// Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket.
+    /// Closing twice is fine.
+    fn close(&self) {
+        lock(&self.state).close();
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (kind, value, traceback, /))]
+    fn __exit__(&self, kind: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, traceback: &Bound<'_, PyAny>) {
+        let _ = (kind, value, traceback);
+        self.close();
+    }
+
+    fn __repr__(&self) -> String {
+        let state = lock(&self.state);
+        let clients = state.core.clients().count();
+        let closed = if state.driver.is_none() { ", closed" } else { "" };
+        format!("<Server at {} with {clients} of {} clients{closed}>", self.address.0, self.max_clients)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.protocol)?;
+        visit.call(&self.factory)?;
+        match self.state.try_lock() {
+            Ok(state) => state.pending.iter().try_for_each(|pending| pending.traverse(visit)),
+            // What is being worked on is in use.
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+impl Server {
+    /// The first part of a receive, without Python: reads the socket and takes what the core has.
+    fn receive_datagrams(&self, py: Python<'_>) -> PyResult<(Pending, Vec<ServerEvent>)> {
+        let mut state = lock(&self.state);
+        if state.driver.is_none() {
+            return Err(closed());
+        }
+        let Some(mut pending) = state.pending.take() else {
+            return Err(PyRuntimeError::new_err("another receive() is still running"));
+        };
+        let received = state.receive().unwrap_or(Ok(()));
+        state.core.take_messages(&mut pending.records);
+        if let Err(error) = received {
+            state.pending = Some(pending);
+            drop(state);
+            return Err(os_error(py, &error, self.address.0));
+        }
+        let events = std::iter::from_fn(|| state.core.poll_event()).collect();
+        Ok((pending, events))
+    }
+
+    /// Makes Python objects of what was taken. The lock is held for moments only, never while Python runs.
+    fn make_objects(&self, py: Python<'_>, pending: &mut Pending, events: Vec<ServerEvent>) -> PyResult<()> {
+        self.make_events(py, pending, events)?;
+        let mut refused = Vec::new();
+        let protocol = self.protocol.get();
+        let made =
+            pending.make_messages(py, protocol, self.factory.as_ref(), &mut refused, |client, message| {
+                let handle = lock(&self.state).handles.get(&client).map(|handle| handle.clone_ref(py));
+                Ok(PyTuple::new(py, [handle.into_pyobject(py)?, message])?.into_any().unbind())
+            });
+        if !refused.is_empty() {
+            let events = self.refuse(&refused);
+            self.make_events(py, pending, events)?;
+        }
+        made?;
+        let forgotten: Vec<Option<Py<ClientHandle>>> = {
+            let mut state = lock(&self.state);
+            let State { handles, gone, .. } = &mut *state;
+            gone.drain(..).map(|client| handles.remove(&client)).collect()
+        };
+        drop(forgotten);
+        Ok(())
+    }
+
+    fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<ServerEvent>) -> PyResult<()> {
+        for event in events {
+            let object = match event {
+                ServerEvent::Connected { client, client_id, address, user_data } => {
+                    let handle = ClientHandle {
+                        server: self.id,
+                        core: client,
+                        id: client_id,
+                        address: Address(address),
+                        user_data,
+                    };
+                    let handle = Py::new(py, handle)?;
+                    lock(&self.state).handles.insert(client, handle.clone_ref(py));
+                    Py::new(py, Connected { client: Some(handle) })?.into_any()
+                }
+                ServerEvent::Disconnected { client, reason, .. } => {
+                    let handle = {
+                        let mut state = lock(&self.state);
+                        state.gone.push(client);
+                        state.handles.get(&client).map(|handle| handle.clone_ref(py))
+                    };
+                    Py::new(py, Disconnected { client: handle, reason })?.into_any()
+                }
+            };
+            pending.events.push(object);
+        }
+        Ok(())
+    }
+
+    /// Ends the connections of clients that sent what their class refuses.
+    fn refuse(&self, clients: &[endpoint::ClientHandle]) -> Vec<ServerEvent> {
+        let mut state = lock(&self.state);
+        let State { core, driver, .. } = &mut *state;
+        let Some(driver) = driver else { return Vec::new() };
+        driver.transmit(|now, out| clients.iter().for_each(|client| core.refuse_message(now, *client, out)));
+        std::iter::from_fn(|| core.poll_event()).collect()
+    }
+
+    /// The core's handle, if it is one of this server's.
+    fn core_handle(&self, client: &ClientHandle) -> PyResult<endpoint::ClientHandle> {
+        if client.server == self.id { Ok(client.core) } else { Err(stale()) }
+    }
+}
+
+impl State {
+    /// Gives the core the datagrams that wait; None once closed.
+    fn receive(&mut self) -> Option<io::Result<()>> {
+        let State { core, driver, .. } = self;
+        Some(driver.as_mut()?.receive(|now, unix, from, datagram, out| {
+            core.handle_datagram(now, unix, from, datagram, out);
+        }))
+    }
+
+    fn close(&mut self) {
+        let Some(mut driver) = self.driver.take() else { return };
+        driver.transmit(|now, out| self.core.close(now, out));
+        driver.finish();
+        self.counted = driver.counters();
+    }
+}
+
+/// An endpoint that is dropped says goodbye.
+impl Drop for State {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// A driver on a socket or on a simulated network, with a simulated link in front if `conditions` are given.
+pub(super) fn open_driver(
+    py: Python<'_>,
+    address: core::net::SocketAddr,
+    conditions: Option<&Bound<'_, Conditions>>,
+    seed: Option<i128>,
+    network: Option<&VirtualNetwork>,
+) -> PyResult<Driver> {
+    let driver = match network {
+        None => Driver::udp(address, UdpConfig::default()),
+        Some(network) => Driver::simulated(network.clone(), address),
+    };
+    let mut driver = driver.map_err(|error| os_error(py, &error, address))?;
+    let seed = match seed {
+        Some(seed) => within("seed", seed, 0, u64::MAX)?,
+        None => {
+            let mut bytes = [0; 8];
+            entropy(network.cloned()).fill(&mut bytes);
+            u64::from_le_bytes(bytes)
+        }
+    };
+    if let Some(conditions) = conditions {
+        driver.set_link(conditions.get().0, seed).map_err(value_error)?;
+    }
+    Ok(driver)
+}
+
+/// The simulated network's randomness, or the operating system's.
+pub(super) fn entropy(network: Option<VirtualNetwork>) -> Box<dyn Entropy> {
+    match network {
+        Some(network) => Box::new(network),
+        None => Box::new(OsEntropy),
+    }
+}
+
+/// The class of a message, for errors.
+pub(super) fn class_name(message: &Bound<'_, PyAny>) -> String {
+    message.get_type().name().map_or_else(|_| "the message".into(), |name| name.to_string())
+}
+
+fn closed() -> PyErr {
+    ClosedError::new_err("the server is closed")
+}
+
+fn stale() -> PyErr {
+    StaleClientError::new_err("the client is not connected any more")
+}

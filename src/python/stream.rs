@@ -1,0 +1,276 @@
+//! The stream that a message's own `serialize` is given.
+//!
+//! Promises: what a game passes in is checked and named; what a peer sent is refused as `StreamError`. A stream
+//! ends with the call of `serialize` it was made for; kept longer, it raises.
+
+use std::sync::{Arc, Mutex};
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+
+use super::errors::StreamError;
+use super::fields::bounded;
+use super::lock;
+use super::value::{Refusal, Takes, float, integer};
+use crate::wire::{self, MAX_LENGTH, MAX_RELATIVE, Value, ValueError};
+
+/// What a message's own ``serialize(stream)`` is given: one set of methods that writes, reads or measures.
+///
+/// Each method takes the current value and returns it; when reading, the argument is ignored and the value
+/// read is returned. Layout: the serialize 1.0 standard.
+///
+/// Raises:
+///     FieldError: writing or measuring a value out of its range.
+///     StreamError: reading bytes that the standard refuses. Let it pass through ``serialize``: it ends the
+///         connection of the peer that sent them.
+#[pyclass(frozen, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct Stream {
+    /// For errors.
+    class: Arc<str>,
+    mode: Mode,
+    /// None once `serialize` has returned.
+    core: Mutex<Option<wire::Stream>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Write,
+    Read,
+    Measure,
+}
+
+impl Stream {
+    /// A stream for one call of `serialize` of `class`.
+    pub(super) fn new(class: Arc<str>, core: wire::Stream) -> Self {
+        let mode = match core {
+            wire::Stream::Write(_) => Mode::Write,
+            wire::Stream::Read(_) => Mode::Read,
+            wire::Stream::Measure(_) => Mode::Measure,
+        };
+        Stream { class, mode, core: Mutex::new(Some(core)) }
+    }
+
+    /// Ends the stream.
+    pub(super) fn take(&self) -> Option<wire::Stream> {
+        lock(&self.core).take()
+    }
+
+    /// What to write, or what to pass where only reading happens.
+    fn input<T: Default>(
+        &self,
+        method: &str,
+        object: &Bound<'_, PyAny>,
+        convert: impl FnOnce(&Bound<'_, PyAny>) -> Result<T, Refusal>,
+    ) -> PyResult<T> {
+        if self.mode == Mode::Read {
+            return Ok(T::default());
+        }
+        convert(object).map_err(|refusal| refusal.raise(&self.class, &field(method), object))
+    }
+
+    /// Runs one operation of the core. No Python code runs meanwhile.
+    fn run<T>(
+        &self,
+        method: &str,
+        object: &Bound<'_, PyAny>,
+        operation: impl FnOnce(&mut wire::Stream) -> Result<T, wire::StreamError>,
+    ) -> PyResult<T> {
+        let result = match lock(&self.core).as_mut() {
+            Some(core) => operation(core),
+            None => return Err(over()),
+        };
+        result.map_err(|error| match error {
+            wire::StreamError::Read(error) => {
+                StreamError::new_err(format!("{}: stream.{method}: {error}", self.class))
+            }
+            wire::StreamError::Value(error) => {
+                Refusal::from(error).raise(&self.class, &field(method), object)
+            }
+            wire::StreamError::Parameter(error) => {
+                PyValueError::new_err(format!("{}: stream.{method}: {error}", self.class))
+            }
+        })
+    }
+}
+
+fn field(method: &str) -> String {
+    format!("stream.{method}")
+}
+
+fn over() -> PyErr {
+    PyRuntimeError::new_err("this stream is over: it lives only while serialize() runs")
+}
+
+#[pymethods]
+impl Stream {
+    #[getter]
+    fn writing(&self) -> bool {
+        self.mode == Mode::Write
+    }
+
+    #[getter]
+    fn reading(&self) -> bool {
+        self.mode == Mode::Read
+    }
+
+    #[getter]
+    fn measuring(&self) -> bool {
+        self.mode == Mode::Measure
+    }
+
+    /// Bits written or measured so far, or the bit position of the next read.
+    #[getter]
+    fn bits_processed(&self) -> PyResult<usize> {
+        lock(&self.core).as_ref().map(wire::Stream::position).ok_or_else(over)
+    }
+
+    /// One bit: the truth of ``value``.
+    #[pyo3(signature = (value, /))]
+    fn flag(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let flag = self.mode != Mode::Read && value.is_truthy()?;
+        self.run("flag", value, |core| core.flag(flag))
+    }
+
+    /// An unsigned integer of ``count`` bits, 1 to 64.
+    #[pyo3(signature = (value, count, /))]
+    fn bits(&self, value: &Bound<'_, PyAny>, count: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let count = bounded("count", count, 1, 64)?;
+        let input = self.input("bits", value, |object| match object.extract() {
+            Ok(number) => Ok(number),
+            Err(_) => {
+                let hi = i128::from(u64::MAX >> (64 - count));
+                Err(ValueError::OutOfRange { value: integer(object)?, lo: 0, hi }.into())
+            }
+        })?;
+        self.run("bits", value, |core| core.bits(input, count))
+    }
+
+    /// An integer from ``low`` to ``high``, both included.
+    #[pyo3(signature = (value, low, high, /))]
+    fn ranged(
+        &self,
+        value: &Bound<'_, PyAny>,
+        low: &Bound<'_, PyAny>,
+        high: &Bound<'_, PyAny>,
+    ) -> PyResult<i128> {
+        let input = self.input("ranged", value, integer)?;
+        let lo = bounded("low", low, i128::MIN, i128::MAX)?;
+        let hi = bounded("high", high, i128::MIN, i128::MAX)?;
+        self.run("ranged", value, |core| core.int128(input, lo, hi))
+    }
+
+    /// An unsigned integer of 128 bits.
+    #[pyo3(signature = (value, /))]
+    fn uint128(&self, value: &Bound<'_, PyAny>) -> PyResult<u128> {
+        let input = self.input("uint128", value, |object| match object.extract() {
+            Ok(number) => Ok(number),
+            Err(_) => Err(ValueError::Negative { value: integer(object)? }.into()),
+        })?;
+        self.run("uint128", value, |core| core.uint128(input))
+    }
+
+    /// An integer above ``previous``, in fewer bits the nearer it is; at most 2**31 - 1.
+    #[pyo3(signature = (value, previous, /))]
+    fn relative(&self, value: &Bound<'_, PyAny>, previous: &Bound<'_, PyAny>) -> PyResult<u32> {
+        let previous = bounded("previous", previous, 0, MAX_RELATIVE)?;
+        let input = self.input("relative", value, |object| {
+            let value = integer(object)?;
+            let out_of_range = ValueError::OutOfRange { value, lo: 0, hi: MAX_RELATIVE.into() };
+            u32::try_from(value).map_err(|_| out_of_range.into())
+        })?;
+        self.run("relative", value, |core| core.relative(previous, input))
+    }
+
+    /// A float in 32 bits.
+    #[pyo3(signature = (value, /))]
+    fn float32(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+        let input = self.input("float32", value, float)?;
+        self.run("float32", value, |core| core.float(input))
+    }
+
+    /// A float in 64 bits.
+    #[pyo3(signature = (value, /))]
+    fn float64(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+        let input = self.input("float64", value, float)?;
+        self.run("float64", value, |core| core.double(input))
+    }
+
+    /// A float from ``low`` to ``high`` in steps of about ``resolution``.
+    #[pyo3(signature = (value, low, high, resolution, /))]
+    fn quantized(&self, value: &Bound<'_, PyAny>, low: f64, high: f64, resolution: f64) -> PyResult<f64> {
+        let input = self.input("quantized", value, float)?;
+        self.run("quantized", value, |core| core.quantized(input, low, high, resolution))
+    }
+
+    /// A number from ``low`` to ``high`` with ``fraction_bits`` binary places.
+    #[pyo3(signature = (value, low, high, fraction_bits, /))]
+    fn fixed(
+        &self,
+        value: &Bound<'_, PyAny>,
+        low: &Bound<'_, PyAny>,
+        high: &Bound<'_, PyAny>,
+        fraction_bits: &Bound<'_, PyAny>,
+    ) -> PyResult<f64> {
+        let lo = bounded("low", low, i64::MIN, i64::MAX)?;
+        let hi = bounded("high", high, i64::MIN, i64::MAX)?;
+        let fraction_bits = bounded("fraction_bits", fraction_bits, 0, 64)?;
+        let input = self.input("fixed", value, float)?;
+        self.run("fixed", value, |core| core.fixed(input, fraction_bits, lo, hi))
+    }
+
+    /// Text of at most ``max_bytes`` bytes of UTF-8, without NUL.
+    #[pyo3(signature = (value, max_bytes, /))]
+    fn text<'py>(
+        &self,
+        value: &Bound<'py, PyAny>,
+        max_bytes: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyString>> {
+        let max = bounded("max_bytes", max_bytes, 0, MAX_LENGTH)?;
+        let input = self.input("text", value, text)?;
+        let text = self.run("text", value, |core| core.text(&input, max).map(str::to_owned))?;
+        Ok(PyString::new(value.py(), &text))
+    }
+
+    /// Text of at most ``max_units`` UTF-16 units, without NUL, in 32 bits each.
+    #[pyo3(signature = (value, max_units, /))]
+    fn wide_text<'py>(
+        &self,
+        value: &Bound<'py, PyAny>,
+        max_units: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyString>> {
+        let max = bounded("max_units", max_units, 0, MAX_LENGTH)?;
+        let input = self.input("wide_text", value, text)?;
+        let text = self.run("wide_text", value, |core| Ok(core.wide_text(&input, max)?.into_owned()))?;
+        Ok(PyString::new(value.py(), &text))
+    }
+
+    /// At most ``max_bytes`` bytes.
+    #[pyo3(signature = (value, max_bytes, /))]
+    fn data<'py>(
+        &self,
+        value: &Bound<'py, PyAny>,
+        max_bytes: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let max = bounded("max_bytes", max_bytes, 0, MAX_LENGTH)?;
+        let input = self.input("data", value, |object| match Takes::Data.value(object)? {
+            Value::Data(data) => Ok(data.to_vec()),
+            _ => Err(Refusal::Type("bytes")),
+        })?;
+        let data = self.run("data", value, |core| core.data(&input, max).map(<[u8]>::to_vec))?;
+        Ok(PyBytes::new(value.py(), &data))
+    }
+
+    /// Zero bits up to the next byte boundary.
+    fn align(slf: &Bound<'_, Self>) -> PyResult<()> {
+        slf.get().run("align", slf.as_any(), wire::Stream::align)
+    }
+}
+
+fn text(object: &Bound<'_, PyAny>) -> Result<String, Refusal> {
+    match Takes::Text.value(object)? {
+        Value::Text(text) => Ok(text.to_owned()),
+        _ => Err(Refusal::Type("a str")),
+    }
+}

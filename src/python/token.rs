@@ -1,0 +1,158 @@
+//! Connect tokens and keys.
+
+use core::net::SocketAddr;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::address::{Address, AddressLike};
+use super::errors::value_error;
+use super::fields::{bounded, within};
+use super::protocol::Protocol;
+use crate::driver::{OsEntropy, unix_now};
+use crate::netcode::{self, Key, TokenParams, USER_DATA_BYTES};
+use crate::rng::Entropy;
+
+/// 32 random bytes from the operating system: a private key to share between login backend and servers.
+#[pyfunction]
+pub(crate) fn generate_key(py: Python<'_>) -> Bound<'_, PyBytes> {
+    let mut key = [0; 32];
+    OsEntropy.fill(&mut key);
+    PyBytes::new(py, &key)
+}
+
+/// A netcode 1.02 connect token: what a login backend hands to a client over HTTPS, and the client dials with.
+#[pyclass(frozen, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct ConnectToken(netcode::ConnectToken);
+
+#[pymethods]
+impl ConnectToken {
+    /// Makes a token with fresh keys.
+    ///
+    /// Args:
+    ///     protocol: the protocol, or its 64-bit id.
+    ///     key: the 32-byte private key shared with the servers.
+    ///     client_id: a number of the account, 0 to 2**64 - 1, unique among connected players.
+    ///     servers: 1 to 32 addresses that the client tries in order.
+    ///     internal_servers: the same servers as they know themselves, when behind a fixed NAT mapping.
+    ///     expires_in: seconds until the token can't start a connection any more; None: never.
+    ///     timeout: seconds of silence that end the connection; None: no timeout.
+    ///     user_data: up to 256 bytes that reach the server sealed.
+    ///
+    /// Raises:
+    ///     ValueError: naming the argument, its value and its bound.
+    #[staticmethod]
+    #[pyo3(signature = (*, protocol, key, client_id, servers, internal_servers = None, expires_in = Some(30),
+                        timeout = Some(10), user_data = None))]
+    #[pyo3(text_signature = "(*, protocol, key, client_id, servers, internal_servers=None, expires_in=30, \
+                             timeout=10, user_data=b'')")]
+    #[allow(clippy::too_many_arguments)] // The parts of a token, all by keyword.
+    fn generate(
+        protocol: &Bound<'_, PyAny>,
+        key: &[u8],
+        client_id: i128,
+        servers: Vec<AddressLike>,
+        internal_servers: Option<Vec<AddressLike>>,
+        expires_in: Option<i128>,
+        timeout: Option<i128>,
+        user_data: Option<&[u8]>,
+    ) -> PyResult<Self> {
+        let protocol_id = match protocol.cast::<Protocol>() {
+            Ok(protocol) => protocol.get().id,
+            Err(_) => bounded("protocol", protocol, 0, u64::MAX)?,
+        };
+        let expires_in = expires_in.map(|seconds| within("expires_in", seconds, 0, u32::MAX)).transpose()?;
+        let public: Vec<SocketAddr> = servers.into_iter().map(|address| address.0).collect();
+        let internal: Option<Vec<SocketAddr>> =
+            internal_servers.map(|servers| servers.into_iter().map(|address| address.0).collect());
+        let params = TokenParams {
+            protocol_id,
+            private_key: &extract_key(key)?,
+            client_id: within("client_id", client_id, 0, u64::MAX)?,
+            created: unix_now(),
+            lifetime: expires_in,
+            timeout: extract_timeout(timeout)?,
+            public_addresses: &public,
+            internal_addresses: internal.as_deref(),
+            user_data: &extract_user_data(user_data)?,
+        };
+        let token = netcode::ConnectToken::generate(&params, &mut OsEntropy).map_err(value_error)?;
+        Ok(ConnectToken(token))
+    }
+
+    /// Reads a token's 2,048 bytes.
+    ///
+    /// Raises:
+    ///     ValueError: saying what is wrong with them.
+    #[staticmethod]
+    #[pyo3(signature = (data, /))]
+    fn from_bytes(data: &[u8]) -> PyResult<Self> {
+        netcode::ConnectToken::from_bytes(data).map(ConnectToken).map_err(value_error)
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.to_bytes())
+    }
+
+    #[getter]
+    fn protocol_id(&self) -> u64 {
+        self.0.protocol_id()
+    }
+
+    #[getter]
+    fn servers(&self) -> Vec<Address> {
+        self.0.addresses().iter().copied().map(Address).collect()
+    }
+
+    #[getter]
+    fn created(&self) -> u64 {
+        self.0.created().0
+    }
+
+    #[getter]
+    fn expires(&self) -> u64 {
+        self.0.expires().0
+    }
+
+    #[getter]
+    fn timeout(&self) -> Option<u64> {
+        self.0.timeout().map(|timeout| timeout.as_secs())
+    }
+
+    fn __repr__(&self) -> String {
+        let servers: Vec<String> = self.0.addresses().iter().map(ToString::to_string).collect();
+        format!("<ConnectToken for protocol {:#x} at {}>", self.0.protocol_id(), servers.join(", "))
+    }
+}
+
+impl ConnectToken {
+    /// The token once more, for a client to use up.
+    pub(super) fn again(&self) -> PyResult<netcode::ConnectToken> {
+        netcode::ConnectToken::from_bytes(&self.0.to_bytes()).map_err(value_error)
+    }
+}
+
+pub(super) fn extract_key(key: &[u8]) -> PyResult<Key> {
+    Key::try_from(key).map_err(|_| PyValueError::new_err(format!("key must be 32 bytes, not {}", key.len())))
+}
+
+pub(super) fn extract_timeout(timeout: Option<i128>) -> PyResult<Option<u32>> {
+    timeout.map(|seconds| within("timeout", seconds, 1, i32::MAX.unsigned_abs())).transpose()
+}
+
+/// User data filled up with zeros, as a token has it.
+pub(super) fn extract_user_data(data: Option<&[u8]>) -> PyResult<[u8; USER_DATA_BYTES]> {
+    let data = data.unwrap_or_default();
+    let mut filled = [0; USER_DATA_BYTES];
+    match filled.get_mut(..data.len()) {
+        Some(start) => start.copy_from_slice(data),
+        None => {
+            let length = data.len();
+            let complaint = format!("user_data must be at most {USER_DATA_BYTES} bytes, not {length}");
+            return Err(PyValueError::new_err(complaint));
+        }
+    }
+    Ok(filled)
+}

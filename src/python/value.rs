@@ -1,0 +1,175 @@
+//! Python objects to values of the wire and back.
+//!
+//! Promises: an object is converted as its field asks, or refused with the reason in words; exact builtin
+//! types take a short way. Integers are whatever has `__index__`, floats whatever has `__float__`.
+
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyFloat, PyString};
+
+use super::errors::{FieldError, FieldTypeError};
+use crate::wire::{Kind, Value, ValueError};
+
+/// What Python objects a field takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Takes {
+    Bool,
+    /// Integers of an i64.
+    Int,
+    /// Integers that may be beyond an i64.
+    WideInt,
+    Float,
+    Text,
+    Data,
+}
+
+impl Takes {
+    pub(super) fn of(kind: &Kind) -> Self {
+        match *kind {
+            Kind::Bool => Takes::Bool,
+            Kind::Bits { bits } if bits < 64 => Takes::Int,
+            Kind::Ranged { lo, hi } if lo >= i64::MIN.into() && hi <= i64::MAX.into() => Takes::Int,
+            Kind::Bits { .. } | Kind::Ranged { .. } | Kind::Uint128 => Takes::WideInt,
+            Kind::Float | Kind::Double | Kind::Quantized { .. } | Kind::Fixed { .. } => Takes::Float,
+            Kind::Text { .. } | Kind::WideText { .. } => Takes::Text,
+            Kind::Data { .. } => Takes::Data,
+        }
+    }
+
+    /// The object as a value that borrows from it.
+    #[inline]
+    pub(super) fn value<'a>(self, object: &'a Bound<'_, PyAny>) -> Result<Value<'a>, Refusal> {
+        match self {
+            Takes::Int => match object.extract::<i64>() {
+                Ok(value) => Ok(Value::Int(value)),
+                Err(_) => wide_int(object),
+            },
+            Takes::WideInt => match object.extract::<u64>() {
+                Ok(value) => Ok(Value::Uint(value)),
+                Err(_) => wide_int(object),
+            },
+            Takes::Float => Ok(Value::Float(float(object)?)),
+            Takes::Bool => object.extract().map(Value::Bool).map_err(|_| Refusal::Type("True or False")),
+            Takes::Text => match object.cast::<PyString>() {
+                Ok(text) => text.to_str().map(Value::Text).map_err(|_| Refusal::Surrogates),
+                Err(_) => Err(Refusal::Type("a str")),
+            },
+            Takes::Data => match object.cast::<PyBytes>() {
+                Ok(data) => Ok(Value::Data(data.as_bytes())),
+                Err(_) => Err(Refusal::Type("bytes")),
+            },
+        }
+    }
+}
+
+#[inline]
+pub(super) fn float(object: &Bound<'_, PyAny>) -> Result<f64, Refusal> {
+    if let Ok(float) = object.cast_exact::<PyFloat>() {
+        return Ok(float.value());
+    }
+    object.extract().map_err(|error: PyErr| match () {
+        () if error.is_instance_of::<PyTypeError>(object.py()) => Refusal::Type("a float"),
+        () if error.is_instance_of::<PyOverflowError>(object.py()) => Refusal::Beyond,
+        () => Refusal::Raised(error),
+    })
+}
+
+/// The object as an integer.
+#[inline]
+pub(super) fn integer(object: &Bound<'_, PyAny>) -> Result<i128, Refusal> {
+    if let Ok(value) = object.extract::<i64>() {
+        return Ok(value.into());
+    }
+    match wide_int(object)? {
+        Value::Int128(value) => Ok(value),
+        _ => Err(Refusal::Beyond),
+    }
+}
+
+/// Integers that the short way doesn't take.
+#[cold]
+fn wide_int<'a>(object: &Bound<'_, PyAny>) -> Result<Value<'a>, Refusal> {
+    if let Ok(value) = object.extract::<i128>() {
+        return Ok(Value::Int128(value));
+    }
+    match object.extract::<u128>() {
+        Ok(value) => Ok(Value::Uint128(value)),
+        Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => Err(Refusal::Type("an int")),
+        Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => Err(Refusal::Beyond),
+        Err(error) => Err(Refusal::Raised(error)),
+    }
+}
+
+/// Why an object is not what a field takes.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// The wrong type; the right one in words.
+    Type(&'static str),
+    /// The right type, out of the field's bounds.
+    Value(ValueError),
+    /// A number that no field of any range takes.
+    Beyond,
+    /// Text with half of a surrogate pair, which has no encoding.
+    Surrogates,
+    /// The object's own code raised.
+    Raised(PyErr),
+}
+
+impl From<ValueError> for Refusal {
+    fn from(error: ValueError) -> Self {
+        Refusal::Value(error)
+    }
+}
+
+impl Refusal {
+    /// The exception, naming class, field and value.
+    #[cold]
+    pub(super) fn raise(self, class: &str, field: &str, object: &Bound<'_, PyAny>) -> PyErr {
+        let args = |bound: String| (class.to_owned(), field.to_owned(), object.clone().unbind(), bound);
+        match self {
+            Refusal::Raised(error) => error,
+            Refusal::Type(expected) => FieldTypeError::new_err(args(expected.into())),
+            Refusal::Value(error) => FieldError::new_err(args(bound(&error))),
+            Refusal::Beyond => FieldError::new_err(args("a number of at most 128 bits".into())),
+            Refusal::Surrogates => FieldError::new_err(args("text without lone surrogates".into())),
+        }
+    }
+}
+
+/// What a value must be, in words.
+fn bound(error: &ValueError) -> String {
+    match error {
+        ValueError::Type { expected, .. } => (*expected).into(),
+        ValueError::OutOfRange { lo, hi, .. } => format!("{lo} to {hi}"),
+        ValueError::AboveRange { hi, .. } => format!("at most {hi}"),
+        ValueError::Negative { .. } => format!("0 to {}", u128::MAX),
+        ValueError::FloatOutOfRange { lo, hi, .. } => format!("{} to {}", short(*lo), short(*hi)),
+        ValueError::NotFinite { .. } => "a finite number".into(),
+        ValueError::TooLong { length, max, unit } => format!("at most {max} {unit}, and these are {length}"),
+        ValueError::Length { length, count } => format!("exactly {count} bytes, and these are {length}"),
+        ValueError::InteriorNul { at } => format!("text without NUL, and byte {at} is one"),
+        ValueError::NotIncreasing { previous, .. } => format!("above {previous}"),
+        ValueError::Row => "a row of the schema".into(),
+    }
+}
+
+/// A float in as few digits as tell it apart; those of a single, if it is one.
+fn short(value: f64) -> String {
+    let single = value as f32;
+    if f64::from(single) == value { single.to_string() } else { value.to_string() }
+}
+
+/// A value as a Python object.
+#[inline]
+pub(super) fn to_python<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Bool(value) => PyBool::new(py, value).to_owned().into_any(),
+        Value::Int(value) => value.into_pyobject(py)?.into_any(),
+        Value::Uint(value) => value.into_pyobject(py)?.into_any(),
+        Value::Int128(value) => value.into_pyobject(py)?.into_any(),
+        Value::Uint128(value) => value.into_pyobject(py)?.into_any(),
+        Value::Float(value) => PyFloat::new(py, value).into_any(),
+        Value::Text(value) => PyString::new(py, value).into_any(),
+        Value::Data(value) => PyBytes::new(py, value).into_any(),
+    })
+}
