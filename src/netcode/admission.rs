@@ -4,6 +4,11 @@
 //! is let in; whoever has not is answered with at most one datagram, smaller than his. What half-open connections,
 //! tokens and sources cost is bounded by the configuration. Tests that cost little come first: whatever can be
 //! refused without decrypting is.
+//!
+//! Trusted: what is inside a token that opens with the private key, which is the backend's word, and what is inside a
+//! challenge that opens with this start's key, which is our own. Not trusted: everything in clear. A request's
+//! expiry is judged before it is proven, but only to refuse. A challenge is bound to the client id and to the
+//! token's own first request, so that user data from an older token stays there.
 
 use core::net::SocketAddr;
 

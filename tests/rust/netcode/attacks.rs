@@ -287,6 +287,9 @@ fn packets_of_the_wrong_direction_are_ignored() {
         assert_server_ignores(&mut world, client_address(0), &forge(&to_server, kind, &body));
         assert_client_ignores(&mut world, server_address(), &forge(&to_client, kind, &body));
     }
+    assert_eq!(world.dropped(DropReason::UnexpectedType), 2);
+    assert_eq!(world.dropped(DropReason::AddressConnected), 1, "the response");
+    assert_eq!(world.peers[0].client.counters().dropped(DropReason::UnexpectedType), 3);
 }
 
 #[test]

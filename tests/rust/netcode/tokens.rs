@@ -2,6 +2,8 @@
 
 use core::net::SocketAddr;
 
+use chacha20poly1305::{AeadInOut, KeyInit, XChaCha20Poly1305};
+
 use super::world::*;
 use tickwire::netcode::packet::Request;
 use tickwire::netcode::{ClientState, ConnectToken, DropReason};
@@ -38,6 +40,36 @@ fn tokens_that_are_not_for_this_server_are_dropped_by_name() {
     let other_port = token_to(1, &[address("10.0.0.1:40001")]);
     assert_dropped(&mut world, from, &other_port, DropReason::TokenForOtherServer);
     assert_challenged(&mut world, from, &token(1, |_| ()));
+}
+
+#[test]
+fn a_request_of_another_version_is_dropped() {
+    let mut world = World::new(4);
+    let mut old = request(&token(1, |_| ()));
+    old[12] = b'1';
+    assert!(world.inject(client_address(0), &old).is_empty());
+    assert_eq!(world.dropped(DropReason::WrongVersion), 1);
+}
+
+/// Sealed with the private key, as only a faulty backend does.
+#[test]
+fn a_token_that_makes_no_sense_inside_is_dropped() {
+    let mut world = World::new(4);
+    for (id, addresses, of_type) in [(1, 0u32, 1u8), (2, 33, 1), (3, 1, 0), (4, 1, 3), (5, u32::MAX, 1)] {
+        let mut request = request(&token(id, |_| ()));
+        let (fields, sealed) = request.split_at_mut(54);
+        let (text, tag) = sealed.split_at_mut(1008);
+        text.fill(0);
+        text[12..16].copy_from_slice(&addresses.to_le_bytes());
+        text[16] = of_type;
+        let nonce: [u8; 24] = fields[30..].try_into().unwrap();
+        let sealed = XChaCha20Poly1305::new(&PRIVATE_KEY.into())
+            .encrypt_inout_detached(&nonce.into(), &fields[1..30], text.into())
+            .unwrap();
+        tag.copy_from_slice(&sealed);
+        assert!(world.inject(client_address(0), &request).is_empty());
+        assert_eq!(world.dropped(DropReason::TokenMalformed), id);
+    }
 }
 
 #[test]
