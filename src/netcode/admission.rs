@@ -5,10 +5,10 @@
 //! tokens and sources cost is bounded by the configuration. Tests that cost little come first: whatever can be
 //! refused without decrypting is.
 //!
-//! Trusted: what is inside a token that opens with the private key, which is the backend's word, and what is inside a
-//! challenge that opens with this start's key, which is our own. Not trusted: everything in clear. A request's
-//! expiry is judged before it is proven, but only to refuse. A challenge is bound to the client id and to the
-//! token's own first request, so that user data from an older token stays there.
+//! Trusted: what is inside a token that opens with the private key, which is the backend's word, and what is
+//! inside a challenge that opens with this start's key, which is our own. Not trusted: everything in clear. A
+//! request's expiry is judged before it is proven, but only to refuse. A challenge is bound to the client id
+//! and to the token's own first request, so that user data from an older token stays there.
 
 use core::net::SocketAddr;
 
@@ -34,11 +34,11 @@ use crate::time::{Duration, Instant, UnixSeconds};
 /// start at 0 under the same key.
 const GLOBAL_SEQUENCE_START: u64 = 1 << 63;
 
-/// How far beyond that a server starts: at random, because all servers of a token, and all starts of one while the
-/// token lives, use its keys. That two of them meet is as likely as the number of packets they send is near 2^62.
+/// How far beyond that a server starts: at random, because all servers of a token, and all starts of one
+/// while the token lives, use its keys. The odds that two of them meet are the packets they send to 2^62.
 const GLOBAL_SEQUENCE_SPREAD: u64 = 1 << 62;
 
-/// A token that expired longer ago than this didn't do so because two clocks differ.
+/// A token that expired longer ago than these seconds didn't do so because two clocks differ.
 const PLAUSIBLE_CLOCK_DIFFERENCE: u64 = 5 * 60;
 
 /// Requests of one client closer than this are not refunded by the [`SourceLimit`]: honest clients leave 100 ms.

@@ -52,8 +52,8 @@ drop_reasons! {
     TokenJustExpired = "token_just_expired",
     /// A request whose token may have been used before this server's start.
     TokenBeforeStart = "token_before_start",
-    /// A request whose token lives longer than this server's longest allowed lifetime, or whose backend's clock is
-    /// ahead.
+    /// A request whose token lives longer than this server's longest allowed lifetime, or whose backend's
+    /// clock is ahead.
     TokenLifetime = "token_lifetime",
     /// A request whose token has already become a connection.
     TokenConsumed = "token_consumed",

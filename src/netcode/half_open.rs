@@ -4,10 +4,10 @@
 //! place is taken. Each entry takes a valid token of its own, and goes when its client has been silent for the
 //! token's timeout or [`LONGEST_SILENCE`], whichever is shorter, so a token without a timeout can't keep one.
 //!
-//! Trusted: the token, which has been opened. Not trusted: the address, which nothing has proven yet. So whoever holds
-//! a valid token and can send from another's address and port can replace that other's entry in the one round trip
-//! in which it matters; the standard has nothing against it, as a response doesn't say which token it is for.
-//! Bounded: under 310 bytes a place.
+//! Trusted: the token, which has been opened. Not trusted: the address, which nothing has proven yet. So
+//! whoever holds a valid token and can send from another's address and port can replace that other's entry in
+//! the one round trip in which it matters; the standard has nothing against it, as a response doesn't say
+//! which token it is for. Bounded: under 310 bytes a place.
 
 use core::net::SocketAddr;
 

@@ -17,9 +17,10 @@
 //! | the same, opened | its client, for its own connection | length of the kind | its slot |
 //! | packet to a client | nothing | address, kind, length, replay, then its seal | one decrypt |
 //!
-//! Each reader's module says the rest. What the standard leaves open stays open: all servers of a token share its
-//! keys, and each begins a connection's sequences at 0. A client that leaves one that had accepted it, unheard, for
-//! the next makes both use the same nonces; a backend that minds gives out tokens for one server.
+//! Each reader's module says the rest. What the standard leaves open stays open: all servers of a token share
+//! its keys, and each begins a connection's sequences at 0. A client that leaves one that had accepted it,
+//! unheard, for the next makes both use the same nonces; a backend that minds gives out tokens for one
+//! server.
 //!
 //! A sans-IO layer: [`Client`] and [`Server`] are functions of (state, bytes, now). `STATE_MACHINE.md` beside
 //! this file has their states. A connection costs a server under 400 bytes and its replay window.

@@ -64,7 +64,7 @@ impl ReplayWindow {
     }
 
     /// Clears the bits of the next `count` sequences, word by word: a peer that jumps ahead with every packet
-    /// costs no more than one that doesn't.
+    /// costs little more than one that doesn't.
     fn forget_after_newest(&mut self, mut count: u64) {
         let mut next = self.newest;
         while count > 0 {

@@ -7,9 +7,9 @@
 //! Promises: an entry lives until its token has expired. Refuses: new tokens while the history is full of
 //! unexpired ones, rather than forgetting one that could then come back.
 //!
-//! Trusted: only tokens that have been opened are remembered, so filling the history takes as many valid tokens as
-//! it has places. What is claimed before that is looked up and leaves nothing behind. Bounded: under 130 bytes a
-//! place; a full history is searched for expired entries at most once a second.
+//! Trusted: only tokens that have been opened are remembered, so filling the history takes as many valid
+//! tokens as it has places. What is claimed before that is looked up and leaves nothing behind. Bounded:
+//! 130 bytes a place; a full history is searched for expired entries at most once a second.
 
 use core::net::SocketAddr;
 

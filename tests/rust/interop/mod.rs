@@ -1,5 +1,6 @@
-//! Live interoperation of netcode with an implementation that shares no code with ours, the crate `renetcode`: each
-//! one's clients on the other's servers, in virtual time. Both are sans-IO, so datagrams are carried by hand.
+//! Live interoperation of netcode with an implementation that shares no code with ours, the crate
+//! `renetcode`: each one's clients on the other's servers, in virtual time. Both are sans-IO, so datagrams
+//! are carried by hand.
 //!
 //! Where it leaves the standard, ours does not follow, and a test says what comes of it (`deviations.rs`):
 //! - it writes sequence 0 in no bytes instead of one, so the first challenge, denial and keep-alive of its server
