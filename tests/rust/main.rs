@@ -3,8 +3,10 @@
 mod endpoint;
 mod hostile_peer;
 mod layers;
+mod loss_bounds;
 mod netcode;
 mod pair;
 mod reliable_links;
 mod reliable_ordered;
 mod vectors;
+mod virtual_connection;
