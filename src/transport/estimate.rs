@@ -172,7 +172,9 @@ impl Recent {
 ///   that did: when that bound is too short (until the late ack comes), or, under reliable 1.0, where the peer
 ///   sends, or gets through, less than one packet for 32 of ours.
 ///   Noise: sqrt(p (1 - p) / n) of n = 6 seconds of packets.
-/// * `packet_loss_received`: as that, from the numbers of the peer's packets, in time.
+/// * `packet_loss_received`: the share of the peer's packets of the last 3 seconds or so whose numbers are
+///   missing. Its noise is the same; and a packet that was overtaken is missing until it comes, so that while
+///   packets come up to t seconds late it reads up to t / 3 high.
 /// * `sent_kbps`, `received_kbps`, `acked_kbps`: all datagrams of the last 3 seconds or so, with this layer's
 ///   headers and the overhead set for those below. Off by at most one packet in 3 seconds, and too low
 ///   in the first second.

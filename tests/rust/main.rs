@@ -8,5 +8,6 @@ mod netcode;
 mod pair;
 mod reliable_links;
 mod reliable_ordered;
+mod statistics;
 mod vectors;
 mod virtual_connection;
