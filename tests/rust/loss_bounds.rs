@@ -188,9 +188,9 @@ fn in_order_only_drops_what_was_overtaken_and_never_acks_it() {
     for packet in settled {
         assert_ne!(packet.acked, packet.lost_after.is_some());
         if packet.accepted {
-            kept += 1
+            kept += 1;
         } else {
-            dropped += 1
+            dropped += 1;
         }
         assert!(packet.accepted || packet.lost_after == Some(ms(1000)), "dropped is lost to its sender");
     }

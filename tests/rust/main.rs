@@ -4,6 +4,7 @@ mod endpoint;
 mod hostile_peer;
 mod layers;
 mod loss_bounds;
+mod memory;
 mod netcode;
 mod pair;
 mod reliable_links;
