@@ -3,7 +3,7 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use tickwire::store::SequenceBuffer;
-use tickwire::time::Instant;
+use tickwire::time::{Duration, Instant};
 use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
 use tickwire::transport::acks::RttSampling;
 use tickwire::transport::header::Header;
@@ -68,5 +68,35 @@ fn round_trip(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, sequence_buffer, header, round_trip);
+/// What each tick costs each connection, and what a look at the statistics costs.
+fn estimates(c: &mut Criterion) {
+    for (name, config) in [("ours", AckEndpointConfig::large()), ("standard", AckEndpointConfig::standard())]
+    {
+        let mut ends = [(); 2].map(|()| AckEndpoint::new(config.clone()).unwrap());
+        let (mut datagram, mut acked) = (Vec::new(), Vec::new());
+        let mut now = Instant::ZERO;
+        for tick in 0..2048 {
+            now = Instant::from_millis(tick * 16);
+            for [from, to] in [[0, 1], [1, 0]] {
+                datagram.clear();
+                ends[from]
+                    .send(now, &[7; 100])
+                    .unwrap()
+                    .pieces()
+                    .for_each(|piece| piece.write(&mut datagram));
+                let incoming = ends[to].open(&datagram).unwrap().unwrap();
+                ends[to].accept(now, incoming, RttSampling::EveryAck, &mut acked);
+            }
+        }
+        c.bench_function(&format!("transport/estimates_update_{name}"), |b| {
+            b.iter(|| {
+                now += Duration::from_millis(16);
+                ends[0].update(black_box(now));
+            });
+        });
+        c.bench_function(&format!("transport/statistics_{name}"), |b| b.iter(|| ends[0].stats()));
+    }
+}
+
+criterion_group!(benches, sequence_buffer, header, round_trip, estimates);
 criterion_main!(benches);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use core::net::SocketAddr;
 
 use super::reason::{answer_to, reason_of};
-use super::{ConfigError, DisconnectReason, Inbox, SendError};
+use super::{ConfigError, DisconnectReason, Inbox, SendError, sealed};
 use crate::netcode::{self, ClientHandle, ClientState, ConnectToken};
 use crate::store::{Datagrams, Packets};
 use crate::time::Instant;
@@ -72,7 +72,7 @@ impl Client {
         Ok(Client {
             netcode: netcode::Client::new(config.netcode, token, now)?,
             protocol,
-            config: config.connection,
+            config: sealed(config.connection),
             connection: None,
             reason: None,
             slot: None,

@@ -21,14 +21,22 @@ pub use crate::netcode::{ClientHandle, ClientState, Key};
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use crate::transport::SendError as ChannelError;
 use crate::transport::acks::ConfigError as TransportConfigError;
+use crate::transport::{ConnectionConfig, SendError as ChannelError};
 
 /// The key of development mode, in which there is no login backend. Everybody knows it, so it keeps nobody out.
 pub const DEVELOPMENT_KEY: Key = *b"TICKWIRE DEVELOPMENT KEY, PUBLIC";
 
 /// What development tokens call their server: clients may dial it by any of its addresses.
 pub const DEVELOPMENT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+
+/// The settings of a connection in sealed packets: bandwidth counts what sealing adds.
+fn sealed(mut config: ConnectionConfig) -> ConnectionConfig {
+    // Two bytes of sequence are right for packets 256 to 65,535; before and after it is a byte less or more.
+    const PREFIX_SEQUENCE_AND_TAG: u32 = 1 + 2 + 16;
+    config.packets.overhead += PREFIX_SEQUENCE_AND_TAG;
+    config
+}
 
 /// Why a message can't be sent. Nothing was queued.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use core::net::SocketAddr;
 
 use super::reason::{answer_to, reason_of};
-use super::{ConfigError, DisconnectReason, Inbox, SendError};
+use super::{ConfigError, DisconnectReason, Inbox, SendError, sealed};
 use crate::netcode::{self, ClientHandle};
 use crate::rng::Entropy;
 use crate::store::{Datagrams, Packets};
@@ -90,7 +90,7 @@ impl Server {
         Ok(Server {
             netcode: netcode::Server::new(config.netcode, entropy, unix)?,
             protocol,
-            config: config.connection,
+            config: sealed(config.connection),
             sessions: (0..slots).map(|_| None).collect(),
             events: VecDeque::new(),
             leftovers: Inbox::new(),

@@ -19,7 +19,9 @@
 //! | rest | a packet or fragment of reliable 1.0: header, payload |
 //!
 //! A packet with an empty payload keeps the connection alive; it is acked, and brings nothing.
-//! There is no packet that says goodbye: a peer is gone when it has been silent long enough.
+//! There is no packet that says goodbye: a peer is gone when it has been silent long enough. One that comes back
+//! before that should come from another port: from the same it is taken for the old one, whose packet numbers it
+//! repeats.
 
 use core::fmt;
 use core::net::SocketAddr;

@@ -28,7 +28,7 @@ pub struct AckEndpointConfig {
     pub reassembly: ReassemblyConfig,
     /// The acks.
     pub acks: AcksConfig,
-    /// Bytes of IP and UDP headers, counted in bandwidth.
+    /// Bytes that the layers below add to each datagram (IP, UDP, ...), counted in bandwidth.
     pub overhead: u32,
 }
 

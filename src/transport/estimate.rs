@@ -75,13 +75,15 @@ impl Rtt {
         stats.rtt = self.smoothed;
         stats.jitter = self.jitter;
         let samples = || self.history.iter().filter(|s| **s >= 0.0).map(|s| f64::from(*s));
-        let count = samples().count() as f64;
+        let none = (0.0, 0.0, f64::INFINITY, 0.0f64);
+        let (count, sum, min, max) =
+            samples().fold(none, |(count, sum, min, max), s| (count + 1.0, sum + s, s.min(min), s.max(max)));
         if count == 0.0 {
             return;
         }
-        stats.rtt_min = samples().fold(f64::INFINITY, f64::min);
-        stats.rtt_max = samples().fold(0.0, f64::max);
-        stats.rtt_avg = samples().sum::<f64>() / count;
+        stats.rtt_min = min;
+        stats.rtt_max = max;
+        stats.rtt_avg = sum / count;
         stats.jitter_avg_vs_min = stats.rtt_avg - stats.rtt_min;
         stats.jitter_max_vs_min = stats.rtt_max - stats.rtt_min;
         stats.jitter_stddev = (samples().map(|s| (s - stats.rtt_avg).powi(2)).sum::<f64>() / count).sqrt();
@@ -172,7 +174,9 @@ impl Recent {
 ///   that did: when that bound is too short (until the late ack comes), or, under reliable 1.0, where the peer
 ///   sends, or gets through, less than one packet for 32 of ours.
 ///   Noise: sqrt(p (1 - p) / n) of n = 6 seconds of packets.
-/// * `packet_loss_received`: as that, from the numbers of the peer's packets, in time.
+/// * `packet_loss_received`: the share of the peer's packets of the last 3 seconds or so whose numbers are
+///   missing. Its noise is the same; and a packet that was overtaken is missing until it comes, so that while
+///   packets come up to t seconds late it reads up to t / 3 high.
 /// * `sent_kbps`, `received_kbps`, `acked_kbps`: all datagrams of the last 3 seconds or so, with this layer's
 ///   headers and the overhead set for those below. Off by at most one packet in 3 seconds, and too low
 ///   in the first second.
@@ -204,9 +208,9 @@ pub struct Stats {
     pub packet_loss: f64,
     /// Percent (0 to 100) of the packets the peer sent that were lost: those whose numbers are missing.
     pub packet_loss_received: f64,
-    /// Kilobits a second sent, headers of IP and UDP counted.
+    /// Kilobits a second sent, headers included.
     pub sent_kbps: f64,
-    /// Kilobits a second received, headers of IP and UDP counted.
+    /// Kilobits a second received, headers included.
     pub received_kbps: f64,
     /// Kilobits a second of what was sent and acked.
     pub acked_kbps: f64,

@@ -36,6 +36,8 @@ struct World {
     server_events: Vec<ServerEvent>,
     clients: Vec<(SocketAddr, Client, Vec<ClientEvent>)>,
     out: Datagrams,
+    /// Bytes sent by all, IP and UDP headers included.
+    carried: usize,
 }
 
 impl World {
@@ -58,6 +60,7 @@ impl World {
             server_events: Vec::new(),
             clients: Vec::new(),
             out: Datagrams::new(),
+            carried: 0,
         }
     }
 
@@ -126,6 +129,7 @@ impl World {
 
     fn carry(&mut self, from: SocketAddr) {
         self.out.iter().for_each(|(to, datagram)| self.network.send(from, to, datagram));
+        self.carried += self.out.total_bytes() + self.out.len() * 28;
         self.out.clear();
     }
 
@@ -403,4 +407,21 @@ fn a_client_that_breaks_the_protocol_is_ended_alone() {
     world.client(0).send(RELIABLE, number(1)).unwrap();
     world.ticks(10);
     assert_eq!(world.server_messages(), 1);
+}
+
+#[test]
+fn bandwidth_counts_what_goes_over_the_wire_sealed() {
+    let mut world = World::new(4, lan());
+    world.add_client();
+    world.ticks(60);
+    let before = world.carried;
+    for n in 0..1800 {
+        world.client(0).send(UNRELIABLE, blob(n, 50)).unwrap();
+        world.tick();
+        world.server_messages();
+    }
+    let kbps = (world.carried - before) as f64 * 8.0 / 1000.0 / 30.0;
+    let (stats, _) = world.client(0).stats().unwrap();
+    let both = stats.sent_kbps + stats.received_kbps;
+    assert!((both - kbps).abs() < kbps * 0.02, "{stats:?}, not {kbps}");
 }

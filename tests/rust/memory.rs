@@ -1,0 +1,111 @@
+//! The memory of one connection, counted as it is allocated: a server holds thousands.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+
+use tickwire::store::Packets;
+use tickwire::time::{Duration, Instant};
+use tickwire::transport::{Connection, ConnectionConfig};
+
+use crate::pair::{RELIABLE, UNRELIABLE, blob, number, protocol};
+
+/// Counts the bytes that each thread holds, so that tests in parallel don't see each other's.
+struct Counting;
+
+thread_local! {
+    static LIVE: Cell<isize> = const { Cell::new(0) };
+}
+
+fn count(bytes: isize) {
+    // A thread that ends has no counter any more, and nobody who asks.
+    let _ = LIVE.try_with(|live| live.set(live.get() + bytes));
+}
+
+// SAFETY: every call is the system allocator's; beside it, only a number is kept.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        unsafe { System.dealloc(memory, layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        count(new_size as isize - layout.size() as isize);
+        unsafe { System.realloc(memory, layout, new_size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Two connections at the ends of a line with an RTT of 100 ms that loses every tenth packet.
+struct Line {
+    now: Instant,
+    ends: [Connection; 2],
+    /// By end and by time of arrival.
+    under_way: [Vec<(Instant, Vec<u8>)>; 2],
+    sent: u64,
+    packets: Packets,
+}
+
+impl Line {
+    fn tick(&mut self) {
+        self.now += Duration::from_micros(16_667);
+        for end in 0..2 {
+            let due = self.under_way[end].partition_point(|(arrival, _)| *arrival <= self.now);
+            for (_, packet) in self.under_way[end].drain(..due) {
+                self.ends[end].handle_datagram(self.now, &packet).unwrap();
+            }
+            for channel in [RELIABLE, UNRELIABLE] {
+                while self.ends[end].poll_received(channel).is_some() {}
+            }
+            self.ends[end].transmit(self.now, &mut self.packets);
+            for (_, packet) in self.packets.iter() {
+                self.sent += 1;
+                if !self.sent.is_multiple_of(10) {
+                    self.under_way[1 - end].push((self.now + Duration::from_millis(50), packet.to_vec()));
+                }
+            }
+            self.packets.clear();
+        }
+    }
+}
+
+/// The bytes that a connection holds after `seconds` in which both ends do as told each tick.
+fn held_after(seconds: usize, mut each_tick: impl FnMut(usize, &mut Connection)) -> usize {
+    let protocol = protocol();
+    let config = ConnectionConfig::default();
+    let end = || Connection::new(&config, Arc::clone(&protocol)).unwrap();
+    let ends = [end(), end()];
+    let mut line =
+        Line { now: Instant::ZERO, ends, under_way: Default::default(), sent: 0, packets: Packets::new() };
+    for tick in 0..seconds * 60 {
+        line.ends.iter_mut().for_each(|end| each_tick(tick, end));
+        line.tick();
+    }
+    let Line { ends: [first, second], .. } = line;
+    drop(second);
+    let with = LIVE.get();
+    drop(first);
+    (with - LIVE.get()) as usize + size_of::<Connection>()
+}
+
+#[test]
+fn a_connection_holds_as_much_as_its_docs_say() {
+    let fresh = held_after(0, |_, _| {});
+    let idle = held_after(600, |_, _| {});
+    // 60 packets a second each way, each with a reliable message and the state of a world.
+    let busy = held_after(120, |tick, end| {
+        end.send(RELIABLE, number(tick as u32)).unwrap();
+        end.send(UNRELIABLE, blob(tick as u32, 800)).unwrap();
+    });
+    assert!(fresh <= 4 * 1024, "{fresh}");
+    assert!(idle <= 32 * 1024, "{idle}");
+    assert!(busy <= 40 * 1024, "{busy}");
+}
