@@ -12,7 +12,7 @@ use tickwire::endpoint::{
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::netsim::Conditions;
-use tickwire::transport::{Body, ChannelConfig, ConnectionConfig, Message, MessageType, Protocol};
+use tickwire::transport::{Body, ChannelConfig, ConnectionConfig, Message, MessageType, Protocol, SendOptions};
 use tickwire::wire::{BitSink, BitWriter, Kind, Schema};
 
 const CLIENTS: usize = 64;
@@ -90,7 +90,7 @@ impl World {
             self.inbox.clear();
             client.take_messages(&mut self.inbox);
             if client.is_connected() {
-                client.send(1, message.clone()).unwrap();
+                client.send(driver.now(), 1, message.clone(), SendOptions::default()).unwrap();
             }
             driver.transmit(|now, out| client.transmit(now, out));
         }
@@ -103,7 +103,7 @@ impl World {
         self.inbox.clear();
         server.take_messages(&mut self.inbox);
         for handle in server.clients().collect::<Vec<_>>() {
-            server.send(handle, 1, message.clone()).unwrap();
+            server.send(self.driver.now(), handle, 1, message.clone(), SendOptions::default()).unwrap();
         }
         self.driver.transmit(|now, out| server.transmit(now, out));
         started.elapsed()

@@ -12,7 +12,7 @@ use crate::store::{Datagrams, Packets};
 use crate::time::Instant;
 use crate::transport::{
     ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message, PacketCounters, PacketStats,
-    Protocol, Violation,
+    Protocol, SendOptions, Violation,
 };
 
 /// Settings of a client.
@@ -171,9 +171,15 @@ impl Client {
     ///
     /// # Errors
     /// Why it can't be sent. Nothing was queued then.
-    pub fn send(&mut self, channel: usize, message: Message) -> Result<(), SendError> {
+    pub fn send(
+        &mut self,
+        now: Instant,
+        channel: usize,
+        message: Message,
+        options: SendOptions,
+    ) -> Result<(), SendError> {
         let connection = self.connection.as_mut().ok_or(SendError::NotConnected)?;
-        Ok(connection.send(channel, message)?)
+        Ok(connection.send(now, channel, message, options)?)
     }
 
     /// Ends the connection because one of the server's messages is not what its class allows: found out by

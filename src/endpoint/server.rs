@@ -16,7 +16,7 @@ use crate::store::{Datagrams, Packets};
 use crate::time::{Instant, UnixSeconds};
 use crate::transport::{
     ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message, PacketCounters, PacketStats,
-    Protocol, Violation,
+    Protocol, SendOptions, Violation,
 };
 
 /// Settings of a server.
@@ -169,9 +169,16 @@ impl Server {
     ///
     /// # Errors
     /// Why it can't be sent. Nothing was queued then.
-    pub fn send(&mut self, client: ClientHandle, channel: usize, message: Message) -> Result<(), SendError> {
+    pub fn send(
+        &mut self,
+        now: Instant,
+        client: ClientHandle,
+        channel: usize,
+        message: Message,
+        options: SendOptions,
+    ) -> Result<(), SendError> {
         let session = self.session(client).ok_or(SendError::StaleClient)?;
-        Ok(session.connection.send(channel, message)?)
+        Ok(session.connection.send(now, channel, message, options)?)
     }
 
     /// Ends a client's connection. It is told so several times, over the next ticks.

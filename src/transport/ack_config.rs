@@ -43,6 +43,9 @@ pub struct AcksConfig {
     pub received_window: usize,
     /// When a packet counts as lost.
     pub loss_bound: LossBound,
+    /// Also count a packet as lost once one that was sent later is acked, and later by more than the link has
+    /// been seen to reorder (after RACK, RFC 8985).
+    pub early_loss: bool,
     /// The fraction by which each sample moves the RTT, above 0 and at most 1.
     pub rtt_smoothing: f64,
     /// How packet loss and bandwidth are estimated.
@@ -59,6 +62,7 @@ impl Default for AcksConfig {
             sent_window: 1024,
             received_window: 1024,
             loss_bound: LossBound::After(LossBound::DEFAULT_TIME),
+            early_loss: false,
             rtt_smoothing: 0.1,
             estimation: Estimation::Recent,
             in_order_only: false,

@@ -22,6 +22,15 @@ use core::fmt;
 /// Packets that one header can ack.
 const ACK_BITS: u16 = 32;
 
+/// Acks after which the jitter of round trips is taken for what it says.
+const SAMPLES_TO_TRUST: u32 = 50;
+
+/// Before a round trip was measured: RFC 6298 says a second; games start on better links and say less at first.
+const INITIAL_TIMEOUT: Duration = Duration::from_millis(300);
+
+/// A peer that ticks at 30 Hz answers this much later than the network's round trip, now and then.
+const MIN_TIMEOUT_MARGIN: Duration = Duration::from_millis(35);
+
 /// Lost packets kept for [`Acks::poll_lost`] when nobody polls: half of the sequence numbers. What is older
 /// would be mistaken for a newer packet, and is only counted.
 const MAX_UNREPORTED: usize = 32_768;
@@ -119,6 +128,40 @@ impl Sent {
     }
 }
 
+/// How far packets overtake each other on this link (after RACK, RFC 8985: a packet is lost when one sent
+/// sufficiently later has arrived).
+#[derive(Clone, Debug, Default)]
+struct Reordering {
+    /// When the newest packet that was acked had been sent.
+    newest_acked: Instant,
+    /// Packets acked in time so far.
+    acked: u32,
+    /// By how much later packets were ahead of one that was wrongly taken for lost.
+    seen: Duration,
+}
+
+impl Reordering {
+    fn learn(&mut self, sent_at: Instant, late: bool) {
+        if late {
+            self.seen = self.seen.max(self.newest_acked - sent_at);
+        } else {
+            // What was seen is forgotten over some hundred packets.
+            self.seen -= self.seen / 256;
+            self.acked = self.acked.saturating_add(1);
+        }
+        self.newest_acked = self.newest_acked.max(sent_at);
+    }
+
+    /// Packets sent before this are lost: those sent later have arrived.
+    fn overtaken(&self, rtt: &Rtt) -> Instant {
+        let round_trip = rtt.smoothed().unwrap_or(Duration::ZERO);
+        // Jitter means little before it was measured some times.
+        let least = if self.acked < SAMPLES_TO_TRUST { round_trip / 4 } else { Duration::ZERO };
+        let allowed = (rtt.jitter() * 3).max(self.seen).max(least).min(round_trip);
+        Instant::ZERO + (self.newest_acked - Instant::ZERO).saturating_sub(allowed)
+    }
+}
+
 /// The packets of one conversation, both directions.
 #[derive(Clone, Debug)]
 pub struct Acks {
@@ -130,6 +173,7 @@ pub struct Acks {
     received: SequenceBuffer<()>,
     newest_received: Option<u16>,
     loss_bound: LossBound,
+    reordering: Option<Reordering>,
     in_order_only: bool,
     rtt: Rtt,
     recent: Recent,
@@ -152,6 +196,7 @@ impl Acks {
             received: SequenceBuffer::new(config.received_window),
             newest_received: None,
             loss_bound: config.loss_bound,
+            reordering: config.early_loss.then(Reordering::default),
             in_order_only: config.in_order_only,
             rtt: Rtt::new(config.rtt_smoothing),
             recent: Recent::default(),
@@ -293,8 +338,12 @@ impl Acks {
             }
             Fate::Acked | Fate::AckedLate => return None,
         };
+        let sent_at = sent.at;
         self.recent.acked_bytes.add(f64::from(bytes));
-        Some(Acked { sequence, sent_at: sent.at, bytes, late })
+        if let Some(reordering) = &mut self.reordering {
+            reordering.learn(sent_at, late);
+        }
+        Some(Acked { sequence, sent_at, bytes, late })
     }
 
     /// As [`Acks::ack_one`] for the packets from `newest` down to `oldest`, as far back as the window reaches.
@@ -311,10 +360,11 @@ impl Acks {
     pub fn poll_lost(&mut self, now: Instant, out: &mut Vec<u16>) {
         out.extend(self.overwritten.drain(..));
         let bound = self.time_to_loss();
+        let overtaken = self.reordering.as_ref().map(|reordering| reordering.overtaken(&self.rtt));
         while self.oldest_in_flight != self.sent.next() {
             let oldest = self.oldest_in_flight;
             if let Some(sent) = self.sent.get_mut(oldest).filter(|sent| sent.fate == Fate::InFlight) {
-                if now.since(sent.at) < bound {
+                if now.since(sent.at) < bound && overtaken.is_none_or(|overtaken| sent.at >= overtaken) {
                     return;
                 }
                 sent.fate = Fate::Lost;
@@ -337,6 +387,13 @@ impl Acks {
                 |rtt| Duration::from_secs_f64((rtt.as_secs_f64() * multiple).min(86_400.0)).max(at_least),
             ),
         }
+    }
+
+    /// How long to wait for the ack of a packet before suspecting its loss: RTT and four times its jitter
+    /// (after RFC 6298), but not less than the ticks of a slow peer.
+    pub fn resend_timeout(&self) -> Duration {
+        let timeout = |rtt: Duration| (rtt + self.rtt.jitter() * 4).max(rtt + MIN_TIMEOUT_MARGIN);
+        self.rtt.smoothed().map_or(INITIAL_TIMEOUT, timeout)
     }
 
     /// The newest packet received.

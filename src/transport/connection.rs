@@ -43,7 +43,9 @@ pub struct ConnectionConfig {
 
 impl Default for ConnectionConfig {
     fn default() -> Self {
-        ConnectionConfig { packets: AckEndpointConfig::large(), budget: BudgetConfig::default() }
+        let mut packets = AckEndpointConfig::large();
+        packets.acks.early_loss = true;
+        ConnectionConfig { packets, budget: BudgetConfig::default() }
     }
 }
 

@@ -69,6 +69,11 @@ impl Rtt {
         self.last_sample.map(|_| Duration::from_secs_f64(self.smoothed / 1000.0))
     }
 
+    /// The smoothed difference of consecutive round trips.
+    pub fn jitter(&self) -> Duration {
+        Duration::from_secs_f64(self.jitter / 1000.0)
+    }
+
     /// Writes the RTT part of `stats`. Goes through the whole history, which is why it is done when asked and
     /// not with each sample.
     pub(super) fn summarize(&self, stats: &mut Stats) {

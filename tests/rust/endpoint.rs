@@ -12,7 +12,7 @@ use tickwire::netsim::{Conditions, Network};
 use tickwire::rng::{Entropy, Rng};
 use tickwire::store::Datagrams;
 use tickwire::time::{Duration, Instant, UnixSeconds};
-use tickwire::transport::{ChannelConfig, ConnectionConfig, Protocol};
+use tickwire::transport::{ChannelConfig, ConnectionConfig, Message, Protocol, SendOptions};
 
 use crate::pair::{RELIABLE, UNRELIABLE, blob, number, protocol, protocol_with};
 
@@ -141,6 +141,15 @@ impl World {
         &mut self.clients[index].1
     }
 
+    fn client_send(&mut self, index: usize, channel: usize, message: Message) -> Result<(), SendError> {
+        let now = self.network.now();
+        self.client(index).send(now, channel, message, SendOptions::default())
+    }
+
+    fn server_send(&mut self, to: ClientHandle, channel: usize, message: Message) -> Result<(), SendError> {
+        self.server.send(self.network.now(), to, channel, message, SendOptions::default())
+    }
+
     fn handle(&self, index: usize) -> ClientHandle {
         self.server.clients().nth(index).expect("connected")
     }
@@ -197,9 +206,9 @@ fn messages_flow_both_ways_with_hundreds_of_clients() {
     let handles: Vec<_> = world.server.clients().collect();
     for n in 0..50 {
         for (i, &handle) in handles.iter().enumerate() {
-            world.server.send(handle, RELIABLE, blob(n, 40)).unwrap();
-            world.client(i).send(RELIABLE, number(n)).unwrap();
-            world.client(i).send(UNRELIABLE, number(n)).unwrap();
+            world.server_send(handle, RELIABLE, blob(n, 40)).unwrap();
+            world.client_send(i, RELIABLE, number(n)).unwrap();
+            world.client_send(i, UNRELIABLE, number(n)).unwrap();
         }
         world.tick();
     }
@@ -230,7 +239,7 @@ fn every_way_a_connection_ends_has_its_reason_on_both_ends() {
     let mut world = connected();
     let (now, handle) = (world.network.now(), world.handle(0));
     world.server.disconnect(now, handle, &mut world.out).unwrap();
-    assert_eq!(world.server.send(handle, RELIABLE, number(1)), Err(SendError::StaleClient));
+    assert_eq!(world.server_send(handle, RELIABLE, number(1)), Err(SendError::StaleClient));
     world.ticks(60);
     assert_eq!(world.client_reason(0), Some(DisconnectReason::Kicked));
     assert_eq!(world.server_reasons(), [DisconnectReason::Kicked]);
@@ -313,7 +322,7 @@ fn messages_of_a_client_that_left_still_come() {
     let mut world = World::new(4, lan());
     world.add_client();
     world.ticks(30);
-    world.client(0).send(RELIABLE, number(7)).unwrap();
+    world.client_send(0, RELIABLE, number(7)).unwrap();
     world.ticks(3);
     let now = world.network.now();
     world.clients[0].1.close(now, &mut world.out);
@@ -337,7 +346,7 @@ fn a_stale_handle_never_reaches_the_next_player_in_its_slot() {
     world.ticks(60);
     let second = world.handle(0);
     assert_eq!((second.slot, second.generation), (first.slot, first.generation + 1));
-    assert_eq!(world.server.send(first, RELIABLE, number(1)), Err(SendError::StaleClient));
+    assert_eq!(world.server_send(first, RELIABLE, number(1)), Err(SendError::StaleClient));
     assert_eq!(world.server.disconnect(now, first, &mut world.out), Err(SendError::StaleClient));
     assert!(world.server.stats(first).is_none() && world.server.channel_stats(first, 0).is_none());
     assert!(world.server.stats(second).is_some() && world.server.is_connected(second));
@@ -368,7 +377,7 @@ fn datagrams_of_strangers_change_nothing_and_are_never_answered() {
     let after: u64 = world.server.netcode().counters().iter().map(|(_, count)| count).sum();
     assert_eq!(after - before, 20_000, "each counted under a name");
     assert!(world.server.is_connected(handle));
-    world.client(0).send(RELIABLE, number(1)).unwrap();
+    world.client_send(0, RELIABLE, number(1)).unwrap();
     world.ticks(10);
     assert_eq!(world.server_messages(), 1);
 }
@@ -404,7 +413,7 @@ fn a_client_that_breaks_the_protocol_is_ended_alone() {
     assert_eq!(violated.unwrap().to_string(), "the first packet has no hello");
     assert_eq!(rogue.state(), ClientState::Disconnected, "it was told");
     assert!(world.client(0).is_connected());
-    world.client(0).send(RELIABLE, number(1)).unwrap();
+    world.client_send(0, RELIABLE, number(1)).unwrap();
     world.ticks(10);
     assert_eq!(world.server_messages(), 1);
 }
@@ -416,7 +425,7 @@ fn bandwidth_counts_what_goes_over_the_wire_sealed() {
     world.ticks(60);
     let before = world.carried;
     for n in 0..1800 {
-        world.client(0).send(UNRELIABLE, blob(n, 50)).unwrap();
+        world.client_send(0, UNRELIABLE, blob(n, 50)).unwrap();
         world.tick();
         world.server_messages();
     }

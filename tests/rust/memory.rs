@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
-use tickwire::transport::{Connection, ConnectionConfig};
+use tickwire::transport::{Connection, ConnectionConfig, SendOptions};
 
 use crate::pair::{RELIABLE, UNRELIABLE, blob, number, protocol};
 
@@ -102,8 +102,9 @@ fn a_connection_holds_as_much_as_its_docs_say() {
     let idle = held_after(600, |_, _| {});
     // 60 packets a second each way, each with a reliable message and the state of a world.
     let busy = held_after(120, |tick, end| {
-        end.send(RELIABLE, number(tick as u32)).unwrap();
-        end.send(UNRELIABLE, blob(tick as u32, 800)).unwrap();
+        let (now, none) = (Instant::from_millis(tick as u64 * 16), SendOptions::default());
+        end.send(now, RELIABLE, number(tick as u32), none).unwrap();
+        end.send(now, UNRELIABLE, blob(tick as u32, 800), none).unwrap();
     });
     assert!(fresh <= 4 * 1024, "{fresh}");
     assert!(idle <= 32 * 1024, "{idle}");

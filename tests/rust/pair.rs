@@ -7,7 +7,7 @@ use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
 use tickwire::transport::{
     Body, ChannelConfig, Connection, ConnectionConfig, Message, MessageType, OpaqueBody, Protocol, Received,
-    SendError,
+    SendError, SendOptions,
 };
 use tickwire::wire::{BitReader, BitSink, BitWriter, Kind, Schema, Value};
 
@@ -121,7 +121,7 @@ impl Pair {
     }
 
     pub(crate) fn send(&mut self, end: usize, channel: usize, message: Message) -> Result<(), SendError> {
-        self.ends[end].send(channel, message)
+        self.ends[end].send(self.now, channel, message, SendOptions::default())
     }
 
     /// The numbers of all messages that an end can read on a channel.

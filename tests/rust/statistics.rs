@@ -8,7 +8,7 @@ use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
 use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
 use tickwire::transport::acks::RttSampling;
-use tickwire::transport::{Connection, ConnectionConfig, PacketStats, Protocol};
+use tickwire::transport::{Connection, ConnectionConfig, PacketStats, Protocol, SendOptions};
 
 use crate::pair::{UNRELIABLE, blob, protocol};
 
@@ -118,7 +118,7 @@ impl End for AckEndpoint {
 impl End for Connection {
     fn send(&mut self, now: Instant) -> Vec<Vec<u8>> {
         let mut packets = Packets::new();
-        Connection::send(self, UNRELIABLE, blob(1, BYTES)).unwrap();
+        Connection::send(self, now, UNRELIABLE, blob(1, BYTES), SendOptions::default()).unwrap();
         self.transmit(now, &mut packets);
         packets.iter().map(|(_, packet)| packet.to_vec()).collect()
     }

@@ -9,9 +9,9 @@ use core::time::Duration;
 use super::{Cost, ladder_bits, length_bits, opaque_length_bits};
 use crate::transport::channel::{Prefix, Selected};
 use crate::time::Instant;
-use crate::transport::message::{OpaqueBody, Received, window_bytes};
+use crate::transport::message::{Message, OpaqueBody, Received, window_bytes};
 use crate::transport::protocol::{Body, ChannelKind, Protocol, bits_to_name_one_of};
-use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
+use crate::wire::{BitReader, BitSink, BitWriter, Encoded, ReadError};
 
 /// The version of this framing.
 pub const VERSION: u8 = 1;
@@ -133,7 +133,7 @@ impl fmt::Display for Refusal {
 /// What this framing spends around the messages of a channel.
 pub(crate) fn cost(protocol: &Protocol, channel: usize) -> Cost<'_> {
     let config = &protocol.channels()[channel];
-    let payload = matches!(config.kind, ChannelKind::Payload { .. });
+    let payload = config.kind.is_payload();
     let kind = if payload { length_bits(config.max_message_bytes) } else { protocol.type_bits() };
     // An entry: its flag, the channel, the flag after its last message. A message: a flag before it (counted for
     // the first too, which has none), the type or the length.
@@ -223,19 +223,53 @@ pub(crate) fn write_entry(
         if let Prefix::Id(id) = *prefix {
             previous = Some(id);
         }
-        let bits = if matches!(config.kind, ChannelKind::Payload { .. }) {
-            length_bits(config.max_message_bytes)
+        if config.kind.is_payload() {
+            write_opaque(writer, length_bits(config.max_message_bytes), &message.encoded);
         } else {
-            write_name(writer, u64::from(message.message_type), protocol.type_bits());
-            opaque_length_bits(protocol, message.message_type)
-        };
-        if bits > 0 {
-            let start = writer.bit_len() + bits as usize;
-            writer.bits(message.encoded.bits_at(start) as u64, bits);
+            write_message(writer, protocol, message);
         }
-        writer.append(&message.encoded);
     }
     writer.bool(false);
+}
+
+/// Writes a message's type and body.
+fn write_message(writer: &mut BitWriter, protocol: &Protocol, message: &Message) {
+    write_name(writer, u64::from(message.message_type), protocol.type_bits());
+    match opaque_length_bits(protocol, message.message_type) {
+        0 => writer.append(&message.encoded),
+        length_bits => write_opaque(writer, length_bits, &message.encoded),
+    }
+}
+
+/// Writes a body that the core can't read behind its length.
+fn write_opaque(writer: &mut BitWriter, length_bits: u32, body: &Encoded) {
+    let start = writer.bit_len() + length_bits as usize;
+    writer.bits(body.bits_at(start) as u64, length_bits);
+    writer.append(body);
+}
+
+/// One message by itself, with its type, as a packet carries it, and zero bits up to the next byte.
+pub fn write_alone(protocol: &Protocol, message: &Message) -> Vec<u8> {
+    let mut writer = BitWriter::new();
+    write_message(&mut writer, protocol, message);
+    writer.into_bytes()
+}
+
+/// An upper bound of the bits of [`write_alone`], padding aside, for a body of `body_bits`.
+pub fn alone_bits(protocol: &Protocol, message_type: u16, body_bits: usize) -> usize {
+    (protocol.type_bits() + opaque_length_bits(protocol, message_type)) as usize + body_bits
+}
+
+/// Reads what [`write_alone`] wrote: the message's type and its body.
+///
+/// # Errors
+/// Whatever in a packet would be a violation.
+pub fn read_alone(protocol: &Protocol, bytes: &[u8]) -> Result<(u16, Box<[u8]>), Refusal> {
+    let mut reader = BitReader::new(bytes);
+    let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 0, greeted: true };
+    let received = read_message(&mut reader, protocol, &context, &mut Vec::new())?;
+    reader.finish()?;
+    Ok((received.message_type, received.body))
 }
 
 /// Ends the entries of a packet.
@@ -408,7 +442,7 @@ fn read_entry(
         if let Prefix::Id(id) = prefix {
             previous = Some(id);
         }
-        let received = if let ChannelKind::Payload { .. } = config.kind {
+        let received = if config.kind.is_payload() {
             let (body, bits) = read_opaque(reader, config.max_message_bytes)?;
             context.received(0, body, bits)
         } else {

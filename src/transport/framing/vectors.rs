@@ -8,8 +8,9 @@ use serde_json::Value as Json;
 
 use super::native::{self, AckRange, CloseReason, Control, Packet, ReadContext, Refusal};
 use crate::time::Instant;
+use crate::transport::channel::{Prefix, Selected};
 use crate::transport::message::{Message, OpaqueBody};
-use crate::transport::protocol::{Body, ChannelConfig, ChannelKind, MessageType, Protocol};
+use crate::transport::protocol::{Body, ChannelConfig, ChannelKind, MessageType, Protocol, Resend};
 use crate::wire::{BitReader, BitSink, BitWriter, Kind, Schema, Value};
 
 static VECTORS: LazyLock<Json> = LazyLock::new(|| {
@@ -24,10 +25,11 @@ fn protocol() -> Arc<Protocol> {
     };
     let reliable = |window, bytes| ChannelConfig {
         max_message_bytes: 1000,
-        kind: ChannelKind::ReliableOrdered {
+        kind: ChannelKind::Reliable {
+            ordered: true,
             receive_window: window,
             receive_bytes: bytes,
-            resend_time: Duration::from_millis(100),
+            resend: Resend::default(),
         },
         ..ChannelConfig::reliable_ordered()
     };
@@ -94,23 +96,13 @@ fn write(packet: &Json) -> String {
     if control.close.is_none() {
         for entry in items(&packet["entries"]) {
             let channel = number(&entry[0]) as usize;
-            native::write_entry(&mut writer, &protocol, channel);
-            let reliable = protocol.channels()[channel].kind.is_reliable();
-            let mut previous = None;
-            for (i, told) in items(&entry[1]).iter().enumerate() {
+            let ids = protocol.channels()[channel].kind.has_ids();
+            let selected = items(&entry[1]).iter().map(|told| {
                 let told = items(told);
-                let id = reliable.then(|| number(&told[0]) as u16);
-                let ids = id.map(|id| (previous.unwrap_or(id), id));
-                previous = id;
-                native::write_message(
-                    &mut writer,
-                    &protocol,
-                    i == 0,
-                    ids,
-                    &message(&told[usize::from(reliable)..]),
-                );
-            }
-            native::write_end(&mut writer);
+                let prefix = if ids { Prefix::Id(number(&told[0]) as u16) } else { Prefix::None };
+                Selected { prefix, message: message(&told[usize::from(ids)..]), mark: 0 }
+            });
+            native::write_entry(&mut writer, &protocol, channel, &selected.collect::<Vec<_>>());
         }
         native::write_end(&mut writer);
     }
@@ -147,8 +139,8 @@ fn packets_are_read_as_told() {
                 let mut told = items(told);
                 let got = messages.next().unwrap();
                 assert_eq!(u64::from(got.channel), number(&entry[0]));
-                if protocol().channels()[usize::from(got.channel)].kind.is_reliable() {
-                    assert_eq!(u64::from(got.id), number(&told[0]));
+                if let Prefix::Id(id) = got.prefix {
+                    assert_eq!(u64::from(id), number(&told[0]));
                     told = &told[1..];
                 }
                 check_body(usize::from(got.received.message_type), &got.received.body, told);
