@@ -13,6 +13,7 @@ mod events;
 mod fields;
 mod inbox;
 mod network;
+mod parts;
 mod protocol;
 mod schema;
 mod server;
@@ -49,6 +50,11 @@ pub mod module {
     use super::inbox::{Inbox, Tick};
     #[pymodule_export]
     use super::network::{Conditions, SimulatedNetwork};
+    #[pymodule_export]
+    use super::parts::{
+        AckEndpoint, BitMeasure, BitReader, BitWriter, Link, PacketStats, SequenceBuffer, Socket,
+        sequence_distance, sequence_greater, sequence_less,
+    };
     #[pymodule_export]
     use super::protocol::{Channel, Protocol, reliable_ordered, unreliable};
     #[pymodule_export]
