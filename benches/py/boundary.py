@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Annotated
 
 import tickwire as tw
+from tickwire.testing import connected_pair
 
 
 @tw.message
@@ -43,6 +44,45 @@ class Own(tw.Message):
 PROTOCOL = tw.Protocol(0x7469636B, [Small, Six, Chat, Own], [tw.reliable_ordered(), tw.unreliable()])
 
 
+BATCH = 100
+
+
+def exchange(message: object, channel: int) -> Callable[[], None]:
+    """A client sends a batch, the server takes it, and a tick later the client has the acks."""
+    network, server, client = connected_pair(PROTOCOL)
+
+    def run() -> None:
+        for _ in range(BATCH):
+            client.send(message, channel)
+        client.flush()
+        network.advance(1 / 60)
+        with server.tick() as inbox:
+            assert len(inbox.messages) == BATCH
+        network.advance(1 / 60)
+        client.receive()
+
+    return run
+
+
+def idle_server() -> Callable[[], None]:
+    """One tick of a server whose clients have nothing to say, and of the network."""
+    network = tw.SimulatedNetwork()
+    server = tw.Server("10.0.0.1:5", PROTOCOL, network=network)
+    clients = [tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network, timeout=None) for _ in range(64)]
+    for _ in range(20):
+        for endpoint in (server, *clients):
+            with endpoint.tick():
+                pass
+        network.advance(1 / 60)
+    assert len(server.clients) == 64
+
+    def run() -> None:
+        with server.tick():
+            pass
+
+    return run
+
+
 def cases() -> dict[str, tuple[Callable[[], object], int]]:
     """By name: what to call, and how many items one call handles."""
     small = Small(7, 3, 0.5, True, 9)
@@ -56,5 +96,9 @@ def cases() -> dict[str, tuple[Callable[[], object], int]]:
         found[f"encode/{name}"] = (lambda message=message: protocol.encode(message), 1)
         found[f"decode/{name}"] = (lambda data=data: protocol.decode(data), 1)
         found[f"measure/{name}"] = (lambda message=message: protocol.measure(message), 1)
+    found["send_and_receive/small_reliable"] = (exchange(small, 0), BATCH)
+    found["send_and_receive/small_unreliable"] = (exchange(small, 1), BATCH)
+    found["send_and_receive/own_code"] = (exchange(own, 0), BATCH)
+    found["tick/idle_server_64_clients"] = (idle_server(), 1)
     found["construct/six_fields"] = (lambda: Six(70_000, 1.5, 2.5, 3.5, 99, True), 1)
     return found

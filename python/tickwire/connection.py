@@ -25,11 +25,14 @@ class DisconnectReason(enum.Enum):
     PEER_DISCONNECTED = "the other side disconnected"
     TIMED_OUT = "nothing was heard from the other side for too long"
     SERVER_FULL = "the server is full"
-    REQUEST_TIMED_OUT = "no server answered the connection request"
+    REQUEST_TIMED_OUT = (
+        "no server answered the connection request: it is down, or has another key or protocol id, "
+        "or the token was used"
+    )
     RESPONSE_TIMED_OUT = "the server did not confirm the connection"
     TOKEN_EXPIRED = "the connect token expired before a connection was made"
     PROTOCOL_MISMATCH = "protocol mismatch: the two sides declare different messages or channels"
-    PROTOCOL_VIOLATION = "protocol violation: the other side sent what the protocol does not allow"
+    PROTOCOL_VIOLATION = "protocol violation: one of the two sides sent what the protocol does not allow"
 
     def __str__(self) -> str:
         return self.value

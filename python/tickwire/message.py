@@ -31,8 +31,8 @@ def message(cls: type[_T]) -> type[_T]:
 
     The class becomes a dataclass with slots: constructor (positional or by keyword), equality and repr. A
     field without a default gets its type's natural one: zero (or the range's lower end), False, the empty
-    string. Methods, class variables and base classes are as in any class; fields of a base message come
-    first.
+    string. (Type checkers don't know this and ask for such fields in the constructor.) Methods, class
+    variables and base classes are as in any class; fields of a base message come first.
 
     Raises:
         TypeError, ValueError: naming the class, the field and what is wrong with it.

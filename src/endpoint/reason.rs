@@ -1,7 +1,5 @@
 //! Why connections end, as the application sees it on either end.
 
-use core::fmt;
-
 use crate::transport::{CloseReason, End};
 
 /// Why a connection ended. Each has one cause and one name, on both ends.
@@ -30,26 +28,6 @@ pub enum DisconnectReason {
     ProtocolMismatch,
     /// A side sent what the protocol forbids; its connection was ended for it.
     ProtocolViolation,
-}
-
-impl fmt::Display for DisconnectReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            DisconnectReason::Closed => "this end closed the connection",
-            DisconnectReason::Kicked => "the server ended this player's connection",
-            DisconnectReason::ServerClosed => "the server closed",
-            DisconnectReason::PeerDisconnected => "the peer disconnected",
-            DisconnectReason::TimedOut => "the peer was silent for the whole timeout",
-            DisconnectReason::ServerFull => "the server is full",
-            DisconnectReason::RequestTimedOut => {
-                "no server answered (down, or another key or protocol id, or a used token)"
-            }
-            DisconnectReason::ResponseTimedOut => "the server stopped answering while connecting",
-            DisconnectReason::TokenExpired => "the connect token expired before the connection was up",
-            DisconnectReason::ProtocolMismatch => "the two sides' messages, channels or versions differ",
-            DisconnectReason::ProtocolViolation => "a side sent what the protocol forbids",
-        })
-    }
 }
 
 /// How an end looks from this side, given what a peer that just closes means here.

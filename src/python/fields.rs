@@ -6,8 +6,7 @@ use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString, PyType};
 
-use super::errors::value_error;
-use crate::wire::{Kind, MAX_LENGTH, Quantizer, Schema};
+use crate::wire::{Kind, MAX_LENGTH, Schema, SchemaError};
 
 /// How one field of a message is written. Made by :func:`bits`, :func:`ranged`, ..., used in ``Annotated``.
 #[pyclass(frozen, module = "tickwire")]
@@ -27,9 +26,9 @@ impl FieldType {
     }
 }
 
-fn without_field(error: &crate::wire::SchemaError) -> String {
+fn without_field(error: &SchemaError) -> String {
     match error {
-        crate::wire::SchemaError::Parameter { error, .. } => error.to_string(),
+        SchemaError::Parameter { error, .. } => error.to_string(),
         error => error.to_string(),
     }
 }
@@ -200,14 +199,4 @@ pub(crate) fn wide_text(max_units: &Bound<'_, PyAny>) -> PyResult<FieldType> {
 pub(crate) fn data(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let max_bytes = bounded("max_bytes", max_bytes, 0, MAX_LENGTH)?;
     FieldType::new(Kind::Data { max_bytes }, format!("data({max_bytes})"))
-}
-
-/// The floats that a quantized field takes from a game: its range, as declared or as single precision has it,
-/// whichever reaches further, so that every value that was read can be sent again.
-pub(super) fn quantized_range(lo: f64, hi: f64, resolution: f64) -> PyResult<(f64, f64)> {
-    let steps = Quantizer::new(lo, hi, resolution).map_err(value_error)?;
-    let step = |value: f32| steps.value(steps.quantize(value).into()).map_or(f64::NAN, f64::from);
-    let (first, last) = (step(f32::MIN), step(f32::MAX));
-    let single = |value: f64| f64::from(value as f32);
-    Ok((lo.min(single(lo)).min(first), hi.max(single(hi)).max(last)))
 }

@@ -36,14 +36,12 @@ impl Schema {
         let kinds = fields.iter().map(|(name, field_type)| (name.clone(), field_type.get().kind.clone()));
         let core =
             wire::Schema::new(kinds).map_err(|error| PyValueError::new_err(format!("{name}: {error}")))?;
-        let attributes = fields.into_iter().map(|(name, field_type)| {
-            Ok(Attribute {
-                name: PyString::intern(field_type.py(), &name).unbind(),
-                takes: Takes::of(&field_type.get().kind)?,
-                field_type: field_type.unbind(),
-            })
+        let attributes = fields.into_iter().map(|(name, field_type)| Attribute {
+            name: PyString::intern(field_type.py(), &name).unbind(),
+            takes: Takes::of(&field_type.get().kind),
+            field_type: field_type.unbind(),
         });
-        Ok(Schema { attributes: attributes.collect::<PyResult<_>>()?, name, core })
+        Ok(Schema { attributes: attributes.collect(), name, core })
     }
 
     #[getter]

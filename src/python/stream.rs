@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use super::errors::StreamError;
-use super::fields::{bounded, quantized_range};
+use super::fields::bounded;
 use super::lock;
 use super::value::{Refusal, Takes, float, integer};
 use crate::wire::{self, MAX_LENGTH, MAX_RELATIVE, Value, ValueError};
@@ -231,14 +231,7 @@ impl Stream {
         high: f64,
         resolution: f64,
     ) -> PyResult<f64> {
-        let (lo, hi) = quantized_range(low, high, resolution).map_err(|error| {
-            PyValueError::new_err(format!("{}: {}: {error}", self.class, self.field("quantized")))
-        })?;
-        let input =
-            self.input("quantized", value, |object| match Takes::FloatWithin(lo, hi).value(object)? {
-                Value::Float(value) => Ok(value),
-                _ => Err(Refusal::Type("a float")),
-            })?;
+        let input = self.input("quantized", value, float)?;
         self.run("quantized", value, |core| core.quantized(input, low, high, resolution))
     }
 

@@ -8,7 +8,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyString};
 
 use super::errors::{FieldError, FieldTypeError};
-use super::fields::quantized_range;
 use crate::wire::{Kind, Value, ValueError};
 
 /// What Python objects a field takes.
@@ -20,27 +19,21 @@ pub(super) enum Takes {
     /// Integers that may be beyond an i64.
     WideInt,
     Float,
-    /// Floats within a range. The wire moves those outside to the nearer bound; from a game they are mistakes.
-    FloatWithin(f64, f64),
     Text,
     Data,
 }
 
 impl Takes {
-    pub(super) fn of(kind: &Kind) -> PyResult<Self> {
-        Ok(match *kind {
+    pub(super) fn of(kind: &Kind) -> Self {
+        match *kind {
             Kind::Bool => Takes::Bool,
             Kind::Bits { bits } if bits < 64 => Takes::Int,
             Kind::Ranged { lo, hi } if lo >= i64::MIN.into() && hi <= i64::MAX.into() => Takes::Int,
             Kind::Bits { .. } | Kind::Ranged { .. } | Kind::Uint128 => Takes::WideInt,
-            Kind::Float | Kind::Double | Kind::Fixed { .. } => Takes::Float,
-            Kind::Quantized { lo, hi, resolution } => {
-                let (lo, hi) = quantized_range(lo, hi, resolution)?;
-                Takes::FloatWithin(lo, hi)
-            }
+            Kind::Float | Kind::Double | Kind::Quantized { .. } | Kind::Fixed { .. } => Takes::Float,
             Kind::Text { .. } | Kind::WideText { .. } => Takes::Text,
             Kind::Data { .. } => Takes::Data,
-        })
+        }
     }
 
     /// The object as a value that borrows from it.
@@ -56,13 +49,6 @@ impl Takes {
                 Err(_) => wide_int(object),
             },
             Takes::Float => Ok(Value::Float(float(object)?)),
-            Takes::FloatWithin(lo, hi) => {
-                let value = float(object)?;
-                if value < lo || value > hi {
-                    return Err(ValueError::FloatOutOfRange { value, lo, hi }.into());
-                }
-                Ok(Value::Float(value))
-            }
             Takes::Bool => object.extract().map(Value::Bool).map_err(|_| Refusal::Type("True or False")),
             Takes::Text => match object.cast::<PyString>() {
                 Ok(text) => text.to_str().map(Value::Text).map_err(|_| Refusal::Surrogates),
@@ -157,7 +143,7 @@ fn bound(error: &ValueError) -> String {
         ValueError::OutOfRange { lo, hi, .. } => format!("{lo} to {hi}"),
         ValueError::AboveRange { hi, .. } => format!("at most {hi}"),
         ValueError::Negative { .. } => format!("0 to {}", u128::MAX),
-        ValueError::FloatOutOfRange { lo, hi, .. } => format!("{lo} to {hi}"),
+        ValueError::FloatOutOfRange { lo, hi, .. } => format!("{} to {}", short(*lo), short(*hi)),
         ValueError::NotFinite { .. } => "a finite number".into(),
         ValueError::TooLong { length, max, unit } => format!("at most {max} {unit}, and these are {length}"),
         ValueError::Length { length, count } => format!("exactly {count} bytes, and these are {length}"),
@@ -165,6 +151,12 @@ fn bound(error: &ValueError) -> String {
         ValueError::NotIncreasing { previous, .. } => format!("above {previous}"),
         ValueError::Row => "a row of the schema".into(),
     }
+}
+
+/// A float in as few digits as tell it apart; those of a single, if it is one.
+fn short(value: f64) -> String {
+    let single = value as f32;
+    if f64::from(single) == value { single.to_string() } else { value.to_string() }
 }
 
 /// A value as a Python object.

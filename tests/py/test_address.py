@@ -44,4 +44,4 @@ def test_refuses_bad_parts() -> None:
     with pytest.raises(ValueError, match="port must be 0 to 65535, not 65536"):
         tw.Address(("127.0.0.1", 65536))
     with pytest.raises(TypeError, match="not int"):
-        tw.Address(5)  # type: ignore[arg-type]
+        tw.Address(5)

@@ -9,13 +9,18 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import cast
 
 import pytest
+from tickwire.demo.display import Display, LiveTable, PlainLines, open_display
 from tickwire.demo.ledger import Received, Sent
 from tickwire.demo.messages import Throw
-from tickwire.demo.report import Link
-from tickwire.demo.summary import Ends, find_faults, summarize
+from tickwire.demo.options import Options
+from tickwire.demo.processes import Processes
+from tickwire.demo.referee import DRAIN_SECONDS, Match, Referee
+from tickwire.demo.report import ChannelCounts, Link, Phase, Report
+from tickwire.demo.summary import Ends, Links, find_faults, summarize
 from tickwire.demo.world import COINS, REACH, SIZE, SPEED, Placed, Taken, World
 
 COMMAND = [sys.executable, "-m", "tickwire", "demo"]
@@ -55,8 +60,9 @@ def test_a_short_match_is_played_and_judged() -> None:
     assert summary["misordered"] == summary["duplicates"] == 0
     assert summary["rtt_ms"] >= 80
     assert 0 < summary["loss_percent"] < 20
-    assert summary["kbps_up"] > 0
-    assert summary["kbps_down"] > 0
+    if summary["ticks"] > 160:  # bandwidth is measured over the older half of the last 256 packets
+        assert summary["kbps_up"] > 0
+        assert summary["kbps_down"] > 0
 
 
 @pytest.mark.parametrize(
@@ -93,13 +99,6 @@ def test_a_port_in_use_is_named_in_one_sentence() -> None:
     assert f"127.0.0.1:{port}" in done.stderr
 
 
-def test_without_a_connection_the_verdict_is_a_failure() -> None:
-    done = run_demo("--clients", "1", "--loss", "100", "--json")
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "never got a connection" in done.stdout
-    assert json.loads(done.stdout.splitlines()[-1])["ok"] is False
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="process groups and signals of POSIX")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
 def test_no_process_outlives_the_demo(number: signal.Signals, code: int) -> None:
@@ -134,6 +133,123 @@ def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+# --- the referee ---
+
+
+class ScriptedProcesses:
+    """A server and a process of bots that report what a test wrote down for each phase, in virtual time."""
+
+    count = 2
+
+    def __init__(self, script: dict[Phase, list[Link]], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._script = script
+        self._now = 100.0
+        self.phases: list[Phase] = []
+        monkeypatch.setattr(time, "monotonic", lambda: self._now)
+
+    def announce(self, phase: Phase) -> None:
+        self.phases.append(phase)
+
+    def reports(self, seconds: float) -> Iterator[tuple[int, Report]]:
+        self._now += seconds
+        for number, end in enumerate(self._script[self.phases[-1]]):
+            yield number, Report(self.phases[-1], ticks=7, links=[end])
+
+
+class NoDisplay(Display):
+    def show(self, phase: Phase, links: Links) -> None:
+        pass
+
+
+def play_scripted(processes: ScriptedProcesses) -> Match:
+    return Referee(cast(Processes, processes), NoDisplay(Options()), clients=1).play(seconds=20)
+
+
+def test_a_match_goes_through_all_phases(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = {phase: [link(0), link(0)] for phase in Phase}
+    script[Phase.PLAY] = [link(0, queued=3), link(0, rtt_ms=50.0)]
+    processes = ScriptedProcesses(script, monkeypatch)
+    match = play_scripted(processes)
+    assert processes.phases == list(Phase)
+    assert match.seconds == pytest.approx(20)
+    assert match.ticks == 7
+    assert match.played == {0: Ends(bot=script[Phase.PLAY][1], server=script[Phase.PLAY][0])}
+    assert match.final == {0: Ends(bot=script[Phase.END][1], server=script[Phase.END][0])}
+
+
+def test_without_a_connection_there_is_no_play(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = {phase: [link(1), link(0, connected=False, reason="no server answered")] for phase in Phase}
+    processes = ScriptedProcesses(script, monkeypatch)
+    match = play_scripted(processes)
+    assert processes.phases == [Phase.CONNECT, Phase.DRAIN, Phase.END]
+    assert find_faults(match.final, clients=1) == ["Bot 0 never got a connection: no server answered."]
+
+
+def test_waiting_for_the_last_messages_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = {phase: [link(0, queued=1), link(0)] for phase in Phase}
+    processes = ScriptedProcesses(script, monkeypatch)
+    started = time.monotonic()
+    play_scripted(processes)
+    assert processes.phases == list(Phase)
+    assert time.monotonic() - started < 20 + DRAIN_SECONDS + 1
+
+
+# --- the display ---
+
+
+def show_all(display: Display, links: Links) -> None:
+    for phase in Phase:
+        display.show(phase, links)
+
+
+def some_links() -> Links:
+    counts = {"reliable": ChannelCounts(sent=30, received=28), "unreliable": ChannelCounts(400, 390)}
+    return {
+        0: Ends(link(0, rtt_ms=123.4, received_kbps=77.7, channels=counts), link(0, channels=counts)),
+        1: Ends(link(1, connected=False, reason="the server is full"), None),
+        2: Ends(None, link(2)),
+    }
+
+
+def test_plain_lines_come_once_a_second(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    with open_display(Options()) as display:
+        for _ in range(35):
+            now += 0.1
+            display.show(Phase.PLAY, some_links())
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert "playing: 1 connected  RTT 123 ms" in lines[0]
+
+
+def test_the_live_table_has_a_row_for_each_bot(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "140")
+    with open_display(Options()) as display:
+        assert isinstance(display, LiveTable)
+        show_all(display, {})
+        show_all(display, some_links())
+    shown = capsys.readouterr().out
+    assert "123" in shown
+    assert "78" in shown
+    assert "the server is full" in shown
+
+
+def test_without_rich_a_terminal_gets_plain_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setitem(sys.modules, "rich.live", None)
+    with open_display(Options()) as display:
+        assert isinstance(display, PlainLines)
+    assert "tickwire[demo]" in capsys.readouterr().out
 
 
 # --- the world ---
@@ -276,7 +392,7 @@ def test_a_clean_report_passes() -> None:
         ({"received": altered()}, "not arrive as they were sent"),
         ({"sent": send(31)}, "30 arrived"),
         ({"sent": Sent(), "received": receive(range(30))}, "nothing is proven"),
-        ({"connected": False, "reason": "nothing was heard"}, "lost its connection: nothing was heard"),
+        ({"connected": False, "reason": "nothing was heard"}, "lost its connection"),
     ],
 )
 @pytest.mark.parametrize("end", ["bot", "server"])
@@ -293,6 +409,12 @@ def test_a_bot_that_nobody_heard_of_fails() -> None:
     assert find_faults(links, clients=3) == [
         "Bot 1 never got a connection: the server is full.",
         "Bot 2 never got a connection.",
+    ]
+
+
+def test_a_bot_that_was_still_connecting_fails() -> None:
+    assert find_faults({0: Ends(link(0, connected=False), link(0))}, clients=1) == [
+        "Bot 0 never got a connection."
     ]
 
 

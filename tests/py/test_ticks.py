@@ -30,7 +30,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def collect(clock: Clock, work: Callable[[int], float], **arguments: float) -> list[tuple[int, float]]:
     seen = []
-    for number in tw.ticks(**arguments):  # type: ignore[arg-type]
+    for number in tw.ticks(**arguments):
         seen.append((number, round(clock.now - 100, 6)))
         clock.now += work(number)
     return seen

@@ -30,7 +30,7 @@ def run(options: Options) -> int:
     faults = find_faults(match.final, options.clients)
     summary = summarize(match.played, match.final, ticks=match.ticks, seconds=match.seconds, ok=not faults)
     print(
-        f"\n{summary.clients} bots played {summary.seconds:g} s in {summary.ticks} ticks of the server: "
+        f"\nBots: {summary.clients}. Play: {summary.seconds:g} s, {summary.ticks} ticks of the server. "
         f"RTT {summary.rtt_ms:.0f} ms, packet loss {summary.loss_percent:.1f} %, "
         f"each bot {summary.kbps_up:.0f} kbit/s up and {summary.kbps_down:.0f} down.\n"
         f"Of {summary.reliable_sent} reliable messages {summary.reliable_delivered} arrived, "

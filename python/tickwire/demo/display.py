@@ -35,7 +35,7 @@ def open_display(options: Options) -> Iterator[Display]:
         except ImportError:
             print("For a live table install tickwire[demo]; here are plain lines.")
         else:
-            with Live(auto_refresh=False) as live:
+            with Live(refresh_per_second=4) as live:
                 yield LiveTable(options, live)
             return
     yield PlainLines(options)
@@ -53,7 +53,8 @@ class Display(ABC):
         print(
             f"A server on {address}, {given.clients} bots, {given.rate:g} ticks a second for "
             f"{given.seconds:g} s, seed {given.seed}. Each way: {given.latency:g} ms +- {given.jitter:g} ms, "
-            f"{given.loss:g} % loss, {given.duplicate:g} % duplicates, {given.reorder:g} % held back."
+            f"{given.loss:g} % loss, {given.duplicate:g} % duplicates, {given.reorder:g} % held back.",
+            flush=True,
         )
 
     @abstractmethod
@@ -97,7 +98,7 @@ class LiveTable(Display):
         self._live = live
 
     def show(self, phase: Phase, links: Links) -> None:
-        self._live.update(_table(phase, links), refresh=True)
+        self._live.update(_table(phase, links))
 
 
 def _table(phase: Phase, links: Links) -> Table:

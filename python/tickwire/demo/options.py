@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{flag}", type=check, default=value, metavar="N", help=f"{text} ({value:g})")
 
     number("clients", int, 1, MAX_PLAYERS, "how many bots play")
-    number("seconds", float, 1, 86_400, "how long they play")
+    number("seconds", float, 0.1, 86_400, "how long they play")
     number("rate", float, 1, 240, "ticks a second")
     number("latency", float, 0, 2_000, "milliseconds a packet takes, one way")
     number("jitter", float, 0, 2_000, "milliseconds a packet is early or late, up to the latency")

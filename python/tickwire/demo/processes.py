@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from multiprocessing.connection import wait
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
 from types import TracebackType
-from typing import Any
+from typing import NamedTuple
 
 from tickwire.demo.bot import Bots
 from tickwire.demo.options import Options
@@ -17,6 +20,8 @@ from tickwire.demo.report import Failed, Listening, Phase, Report
 from tickwire.demo.server import GameServer
 from tickwire.demo.worker import Pipe, work
 
+SERVER = 0
+"""The number of the server's process: the first to start."""
 BOT_PROCESSES = 4
 START_SECONDS = 30.0
 """How long a process may take to start: long, for busy machines."""
@@ -43,6 +48,14 @@ def run_bots(pipe: Pipe, options: Options, address: str, numbers: range) -> None
     work(pipe, options.rate, lambda: Bots(numbers, address, options))
 
 
+class Running(NamedTuple):
+    """A process that was started."""
+
+    name: str
+    process: SpawnProcess
+    pipe: Connection[Phase, Listening | Failed | Report]
+
+
 class Processes:
     """Starts the server, then the bots; none of them outlives this object's ``with`` block.
 
@@ -52,7 +65,7 @@ class Processes:
 
     def __init__(self, options: Options) -> None:
         self._context = multiprocessing.get_context("spawn")
-        self._running: dict[Any, tuple[str, Any]] = {}
+        self._running: list[Running] = []
         self.server_address = ""
         try:
             self._start_all(options)
@@ -61,28 +74,28 @@ class Processes:
             raise
 
     def _start_all(self, options: Options) -> None:
-        with _interrupts_ignored():
+        with _interrupts_held():
             server = self._start("server", run_server, options)
-        if not server.poll(START_SECONDS):
+        if not server.pipe.poll(START_SECONDS):
             raise DemoError(f"The server did not start in {START_SECONDS:g} seconds.")
-        match self._receive(server):
+        match _receive(server):
             case Listening(address):
                 self.server_address = address
             case Failed(sentence):
                 raise DemoError(f"Can't listen on 127.0.0.1:{options.port}: {sentence}.")
         count = min(BOT_PROCESSES, options.clients)
-        with _interrupts_ignored():
+        with _interrupts_held():
             for first in range(count):
                 numbers = range(first, options.clients, count)
                 self._start("bots", run_bots, options, self.server_address, numbers)
 
-    def _start(self, name: str, target: Callable[..., None], *arguments: object) -> Any:
+    def _start(self, name: str, target: Callable[..., None], *arguments: object) -> Running:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(target=target, args=(theirs, *arguments), daemon=True)
         process.start()
         theirs.close()
-        self._running[ours] = (name, process)
-        return ours
+        self._running.append(Running(name, process, ours))
+        return self._running[-1]
 
     @property
     def count(self) -> int:
@@ -90,37 +103,33 @@ class Processes:
 
     def announce(self, phase: Phase) -> None:
         """Tells all processes what to do now."""
-        for pipe, (name, process) in self._running.items():
+        for running in self._running:
             try:
-                pipe.send(phase)
+                running.pipe.send(phase)
             except OSError:
-                raise _died(name, process) from None
+                raise _died(running) from None
 
     def reports(self, seconds: float) -> Iterator[tuple[int, Report]]:
-        """Waits for reports at most this long; yields each with its process's number, the server's is 0."""
-        for pipe in wait(list(self._running), max(0.0, seconds)):
-            match self._receive(pipe):
-                case Report() as report:
-                    yield list(self._running).index(pipe), report
-                case Failed(sentence):
-                    raise DemoError(f"The bots can't start: {sentence}.")
-
-    def _receive(self, pipe: Any) -> Any:
-        try:
-            return pipe.recv()
-        except (EOFError, OSError):
-            raise _died(*self._running[pipe]) from None
+        """Waits for reports at most this long; yields each with the number of its process."""
+        ready = wait([running.pipe for running in self._running], max(0.0, seconds))
+        for number, running in enumerate(self._running):
+            if running.pipe in ready:
+                match _receive(running):
+                    case Report() as report:
+                        yield number, report
+                    case Failed(sentence):
+                        raise DemoError(f"The bots can't start: {sentence}.")
 
     def close(self) -> None:
         """Has all processes leave, by force if need be."""
-        for pipe in self._running:
-            pipe.close()
+        for running in self._running:
+            running.pipe.close()
         deadline = time.monotonic() + LEAVE_SECONDS
-        for _, process in self._running.values():
-            process.join(max(0.0, deadline - time.monotonic()))
-            if process.is_alive():
-                process.kill()
-                process.join()
+        for running in self._running:
+            running.process.join(max(0.0, deadline - time.monotonic()))
+            if running.process.is_alive():
+                running.process.kill()
+                running.process.join()
         self._running.clear()
 
     def __enter__(self) -> Processes:
@@ -132,16 +141,29 @@ class Processes:
         self.close()
 
 
-def _died(name: str, process: Any) -> DemoError:
-    process.join(LEAVE_SECONDS)
-    return DemoError(f"The process of the {name} ended unexpectedly, with exit code {process.exitcode}.")
+def _receive(running: Running) -> Listening | Failed | Report:
+    try:
+        return running.pipe.recv()
+    except (EOFError, OSError):
+        raise _died(running) from None
+
+
+def _died(running: Running) -> DemoError:
+    running.process.join(LEAVE_SECONDS)
+    code = running.process.exitcode
+    return DemoError(f"The process of the {running.name} ended unexpectedly, with exit code {code}.")
 
 
 @contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """New processes inherit this, so that Ctrl-C can't hit them before they have said so themselves."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _interrupts_held() -> Iterator[None]:
+    """Holds Ctrl-C back for a moment. New processes inherit that: it can't hit them before they ignore it."""
+    if sys.platform == "win32":
+        yield
+        return
+    # Started within, multiprocessing's own helper would let the signal through again.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

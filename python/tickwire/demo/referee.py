@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tickwire.demo.display import Display
 from tickwire.demo.options import Options
-from tickwire.demo.processes import START_SECONDS, Processes
+from tickwire.demo.processes import SERVER, START_SECONDS, Processes
 from tickwire.demo.report import Phase, Report
 from tickwire.demo.summary import Ends, Links
 
@@ -32,64 +32,70 @@ class Match:
 
 
 class Referee:
+    """Decides when a phase is over."""
+
     def __init__(self, processes: Processes, display: Display, clients: int) -> None:
         self._processes = processes
         self._display = display
         self._clients = clients
         self._reports: dict[int, Report] = {}
 
-    def hold(self, phase: Phase, seconds: float, done: Callable[[], bool]) -> float:
+    def play(self, seconds: float) -> Match:
+        """Takes the processes through one match. Without all bots connected, there is no play."""
+        self._hold(Phase.CONNECT, START_SECONDS, self._all_settled)
+        elapsed = 0.0
+        if self._all_connected():
+            elapsed = self._hold(Phase.PLAY, seconds, lambda: False)
+        played = self._links()
+        self._hold(Phase.DRAIN, DRAIN_SECONDS, self._all_delivered)
+        self._hold(Phase.END, END_SECONDS, lambda: self._all_in(Phase.END))
+        ticks = self._reports[SERVER].ticks if SERVER in self._reports else 0
+        return Match(played, self._links(), ticks, elapsed)
+
+    def _hold(self, phase: Phase, seconds: float, done: Callable[[], bool]) -> float:
         """Has all processes be in this phase until it is done, or this long; returns how long it was."""
         self._processes.announce(phase)
         start = time.monotonic()
         while (elapsed := time.monotonic() - start) < seconds and not done():
             for number, report in self._processes.reports(min(WAIT_SECONDS, seconds - elapsed)):
                 self._reports[number] = report
-            self._display.show(phase, self.links())
+            self._display.show(phase, self._links())
         return elapsed
 
-    def all_connected(self) -> bool:
-        links = self.links().values()
+    def _all_connected(self) -> bool:
+        links = self._links().values()
         return sum(bool(ends.server and ends.bot and ends.bot.connected) for ends in links) == self._clients
 
-    def all_settled(self) -> bool:
+    def _all_settled(self) -> bool:
         """Whether each bot has got a connection or failed to."""
-        bots = [ends.bot for ends in self.links().values() if ends.bot]
+        bots = [ends.bot for ends in self._links().values() if ends.bot]
         failed = sum(bool(bot.reason) for bot in bots)
-        return self.all_connected() or (failed > 0 and all(bot.connected or bot.reason for bot in bots))
+        return self._all_connected() or (failed > 0 and all(bot.connected or bot.reason for bot in bots))
 
-    def all_in(self, phase: Phase) -> bool:
+    def _all_in(self, phase: Phase) -> bool:
         """Whether all processes have reported from this phase."""
         reports = self._reports.values()
         return len(reports) == self._processes.count and all(report.phase is phase for report in reports)
 
-    def all_delivered(self) -> bool:
+    def _all_delivered(self) -> bool:
         """Whether nothing is under way any more, and nothing new comes."""
         links = [link for report in self._reports.values() for link in report.links]
-        return self.all_in(Phase.DRAIN) and not any(link.connected and link.queued for link in links)
+        return self._all_in(Phase.DRAIN) and not any(link.connected and link.queued for link in links)
 
-    def links(self) -> Links:
+    def _links(self) -> Links:
         """What is known now of each connection, from both ends."""
-        # The server was started first.
-        server = {link.bot: link for link in self._reports[0].links} if 0 in self._reports else {}
-        bots = {link.bot: link for number, report in self._reports.items() if number for link in report.links}
+        server = {link.bot: link for link in self._reports[SERVER].links} if SERVER in self._reports else {}
+        bots = {
+            link.bot: link
+            for number, report in self._reports.items()
+            if number != SERVER
+            for link in report.links
+        }
         return {bot: Ends(bots.get(bot), server.get(bot)) for bot in sorted(bots.keys() | server.keys())}
-
-    @property
-    def ticks(self) -> int:
-        return self._reports[0].ticks if 0 in self._reports else 0
 
 
 def play(options: Options, display: Display) -> Match:
-    """Plays one match: connect, play, drain, end."""
+    """Starts the processes and has them play one match."""
     with Processes(options) as processes:
         display.start(processes.server_address)
-        referee = Referee(processes, display, options.clients)
-        referee.hold(Phase.CONNECT, START_SECONDS, referee.all_settled)
-        seconds = 0.0
-        if referee.all_connected():
-            seconds = referee.hold(Phase.PLAY, options.seconds, lambda: False)
-        played = referee.links()
-        referee.hold(Phase.DRAIN, DRAIN_SECONDS, referee.all_delivered)
-        referee.hold(Phase.END, END_SECONDS, lambda: referee.all_in(Phase.END))
-        return Match(played, referee.links(), referee.ticks, seconds)
+        return Referee(processes, display, options.clients).play(options.seconds)

@@ -75,13 +75,14 @@ def find_faults(links: Links, clients: int) -> list[str]:
     faults = []
     for number in range(clients):
         ends = links.get(number, Ends(None, None))
-        if ends.bot is None or ends.server is None:
-            reason = f": {ends.bot.reason}" if ends.bot and ends.bot.reason else ""
+        reason = f": {ends.bot.reason}" if ends.bot and ends.bot.reason else ""
+        if ends.bot is None or ends.server is None or not (ends.bot.connected or reason):
             faults.append(f"Bot {number} never got a connection{reason}.")
             continue
-        for side, link in (("Bot", ends.bot), ("The server's end of bot", ends.server)):
-            if not link.connected:
-                faults.append(f"{side} {number} lost its connection: {link.reason}.")
+        if not ends.bot.connected:
+            faults.append(f"Bot {number} lost its connection{reason}.")
+        if not ends.server.connected:
+            faults.append(f"The server lost its connection to bot {number}: {ends.server.reason}.")
         faults += _compare(ends.bot, ends.server, f"from bot {number} to the server")
         faults += _compare(ends.server, ends.bot, f"from the server to bot {number}")
     return faults

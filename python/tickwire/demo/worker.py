@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Protocol, TypeAlias
 
@@ -29,6 +30,11 @@ def work(pipe: Pipe, rate: float, make: Callable[[], Game]) -> None:
     It closes as well when the process at its other end dies, however that happens: nobody is left behind.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the starting process, which closes the pipe
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        _work(pipe, rate, make)
+
+
+def _work(pipe: Pipe, rate: float, make: Callable[[], Game]) -> None:
     try:
         game = make()
     except OSError as error:
@@ -36,8 +42,6 @@ def work(pipe: Pipe, rate: float, make: Callable[[], Game]) -> None:
         return
     try:
         _tick(pipe, rate, game)
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        pass
     finally:
         game.close()
 

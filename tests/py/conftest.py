@@ -1,0 +1,50 @@
+"""The messages and the protocol that the tests share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import pytest
+import tickwire as tw
+
+
+@tw.message
+class Move:
+    tick: tw.u16
+    buttons: Annotated[int, tw.bits(8)]
+    aim: Annotated[float, tw.quantized(-1, 1, 1 / 256)]
+
+
+@tw.message
+class Chat:
+    sender: Annotated[int, tw.ranged(0, 63)]
+    text: Annotated[str, tw.text(200)]
+
+
+@tw.message
+class Blob:
+    data: Annotated[bytes, tw.data(60_000)]
+
+
+class Odd(tw.Message):
+    n: int = 0
+    extra: int
+
+    def serialize(self, stream: tw.Stream) -> None:
+        self.n = stream.ranged(self.n, 0, 1000)
+        if stream.flag(self.n > 500):
+            self.extra = stream.bits(self.extra, 12)
+
+
+def make_protocol(**changes: object) -> tw.Protocol:
+    settings: dict[str, object] = {
+        "id": 0x7469636B,
+        "messages": [Move, Chat, Blob, Odd],
+        "channels": [tw.reliable_ordered("events"), tw.unreliable("state")],
+    }
+    return tw.Protocol(**{**settings, **changes})
+
+
+@pytest.fixture
+def protocol() -> tw.Protocol:
+    return make_protocol()
