@@ -2,7 +2,12 @@
 
 A protocol is a list of message classes and a list of channels. A :class:`Server` and its :class:`Client`\\ s
 share it, and are ticked by the game's own loop.
+
+Their building blocks are here too, to use alone: see ``docs/parts.md``. The logger ``tickwire`` of :mod:`logging`
+is told of connections, and of dropped datagrams at most once a second.
 """
+
+import logging
 
 from tickwire._core import (
     AckEndpoint,
@@ -64,6 +69,9 @@ from tickwire.fields import f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, u128
 from tickwire.message import Message, MessageFactory, message
 from tickwire.resolve import resolve
 from tickwire.ticks import ticks
+
+# Silent until the game configures logging.
+logging.getLogger("tickwire").addHandler(logging.NullHandler())
 
 __all__ = [
     "AckEndpoint",

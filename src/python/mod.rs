@@ -12,6 +12,7 @@ mod errors;
 mod events;
 mod fields;
 mod inbox;
+mod log;
 mod network;
 mod parts;
 mod protocol;
