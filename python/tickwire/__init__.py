@@ -3,8 +3,8 @@
 A protocol is a list of message classes and a list of channels. A :class:`Server` and its :class:`Client`\\ s
 share it, and are ticked by the game's own loop.
 
-Their building blocks are here too, to use alone: see ``docs/parts.md``. The logger ``tickwire`` of :mod:`logging`
-is told of connections, and of dropped datagrams at most once a second.
+Their building blocks are here too, to use alone. The logger ``tickwire`` of :mod:`logging` is told of
+connections, and of dropped datagrams at most once a second.
 """
 
 import logging

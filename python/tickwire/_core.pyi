@@ -72,6 +72,11 @@ class Address:
 
     Raises:
         ValueError: the text is not an address with a port.
+
+    Example:
+        >>> address = Address("[::1]:40000")
+        >>> address.host, address.port, address.with_port(5)
+        ('::1', 40000, Address('[::1]:5'))
     """
 
     def __new__(cls, address: AddressLike, /) -> Address: ...
@@ -97,7 +102,17 @@ def generate_key() -> bytes:
 
 @final
 class ConnectToken:
-    """A netcode 1.02 connect token: what a login backend hands to a client over HTTPS, and the client dials with."""
+    """A netcode 1.02 connect token: what a login backend hands to a client over HTTPS, and the client dials with.
+
+    Example:
+        >>> token = ConnectToken.generate(
+        ...     protocol=0x7469636B, key=generate_key(), client_id=7, servers=["203.0.113.7:40000"], now=1_000_000
+        ... )
+        >>> ConnectToken.from_bytes(token.to_bytes())
+        <ConnectToken for protocol 0x7469636b at 203.0.113.7:40000>
+        >>> token.expires - token.created
+        30
+    """
 
     @staticmethod
     def generate(
@@ -641,6 +656,14 @@ class Socket:
         OSError: the address can't be bound; errno says why.
         ValueError: naming the argument, its value and its bound.
         ClosedError: from every method, once the socket is closed.
+
+    Example:
+        >>> with Socket("127.0.0.1:0") as a, Socket("127.0.0.1:0") as b:
+        ...     assert a.send(b.address, b"hello")
+        ...     assert b.wait(1.0)
+        ...     data, source = b.receive()
+        >>> data, source == a.address
+        (b'hello', True)
     """
 
     def __new__(
@@ -720,6 +743,14 @@ class BitWriter:
     Raises:
         FieldError: a value out of its bounds, naming the method, the value and the bound. Nothing was written.
         ValueError: a bound that can't be, naming it and its value.
+
+    Example:
+        >>> writer = BitWriter()
+        >>> writer.bits(5, 3)
+        >>> writer.ranged(-7, -10, 10)
+        >>> writer.text("hi", 15)
+        >>> writer.bits_written, writer.to_bytes()
+        (32, b'\\x1d\\x02hi')
     """
 
     def __new__(cls) -> BitWriter: ...
@@ -766,6 +797,13 @@ class BitMeasure:
 
     Raises:
         FieldError, ValueError: as a BitWriter.
+
+    Example:
+        >>> measure = BitMeasure()
+        >>> measure.bits(5, 3)
+        >>> measure.text("hi", 15)
+        >>> measure.max_bits
+        30
     """
 
     def __new__(cls) -> BitMeasure: ...
@@ -814,6 +852,15 @@ class BitReader:
     Raises:
         StreamError: the bytes are not what the standard allows there. They came from someone: drop the packet.
         ValueError: a bound that can't be, naming it and its value.
+
+    Example:
+        >>> reader = BitReader(b"\\x1d\\x02hi")
+        >>> reader.bits(3), reader.ranged(-10, 10), reader.text(15), reader.bits_left
+        (5, -7, 'hi', 0)
+        >>> reader.finish()
+        >>> reader.bits(1)
+        Traceback (most recent call last):
+        tickwire.errors.StreamError: BitReader: bits: the read needs 1 bits and 0 are left
     """
 
     def __new__(cls, data: _Bytes, /) -> BitReader: ...
@@ -866,13 +913,27 @@ def sequence_greater(a: int, b: int, /) -> bool:
 
     Args:
         a, b: sequence numbers, 0 to 65,535.
+
+    Example:
+        >>> sequence_greater(1, 65_535), sequence_greater(65_535, 1)
+        (True, False)
     """
 
 def sequence_less(a: int, b: int, /) -> bool:
-    """True when ``a`` is older than ``b``."""
+    """True when ``a`` is older than ``b``.
+
+    Example:
+        >>> sequence_less(65_535, 1)
+        True
+    """
 
 def sequence_distance(a: int, b: int, /) -> int:
-    """How far ``a`` is ahead of ``b``, counting across the wrap: -32,768 to 32,767, negative when it is behind."""
+    """How far ``a`` is ahead of ``b``, counting across the wrap: -32,768 to 32,767, negative when it is behind.
+
+    Example:
+        >>> sequence_distance(1, 65_535), sequence_distance(65_535, 1)
+        (2, -2)
+    """
 
 @final
 class SequenceBuffer(Generic[_T]):
@@ -889,6 +950,15 @@ class SequenceBuffer(Generic[_T]):
     Raises:
         ValueError: naming the argument, its value and its bound. Also when a sequence is not 0 to 65,535.
         KeyError: there is nothing under the sequence.
+
+    Example:
+        >>> buffer = SequenceBuffer(256)
+        >>> buffer.insert(65_535, "a"), buffer.insert(0, "b")
+        (True, True)
+        >>> buffer[0], 5 in buffer, list(buffer), buffer.newest
+        ('b', False, [65535, 0], 0)
+        >>> buffer.insert(300, "c"), buffer.insert(0, "too old")
+        (True, False)
     """
 
     def __new__(cls, capacity: int, /) -> SequenceBuffer[_T]: ...
@@ -953,6 +1023,17 @@ class AckEndpoint:
 
     Raises:
         ValueError: naming the argument, its value and its bound.
+
+    Example:
+        >>> a, b = AckEndpoint(), AckEndpoint()
+        >>> sequence, datagrams = a.send(0.0, b"hello")
+        >>> [b.receive(0.05, datagram) for datagram in datagrams]
+        [b'hello']
+        >>> _, answers = b.send(0.05, b"")
+        >>> [a.receive(0.1, answer) for answer in answers]
+        [b'']
+        >>> a.acked(), a.lost(0.1), a.stats.rtt_ms
+        ([0], [], 100.0)
     """
 
     MAX_OVERHEAD: Final[int]
@@ -1060,6 +1141,12 @@ class Link(Generic[_T]):
 
     Raises:
         ValueError: naming the argument, its value and its bound.
+
+    Example:
+        >>> link = Link(Conditions(latency=0.05), seed=1)
+        >>> link.send(0.0, b"hello")
+        >>> link.poll(0.04), link.next_delivery, link.poll(0.05)
+        (None, 0.05, b'hello')
     """
 
     def __new__(

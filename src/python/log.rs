@@ -16,8 +16,9 @@ use crate::transport::Violation;
 /// How often dropped datagrams are looked at.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Copies, and packets under way while a connection begins or ends: any network brings some.
-const ORDINARY: [(&str, &str); 9] = [
+/// Copies, and packets under way while a connection begins or ends: any network brings some. A packet refused is
+/// a goodbye, or ends a connection, which has a line of its own.
+const ORDINARY: [(&str, &str); 10] = [
     ("netcode", "replayed"),
     ("netcode", "unknown_source"),
     ("netcode", "unexpected_type"),
@@ -26,6 +27,7 @@ const ORDINARY: [(&str, &str); 9] = [
     ("packets", "duplicates"),
     ("packets", "stale"),
     ("packets", "out_of_order"),
+    ("packets", "refused"),
     ("packets", "fragment_duplicates"),
 ];
 

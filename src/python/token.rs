@@ -27,6 +27,15 @@ pub(crate) fn generate_key(py: Python<'_>) -> Bound<'_, PyBytes> {
 }
 
 /// A netcode 1.02 connect token: what a login backend hands to a client over HTTPS, and the client dials with.
+///
+/// Example:
+///     >>> token = ConnectToken.generate(
+///     ...     protocol=0x7469636B, key=generate_key(), client_id=7, servers=["203.0.113.7:40000"], now=1_000_000
+///     ... )
+///     >>> ConnectToken.from_bytes(token.to_bytes())
+///     <ConnectToken for protocol 0x7469636b at 203.0.113.7:40000>
+///     >>> token.expires - token.created
+///     30
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct ConnectToken(netcode::ConnectToken);

@@ -51,11 +51,12 @@ class Model:
         difference = value - previous
         self.flag(difference == 1)
         if difference == 1:
-            return None
+            return
         for low, high in LADDER:
             self.flag(difference <= high)
             if difference <= high:
-                return self.ranged(difference, low, high)
+                self.ranged(difference, low, high)
+                return
         self.put(value, 32)
 
     def sequence_relative(self, value: int, previous: int) -> None:

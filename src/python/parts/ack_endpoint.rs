@@ -54,6 +54,17 @@ const MAX_UNREPORTED: usize = 32_768;
 ///
 /// Raises:
 ///     ValueError: naming the argument, its value and its bound.
+///
+/// Example:
+///     >>> a, b = AckEndpoint(), AckEndpoint()
+///     >>> sequence, datagrams = a.send(0.0, b"hello")
+///     >>> [b.receive(0.05, datagram) for datagram in datagrams]
+///     [b'hello']
+///     >>> _, answers = b.send(0.05, b"")
+///     >>> [a.receive(0.1, answer) for answer in answers]
+///     [b'']
+///     >>> a.acked(), a.lost(0.1), a.stats.rtt_ms
+///     ([0], [], 100.0)
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct AckEndpoint {

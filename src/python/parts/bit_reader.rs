@@ -15,6 +15,15 @@ use crate::wire;
 /// Raises:
 ///     StreamError: the bytes are not what the standard allows there. They came from someone: drop the packet.
 ///     ValueError: a bound that can't be, naming it and its value.
+///
+/// Example:
+///     >>> reader = BitReader(b"\x1d\x02hi")
+///     >>> reader.bits(3), reader.ranged(-10, 10), reader.text(15), reader.bits_left
+///     (5, -7, 'hi', 0)
+///     >>> reader.finish()
+///     >>> reader.bits(1)
+///     Traceback (most recent call last):
+///     tickwire.errors.StreamError: BitReader: bits: the read needs 1 bits and 0 are left
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct BitReader {

@@ -155,6 +155,14 @@ taking_class! {
     /// Raises:
     ///     FieldError: a value out of its bounds, naming the method, the value and the bound. Nothing was written.
     ///     ValueError: a bound that can't be, naming it and its value.
+    ///
+    /// Example:
+    ///     >>> writer = BitWriter()
+    ///     >>> writer.bits(5, 3)
+    ///     >>> writer.ranged(-7, -10, 10)
+    ///     >>> writer.text("hi", 15)
+    ///     >>> writer.bits_written, writer.to_bytes()
+    ///     (32, b'\x1d\x02hi')
     BitWriter over wire::Stream::writing();
 
     /// Bits written so far.
@@ -184,6 +192,13 @@ taking_class! {
     ///
     /// Raises:
     ///     FieldError, ValueError: as a BitWriter.
+    ///
+    /// Example:
+    ///     >>> measure = BitMeasure()
+    ///     >>> measure.bits(5, 3)
+    ///     >>> measure.text("hi", 15)
+    ///     >>> measure.max_bits
+    ///     30
     BitMeasure over wire::Stream::measuring();
 
     /// The bound so far, in bits.

@@ -26,6 +26,12 @@ use crate::python::network::Conditions;
 ///
 /// Raises:
 ///     ValueError: naming the argument, its value and its bound.
+///
+/// Example:
+///     >>> link = Link(Conditions(latency=0.05), seed=1)
+///     >>> link.send(0.0, b"hello")
+///     >>> link.poll(0.04), link.next_delivery, link.poll(0.05)
+///     (None, 0.05, b'hello')
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Link {
     core: Mutex<link::Link<Item>>,

@@ -10,6 +10,10 @@ use crate::store::sequence;
 ///
 /// Args:
 ///     a, b: sequence numbers, 0 to 65,535.
+///
+/// Example:
+///     >>> sequence_greater(1, 65_535), sequence_greater(65_535, 1)
+///     (True, False)
 #[pyfunction]
 #[pyo3(signature = (a, b, /))]
 pub(crate) fn sequence_greater(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -17,6 +21,10 @@ pub(crate) fn sequence_greater(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Py
 }
 
 /// True when ``a`` is older than ``b``.
+///
+/// Example:
+///     >>> sequence_less(65_535, 1)
+///     True
 #[pyfunction]
 #[pyo3(signature = (a, b, /))]
 pub(crate) fn sequence_less(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -24,6 +32,10 @@ pub(crate) fn sequence_less(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyRes
 }
 
 /// How far ``a`` is ahead of ``b``, counting across the wrap: -32,768 to 32,767, negative when it is behind.
+///
+/// Example:
+///     >>> sequence_distance(1, 65_535), sequence_distance(65_535, 1)
+///     (2, -2)
 #[pyfunction]
 #[pyo3(signature = (a, b, /))]
 pub(crate) fn sequence_distance(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<i32> {

@@ -26,6 +26,15 @@ use crate::store::sequence::greater;
 /// Raises:
 ///     ValueError: naming the argument, its value and its bound. Also when a sequence is not 0 to 65,535.
 ///     KeyError: there is nothing under the sequence.
+///
+/// Example:
+///     >>> buffer = SequenceBuffer(256)
+///     >>> buffer.insert(65_535, "a"), buffer.insert(0, "b")
+///     (True, True)
+///     >>> buffer[0], 5 in buffer, list(buffer), buffer.newest
+///     ('b', False, [65535, 0], 0)
+///     >>> buffer.insert(300, "c"), buffer.insert(0, "too old")
+///     (True, False)
 #[pyclass(frozen, generic, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct SequenceBuffer {

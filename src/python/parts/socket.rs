@@ -50,6 +50,14 @@ const WAIT_SLICE: f64 = 0.1;
 ///     OSError: the address can't be bound; errno says why.
 ///     ValueError: naming the argument, its value and its bound.
 ///     ClosedError: from every method, once the socket is closed.
+///
+/// Example:
+///     >>> with Socket("127.0.0.1:0") as a, Socket("127.0.0.1:0") as b:
+///     ...     assert a.send(b.address, b"hello")
+///     ...     assert b.wait(1.0)
+///     ...     data, source = b.receive()
+///     >>> data, source == a.address
+///     (b'hello', True)
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Socket {
