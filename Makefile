@@ -20,7 +20,8 @@ demo: $(VENV)/.built
 
 test: test-rust test-python
 
-test-rust:
+# PyO3's build script asks the interpreter of VIRTUAL_ENV, so it must be there.
+test-rust: $(VENV)/.tools
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
 	cargo clippy --lib --features python -- -D warnings

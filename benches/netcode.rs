@@ -1,5 +1,5 @@
 //! What secure connections cost: a packet sealed, a packet opened, a token decrypted, and the same through a
-//! server with a thousand clients.
+//! server with a thousand clients; and what a flood costs that server.
 
 use core::net::SocketAddr;
 use std::hint::black_box;
@@ -7,12 +7,13 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use tickwire::netcode::packet::{self, Header, Kind};
 use tickwire::netcode::private_token::PrivateToken;
+use tickwire::netcode::replay::ReplayWindow;
 use tickwire::netcode::{
     Client, ClientConfig, ClientHandle, ConnectToken, SEND_INTERVAL, Server, ServerConfig, TokenParams,
 };
-use tickwire::rng::Rng;
+use tickwire::rng::{Entropy, Rng};
 use tickwire::store::Datagrams;
-use tickwire::time::{Instant, UnixSeconds};
+use tickwire::time::{Duration, Instant, UnixSeconds};
 
 const PROTOCOL: u64 = 7;
 const KEY: [u8; 32] = [9; 32];
@@ -139,5 +140,59 @@ fn endpoints(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, packets, tokens, endpoints);
+/// What a datagram of a flood costs, by how far it gets. Every one is from another source.
+fn floods(c: &mut Criterion) {
+    let (mut server, _, _, connected) = connected(1000);
+    let mut rng = Rng::seeded(2);
+    let mut forged = Vec::new();
+    forged.push(0);
+    forged.extend_from_slice(b"NETCODE 1.02\0");
+    forged.extend_from_slice(&PROTOCOL.to_le_bytes());
+    forged.extend_from_slice(&(UNIX.0 + 30).to_le_bytes());
+    forged.resize(1078, 0);
+    let garbage = vec![0x25; 1200];
+    let mut group = c.benchmark_group("netcode/flood");
+    let mut flood = |name: &str, datagram: &[u8], from: Option<SocketAddr>, step: Duration| {
+        let (mut now, mut out) = (NOW, Datagrams::new());
+        group.bench_function(name, |b| {
+            b.iter_batched_ref(
+                || {
+                    let mut bytes = datagram.to_vec();
+                    let tag_at = bytes.len() - 16;
+                    rng.fill(&mut bytes[tag_at..]);
+                    let port = rng.next_u64() as u16;
+                    let source = SocketAddr::from(((rng.next_u64() as u32).to_be_bytes(), port));
+                    (bytes, from.unwrap_or(source))
+                },
+                |(bytes, from)| {
+                    now += step;
+                    server.handle_datagram(now, UNIX, *from, bytes, &mut out);
+                },
+                BatchSize::SmallInput,
+            );
+        });
+        assert!(out.is_empty());
+    };
+    // Slow enough that no source meets its limit, then so fast that all have.
+    flood("forged_request", &forged, None, Duration::from_millis(1));
+    flood("forged_request_of_a_limited_source", &forged, Some(([9, 9, 9, 9], 9).into()), Duration::ZERO);
+    flood("packet_of_nobody", &garbage, None, Duration::ZERO);
+    flood("forged_packet_of_a_connected_client", &garbage, Some(connected), Duration::ZERO);
+    group.finish();
+}
+
+/// A peer may jump ahead by nearly a window with each packet.
+fn replay(c: &mut Criterion) {
+    let mut window = ReplayWindow::new(32_768);
+    let mut sequence = 0;
+    c.bench_function("netcode/replay_jump_32767", |b| {
+        b.iter(|| {
+            sequence += 32_767;
+            assert!(window.is_fresh(sequence));
+            window.advance(sequence);
+        });
+    });
+}
+
+criterion_group!(benches, packets, tokens, endpoints, floods, replay);
 criterion_main!(benches);

@@ -441,7 +441,7 @@ class Inbox(Generic[_M]):
 
 @final
 class Tick(Generic[_M]):
-    """Receives on entry, sends on exit (also when the body raises, so that connections stay alive)."""
+    """Receives on entry, sends on exit (also when the body or the entry raises, so that connections stay alive)."""
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     def __enter__(self) -> Inbox[_M]: ...

@@ -56,19 +56,27 @@ def message(cls: type[_T]) -> type[_T]:
     made = dataclasses.dataclass(slots=True)(cls)
     _rebind_class_cell(cls, made)
 
-    names = [field.name for field in dataclasses.fields(made)]  # type: ignore[arg-type]
+    fields = dataclasses.fields(made)  # type: ignore[arg-type]
     inherited: dict[str, FieldType] = {}
     for base in reversed(made.__mro__[1:]):
         schema = base.__dict__.get("__tickwire_schema__")
         if schema is not None:
             inherited.update(schema.fields)
-    foreign = [name for name in names if name not in own and name not in inherited]
-    if foreign:
-        raise TypeError(f"{cls.__name__}.{foreign[0]} comes from a base class that is not a message")
-    schema = Schema(cls.__name__, [(name, own.get(name) or inherited[name]) for name in names])
+    types_by_name = {**inherited, **own}
+    for field in fields:
+        if field.name not in types_by_name:
+            raise TypeError(f"{cls.__name__}.{field.name} comes from a base class that is not a message")
+    schema = Schema(cls.__name__, [(field.name, types_by_name[field.name]) for field in fields])
     made.__tickwire_schema__ = schema  # type: ignore[attr-defined]
-    schema.check(made())
+    defaults = {field.name: _default(field, types_by_name[field.name].default) for field in fields}
+    schema.check(types.SimpleNamespace(**defaults))
     return made
+
+
+def _default(field: dataclasses.Field[Any], natural: Any) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return natural if field.default is dataclasses.MISSING else field.default
 
 
 def _resolve_hints(cls: type, names: dict[str, Any]) -> dict[str, Any]:
@@ -152,13 +160,18 @@ class Message:
     max_bytes: ClassVar[int] = 1024
     """The largest encoding; a larger one raises on write and is refused on read."""
 
+    _tickwire_declared: ClassVar[tuple[dict[str, Any], set[str]]]
+
     def __init__(self, **values: Any) -> None:
-        defaults, annotated = _declared(type(self))
+        cls = type(self)
+        if "_tickwire_declared" not in cls.__dict__:
+            cls._tickwire_declared = _declare(cls)
+        defaults, annotated = cls._tickwire_declared
         if defaults or annotated:
             for name in values:
                 if name not in defaults and name not in annotated:
                     known = ", ".join(sorted(defaults.keys() | annotated))
-                    raise TypeError(f"{type(self).__name__} has no attribute {name!r}, only {known}")
+                    raise TypeError(f"{cls.__name__} has no attribute {name!r}, only {known}")
         self.__dict__.update(defaults)
         self.__dict__.update(values)
 
@@ -183,7 +196,7 @@ class Message:
         return f"{type(self).__name__}({inner})"
 
 
-def _declared(cls: type[Message]) -> tuple[dict[str, Any], set[str]]:
+def _declare(cls: type[Message]) -> tuple[dict[str, Any], set[str]]:
     """The plain defaults and the annotated names of a class and its bases, up to Message."""
     defaults: dict[str, Any] = {}
     annotated: set[str] = set()

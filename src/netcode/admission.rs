@@ -4,6 +4,11 @@
 //! is let in; whoever has not is answered with at most one datagram, smaller than his. What half-open connections,
 //! tokens and sources cost is bounded by the configuration. Tests that cost little come first: whatever can be
 //! refused without decrypting is.
+//!
+//! Trusted: what is inside a token that opens with the private key, which is the backend's word, and what is
+//! inside a challenge that opens with this start's key, which is our own. Not trusted: everything in clear. A
+//! request's expiry is judged before it is proven, but only to refuse. A challenge is bound to the client id
+//! and to the token's own first request, so that user data from an older token stays there.
 
 use core::net::SocketAddr;
 
@@ -25,9 +30,16 @@ use crate::rng::Entropy;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
 
-/// Where the sequence of challenge and denied packets starts, so that it never meets a connection's, which
-/// starts at 0 under the same key.
+/// Sequences of challenge and denied packets are from here on, so that they never meet a connection's, which
+/// start at 0 under the same key.
 const GLOBAL_SEQUENCE_START: u64 = 1 << 63;
+
+/// How far beyond that a server starts: at random, because all servers of a token, and all starts of one
+/// while the token lives, use its keys. The odds that two of them meet are the packets they send to 2^62.
+const GLOBAL_SEQUENCE_SPREAD: u64 = 1 << 62;
+
+/// A token that expired longer ago than these seconds didn't do so because two clocks differ.
+const PLAUSIBLE_CLOCK_DIFFERENCE: u64 = 5 * 60;
 
 /// Requests of one client closer than this are not refunded by the [`SourceLimit`]: honest clients leave 100 ms.
 const MIN_REQUEST_INTERVAL: Duration = Duration::from_millis(50);
@@ -63,11 +75,13 @@ impl Admission {
     ) -> Self {
         let mut challenge_key = [0; 32];
         entropy.fill(&mut challenge_key);
+        let mut spread = [0; 8];
+        entropy.fill(&mut spread);
         Admission {
             started: unix,
             challenge_key,
             challenge_sequence: 0,
-            global_sequence: GLOBAL_SEQUENCE_START,
+            global_sequence: GLOBAL_SEQUENCE_START + u64::from_le_bytes(spread) % GLOBAL_SEQUENCE_SPREAD,
             half_open: HalfOpenTable::new(config.half_open_capacity, hash.clone()),
             history: TokenHistory::new(config.token_history_capacity, hash.clone()),
             source_limit: SourceLimit::new(hash),
@@ -119,8 +133,9 @@ impl Admission {
     /// before its start may have been used, and it can't remember for longer than the longest lifetime.
     fn check_lifetime(&self, expires: UnixSeconds, unix: UnixSeconds) -> Result<(), DropReason> {
         let skew = self.config.clock_skew.as_secs();
-        if expires.0.saturating_add(skew) <= unix.0 {
-            return Err(DropReason::TokenExpired);
+        if let Some(late) = unix.0.checked_sub(expires.0.saturating_add(skew)) {
+            let clocks = late < PLAUSIBLE_CLOCK_DIFFERENCE;
+            return Err(if clocks { DropReason::TokenJustExpired } else { DropReason::TokenExpired });
         }
         if let Some(longest) = self.config.max_token_lifetime {
             let longest = longest.as_secs().saturating_add(skew);
@@ -155,9 +170,12 @@ impl Admission {
         tag: Tag,
         out: &mut Datagrams,
     ) -> Result<(), DropReason> {
-        let known = self.half_open.find(now, from).filter(|entry| entry.tag == tag);
+        let known = self.half_open.find(now, from);
+        // Whatever its token: else a client with two would be refunded for both in turn, at any rate.
         let hurried = known.is_some_and(|entry| now - entry.challenged < MIN_REQUEST_INTERVAL);
+        let repeated = known.filter(|entry| entry.tag == tag);
         let entry = HalfOpen {
+            first_challenge: repeated.map_or(self.challenge_sequence, |entry| entry.first_challenge),
             client_id: private.client_id,
             send_key: private.server_to_client,
             receive_key: private.client_to_server,
@@ -198,6 +216,9 @@ impl Admission {
             .ok_or(DropReason::ChallengeNotAuthentic)?;
         if token.client_id != half_open.client_id {
             return Err(DropReason::ChallengeForOtherClient);
+        }
+        if sequence < half_open.first_challenge {
+            return Err(DropReason::ChallengeOutdated);
         }
         if slots.has_client_id(token.client_id) {
             return Err(DropReason::ClientIdConnected);

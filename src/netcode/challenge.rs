@@ -1,5 +1,8 @@
 //! The challenge token: what the server asks a client to send back, to prove that it receives at the address it
 //! sends from. It carries all the server needs to know, so that the server remembers no user data before.
+//!
+//! Trusted once it opens: this server wrote it since its start, for this client id. It says neither for which
+//! token nor for which address; that is the admission's to check.
 
 use super::USER_DATA_BYTES;
 use super::crypto::{self, Key, TAG_BYTES};

@@ -3,6 +3,10 @@
 //! Promises: a client that has been connected never dials again, whatever its token says: its sequences would
 //! start again under the same keys. Every end has a reason, told once as an event. Refuses: everything that does
 //! not come from the server it is dialling, or that its state has no use for, before decrypting it.
+//!
+//! Trusted: its token, which came over a secure channel, and after that whoever holds the token's keys: all
+//! its servers alike, as no packet says which of them it is from. So who captures what one server sent
+//! unheard, and sends it in the name of the next, is believed. Constant memory.
 
 use core::fmt;
 use core::net::SocketAddr;

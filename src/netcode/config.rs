@@ -28,8 +28,9 @@ pub struct ServerConfig {
     /// passed), and so is one that lives longer. `None` switches both off: then a token used before a start can
     /// be used again after it, with the same keys and nonces.
     pub max_token_lifetime: Option<Duration>,
-    /// How far the clocks of backend and server may differ: tokens are taken this much after they expire. Counts
-    /// whole seconds.
+    /// How far the clocks of backend and server may differ: tokens are taken this much after they expire.
+    /// Counts whole seconds. [`DropReason::TokenJustExpired`](super::DropReason::TokenJustExpired) tells when
+    /// it is too little.
     pub clock_skew: Duration,
     /// Packets that may arrive late without being taken for replays: a power of two from 256 to 32,768.
     pub replay_window: usize,

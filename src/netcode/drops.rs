@@ -44,11 +44,16 @@ drop_reasons! {
     WrongVersion = "wrong_version",
     /// A request for another protocol id.
     WrongProtocol = "wrong_protocol",
-    /// A request whose token has expired.
+    /// A request whose token has expired, and long ago.
     TokenExpired = "token_expired",
+    /// A request whose token expired a few minutes ago at most: the clocks of backend and server may differ by
+    /// more than [`ServerConfig::clock_skew`](super::ServerConfig::clock_skew). A hint: anybody can claim any
+    /// expiry, and nothing is decrypted to find out.
+    TokenJustExpired = "token_just_expired",
     /// A request whose token may have been used before this server's start.
     TokenBeforeStart = "token_before_start",
-    /// A request whose token lives longer than this server's longest allowed lifetime.
+    /// A request whose token lives longer than this server's longest allowed lifetime, or whose backend's
+    /// clock is ahead.
     TokenLifetime = "token_lifetime",
     /// A request whose token has already become a connection.
     TokenConsumed = "token_consumed",
@@ -74,6 +79,8 @@ drop_reasons! {
     ServerFull = "server_full",
     /// A response whose challenge this server didn't make, or made before its start.
     ChallengeNotAuthentic = "challenge_not_authentic",
+    /// A response with a challenge of the same client from before its token's first request.
+    ChallengeOutdated = "challenge_outdated",
     /// A response with the challenge of another client.
     ChallengeForOtherClient = "challenge_for_other_client",
     /// A packet to a client from an address that is not its server's.

@@ -3,6 +3,11 @@
 //! Promises: constant memory; an entry in use is never evicted by a newcomer. Refuses: newcomers while every
 //! place is taken. Each entry takes a valid token of its own, and goes when its client has been silent for the
 //! token's timeout or [`LONGEST_SILENCE`], whichever is shorter, so a token without a timeout can't keep one.
+//!
+//! Trusted: the token, which has been opened. Not trusted: the address, which nothing has proven yet. So
+//! whoever holds a valid token and can send from another's address and port can replace that other's entry in
+//! the one round trip in which it matters; the standard has nothing against it, as a response doesn't say
+//! which token it is for. Bounded: under 310 bytes a place.
 
 use core::net::SocketAddr;
 
@@ -23,6 +28,9 @@ pub(crate) struct HalfOpen {
     pub(crate) timeout: Option<Duration>,
     /// The token's, to consume it.
     pub(crate) tag: Tag,
+    /// The sequence of the token's first challenge. Older ones may carry the user data of an older token of the
+    /// same client, which it must not choose instead.
+    pub(crate) first_challenge: u64,
     /// When the last challenge was sent.
     pub(crate) challenged: Instant,
 }
@@ -93,8 +101,16 @@ mod tests {
             receive_key: [0; 32],
             timeout,
             tag: [0; 16],
+            first_challenge: 0,
             challenged: now,
         }
+    }
+
+    #[test]
+    fn an_entry_is_small() {
+        // The map is at worst half full, and keeps a byte a place.
+        let place = size_of::<(SocketAddr, HalfOpen)>() + 1;
+        assert!(2 * place < 310, "2 * {place}");
     }
 
     #[test]

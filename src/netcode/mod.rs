@@ -6,6 +6,22 @@
 //!
 //! Refuses everything else: dropped and counted under a [`DropReason`], never answered.
 //!
+//! ## What is trusted, what is checked, what is bounded
+//!
+//! | from the network | trusted | checked, in this order | bounded by |
+//! |---|---|---|---|
+//! | request | nothing | exact length, version, protocol id, expiry, history, source limit, then the token's seal | decrypts: 32 a second and source, and 131,072 for all together; memory: the half-open places and the history |
+//! | token, opened | the backend | addresses (1 to 32), this server, client id, places | as above |
+//! | response | nothing | half-open address, kind, length, seal, then the challenge's seal, client id and age | an answer shorter than itself |
+//! | packet of a connected address | nothing | kind, length, replay, then its seal | one decrypt of at most 1,200 bytes |
+//! | the same, opened | its client, for its own connection | length of the kind | its slot |
+//! | packet to a client | nothing | address, kind, length, replay, then its seal | one decrypt |
+//!
+//! Each reader's module says the rest. What the standard leaves open stays open: all servers of a token share
+//! its keys, and each begins a connection's sequences at 0. A client that leaves one that had accepted it,
+//! unheard, for the next makes both use the same nonces; a backend that minds gives out tokens for one
+//! server.
+//!
 //! A sans-IO layer: [`Client`] and [`Server`] are functions of (state, bytes, now). `STATE_MACHINE.md` beside
 //! this file has their states. A connection costs a server under 400 bytes and its replay window.
 

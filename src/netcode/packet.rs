@@ -3,6 +3,10 @@
 //! Promises: what [`Header::read`] accepts has exactly a length its kind can have, so a wrong one is never
 //! decrypted. Refuses: unknown kinds, a number of sequence bytes outside 1..=8, any length that doesn't fit.
 //! Accepts, as the standard does, more sequence bytes than needed.
+//!
+//! Trusted: nothing until [`Header::open`], and after it only that the holder of the key wrote it. The prefix
+//! is authenticated as associated data and the sequence as nonce, so neither can be altered. Every read is of
+//! a fixed size or a checked one; nothing is allocated.
 
 use super::challenge::CHALLENGE_TOKEN_BYTES;
 use super::crypto::{self, Key, TAG_BYTES, TOKEN_NONCE_BYTES};

@@ -1,4 +1,7 @@
 //! The private part of a connect token: what the backend tells the servers and the client can't read or change.
+//!
+//! Trusted once it opens: the backend wrote it. Even so its list of addresses is read with all its checks,
+//! and holds at most 32. Bytes behind the fields are not read.
 
 use core::fmt;
 use core::net::SocketAddr;

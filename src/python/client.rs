@@ -11,6 +11,7 @@ use pyo3::types::PyDict;
 
 use super::address::{Address, AddressLike};
 use super::development::{self, ANY_SERVER};
+use super::endpoint::{REPLAY_WINDOW, class_name, entropy, open_driver, random};
 use super::errors::{ClosedError, NotConnectedError, os_error, send_error, value_error};
 use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
 use super::fields::within;
@@ -19,7 +20,6 @@ use super::lock;
 use super::log::{DropLog, Dropped, Level, log, log_end};
 use super::network::{Conditions, SimulatedNetwork};
 use super::protocol::Protocol;
-use super::server::{REPLAY_WINDOW, class_name, entropy, open_driver};
 use super::stats::{ConnectionStats, Counted};
 use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
 use crate::driver::{Driver, DriverCounters, VirtualNetwork, unix_now};
@@ -121,11 +121,7 @@ impl Client {
         let mut entropy = entropy(network.clone());
         let client_id = match client_id {
             Some(id) => within("client_id", id, 0, u64::MAX)?,
-            None => {
-                let mut bytes = [0; 8];
-                entropy.fill(&mut bytes);
-                u64::from_le_bytes(bytes)
-            }
+            None => random(&mut *entropy),
         };
         let params = TokenParams {
             protocol_id: protocol.get().id,

@@ -91,7 +91,7 @@ impl Pending {
     }
 }
 
-/// Receives on entry, sends on exit (also when the body raises, so that connections stay alive).
+/// Receives on entry, sends on exit (also when the body or the entry raises, so that connections stay alive).
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Tick(pub(super) Endpoint);
 

@@ -8,6 +8,7 @@ mod address;
 mod client;
 mod codec;
 mod development;
+mod endpoint;
 mod errors;
 mod events;
 mod fields;

@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::address::{Address, AddressLike};
 use super::development::{self, ANY_SERVER};
+use super::endpoint::{REPLAY_WINDOW, class_name, entropy, open_driver};
 use super::errors::{ClosedError, StaleClientError, os_error, send_error, value_error};
 use super::events::{ClientHandle, Connected, Disconnected};
 use super::fields::within;
@@ -22,16 +23,11 @@ use super::network::{Conditions, SimulatedNetwork};
 use super::protocol::Protocol;
 use super::stats::{ConnectionStats, Counted};
 use super::token::extract_key;
-use crate::driver::udp::UdpConfig;
-use crate::driver::{Driver, DriverCounters, OsEntropy, VirtualNetwork};
+use crate::driver::{Driver, DriverCounters};
 use crate::endpoint::{self, SendError, ServerConfig, ServerEvent};
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::netcode;
-use crate::rng::Entropy;
 use crate::transport::ConnectionConfig;
-
-/// Packets that may arrive late without being taken for replays: a second of a fast connection.
-pub(super) const REPLAY_WINDOW: usize = 1024;
 
 /// A dedicated server on one UDP socket.
 ///
@@ -486,46 +482,6 @@ impl Drop for State {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-/// A driver on a socket or on a simulated network, with a simulated link in front if `conditions` are given.
-pub(super) fn open_driver(
-    py: Python<'_>,
-    address: core::net::SocketAddr,
-    conditions: Option<&Bound<'_, Conditions>>,
-    seed: Option<i128>,
-    network: Option<&VirtualNetwork>,
-) -> PyResult<Driver> {
-    let driver = match network {
-        None => Driver::udp(address, UdpConfig::default()),
-        Some(network) => Driver::simulated(network.clone(), address),
-    };
-    let mut driver = driver.map_err(|error| os_error(py, &error, address))?;
-    let seed = match seed {
-        Some(seed) => within("seed", seed, 0, u64::MAX)?,
-        None => {
-            let mut bytes = [0; 8];
-            entropy(network.cloned()).fill(&mut bytes);
-            u64::from_le_bytes(bytes)
-        }
-    };
-    if let Some(conditions) = conditions {
-        driver.set_link(conditions.get().0, seed).map_err(value_error)?;
-    }
-    Ok(driver)
-}
-
-/// The simulated network's randomness, or the operating system's.
-pub(super) fn entropy(network: Option<VirtualNetwork>) -> Box<dyn Entropy> {
-    match network {
-        Some(network) => Box::new(network),
-        None => Box::new(OsEntropy),
-    }
-}
-
-/// The class of a message, for errors.
-pub(super) fn class_name(message: &Bound<'_, PyAny>) -> String {
-    message.get_type().name().map_or_else(|_| "the message".into(), |name| name.to_string())
 }
 
 fn closed() -> PyErr {

@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,26 @@ def test_lines_add_up_to_the_counters_and_come_at_most_once_a_second(
     server.pump()
     assert sum(line[2] for line in drops(caplog)) == counted - told
     assert messages(caplog, logging.WARNING)[0].count(" seconds: ") == 1, "nobody looked for longer"
+
+
+def test_a_token_refused_for_its_clock_is_told_with_what_may_be_the_matter(
+    protocol: tw.Protocol, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = bytes(32)
+    with tw.Server("127.0.0.1:0", protocol, key=key) as server:
+        # From a backend whose clock is a minute and a half behind.
+        token = tw.ConnectToken.generate(
+            protocol=protocol, key=key, client_id=1, servers=[server.address], now=int(time.time()) - 90
+        )
+        with tw.Client(protocol, token) as client:
+            for _ in tw.ticks(60, duration=10):
+                client.pump()
+                server.pump()
+                if drops(caplog):
+                    break
+    (line,) = messages(caplog, logging.WARNING)
+    assert "netcode.token_just_expired" in line
+    assert line.endswith("(the clocks of the login backend and this server may differ)")
 
 
 def test_a_healthy_connection_over_a_bad_network_warns_of_nothing(

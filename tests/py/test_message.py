@@ -112,6 +112,21 @@ def test_a_default_out_of_range_is_named() -> None:
         declare(x=(u8, 256))
 
 
+def test_fields_may_be_described_as_a_dataclass_has_them() -> None:
+    @tw.message
+    class Described:
+        x: u8 = dataclasses.field(default=3, repr=False)
+        y: u8 = dataclasses.field(default_factory=lambda: 4)
+        z: u8 = dataclasses.field(kw_only=True)
+
+        def __post_init__(self) -> None:
+            assert self.z == 5, "runs with real objects only"
+
+    assert repr(Described(z=5)).endswith("Described(y=4, z=5)")
+    with pytest.raises(ValueError, match=r"Bad.x = 300: must be 0 to 255"):
+        declare(x=(u8, dataclasses.field(default_factory=lambda: 300)))
+
+
 def test_a_field_of_a_plain_base_class_is_refused() -> None:
     @dataclasses.dataclass
     class Plain:

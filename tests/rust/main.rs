@@ -2,6 +2,7 @@
 
 mod endpoint;
 mod hostile_peer;
+mod interop;
 mod layers;
 mod netcode;
 mod pair;

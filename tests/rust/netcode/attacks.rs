@@ -2,7 +2,7 @@
 
 use super::world::*;
 use tickwire::netcode::packet::{self, Kind};
-use tickwire::netcode::{ClientEvent, ClientHandle, ClientState, DropReason, Key};
+use tickwire::netcode::{ClientEvent, ClientHandle, ClientState, ConnectToken, DropReason, Key, ServerEvent};
 use tickwire::rng::{Entropy, Rng};
 use tickwire::store::Datagrams;
 use tickwire::time::Instant;
@@ -205,6 +205,39 @@ fn a_client_cannot_answer_with_the_challenge_of_another() {
     assert_eq!(world.dropped(DropReason::ChallengeNotAuthentic), 1);
 }
 
+/// A challenge carries the user data of its token. One kept from an older token of the same client would bring
+/// that token's user data into the new one's connection: a rank it has lost since, say.
+#[test]
+fn a_client_cannot_choose_the_user_data_of_an_older_token() {
+    let mut world = World::new(4);
+    let old = token(1, |_| ());
+    let new = token(1, |p| p.user_data = &[9; 256]);
+    let (to_server, to_client) = keys(&new.to_bytes());
+    let mut challenge = |token: &ConnectToken, from| {
+        let mut request = Vec::new();
+        packet::Request::write(token, &mut request);
+        let mut answer = world.inject(from, &request).pop().unwrap();
+        let header = packet::Header::read(&answer).unwrap();
+        match header.open(&mut answer, PROTOCOL, &to_client) {
+            Ok(packet::Body::Challenge { sequence, token }) => packet::challenge_body(sequence, token),
+            other => panic!("{other:?}"),
+        }
+    };
+    let of_old = challenge(&old, client_address(0));
+    let of_new = [0, 1].map(|_| challenge(&new, client_address(1)));
+    let respond = |world: &mut World, body: &[u8]| {
+        let mut response = Vec::new();
+        packet::seal(&mut response, PROTOCOL, &to_server, 1000, Kind::Response, body);
+        world.inject(client_address(1), &response);
+    };
+    respond(&mut world, &of_old);
+    assert_eq!(world.dropped(DropReason::ChallengeOutdated), 1);
+    assert!(world.events.is_empty());
+    // The first of its own challenges is as good as the last.
+    respond(&mut world, &of_new[0]);
+    assert!(matches!(&world.events[0], ServerEvent::Connected { user_data, .. } if **user_data == [9; 256]));
+}
+
 #[test]
 fn a_keep_alive_with_an_impossible_client_index_is_refused() {
     let mut world = World::new(4);
@@ -254,6 +287,9 @@ fn packets_of_the_wrong_direction_are_ignored() {
         assert_server_ignores(&mut world, client_address(0), &forge(&to_server, kind, &body));
         assert_client_ignores(&mut world, server_address(), &forge(&to_client, kind, &body));
     }
+    assert_eq!(world.dropped(DropReason::UnexpectedType), 2);
+    assert_eq!(world.dropped(DropReason::AddressConnected), 1, "the response");
+    assert_eq!(world.peers[0].client.counters().dropped(DropReason::UnexpectedType), 3);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::world::*;
 use std::collections::HashSet;
 use tickwire::limits::MAX_PAYLOAD;
-use tickwire::netcode::packet::{self, Body, Header, Kind};
+use tickwire::netcode::packet::{self, Body, Header, Kind, Request};
 use tickwire::netcode::{
     Client, ClientConfig, ClientDisconnect, ClientEvent, ClientState, ConfigError, DropReason, SendError,
     Server, ServerEvent,
@@ -301,4 +301,27 @@ fn no_sequence_is_used_twice_under_one_key() {
         }
     }
     assert!(challenges.len() >= 4 && sequences.len() > 300);
+}
+
+/// All servers of a token, and all starts of one, challenge under the same key.
+#[test]
+fn every_start_challenges_with_sequences_of_its_own() {
+    let mut request = Vec::new();
+    Request::write(&token(1, |_| ()), &mut request);
+    let mut seen = HashSet::new();
+    for seed in 0..100 {
+        let mut server = Server::new(config(1), &mut Rng::seeded(seed), START).unwrap();
+        for client in 0..2 {
+            let (from, mut out) = (client_address(client), Datagrams::new());
+            server.handle_datagram(Instant::ZERO, START, from, &mut request.clone(), &mut out);
+            for (_, challenge) in out.iter() {
+                let sequence = Header::read(challenge).unwrap().sequence;
+                assert!((1 << 63..(1 << 63) + (1 << 62)).contains(&sequence));
+                assert!(seen.insert(sequence));
+            }
+        }
+    }
+    assert_eq!(seen.len(), 100, "the token is pending from the first address");
+    let highest = seen.iter().max().unwrap();
+    assert!(*highest > (1 << 63) + (1 << 61), "the bits below 2^62 are used: {highest:x}");
 }

@@ -5,14 +5,15 @@ use core::net::SocketAddr;
 use super::world::*;
 use tickwire::limits::MAX_DATAGRAM;
 use tickwire::netcode::packet::{REQUEST_BYTES, Request};
-use tickwire::netcode::{ClientState, DropReason};
+use tickwire::netcode::{ClientState, DropReason, Received};
 use tickwire::rng::{Entropy, Rng};
+use tickwire::store::Datagrams;
 use tickwire::time::{Duration, Instant};
 
 /// A request that passes every test that costs little, with a token sealed by nobody.
 fn forged_request(rng: &mut Rng) -> Vec<u8> {
     let mut request = Vec::new();
-    Request::write(&token(1, |_| ()), &mut request);
+    Request::write(&token(1, |p| p.lifetime = Some(3600)), &mut request);
     rng.fill(&mut request[REQUEST_BYTES - 1024..]);
     request
 }
@@ -48,6 +49,76 @@ fn a_hundred_thousand_forged_requests_leave_nothing_behind() {
     assert_eq!(world.state(1), ClientState::Connected);
 }
 
+/// A minute of requests and garbage from everywhere, while clients play. Run by hand, for its figures:
+/// `cargo test --release a_million -- --ignored --nocapture`.
+#[test]
+#[ignore = "measures; the machine decides how fast"]
+fn a_million_datagrams_from_everywhere_leave_the_memory_flat() {
+    const TICKS: usize = 3600;
+    const PER_TICK: usize = 300;
+    let mut world = World::new(256);
+    world.add_many(1..=200);
+    world.run(1000);
+    assert_eq!(world.server.connected_count(), 200);
+    let mut rng = Rng::seeded(5);
+    let forged = forged_request(&mut rng);
+    let mut tick = |world: &mut World, flood: usize| {
+        world.now += Duration::from_nanos(1_000_000_000 / 60);
+        let (now, unix, mut out) = (world.now, world.unix(), Datagrams::new());
+        let attack: Vec<_> = (0..flood)
+            .map(|i| {
+                let mut bytes = if i % 2 == 0 { forged.clone() } else { vec![0; rng.below(1300) as usize] };
+                let random_from = if i % 2 == 0 { bytes.len() - 1024 } else { 0 };
+                rng.fill(&mut bytes[random_from..]);
+                (SocketAddr::from(((rng.next_u64() as u32).to_be_bytes(), rng.next_u64() as u16)), bytes)
+            })
+            .collect();
+        for peer in &mut world.peers {
+            peer.client.send_payload(now, &[1; 100], &mut out).unwrap();
+        }
+        let mut moves: Vec<_> =
+            world.peers.iter().zip(out.iter()).map(|(p, (_, bytes))| (p.address, bytes.to_vec())).collect();
+        out.clear();
+        let start = std::time::Instant::now();
+        for (from, mut bytes) in attack {
+            world.server.handle_datagram(now, unix, from, &mut bytes, &mut out);
+        }
+        let flooded = start.elapsed();
+        for (from, bytes) in &mut moves {
+            let received = world.server.handle_datagram(now, unix, *from, bytes, &mut out);
+            assert!(matches!(received, Received::Payload { .. }));
+        }
+        for client in world.server.clients().collect::<Vec<_>>() {
+            world.server.send_payload(now, client, &[2; 100], &mut out).unwrap();
+        }
+        world.server.update(now, &mut out);
+        assert_eq!(out.len(), 200, "a state for each client and no answer to anybody else");
+        (flooded, start.elapsed() - flooded)
+    };
+    let median_and_p99 = |mut times: Vec<Duration>| {
+        times.sort_unstable();
+        (times[times.len() / 2], times[times.len() * 99 / 100])
+    };
+    let quiet = median_and_p99((0..600).map(|_| tick(&mut world, 0).1).collect());
+    tick(&mut world, PER_TICK);
+    let memory = resident_kib();
+    let (flood, clients): (Vec<_>, Vec<_>) = (0..TICKS).map(|_| tick(&mut world, PER_TICK)).unzip();
+    let each = flood.iter().sum::<Duration>() / (TICKS * PER_TICK) as u32;
+    println!("{} datagrams, {each:?} each; flood of a tick: {:?}", TICKS * PER_TICK, median_and_p99(flood));
+    println!("200 clients' tick, median and p99: quiet {quiet:?}, flooded {:?}", median_and_p99(clients));
+    println!("resident memory: {memory} KiB before, {} KiB after", resident_kib());
+    println!("{:?}", world.server.counters().iter().filter(|(_, n)| *n > 0).collect::<Vec<_>>());
+    assert!(resident_kib() < memory + 2048);
+    assert_eq!((world.server.connected_count(), world.server.half_open_count()), (200, 0));
+}
+
+/// Where the system doesn't tell, 0.
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
 #[test]
 fn one_source_makes_the_server_decrypt_only_so_much() {
     let mut world = World::new(4);
@@ -70,6 +141,22 @@ fn a_valid_request_repeated_by_an_eavesdropper_is_limited_too() {
     let answers: usize = (0..10_000).map(|_| world.inject(client_address(0), &request).len()).sum();
     assert_eq!(answers, 65, "the burst, and the first one refunded");
     assert_eq!(world.server.half_open_count(), 1);
+}
+
+/// Each is new to its place, but the address is not.
+#[test]
+fn two_tokens_of_one_address_in_turn_are_limited_too() {
+    let mut world = World::new(4);
+    let requests = [1, 2].map(|id| {
+        let mut request = Vec::new();
+        Request::write(&token(id, |_| ()), &mut request);
+        request
+    });
+    let mut answers = 0;
+    for i in 0..10_000 {
+        answers += world.inject(client_address(0), &requests[i % 2]).len();
+    }
+    assert_eq!(answers, 65, "the burst, and the first one refunded");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use core::net::SocketAddr;
 
+use chacha20poly1305::{AeadInOut, KeyInit, XChaCha20Poly1305};
+
 use super::world::*;
 use tickwire::netcode::packet::Request;
 use tickwire::netcode::{ClientState, ConnectToken, DropReason};
@@ -41,6 +43,36 @@ fn tokens_that_are_not_for_this_server_are_dropped_by_name() {
 }
 
 #[test]
+fn a_request_of_another_version_is_dropped() {
+    let mut world = World::new(4);
+    let mut old = request(&token(1, |_| ()));
+    old[12] = b'1';
+    assert!(world.inject(client_address(0), &old).is_empty());
+    assert_eq!(world.dropped(DropReason::WrongVersion), 1);
+}
+
+/// Sealed with the private key, as only a faulty backend does.
+#[test]
+fn a_token_that_makes_no_sense_inside_is_dropped() {
+    let mut world = World::new(4);
+    for (id, addresses, of_type) in [(1, 0u32, 1u8), (2, 33, 1), (3, 1, 0), (4, 1, 3), (5, u32::MAX, 1)] {
+        let mut request = request(&token(id, |_| ()));
+        let (fields, sealed) = request.split_at_mut(54);
+        let (text, tag) = sealed.split_at_mut(1008);
+        text.fill(0);
+        text[12..16].copy_from_slice(&addresses.to_le_bytes());
+        text[16] = of_type;
+        let nonce: [u8; 24] = fields[30..].try_into().unwrap();
+        let sealed = XChaCha20Poly1305::new(&PRIVATE_KEY.into())
+            .encrypt_inout_detached(&nonce.into(), &fields[1..30], text.into())
+            .unwrap();
+        tag.copy_from_slice(&sealed);
+        assert!(world.inject(client_address(0), &request).is_empty());
+        assert_eq!(world.dropped(DropReason::TokenMalformed), id);
+    }
+}
+
+#[test]
 fn the_internal_list_decides_which_server_is_meant() {
     let ours: &'static [SocketAddr] = vec![server_address()].leak();
     let theirs: &'static [SocketAddr] = vec![address("203.0.113.9:1")].leak();
@@ -57,7 +89,18 @@ fn expired_tokens_are_dropped() {
     world.run(29_999);
     assert_challenged(&mut world, client_address(0), &token(1, |_| ()));
     world.run(1);
-    assert_dropped(&mut world, client_address(1), &token(2, |_| ()), DropReason::TokenExpired);
+    assert_dropped(&mut world, client_address(1), &token(2, |_| ()), DropReason::TokenJustExpired);
+}
+
+#[test]
+fn a_token_that_just_expired_hints_at_clocks_that_differ() {
+    let mut with_skew = config(4);
+    with_skew.clock_skew = Duration::from_secs(2);
+    let mut world = World::with(with_skew);
+    world.run((32 + 299) * 1000);
+    assert_dropped(&mut world, client_address(0), &token(1, |_| ()), DropReason::TokenJustExpired);
+    world.run(1000);
+    assert_dropped(&mut world, client_address(0), &token(1, |_| ()), DropReason::TokenExpired);
 }
 
 #[test]
@@ -68,7 +111,7 @@ fn clock_skew_extends_the_expiry() {
     world.run(31_000);
     assert_challenged(&mut world, client_address(0), &token(1, |_| ()));
     world.run(1000);
-    assert_dropped(&mut world, client_address(0), &token(2, |_| ()), DropReason::TokenExpired);
+    assert_dropped(&mut world, client_address(0), &token(2, |_| ()), DropReason::TokenJustExpired);
 }
 
 #[test]
@@ -92,6 +135,47 @@ fn a_pending_token_admits_its_first_address_only() {
     assert_challenged(&mut world, client_address(0), &token);
     assert_dropped(&mut world, client_address(1), &token, DropReason::TokenElsewhere);
     assert_challenged(&mut world, client_address(0), &token);
+}
+
+/// A token that made a connection before a restart, with the server's memory of it gone.
+#[test]
+fn after_a_restart_a_used_token_stays_refused_and_a_fresh_one_is_taken_at_once() {
+    let mut with_maximum = config(4);
+    with_maximum.max_token_lifetime = Some(Duration::from_secs(30));
+    let mut world = World::with(with_maximum.clone());
+    world.add(token(1, |_| ()));
+    world.run(400);
+    assert_eq!(world.state(0), ClientState::Connected);
+    world.run(600);
+    let used = token(1, |_| ());
+    world.restart(with_maximum);
+    assert_dropped(&mut world, client_address(0), &used, DropReason::TokenBeforeStart);
+    assert_challenged(&mut world, client_address(1), &token(2, |p| p.created.0 += 1));
+}
+
+/// As in development, where tokens live as long as they please and servers start many times a minute.
+#[test]
+fn without_a_maximum_lifetime_no_newcomer_waits_after_a_start() {
+    let mut world = World::new(4);
+    assert_challenged(&mut world, client_address(0), &token(1, |p| p.lifetime = Some(1)));
+    assert_challenged(&mut world, client_address(1), &token(2, |p| p.lifetime = None));
+    let from_before_the_start = token(3, |p| p.created.0 -= 29);
+    assert_challenged(&mut world, client_address(2), &from_before_the_start);
+}
+
+/// None of them need be the address its socket is bound to, or the one its clients dial.
+#[test]
+fn a_server_answers_to_each_of_its_public_addresses() {
+    let public = ["203.0.113.9:1", "203.0.113.9:2", "[2001:db8::9]:1"].map(address);
+    let mut behind_nat = config(4);
+    behind_nat.public_addresses = public.to_vec();
+    let mut world = World::with(behind_nat);
+    for (id, ours) in (1..).zip(public) {
+        world.add(token_behind_nat(id, ours));
+    }
+    world.run(400);
+    assert!((0..3).all(|peer| world.state(peer) == ClientState::Connected));
+    assert_dropped(&mut world, client_address(9), &token(9, |_| ()), DropReason::TokenForOtherServer);
 }
 
 #[test]

@@ -34,17 +34,23 @@ pub(super) fn config(max_clients: usize) -> ServerConfig {
 
 /// A token as the backend makes it: 30 s to connect, a timeout of 5 s, and what `change` changes.
 pub(super) fn token(client_id: u64, change: impl FnOnce(&mut TokenParams<'_>)) -> ConnectToken {
-    token_with(client_id, &[server_address()], change)
+    token_with(client_id, &[server_address()], None, change)
+}
+
+/// A token for the server that clients dial as ever and that calls itself `internal`.
+pub(super) fn token_behind_nat(client_id: u64, internal: SocketAddr) -> ConnectToken {
+    token_with(client_id, &[server_address()], Some(&[internal]), |_| ())
 }
 
 /// A token for these servers.
 pub(super) fn token_to(client_id: u64, servers: &[SocketAddr]) -> ConnectToken {
-    token_with(client_id, servers, |_| ())
+    token_with(client_id, servers, None, |_| ())
 }
 
 fn token_with(
     client_id: u64,
     servers: &[SocketAddr],
+    internal_addresses: Option<&[SocketAddr]>,
     change: impl FnOnce(&mut TokenParams<'_>),
 ) -> ConnectToken {
     let mut params = TokenParams {
@@ -55,7 +61,7 @@ fn token_with(
         lifetime: Some(30),
         timeout: Some(5),
         public_addresses: servers,
-        internal_addresses: None,
+        internal_addresses,
         user_data: &[client_id as u8; 256],
     };
     change(&mut params);
@@ -121,6 +127,11 @@ impl World {
             queue: Vec::new(),
             rng: Rng::seeded(7),
         }
+    }
+
+    /// Replaces the server by another that remembers nothing.
+    pub(super) fn restart(&mut self, config: ServerConfig) {
+        self.server = Server::new(config, &mut Rng::seeded(98), self.unix()).unwrap();
     }
 
     /// The wall clock: it moves with the virtual one.
