@@ -2,10 +2,19 @@
 
 A protocol is a list of message classes and a list of channels. A :class:`Server` and its :class:`Client`\\ s
 share it, and are ticked by the game's own loop.
+
+Their building blocks are here too, to use alone. The logger ``tickwire`` of :mod:`logging` is told of
+connections, and of dropped datagrams at most once a second.
 """
 
+import logging
+
 from tickwire._core import (
+    AckEndpoint,
     Address,
+    BitMeasure,
+    BitReader,
+    BitWriter,
     Channel,
     ChannelStats,
     Client,
@@ -17,10 +26,14 @@ from tickwire._core import (
     Disconnected,
     FieldType,
     Inbox,
+    Link,
+    PacketStats,
     Protocol,
     Schema,
+    SequenceBuffer,
     Server,
     SimulatedNetwork,
+    Socket,
     Stream,
     Tick,
     __version__,
@@ -31,6 +44,9 @@ from tickwire._core import (
     quantized,
     ranged,
     reliable_ordered,
+    sequence_distance,
+    sequence_greater,
+    sequence_less,
     text,
     unreliable,
     wide_text,
@@ -54,9 +70,16 @@ from tickwire.message import Message, MessageFactory, message
 from tickwire.resolve import resolve
 from tickwire.ticks import ticks
 
+# Silent until the game configures logging.
+logging.getLogger("tickwire").addHandler(logging.NullHandler())
+
 __all__ = [
+    "AckEndpoint",
     "Address",
     "AddressLike",
+    "BitMeasure",
+    "BitReader",
+    "BitWriter",
     "Channel",
     "ChannelError",
     "ChannelFullError",
@@ -76,14 +99,18 @@ __all__ = [
     "FieldType",
     "FieldTypeError",
     "Inbox",
+    "Link",
     "Message",
     "MessageFactory",
     "MessageTooLargeError",
     "NotConnectedError",
+    "PacketStats",
     "Protocol",
     "Schema",
+    "SequenceBuffer",
     "Server",
     "SimulatedNetwork",
+    "Socket",
     "StaleClientError",
     "Stream",
     "StreamError",
@@ -106,6 +133,9 @@ __all__ = [
     "ranged",
     "reliable_ordered",
     "resolve",
+    "sequence_distance",
+    "sequence_greater",
+    "sequence_less",
     "text",
     "ticks",
     "u8",

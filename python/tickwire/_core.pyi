@@ -1,14 +1,18 @@
 """The native core of Tickwire. Import these names from :mod:`tickwire`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import GenericAlias, TracebackType
-from typing import Any, ClassVar, Final, Generic, TypeVar, final
+from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, final, overload
 
 from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event
 from tickwire.message import Message, MessageFactory
 
 __all__ = [
+    "AckEndpoint",
     "Address",
+    "BitMeasure",
+    "BitReader",
+    "BitWriter",
     "Channel",
     "ChannelStats",
     "Client",
@@ -20,10 +24,14 @@ __all__ = [
     "Disconnected",
     "FieldType",
     "Inbox",
+    "Link",
+    "PacketStats",
     "Protocol",
     "Schema",
+    "SequenceBuffer",
     "Server",
     "SimulatedNetwork",
+    "Socket",
     "Stream",
     "Tick",
     "__version__",
@@ -37,6 +45,9 @@ __all__ = [
     "quantized",
     "ranged",
     "reliable_ordered",
+    "sequence_distance",
+    "sequence_greater",
+    "sequence_less",
     "text",
     "uint128",
     "unreliable",
@@ -45,6 +56,11 @@ __all__ = [
 __version__: Final[str]
 
 _M = TypeVar("_M", covariant=True)
+_T = TypeVar("_T")
+_D = TypeVar("_D")
+
+# Within classes that have a method of that name.
+_Bytes: TypeAlias = bytes
 
 # --- addresses, keys, tokens -------------------------------------------------------------------------
 
@@ -56,6 +72,11 @@ class Address:
 
     Raises:
         ValueError: the text is not an address with a port.
+
+    Example:
+        >>> address = Address("[::1]:40000")
+        >>> address.host, address.port, address.with_port(5)
+        ('::1', 40000, Address('[::1]:5'))
     """
 
     def __new__(cls, address: AddressLike, /) -> Address: ...
@@ -81,7 +102,17 @@ def generate_key() -> bytes:
 
 @final
 class ConnectToken:
-    """A netcode 1.02 connect token: what a login backend hands to a client over HTTPS, and the client dials with."""
+    """A netcode 1.02 connect token: what a login backend hands to a client over HTTPS, and the client dials with.
+
+    Example:
+        >>> token = ConnectToken.generate(
+        ...     protocol=0x7469636B, key=generate_key(), client_id=7, servers=["203.0.113.7:40000"], now=1_000_000
+        ... )
+        >>> ConnectToken.from_bytes(token.to_bytes())
+        <ConnectToken for protocol 0x7469636b at 203.0.113.7:40000>
+        >>> token.expires - token.created
+        30
+    """
 
     @staticmethod
     def generate(
@@ -94,6 +125,7 @@ class ConnectToken:
         expires_in: int | None = 30,
         timeout: int | None = 10,
         user_data: bytes = b"",
+        now: int | None = None,
     ) -> ConnectToken:
         """Makes a token with fresh keys.
 
@@ -106,6 +138,7 @@ class ConnectToken:
             expires_in: seconds until the token can't start a connection any more; None: never.
             timeout: seconds of silence that end the connection; None: no timeout.
             user_data: up to 256 bytes that reach the server sealed.
+            now: seconds since 1970 at which its life begins; None: by the system's clock.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
@@ -203,13 +236,15 @@ class Stream:
     def ranged(self, value: int | None, low: int, high: int, /) -> int: ...
     def uint128(self, value: int | None, /) -> int: ...
     def relative(self, value: int | None, previous: int, /) -> int: ...
+    def sequence_relative(self, value: int | None, previous: int, /) -> int: ...
     def float32(self, value: float | None, /) -> float: ...
     def float64(self, value: float | None, /) -> float: ...
     def quantized(self, value: float | None, low: float, high: float, resolution: float, /) -> float: ...
     def fixed(self, value: float | None, low: int, high: int, fraction_bits: int, /) -> float: ...
     def text(self, value: str | None, max_bytes: int, /) -> str: ...
     def wide_text(self, value: str | None, max_units: int, /) -> str: ...
-    def data(self, value: bytes | None, max_bytes: int, /) -> bytes: ...
+    def data(self, value: _Bytes | None, max_bytes: int, /) -> _Bytes: ...
+    def bytes(self, value: _Bytes | None, count: int, /) -> _Bytes: ...
     def align(self) -> None: ...
 
 # --- protocol ----------------------------------------------------------------------------------------
@@ -600,6 +635,544 @@ class Client:
         traceback: TracebackType | None,
         /,
     ) -> None: ...
+
+# --- parts to use alone ------------------------------------------------------------------------------
+
+@final
+class Socket:
+    """A UDP socket that doesn't block: sending and receiving return at once, and only :meth:`wait` waits.
+
+    An IPv6 socket carries IPv6 only; for both families, bind two. A peer whose port is closed, an interrupted
+    call, full buffers: what passes by itself is counted and raises nothing. May be used from several threads.
+
+    Args:
+        address: where to bind; port 0 picks one (see :attr:`address`).
+        send_buffer, receive_buffer: bytes to ask the system for. What it granted is in the attributes.
+        max_datagram: the longest datagram in bytes, 1 to 65,507. By default whatever UDP carries: a longer one
+            than ``max_datagram`` is never cut, but dropped and counted as ``too_long``; sending one raises. Over
+            the internet, stay below 1,200: longer datagrams may be fragmented on the way, or not arrive at all.
+
+    Raises:
+        OSError: the address can't be bound; errno says why.
+        ValueError: naming the argument, its value and its bound.
+        ClosedError: from every method, once the socket is closed.
+
+    Example:
+        >>> with Socket("127.0.0.1:0") as a, Socket("127.0.0.1:0") as b:
+        ...     assert a.send(b.address, b"hello")
+        ...     assert b.wait(1.0)
+        ...     data, source = b.receive()
+        >>> data, source == a.address
+        (b'hello', True)
+    """
+
+    def __new__(
+        cls,
+        address: AddressLike,
+        *,
+        send_buffer: int = 4194304,
+        receive_buffer: int = 4194304,
+        max_datagram: int = 65507,
+    ) -> Socket: ...
+    @property
+    def address(self) -> Address:
+        """The address bound to, with the port that was picked."""
+    @property
+    def send_buffer(self) -> int:
+        """The send buffer granted, in bytes, as the system counts (Linux counts its own overhead in: twice)."""
+    @property
+    def receive_buffer(self) -> int:
+        """The receive buffer granted, in bytes, as the system counts."""
+    @property
+    def max_datagram(self) -> int: ...
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def counters(self) -> dict[str, int]:
+        """What went through and what passed by: ``sent``, ``received``, ``too_long``, ``send_buffer_full``,
+        ``unreachable``, ``interrupted``, ``send_errors``."""
+    def send(self, to: AddressLike, data: bytes, /) -> bool:
+        """Sends one datagram, which may be empty. False when it could not go now, which is counted and no worse
+        than a loss on the way.
+
+        Raises:
+            OSError: it can't be sent to this destination.
+            ValueError: the data is above ``max_datagram``, or the destination has no port or is of another
+                family.
+        """
+    def send_many(self, datagrams: Iterable[tuple[AddressLike, bytes]], /) -> int:
+        """Sends ``(to, data)`` pairs in order, and goes on whatever becomes of each: that is in the counters.
+        Returns how many went out.
+
+        Raises:
+            ValueError: as :meth:`send`, for any of them. Nothing was sent then.
+        """
+    def receive(self) -> tuple[bytes, Address] | None:
+        """Receives one datagram that waits: ``(data, from)``; None when there is none.
+
+        Raises:
+            OSError: receiving doesn't work any more.
+        """
+    def receive_many(self, bound: int = 1500, /) -> list[tuple[bytes, Address]]:
+        """Receives the datagrams that wait, as :meth:`receive`, reading at most ``bound``, so that a flood can't
+        hold up a tick: what is left waits in the kernel. Those dropped count too."""
+    def wait(self, timeout: float, /) -> bool:
+        """Waits until a datagram waits, up to ``timeout`` seconds; True when one (or an error) does. Other
+        threads of Python run meanwhile, and signals are handled.
+
+        Raises:
+            ClosedError: also when another thread closes the socket meanwhile, within 0.1 s.
+        """
+    def fileno(self) -> int:
+        """The system's number of the socket, for ``select``, ``selectors`` and ``asyncio``'s ``add_reader``."""
+    def close(self) -> None:
+        """Closes the socket. Closing twice is fine."""
+    def __enter__(self) -> Socket: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+@final
+class BitWriter:
+    """Writes bits: values of any width, little-endian, lowest bit first. Layout: the serialize 1.0 standard.
+
+    Raises:
+        FieldError: a value out of its bounds, naming the method, the value and the bound. Nothing was written.
+        ValueError: a bound that can't be, naming it and its value.
+
+    Example:
+        >>> writer = BitWriter()
+        >>> writer.bits(5, 3)
+        >>> writer.ranged(-7, -10, 10)
+        >>> writer.text("hi", 15)
+        >>> writer.bits_written, writer.to_bytes()
+        (32, b'\\x1d\\x02hi')
+    """
+
+    def __new__(cls) -> BitWriter: ...
+    def flag(self, value: object, /) -> None:
+        """One bit: the truth of ``value``."""
+    def bits(self, value: int, count: int, /) -> None:
+        """An unsigned integer of ``count`` bits, 1 to 64."""
+    def ranged(self, value: int, low: int, high: int, /) -> None:
+        """An integer from ``low`` to ``high``, both included, in the bits that ``high - low`` takes."""
+    def uint128(self, value: int, /) -> None:
+        """An unsigned integer of 128 bits."""
+    def relative(self, value: int, previous: int, /) -> None:
+        """An integer above ``previous``, in fewer bits the nearer it is; at most 2**31 - 1."""
+    def sequence_relative(self, value: int, previous: int, /) -> None:
+        """A sequence number after ``previous``, counting across the wrap, and not equal to it."""
+    def float32(self, value: float, /) -> None:
+        """A float in 32 bits."""
+    def float64(self, value: float, /) -> None:
+        """A float in 64 bits."""
+    def quantized(self, value: float, low: float, high: float, resolution: float, /) -> None:
+        """A float from ``low`` to ``high`` in steps of about ``resolution``."""
+    def fixed(self, value: float, low: int, high: int, fraction_bits: int, /) -> None:
+        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places."""
+    def text(self, value: str, max_bytes: int, /) -> None:
+        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL: its length, an align, its bytes."""
+    def wide_text(self, value: str, max_units: int, /) -> None:
+        """Text of at most ``max_units`` UTF-16 units, without NUL: its length, then 32 bits for each."""
+    def data(self, value: _Bytes, max_bytes: int, /) -> None:
+        """At most ``max_bytes`` bytes: their length, an align, the bytes."""
+    def bytes(self, value: _Bytes, /) -> None:
+        """An align, then bytes as they are, at most 65,535. The length is not written: the reader must know it."""
+    def align(self) -> None:
+        """Zero bits up to the next byte boundary."""
+    @property
+    def bits_written(self) -> int:
+        """Bits written so far."""
+    def to_bytes(self) -> _Bytes:
+        """What was written, the unused bits of the last byte zero. Writing may go on afterwards."""
+
+@final
+class BitMeasure:
+    """Takes the calls of a :class:`BitWriter` and counts, without writing: an upper bound of the bits that the
+    write takes wherever it begins, with 7 bits for each align. For packet budgets.
+
+    Raises:
+        FieldError, ValueError: as a BitWriter.
+
+    Example:
+        >>> measure = BitMeasure()
+        >>> measure.bits(5, 3)
+        >>> measure.text("hi", 15)
+        >>> measure.max_bits
+        30
+    """
+
+    def __new__(cls) -> BitMeasure: ...
+    def flag(self, value: object, /) -> None:
+        """One bit: the truth of ``value``."""
+    def bits(self, value: int, count: int, /) -> None:
+        """An unsigned integer of ``count`` bits, 1 to 64."""
+    def ranged(self, value: int, low: int, high: int, /) -> None:
+        """An integer from ``low`` to ``high``, both included, in the bits that ``high - low`` takes."""
+    def uint128(self, value: int, /) -> None:
+        """An unsigned integer of 128 bits."""
+    def relative(self, value: int, previous: int, /) -> None:
+        """An integer above ``previous``, in fewer bits the nearer it is; at most 2**31 - 1."""
+    def sequence_relative(self, value: int, previous: int, /) -> None:
+        """A sequence number after ``previous``, counting across the wrap, and not equal to it."""
+    def float32(self, value: float, /) -> None:
+        """A float in 32 bits."""
+    def float64(self, value: float, /) -> None:
+        """A float in 64 bits."""
+    def quantized(self, value: float, low: float, high: float, resolution: float, /) -> None:
+        """A float from ``low`` to ``high`` in steps of about ``resolution``."""
+    def fixed(self, value: float, low: int, high: int, fraction_bits: int, /) -> None:
+        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places."""
+    def text(self, value: str, max_bytes: int, /) -> None:
+        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL: its length, an align, its bytes."""
+    def wide_text(self, value: str, max_units: int, /) -> None:
+        """Text of at most ``max_units`` UTF-16 units, without NUL: its length, then 32 bits for each."""
+    def data(self, value: _Bytes, max_bytes: int, /) -> None:
+        """At most ``max_bytes`` bytes: their length, an align, the bytes."""
+    def bytes(self, value: _Bytes, /) -> None:
+        """An align, then bytes as they are, at most 65,535. The length is not written: the reader must know it."""
+    def align(self) -> None:
+        """Zero bits up to the next byte boundary."""
+    @property
+    def max_bits(self) -> int:
+        """The bound so far, in bits."""
+
+@final
+class BitReader:
+    """Reads what a :class:`BitWriter` wrote: call the methods in the order in which the writer's were called,
+    with the same bounds. Layout: the serialize 1.0 standard, whose refusals are all made; the first one is final.
+
+    Args:
+        data: what was written.
+
+    Raises:
+        StreamError: the bytes are not what the standard allows there. They came from someone: drop the packet.
+        ValueError: a bound that can't be, naming it and its value.
+
+    Example:
+        >>> reader = BitReader(b"\\x1d\\x02hi")
+        >>> reader.bits(3), reader.ranged(-10, 10), reader.text(15), reader.bits_left
+        (5, -7, 'hi', 0)
+        >>> reader.finish()
+        >>> reader.bits(1)
+        Traceback (most recent call last):
+        tickwire.errors.StreamError: BitReader: bits: the read needs 1 bits and 0 are left
+    """
+
+    def __new__(cls, data: _Bytes, /) -> BitReader: ...
+    @property
+    def bits_read(self) -> int:
+        """Bits read so far: all of them after a refusal."""
+    @property
+    def bits_left(self) -> int:
+        """Bits left to read: none after a refusal."""
+    def flag(self) -> bool:
+        """One bit."""
+    def bits(self, count: int, /) -> int:
+        """An unsigned integer of ``count`` bits, 1 to 64."""
+    def ranged(self, low: int, high: int, /) -> int:
+        """An integer from ``low`` to ``high``, both included."""
+    def uint128(self) -> int:
+        """An unsigned integer of 128 bits."""
+    def relative(self, previous: int, /) -> int:
+        """An integer above ``previous``."""
+    def sequence_relative(self, previous: int, /) -> int:
+        """A sequence number after ``previous``, counting across the wrap."""
+    def float32(self) -> float:
+        """A float in 32 bits."""
+    def float64(self) -> float:
+        """A float in 64 bits."""
+    def quantized(self, low: float, high: float, resolution: float, /) -> float:
+        """A float from ``low`` to ``high`` in steps of about ``resolution``."""
+    def fixed(self, low: int, high: int, fraction_bits: int, /) -> float:
+        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places."""
+    def text(self, max_bytes: int, /) -> str:
+        """Text of at most ``max_bytes`` bytes of UTF-8."""
+    def wide_text(self, max_units: int, /) -> str:
+        """Text of at most ``max_units`` UTF-16 units."""
+    def data(self, max_bytes: int, /) -> _Bytes:
+        """At most ``max_bytes`` bytes, behind their length."""
+    def bytes(self, count: int, /) -> _Bytes:
+        """Exactly ``count`` bytes."""
+    def align(self) -> None:
+        """The zero bits up to the next byte boundary."""
+    def finish(self) -> None:
+        """Ends a strict read: what is left must be the zero rest of the last byte.
+
+        Raises:
+            StreamError: there is more.
+        """
+
+def sequence_greater(a: int, b: int, /) -> bool:
+    """True when ``a`` is more recent than ``b``: ahead by less than half of the numbers, counting across the
+    wrap. (At exactly half, 32,768, the larger number counts as more recent.) reliable 1.0.
+
+    Args:
+        a, b: sequence numbers, 0 to 65,535.
+
+    Example:
+        >>> sequence_greater(1, 65_535), sequence_greater(65_535, 1)
+        (True, False)
+    """
+
+def sequence_less(a: int, b: int, /) -> bool:
+    """True when ``a`` is older than ``b``.
+
+    Example:
+        >>> sequence_less(65_535, 1)
+        True
+    """
+
+def sequence_distance(a: int, b: int, /) -> int:
+    """How far ``a`` is ahead of ``b``, counting across the wrap: -32,768 to 32,767, negative when it is behind.
+
+    Example:
+        >>> sequence_distance(1, 65_535), sequence_distance(65_535, 1)
+        (2, -2)
+    """
+
+@final
+class SequenceBuffer(Generic[_T]):
+    """A value per sequence number, for the newest ``capacity`` numbers: every operation O(1), and what is found
+    under a sequence was inserted under exactly that sequence. Algorithm: the rolling buffer of reliable 1.0.
+
+    ``buffer[sequence]``, ``sequence in buffer``, ``del``, ``len`` and iteration (sequences, oldest first) work as
+    with a dict; the last two go through the whole window. There is no ``buffer[sequence] = value``: an insert
+    older than the window is refused, and :meth:`insert` says so.
+
+    Args:
+        capacity: a power of two, 1 to 32,768.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound. Also when a sequence is not 0 to 65,535.
+        KeyError: there is nothing under the sequence.
+
+    Example:
+        >>> buffer = SequenceBuffer(256)
+        >>> buffer.insert(65_535, "a"), buffer.insert(0, "b")
+        (True, True)
+        >>> buffer[0], 5 in buffer, list(buffer), buffer.newest
+        ('b', False, [65535, 0], 0)
+        >>> buffer.insert(300, "c"), buffer.insert(0, "too old")
+        (True, False)
+    """
+
+    def __new__(cls, capacity: int, /) -> SequenceBuffer[_T]: ...
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
+    @property
+    def capacity(self) -> int:
+        """How many sequence numbers the window covers."""
+    @property
+    def newest(self) -> int | None:
+        """The newest sequence of the window; None before the first insert or advance."""
+    def is_stale(self, sequence: int, /) -> bool:
+        """Whether a sequence is older than the window: it can't be inserted."""
+    def insert(self, sequence: int, value: _T, /) -> bool:
+        """Stores ``value`` under ``sequence``, replacing what was there; what falls out of the window is
+        forgotten. False when the sequence is older than the window, and nothing was stored."""
+    def advance(self, sequence: int, /) -> None:
+        """Moves the window so that ``sequence`` is its newest, without storing anything. Nothing happens when
+        the window is already there or beyond."""
+    @overload
+    def get(self, sequence: int, /) -> _T | None:
+        """What is stored under ``sequence``, or ``default``."""
+    @overload
+    def get(self, sequence: int, default: _D, /) -> _T | _D: ...
+    @overload
+    def remove(self, sequence: int, /) -> _T | None:
+        """Takes out what is stored under ``sequence`` and returns it, or ``default``."""
+    @overload
+    def remove(self, sequence: int, default: _D, /) -> _T | _D: ...
+    def reset(self) -> None:
+        """Empties the buffer; the window starts again at sequence 0."""
+    def __getitem__(self, sequence: int, /) -> _T: ...
+    def __delitem__(self, sequence: int, /) -> None: ...
+    def __contains__(self, sequence: int, /) -> bool: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[int]: ...
+
+@final
+class AckEndpoint:
+    """One end of a conversation of packets: each learns which of its packets arrived; large ones go in fragments.
+    Nothing is sent again, ordered or encrypted. Bytes and arithmetic: reliable 1.0.
+
+    It has no socket: what :meth:`send` returns is yours to transmit, and what you received goes to
+    :meth:`receive`. Put something below it that keeps strangers out: whoever can send to an endpoint can move its
+    windows. Times are seconds of a clock of your choice that doesn't go back.
+
+    Args:
+        profile: ``"standard"`` has reliable's own settings: packets up to 16 KiB, windows of 256, an RTT that
+            follows by 0.25 % a sample. ``"large"``: packets up to 256 KiB in datagrams of at most 1,200 bytes,
+            windows of 1,024, 10 % a sample. The settings below are None for the profile's.
+        max_packet_size: the largest payload, in bytes.
+        fragment_above: payloads longer than this are sent in fragments.
+        fragment_size, max_fragments: the bytes of a fragment, and how many a packet may have, up to 256. Both
+            ends need the same.
+        reassembly_bytes: bytes that all partial packets together may take.
+        sent_window, received_window: packets remembered, a power of two up to 32,768. More than packets a
+            second times RTT, or packets count as lost before their ack can come.
+        rtt_smoothing: the fraction by which each sample moves the RTT, above 0 and at most 1.
+        lost_after: seconds without an ack after which a packet counts as lost.
+        lost_after_rtts: as many round trips instead, but never sooner than ``lost_not_before`` seconds. Until a
+            round trip was measured: one second.
+        in_order_only: drop packets older than the newest one accepted. They are not acked either.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+
+    Example:
+        >>> a, b = AckEndpoint(), AckEndpoint()
+        >>> sequence, datagrams = a.send(0.0, b"hello")
+        >>> [b.receive(0.05, datagram) for datagram in datagrams]
+        [b'hello']
+        >>> _, answers = b.send(0.05, b"")
+        >>> [a.receive(0.1, answer) for answer in answers]
+        [b'']
+        >>> a.acked(), a.lost(0.1), a.stats.rtt_ms
+        ([0], [], 100.0)
+    """
+
+    MAX_OVERHEAD: Final[int]
+    """Bytes by which the longest datagram exceeds its payload: headers of packet and fragment."""
+    def __new__(
+        cls,
+        profile: Literal["standard", "large"] = "standard",
+        *,
+        max_packet_size: int | None = None,
+        fragment_above: int | None = None,
+        fragment_size: int | None = None,
+        max_fragments: int | None = None,
+        reassembly_bytes: int | None = None,
+        sent_window: int | None = None,
+        received_window: int | None = None,
+        rtt_smoothing: float | None = None,
+        lost_after: float = 1.0,
+        lost_after_rtts: float | None = None,
+        lost_not_before: float = 0.05,
+        in_order_only: bool = False,
+    ) -> AckEndpoint: ...
+    @property
+    def next_sequence(self) -> int:
+        """The number of the next packet sent."""
+    @property
+    def newest_received(self) -> int | None:
+        """The newest packet of the other end that was accepted; None before the first."""
+    def send(self, now: float, payload: bytes, /) -> tuple[int, list[bytes]]:
+        """Makes a packet of a payload, which may be empty.
+
+        Returns:
+            its number, by which :meth:`acked` and :meth:`lost` name it, and the datagrams to transmit: one, or
+            its fragments.
+
+        Raises:
+            MessageTooLargeError: the payload is above ``max_packet_size``. Nothing was sent.
+        """
+    def receive(
+        self, now: float, datagram: bytes, /, *, accept: Callable[[bytes], object] | None = None
+    ) -> bytes | None:
+        """Takes a datagram of the other end.
+
+        Args:
+            accept: called with the payload of a packet; a false result refuses it: the packet is not acked, and
+                the other end counts it as lost. None accepts all. What it raises passes through, and refuses.
+
+        Returns:
+            the payload of the packet; None when it was refused, when more of its fragments are missing, or when
+            the datagram was dropped, which :attr:`counters` has by reason.
+        """
+    def acked(self) -> list[int]:
+        """The packets that the other end has accepted, in the order their acks came; each once, since the last
+        call. Ask at least every 32,768 packets: of more, the oldest are forgotten."""
+    def lost(self, now: float, /) -> list[int]:
+        """The packets that count as lost by ``now``, oldest first; each once, and never one that was acked in
+        time. Call it once a tick: it also brings packet loss and bandwidth up to date."""
+    @property
+    def stats(self) -> PacketStats:
+        """RTT, jitter, packet loss and bandwidth."""
+    @property
+    def counters(self) -> dict[str, int]:
+        """Everything counted since the start, drops by name."""
+
+@final
+class PacketStats:
+    """What a conversation is like. Times in milliseconds, rates in kilobits per second with UDP/IP headers; all 0
+    until measured. RTT is smoothed, its minimum, maximum and mean are of the last 512 round trips; loss and
+    bandwidth look back 128 to 256 packets. Arithmetic: reliable 1.0; ``jitter_ms``: RFC 3550."""
+
+    @property
+    def rtt_ms(self) -> float: ...
+    @property
+    def rtt_min_ms(self) -> float: ...
+    @property
+    def rtt_max_ms(self) -> float: ...
+    @property
+    def rtt_avg_ms(self) -> float: ...
+    @property
+    def jitter_ms(self) -> float:
+        """Smoothed difference of consecutive round trips."""
+    @property
+    def jitter_stddev_ms(self) -> float:
+        """Standard deviation of the last 512 round trips."""
+    @property
+    def packet_loss_percent(self) -> float:
+        """Of the packets we sent, 0 to 100."""
+    @property
+    def sent_kbps(self) -> float: ...
+    @property
+    def received_kbps(self) -> float: ...
+    @property
+    def acked_kbps(self) -> float: ...
+
+@final
+class Link(Generic[_T]):
+    """One direction of a bad link: what goes in comes out late, twice, out of order, or not at all. The same
+    seed and the same calls give the same history.
+
+    ``len(link)`` is how many are under way.
+
+    Args:
+        conditions: what the link does to each item; None: a perfect link.
+        seed: 0 to 2**64 - 1.
+        capacity: items under way at most; more are dropped and counted as ``overflowed``.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+
+    Example:
+        >>> link = Link(Conditions(latency=0.05), seed=1)
+        >>> link.send(0.0, b"hello")
+        >>> link.poll(0.04), link.next_delivery, link.poll(0.05)
+        (None, 0.05, b'hello')
+    """
+
+    def __new__(
+        cls, conditions: Conditions | None = None, *, seed: int = 0, capacity: int = 65536
+    ) -> Link[_T]: ...
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
+    def send(self, now: float, item: _T, /) -> None:
+        """Puts an item in.
+
+        Args:
+            now: seconds, of a clock that doesn't go back.
+            item: any object, usually a datagram. A second copy is the same object.
+        """
+    def poll(self, now: float, /) -> _T | None:
+        """The next item that has come out by ``now``, in order of arrival; None when there is none."""
+    @property
+    def next_delivery(self) -> float | None:
+        """When the next item comes out, in seconds: :meth:`poll` gives it then. None when nothing is under way."""
+    def set_conditions(self, conditions: Conditions, /) -> None:
+        """Changes the conditions, for what is sent from now on."""
+    @property
+    def counters(self) -> dict[str, int]:
+        """What became of the items: ``sent``, ``lost``, ``duplicated``, ``reordered`` (held back),
+        ``overflowed``, ``delivered``."""
+    def __len__(self) -> int: ...
+    def __bool__(self) -> bool: ...
 
 # --- bad networks on purpose -------------------------------------------------------------------------
 

@@ -153,17 +153,15 @@ impl Driver {
 
 impl Port {
     fn receive(&mut self, mut handle: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<()> {
-        let mut buffer = [0; RECEIVE_BUFFER];
-        for _ in 0..DEFAULT_RECEIVE_BOUND {
-            match self {
-                Port::Udp { socket, .. } => match socket.receive(&mut buffer)? {
-                    Some((len, from)) => handle(from, &mut buffer[..len]),
-                    None => break,
-                },
-                Port::Simulated { network, address } => match network.receive(*address) {
-                    Some((from, mut datagram)) => handle(from, &mut datagram),
-                    None => break,
-                },
+        match self {
+            Port::Udp { socket, .. } => {
+                let _more = socket.receive_each(&mut [0; RECEIVE_BUFFER], DEFAULT_RECEIVE_BOUND, handle)?;
+            }
+            Port::Simulated { network, address } => {
+                let waiting = std::iter::from_fn(|| network.receive(*address));
+                waiting
+                    .take(DEFAULT_RECEIVE_BOUND)
+                    .for_each(|(from, mut datagram)| handle(from, &mut datagram));
             }
         }
         Ok(())

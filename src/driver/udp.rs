@@ -1,6 +1,6 @@
 //! A UDP socket that never blocks a game and never fails because of one peer.
 //!
-//! Promises: a datagram longer than any that is valid is dropped and counted, never cut; one call reads a
+//! Promises: a datagram longer than the caller takes is dropped and counted, never cut; one call reads a
 //! bounded number of datagrams; what passes (a full buffer, a peer whose port closed) is counted and goes by;
 //! an error of binding keeps its errno.
 //! Refuses: an IPv6 socket carries IPv6 only, on every platform. For both families, bind two.
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::limits::{MAX_DATAGRAM, RECEIVE_BUFFER};
+use crate::limits::RECEIVE_BUFFER;
 use crate::store::Datagrams;
 use crate::store::counters::counters;
 use crate::time::Duration;
@@ -52,7 +52,7 @@ counters! {
         sent,
         /// Datagrams received.
         received,
-        /// Datagrams dropped because they are longer than any that is valid.
+        /// Datagrams dropped because they are longer than the caller takes.
         too_long,
         /// Datagrams not sent because the kernel's buffers were full.
         send_buffer_full,
@@ -130,12 +130,25 @@ impl UdpSocket {
         self.counters
     }
 
+    /// Another handle of the socket, for a system's own way to wait: it can be read without holding this one.
+    ///
+    /// # Errors
+    /// When the process has no handle to spare.
+    pub fn handle(&self) -> io::Result<std::net::UdpSocket> {
+        self.socket.try_clone()
+    }
+
+    /// The system's number of the socket.
+    pub fn number(&self) -> i64 {
+        number(&self.socket)
+    }
+
     /// Receives one datagram: its length and where it came from. `None` when none waits, or as many as one
-    /// call reads were dropped.
+    /// call reads were dropped. `buffer` is one longer than the longest datagram to take ([`RECEIVE_BUFFER`]).
     ///
     /// # Errors
     /// Only what won't pass by itself.
-    pub fn receive(&mut self, buffer: &mut [u8; RECEIVE_BUFFER]) -> io::Result<Option<(usize, SocketAddr)>> {
+    pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
         for _ in 0..self.receive_bound {
             match self.read(buffer)? {
                 Read::Datagram(len, from) => return Ok(Some((len, from))),
@@ -152,10 +165,25 @@ impl UdpSocket {
     /// # Errors
     /// Only what won't pass by itself. What was received before is in `out`.
     pub fn receive_batch(&mut self, out: &mut Datagrams) -> io::Result<bool> {
-        let mut buffer = [0; RECEIVE_BUFFER];
-        for _ in 0..self.receive_bound {
-            match self.read(&mut buffer)? {
-                Read::Datagram(len, from) => out.push(from, &buffer[..len]),
+        let bound = self.receive_bound;
+        self.receive_each(&mut [0; RECEIVE_BUFFER], bound, |from, datagram| out.push(from, datagram))
+    }
+
+    /// Gives each datagram that waits to `handle`, with the address it came from, reading at most `bound`, those
+    /// dropped counted. True when the bound ended it and more may wait. `buffer` is as for
+    /// [`UdpSocket::receive`].
+    ///
+    /// # Errors
+    /// Only what won't pass by itself. What was received before has been handled.
+    pub fn receive_each(
+        &mut self,
+        buffer: &mut [u8],
+        bound: usize,
+        mut handle: impl FnMut(SocketAddr, &mut [u8]),
+    ) -> io::Result<bool> {
+        for _ in 0..bound {
+            match self.read(buffer)? {
+                Read::Datagram(len, from) => handle(from, &mut buffer[..len]),
                 Read::Dropped => {}
                 Read::Empty => return Ok(false),
             }
@@ -208,9 +236,10 @@ impl UdpSocket {
         Ok(!matches!(peeked, Err(error) if timed_out(error.kind())))
     }
 
-    fn read(&mut self, buffer: &mut [u8; RECEIVE_BUFFER]) -> io::Result<Read> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<Read> {
         let error = match self.socket.recv_from(buffer) {
-            Ok((len, from)) if len <= MAX_DATAGRAM => {
+            // A full buffer may hold the beginning of a longer datagram.
+            Ok((len, from)) if len < buffer.len() => {
                 self.counters.received += 1;
                 return Ok(Read::Datagram(len, from));
             }
@@ -250,6 +279,14 @@ impl UdpSocket {
     }
 }
 
+/// The system's number of a socket: a file descriptor, on Windows a SOCKET.
+pub fn number(socket: &std::net::UdpSocket) -> i64 {
+    #[cfg(unix)]
+    return std::os::fd::AsRawFd::as_raw_fd(socket).into();
+    #[cfg(windows)]
+    return std::os::windows::io::AsRawSocket::as_raw_socket(socket).cast_signed();
+}
+
 /// Asks for a kernel buffer of `size`, and for half of it again and again where the system refuses rather than
 /// grants less (macOS). What came of it is read back.
 fn grow(mut size: usize, set: impl Fn(usize) -> io::Result<()>) {
@@ -279,6 +316,7 @@ fn is_too_long(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::MAX_DATAGRAM;
 
     const SECOND: Duration = Duration::from_secs(1);
 

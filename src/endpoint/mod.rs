@@ -1,5 +1,6 @@
 //! `Client` and `Server` as sans-IO machines: netcode below, one transport conversation per peer above,
-//! events and messages for the application. The driver gives them datagrams and time.
+//! events and messages for the application. The driver gives them datagrams and time. Beside them, for two
+//! peers and without secrets: the plain [`VirtualConnection`].
 
 mod client;
 mod inbox;

@@ -23,18 +23,18 @@
 //! before that should come from another port: from the same it is taken for the old one, whose packet numbers it
 //! repeats.
 
-use core::fmt;
+mod outcome;
+
+pub use outcome::{VirtualCounters, VirtualDrop, VirtualEvent, VirtualSendError, VirtualState};
+
 use core::net::SocketAddr;
 use std::collections::VecDeque;
 
 use crate::limits::MAX_PAYLOAD;
 use crate::store::Datagrams;
-use crate::store::counters::counters;
 use crate::time::{Duration, Instant};
 use crate::transport::PacketStats;
-use crate::transport::ack_endpoint::{
-    AckEndpoint, AckEndpointConfig, DropReason, EndpointCounters, PayloadTooLarge, Piece,
-};
+use crate::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig, EndpointCounters, Piece};
 use crate::transport::acks::{Acked, ConfigError, RttSampling};
 use crate::transport::header::Header;
 
@@ -76,148 +76,6 @@ impl VirtualConfig {
                 ..large
             },
         }
-    }
-}
-
-/// Where a connection stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum VirtualState {
-    /// Waiting for the first packet of any peer.
-    Listening,
-    /// Sending to the peer, which hasn't answered yet.
-    Connecting,
-    /// Packets come in.
-    Connected,
-    /// The peer that we connected to fell silent or never answered. Nothing happens any more.
-    Ended,
-}
-
-/// Something happened to a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VirtualEvent {
-    /// The first packet of a peer came.
-    Connected {
-        /// Where it says it is.
-        peer: SocketAddr,
-    },
-    /// The peer was silent for the whole timeout. A listener listens again.
-    TimedOut {
-        /// Who it was.
-        peer: SocketAddr,
-    },
-    /// The peer we connected to never answered.
-    NoAnswer {
-        /// Whom we tried.
-        peer: SocketAddr,
-    },
-}
-
-/// Why a datagram was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum VirtualDrop {
-    /// It ends before a packet could begin.
-    TooShort,
-    /// It has another protocol id.
-    ProtocolId,
-    /// Its checksum is not that of its bytes.
-    Checksum,
-    /// It comes from an address that is not the peer's.
-    Stranger,
-    /// The connection has ended.
-    Ended,
-    /// The packet in it was refused.
-    Packet(DropReason),
-}
-
-impl fmt::Display for VirtualDrop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            VirtualDrop::TooShort => "The datagram ends before its packet begins.",
-            VirtualDrop::ProtocolId => "The datagram has another protocol id.",
-            VirtualDrop::Checksum => "The datagram's checksum is not that of its bytes.",
-            VirtualDrop::Stranger => "The datagram is not from the connected peer.",
-            VirtualDrop::Ended => "The connection has ended.",
-            VirtualDrop::Packet(reason) => return reason.fmt(f),
-        })
-    }
-}
-
-impl std::error::Error for VirtualDrop {}
-
-/// Why a payload can't be sent. Nothing was sent then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VirtualSendError {
-    /// There is no peer to send to.
-    NoPeer,
-    /// It is above the largest packet.
-    TooLarge(PayloadTooLarge),
-    /// The peer hasn't acked a packet yet, so that its address may be forged: until then one datagram may go
-    /// for each that came, and be as large.
-    Unproven {
-        /// The bytes of the payload.
-        bytes: usize,
-        /// The most it may have now; `None` when what came is answered already.
-        bound: Option<usize>,
-    },
-}
-
-impl fmt::Display for VirtualSendError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            VirtualSendError::NoPeer => f.write_str("There is no peer to send to."),
-            VirtualSendError::TooLarge(error) => error.fmt(f),
-            VirtualSendError::Unproven { bytes, bound: Some(bound) } => write!(
-                f,
-                "The payload has {bytes} bytes; until the peer has acked a packet, the answer to what it sent \
-                 may have {bound}."
-            ),
-            VirtualSendError::Unproven { bytes, bound: None } => write!(
-                f,
-                "The payload of {bytes} bytes must wait: the peer hasn't acked a packet yet, and what it sent \
-                 is answered."
-            ),
-        }
-    }
-}
-
-impl std::error::Error for VirtualSendError {}
-
-counters! {
-    /// What a connection did, in numbers. Those of packets are [`VirtualConnection::packet_counters`].
-    pub struct VirtualCounters {
-        /// Peers that connected.
-        connected,
-        /// Peers that fell silent, or never answered.
-        timed_out,
-        /// Datagrams that carried a packet or a part of one.
-        accepted,
-        /// Datagrams dropped because no packet fits in them.
-        too_short,
-        /// Datagrams dropped for their protocol id.
-        wrong_protocol_id,
-        /// Datagrams dropped for their checksum.
-        wrong_checksum,
-        /// Datagrams dropped because they are not from the peer.
-        strangers,
-        /// Datagrams dropped because the connection has ended.
-        after_end,
-        /// Datagrams dropped because of the packet in them.
-        packets_dropped,
-        /// Payloads refused because the peer hadn't acked a packet yet.
-        unproven,
-    }
-}
-
-impl VirtualCounters {
-    fn count(&mut self, reason: VirtualDrop) {
-        *match reason {
-            VirtualDrop::TooShort => &mut self.too_short,
-            VirtualDrop::ProtocolId => &mut self.wrong_protocol_id,
-            VirtualDrop::Checksum => &mut self.wrong_checksum,
-            VirtualDrop::Stranger => &mut self.strangers,
-            VirtualDrop::Ended => &mut self.after_end,
-            VirtualDrop::Packet(_) => &mut self.packets_dropped,
-        } += 1;
     }
 }
 
@@ -399,7 +257,7 @@ impl VirtualConnection {
         self.peer.map(|peer| peer.address)
     }
 
-    /// RTT, jitter, packet loss and bandwidth of the connection to the present peer, or to the last.
+    /// RTT, jitter, packet loss and bandwidth of the connection to the present peer.
     pub fn stats(&self) -> PacketStats {
         self.endpoint.stats()
     }

@@ -54,6 +54,10 @@ impl<T> InFlight<T> {
         self.heap.len()
     }
 
+    fn items(&self) -> impl Iterator<Item = &T> {
+        self.heap.iter().map(|Reverse(flight)| &flight.item)
+    }
+
     pub(super) fn next_arrival(&self) -> Option<Instant> {
         self.heap.peek().map(|Reverse(flight)| flight.arrival)
     }
@@ -184,6 +188,11 @@ impl<T: Clone> Link<T> {
     /// Packets under way.
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
+    }
+
+    /// The packets under way, each copy by itself, in no order.
+    pub fn items(&self) -> impl Iterator<Item = &T> {
+        self.in_flight.items()
     }
 
     /// What became of the packets.

@@ -12,6 +12,11 @@ use pyo3::types::{PyString, PyTuple};
 ///
 /// Raises:
 ///     ValueError: the text is not an address with a port.
+///
+/// Example:
+///     >>> address = Address("[::1]:40000")
+///     >>> address.host, address.port, address.with_port(5)
+///     ('::1', 40000, Address('[::1]:5'))
 #[pyclass(frozen, eq, ord, hash, module = "tickwire")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Address(pub(crate) SocketAddr);

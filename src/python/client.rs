@@ -17,9 +17,10 @@ use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
 use super::fields::within;
 use super::inbox::{Endpoint, Inbox, Pending, Tick};
 use super::lock;
+use super::log::{DropLog, Dropped, Level, log, log_end};
 use super::network::{Conditions, SimulatedNetwork};
 use super::protocol::Protocol;
-use super::stats::{ConnectionStats, counters_to_python};
+use super::stats::{ConnectionStats, Counted};
 use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
 use crate::driver::{Driver, DriverCounters, VirtualNetwork, unix_now};
 use crate::endpoint::{self, ClientConfig, ClientEvent};
@@ -53,7 +54,8 @@ struct State {
     /// None once closed.
     driver: Option<Driver>,
     /// Of the driver, once closed.
-    counted: DriverCounters,
+    driver_counters: DriverCounters,
+    drops: DropLog,
     /// None while objects are being made of it.
     pending: Option<Pending>,
 }
@@ -184,12 +186,8 @@ impl Client {
     /// Everything counted since the start, drops by name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (driver, netcode, packets) = {
-            let state = lock(&self.state);
-            let driver = state.driver.as_ref().map_or(state.counted, Driver::counters);
-            (driver, state.core.netcode().counters().clone(), state.core.packet_counters())
-        };
-        counters_to_python(py, &driver, &netcode, &packets)
+        let counted = lock(&self.state).counted();
+        counted.to_python(py)
     }
 
     /// ``with client.tick() as inbox:`` receives on entry and sends on exit.
@@ -217,7 +215,11 @@ impl Client {
 
     /// Keeps the connection alive without taking messages, as :meth:`Server.pump`.
     fn pump(&self, py: Python<'_>) -> PyResult<()> {
-        let received = lock(&self.state).receive().ok_or_else(closed)?;
+        let (received, dropped) = {
+            let mut state = lock(&self.state);
+            (state.receive().ok_or_else(closed)?, state.look_for_drops())
+        };
+        self.log_drops(py, dropped);
         received.map_err(|error| os_error(py, &error, self.address.0))?;
         self.flush()
     }
@@ -314,7 +316,8 @@ impl Client {
             state: Mutex::new(State {
                 core,
                 driver: Some(driver),
-                counted: DriverCounters::default(),
+                driver_counters: DriverCounters::default(),
+                drops: DropLog::default(),
                 pending: Some(Pending::default()),
             }),
         })
@@ -330,28 +333,59 @@ impl Client {
             return Err(PyRuntimeError::new_err("another receive() is still running"));
         };
         let received = state.receive().unwrap_or(Ok(()));
+        let dropped = state.look_for_drops();
         state.core.take_messages(&mut pending.records);
         if let Err(error) = received {
             state.pending = Some(pending);
             drop(state);
+            self.log_drops(py, dropped);
             return Err(os_error(py, &error, self.address.0));
         }
         let events = std::iter::from_fn(|| state.core.poll_event()).collect();
+        drop(state);
+        self.log_drops(py, dropped);
         Ok((pending, events))
+    }
+
+    /// For log lines.
+    fn described(&self) -> String {
+        format!("the client at {} of {}", self.address.0, lock(&self.state).core.server_address())
+    }
+
+    fn log_drops(&self, py: Python<'_>, dropped: Option<Dropped>) {
+        if let Some(dropped) = dropped {
+            dropped.log(py, || self.described());
+        }
     }
 
     /// Makes Python objects of what was taken. The lock is held for moments only, never while Python runs.
     fn make_objects(&self, py: Python<'_>, pending: &mut Pending, events: Vec<ClientEvent>) -> PyResult<()> {
-        make_events(py, pending, events)?;
+        self.make_events(py, pending, events)?;
         let mut refused = Vec::new();
         let protocol = self.protocol.get();
         let made = pending.make_messages(py, protocol, self.factory.as_ref(), &mut refused, |_, message| {
             Ok(message.unbind())
         });
         if !refused.is_empty() {
-            make_events(py, pending, self.refuse())?;
+            self.make_events(py, pending, self.refuse())?;
         }
         made
+    }
+
+    fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<ClientEvent>) -> PyResult<()> {
+        for event in events {
+            pending.events.push(match event {
+                ClientEvent::Connected { client_index, .. } => {
+                    log(py, Level::Info, || format!("{} connected, slot {client_index}", self.described()));
+                    Py::new(py, Connected { client: None })?.into_any()
+                }
+                ClientEvent::Disconnected { reason, violation } => {
+                    log_end(py, reason, violation.as_ref(), || self.described());
+                    Py::new(py, Disconnected { client: None, reason })?.into_any()
+                }
+            });
+        }
+        Ok(())
     }
 
     /// Ends the connection to a server that sent what a class refuses.
@@ -364,18 +398,6 @@ impl Client {
     }
 }
 
-fn make_events(py: Python<'_>, pending: &mut Pending, events: Vec<ClientEvent>) -> PyResult<()> {
-    for event in events {
-        pending.events.push(match event {
-            ClientEvent::Connected { .. } => Py::new(py, Connected { client: None })?.into_any(),
-            ClientEvent::Disconnected { reason, .. } => {
-                Py::new(py, Disconnected { client: None, reason })?.into_any()
-            }
-        });
-    }
-    Ok(())
-}
-
 impl State {
     /// Gives the core the datagrams that wait; None once closed.
     fn receive(&mut self) -> Option<io::Result<()>> {
@@ -385,11 +407,28 @@ impl State {
         }))
     }
 
+    fn counted(&self) -> Counted {
+        Counted {
+            driver: self.driver.as_ref().map_or(self.driver_counters, Driver::counters),
+            netcode: self.core.netcode().counters().clone(),
+            packets: self.core.packet_counters(),
+        }
+    }
+
+    fn look_for_drops(&mut self) -> Option<Dropped> {
+        let now = self.driver.as_ref()?.now();
+        // Lent out for the look: counting needs the rest.
+        let mut drops = std::mem::take(&mut self.drops);
+        let dropped = drops.look(now, || self.counted());
+        self.drops = drops;
+        dropped
+    }
+
     fn close(&mut self) {
         let Some(mut driver) = self.driver.take() else { return };
         driver.transmit(|now, out| self.core.close(now, out));
         driver.finish();
-        self.counted = driver.counters();
+        self.driver_counters = driver.counters();
     }
 }
 

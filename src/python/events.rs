@@ -70,6 +70,13 @@ impl ClientHandle {
     }
 }
 
+impl ClientHandle {
+    /// For log lines.
+    pub(super) fn described(&self) -> String {
+        format!("client {} ({})", self.id, self.address.0)
+    }
+}
+
 /// A connection is up. ``client`` is None on the client's own side.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]

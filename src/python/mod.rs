@@ -13,7 +13,9 @@ mod errors;
 mod events;
 mod fields;
 mod inbox;
+mod log;
 mod network;
+mod parts;
 mod protocol;
 mod schema;
 mod server;
@@ -50,6 +52,11 @@ pub mod module {
     use super::inbox::{Inbox, Tick};
     #[pymodule_export]
     use super::network::{Conditions, SimulatedNetwork};
+    #[pymodule_export]
+    use super::parts::{
+        AckEndpoint, BitMeasure, BitReader, BitWriter, Link, PacketStats, SequenceBuffer, Socket,
+        sequence_distance, sequence_greater, sequence_less,
+    };
     #[pymodule_export]
     use super::protocol::{Channel, Protocol, reliable_ordered, unreliable};
     #[pymodule_export]

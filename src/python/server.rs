@@ -18,9 +18,10 @@ use super::events::{ClientHandle, Connected, Disconnected};
 use super::fields::within;
 use super::inbox::{Endpoint, Inbox, Pending, Tick};
 use super::lock;
+use super::log::{DropLog, Dropped, Level, log, log_end};
 use super::network::{Conditions, SimulatedNetwork};
 use super::protocol::Protocol;
-use super::stats::{ConnectionStats, counters_to_python};
+use super::stats::{ConnectionStats, Counted};
 use super::token::extract_key;
 use crate::driver::{Driver, DriverCounters};
 use crate::endpoint::{self, SendError, ServerConfig, ServerEvent};
@@ -61,7 +62,8 @@ struct State {
     /// None once closed.
     driver: Option<Driver>,
     /// Of the driver, once closed.
-    counted: DriverCounters,
+    driver_counters: DriverCounters,
+    drops: DropLog,
     /// None while objects are being made of it.
     pending: Option<Pending>,
     handles: HashMap<endpoint::ClientHandle, Py<ClientHandle>>,
@@ -126,7 +128,8 @@ impl Server {
             state: Mutex::new(State {
                 core,
                 driver: Some(driver),
-                counted: DriverCounters::default(),
+                driver_counters: DriverCounters::default(),
+                drops: DropLog::default(),
                 pending: Some(Pending::default()),
                 handles: HashMap::new(),
                 gone: Vec::new(),
@@ -164,12 +167,8 @@ impl Server {
     /// Everything counted since the start, drops by name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (driver, netcode, packets) = {
-            let state = lock(&self.state);
-            let driver = state.driver.as_ref().map_or(state.counted, Driver::counters);
-            (driver, state.core.netcode().counters().clone(), state.core.packet_counters())
-        };
-        counters_to_python(py, &driver, &netcode, &packets)
+        let counted = lock(&self.state).counted();
+        counted.to_python(py)
     }
 
     /// ``with server.tick() as inbox:`` receives on entry and sends on exit.
@@ -198,7 +197,11 @@ impl Server {
     /// Keeps connections alive without taking messages (while loading, say): they wait, and when the
     /// receive window is full their sender has to wait too. Nothing reliable is lost.
     fn pump(&self, py: Python<'_>) -> PyResult<()> {
-        let received = lock(&self.state).receive().ok_or_else(closed)?;
+        let (received, dropped) = {
+            let mut state = lock(&self.state);
+            (state.receive().ok_or_else(closed)?, state.look_for_drops())
+        };
+        self.log_drops(py, dropped);
         received.map_err(|error| os_error(py, &error, self.address.0))?;
         self.flush()
     }
@@ -339,14 +342,29 @@ impl Server {
             return Err(PyRuntimeError::new_err("another receive() is still running"));
         };
         let received = state.receive().unwrap_or(Ok(()));
+        let dropped = state.look_for_drops();
         state.core.take_messages(&mut pending.records);
         if let Err(error) = received {
             state.pending = Some(pending);
             drop(state);
+            self.log_drops(py, dropped);
             return Err(os_error(py, &error, self.address.0));
         }
         let events = std::iter::from_fn(|| state.core.poll_event()).collect();
+        drop(state);
+        self.log_drops(py, dropped);
         Ok((pending, events))
+    }
+
+    /// For log lines.
+    fn described(&self) -> String {
+        format!("the server at {}", self.address.0)
+    }
+
+    fn log_drops(&self, py: Python<'_>, dropped: Option<Dropped>) {
+        if let Some(dropped) = dropped {
+            dropped.log(py, || self.described());
+        }
     }
 
     /// Makes Python objects of what was taken. The lock is held for moments only, never while Python runs.
@@ -386,14 +404,22 @@ impl Server {
                     };
                     let handle = Py::new(py, handle)?;
                     lock(&self.state).handles.insert(client, handle.clone_ref(py));
+                    log(py, Level::Info, || {
+                        let slot = client.slot;
+                        format!("{} connected to {}, slot {slot}", handle.get().described(), self.described())
+                    });
                     Py::new(py, Connected { client: Some(handle) })?.into_any()
                 }
-                ServerEvent::Disconnected { client, reason, .. } => {
+                ServerEvent::Disconnected { client, reason, violation } => {
                     let handle = {
                         let mut state = lock(&self.state);
                         state.gone.push(client);
                         state.handles.get(&client).map(|handle| handle.clone_ref(py))
                     };
+                    log_end(py, reason, violation.as_ref(), || {
+                        let client = handle.as_ref().map(|handle| handle.get().described());
+                        format!("{} of {}", client.unwrap_or_default(), self.described())
+                    });
                     Py::new(py, Disconnected { client: handle, reason })?.into_any()
                 }
             };
@@ -426,11 +452,28 @@ impl State {
         }))
     }
 
+    fn counted(&self) -> Counted {
+        Counted {
+            driver: self.driver.as_ref().map_or(self.driver_counters, Driver::counters),
+            netcode: self.core.netcode().counters().clone(),
+            packets: self.core.packet_counters(),
+        }
+    }
+
+    fn look_for_drops(&mut self) -> Option<Dropped> {
+        let now = self.driver.as_ref()?.now();
+        // Lent out for the look: counting needs the rest.
+        let mut drops = std::mem::take(&mut self.drops);
+        let dropped = drops.look(now, || self.counted());
+        self.drops = drops;
+        dropped
+    }
+
     fn close(&mut self) {
         let Some(mut driver) = self.driver.take() else { return };
         driver.transmit(|now, out| self.core.close(now, out));
         driver.finish();
-        self.counted = driver.counters();
+        self.driver_counters = driver.counters();
     }
 }
 

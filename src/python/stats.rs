@@ -105,18 +105,29 @@ impl ConnectionStats {
     }
 }
 
-/// Everything an endpoint counted, each layer's names behind the layer's.
-pub(super) fn counters_to_python<'py>(
-    py: Python<'py>,
-    driver: &DriverCounters,
-    netcode: &Counters,
-    packets: &PacketCounters,
-) -> PyResult<Bound<'py, PyDict>> {
-    let counted = PyDict::new(py);
-    let add = |layer: &str, name: &str, count: u64| counted.set_item(format!("{layer}.{name}"), count);
-    driver.udp.iter().try_for_each(|(name, count)| add("socket", name, count))?;
-    driver.link.iter().try_for_each(|(name, count)| add("simulator", name, count))?;
-    netcode.iter().try_for_each(|(name, count)| add("netcode", name, count))?;
-    packets.iter().try_for_each(|(name, count)| add("packets", name, count))?;
-    Ok(counted)
+/// Everything an endpoint counted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counted {
+    pub(super) driver: DriverCounters,
+    pub(super) netcode: Counters,
+    pub(super) packets: PacketCounters,
+}
+
+impl Counted {
+    /// Layer, name and count.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+        let of = |layer| move |(name, count)| (layer, name, count);
+        let driver =
+            self.driver.udp.iter().map(of("socket")).chain(self.driver.link.iter().map(of("simulator")));
+        driver.chain(self.netcode.iter().map(of("netcode"))).chain(self.packets.iter().map(of("packets")))
+    }
+
+    /// By name, each behind its layer's.
+    pub(super) fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counted = PyDict::new(py);
+        for (layer, name, count) in self.iter() {
+            counted.set_item(format!("{layer}.{name}"), count)?;
+        }
+        Ok(counted)
+    }
 }

@@ -29,6 +29,8 @@ use crate::wire::{self, MAX_LENGTH, MAX_RELATIVE, Value, ValueError};
 pub(crate) struct Stream {
     /// For errors.
     class: Arc<str>,
+    /// What errors call the stream within its class: "stream.", or nothing when it is the class.
+    prefix: &'static str,
     mode: Mode,
     /// None once `serialize` has returned.
     core: Mutex<Option<wire::Stream>>,
@@ -49,7 +51,17 @@ impl Stream {
             wire::Stream::Read(_) => Mode::Read,
             wire::Stream::Measure(_) => Mode::Measure,
         };
-        Stream { class, mode, core: Mutex::new(Some(core)) }
+        Stream { class, prefix: "stream.", mode, core: Mutex::new(Some(core)) }
+    }
+
+    /// A stream in a class of its own, for as long as its owner wants.
+    pub(super) fn alone(class: &str, core: wire::Stream) -> Self {
+        Stream { prefix: "", ..Self::new(class.into(), core) }
+    }
+
+    /// Asks the core, unless the stream is over.
+    pub(super) fn ask<T>(&self, question: impl FnOnce(&mut wire::Stream) -> T) -> PyResult<T> {
+        lock(&self.core).as_mut().map(question).ok_or_else(over)
     }
 
     /// Ends the stream.
@@ -67,36 +79,33 @@ impl Stream {
         if self.mode == Mode::Read {
             return Ok(T::default());
         }
-        convert(object).map_err(|refusal| refusal.raise(&self.class, &field(method), object))
+        convert(object).map_err(|refusal| refusal.raise(&self.class, &self.field(method), object))
+    }
+
+    /// What errors call a method.
+    fn field(&self, method: &str) -> String {
+        format!("{}{method}", self.prefix)
     }
 
     /// Runs one operation of the core. No Python code runs meanwhile.
-    fn run<T>(
+    pub(super) fn run<T>(
         &self,
         method: &str,
         object: &Bound<'_, PyAny>,
         operation: impl FnOnce(&mut wire::Stream) -> Result<T, wire::StreamError>,
     ) -> PyResult<T> {
-        let result = match lock(&self.core).as_mut() {
-            Some(core) => operation(core),
-            None => return Err(over()),
-        };
-        result.map_err(|error| match error {
+        self.ask(operation)?.map_err(|error| match error {
             wire::StreamError::Read(error) => {
-                StreamError::new_err(format!("{}: stream.{method}: {error}", self.class))
+                StreamError::new_err(format!("{}: {}: {error}", self.class, self.field(method)))
             }
             wire::StreamError::Value(error) => {
-                Refusal::from(error).raise(&self.class, &field(method), object)
+                Refusal::from(error).raise(&self.class, &self.field(method), object)
             }
             wire::StreamError::Parameter(error) => {
-                PyValueError::new_err(format!("{}: stream.{method}: {error}", self.class))
+                PyValueError::new_err(format!("{}: {}: {error}", self.class, self.field(method)))
             }
         })
     }
-}
-
-fn field(method: &str) -> String {
-    format!("stream.{method}")
 }
 
 fn over() -> PyErr {
@@ -123,19 +132,19 @@ impl Stream {
     /// Bits written or measured so far, or the bit position of the next read.
     #[getter]
     fn bits_processed(&self) -> PyResult<usize> {
-        lock(&self.core).as_ref().map(wire::Stream::position).ok_or_else(over)
+        self.ask(|core| core.position())
     }
 
     /// One bit: the truth of ``value``.
     #[pyo3(signature = (value, /))]
-    fn flag(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    pub(super) fn flag(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         let flag = self.mode != Mode::Read && value.is_truthy()?;
         self.run("flag", value, |core| core.flag(flag))
     }
 
     /// An unsigned integer of ``count`` bits, 1 to 64.
     #[pyo3(signature = (value, count, /))]
-    fn bits(&self, value: &Bound<'_, PyAny>, count: &Bound<'_, PyAny>) -> PyResult<u64> {
+    pub(super) fn bits(&self, value: &Bound<'_, PyAny>, count: &Bound<'_, PyAny>) -> PyResult<u64> {
         let count = bounded("count", count, 1, 64)?;
         let input = self.input("bits", value, |object| match object.extract() {
             Ok(number) => Ok(number),
@@ -149,7 +158,7 @@ impl Stream {
 
     /// An integer from ``low`` to ``high``, both included.
     #[pyo3(signature = (value, low, high, /))]
-    fn ranged(
+    pub(super) fn ranged(
         &self,
         value: &Bound<'_, PyAny>,
         low: &Bound<'_, PyAny>,
@@ -163,7 +172,7 @@ impl Stream {
 
     /// An unsigned integer of 128 bits.
     #[pyo3(signature = (value, /))]
-    fn uint128(&self, value: &Bound<'_, PyAny>) -> PyResult<u128> {
+    pub(super) fn uint128(&self, value: &Bound<'_, PyAny>) -> PyResult<u128> {
         let input = self.input("uint128", value, |object| match object.extract() {
             Ok(number) => Ok(number),
             Err(_) => Err(ValueError::Negative { value: integer(object)? }.into()),
@@ -173,7 +182,7 @@ impl Stream {
 
     /// An integer above ``previous``, in fewer bits the nearer it is; at most 2**31 - 1.
     #[pyo3(signature = (value, previous, /))]
-    fn relative(&self, value: &Bound<'_, PyAny>, previous: &Bound<'_, PyAny>) -> PyResult<u32> {
+    pub(super) fn relative(&self, value: &Bound<'_, PyAny>, previous: &Bound<'_, PyAny>) -> PyResult<u32> {
         let previous = bounded("previous", previous, 0, MAX_RELATIVE)?;
         let input = self.input("relative", value, |object| {
             let value = integer(object)?;
@@ -183,30 +192,52 @@ impl Stream {
         self.run("relative", value, |core| core.relative(previous, input))
     }
 
+    /// A sequence number after ``previous``, counting across the wrap, and not equal to it.
+    #[pyo3(signature = (value, previous, /))]
+    pub(super) fn sequence_relative(
+        &self,
+        value: &Bound<'_, PyAny>,
+        previous: &Bound<'_, PyAny>,
+    ) -> PyResult<u16> {
+        let previous = bounded("previous", previous, 0, u16::MAX)?;
+        let input = self.input("sequence_relative", value, |object| {
+            let value = integer(object)?;
+            let out_of_range = ValueError::OutOfRange { value, lo: 0, hi: u16::MAX.into() };
+            u16::try_from(value).map_err(|_| out_of_range.into())
+        })?;
+        self.run("sequence_relative", value, |core| core.sequence_relative(previous, input))
+    }
+
     /// A float in 32 bits.
     #[pyo3(signature = (value, /))]
-    fn float32(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    pub(super) fn float32(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         let input = self.input("float32", value, float)?;
         self.run("float32", value, |core| core.float(input))
     }
 
     /// A float in 64 bits.
     #[pyo3(signature = (value, /))]
-    fn float64(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    pub(super) fn float64(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         let input = self.input("float64", value, float)?;
         self.run("float64", value, |core| core.double(input))
     }
 
     /// A float from ``low`` to ``high`` in steps of about ``resolution``.
     #[pyo3(signature = (value, low, high, resolution, /))]
-    fn quantized(&self, value: &Bound<'_, PyAny>, low: f64, high: f64, resolution: f64) -> PyResult<f64> {
+    pub(super) fn quantized(
+        &self,
+        value: &Bound<'_, PyAny>,
+        low: f64,
+        high: f64,
+        resolution: f64,
+    ) -> PyResult<f64> {
         let input = self.input("quantized", value, float)?;
         self.run("quantized", value, |core| core.quantized(input, low, high, resolution))
     }
 
     /// A number from ``low`` to ``high`` with ``fraction_bits`` binary places.
     #[pyo3(signature = (value, low, high, fraction_bits, /))]
-    fn fixed(
+    pub(super) fn fixed(
         &self,
         value: &Bound<'_, PyAny>,
         low: &Bound<'_, PyAny>,
@@ -222,7 +253,7 @@ impl Stream {
 
     /// Text of at most ``max_bytes`` bytes of UTF-8, without NUL.
     #[pyo3(signature = (value, max_bytes, /))]
-    fn text<'py>(
+    pub(super) fn text<'py>(
         &self,
         value: &Bound<'py, PyAny>,
         max_bytes: &Bound<'py, PyAny>,
@@ -235,7 +266,7 @@ impl Stream {
 
     /// Text of at most ``max_units`` UTF-16 units, without NUL, in 32 bits each.
     #[pyo3(signature = (value, max_units, /))]
-    fn wide_text<'py>(
+    pub(super) fn wide_text<'py>(
         &self,
         value: &Bound<'py, PyAny>,
         max_units: &Bound<'py, PyAny>,
@@ -248,23 +279,40 @@ impl Stream {
 
     /// At most ``max_bytes`` bytes.
     #[pyo3(signature = (value, max_bytes, /))]
-    fn data<'py>(
+    pub(super) fn data<'py>(
         &self,
         value: &Bound<'py, PyAny>,
         max_bytes: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let max = bounded("max_bytes", max_bytes, 0, MAX_LENGTH)?;
-        let input = self.input("data", value, |object| match Takes::Data.value(object)? {
-            Value::Data(data) => Ok(data.to_vec()),
-            _ => Err(Refusal::Type("bytes")),
-        })?;
+        let input = self.input("data", value, data)?;
         let data = self.run("data", value, |core| core.data(&input, max).map(<[u8]>::to_vec))?;
         Ok(PyBytes::new(value.py(), &data))
+    }
+
+    /// Exactly ``count`` bytes, without their length.
+    #[pyo3(signature = (value, count, /))]
+    pub(super) fn bytes<'py>(
+        &self,
+        value: &Bound<'py, PyAny>,
+        count: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let count = bounded("count", count, 0, MAX_LENGTH)?;
+        let input = self.input("bytes", value, data)?;
+        let bytes = self.run("bytes", value, |core| core.bytes(&input, count).map(<[u8]>::to_vec))?;
+        Ok(PyBytes::new(value.py(), &bytes))
     }
 
     /// Zero bits up to the next byte boundary.
     fn align(slf: &Bound<'_, Self>) -> PyResult<()> {
         slf.get().run("align", slf.as_any(), wire::Stream::align)
+    }
+}
+
+fn data(object: &Bound<'_, PyAny>) -> Result<Vec<u8>, Refusal> {
+    match Takes::Data.value(object)? {
+        Value::Data(data) => Ok(data.to_vec()),
+        _ => Err(Refusal::Type("bytes")),
     }
 }
 

@@ -13,6 +13,10 @@ use super::protocol::Protocol;
 use crate::driver::{OsEntropy, unix_now};
 use crate::netcode::{self, Key, TokenParams, USER_DATA_BYTES};
 use crate::rng::Entropy;
+use crate::time::UnixSeconds;
+
+/// The end of the year 9999, in seconds since 1970: later times are mistakes (milliseconds).
+const LATEST: u64 = 253_402_300_799;
 
 /// 32 random bytes from the operating system: a private key to share between login backend and servers.
 #[pyfunction]
@@ -23,6 +27,15 @@ pub(crate) fn generate_key(py: Python<'_>) -> Bound<'_, PyBytes> {
 }
 
 /// A netcode 1.02 connect token: what a login backend hands to a client over HTTPS, and the client dials with.
+///
+/// Example:
+///     >>> token = ConnectToken.generate(
+///     ...     protocol=0x7469636B, key=generate_key(), client_id=7, servers=["203.0.113.7:40000"], now=1_000_000
+///     ... )
+///     >>> ConnectToken.from_bytes(token.to_bytes())
+///     <ConnectToken for protocol 0x7469636b at 203.0.113.7:40000>
+///     >>> token.expires - token.created
+///     30
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct ConnectToken(netcode::ConnectToken);
@@ -40,14 +53,15 @@ impl ConnectToken {
     ///     expires_in: seconds until the token can't start a connection any more; None: never.
     ///     timeout: seconds of silence that end the connection; None: no timeout.
     ///     user_data: up to 256 bytes that reach the server sealed.
+    ///     now: seconds since 1970 at which its life begins; None: by the system's clock.
     ///
     /// Raises:
     ///     ValueError: naming the argument, its value and its bound.
     #[staticmethod]
     #[pyo3(signature = (*, protocol, key, client_id, servers, internal_servers = None, expires_in = Some(30),
-                        timeout = Some(10), user_data = None))]
+                        timeout = Some(10), user_data = None, now = None))]
     #[pyo3(text_signature = "(*, protocol, key, client_id, servers, internal_servers=None, expires_in=30, \
-                             timeout=10, user_data=b'')")]
+                             timeout=10, user_data=b'', now=None)")]
     #[allow(clippy::too_many_arguments)] // The parts of a token, all by keyword.
     fn generate(
         protocol: &Bound<'_, PyAny>,
@@ -58,6 +72,7 @@ impl ConnectToken {
         expires_in: Option<i128>,
         timeout: Option<i128>,
         user_data: Option<&[u8]>,
+        now: Option<i128>,
     ) -> PyResult<Self> {
         let protocol_id = match protocol.cast::<Protocol>() {
             Ok(protocol) => protocol.get().id,
@@ -71,7 +86,10 @@ impl ConnectToken {
             protocol_id,
             private_key: &extract_key(key)?,
             client_id: within("client_id", client_id, 0, u64::MAX)?,
-            created: unix_now(),
+            created: match now {
+                Some(now) => UnixSeconds(within("now", now, 0, LATEST)?),
+                None => unix_now(),
+            },
             lifetime: expires_in,
             timeout: extract_timeout(timeout)?,
             public_addresses: &public,

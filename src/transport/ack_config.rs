@@ -34,7 +34,7 @@ pub enum Estimation {
     Recent,
 }
 
-/// Settings of [`Acks`].
+/// Settings of [`Acks`](super::acks::Acks).
 #[derive(Clone, Debug, PartialEq)]
 pub struct AcksConfig {
     /// Sent packets remembered: more than rate x RTT, or packets count as lost before their ack can come.

@@ -177,7 +177,7 @@ pub struct Acks {
     in_order_only: bool,
     rtt: Rtt,
     recent: Recent,
-    /// Instead of `recent`, where the standard's estimates are asked for.
+    /// Stands in for `recent` where the standard's own estimates are asked for.
     standard: Option<Box<StandardEstimate>>,
     counters: AckCounters,
 }
@@ -275,10 +275,10 @@ impl Acks {
         }
         let inserted = self.received.insert(sequence, ());
         debug_assert!(inserted.is_ok(), "a stale packet is not new");
-        let ahead = self.newest_received.map_or(1, |newest| distance(sequence, newest));
-        if ahead > 0 {
+        let newest = self.newest_received.unwrap_or(sequence.wrapping_sub(1));
+        if greater(sequence, newest) {
             self.newest_received = Some(sequence);
-            self.recent.peer_sent.add(f64::from(ahead));
+            self.recent.peer_sent.add(f64::from(sequence.wrapping_sub(newest)));
         }
         self.recent.received.add(1.0);
         if let Some(standard) = &mut self.standard {

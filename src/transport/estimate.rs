@@ -164,7 +164,8 @@ impl Recent {
 
 /// A snapshot of a connection's estimates. Times are milliseconds; everything is 0 until it was measured.
 ///
-/// How far each may be from the truth ("noise" is what any finite sample has, and averages out):
+/// How far each may be from the truth; `tests/rust/statistics.rs` holds them to it. ("Noise" is what any finite
+/// sample has, and averages out.)
 ///
 /// * `rtt`: what is measured ends when a packet is handled, so up to a tick of each end is in it. Where the peer
 ///   tells how long it held its ack, that is taken off, to 64 µs. Only packets that no later packet overtook are

@@ -326,6 +326,14 @@ impl Stream {
         }
     }
 
+    /// Ends a strict read: what is left must be the zero rest of the last byte. Nothing to do when writing.
+    pub fn finish(&mut self) -> Result<(), StreamError> {
+        match self.side() {
+            Side::Source(source) => source.run(|r| r.clone().finish()),
+            Side::Sink(_) => Ok(()),
+        }
+    }
+
     fn side(&mut self) -> Side<'_> {
         match self {
             Stream::Write(writer) => Side::Sink(writer),

@@ -479,3 +479,19 @@ fn reliables_own_estimates_are_as_far_from_the_links_as_stated() {
         });
     }
 }
+
+#[test]
+fn late_acks_take_back_losses_that_were_none() {
+    let setting = Setting {
+        rtt: 2400.0,
+        jitter: [20.0, 20.0],
+        loss: [0.1, 0.1],
+        rate: [60.0, 60.0],
+        duplicate: 0.0,
+        reorder: 0.0,
+    };
+    let protocol: Arc<Protocol> = protocol();
+    let connection = || Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
+    let measured = measure([connection(), connection()], &setting, 7, 20.0);
+    check_loss("packet_loss", &measured, 0, &setting, 0.0, |stats| stats.packet_loss);
+}

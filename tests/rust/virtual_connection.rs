@@ -307,6 +307,23 @@ fn a_client_connects_however_many_of_its_first_packets_are_lost() {
 }
 
 #[test]
+fn an_answer_that_its_acks_would_make_too_large_goes_without_them() {
+    let (mut client_end, mut server_end) = (connect(), listen());
+    sent(&mut client_end, Instant::ZERO, b"lost");
+    let second = sent(&mut client_end, Instant::ZERO, b"");
+    assert_eq!(server_end.handle_datagram(Instant::ZERO, client(), &second), Ok(None));
+    // An ack of packet 1 takes two bytes in packet 0, and would make it 17 bytes for 16.
+    let answer = updated(&mut server_end, Instant::ZERO).remove(0);
+    assert_eq!(hex::encode(&answer), "5249575496b705c83e00000100000000");
+    assert_eq!(client_end.handle_datagram(Instant::ZERO, server(), &answer), Ok(None));
+    assert_eq!(acked(&mut client_end), [0u16; 0]);
+    let third = sent(&mut client_end, Instant::ZERO, b"");
+    assert_eq!(server_end.handle_datagram(Instant::ZERO, client(), &third), Ok(None));
+    assert_eq!(acked(&mut server_end), [0], "and so the client is proven");
+    sent(&mut server_end, Instant::ZERO, &[0; 1000]);
+}
+
+#[test]
 fn the_statistics_count_protocol_id_checksum_and_udp() {
     let mut peers = Peers::new([Conditions::perfect().latency(ms(40), ms(0)); 2]);
     for _ in 0..1200 {

@@ -1,0 +1,176 @@
+//! What endpoints tell the logger "tickwire" of Python's `logging`.
+//!
+//! Promises: at most one line a second per endpoint about dropped datagrams, whatever arrives: a flood costs its
+//! counting. A line is made only when its level is enabled, and never while a lock is held.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use super::events::reason_to_python;
+use super::stats::Counted;
+use crate::endpoint::DisconnectReason;
+use crate::time::{Duration, Instant};
+use crate::transport::Violation;
+
+/// How often dropped datagrams are looked at.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Copies, and packets under way while a connection begins or ends: any network brings some. A packet refused is
+/// a goodbye, or ends a connection, which has a line of its own.
+const ORDINARY: [(&str, &str); 10] = [
+    ("netcode", "replayed"),
+    ("netcode", "unknown_source"),
+    ("netcode", "unexpected_type"),
+    ("netcode", "address_connected"),
+    ("netcode", "not_connected"),
+    ("packets", "duplicates"),
+    ("packets", "stale"),
+    ("packets", "out_of_order"),
+    ("packets", "refused"),
+    ("packets", "fragment_duplicates"),
+];
+
+/// Ordinary drops in a period from which on they are worth a warning all the same.
+const MANY: u64 = 100;
+
+/// Counts of the packet layer that are drops; of netcode all are.
+const PACKET_DROPS: [&str; 9] = [
+    "too_large_to_receive",
+    "invalid",
+    "stale",
+    "duplicates",
+    "out_of_order",
+    "refused",
+    "fragments_invalid",
+    "fragment_duplicates",
+    "fragments_without_memory",
+];
+
+/// `logging`'s levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    Debug = 10,
+    Info = 20,
+    Warning = 30,
+}
+
+/// Tells the logger. What goes wrong there is no reason to lose what was received.
+pub(super) fn log(py: Python<'_>, level: Level, line: impl FnOnce() -> String) {
+    static LOGGER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let told = || -> PyResult<()> {
+        let logger = LOGGER.get_or_try_init(py, || -> PyResult<_> {
+            Ok(py.import("logging")?.call_method1("getLogger", ("tickwire",))?.unbind())
+        })?;
+        let (logger, level) = (logger.bind(py), level as u8);
+        if logger.call_method1(intern!(py, "isEnabledFor"), (level,))?.is_truthy()? {
+            logger.call_method1(intern!(py, "log"), (level, line()))?;
+        }
+        Ok(())
+    };
+    if let Err(error) = told() {
+        error.write_unraisable(py, None);
+    }
+}
+
+/// Tells the logger that a connection ended, why, and how its peer broke the protocol if it did.
+pub(super) fn log_end(
+    py: Python<'_>,
+    reason: DisconnectReason,
+    violation: Option<&Violation>,
+    who: impl FnOnce() -> String,
+) {
+    log(py, Level::Info, || {
+        let reason = reason_to_python(py, reason).and_then(|reason| reason.str()?.extract::<String>());
+        let reason = reason.unwrap_or_default();
+        let how = violation.map(|violation| format!(" ({violation})")).unwrap_or_default();
+        format!("{} disconnected: {reason}{how}", who())
+    });
+}
+
+/// Notices dropped datagrams, once a period.
+#[derive(Debug, Default)]
+pub(super) struct DropLog {
+    next: Instant,
+    looked_at: Instant,
+    known: Counted,
+}
+
+/// What was dropped in a period.
+#[derive(Debug)]
+pub(super) struct Dropped {
+    period: Duration,
+    reasons: Vec<(&'static str, &'static str, u64)>,
+}
+
+impl DropLog {
+    /// What was dropped since the last look, when it is time for one and anything was.
+    pub(super) fn look(&mut self, now: Instant, counted: impl FnOnce() -> Counted) -> Option<Dropped> {
+        if now < self.next {
+            return None;
+        }
+        let counted = counted();
+        let counts = counted.iter().zip(self.known.iter());
+        let increases = counts.map(|((layer, name, now), (_, _, then))| (layer, name, now - then));
+        let mut reasons: Vec<_> =
+            increases.filter(|(layer, name, increase)| *increase > 0 && is_drop(layer, name)).collect();
+        let period = now - self.looked_at;
+        *self = DropLog { next: now + PERIOD, looked_at: now, known: counted };
+        reasons.sort_by_key(|(.., increase)| core::cmp::Reverse(*increase));
+        (!reasons.is_empty()).then_some(Dropped { period, reasons })
+    }
+}
+
+fn is_drop(layer: &str, name: &str) -> bool {
+    match layer {
+        "netcode" => true,
+        "packets" => PACKET_DROPS.contains(&name),
+        "socket" => name == "too_long",
+        _ => false,
+    }
+}
+
+impl Dropped {
+    /// Tells the logger, as a warning unless it is no more than networks do.
+    pub(super) fn log(&self, py: Python<'_>, endpoint: impl FnOnce() -> String) {
+        let total: u64 = self.reasons.iter().map(|(.., count)| count).sum();
+        let ordinary = self.reasons.iter().all(|(layer, name, _)| ORDINARY.contains(&(layer, name)));
+        let level = if ordinary && total < MANY { Level::Debug } else { Level::Warning };
+        log(py, level, || {
+            let reasons: Vec<String> = self.reasons.iter().map(reason).collect();
+            format!(
+                "{} dropped {} datagram{} in the last {}: {}",
+                endpoint(),
+                grouped(total),
+                if total == 1 { "" } else { "s" },
+                // Nobody looked for longer, when the game didn't tick.
+                match self.period.as_secs_f64().round() {
+                    0.0..2.0 => "second".to_owned(),
+                    seconds => format!("{seconds} seconds"),
+                },
+                reasons.join(", ")
+            )
+        });
+    }
+}
+
+fn reason(&(layer, name, count): &(&str, &str, u64)) -> String {
+    let hint = match name {
+        "token_just_expired" => " (the clocks of the login backend and this server may differ)",
+        _ => "",
+    };
+    format!("{layer}.{name} {}{hint}", grouped(count))
+}
+
+/// A number with commas.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}

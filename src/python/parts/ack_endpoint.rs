@@ -1,0 +1,317 @@
+//! The ack endpoint: reliable 1.0, whole.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use super::{counts, instant};
+use crate::python::errors::{MessageTooLargeError, value_error};
+use crate::python::fields::bounded;
+use crate::python::lock;
+use crate::python::protocol::seconds;
+use crate::transport::ack_config::LossBound;
+use crate::transport::ack_endpoint::{self, AckEndpointConfig};
+use crate::transport::acks::{Acked, RttSampling};
+use crate::transport::fragment::{FRAGMENT_HEADER_SIZE, MAX_FRAGMENTS};
+use crate::transport::header::Header;
+use crate::transport::{self};
+
+/// A day: a longer time until a packet counts as lost is a mistake.
+const LONGEST_LOSS: f64 = 86_400.0;
+
+/// The most that a packet or a memory bound may be set to, in bytes.
+const MOST_BYTES: usize = 1 << 30;
+
+/// Acks kept for a caller that doesn't ask for them: half of the sequence numbers.
+const MAX_UNREPORTED: usize = 32_768;
+
+/// One end of a conversation of packets: each learns which of its packets arrived; large ones go in fragments.
+/// Nothing is sent again, ordered or encrypted. Bytes and arithmetic: reliable 1.0.
+///
+/// It has no socket: what :meth:`send` returns is yours to transmit, and what you received goes to
+/// :meth:`receive`. Put something below it that keeps strangers out: whoever can send to an endpoint can move its
+/// windows. Times are seconds of a clock of your choice that doesn't go back.
+///
+/// Args:
+///     profile: ``"standard"`` has reliable's own settings: packets up to 16 KiB, windows of 256, an RTT that
+///         follows by 0.25 % a sample. ``"large"``: packets up to 256 KiB in datagrams of at most 1,200 bytes,
+///         windows of 1,024, 10 % a sample. The settings below are None for the profile's.
+///     max_packet_size: the largest payload, in bytes.
+///     fragment_above: payloads longer than this are sent in fragments.
+///     fragment_size, max_fragments: the bytes of a fragment, and how many a packet may have, up to 256. Both
+///         ends need the same.
+///     reassembly_bytes: bytes that all partial packets together may take.
+///     sent_window, received_window: packets remembered, a power of two up to 32,768. More than packets a
+///         second times RTT, or packets count as lost before their ack can come.
+///     rtt_smoothing: the fraction by which each sample moves the RTT, above 0 and at most 1.
+///     lost_after: seconds without an ack after which a packet counts as lost.
+///     lost_after_rtts: as many round trips instead, but never sooner than ``lost_not_before`` seconds. Until a
+///         round trip was measured: one second.
+///     in_order_only: drop packets older than the newest one accepted. They are not acked either.
+///
+/// Raises:
+///     ValueError: naming the argument, its value and its bound.
+///
+/// Example:
+///     >>> a, b = AckEndpoint(), AckEndpoint()
+///     >>> sequence, datagrams = a.send(0.0, b"hello")
+///     >>> [b.receive(0.05, datagram) for datagram in datagrams]
+///     [b'hello']
+///     >>> _, answers = b.send(0.05, b"")
+///     >>> [a.receive(0.1, answer) for answer in answers]
+///     [b'']
+///     >>> a.acked(), a.lost(0.1), a.stats.rtt_ms
+///     ([0], [], 100.0)
+#[pyclass(frozen, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct AckEndpoint {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    core: ack_endpoint::AckEndpoint,
+    /// For [`ack_endpoint::AckEndpoint::accept`].
+    newly: Vec<Acked>,
+    /// Acked and not asked for yet.
+    acked: VecDeque<u16>,
+}
+
+#[pymethods]
+impl AckEndpoint {
+    #[new]
+    #[pyo3(signature = (profile = "standard", *, max_packet_size = None, fragment_above = None,
+                        fragment_size = None, max_fragments = None, reassembly_bytes = None,
+                        sent_window = None, received_window = None, rtt_smoothing = None, lost_after = 1.0,
+                        lost_after_rtts = None, lost_not_before = 0.05, in_order_only = false))]
+    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
+    fn new(
+        profile: &str,
+        max_packet_size: Option<&Bound<'_, PyAny>>,
+        fragment_above: Option<&Bound<'_, PyAny>>,
+        fragment_size: Option<&Bound<'_, PyAny>>,
+        max_fragments: Option<&Bound<'_, PyAny>>,
+        reassembly_bytes: Option<&Bound<'_, PyAny>>,
+        sent_window: Option<&Bound<'_, PyAny>>,
+        received_window: Option<&Bound<'_, PyAny>>,
+        rtt_smoothing: Option<f64>,
+        lost_after: f64,
+        lost_after_rtts: Option<f64>,
+        lost_not_before: f64,
+        in_order_only: bool,
+    ) -> PyResult<Self> {
+        let mut config = match profile {
+            "standard" => AckEndpointConfig::standard(),
+            "large" => AckEndpointConfig::large(),
+            other => {
+                let complaint = format!("profile must be 'standard' or 'large', not '{other}'");
+                return Err(PyValueError::new_err(complaint));
+            }
+        };
+        let AckEndpointConfig { max_packet_size: largest, fragment_above: above, reassembly, acks, .. } =
+            &mut config;
+        for (name, given, most, setting) in [
+            ("fragment_size", fragment_size, usize::from(u16::MAX), &mut reassembly.fragment_size),
+            ("max_fragments", max_fragments, MAX_FRAGMENTS, &mut reassembly.max_fragments),
+            ("sent_window", sent_window, 32_768, &mut acks.sent_window),
+            ("received_window", received_window, 32_768, &mut acks.received_window),
+            ("max_packet_size", max_packet_size, MOST_BYTES, largest),
+            ("fragment_above", fragment_above, MOST_BYTES, above),
+        ] {
+            if let Some(given) = given {
+                *setting = bounded(name, given, 1, most)?;
+            }
+        }
+        let one_packet = reassembly.fragment_size * reassembly.max_fragments;
+        reassembly.max_bytes = match reassembly_bytes {
+            Some(bytes) => bounded("reassembly_bytes", bytes, one_packet, MOST_BYTES)?,
+            None => reassembly.max_bytes.max(one_packet),
+        };
+        acks.rtt_smoothing = rtt_smoothing.unwrap_or(acks.rtt_smoothing);
+        acks.in_order_only = in_order_only;
+        acks.loss_bound = loss_bound(lost_after, lost_after_rtts, lost_not_before)?;
+        let core = ack_endpoint::AckEndpoint::new(config).map_err(value_error)?;
+        Ok(AckEndpoint { state: Mutex::new(State { core, newly: Vec::new(), acked: VecDeque::new() }) })
+    }
+
+    /// The number of the next packet sent.
+    #[getter]
+    fn next_sequence(&self) -> u16 {
+        lock(&self.state).core.next_sequence()
+    }
+
+    /// The newest packet of the other end that was accepted; None before the first.
+    #[getter]
+    fn newest_received(&self) -> Option<u16> {
+        lock(&self.state).core.acks().newest_received()
+    }
+
+    /// Makes a packet of a payload, which may be empty.
+    ///
+    /// Returns:
+    ///     its number, by which :meth:`acked` and :meth:`lost` name it, and the datagrams to transmit: one, or
+    ///     its fragments.
+    ///
+    /// Raises:
+    ///     MessageTooLargeError: the payload is above ``max_packet_size``. Nothing was sent.
+    #[pyo3(signature = (now, payload, /))]
+    fn send(&self, now: f64, payload: &Bound<'_, PyBytes>) -> PyResult<(u16, Vec<Py<PyBytes>>)> {
+        let now = instant(now)?;
+        let outgoing = lock(&self.state).core.send(now, payload.as_bytes());
+        let outgoing = outgoing.map_err(|error| MessageTooLargeError::new_err(error.to_string()))?;
+        let mut datagram = Vec::new();
+        let datagrams = outgoing.pieces().map(|piece| {
+            datagram.clear();
+            piece.write(&mut datagram);
+            PyBytes::new(payload.py(), &datagram).unbind()
+        });
+        Ok((outgoing.sequence(), datagrams.collect()))
+    }
+
+    /// Takes a datagram of the other end.
+    ///
+    /// Args:
+    ///     accept: called with the payload of a packet; a false result refuses it: the packet is not acked, and
+    ///         the other end counts it as lost. None accepts all. What it raises passes through, and refuses.
+    ///
+    /// Returns:
+    ///     the payload of the packet; None when it was refused, when more of its fragments are missing, or when
+    ///     the datagram was dropped, which :attr:`counters` has by reason.
+    #[pyo3(signature = (now, datagram, /, *, accept = None))]
+    fn receive<'py>(
+        &self,
+        now: f64,
+        datagram: &Bound<'py, PyBytes>,
+        accept: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let now = instant(now)?;
+        let opened = lock(&self.state).core.open(datagram.as_bytes());
+        let Ok(Some(incoming)) = opened else { return Ok(None) };
+        let payload = PyBytes::new(datagram.py(), incoming.payload());
+        let verdict = match accept {
+            Some(accept) => accept.call1((&payload,)).and_then(|verdict| verdict.is_truthy()),
+            None => Ok(true),
+        };
+        let mut state = lock(&self.state);
+        let State { core, newly, acked } = &mut *state;
+        // Meanwhile a copy of it may have been accepted: by another thread, or from within `accept`.
+        let accepted = matches!(verdict, Ok(true)) && core.acks().is_new(incoming.sequence()).is_ok();
+        if accepted {
+            core.accept(now, incoming, RttSampling::EveryAck, newly);
+            acked.extend(newly.drain(..).filter(|acked| !acked.late).map(|acked| acked.sequence));
+            acked.drain(..acked.len().saturating_sub(MAX_UNREPORTED));
+        } else {
+            core.refuse(incoming);
+        }
+        drop(state);
+        verdict?;
+        Ok(accepted.then_some(payload))
+    }
+
+    /// The packets that the other end has accepted, in the order their acks came; each once, since the last call.
+    /// Ask at least every 32,768 packets: of more, the oldest are forgotten.
+    fn acked(&self) -> Vec<u16> {
+        lock(&self.state).acked.drain(..).collect()
+    }
+
+    /// The packets that count as lost by ``now``, oldest first; each once, and never one that was acked in time.
+    /// Call it once a tick: it also brings packet loss and bandwidth up to date.
+    #[pyo3(signature = (now, /))]
+    fn lost(&self, now: f64) -> PyResult<Vec<u16>> {
+        let now = instant(now)?;
+        let mut lost = Vec::new();
+        let mut state = lock(&self.state);
+        state.core.poll_lost(now, &mut lost);
+        state.core.update();
+        Ok(lost)
+    }
+
+    /// RTT, jitter, packet loss and bandwidth.
+    #[getter]
+    fn stats(&self) -> PacketStats {
+        PacketStats::from(&lock(&self.state).core.stats())
+    }
+
+    /// Everything counted since the start, drops by name.
+    #[getter]
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counters = lock(&self.state).core.counters();
+        counts(py, counters.iter())
+    }
+
+    /// Bytes by which the longest datagram exceeds its payload: headers of packet and fragment.
+    #[classattr]
+    const MAX_OVERHEAD: usize = FRAGMENT_HEADER_SIZE + Header::MAX_SIZE;
+
+    fn __repr__(&self) -> String {
+        let counters = lock(&self.state).core.counters();
+        format!(
+            "<AckEndpoint: {} sent, {} acked, {} lost, {} received>",
+            counters.sent, counters.acked, counters.lost, counters.received
+        )
+    }
+}
+
+fn loss_bound(after: f64, after_rtts: Option<f64>, not_before: f64) -> PyResult<LossBound> {
+    let after = seconds("lost_after", after, LONGEST_LOSS)?;
+    let at_least = seconds("lost_not_before", not_before, LONGEST_LOSS)?;
+    Ok(match after_rtts {
+        None => LossBound::After(after),
+        Some(multiple) if multiple.is_finite() && multiple > 0.0 => LossBound::Rtt { multiple, at_least },
+        Some(multiple) => {
+            let complaint = format!("lost_after_rtts must be above 0 and finite, not {multiple}");
+            return Err(PyValueError::new_err(complaint));
+        }
+    })
+}
+
+/// What a conversation is like. Times in milliseconds, rates in kilobits per second with UDP/IP headers; all 0
+/// until measured. RTT is smoothed, its minimum, maximum and mean are of the last 512 round trips; loss and
+/// bandwidth look back 128 to 256 packets. Arithmetic: reliable 1.0; ``jitter_ms``: RFC 3550.
+#[pyclass(frozen, get_all, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct PacketStats {
+    rtt_ms: f64,
+    rtt_min_ms: f64,
+    rtt_max_ms: f64,
+    rtt_avg_ms: f64,
+    /// Smoothed difference of consecutive round trips.
+    jitter_ms: f64,
+    /// Standard deviation of the last 512 round trips.
+    jitter_stddev_ms: f64,
+    /// Of the packets we sent, 0 to 100.
+    packet_loss_percent: f64,
+    sent_kbps: f64,
+    received_kbps: f64,
+    acked_kbps: f64,
+}
+
+#[pymethods]
+impl PacketStats {
+    fn __repr__(&self) -> String {
+        format!(
+            "<PacketStats rtt={:.1} ms, jitter={:.1} ms, loss={:.1} %, {:.1} kbit/s up, {:.1} kbit/s down>",
+            self.rtt_ms, self.jitter_ms, self.packet_loss_percent, self.sent_kbps, self.received_kbps
+        )
+    }
+}
+
+impl From<&transport::PacketStats> for PacketStats {
+    fn from(stats: &transport::PacketStats) -> Self {
+        PacketStats {
+            rtt_ms: stats.rtt,
+            rtt_min_ms: stats.rtt_min,
+            rtt_max_ms: stats.rtt_max,
+            rtt_avg_ms: stats.rtt_avg,
+            jitter_ms: stats.jitter,
+            jitter_stddev_ms: stats.jitter_stddev,
+            packet_loss_percent: stats.packet_loss,
+            sent_kbps: stats.sent_kbps,
+            received_kbps: stats.received_kbps,
+            acked_kbps: stats.acked_kbps,
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! One direction of a simulated link, for any Python objects.
+
+use std::sync::Mutex;
+
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::{counts, instant, to_seconds};
+use crate::netsim::conditions;
+use crate::netsim::link;
+use crate::python::errors::value_error;
+use crate::python::fields::{bounded, within};
+use crate::python::lock;
+use crate::python::network::Conditions;
+
+/// One direction of a bad link: what goes in comes out late, twice, out of order, or not at all. The same seed
+/// and the same calls give the same history.
+///
+/// ``len(link)`` is how many are under way.
+///
+/// Args:
+///     conditions: what the link does to each item; None: a perfect link.
+///     seed: 0 to 2**64 - 1.
+///     capacity: items under way at most; more are dropped and counted as ``overflowed``.
+///
+/// Raises:
+///     ValueError: naming the argument, its value and its bound.
+///
+/// Example:
+///     >>> link = Link(Conditions(latency=0.05), seed=1)
+///     >>> link.send(0.0, b"hello")
+///     >>> link.poll(0.04), link.next_delivery, link.poll(0.05)
+///     (None, 0.05, b'hello')
+#[pyclass(frozen, generic, module = "tickwire")]
+pub(crate) struct Link {
+    core: Mutex<link::Link<Item>>,
+}
+
+/// A reference of its own for each copy under way, as the garbage collector counts them.
+struct Item(Py<PyAny>);
+
+impl Clone for Item {
+    fn clone(&self) -> Self {
+        // Copies are made in `send`, which is attached: this is a look at a thread-local.
+        Python::attach(|py| Item(self.0.clone_ref(py)))
+    }
+}
+
+#[pymethods]
+impl Link {
+    #[new]
+    #[pyo3(signature = (conditions = None, *, seed = 0, capacity = None))]
+    #[pyo3(text_signature = "(conditions=None, *, seed=0, capacity=65536)")]
+    fn new(
+        conditions: Option<&Bound<'_, Conditions>>,
+        seed: i128,
+        capacity: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let conditions = conditions.map(|conditions| conditions.get().0).unwrap_or_default();
+        let seed = within("seed", seed, 0, u64::MAX)?;
+        let capacity = match capacity {
+            Some(capacity) => bounded("capacity", capacity, 1, 1 << 24)?,
+            None => link::DEFAULT_CAPACITY,
+        };
+        let core = link::Link::new(conditions, seed).map_err(value_error)?.with_capacity(capacity);
+        Ok(Link { core: Mutex::new(core) })
+    }
+
+    /// Puts an item in.
+    ///
+    /// Args:
+    ///     now: seconds, of a clock that doesn't go back.
+    ///     item: any object, usually a datagram. A second copy is the same object.
+    #[pyo3(signature = (now, item, /))]
+    fn send(&self, now: f64, item: &Bound<'_, PyAny>) -> PyResult<()> {
+        let now = instant(now)?;
+        // The caller has a reference too, so that losing this one runs no code.
+        lock(&self.core).send(now, Item(item.clone().unbind()));
+        Ok(())
+    }
+
+    /// The next item that has come out by ``now``, in order of arrival; None when there is none.
+    #[pyo3(signature = (now, /))]
+    fn poll(&self, now: f64) -> PyResult<Option<Py<PyAny>>> {
+        let now = instant(now)?;
+        Ok(lock(&self.core).poll(now).map(|item| item.0))
+    }
+
+    /// When the next item comes out, in seconds: :meth:`poll` gives it then. None when nothing is under way.
+    #[getter]
+    fn next_delivery(&self) -> Option<f64> {
+        lock(&self.core).next_delivery().map(to_seconds)
+    }
+
+    /// Changes the conditions, for what is sent from now on.
+    #[pyo3(signature = (conditions, /))]
+    fn set_conditions(&self, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
+        lock(&self.core).set_conditions(conditions.get().0).map_err(value_error)
+    }
+
+    /// What became of the items: ``sent``, ``lost``, ``duplicated``, ``reordered`` (held back), ``overflowed``,
+    /// ``delivered``.
+    #[getter]
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counters = lock(&self.core).counters();
+        counts(py, counters.iter())
+    }
+
+    fn __len__(&self) -> usize {
+        lock(&self.core).in_flight()
+    }
+
+    /// A link is true, also when it is empty.
+    fn __bool__(&self) -> bool {
+        true
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Link with {} under way>", self.__len__())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // What is being worked on is in use.
+        let Ok(core) = self.core.try_lock() else { return Ok(()) };
+        core.items().try_for_each(|item| visit.call(&item.0))
+    }
+
+    fn __clear__(&self) {
+        let Ok(empty) = link::Link::new(conditions::Conditions::perfect(), 0) else { return };
+        let _items = std::mem::replace(&mut *lock(&self.core), empty);
+    }
+}

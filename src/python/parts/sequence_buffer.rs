@@ -1,0 +1,210 @@
+//! The sequence buffer, of Python objects.
+
+use std::sync::Mutex;
+
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyIterator;
+
+use super::sequence::number;
+use crate::python::fields::bounded;
+use crate::python::lock;
+use crate::store;
+use crate::store::sequence::greater;
+
+/// A value per sequence number, for the newest ``capacity`` numbers: every operation O(1), and what is found
+/// under a sequence was inserted under exactly that sequence. Algorithm: the rolling buffer of reliable 1.0.
+///
+/// ``buffer[sequence]``, ``sequence in buffer``, ``del``, ``len`` and iteration (sequences, oldest first) work as
+/// with a dict; the last two go through the whole window. There is no ``buffer[sequence] = value``: an insert
+/// older than the window is refused, and :meth:`insert` says so.
+///
+/// Args:
+///     capacity: a power of two, 1 to 32,768.
+///
+/// Raises:
+///     ValueError: naming the argument, its value and its bound. Also when a sequence is not 0 to 65,535.
+///     KeyError: there is nothing under the sequence.
+///
+/// Example:
+///     >>> buffer = SequenceBuffer(256)
+///     >>> buffer.insert(65_535, "a"), buffer.insert(0, "b")
+///     (True, True)
+///     >>> buffer[0], 5 in buffer, list(buffer), buffer.newest
+///     ('b', False, [65535, 0], 0)
+///     >>> buffer.insert(300, "c"), buffer.insert(0, "too old")
+///     (True, False)
+#[pyclass(frozen, generic, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct SequenceBuffer {
+    capacity: usize,
+    state: Mutex<State>,
+}
+
+/// Objects that leave the state are dropped without the lock: dropping one can run its `__del__`, which may
+/// come back here.
+#[derive(Debug)]
+struct State {
+    values: store::SequenceBuffer<Py<PyAny>>,
+    /// Whether the window ever moved.
+    begun: bool,
+}
+
+#[pymethods]
+impl SequenceBuffer {
+    #[new]
+    #[pyo3(signature = (capacity, /))]
+    fn new(capacity: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let refused = || {
+            let complaint = format!("capacity must be a power of two, 1 to 32768, not {capacity}");
+            PyValueError::new_err(complaint)
+        };
+        let capacity = bounded("capacity", capacity, 1, 32_768).map_err(|error| {
+            if error.is_instance_of::<PyValueError>(capacity.py()) { refused() } else { error }
+        })?;
+        if !store::SequenceBuffer::<Py<PyAny>>::valid_capacity(capacity) {
+            return Err(refused());
+        }
+        Ok(SequenceBuffer { capacity, state: Mutex::new(State::new(capacity)) })
+    }
+
+    /// How many sequence numbers the window covers.
+    #[getter]
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The newest sequence of the window; None before the first insert or advance.
+    #[getter]
+    fn newest(&self) -> Option<u16> {
+        let state = lock(&self.state);
+        state.begun.then(|| state.values.next().wrapping_sub(1))
+    }
+
+    /// Whether a sequence is older than the window: it can't be inserted.
+    #[pyo3(signature = (sequence, /))]
+    fn is_stale(&self, sequence: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let sequence = number("sequence", sequence)?;
+        Ok(lock(&self.state).values.stale(sequence))
+    }
+
+    /// Stores ``value`` under ``sequence``, replacing what was there; what falls out of the window is forgotten.
+    /// False when the sequence is older than the window, and nothing was stored.
+    #[pyo3(signature = (sequence, value, /))]
+    fn insert(&self, sequence: &Bound<'_, PyAny>, value: Py<PyAny>) -> PyResult<bool> {
+        let sequence = number("sequence", sequence)?;
+        let mut state = lock(&self.state);
+        let mut passed = state.advance(sequence);
+        passed.extend(state.values.remove(sequence));
+        let refused = state.values.insert(sequence, value).err();
+        drop(state);
+        Ok(refused.is_none())
+    }
+
+    /// Moves the window so that ``sequence`` is its newest, without storing anything. Nothing happens when the
+    /// window is already there or beyond.
+    #[pyo3(signature = (sequence, /))]
+    fn advance(&self, sequence: &Bound<'_, PyAny>) -> PyResult<()> {
+        let sequence = number("sequence", sequence)?;
+        let _passed = lock(&self.state).advance(sequence);
+        Ok(())
+    }
+
+    /// What is stored under ``sequence``, or ``default``.
+    #[pyo3(signature = (sequence, default = None, /))]
+    fn get(&self, sequence: &Bound<'_, PyAny>, default: Option<Py<PyAny>>) -> PyResult<Option<Py<PyAny>>> {
+        let found = self.find(sequence)?;
+        Ok(found.or(default))
+    }
+
+    /// Takes out what is stored under ``sequence`` and returns it, or ``default``.
+    #[pyo3(signature = (sequence, default = None, /))]
+    fn remove(&self, sequence: &Bound<'_, PyAny>, default: Option<Py<PyAny>>) -> PyResult<Option<Py<PyAny>>> {
+        let sequence = number("sequence", sequence)?;
+        let removed = lock(&self.state).values.remove(sequence);
+        Ok(removed.or(default))
+    }
+
+    /// Empties the buffer; the window starts again at sequence 0.
+    fn reset(&self) {
+        let _emptied = std::mem::replace(&mut *lock(&self.state), State::new(self.capacity));
+    }
+
+    fn __getitem__(&self, sequence: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        self.find(sequence)?.ok_or_else(|| PyKeyError::new_err(sequence.clone().unbind()))
+    }
+
+    fn __delitem__(&self, sequence: &Bound<'_, PyAny>) -> PyResult<()> {
+        let removed = self.remove(sequence, None)?;
+        removed.map(drop).ok_or_else(|| PyKeyError::new_err(sequence.clone().unbind()))
+    }
+
+    fn __contains__(&self, sequence: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let sequence = number("sequence", sequence)?;
+        Ok(lock(&self.state).values.contains(sequence))
+    }
+
+    fn __len__(&self) -> usize {
+        lock(&self.state).sequences().count()
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let sequences: Vec<u16> = lock(&self.state).sequences().collect();
+        sequences.into_pyobject(py)?.try_iter()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<SequenceBuffer of {} in {}>", self.__len__(), self.capacity)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // What is being worked on is in use.
+        let Ok(state) = self.state.try_lock() else { return Ok(()) };
+        state.sequences().filter_map(|s| state.values.get(s)).try_for_each(|value| visit.call(value))
+    }
+
+    fn __clear__(&self) {
+        self.reset();
+    }
+}
+
+impl SequenceBuffer {
+    fn find(&self, sequence: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
+        let py = sequence.py();
+        let sequence = number("sequence", sequence)?;
+        Ok(lock(&self.state).values.get(sequence).map(|value| value.clone_ref(py)))
+    }
+}
+
+impl State {
+    fn new(capacity: usize) -> Self {
+        State { values: store::SequenceBuffer::new(capacity), begun: false }
+    }
+
+    /// Moves the window up to `sequence`; gives back what falls out of it.
+    fn advance(&mut self, sequence: u16) -> Vec<Py<PyAny>> {
+        let beyond = sequence.wrapping_add(1);
+        if !greater(beyond, self.values.next()) {
+            return Vec::new();
+        }
+        let skipped = usize::from(beyond.wrapping_sub(self.values.next()));
+        let passed = self.window().take(skipped).collect::<Vec<_>>();
+        let passed = passed.into_iter().filter_map(|s| self.values.remove(s)).collect();
+        self.values.advance(sequence);
+        self.begun = true;
+        passed
+    }
+
+    /// The sequences that have a value, oldest first.
+    fn sequences(&self) -> impl Iterator<Item = u16> {
+        self.window().filter(|sequence| self.values.contains(*sequence))
+    }
+
+    fn window(&self) -> impl Iterator<Item = u16> + use<> {
+        // A capacity is at most 32,768.
+        let capacity = self.values.capacity() as u16;
+        let oldest = self.values.next().wrapping_sub(capacity);
+        (0..capacity).map(move |i| oldest.wrapping_add(i))
+    }
+}

@@ -1,0 +1,324 @@
+//! A UDP socket by itself.
+
+use std::net::SocketAddr;
+use std::sync::Mutex;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use super::counts;
+use crate::driver::udp::{
+    DEFAULT_KERNEL_BUFFER, DEFAULT_RECEIVE_BOUND, UdpConfig, UdpCounters, UdpSocket, number,
+};
+use crate::python::address::{Address, AddressLike};
+use crate::python::errors::{ClosedError, os_error};
+use crate::python::fields::{bounded, within};
+use crate::python::lock;
+use crate::python::protocol::seconds;
+use crate::store::Datagrams;
+
+/// The longest datagram that UDP over IPv4 carries.
+const LARGEST_DATAGRAM: usize = 65_507;
+
+/// Datagrams that one call of `receive_many` may be told to read.
+const LARGEST_BOUND: usize = 1 << 20;
+
+/// The largest kernel buffer that may be asked for, in bytes: the system's sizes are C ints.
+const LARGEST_KERNEL_BUFFER: usize = 1 << 30;
+
+/// The longest wait, in seconds: a day.
+const LONGEST_WAIT: f64 = 86_400.0;
+
+/// How long a wait sleeps before it looks whether the socket was closed, in seconds.
+const WAIT_SLICE: f64 = 0.1;
+
+/// A UDP socket that doesn't block: sending and receiving return at once, and only :meth:`wait` waits.
+///
+/// An IPv6 socket carries IPv6 only; for both families, bind two. A peer whose port is closed, an interrupted
+/// call, full buffers: what passes by itself is counted and raises nothing. May be used from several threads.
+///
+/// Args:
+///     address: where to bind; port 0 picks one (see :attr:`address`).
+///     send_buffer, receive_buffer: bytes to ask the system for. What it granted is in the attributes.
+///     max_datagram: the longest datagram in bytes, 1 to 65,507. By default whatever UDP carries: a longer one
+///         than ``max_datagram`` is never cut, but dropped and counted as ``too_long``; sending one raises. Over
+///         the internet, stay below 1,200: longer datagrams may be fragmented on the way, or not arrive at all.
+///
+/// Raises:
+///     OSError: the address can't be bound; errno says why.
+///     ValueError: naming the argument, its value and its bound.
+///     ClosedError: from every method, once the socket is closed.
+///
+/// Example:
+///     >>> with Socket("127.0.0.1:0") as a, Socket("127.0.0.1:0") as b:
+///     ...     assert a.send(b.address, b"hello")
+///     ...     assert b.wait(1.0)
+///     ...     data, source = b.receive()
+///     >>> data, source == a.address
+///     (b'hello', True)
+#[pyclass(frozen, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct Socket {
+    address: Address,
+    send_buffer: usize,
+    receive_buffer: usize,
+    max_datagram: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// None once closed.
+    socket: Option<UdpSocket>,
+    /// Of the socket, once closed.
+    counted: UdpCounters,
+    /// One longer than the longest datagram.
+    buffer: Vec<u8>,
+}
+
+#[pymethods]
+impl Socket {
+    #[new]
+    #[pyo3(signature = (address, *, send_buffer = None, receive_buffer = None, max_datagram = None))]
+    #[pyo3(text_signature = "(address, *, send_buffer=4194304, receive_buffer=4194304, max_datagram=65507)")]
+    fn new(
+        py: Python<'_>,
+        address: AddressLike,
+        send_buffer: Option<&Bound<'_, PyAny>>,
+        receive_buffer: Option<&Bound<'_, PyAny>>,
+        max_datagram: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let size = |name, given: Option<&Bound<'_, PyAny>>, default, most| {
+            given.map_or(Ok(default), |given| bounded(name, given, 1, most))
+        };
+        let config = UdpConfig {
+            send_buffer: size("send_buffer", send_buffer, DEFAULT_KERNEL_BUFFER, LARGEST_KERNEL_BUFFER)?,
+            receive_buffer: size(
+                "receive_buffer",
+                receive_buffer,
+                DEFAULT_KERNEL_BUFFER,
+                LARGEST_KERNEL_BUFFER,
+            )?,
+            receive_bound: DEFAULT_RECEIVE_BOUND,
+        };
+        let max_datagram = size("max_datagram", max_datagram, LARGEST_DATAGRAM, LARGEST_DATAGRAM)?;
+        let socket = UdpSocket::bind(address.0, config).map_err(|error| os_error(py, &error, address.0))?;
+        Ok(Socket {
+            address: Address(socket.local_address()),
+            send_buffer: socket.send_buffer(),
+            receive_buffer: socket.receive_buffer(),
+            max_datagram,
+            state: Mutex::new(State {
+                socket: Some(socket),
+                counted: UdpCounters::default(),
+                buffer: vec![0; max_datagram + 1],
+            }),
+        })
+    }
+
+    /// The address bound to, with the port that was picked.
+    #[getter]
+    fn address(&self) -> Address {
+        self.address
+    }
+
+    /// The send buffer granted, in bytes, as the system counts (Linux counts its own overhead in: twice).
+    #[getter]
+    fn send_buffer(&self) -> usize {
+        self.send_buffer
+    }
+
+    /// The receive buffer granted, in bytes, as the system counts.
+    #[getter]
+    fn receive_buffer(&self) -> usize {
+        self.receive_buffer
+    }
+
+    /// The longest datagram sent or received, in bytes.
+    #[getter]
+    fn max_datagram(&self) -> usize {
+        self.max_datagram
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        lock(&self.state).socket.is_none()
+    }
+
+    /// What went through and what passed by: ``sent``, ``received``, ``too_long``, ``send_buffer_full``,
+    /// ``unreachable``, ``interrupted``, ``send_errors``.
+    #[getter]
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counters = {
+            let state = lock(&self.state);
+            state.socket.as_ref().map_or(state.counted, UdpSocket::counters)
+        };
+        counts(py, counters.iter())
+    }
+
+    /// Sends one datagram, which may be empty. False when it could not go now, which is counted and no worse
+    /// than a loss on the way.
+    ///
+    /// Raises:
+    ///     OSError: it can't be sent to this destination.
+    ///     ValueError: the data is above ``max_datagram``, or the destination has no port or is of another family.
+    #[pyo3(signature = (to, data, /))]
+    fn send(&self, to: AddressLike, data: &Bound<'_, PyBytes>) -> PyResult<bool> {
+        self.check(to.0, data)?;
+        let sent = self.with(|socket, _| socket.send(to.0, data.as_bytes()))?;
+        sent.map_err(|error| os_error(data.py(), &error, to.0))
+    }
+
+    /// Sends ``(to, data)`` pairs in order, and goes on whatever becomes of each: that is in the counters.
+    /// Returns how many went out.
+    ///
+    /// Raises:
+    ///     ValueError: as :meth:`send`, for any of them. Nothing was sent then.
+    #[pyo3(signature = (datagrams, /))]
+    fn send_many(&self, datagrams: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let mut batch = Datagrams::new();
+        for pair in datagrams.try_iter()? {
+            let (to, data): (AddressLike, Bound<'_, PyBytes>) = pair?.extract()?;
+            self.check(to.0, &data)?;
+            batch.push(to.0, data.as_bytes());
+        }
+        self.with(|socket, _| {
+            let before = socket.counters().sent;
+            socket.send_batch(&batch);
+            socket.counters().sent - before
+        })
+    }
+
+    /// Receives one datagram that waits: ``(data, from)``; None when there is none.
+    ///
+    /// Raises:
+    ///     OSError: receiving doesn't work any more.
+    fn receive<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyBytes>, Address)>> {
+        let received = self.with(|socket, buffer| {
+            let received = socket.receive(buffer)?;
+            Ok(received.map(|(len, from)| (buffer.get(..len).unwrap_or_default().to_vec(), from)))
+        })?;
+        let received = received.map_err(|error| os_error(py, &error, self.address.0))?;
+        Ok(received.map(|(data, from)| (PyBytes::new(py, &data), Address(from))))
+    }
+
+    /// Receives the datagrams that wait, as :meth:`receive`, reading at most ``bound``, so that a flood can't hold
+    /// up a tick: what is left waits in the kernel. Those dropped count too.
+    #[pyo3(signature = (bound = 1500, /))]
+    fn receive_many<'py>(
+        &self,
+        py: Python<'py>,
+        bound: i128,
+    ) -> PyResult<Vec<(Bound<'py, PyBytes>, Address)>> {
+        let bound = within("bound", bound, 1, LARGEST_BOUND)?;
+        let mut batch = Datagrams::<SocketAddr>::new();
+        let received = self.with(|socket, buffer| {
+            socket.receive_each(buffer, bound, |from, datagram| batch.push(from, datagram))
+        })?;
+        match received {
+            // An error that lasts comes again with the next call, when nothing is left to hand over.
+            Err(error) if batch.is_empty() => Err(os_error(py, &error, self.address.0)),
+            _ => Ok(batch.iter().map(|(from, data)| (PyBytes::new(py, data), Address(from))).collect()),
+        }
+    }
+
+    /// Waits until a datagram waits, up to ``timeout`` seconds; True when one (or an error) does. Other threads of
+    /// Python run meanwhile, and signals are handled.
+    ///
+    /// Raises:
+    ///     ClosedError: also when another thread closes the socket meanwhile, within 0.1 s.
+    #[pyo3(signature = (timeout, /))]
+    fn wait(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
+        let mut left = seconds("timeout", timeout, LONGEST_WAIT)?.as_secs_f64();
+        // A handle of its own: the number of one that another thread closes may be given to another file.
+        let handle = self.with(|socket, _| socket.handle())?;
+        let handle = handle.map_err(|error| os_error(py, &error, self.address.0))?;
+        let select = py.import(intern!(py, "select"))?;
+        let clock = py.import(intern!(py, "time"))?.getattr(intern!(py, "monotonic"))?;
+        let deadline = clock.call0()?.extract::<f64>()? + left;
+        loop {
+            let ready = is_ready(&select, &handle, left.clamp(0.0, WAIT_SLICE))?;
+            if self.closed() {
+                return Err(closed());
+            }
+            left = deadline - clock.call0()?.extract::<f64>()?;
+            if ready || left <= 0.0 {
+                return Ok(ready);
+            }
+        }
+    }
+
+    /// The system's number of the socket, for ``select``, ``selectors`` and ``asyncio``'s ``add_reader``.
+    fn fileno(&self) -> PyResult<i64> {
+        self.with(|socket, _| socket.number())
+    }
+
+    /// Closes the socket. Closing twice is fine.
+    fn close(&self) {
+        let mut state = lock(&self.state);
+        if let Some(socket) = state.socket.take() {
+            state.counted = socket.counters();
+        }
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (kind, value, traceback, /))]
+    fn __exit__(&self, kind: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, traceback: &Bound<'_, PyAny>) {
+        let _ = (kind, value, traceback);
+        self.close();
+    }
+
+    fn __repr__(&self) -> String {
+        let closed = if self.closed() { ", closed" } else { "" };
+        format!("<Socket at {}{closed}>", self.address.0)
+    }
+}
+
+impl Socket {
+    /// Uses the socket, with its buffer, unless it is closed. No Python code runs meanwhile.
+    fn with<T>(&self, operation: impl FnOnce(&mut UdpSocket, &mut [u8]) -> T) -> PyResult<T> {
+        let mut state = lock(&self.state);
+        let State { socket, buffer, .. } = &mut *state;
+        socket.as_mut().map(|socket| operation(socket, buffer)).ok_or_else(closed)
+    }
+
+    fn check(&self, to: SocketAddr, data: &Bound<'_, PyBytes>) -> PyResult<()> {
+        let (bytes, most, own) = (data.as_bytes().len(), self.max_datagram, self.address.0);
+        let complaint = if bytes > most {
+            format!("data must be at most {most} bytes, not {bytes}")
+        } else if to.port() == 0 {
+            format!("to must have a port to send to, not {to}")
+        } else if to.is_ipv6() != own.is_ipv6() {
+            format!("to must be of the socket's family: {to} can't be reached from {own}")
+        } else {
+            return Ok(());
+        };
+        Err(PyValueError::new_err(complaint))
+    }
+}
+
+/// Waits for the socket with what Python has for it: it detaches, and knows signals.
+fn is_ready(select: &Bound<'_, PyModule>, handle: &std::net::UdpSocket, timeout: f64) -> PyResult<bool> {
+    let py = select.py();
+    let number = number(handle);
+    if let Ok(poll) = select.getattr(intern!(py, "poll")) {
+        let poll = poll.call0()?;
+        let readable = select.getattr(intern!(py, "POLLIN"))?;
+        poll.call_method1(intern!(py, "register"), (number, readable))?;
+        let milliseconds = (timeout * 1000.0).ceil();
+        return poll.call_method1(intern!(py, "poll"), (milliseconds,))?.is_truthy();
+    }
+    // Windows.
+    let nothing = Vec::<i64>::new();
+    let ready = select.call_method1(intern!(py, "select"), (vec![number], &nothing, &nothing, timeout))?;
+    ready.get_item(0)?.is_truthy()
+}
+
+fn closed() -> PyErr {
+    ClosedError::new_err("the socket is closed")
+}
