@@ -12,7 +12,9 @@ use tickwire::endpoint::{
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::netsim::Conditions;
-use tickwire::transport::{Body, ChannelConfig, ConnectionConfig, Message, MessageType, Protocol, SendOptions};
+use tickwire::transport::{
+    Body, ChannelConfig, ConnectionConfig, Message, MessageType, Protocol, SendOptions,
+};
 use tickwire::wire::{BitSink, BitWriter, Kind, Schema};
 
 const CLIENTS: usize = 64;

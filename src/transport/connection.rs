@@ -411,7 +411,8 @@ impl Connection {
         }
         let filled = self.streams.fill(lanes, &moment, cost, room);
         self.large_due = self.streams.large_due(lanes, &moment, cost, room);
-        filled || (core::mem::take(&mut self.large_due) && self.streams.fill_large(lanes, &moment, cost, room))
+        filled
+            || (core::mem::take(&mut self.large_due) && self.streams.fill_large(lanes, &moment, cost, room))
     }
 
     /// Empties what the packet to compose takes and gathers its control sections; returns their bits.

@@ -21,21 +21,31 @@ pub(super) struct Lane {
     pub(super) channel: Box<dyn Channel>,
     pub(super) selected: Vec<Selected>,
     share: Share,
-    /// Bits that a weighted channel did not get to use of its share, as long as it has something due.
-    owed: usize,
+    /// What a weighted channel was served, in bits over its weight (the virtual time of start-time fair queueing,
+    /// Goyal, Vin and Cheng 1996).
+    served: u64,
 }
 
 /// What strict channels owe the others.
 #[derive(Debug, Default)]
 pub(super) struct StreamManager {
+    /// Bits that weighted channels have not had of their tenths, while they have something due.
     owed: usize,
-    /// Which of the weighted channels comes first.
+    /// What the weighted channel was served that was served last: one that was silent begins here.
+    virtual_time: u64,
+    /// Which channel comes first for a packet of its own.
     turn: usize,
 }
 
+/// Bits that a weighted channel gets in a row: some messages, so that choosing costs little.
+const QUANTUM: usize = 1_200;
+
+/// Parts of a bit that virtual time counts, so that division by weights loses little.
+const SCALE: u64 = 1_024;
+
 impl Lane {
     pub(super) fn new(channel: Box<dyn Channel>, share: Share) -> Self {
-        Lane { channel, selected: Vec::new(), share, owed: 0 }
+        Lane { channel, selected: Vec::new(), share, served: 0 }
     }
 
     /// Selects within `limit`, and takes it off what is left of the packet.
@@ -46,8 +56,9 @@ impl Lane {
         used
     }
 
-    fn weighted_and_due(&mut self, moment: &Moment, cost: &Cost<'_>) -> bool {
-        !self.share.strict && self.channel.next_bits(moment, cost).is_some()
+    /// The bits that the first message due of a weighted channel needs.
+    fn weighted_need(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize> {
+        if self.share.strict { None } else { self.channel.next_bits(moment, cost) }
     }
 }
 
@@ -61,51 +72,63 @@ impl StreamManager {
         room: usize,
     ) -> bool {
         let mut left = room;
-        let mut weights = 0;
-        let mut any_weighted = false;
-        for (index, lane) in lanes.iter_mut().enumerate() {
-            if lane.weighted_and_due(moment, &cost(index)) {
-                weights += lane.share.weight as usize;
-                any_weighted = true;
-            } else {
-                lane.owed = 0;
-            }
-        }
-        self.owed = if any_weighted { (self.owed + room / RESERVED).min(room) } else { 0 };
+        let mut lanes_by_cost = lanes.iter_mut().enumerate();
+        let weighted = lanes_by_cost.any(|(index, lane)| lane.weighted_need(moment, &cost(index)).is_some());
+        self.owed = if weighted { (self.owed + room / RESERVED).min(room) } else { 0 };
 
         let mut unreserved = room - self.owed;
         for (index, lane) in lanes.iter_mut().enumerate().filter(|(_, lane)| lane.share.strict) {
             unreserved -= lane.select(moment, &cost(index), unreserved, &mut left);
         }
-
         let shared = left;
-        let turn = self.turn % lanes.len();
-        self.turn = self.turn.wrapping_add(1);
-        let order = move |count: usize| (0..count).map(move |i| (turn + i) % count);
-        for index in order(lanes.len()) {
-            let (lane, cost) = (&mut lanes[index], cost(index));
-            if weights == 0 || !lane.weighted_and_due(moment, &cost) {
+        if weighted {
+            self.fill_weighted(lanes, moment, &cost, room, &mut left);
+        }
+        self.owed = self.owed.saturating_sub(shared - left);
+        // What the weighted channels leave passes back to the strict ones.
+        for (index, lane) in lanes.iter_mut().enumerate().filter(|(_, lane)| lane.share.strict) {
+            let limit = left;
+            lane.select(moment, &cost(index), limit, &mut left);
+        }
+        lanes.iter_mut().for_each(Lane::sort);
+        left < room
+    }
+
+    /// Serves whichever weighted channel was served least, until nothing more fits.
+    fn fill_weighted<'a>(
+        &mut self,
+        lanes: &mut [Lane],
+        moment: &Moment,
+        cost: &impl Fn(usize) -> Cost<'a>,
+        room: usize,
+        left: &mut usize,
+    ) {
+        let shared = *left;
+        let mut passed_over = 0u64;
+        loop {
+            let next = lanes.iter_mut().enumerate().filter(|(index, _)| passed_over >> index & 1 == 0);
+            let next = next.filter_map(|(index, lane)| {
+                let need = lane.weighted_need(moment, &cost(index))?;
+                lane.served = lane.served.max(self.virtual_time);
+                Some((lane.served, index, need))
+            });
+            let Some((served, index, need)) = next.min() else { return };
+            if need > *left {
+                if need > shared && need <= room {
+                    // Strict channels left too little: what is owed must add up, so nobody may use it up.
+                    return;
+                }
+                passed_over |= 1 << index;
                 continue;
             }
-            let allowance = lane.owed + shared * lane.share.weight as usize / weights;
-            let used = lane.select(moment, &cost, allowance, &mut left);
-            lane.owed = (allowance - used.min(allowance)).min(room);
-        }
-        // What is left passes on: to those by weight first, then to the strict ones.
-        for strict in [false, true] {
-            for index in order(lanes.len()) {
-                let lane = &mut lanes[index];
-                if lane.share.strict == strict {
-                    let limit = left;
-                    lane.select(moment, &cost(index), limit, &mut left);
-                }
+            let lane = &mut lanes[index];
+            let used = lane.select(moment, &cost(index), need.max(QUANTUM), left) as u64;
+            if used == 0 {
+                passed_over |= 1 << index;
             }
+            lane.served += used * SCALE / u64::from(lane.share.weight);
+            self.virtual_time = served;
         }
-        self.owed = self.owed.saturating_sub(shared.saturating_sub(left));
-        for lane in lanes.iter_mut() {
-            lane.sort();
-        }
-        left < room
     }
 
     /// Whether a message is due that no packet of `room` bits holds.
@@ -117,7 +140,8 @@ impl StreamManager {
         room: usize,
     ) -> bool {
         let mut lanes = lanes.iter_mut().enumerate();
-        lanes.any(|(index, lane)| lane.channel.next_bits(moment, &cost(index)).is_some_and(|bits| bits > room))
+        lanes
+            .any(|(index, lane)| lane.channel.next_bits(moment, &cost(index)).is_some_and(|bits| bits > room))
     }
 
     /// A packet of its own, in fragments, for a message that no packet of `room` bits holds; false when there is

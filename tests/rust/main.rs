@@ -1,5 +1,6 @@
 //! The integration tests, in one binary.
 
+mod channels;
 mod endpoint;
 mod hostile_peer;
 mod interop;

@@ -201,8 +201,12 @@ fn a_receiver_that_stops_reading_for_thirty_seconds_fills_the_sender_and_loses_n
 fn large_messages_stop_at_the_receivers_bytes_not_only_at_its_count() {
     let mut channel = ChannelConfig::reliable_ordered();
     channel.max_message_bytes = 10_000;
-    channel.kind =
-        ChannelKind::Reliable { ordered: true, receive_window: 1024, receive_bytes: 50_000, resend: Resend::default() };
+    channel.kind = ChannelKind::Reliable {
+        ordered: true,
+        receive_window: 1024,
+        receive_bytes: 50_000,
+        resend: Resend::default(),
+    };
     let conditions = Conditions::perfect().latency(ms(20), ms(0)).loss(0.02);
     let mut pair = Pair::new(protocol_with(vec![channel]), conditions, 2);
     (0..40).for_each(|n| pair.send(0, 0, blob(n, 9_000)).unwrap());

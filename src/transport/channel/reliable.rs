@@ -71,7 +71,9 @@ impl Outgoing {
             Resend::Adaptive { early_copies } => {
                 let early = self.copies < u32::from(early_copies) && last_sent < moment.now;
                 let backoff = self.copies.saturating_sub(1).min(MOST_BACKOFF);
-                early || self.in_flight == 0 || last_sent + moment.resend_timeout * (1 << backoff) <= moment.now
+                early
+                    || self.in_flight == 0
+                    || last_sent + moment.resend_timeout * (1 << backoff) <= moment.now
             }
         }
     }

@@ -7,8 +7,8 @@ use core::fmt;
 use core::time::Duration;
 
 use super::{Cost, ladder_bits, length_bits, opaque_length_bits};
-use crate::transport::channel::{Prefix, Selected};
 use crate::time::Instant;
+use crate::transport::channel::{Prefix, Selected};
 use crate::transport::message::{Message, OpaqueBody, Received, window_bytes};
 use crate::transport::protocol::{Body, ChannelKind, Protocol, bits_to_name_one_of};
 use crate::wire::{BitReader, BitSink, BitWriter, Encoded, ReadError};
