@@ -1101,8 +1101,9 @@ class AckEndpoint:
 @final
 class PacketStats:
     """What a conversation is like. Times in milliseconds, rates in kilobits per second with UDP/IP headers; all 0
-    until measured. RTT is smoothed, its minimum, maximum and mean are of the last 512 round trips; loss and
-    bandwidth look back 128 to 256 packets. Arithmetic: reliable 1.0; ``jitter_ms``: RFC 3550."""
+    until measured. RTT is smoothed, its minimum, maximum and mean are of the last 512 round trips. Loss and
+    bandwidth are those of the last seconds, or in the standard profile of the packets sent 128 to 256 ago, as
+    reliable 1.0 has it. ``jitter_ms`` is smoothed as in RFC 3550."""
 
     @property
     def rtt_ms(self) -> float: ...
