@@ -78,4 +78,9 @@ mod tests {
         assert_eq!(a + Duration::from_millis(2) - a, Duration::from_millis(2));
         assert_eq!(Instant::NEVER + Duration::from_secs(1), Instant::NEVER);
     }
+
+    #[test]
+    fn seconds_are_the_nearest_float() {
+        assert_eq!(Instant::from_millis(30).as_secs_f64(), 0.03);
+    }
 }

@@ -34,6 +34,7 @@ __all__ = [
     "Socket",
     "Stream",
     "Tick",
+    "VirtualConnection",
     "__version__",
     "bits",
     "boolean",
@@ -1100,8 +1101,9 @@ class AckEndpoint:
 @final
 class PacketStats:
     """What a conversation is like. Times in milliseconds, rates in kilobits per second with UDP/IP headers; all 0
-    until measured. RTT is smoothed, its minimum, maximum and mean are of the last 512 round trips; loss and
-    bandwidth look back 128 to 256 packets. Arithmetic: reliable 1.0; ``jitter_ms``: RFC 3550."""
+    until measured. RTT is smoothed, its minimum, maximum and mean are of the last 512 round trips. Loss and
+    bandwidth are those of the last seconds, or in the standard profile of the packets sent 128 to 256 ago, as
+    reliable 1.0 has it. ``jitter_ms`` is smoothed as in RFC 3550."""
 
     @property
     def rtt_ms(self) -> float: ...
@@ -1121,11 +1123,135 @@ class PacketStats:
     def packet_loss_percent(self) -> float:
         """Of the packets we sent, 0 to 100."""
     @property
+    def packet_loss_received_percent(self) -> float:
+        """Of the packets the other end sent, 0 to 100: those whose numbers are missing."""
+    @property
     def sent_kbps(self) -> float: ...
     @property
     def received_kbps(self) -> float: ...
     @property
     def acked_kbps(self) -> float: ...
+
+@final
+class VirtualConnection:
+    """The plain connection of two peers of the article "Virtual Connection over UDP": no handshake, no secrets. For
+    LANs, for teaching, and as the ground of protocols of your own. Made by :meth:`listen` and :meth:`connect`.
+
+    A datagram is the protocol id and a CRC-32 of all behind it, 4 bytes each, little-endian, then a packet of
+    reliable 1.0, as an :class:`AckEndpoint` makes it. The first valid packet connects a listener to its sender;
+    others are ignored until the peer has been silent for ``timeout``, when the listener listens again. A packet
+    goes out at least each ``keep_alive`` seconds.
+
+    Whoever knows the protocol id can connect, and whoever sees the packets can forge them: over the internet use
+    :class:`Server` and :class:`Client`. A listener can't be made to flood somebody else: until the peer has acked
+    a packet, it sends at most one datagram for each it got, never a larger one.
+
+    It has no socket: transmit what :meth:`send` and :meth:`update` return. Times are seconds of a clock of your
+    choice that doesn't go back.
+
+    Example:
+        >>> to_a, to_b = Address("10.0.0.1:5"), Address("10.0.0.2:5")
+        >>> a = VirtualConnection.connect(0.0, to_b, protocol_id=7)
+        >>> b = VirtualConnection.listen(protocol_id=7)
+        >>> sequence, datagrams = a.send(0.0, b"hello")
+        >>> [b.receive(0.05, to_a, datagram) for address, datagram in datagrams]
+        [b'hello']
+        >>> b.events(), b.state, b.peer
+        ([('connected', Address('10.0.0.1:5'))], 'connected', Address('10.0.0.1:5'))
+        >>> [a.receive(0.1, to_b, datagram) for address, datagram in b.update(0.05)]
+        [None]
+        >>> a.acked(), a.state
+        ([0], 'connected')
+    """
+
+    @staticmethod
+    def listen(
+        *,
+        protocol_id: int,
+        timeout: float = 10.0,
+        keep_alive: float = 0.1,
+        lost_after: float = 1.0,
+        lost_after_rtts: float | None = None,
+        lost_not_before: float = 0.05,
+        in_order_only: bool = False,
+    ) -> VirtualConnection:
+        """An end that waits for a peer.
+
+        Args:
+            protocol_id: 32 bits that name your protocol. Both ends need the same.
+            timeout: seconds of silence after which a peer is given up.
+            keep_alive: seconds of our own silence, at most.
+            lost_after, lost_after_rtts, lost_not_before, in_order_only: as for :class:`AckEndpoint`.
+
+        Raises:
+            ValueError: naming the argument, its value and its bound.
+        """
+
+    @staticmethod
+    def connect(
+        now: float,
+        address: AddressLike,
+        /,
+        *,
+        protocol_id: int,
+        timeout: float = 10.0,
+        keep_alive: float = 0.1,
+        lost_after: float = 1.0,
+        lost_after_rtts: float | None = None,
+        lost_not_before: float = 0.05,
+        in_order_only: bool = False,
+    ) -> VirtualConnection:
+        """An end that connects to the listener at ``address``, from its first :meth:`send` or :meth:`update` on.
+        When the peer never answers or falls silent, the connection has ended.
+
+        Args:
+            protocol_id and the rest: as for :meth:`listen`.
+        """
+    @property
+    def state(self) -> Literal["listening", "connecting", "connected", "ended"]:
+        """Where the connection stands: ``"listening"``, ``"connecting"`` (the peer hasn't answered yet),
+        ``"connected"``, ``"ended"`` (only of one that was made by :meth:`connect`)."""
+    @property
+    def ready(self) -> bool:
+        """Whether :meth:`send` takes payloads of any size: there is a peer, and a listener's has acked a packet."""
+    @property
+    def peer(self) -> Address | None:
+        """The other end; None when there is none."""
+    def send(self, now: float, payload: bytes, /) -> tuple[int, list[tuple[Address, bytes]]]:
+        """Makes a packet of a payload. An empty one only keeps the connection alive.
+
+        Returns:
+            its number, by which :meth:`acked` and :meth:`lost` name it, and what to transmit: ``(address,
+            datagram)`` pairs, as :meth:`Socket.send_many` takes them.
+
+        Raises:
+            NotConnectedError: there is no peer; or it is not :attr:`ready`, and this would be more than an
+                answer to what it sent.
+            MessageTooLargeError: the payload is above 256 KiB.
+        """
+    def receive(self, now: float, source: AddressLike, datagram: bytes, /) -> bytes | None:
+        """Takes a datagram that came from ``source``.
+
+        Returns:
+            the payload it brought; None when it only keeps the connection alive, when more fragments are missing,
+            or when it was dropped, which :attr:`counters` has by reason.
+        """
+    def update(self, now: float, /) -> list[tuple[Address, bytes]]:
+        """Once a tick: keeps the connection alive, notices a silent peer, and brings losses and statistics up to
+        date. Returns what to transmit, as :meth:`send` does."""
+    def events(self) -> list[tuple[Literal["connected", "timed_out", "no_answer"], Address]]:
+        """What happened since the last call: ``("connected", peer)``, ``("timed_out", peer)``, and ``("no_answer",
+        peer)`` of one that connects."""
+    def acked(self) -> list[int]:
+        """The packets that the peer has received, each once, since the last call."""
+    def lost(self) -> list[int]:
+        """The packets that counted as lost in an :meth:`update`, oldest first, each once, since the last call."""
+    @property
+    def stats(self) -> PacketStats:
+        """RTT, jitter, packet loss and bandwidth."""
+    @property
+    def counters(self) -> dict[str, int]:
+        """Everything counted since the start, drops by name; those of packets begin with ``packets.``."""
 
 @final
 class Link(Generic[_T]):

@@ -284,7 +284,7 @@ pub fn number(socket: &std::net::UdpSocket) -> i64 {
     #[cfg(unix)]
     return std::os::fd::AsRawFd::as_raw_fd(socket).into();
     #[cfg(windows)]
-    return std::os::windows::io::AsRawSocket::as_raw_socket(socket).cast_signed();
+    return i64::try_from(std::os::windows::io::AsRawSocket::as_raw_socket(socket)).unwrap_or(-1);
 }
 
 /// Asks for a kernel buffer of `size`, and for half of it again and again where the system refuses rather than
@@ -366,6 +366,21 @@ mod tests {
         }
         let received: Vec<_> = batch.iter().map(|(from, bytes)| (from, bytes[0])).collect();
         assert_eq!(received, (0..5).map(|n| (a.local_address(), n)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn datagrams_dropped_count_against_the_bound_of_a_call() {
+        let (mut a, mut b) = (socket(), socket());
+        (0..10).for_each(|_| assert!(a.send(b.local_address(), &[0; 9]).unwrap()));
+        assert!(a.send(b.local_address(), &[0; 8]).unwrap());
+        assert!(b.wait(SECOND).unwrap());
+        let mut buffer = [0; 8 + 1];
+        let refuse = |_, _: &mut [u8]| panic!("longer than what is taken");
+        assert!(b.receive_each(&mut buffer, 10, refuse).unwrap(), "more may wait");
+        assert_eq!(b.counters().too_long, 10);
+        let mut taken = Vec::new();
+        b.receive_each(&mut buffer, 10, |_, datagram| taken.push(datagram.len())).unwrap();
+        assert_eq!(taken, [8]);
     }
 
     #[test]

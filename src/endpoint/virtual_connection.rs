@@ -252,6 +252,11 @@ impl VirtualConnection {
         self.state
     }
 
+    /// Whether payloads of any size may be sent: there is a peer, and it is where it says.
+    pub fn is_ready(&self) -> bool {
+        self.peer.is_some_and(|peer| peer.trust == Trust::Proven)
+    }
+
     /// The other end, if there is one.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.peer.map(|peer| peer.address)

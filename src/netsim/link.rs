@@ -238,6 +238,7 @@ mod tests {
         ['a', 'b', 'c'].into_iter().for_each(|item| link.send(Instant::ZERO, item));
         assert_eq!(link.poll(Instant::from_millis(49)), None);
         assert_eq!(link.next_delivery(), Some(Instant::from_millis(50)));
+        assert_eq!(link.items().count(), 3);
         let out: Vec<_> = std::iter::from_fn(|| link.poll(Instant::from_millis(50))).collect();
         assert_eq!(out, ['a', 'b', 'c']);
     }

@@ -3,6 +3,7 @@
 //! Promises: at most one line a second per endpoint about dropped datagrams, whatever arrives: a flood costs its
 //! counting. A line is made only when its level is enabled, and never while a lock is held.
 
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -55,7 +56,7 @@ pub(super) enum Level {
     Warning = 30,
 }
 
-/// Tells the logger. What goes wrong there is no reason to lose what was received.
+/// Tells the logger. What goes wrong there is no reason to lose what was received; an interrupt comes again.
 pub(super) fn log(py: Python<'_>, level: Level, line: impl FnOnce() -> String) {
     static LOGGER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let told = || -> PyResult<()> {
@@ -68,9 +69,13 @@ pub(super) fn log(py: Python<'_>, level: Level, line: impl FnOnce() -> String) {
         }
         Ok(())
     };
-    if let Err(error) = told() {
-        error.write_unraisable(py, None);
+    let Err(error) = told() else { return };
+    if error.is_instance_of::<PyKeyboardInterrupt>(py)
+        && py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main")).is_ok()
+    {
+        return;
     }
+    error.write_unraisable(py, None);
 }
 
 /// Tells the logger that a connection ended, why, and how its peer broke the protocol if it did.
@@ -104,12 +109,13 @@ pub(super) struct Dropped {
 }
 
 impl DropLog {
-    /// What was dropped since the last look, when it is time for one and anything was.
-    pub(super) fn look(&mut self, now: Instant, counted: impl FnOnce() -> Counted) -> Option<Dropped> {
-        if now < self.next {
-            return None;
-        }
-        let counted = counted();
+    /// Whether it is time for a look.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        now >= self.next
+    }
+
+    /// What was dropped since the last look, if anything was.
+    pub(super) fn look(&mut self, now: Instant, counted: Counted) -> Option<Dropped> {
         let counts = counted.iter().zip(self.known.iter());
         let increases = counts.map(|((layer, name, now), (_, _, then))| (layer, name, now - then));
         let mut reasons: Vec<_> =

@@ -55,7 +55,7 @@ pub mod module {
     #[pymodule_export]
     use super::parts::{
         AckEndpoint, BitMeasure, BitReader, BitWriter, Link, PacketStats, SequenceBuffer, Socket,
-        sequence_distance, sequence_greater, sequence_less,
+        VirtualConnection, sequence_distance, sequence_greater, sequence_less,
     };
     #[pymodule_export]
     use super::protocol::{Channel, Protocol, reliable_ordered, unreliable};

@@ -462,11 +462,11 @@ impl State {
 
     fn look_for_drops(&mut self) -> Option<Dropped> {
         let now = self.driver.as_ref()?.now();
-        // Lent out for the look: counting needs the rest.
-        let mut drops = std::mem::take(&mut self.drops);
-        let dropped = drops.look(now, || self.counted());
-        self.drops = drops;
-        dropped
+        if !self.drops.is_due(now) {
+            return None;
+        }
+        let counted = self.counted();
+        self.drops.look(now, counted)
     }
 
     fn close(&mut self) {

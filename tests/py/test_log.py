@@ -204,6 +204,25 @@ def test_a_handler_may_use_the_endpoint(protocol: tw.Protocol) -> None:
     assert len(seen) >= 4
 
 
+def test_an_interrupt_within_the_logger_reaches_the_game(protocol: tw.Protocol) -> None:
+    network = tw.SimulatedNetwork()
+    server = tw.Server("10.0.0.1:5", protocol, network=network)
+    client = tw.Client.connect("10.0.0.1:5", protocol, network=network)
+
+    class Handler(logging.Handler):
+        def emit(self, _: logging.LogRecord) -> None:
+            raise KeyboardInterrupt
+
+    handler = Handler()
+    logging.getLogger("tickwire").addHandler(handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(network, server, client, seconds=5)
+    finally:
+        logging.getLogger("tickwire").removeHandler(handler)
+    assert len(server.clients) == 1
+
+
 def test_without_logging_configured_nothing_is_printed() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_port:
         any_port.bind(("127.0.0.1", 0))

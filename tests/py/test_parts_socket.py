@@ -158,6 +158,39 @@ def test_closing_under_a_loop_that_sends_and_receives_ends_it_with_the_error(pai
     assert ended == [tw.ClosedError]
 
 
+def test_an_endpoint_closed_under_its_tick_ends_the_tick_quietly_and_the_next_with_the_error(
+    protocol: tw.Protocol,
+) -> None:
+    server = tw.Server("127.0.0.1:0", protocol)
+    client = tw.Client.connect(server.address, protocol)
+    for endpoint in (server, client):
+        with endpoint.tick():
+            endpoint.close()
+        with pytest.raises(tw.ClosedError, match="is closed"), endpoint.tick():
+            pass
+
+
+def test_a_server_closed_by_another_thread_ends_its_loop_with_the_error(protocol: tw.Protocol) -> None:
+    server = tw.Server("127.0.0.1:0", protocol)
+    ticked = threading.Event()
+    ended: list[type] = []
+
+    def play() -> None:
+        try:
+            while True:
+                with server.tick():
+                    ticked.set()
+        except Exception as error:  # What ended it is what is tested.
+            ended.append(type(error))
+
+    thread = threading.Thread(target=play)
+    thread.start()
+    assert ticked.wait(5)
+    server.close()
+    thread.join(5)
+    assert ended == [tw.ClosedError]
+
+
 def test_a_closed_port_stalls_nothing(pair: Pair) -> None:
     a, b = pair
     with tw.Socket("127.0.0.1:0") as gone:

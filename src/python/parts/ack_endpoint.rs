@@ -225,7 +225,7 @@ impl AckEndpoint {
         let mut lost = Vec::new();
         let mut state = lock(&self.state);
         state.core.poll_lost(now, &mut lost);
-        state.core.update();
+        state.core.update(now);
         Ok(lost)
     }
 
@@ -255,7 +255,7 @@ impl AckEndpoint {
     }
 }
 
-fn loss_bound(after: f64, after_rtts: Option<f64>, not_before: f64) -> PyResult<LossBound> {
+pub(super) fn loss_bound(after: f64, after_rtts: Option<f64>, not_before: f64) -> PyResult<LossBound> {
     let after = seconds("lost_after", after, LONGEST_LOSS)?;
     let at_least = seconds("lost_not_before", not_before, LONGEST_LOSS)?;
     Ok(match after_rtts {
@@ -269,8 +269,9 @@ fn loss_bound(after: f64, after_rtts: Option<f64>, not_before: f64) -> PyResult<
 }
 
 /// What a conversation is like. Times in milliseconds, rates in kilobits per second with UDP/IP headers; all 0
-/// until measured. RTT is smoothed, its minimum, maximum and mean are of the last 512 round trips; loss and
-/// bandwidth look back 128 to 256 packets. Arithmetic: reliable 1.0; ``jitter_ms``: RFC 3550.
+/// until measured. RTT is smoothed, its minimum, maximum and mean are of the last 512 round trips. Loss and
+/// bandwidth are those of the last seconds, or in the standard profile of the packets sent 128 to 256 ago, as
+/// reliable 1.0 has it. ``jitter_ms`` is smoothed as in RFC 3550.
 #[pyclass(frozen, get_all, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct PacketStats {
@@ -284,6 +285,8 @@ pub(crate) struct PacketStats {
     jitter_stddev_ms: f64,
     /// Of the packets we sent, 0 to 100.
     packet_loss_percent: f64,
+    /// Of the packets the other end sent, 0 to 100: those whose numbers are missing.
+    packet_loss_received_percent: f64,
     sent_kbps: f64,
     received_kbps: f64,
     acked_kbps: f64,
@@ -309,6 +312,7 @@ impl From<&transport::PacketStats> for PacketStats {
             jitter_ms: stats.jitter,
             jitter_stddev_ms: stats.jitter_stddev,
             packet_loss_percent: stats.packet_loss,
+            packet_loss_received_percent: stats.packet_loss_received,
             sent_kbps: stats.sent_kbps,
             received_kbps: stats.received_kbps,
             acked_kbps: stats.acked_kbps,

@@ -11,6 +11,7 @@ mod link;
 mod sequence;
 mod sequence_buffer;
 mod socket;
+mod virtual_connection;
 
 pub(super) use ack_endpoint::{AckEndpoint, PacketStats};
 pub(super) use bit_reader::BitReader;
@@ -19,6 +20,7 @@ pub(super) use link::Link;
 pub(super) use sequence::{sequence_distance, sequence_greater, sequence_less};
 pub(super) use sequence_buffer::SequenceBuffer;
 pub(super) use socket::Socket;
+pub(super) use virtual_connection::VirtualConnection;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
