@@ -6,14 +6,15 @@ use std::sync::Arc;
 use core::net::SocketAddr;
 
 use super::reason::{answer_to, reason_of};
-use super::{ConfigError, DisconnectReason, Inbox, SendError, sealed};
+use super::{BudgetError, ConfigError, DisconnectReason, Inbox, SendError, sealed};
 use crate::netcode::{self, ClientHandle, ClientState, ConnectToken};
 use crate::store::{Datagrams, Packets};
 use crate::time::Instant;
 use crate::transport::{
-    ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message, PacketCounters, PacketStats,
-    Protocol, SendOptions, Violation,
+    BudgetConfig, Candidates, ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message,
+    Notification, PacketCounters, PacketStats, Protocol, ScoreError, SendOptions, Violation,
 };
+use crate::wire::Encoded;
 
 /// Settings of a client.
 #[derive(Clone, Debug)]
@@ -180,6 +181,60 @@ impl Client {
     ) -> Result<(), SendError> {
         let connection = self.connection.as_mut().ok_or(SendError::NotConnected)?;
         Ok(connection.send(now, channel, message, options)?)
+    }
+
+    /// Queues opaque bits on a payload channel; their fate is told under `tag`.
+    ///
+    /// # Errors
+    /// Why they can't be sent. Nothing was queued then.
+    pub fn send_payload(
+        &mut self,
+        now: Instant,
+        channel: usize,
+        payload: Encoded,
+        tag: u32,
+    ) -> Result<(), SendError> {
+        let connection = self.connection.as_mut().ok_or(SendError::NotConnected)?;
+        Ok(connection.send_payload(now, channel, payload, tag)?)
+    }
+
+    /// The next fate of a message sent with a tag, in the order of the packets.
+    pub fn poll_notification(&mut self) -> Option<Notification> {
+        self.connection.as_mut()?.poll_notification()
+    }
+
+    /// The messages that wait and whose order is free, for someone to score.
+    pub fn candidates(&self, now: Instant, candidates: &mut Candidates) {
+        candidates.clear();
+        if let Some(connection) = &self.connection {
+            connection.candidates(now, 0, candidates);
+        }
+    }
+
+    /// Puts them into the order of their scores, highest first within each channel. Nothing may be sent or received
+    /// between [`Client::candidates`] and this.
+    ///
+    /// # Errors
+    /// When these are no scores for these candidates. The order is as it was then.
+    pub fn prioritize(&mut self, candidates: &Candidates, scores: &[f32]) -> Result<(), ScoreError> {
+        candidates.check(scores)?;
+        if let Some(connection) = &mut self.connection {
+            connection.prioritize(&mut scores.iter());
+        }
+        Ok(())
+    }
+
+    /// Changes how much may be sent.
+    ///
+    /// # Errors
+    /// When a number is out of its bounds. Nothing was changed then.
+    pub fn set_budget(&mut self, budget: BudgetConfig) -> Result<(), BudgetError> {
+        budget.check()?;
+        self.config.budget = budget;
+        if let Some(connection) = &mut self.connection {
+            connection.set_budget(budget)?;
+        }
+        Ok(())
     }
 
     /// Ends the connection because one of the server's messages is not what its class allows: found out by

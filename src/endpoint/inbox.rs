@@ -19,6 +19,10 @@ pub struct Record {
     pub packet_sequence: u16,
     /// When that packet was handled.
     pub received_at: Instant,
+    /// Latest channels: what this is the value of. 0 on others.
+    pub key: u32,
+    /// Redundant channels: how many messages before this one never came. 0 on others.
+    pub missed: u16,
     body: Range<usize>,
 }
 
@@ -79,6 +83,8 @@ impl Inbox {
             message_type: received.message_type,
             packet_sequence: received.packet_sequence,
             received_at: received.received_at,
+            key: received.key,
+            missed: received.missed,
             body: start..self.arena.len(),
         });
     }

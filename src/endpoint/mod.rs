@@ -68,6 +68,32 @@ impl From<ChannelError> for SendError {
     }
 }
 
+/// Why a budget can't be set. Nothing was changed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BudgetError {
+    /// The client's connection is over.
+    StaleClient,
+    /// A number is out of its bounds.
+    Config(TransportConfigError),
+}
+
+impl fmt::Display for BudgetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BudgetError::StaleClient => f.write_str("the client is not connected any more"),
+            BudgetError::Config(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for BudgetError {}
+
+impl From<TransportConfigError> for BudgetError {
+    fn from(error: TransportConfigError) -> Self {
+        BudgetError::Config(error)
+    }
+}
+
 /// Settings that an endpoint can't begin with.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConfigError {

@@ -9,15 +9,16 @@ use std::sync::Arc;
 use core::net::SocketAddr;
 
 use super::reason::{answer_to, reason_of};
-use super::{ConfigError, DisconnectReason, Inbox, SendError, sealed};
+use super::{BudgetError, ConfigError, DisconnectReason, Inbox, SendError, sealed};
 use crate::netcode::{self, ClientHandle};
 use crate::rng::Entropy;
 use crate::store::{Datagrams, Packets};
 use crate::time::{Instant, UnixSeconds};
 use crate::transport::{
-    ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message, PacketCounters, PacketStats,
-    Protocol, SendOptions, Violation,
+    BudgetConfig, Candidates, ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message,
+    Notification, PacketCounters, PacketStats, Protocol, ScoreError, SendOptions, Violation,
 };
+use crate::wire::Encoded;
 
 /// Settings of a server.
 #[derive(Clone)]
@@ -179,6 +180,69 @@ impl Server {
     ) -> Result<(), SendError> {
         let session = self.session(client).ok_or(SendError::StaleClient)?;
         Ok(session.connection.send(now, channel, message, options)?)
+    }
+
+    /// Queues opaque bits for a client on a payload channel; their fate is told under `tag`.
+    ///
+    /// # Errors
+    /// Why they can't be sent. Nothing was queued then.
+    pub fn send_payload(
+        &mut self,
+        now: Instant,
+        client: ClientHandle,
+        channel: usize,
+        payload: Encoded,
+        tag: u32,
+    ) -> Result<(), SendError> {
+        let session = self.session(client).ok_or(SendError::StaleClient)?;
+        Ok(session.connection.send_payload(now, channel, payload, tag)?)
+    }
+
+    /// The next fate of a message sent with a tag, client by client, each in the order of its packets.
+    pub fn poll_notification(&mut self) -> Option<(ClientHandle, Notification)> {
+        let mut sessions = self.sessions.iter_mut().flatten();
+        sessions.find_map(|session| Some((session.client, session.connection.poll_notification()?)))
+    }
+
+    /// The messages that wait for all clients and whose order is free, for someone to score.
+    pub fn candidates(&self, now: Instant, candidates: &mut Candidates) {
+        candidates.clear();
+        for session in self.sessions.iter().flatten() {
+            session.connection.candidates(now, session.client.slot, candidates);
+        }
+    }
+
+    /// Puts them into the order of their scores, highest first within each channel of each client. Nothing may be
+    /// sent or received between [`Server::candidates`] and this.
+    ///
+    /// # Errors
+    /// When these are no scores for these candidates. The order is as it was then.
+    pub fn prioritize(&mut self, candidates: &Candidates, scores: &[f32]) -> Result<(), ScoreError> {
+        candidates.check(scores)?;
+        let mut scores = scores.iter();
+        self.sessions.iter_mut().flatten().for_each(|session| session.connection.prioritize(&mut scores));
+        Ok(())
+    }
+
+    /// Changes how much may be sent to a client, or with None to every one, those to come included.
+    ///
+    /// # Errors
+    /// When the client is not connected, or a number is out of its bounds. Nothing was changed then.
+    pub fn set_budget(
+        &mut self,
+        client: Option<ClientHandle>,
+        budget: BudgetConfig,
+    ) -> Result<(), BudgetError> {
+        budget.check()?;
+        if let Some(client) = client {
+            let session = self.session(client).ok_or(BudgetError::StaleClient)?;
+            return Ok(session.connection.set_budget(budget)?);
+        }
+        self.config.budget = budget;
+        for session in self.sessions.iter_mut().flatten() {
+            session.connection.set_budget(budget)?;
+        }
+        Ok(())
     }
 
     /// Ends a client's connection. It is told so several times, over the next ticks.

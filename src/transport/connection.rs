@@ -14,6 +14,7 @@ use std::sync::Arc;
 use super::ack_endpoint::{AckEndpoint, AckEndpointConfig, EndpointCounters};
 use super::ack_ranges::AckRanges;
 use super::acks::{Acked, ConfigError, RttSampling};
+use super::candidates::Candidates;
 use super::channel::{self, ChannelStats, CreditMark, Fate, Moment, SendError, Submission, WindowViolation};
 use super::estimate::Stats;
 use super::fates::{Fates, Notification};
@@ -92,8 +93,10 @@ impl From<WindowViolation> for End {
 pub struct SendOptions {
     /// On latest channels: what the message is the value of.
     pub key: u32,
-    /// Have the message's fate told under this tag: see [`Connection::poll_notification`].
-    pub notify: Option<u32>,
+    /// The application's own name for it: notifications and candidates carry it.
+    pub tag: u32,
+    /// Have the message's fate told: see [`Connection::poll_notification`].
+    pub notify: bool,
 }
 
 /// What to do when a packet is acked.
@@ -216,7 +219,7 @@ impl Connection {
             return Err(SendError::WrongKind);
         }
         let message = Message { message_type: 0, encoded: payload };
-        self.submit(now, channel, message, SendOptions { key: 0, notify: Some(tag) })
+        self.submit(now, channel, message, SendOptions { key: 0, tag, notify: true })
     }
 
     fn submit(
@@ -233,13 +236,27 @@ impl Connection {
         if bytes > max_bytes {
             return Err(SendError::TooLarge { bytes, max_bytes });
         }
-        let SendOptions { key, notify } = options;
-        lane.channel.send(Submission { message, at: now, key, notify })
+        lane.channel.send(Submission { message, at: now, options })
     }
 
     /// What became of a message sent with a tag, in the order of the packets.
     pub fn poll_notification(&mut self) -> Option<Notification> {
         self.fates.poll()
+    }
+
+    /// Appends the messages whose order is free, channel by channel, for someone to score.
+    pub(crate) fn candidates(&self, now: Instant, slot: u32, candidates: &mut Candidates) {
+        for (channel, lane) in self.lanes.iter().enumerate() {
+            lane.channel.candidates(&mut |submission, resends| {
+                candidates.push(now, slot, channel as u8, submission, resends);
+            });
+        }
+    }
+
+    /// Puts those messages into the order of their scores, highest first within their channel. Scores come in the
+    /// order of [`Connection::candidates`], with nothing sent in between.
+    pub(crate) fn prioritize(&mut self, scores: &mut core::slice::Iter<'_, f32>) {
+        self.lanes.iter_mut().for_each(|lane| lane.channel.prioritize(scores));
     }
 
     /// Changes how much may be sent, from now on.

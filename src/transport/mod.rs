@@ -4,6 +4,7 @@ pub mod ack_config;
 pub mod ack_endpoint;
 mod ack_ranges;
 pub mod acks;
+pub mod candidates;
 mod channel;
 mod connection;
 pub mod estimate;
@@ -19,6 +20,7 @@ mod standard_estimate;
 mod stream_manager;
 
 pub use ack_endpoint::EndpointCounters as PacketCounters;
+pub use candidates::{Candidates, ScoreError};
 pub use channel::{ChannelStats, SendError};
 pub use connection::{Connection, ConnectionConfig, End, SendOptions, Violation};
 pub use estimate::Stats as PacketStats;

@@ -157,7 +157,7 @@ fn latest_brings_the_newest_value_of_each_key_and_never_a_stale_one() {
         for _ in 0..20 {
             let key = rng.below(keys as u64) as usize;
             set[key] += 1;
-            let options = SendOptions { key: key as u32, notify: None };
+            let options = SendOptions { key: key as u32, ..Default::default() };
             pair.ends[0].send(pair.now, 0, number(set[key]), options).unwrap();
         }
         bursty_tick(&mut pair, tick);
@@ -171,7 +171,7 @@ fn latest_brings_the_newest_value_of_each_key_and_never_a_stale_one() {
     let stats = pair.ends[0].channel_stats(0);
     assert_eq!(stats.queued, 0);
     assert!(stats.resent < stats.sent, "{stats:?}");
-    let options = SendOptions { key: 200, notify: None };
+    let options = SendOptions { key: 200, ..Default::default() };
     let error = pair.ends[0].send(pair.now, 0, number(1), options).unwrap_err();
     assert_eq!(error, SendError::NoKey { key: 200, keys: 200 });
 }
@@ -189,7 +189,7 @@ fn latest_over_a_link_that_carries_a_tenth_bounds_every_keys_age() {
     let mut oldest = 0;
     for tick in 0..1_200u32 {
         for key in 0..keys as u32 {
-            pair.ends[0].send(pair.now, 0, number(tick), SendOptions { key, notify: None }).unwrap();
+            pair.ends[0].send(pair.now, 0, number(tick), SendOptions { key, ..Default::default() }).unwrap();
         }
         pair.tick();
         while let Some(received) = pair.ends[1].poll_received(0) {
@@ -249,7 +249,7 @@ fn messages_of_any_kind_have_their_fate_told_when_wanted() {
         let mut pair = pair(kind, seed as u64);
         let mut told = Vec::new();
         for tag in 0..500 {
-            pair.ends[0].send(pair.now, 0, number(tag), SendOptions { key: 0, notify: Some(tag) }).unwrap();
+            pair.ends[0].send(pair.now, 0, number(tag), SendOptions { key: 0, tag, notify: true }).unwrap();
             pair.tick();
             pair.take(1, 0);
             told.extend(std::iter::from_fn(|| pair.ends[0].poll_notification()));

@@ -7,7 +7,10 @@
 
 use std::collections::VecDeque;
 
-use super::{Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation};
+use super::{
+    Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation,
+    sort_by_score,
+};
 use crate::time::Instant;
 use crate::transport::framing::Cost;
 use crate::transport::message::Received;
@@ -65,7 +68,7 @@ impl Latest {
 
 impl Channel for Latest {
     fn send(&mut self, submission: Submission) -> Result<(), SendError> {
-        let (key, keys) = (submission.key, self.keys);
+        let (key, keys) = (submission.options.key, self.keys);
         let index = key as usize;
         if index >= keys {
             return Err(SendError::NoKey { key, keys });
@@ -128,9 +131,9 @@ impl Channel for Latest {
         }
         value.delivered = true;
         let Some(submission) = &value.newest else { return Fate::Open };
-        let (latency, notify) = (now - submission.at, submission.notify);
+        let (latency, fate) = (now - submission.at, submission.fate());
         self.stats.count_delivered(latency);
-        notify.into()
+        fate
     }
 
     fn handle_lost(&mut self, mark: u64) -> Fate {
@@ -142,6 +145,19 @@ impl Channel for Latest {
         value.due = true;
         self.due.push_back((mark >> 32) as u16);
         Fate::Open
+    }
+
+    fn candidates(&self, each: &mut dyn FnMut(&Submission, u32)) {
+        for &key in &self.due {
+            let value = &self.values[usize::from(key)];
+            if let Some(submission) = &value.newest {
+                each(submission, u32::from(value.sent == value.version));
+            }
+        }
+    }
+
+    fn prioritize(&mut self, scores: &mut core::slice::Iter<'_, f32>) {
+        sort_by_score(&mut self.due, scores);
     }
 
     fn handle(&mut self, prefix: Prefix, arrival: u64, message: Received) -> Result<(), WindowViolation> {

@@ -18,7 +18,9 @@ pub(crate) use reliable_receiver::CreditMark;
 
 use core::fmt;
 use core::time::Duration;
+use std::collections::VecDeque;
 
+use super::connection::SendOptions;
 use super::framing::Cost;
 use super::message::{Message, Received};
 use super::protocol::{ChannelConfig, ChannelKind};
@@ -133,10 +135,14 @@ pub(crate) struct WindowViolation;
 pub(crate) struct Submission {
     pub(crate) message: Message,
     pub(crate) at: Instant,
-    /// Of a latest channel.
-    pub(crate) key: u32,
-    /// Told with the message's fate.
-    pub(crate) notify: Option<u32>,
+    pub(crate) options: SendOptions,
+}
+
+impl Submission {
+    /// What to tell when the message's fate is known.
+    fn fate(&self) -> Fate {
+        if self.options.notify { Fate::Told(self.options.tag) } else { Fate::Open }
+    }
 }
 
 /// What stands before a message in its entry.
@@ -175,12 +181,6 @@ pub(crate) enum Fate {
     Told(u32),
 }
 
-impl From<Option<u32>> for Fate {
-    fn from(notify: Option<u32>) -> Self {
-        notify.map_or(Fate::Open, Fate::Told)
-    }
-}
-
 /// One channel of one connection, of whatever kind.
 pub(crate) trait Channel: fmt::Debug + Send {
     /// Takes a message whose size has been checked.
@@ -208,6 +208,13 @@ pub(crate) trait Channel: fmt::Debug + Send {
     /// The tick's packets are out: what may not wait is dropped.
     fn end_of_tick(&mut self) {}
 
+    /// Shows the messages that wait and whose order is free, each with how often it was sent before.
+    fn candidates(&self, _each: &mut dyn FnMut(&Submission, u32)) {}
+
+    /// Puts them into the order of these scores, highest first: one for each that
+    /// [`Channel::candidates`] shows, in its order.
+    fn prioritize(&mut self, _scores: &mut core::slice::Iter<'_, f32>) {}
+
     /// A message from the peer; `arrival` numbers packets without wrapping.
     fn handle(&mut self, prefix: Prefix, arrival: u64, message: Received) -> Result<(), WindowViolation>;
 
@@ -229,6 +236,13 @@ pub(crate) trait Channel: fmt::Debug + Send {
 
     /// Counts since the beginning.
     fn stats(&self) -> ChannelStats;
+}
+
+/// Puts what waits into the order of scores, highest first; equals stay as they are.
+fn sort_by_score<T>(waiting: &mut VecDeque<T>, scores: &mut core::slice::Iter<'_, f32>) {
+    let mut scored: Vec<_> = scores.by_ref().copied().take(waiting.len()).zip(waiting.drain(..)).collect();
+    scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    waiting.extend(scored.into_iter().map(|(_, waiting)| waiting));
 }
 
 /// A channel of this configuration.

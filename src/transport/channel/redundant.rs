@@ -137,10 +137,10 @@ impl Channel for Redundant {
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
         let Some(outgoing) = self.find(mark).filter(|outgoing| !outgoing.acked) else { return Fate::Open };
         outgoing.acked = true;
-        let (latency, notify) = (now - outgoing.submission.at, outgoing.submission.notify);
+        let (latency, fate) = (now - outgoing.submission.at, outgoing.submission.fate());
         self.stats.count_delivered(latency);
         self.pop_finished();
-        notify.into()
+        fate
     }
 
     fn handle_lost(&mut self, mark: u64) -> Fate {
@@ -148,13 +148,13 @@ impl Channel for Redundant {
         let Some(outgoing) = self.find(mark) else { return Fate::Open };
         outgoing.in_flight = outgoing.in_flight.saturating_sub(1);
         let gone = !outgoing.acked && copies > 0 && outgoing.copies >= copies && outgoing.in_flight == 0;
-        let notify = outgoing.submission.notify;
+        let fate = outgoing.submission.fate();
         if !gone {
             return Fate::Open;
         }
         self.stats.lost += 1;
         self.pop_finished();
-        notify.into()
+        fate
     }
 
     fn handle(&mut self, prefix: Prefix, _: u64, message: Received) -> Result<(), WindowViolation> {

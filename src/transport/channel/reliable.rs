@@ -167,7 +167,7 @@ impl Channel for Reliable {
         let Some(submission) = outgoing.submission.take() else { return Fate::Open };
         self.stats.count_delivered(now - submission.at);
         self.sender.pop_acked();
-        submission.notify.into()
+        submission.fate()
     }
 
     fn handle_lost(&mut self, mark: u64) -> Fate {

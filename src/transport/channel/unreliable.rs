@@ -7,7 +7,10 @@
 
 use std::collections::VecDeque;
 
-use super::{Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation};
+use super::{
+    Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation,
+    sort_by_score,
+};
 use crate::time::Instant;
 use crate::transport::framing::Cost;
 use crate::transport::message::Received;
@@ -30,7 +33,7 @@ pub(super) struct Unreliable {
 #[derive(Debug)]
 struct InFlight {
     submitted: Instant,
-    notify: Option<u32>,
+    fate: Fate,
 }
 
 /// Messages in flight that are remembered; the fate of more is not told.
@@ -56,7 +59,7 @@ impl Unreliable {
             self.in_flight.pop_front();
             self.first_mark += 1;
         }
-        self.in_flight.push_back(Some(InFlight { submitted: submission.at, notify: submission.notify }));
+        self.in_flight.push_back(Some(InFlight { submitted: submission.at, fate: submission.fate() }));
         self.first_mark + self.in_flight.len() as u64 - 1
     }
 
@@ -110,18 +113,30 @@ impl Channel for Unreliable {
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
         let Some(landed) = self.land(mark) else { return Fate::Open };
         self.stats.count_delivered(now - landed.submitted);
-        landed.notify.into()
+        landed.fate
     }
 
     fn handle_lost(&mut self, mark: u64) -> Fate {
         let Some(landed) = self.land(mark) else { return Fate::Open };
         self.stats.lost += 1;
-        landed.notify.into()
+        landed.fate
     }
 
     fn end_of_tick(&mut self) {
         self.stats.dropped += self.waiting.len() as u64;
         self.waiting.clear();
+    }
+
+    fn candidates(&self, each: &mut dyn FnMut(&Submission, u32)) {
+        if !self.sequenced {
+            self.waiting.iter().for_each(|submission| each(submission, 0));
+        }
+    }
+
+    fn prioritize(&mut self, scores: &mut core::slice::Iter<'_, f32>) {
+        if !self.sequenced {
+            sort_by_score(&mut self.waiting, scores);
+        }
     }
 
     fn handle(&mut self, _: Prefix, arrival: u64, message: Received) -> Result<(), WindowViolation> {
