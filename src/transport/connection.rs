@@ -259,6 +259,11 @@ impl Connection {
         self.lanes.iter_mut().for_each(|lane| lane.channel.prioritize(scores));
     }
 
+    /// How much may be sent.
+    pub fn budget(&self) -> BudgetConfig {
+        self.budget.config()
+    }
+
     /// Changes how much may be sent, from now on.
     ///
     /// # Errors
