@@ -465,6 +465,11 @@ class Server:
             key; anyone can connect, so a warning is given unless the address is loopback.
         max_clients: client slots, 1 to 65,536.
         public_addresses: what connect tokens call this server, when not its own address.
+        max_token_lifetime: the longest ``expires_in``, in seconds, that the login backend gives to tokens. With
+            it, a token that may have been used before this server's start is refused, and so is one that
+            lives longer. None: neither, and a token used before a restart can be used once more after it.
+        clock_skew: seconds by which the clocks of backend and server may differ. With ``max_token_lifetime``, players
+            can't get in for this long after a start.
         factory: makes the message objects; None: plain construction.
         conditions: a bad network to put on all that is sent, for tests. Give it to both sides.
         seed: makes those conditions repeatable; None: random.
@@ -483,6 +488,8 @@ class Server:
         key: bytes | None = None,
         max_clients: int = 64,
         public_addresses: Sequence[AddressLike] | None = None,
+        max_token_lifetime: int | None = None,
+        clock_skew: int = 0,
         factory: MessageFactory | None = None,
         conditions: Conditions | None = None,
         seed: int | None = None,
