@@ -444,7 +444,7 @@ fn four_thousand_slots_are_all_usable() {
     world.ticks(12);
     assert_eq!(world.server.clients().count(), 4_096);
     for index in 0..4_096 {
-        world.client(index).send(RELIABLE, number(index as u32)).unwrap();
+        world.client_send(index, RELIABLE, number(index as u32)).unwrap();
     }
     world.ticks(3);
     assert_eq!(world.server_messages(), 4_096);
