@@ -28,7 +28,8 @@ use crate::transport::{ConnectionConfig, SendError as ChannelError};
 /// The key of development mode, in which there is no login backend. Everybody knows it, so it keeps nobody out.
 pub const DEVELOPMENT_KEY: Key = *b"TICKWIRE DEVELOPMENT KEY, PUBLIC";
 
-/// What development tokens call their server: clients may dial it by any of its addresses.
+/// What development tokens call their server inside. A server can't know by which address a client dials it, so
+/// every server answers to this name too; only who holds the key can use it.
 pub const DEVELOPMENT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// The settings of a connection in sealed packets: bandwidth counts what sealing adds.

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::address::{Address, AddressLike};
-use super::development::{self, ANY_SERVER};
+use super::development;
 use super::endpoint::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send_options};
 use super::errors::{ClosedError, NotConnectedError, os_error, send_error, value_error};
 use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
@@ -24,7 +24,7 @@ use super::protocol::Protocol;
 use super::stats::{ConnectionStats, Counted};
 use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
 use crate::driver::{Driver, DriverCounters, VirtualNetwork, unix_now};
-use crate::endpoint::{self, ClientConfig, ClientEvent};
+use crate::endpoint::{self, ClientConfig, ClientEvent, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY};
 use crate::netcode::{self, TokenParams};
 use crate::transport::{BudgetConfig, ConnectionConfig};
 
@@ -130,13 +130,13 @@ impl Client {
         };
         let params = TokenParams {
             protocol_id: protocol.get().id,
-            private_key: &key.map_or(Ok(development::KEY), extract_key)?,
+            private_key: &key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?,
             client_id,
             created: network.as_ref().map_or_else(unix_now, VirtualNetwork::unix),
             lifetime: Some(TOKEN_LIFETIME),
             timeout: extract_timeout(timeout)?,
             public_addresses: &[address],
-            internal_addresses: Some(&[ANY_SERVER]),
+            internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
             user_data: &extract_user_data(user_data)?,
         };
         let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::address::{Address, AddressLike};
-use super::development::{self, ANY_SERVER};
+use super::development;
 use super::endpoint::{REPLAY_WINDOW, class_name, entropy, open_driver, send_options};
 use super::errors::{ClosedError, StaleClientError, os_error, send_error, value_error};
 use super::events::{ClientHandle, Connected, Disconnected};
@@ -26,10 +26,19 @@ use super::protocol::Protocol;
 use super::stats::{ChannelSnapshot, ConnectionStats, Counted, SnapshotColumns};
 use super::token::extract_key;
 use crate::driver::{Driver, DriverCounters};
-use crate::endpoint::{self, BudgetError, SendError, ServerConfig, ServerEvent};
+use crate::endpoint::{
+    self, BudgetError, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, SendError, ServerConfig, ServerEvent,
+};
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::netcode::{self, USER_DATA_BYTES};
+use crate::time::Duration;
 use crate::transport::{BudgetConfig, ConnectionConfig};
+
+/// The most seconds a token may be said to live: a year.
+const MOST_TOKEN_LIFETIME: u64 = 365 * 24 * 3600;
+
+/// The most seconds by which clocks may be said to differ: an hour. Clocks further apart want mending.
+const MOST_CLOCK_SKEW: u64 = 3600;
 
 /// A dedicated server on one UDP socket.
 ///
@@ -40,6 +49,11 @@ use crate::transport::{BudgetConfig, ConnectionConfig};
 ///         key; anyone can connect, so a warning is given unless the address is loopback.
 ///     max_clients: client slots, 1 to 65,536.
 ///     public_addresses: what connect tokens call this server, when not its own address.
+///     max_token_lifetime: the longest ``expires_in``, in seconds, that the login backend gives to tokens. With it,
+///         a token that may have been used before this server's start is refused, and so is one that lives
+///         longer. None: neither, and a token used before a restart can be used once more after it.
+///     clock_skew: seconds by which the clocks of backend and server may differ. With ``max_token_lifetime``,
+///         players can't get in for this long after a start.
 ///     factory: makes the message objects; None: plain construction.
 ///     priority: called in each flush in which messages wait whose order is free, with their
 ///         :class:`Candidates`; returns scores.
@@ -83,8 +97,8 @@ struct State {
 impl Server {
     #[new]
     #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, public_addresses = None,
-                        factory = None, priority = None, admission = None, conditions = None, seed = None,
-                        network = None))]
+                        max_token_lifetime = None, clock_skew = 0, factory = None, priority = None,
+                        admission = None, conditions = None, seed = None, network = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -93,6 +107,8 @@ impl Server {
         key: Option<&[u8]>,
         max_clients: i128,
         public_addresses: Option<Vec<AddressLike>>,
+        max_token_lifetime: Option<i128>,
+        clock_skew: i128,
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
         admission: Option<Py<PyAny>>,
@@ -101,8 +117,11 @@ impl Server {
         network: Option<&Bound<'_, SimulatedNetwork>>,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
-        let private_key = key.map_or(Ok(development::KEY), extract_key)?;
+        let private_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
         let max_clients = within("max_clients", max_clients, 1, MAX_CLIENT_SLOTS)?;
+        let lifetime = |seconds| within("max_token_lifetime", seconds, 1, MOST_TOKEN_LIFETIME);
+        let max_token_lifetime = max_token_lifetime.map(lifetime).transpose()?;
+        let clock_skew = within("clock_skew", clock_skew, 0, MOST_CLOCK_SKEW)?;
         let address = address.0;
         if key.is_none() && network.is_none() && !address.ip().is_loopback() {
             let sentence = format!(
@@ -122,9 +141,11 @@ impl Server {
         let address = driver.local_address();
         let mut names = public_addresses
             .map_or_else(|| vec![address], |given| given.into_iter().map(|address| address.0).collect());
-        names.push(ANY_SERVER);
+        names.push(DEVELOPMENT_ADDRESS);
         let mut settings = netcode::ServerConfig::new(protocol.get().id, private_key, max_clients, names);
         settings.replay_window = REPLAY_WINDOW;
+        settings.max_token_lifetime = max_token_lifetime.map(Duration::from_secs);
+        settings.clock_skew = Duration::from_secs(clock_skew);
         let config = ServerConfig { netcode: settings, connection: ConnectionConfig::default() };
         let mut entropy = entropy(network);
         let core = protocol.get().core.clone();

@@ -28,8 +28,8 @@ const SAMPLES_TO_TRUST: u32 = 50;
 /// Before a round trip was measured: RFC 6298 says a second; games start on better links and say less at first.
 const INITIAL_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// A peer that ticks at 30 Hz answers this much later than the network's round trip, now and then.
-const MIN_TIMEOUT_MARGIN: Duration = Duration::from_millis(35);
+/// Timers are no better than this.
+const TIMER_GRANULARITY: Duration = Duration::from_millis(2);
 
 /// Lost packets kept for [`Acks::poll_lost`] when nobody polls: half of the sequence numbers. What is older
 /// would be mistaken for a newer packet, and is only counted.
@@ -174,6 +174,8 @@ pub struct Acks {
     newest_received: Option<u16>,
     loss_bound: LossBound,
     reordering: Option<Reordering>,
+    /// How long the peer holds acks, the most of late.
+    peer_delay: Duration,
     in_order_only: bool,
     rtt: Rtt,
     recent: Recent,
@@ -197,6 +199,7 @@ impl Acks {
             newest_received: None,
             loss_bound: config.loss_bound,
             reordering: config.early_loss.then(Reordering::default),
+            peer_delay: Duration::ZERO,
             in_order_only: config.in_order_only,
             rtt: Rtt::new(config.rtt_smoothing),
             recent: Recent::default(),
@@ -311,6 +314,9 @@ impl Acks {
             }
             out.push(acked);
         }
+        if let RttSampling::NewestAck { delay } = sampling {
+            self.peer_delay = delay.max(self.peer_delay - self.peer_delay.saturating_sub(delay) / 16);
+        }
         if let RttSampling::NewestAck { delay } = sampling
             && header.ack_bits & 1 == 1
             && let Some(sent) = self.sent.get(header.ack)
@@ -389,11 +395,11 @@ impl Acks {
         }
     }
 
-    /// How long to wait for the ack of a packet before suspecting its loss: RTT and four times its jitter
-    /// (after RFC 6298), but not less than the ticks of a slow peer.
+    /// How long to wait for the ack of a packet before suspecting its loss: RTT, four times its jitter (after
+    /// RFC 6298), and the time that the peer holds acks (after RFC 9002).
     pub fn resend_timeout(&self) -> Duration {
-        let timeout = |rtt: Duration| (rtt + self.rtt.jitter() * 4).max(rtt + MIN_TIMEOUT_MARGIN);
-        self.rtt.smoothed().map_or(INITIAL_TIMEOUT, timeout)
+        let jitter = (self.rtt.jitter() * 4).max(TIMER_GRANULARITY);
+        self.rtt.smoothed().map_or(INITIAL_TIMEOUT, |rtt| rtt + jitter + self.peer_delay)
     }
 
     /// The newest packet received.

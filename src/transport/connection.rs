@@ -371,8 +371,8 @@ impl Connection {
 
     fn apply_packet(&mut self, sequence: u16) -> Result<(), End> {
         let ahead = distance(sequence, self.newest_arrival as u16);
-        // The first packet may be any of the first 32,768.
-        let arrival = (self.newest_arrival + (1 << 16)).wrapping_add_signed(ahead.into()) - (1 << 16);
+        // Before the first packet there is nothing to be behind of.
+        let arrival = self.newest_arrival.saturating_add_signed(ahead.into());
         self.newest_arrival = self.newest_arrival.max(arrival);
         let Packet { control, messages } = &mut self.scratch.packet;
         self.greeted |= control.hello.is_some();
@@ -405,6 +405,18 @@ impl Connection {
             self.send_packet(now, out);
         }
         self.lanes.iter_mut().for_each(|lane| lane.channel.end_of_tick());
+    }
+
+    /// When [`Connection::transmit`] next has something to do if nothing arrives and nothing is sent before: for
+    /// drivers that can wake then. Ticks may come at any time.
+    pub fn next_deadline(&self) -> Instant {
+        if self.ack_owed {
+            return Instant::ZERO;
+        }
+        let resend_timeout = self.endpoint.acks().resend_timeout();
+        let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE);
+        let channels = self.lanes.iter().map(|lane| lane.channel.next_deadline(resend_timeout));
+        channels.fold(keep_alive, Instant::min)
     }
 
     /// The last packet of a conversation that this side ends: to be repeated, byte for byte. None while the

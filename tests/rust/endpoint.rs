@@ -434,3 +434,26 @@ fn bandwidth_counts_what_goes_over_the_wire_sealed() {
     let both = stats.sent_kbps + stats.received_kbps;
     assert!((both - kbps).abs() < kbps * 0.02, "{stats:?}, not {kbps}");
 }
+
+#[test]
+fn four_thousand_slots_are_all_usable() {
+    let mut world = World::new(4_096, lan());
+    for _ in 0..4_096 {
+        world.add_client();
+    }
+    world.ticks(12);
+    assert_eq!(world.server.clients().count(), 4_096);
+    for index in 0..4_096 {
+        world.client_send(index, RELIABLE, number(index as u32)).unwrap();
+    }
+    world.ticks(3);
+    assert_eq!(world.server_messages(), 4_096);
+    let (now, last) = (world.network.now(), world.handle(4_095));
+    assert_eq!(last.slot, 4_095);
+    world.server.disconnect(now, last, &mut world.out).unwrap();
+    world.carry(SERVER.parse().unwrap());
+    world.ticks(3);
+    assert_eq!(world.server.clients().count(), 4_095);
+    let kicked = (0..4_096).filter(|&i| world.client_reason(i) == Some(DisconnectReason::Kicked)).count();
+    assert_eq!(kicked, 1);
+}

@@ -5,6 +5,7 @@
 //! sent, and only if nothing newer is in flight; a stale value never overwrites a newer one at the receiver. Keys
 //! due are served in the order they became due, so each one's age is bounded by how many there are.
 
+use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::{
@@ -122,6 +123,10 @@ impl Channel for Latest {
         let key = *self.due.front()?;
         let Submission { message, .. } = self.values[usize::from(key)].newest.as_ref()?;
         Some(cost.entry + cost.key + cost.message(message))
+    }
+
+    fn next_deadline(&self, _: Duration) -> Instant {
+        if self.due.is_empty() { Instant::NEVER } else { Instant::ZERO }
     }
 
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {

@@ -199,6 +199,9 @@ pub(crate) trait Channel: fmt::Debug + Send {
     /// The bits that the first message due needs, with its entry. None when none is due.
     fn next_bits(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize>;
 
+    /// When the first message is due; [`Instant::ZERO`] for those that are.
+    fn next_deadline(&self, resend_timeout: Duration) -> Instant;
+
     /// A packet with the message of this mark was acked.
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate;
 

@@ -4,6 +4,7 @@
 //! Promises: each message at most once, in order; a gap (all packets with a message were lost) is counted, and
 //! told with the message behind it. Refuses to wait: what comes behind a newer message is dropped.
 
+use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::{Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation};
@@ -132,6 +133,12 @@ impl Channel for Redundant {
     fn next_bits(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize> {
         let newest = self.queue.iter().rev().find(|outgoing| outgoing.due(moment, self.copies))?;
         Some(cost.entry + cost.id(None, 0) + cost.message(&newest.submission.message))
+    }
+
+    /// Copies go out a tick apart: only a message that was never sent is due of itself.
+    fn next_deadline(&self, _: Duration) -> Instant {
+        let fresh = self.queue.back().is_some_and(|newest| newest.copies == 0);
+        if fresh { Instant::ZERO } else { Instant::NEVER }
     }
 
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {

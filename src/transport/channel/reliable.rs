@@ -7,7 +7,7 @@
 //!
 //! When a message is sent again: after a fixed time (the article's), or, adaptively, when all packets that
 //! carry it are lost (later ones were acked), or after a timeout from RTT and its variance that doubles with
-//! each try. The first copies may go out early, a tick apart.
+//! each try, and then in two packets. The first copies may go out early, a tick apart.
 
 use std::collections::VecDeque;
 
@@ -23,6 +23,10 @@ use crate::transport::protocol::Resend;
 
 /// How many messages that don't fit into the rest of a packet are passed over in search of one that does.
 const MOST_MISFITS: usize = 16;
+
+/// Packets, a tick apart, that carry a message that was lost: a second loss would hold up all that is behind it
+/// for another round trip.
+const RESEND_COPIES: u32 = 2;
 
 /// Doublings of the timeout: 64 times the first one is long enough for any link that still lives.
 const MOST_BACKOFF: u32 = 6;
@@ -59,23 +63,44 @@ struct Outgoing {
     last_sent: Option<Instant>,
     /// Packets that carried it.
     copies: u32,
+    /// Copies to go out in the next ticks without waiting for more.
+    owed: u32,
     /// Of those, the ones neither acked nor lost.
     in_flight: u32,
 }
 
 impl Outgoing {
-    fn due(&self, moment: &Moment, resend: Resend) -> bool {
-        let Some(last_sent) = self.last_sent else { return true };
+    /// When it may be sent; [`Instant::ZERO`] for at once.
+    fn due_at(&self, resend_timeout: Duration, resend: Resend) -> Instant {
+        let Some(last_sent) = self.last_sent else { return Instant::ZERO };
         match resend {
-            Resend::After(time) => last_sent + time <= moment.now,
-            Resend::Adaptive { early_copies } => {
-                let early = self.copies < u32::from(early_copies) && last_sent < moment.now;
+            Resend::After(time) => last_sent + time,
+            Resend::Adaptive { .. } if self.in_flight == 0 => Instant::ZERO,
+            Resend::Adaptive { .. } => {
                 let backoff = self.copies.saturating_sub(1).min(MOST_BACKOFF);
-                early
-                    || self.in_flight == 0
-                    || last_sent + moment.resend_timeout * (1 << backoff) <= moment.now
+                last_sent + resend_timeout * (1 << backoff)
             }
         }
+    }
+
+    fn due(&self, moment: &Moment, resend: Resend) -> bool {
+        let earlier_tick = self.last_sent.is_some_and(|sent| sent < moment.now);
+        (self.owed > 0 && earlier_tick) || self.due_at(moment.resend_timeout, resend) <= moment.now
+    }
+
+    /// Notes that a packet carries it.
+    fn launch(&mut self, now: Instant, resend: Resend) {
+        if self.owed == 0 {
+            self.owed = match resend {
+                Resend::After(_) => 1,
+                Resend::Adaptive { early_copies } if self.copies == 0 => early_copies.into(),
+                Resend::Adaptive { .. } => RESEND_COPIES,
+            };
+        }
+        self.owed -= 1;
+        self.last_sent = Some(now);
+        self.copies += 1;
+        self.in_flight += 1;
     }
 }
 
@@ -112,7 +137,8 @@ impl Channel for Reliable {
         }
         let window_bytes = submission.message.window_bytes() as u32;
         let submission = Some(submission);
-        let outgoing = Outgoing { submission, window_bytes, last_sent: None, copies: 0, in_flight: 0 };
+        let outgoing =
+            Outgoing { submission, window_bytes, last_sent: None, copies: 0, owed: 0, in_flight: 0 };
         self.sender.queue.push_back(outgoing);
         Ok(())
     }
@@ -147,9 +173,7 @@ impl Channel for Reliable {
             previous = Some(id);
             self.stats.count_sent(message, outgoing.copies > 0);
             selected.push(Selected { prefix: Prefix::Id(id), message: message.clone(), mark: id.into() });
-            outgoing.last_sent = Some(moment.now);
-            outgoing.copies += 1;
-            outgoing.in_flight += 1;
+            outgoing.launch(moment.now, resend);
         }
         if selected.len() == before { 0 } else { used }
     }
@@ -160,6 +184,12 @@ impl Channel for Reliable {
             let Submission { message, .. } = outgoing.submission.as_ref()?;
             outgoing.due(moment, resend).then(|| cost.entry + cost.id(None, id) + cost.message(message))
         })
+    }
+
+    fn next_deadline(&self, resend_timeout: Duration) -> Instant {
+        let unacked = self.sender.queue.iter().take(self.sender.room()).filter(|o| o.submission.is_some());
+        let due = unacked.map(|outgoing| outgoing.due_at(resend_timeout, self.sender.resend));
+        due.min().unwrap_or(Instant::NEVER)
     }
 
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
@@ -208,10 +238,14 @@ impl Channel for Reliable {
 }
 
 impl Sender {
+    /// Messages from the oldest on that the receiver's window has room for, bytes aside.
+    fn room(&self) -> usize {
+        self.window - usize::from(self.oldest.wrapping_sub(self.peer_unread))
+    }
+
     /// The messages, acked ones among them, that the receiver surely has room for.
     fn sendable(&mut self) -> impl Iterator<Item = (u16, &mut Outgoing)> {
-        let ahead = self.oldest.wrapping_sub(self.peer_unread);
-        let room = self.window - usize::from(ahead);
+        let room = self.room();
         let mut bytes = self.unread_bytes;
         let (oldest, window_bytes) = (self.oldest, self.window_bytes);
         self.queue.iter_mut().take(room).enumerate().map_while(move |(i, outgoing)| {

@@ -5,6 +5,7 @@
 //! Sequenced: the same, and a message that comes behind a newer one is dropped: the newest wins. Messages go into
 //! packets in the order they were sent, so the packets' order is the messages'.
 
+use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::{
@@ -108,6 +109,10 @@ impl Channel for Unreliable {
 
     fn next_bits(&mut self, _: &Moment, cost: &Cost<'_>) -> Option<usize> {
         self.waiting.front().map(|submission| cost.entry + cost.message(&submission.message))
+    }
+
+    fn next_deadline(&self, _: Duration) -> Instant {
+        if self.waiting.is_empty() { Instant::NEVER } else { Instant::ZERO }
     }
 
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {

@@ -23,23 +23,26 @@ fn protocol() -> Arc<Protocol> {
         name: name.into(),
         body: Body::Declared(Schema::new([(field, kind)]).unwrap()),
     };
-    let reliable = |window, bytes| ChannelConfig {
-        max_message_bytes: 1000,
-        kind: ChannelKind::Reliable {
-            ordered: true,
-            receive_window: window,
-            receive_bytes: bytes,
-            resend: Resend::default(),
-        },
-        ..ChannelConfig::reliable_ordered()
+    let channel = |kind| ChannelConfig { max_message_bytes: 1000, ..ChannelConfig::new(kind) };
+    let reliable = |ordered, receive_window, receive_bytes| {
+        channel(ChannelKind::Reliable { ordered, receive_window, receive_bytes, resend: Resend::default() })
     };
+    let receive_queue = 1024;
     let types = vec![
         declared("Number", "number", Kind::Bits { bits: 32 }),
         declared("Note", "text", Kind::Text { max_bytes: 20 }),
         MessageType { name: "Odd".into(), body: Body::Opaque { max_bytes: 8 } },
     ];
-    let unreliable = ChannelConfig { max_message_bytes: 1000, ..ChannelConfig::unreliable() };
-    Arc::new(Protocol::new(types, vec![reliable(1024, 65_536), unreliable, reliable(16, 4096)]).unwrap())
+    let channels = vec![
+        reliable(true, 1024, 65_536),
+        channel(ChannelKind::Unreliable { receive_queue }),
+        reliable(false, 16, 4096),
+        channel(ChannelKind::Sequenced { receive_queue }),
+        channel(ChannelKind::Redundant { copies: 3, receive_queue }),
+        channel(ChannelKind::Latest { keys: 100 }),
+        ChannelConfig { max_message_bytes: 8, ..ChannelConfig::new(ChannelKind::Payload { receive_queue }) },
+    ];
+    Arc::new(Protocol::new(types, channels).unwrap())
 }
 
 fn number(json: &Json) -> u64 {
@@ -79,6 +82,13 @@ fn message(told: &[Json]) -> Message {
             writer.string(told[1].as_str().unwrap(), 20);
             1
         }
+        "payload" => {
+            let bits = number(&told[1]) as u32;
+            if bits > 0 {
+                writer.bits(u64::from_str_radix(told[2].as_str().unwrap(), 16).unwrap(), bits);
+            }
+            0
+        }
         _ => {
             writer.bits(number(&told[1]), 3);
             writer.bytes(&hex::decode(told[2].as_str().unwrap()).unwrap());
@@ -96,11 +106,15 @@ fn write(packet: &Json) -> String {
     if control.close.is_none() {
         for entry in items(&packet["entries"]) {
             let channel = number(&entry[0]) as usize;
-            let ids = protocol.channels()[channel].kind.has_ids();
+            let kind = protocol.channels()[channel].kind;
             let selected = items(&entry[1]).iter().map(|told| {
                 let told = items(told);
-                let prefix = if ids { Prefix::Id(number(&told[0]) as u16) } else { Prefix::None };
-                Selected { prefix, message: message(&told[usize::from(ids)..]), mark: 0 }
+                let prefix = match kind {
+                    ChannelKind::Latest { .. } => Prefix::Key(number(&told[0]) as u16),
+                    kind if kind.has_ids() => Prefix::Id(number(&told[0]) as u16),
+                    _ => Prefix::None,
+                };
+                Selected { prefix, message: message(&told[usize::from(prefix != Prefix::None)..]), mark: 0 }
             });
             native::write_entry(&mut writer, &protocol, channel, &selected.collect::<Vec<_>>());
         }
@@ -139,9 +153,17 @@ fn packets_are_read_as_told() {
                 let mut told = items(told);
                 let got = messages.next().unwrap();
                 assert_eq!(u64::from(got.channel), number(&entry[0]));
-                if let Prefix::Id(id) = got.prefix {
-                    assert_eq!(u64::from(id), number(&told[0]));
+                if let Prefix::Id(prefix) | Prefix::Key(prefix) = got.prefix {
+                    assert_eq!(u64::from(prefix), number(&told[0]));
                     told = &told[1..];
+                }
+                if told[0] == "payload" {
+                    let body = OpaqueBody::read(&got.received.body);
+                    assert_eq!(body.bits as u64, number(&told[1]));
+                    let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+                    let value = if body.bits > 0 { reader.bits(body.bits as u32).unwrap() } else { 0 };
+                    assert_eq!(value, u64::from_str_radix(told[2].as_str().unwrap(), 16).unwrap());
+                    continue;
                 }
                 check_body(usize::from(got.received.message_type), &got.received.body, told);
             }

@@ -1,0 +1,224 @@
+//! How soon messages arrive over a link that loses packets, and at what cost. In virtual time, so the figures are
+//! the same on every machine. Prints a table and writes `benches/delivery/results.json`.
+
+#[allow(dead_code)]
+#[path = "../tests/rust/pair.rs"]
+mod pair;
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tickwire::netsim::{Conditions, Link};
+use tickwire::store::Packets;
+use tickwire::time::{Duration, Instant};
+use tickwire::transport::{
+    BudgetConfig, ChannelConfig, ChannelKind, Connection, ConnectionConfig, Resend, SendOptions,
+};
+
+use pair::{Pair, blob, check, number, protocol_with};
+
+/// IPv4 and UDP, and what sealing adds to a packet.
+const WIRE_OVERHEAD: usize = 28 + 19;
+const TICK: Duration = Duration::from_micros(16_667);
+const SECONDS: usize = 60;
+const SEEDS: u64 = 20;
+
+/// What is sent, over which link, and how the ends act.
+#[derive(Clone, Copy)]
+struct Case {
+    kind: ChannelKind,
+    loss: f64,
+    /// The ends act when something arrives or is due, not only each tick.
+    at_once: bool,
+}
+
+/// Two ends and the links between them.
+struct Line {
+    now: Instant,
+    ends: [Connection; 2],
+    links: [Link<Vec<u8>>; 2],
+    packets: Packets,
+    wire_bytes: usize,
+}
+
+impl Line {
+    fn new(case: Case, seed: u64) -> Self {
+        let protocol = protocol_with(vec![ChannelConfig::new(case.kind)]);
+        let conditions =
+            Conditions::perfect().latency(Duration::from_millis(50), Duration::ZERO).loss(case.loss);
+        let end = || Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
+        Line {
+            now: Instant::ZERO,
+            ends: [end(), end()],
+            links: [0, 1].map(|i| Link::new(conditions, seed * 2 + i).unwrap()),
+            packets: Packets::new(),
+            wire_bytes: 0,
+        }
+    }
+
+    /// When an end that acts at once next has something to do.
+    fn next_event(&self) -> Instant {
+        let arrivals = self.links.iter().filter_map(Link::next_delivery);
+        let deadlines = self.ends.iter().map(Connection::next_deadline);
+        arrivals.chain(deadlines).min().unwrap_or(Instant::NEVER).max(self.now)
+    }
+
+    fn receive(&mut self, end: usize) {
+        while let Some(packet) = self.links[1 - end].poll(self.now) {
+            self.ends[end].handle_datagram(self.now, &packet).unwrap();
+        }
+    }
+
+    fn transmit(&mut self, end: usize) {
+        self.ends[end].transmit(self.now, &mut self.packets);
+        for (_, packet) in self.packets.iter() {
+            self.wire_bytes += packet.len() + WIRE_OVERHEAD;
+            self.links[end].send(self.now, packet.to_vec());
+        }
+        self.packets.clear();
+    }
+}
+
+#[derive(Default)]
+struct Figures {
+    /// Milliseconds from sending to delivery.
+    latencies: Vec<f64>,
+    sent: usize,
+    wire_bytes: usize,
+}
+
+impl Figures {
+    fn percentile(&mut self, percent: f64) -> f64 {
+        self.latencies.sort_by(f64::total_cmp);
+        let last = self.latencies.len() - 1;
+        self.latencies[(last as f64 * percent / 100.0).round() as usize]
+    }
+
+    /// Percent of messages that were not delivered within this many milliseconds.
+    fn later_than(&self, bound: f64) -> f64 {
+        let in_time = self.latencies.iter().filter(|latency| **latency <= bound).count();
+        100.0 * (self.sent - in_time) as f64 / self.sent as f64
+    }
+}
+
+/// Sends a message of 64 bytes each tick, one way, over many links of one kind.
+fn measure(case: Case) -> Figures {
+    let mut figures = Figures::default();
+    for seed in 1..=SEEDS {
+        let mut line = Line::new(case, seed);
+        let protocol = protocol_with(vec![ChannelConfig::new(case.kind)]);
+        let mut sent_at = Vec::new();
+        let mut next_tick = line.now + TICK;
+        while sent_at.len() < SECONDS * 60 || line.now < sent_at[sent_at.len() - 1] + Duration::from_secs(3) {
+            line.now = if case.at_once { next_tick.min(line.next_event()) } else { next_tick };
+            let ticked = line.now == next_tick;
+            for end in 0..2 {
+                line.receive(end);
+                while let Some(received) = line.ends[end].poll_received(0) {
+                    let sent: Instant = sent_at[check(&protocol, &received) as usize];
+                    figures.latencies.push((line.now - sent).as_secs_f64() * 1000.0);
+                }
+                if end == 0 && ticked && sent_at.len() < SECONDS * 60 {
+                    let message = blob(sent_at.len() as u32, 59);
+                    line.ends[0].send(line.now, 0, message, SendOptions::default()).unwrap();
+                    sent_at.push(line.now);
+                }
+                if ticked || line.ends[end].next_deadline() <= line.now {
+                    line.transmit(end);
+                }
+            }
+            if ticked {
+                next_tick += TICK;
+            }
+        }
+        figures.sent += sent_at.len();
+        figures.wire_bytes += line.wire_bytes;
+    }
+    figures
+}
+
+/// The greatest age, in milliseconds, that any of 1,000 keys reaches when all change each tick and the budget
+/// carries a tenth of that.
+fn oldest_key() -> f64 {
+    let keys = 1_000;
+    let budget = BudgetConfig { bytes_per_second: 33_000.0, burst_bytes: 1_200.0 };
+    let config = ConnectionConfig { budget, ..Default::default() };
+    let protocol = protocol_with(vec![ChannelConfig::new(ChannelKind::Latest { keys })]);
+    let conditions = Conditions::perfect().latency(Duration::from_millis(50), Duration::ZERO).loss(0.05);
+    let mut pair = Pair::with_config(&config, protocol, conditions, 1);
+    let mut newest = vec![0u32; keys];
+    let mut oldest = 0;
+    for tick in 0..3_600u32 {
+        for key in 0..keys as u32 {
+            let options = SendOptions { key, ..Default::default() };
+            pair.ends[0].send(pair.now, 0, number(tick), options).unwrap();
+        }
+        pair.tick();
+        while let Some(received) = pair.ends[1].poll_received(0) {
+            let value = check(&pair.protocol, &received);
+            assert!(value >= newest[received.key as usize], "a stale value came after a newer one");
+            newest[received.key as usize] = value;
+        }
+        if tick > 300 {
+            oldest = oldest.max(tick - newest.iter().min().unwrap());
+        }
+    }
+    f64::from(oldest) * TICK.as_secs_f64() * 1000.0
+}
+
+fn reliable(early_copies: u8) -> ChannelKind {
+    ChannelKind::Reliable {
+        ordered: true,
+        receive_window: 1024,
+        receive_bytes: 1 << 20,
+        resend: Resend::Adaptive { early_copies },
+    }
+}
+
+fn main() {
+    let mut rows = Vec::<Value>::new();
+    let mut row = |case: &str, metric: &str, value: f64, unit: &str| {
+        let value = (value * 1000.0).round() / 1000.0;
+        println!("{case:<44} {metric:<28} {value:>10} {unit}");
+        rows.push(json!({ "case": case, "metric": metric, "value": value, "unit": unit }));
+    };
+    let lossless = measure(Case { kind: reliable(1), loss: 0.0, at_once: false });
+    let lossless_at_once = measure(Case { kind: reliable(1), loss: 0.0, at_once: true });
+    let cases = [
+        ("reliable-ordered, ticks", 1, false),
+        ("reliable-ordered, acting at once", 1, true),
+        ("reliable-ordered, 2 copies, ticks", 2, false),
+        ("reliable-ordered, 3 copies, ticks", 3, false),
+    ];
+    for (name, copies, at_once) in cases {
+        let mut figures = measure(Case { kind: reliable(copies), loss: 0.05, at_once });
+        let base = if at_once { &lossless_at_once } else { &lossless };
+        assert_eq!(figures.latencies.len(), figures.sent, "every message arrives");
+        row(name, "p50", figures.percentile(50.0), "ms");
+        row(name, "p99", figures.percentile(99.0), "ms");
+        row(name, "p99.9", figures.percentile(99.9), "ms");
+        row(name, "bytes over lossless", figures.wire_bytes as f64 / base.wire_bytes as f64, "ratio");
+    }
+    let article = ChannelKind::Reliable {
+        ordered: true,
+        receive_window: 1024,
+        receive_bytes: 1 << 20,
+        resend: Resend::default(),
+    };
+    let mut figures = measure(Case { kind: article, loss: 0.05, at_once: false });
+    row("reliable-ordered, fixed 0.1 s, ticks", "p99", figures.percentile(99.0), "ms");
+    let bytes = figures.wire_bytes as f64 / lossless.wire_bytes as f64;
+    row("reliable-ordered, fixed 0.1 s, ticks", "bytes over lossless", bytes, "ratio");
+
+    let inputs = ChannelKind::Redundant { copies: 3, receive_queue: 1024 };
+    let figures = measure(Case { kind: inputs, loss: 0.1, at_once: false });
+    // Sent at a tick, on time three ticks later for the latency; late is later than two ticks after that.
+    let bound = 50.1 + 2.0 * TICK.as_secs_f64() * 1000.0;
+    row("inputs, last 3, 10 % loss", "later than tick after next", figures.later_than(bound), "%");
+    row("latest, 1,000 keys, a tenth of the link", "greatest age", oldest_key(), "ms");
+
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/delivery");
+    fs::create_dir_all(folder).unwrap();
+    let text = serde_json::to_string_pretty(&rows).unwrap();
+    fs::write(format!("{folder}/results.json"), text + "\n").unwrap();
+}
