@@ -716,8 +716,8 @@ class Server:
             without it, and the exception reaches the caller of :meth:`flush` or leaves the ``with`` of :meth:`tick`.
         admission: called in each :meth:`receive` that has newcomers, with the list of their :class:`ClientHandle`,
             before the game hears of them. Returns those it refuses, as handles or client ids (others than the
-            newcomers' don't matter), or None: they see :attr:`DisconnectReason.KICKED`, and the game sees nothing
-            of them. When it raises, all of these newcomers are refused, and the exception reaches the caller.
+            newcomers' don't matter), or None. These are disconnected (what they see is
+            :attr:`DisconnectReason.PEER_DISCONNECTED`), and the game sees nothing of them. When it raises, all of these newcomers are refused, and the exception reaches the caller.
         conditions: a bad network to put on all that is sent, for tests. Give it to both sides.
         seed: makes those conditions repeatable; None: random.
         network: a simulated network with virtual time instead of a socket.

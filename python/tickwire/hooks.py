@@ -10,7 +10,7 @@ from tickwire._core import Candidates, ClientHandle
 __all__ = ["AdmissionHook", "PriorityHook"]
 
 PriorityHook: TypeAlias = Callable[[Candidates], Any]
-"""Takes candidates; returns a buffer of float32 (``array.array("f")``, a NumPy array) with a score each, or None."""
+"""Takes candidates; returns a buffer of float32 (``array.array("f")``, a NumPy array) of scores, or None."""
 
 AdmissionHook: TypeAlias = Callable[[list[ClientHandle]], Iterable[ClientHandle | int] | None]
 """Takes the newcomers; returns those to refuse, as handles or client ids, or None."""

@@ -90,6 +90,8 @@ fn resend(resend_time: Option<f64>, early_copies: i128) -> PyResult<Resend> {
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
                     max_message_bytes = 65_536, resend_time = Some(0.1), early_copies = 1, strict = false,
                     weight = 1))]
+#[pyo3(text_signature = "(name='', *, send_queue=1024, receive_window=1024, receive_bytes=1048576, \
+                         max_message_bytes=65536, resend_time=0.1, early_copies=1, strict=False, weight=1)")]
 #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn reliable_ordered(
     name: &str,
@@ -116,6 +118,8 @@ pub(crate) fn reliable_ordered(
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
                     max_message_bytes = 65_536, resend_time = Some(0.1), early_copies = 1, strict = false,
                     weight = 1))]
+#[pyo3(text_signature = "(name='', *, send_queue=1024, receive_window=1024, receive_bytes=1048576, \
+                         max_message_bytes=65536, resend_time=0.1, early_copies=1, strict=False, weight=1)")]
 #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn reliable_unordered(
     name: &str,
@@ -173,6 +177,10 @@ pub(crate) fn sequenced(
 #[pyfunction]
 #[pyo3(signature = (name = "", *, copies = Some(3), send_queue = 1024, receive_queue = 1024,
                     max_message_bytes = 65_536, strict = false, weight = 1))]
+#[pyo3(
+    text_signature = "(name='', *, copies=3, send_queue=1024, receive_queue=1024, max_message_bytes=65536, \
+                         strict=False, weight=1)"
+)]
 pub(crate) fn redundant(
     name: &str,
     copies: Option<i128>,
