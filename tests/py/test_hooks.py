@@ -118,7 +118,7 @@ def raise_it(_: tw.Candidates) -> Any:
         (lambda _: scores([1.0]), ValueError, "the priority hook: there are 1 scores for 5 candidates"),
         (lambda c: scores([0.0] * (len(c) + 1)), ValueError, "6 scores for 5"),
         (lambda _: scores([0.0, 1.0, math.nan, 2.0, 3.0]), ValueError, "score 2 is not a number"),
-        (lambda c: array.array("d", [0.0] * len(c)), TypeError, "float32.*not one of format \"d\""),
+        (lambda c: array.array("d", [0.0] * len(c)), TypeError, 'float32.*not one of format "d"'),
         (lambda c: array.array("i", [0] * len(c)), TypeError, "float32"),
         (lambda c: [0.0] * len(c), TypeError, "not list"),
         (lambda _: memoryview(bytes(20)).cast("f", (1, 5)), ValueError, "1 dimension, not 2"),
