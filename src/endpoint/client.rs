@@ -12,7 +12,7 @@ use crate::store::{Datagrams, Packets};
 use crate::time::Instant;
 use crate::transport::{
     BudgetConfig, Candidates, ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message,
-    Notification, PacketCounters, PacketStats, Protocol, ScoreError, SendOptions, Violation,
+    Notification, PacketCounters, PacketFate, PacketStats, Protocol, ScoreError, SendOptions, Violation,
 };
 use crate::wire::Encoded;
 
@@ -201,6 +201,11 @@ impl Client {
     /// The next fate of a message sent with a tag, in the order of the packets.
     pub fn poll_notification(&mut self) -> Option<Notification> {
         self.connection.as_mut()?.poll_notification()
+    }
+
+    /// The next fate of a packet, in order; kept if the configuration says so.
+    pub fn poll_packet_fate(&mut self) -> Option<PacketFate> {
+        self.connection.as_mut()?.poll_packet_fate()
     }
 
     /// The messages that wait and whose order is free, for someone to score.

@@ -16,7 +16,7 @@ use crate::store::{Datagrams, Packets};
 use crate::time::{Instant, UnixSeconds};
 use crate::transport::{
     BudgetConfig, Candidates, ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message,
-    Notification, PacketCounters, PacketStats, Protocol, ScoreError, SendOptions, Violation,
+    Notification, PacketCounters, PacketFate, PacketStats, Protocol, ScoreError, SendOptions, Violation,
 };
 use crate::wire::Encoded;
 
@@ -202,6 +202,12 @@ impl Server {
     pub fn poll_notification(&mut self) -> Option<(ClientHandle, Notification)> {
         let mut sessions = self.sessions.iter_mut().flatten();
         sessions.find_map(|session| Some((session.client, session.connection.poll_notification()?)))
+    }
+
+    /// The next fate of a packet, client by client, each in order; kept if the configuration says so.
+    pub fn poll_packet_fate(&mut self) -> Option<(ClientHandle, PacketFate)> {
+        let mut sessions = self.sessions.iter_mut().flatten();
+        sessions.find_map(|session| Some((session.client, session.connection.poll_packet_fate()?)))
     }
 
     /// The messages that wait for all clients and whose order is free, for someone to score.

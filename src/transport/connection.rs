@@ -17,7 +17,7 @@ use super::acks::{Acked, ConfigError, RttSampling};
 use super::candidates::Candidates;
 use super::channel::{self, ChannelStats, CreditMark, Fate, Moment, SendError, Submission, WindowViolation};
 use super::estimate::Stats;
-use super::fates::{Fates, Notification};
+use super::fates::{Fates, Notification, PacketFate};
 use super::framing::native::{self, Control, Packet, ReadContext};
 use super::framing::{CloseReason, Refusal};
 use super::in_flight::InFlight;
@@ -40,13 +40,15 @@ pub struct ConnectionConfig {
     pub packets: AckEndpointConfig,
     /// How much may be sent.
     pub budget: BudgetConfig,
+    /// Whether the fates of packets are kept for [`Connection::poll_packet_fate`].
+    pub packet_fates: bool,
 }
 
 impl Default for ConnectionConfig {
     fn default() -> Self {
         let mut packets = AckEndpointConfig::large();
         packets.acks.early_loss = true;
-        ConnectionConfig { packets, budget: BudgetConfig::default() }
+        ConnectionConfig { packets, budget: BudgetConfig::default(), packet_fates: false }
     }
 }
 
@@ -173,7 +175,7 @@ impl Connection {
             streams: StreamManager::default(),
             large_due: false,
             sent: InFlight::new(config.packets.acks.sent_window),
-            fates: Fates::default(),
+            fates: Fates::new(config.packet_fates),
             newest_arrival: 0,
             ranges: AckRanges::new(config.packets.acks.received_window),
             budget: Budget::new(config.budget),
@@ -242,6 +244,11 @@ impl Connection {
     /// What became of a message sent with a tag, in the order of the packets.
     pub fn poll_notification(&mut self) -> Option<Notification> {
         self.fates.poll()
+    }
+
+    /// What became of a packet, in the order of the packets: of the newest 1,024, if the configuration says so.
+    pub fn poll_packet_fate(&mut self) -> Option<PacketFate> {
+        self.fates.poll_packet()
     }
 
     /// Appends the messages whose order is free, channel by channel, for someone to score.
@@ -349,7 +356,7 @@ impl Connection {
                     }
                 }
             }
-            self.fates.resolve(acked.sequence, notifications);
+            self.fates.resolve(acked.sequence, true, notifications);
         }
     }
 
@@ -365,7 +372,7 @@ impl Connection {
                     notifications.extend(notification(channel, fate, false));
                 }
             }
-            self.fates.resolve(sequence, notifications);
+            self.fates.resolve(sequence, false, notifications);
         }
     }
 
@@ -494,9 +501,7 @@ impl Connection {
         }
         self.budget.spend(out.total_bytes() - before);
         let sent = SentPacket { hello: control.hello.is_some(), arrivals: self.ranges.mark(), carried };
-        if !sent.carried.is_empty() {
-            self.fates.await_packet(packet.sequence());
-        }
+        self.fates.await_packet(packet.sequence(), !sent.carried.is_empty());
         self.sent.push(packet.sequence(), sent);
         self.ack_owed = false;
         self.newest_at = None;

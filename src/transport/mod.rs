@@ -24,7 +24,7 @@ pub use candidates::{Candidates, ScoreError};
 pub use channel::{ChannelStats, SendError};
 pub use connection::{Connection, ConnectionConfig, End, SendOptions, Violation};
 pub use estimate::Stats as PacketStats;
-pub use fates::Notification;
+pub use fates::{Notification, PacketFate};
 pub use framing::{CloseReason, Refusal, VERSION, alone_bits, read_alone, write_alone};
 pub use message::{Message, OpaqueBody, Received};
 pub use pacing::BudgetConfig;

@@ -312,3 +312,38 @@ fn a_message_larger_than_the_reserved_tenth_gets_through_beside_a_strict_flood()
     }
     assert!(received.into_iter().eq(0..20));
 }
+
+#[test]
+fn each_packets_fate_is_told_once_in_order_when_wanted() {
+    let config = ConnectionConfig { packet_fates: true, ..Default::default() };
+    let channel = ChannelConfig::unreliable();
+    let mut pair = Pair::with_config(&config, protocol_with(vec![channel]), terrible(), 12);
+    let mut told = Vec::new();
+    for tick in 0..1_000 {
+        pair.send(0, 0, number(tick)).unwrap();
+        bursty_tick(&mut pair, tick as usize);
+        pair.take(1, 0);
+        told.extend(std::iter::from_fn(|| pair.ends[0].poll_packet_fate()));
+    }
+    assert!(told.iter().enumerate().all(|(i, fate)| usize::from(fate.sequence) == i), "each once, in order");
+    let delivered = told.iter().filter(|fate| fate.delivered).count();
+    assert!(told.len() > 900 && delivered > 500 && delivered < 800, "{delivered} of {}", told.len());
+}
+
+#[test]
+fn early_copies_give_way_to_what_must_be_sent() {
+    let channel = ChannelConfig::new(adaptive(true, 3));
+    // A packet a tick, and a message that nearly fills it: there is never room for a copy.
+    let budget = BudgetConfig { bytes_per_second: 72_000.0, burst_bytes: 1_200.0 };
+    let config = ConnectionConfig { budget, ..Default::default() };
+    let conditions = Conditions::perfect().latency(ms(40), ms(0));
+    let mut pair = Pair::with_config(&config, protocol_with(vec![channel]), conditions, 1);
+    for n in 0..300 {
+        pair.send(0, 0, blob(n, 1_000)).unwrap();
+        pair.tick();
+    }
+    let stats = pair.ends[0].channel_stats(0);
+    assert!(stats.sent >= 295, "{stats:?}");
+    pair.ticks(30);
+    assert_eq!(pair.take(1, 0), (0..300).collect::<Vec<_>>());
+}

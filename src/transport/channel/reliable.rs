@@ -83,9 +83,13 @@ impl Outgoing {
         }
     }
 
-    fn due(&self, moment: &Moment, resend: Resend) -> bool {
-        let earlier_tick = self.last_sent.is_some_and(|sent| sent < moment.now);
-        (self.owed > 0 && earlier_tick) || self.due_at(moment.resend_timeout, resend) <= moment.now
+    /// Whether it must be sent; `early` asks for copies that only may, while there is room.
+    fn due(&self, moment: &Moment, resend: Resend, early: bool) -> bool {
+        if early {
+            self.owed > 0 && self.last_sent.is_some_and(|sent| sent < moment.now)
+        } else {
+            self.due_at(moment.resend_timeout, resend) <= moment.now
+        }
     }
 
     /// Notes that a packet carries it.
@@ -143,7 +147,8 @@ impl Channel for Reliable {
         Ok(())
     }
 
-    /// Oldest first. Messages that don't fit are passed over, so a large one does not hold up small ones.
+    /// Oldest first, and early copies behind all that must be sent. Messages that don't fit are passed over, so a
+    /// large one does not hold up small ones.
     fn select(
         &mut self,
         moment: &Moment,
@@ -153,27 +158,29 @@ impl Channel for Reliable {
     ) -> usize {
         let before = selected.len();
         let mut used = cost.entry;
-        let mut misfits = 0;
-        let mut previous = None;
         let resend = self.sender.resend;
-        for (id, outgoing) in self.sender.sendable() {
-            if outgoing.submission.is_none() || !outgoing.due(moment, resend) {
-                continue;
-            }
-            let Some(Submission { message, .. }) = &outgoing.submission else { continue };
-            let bits = cost.message(message) + cost.id(previous, id);
-            if used + bits > bits_left {
-                misfits += 1;
-                if misfits > MOST_MISFITS {
-                    break;
+        for early in [false, true] {
+            let mut misfits = 0;
+            let mut previous = None;
+            for (id, outgoing) in self.sender.sendable() {
+                let due = outgoing.due(moment, resend, early);
+                let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) else {
+                    continue;
+                };
+                let bits = cost.message(message) + cost.id(previous, id);
+                if used + bits > bits_left {
+                    misfits += 1;
+                    if misfits > MOST_MISFITS {
+                        break;
+                    }
+                    continue;
                 }
-                continue;
+                used += bits;
+                previous = Some(id);
+                self.stats.count_sent(message, outgoing.copies > 0);
+                selected.push(Selected { prefix: Prefix::Id(id), message: message.clone(), mark: id.into() });
+                outgoing.launch(moment.now, resend);
             }
-            used += bits;
-            previous = Some(id);
-            self.stats.count_sent(message, outgoing.copies > 0);
-            selected.push(Selected { prefix: Prefix::Id(id), message: message.clone(), mark: id.into() });
-            outgoing.launch(moment.now, resend);
         }
         if selected.len() == before { 0 } else { used }
     }
@@ -181,8 +188,9 @@ impl Channel for Reliable {
     fn next_bits(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize> {
         let resend = self.sender.resend;
         self.sender.sendable().find_map(|(id, outgoing)| {
-            let Submission { message, .. } = outgoing.submission.as_ref()?;
-            outgoing.due(moment, resend).then(|| cost.entry + cost.id(None, id) + cost.message(message))
+            let due = outgoing.due(moment, resend, false) || outgoing.due(moment, resend, true);
+            let Submission { message, .. } = outgoing.submission.as_ref().filter(|_| due)?;
+            Some(cost.entry + cost.id(None, id) + cost.message(message))
         })
     }
 
