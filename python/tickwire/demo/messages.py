@@ -6,8 +6,8 @@ packet costs no time. Of positions only the newest counts, and an older one neve
 health the last value must arrive, but no value before it.
 
 Reliable messages carry a ``number`` that counts up from 0 for each connection and direction. The transport
-doesn't need it; it lets the demo check from outside that nothing was lost, doubled or swapped. The ``tick`` of
-inputs and positions lets it check that none came after a newer one.
+doesn't need it; it lets the demo check from outside that nothing was lost, doubled or swapped. With the
+``tick`` of inputs and positions it checks that none came after a newer one.
 """
 
 from __future__ import annotations
