@@ -34,9 +34,12 @@ def measured_from_python() -> Iterator[dict[str, object]]:
 def measured_by_criterion() -> Iterator[dict[str, object]]:
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     for path in (target / "criterion").rglob("new/benchmark.json"):
-        name = json.loads(path.read_text())["full_id"]
+        benchmark = json.loads(path.read_text())
+        name = benchmark["full_id"]
         estimates = json.loads(path.with_name("estimates.json").read_text())
         value = (estimates["slope"] or estimates["mean"])["point_estimate"]
+        # A run over many values counts one of them.
+        value /= (benchmark["throughput"] or {}).get("Elements", 1)
         yield {"name": name, "unit": "ns", "value": round(value, 2)}
 
 
