@@ -631,7 +631,7 @@ class Candidates:
 @final
 class Notifications:
     """What became of messages whose sender wanted to know, as columns (read-only memoryviews), in the order of the
-    packets of each connection.
+    packets of each connection. When a connection ends, what was not told yet is never told.
 
     Example:
         >>> for slot, tag, delivered in zip(told.slot, told.tag, told.delivered):  # doctest: +SKIP
@@ -786,7 +786,8 @@ class Server:
         Args:
             key: on a latest channel, what the message is the value of.
             tag: your own name for it, 32 bits: notifications and candidates have it.
-            notify: tell in ``inbox.notifications`` what became of it.
+            notify: tell in ``inbox.notifications`` what became of it. Of a value on a latest channel nothing is told
+                once a newer one has replaced it.
 
         Raises:
             FieldError: a field's value is not in its range.
