@@ -255,8 +255,9 @@ impl Connection {
     pub(crate) fn candidates(&self, now: Instant, slot: u32, candidates: &mut Candidates) {
         for (channel, lane) in self.lanes.iter().enumerate() {
             lane.channel.candidates(&mut |submission, resends| {
-                candidates.push(now, slot, channel as u8, submission, resends);
+                candidates.push(now, submission, resends);
             });
+            candidates.belong_to(slot, channel as u8);
         }
     }
 

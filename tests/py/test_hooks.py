@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import array
+import gc
 import math
+import sys
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -187,6 +190,46 @@ def test_candidates_that_are_kept_stay_as_they_were() -> None:
         server.send(server.clients[0], Move(1, 0, 0.0), 1, tag=tag)
         server.flush()
     assert [column.tolist() for column in kept] == [[1], [2]]
+
+
+def test_a_hook_s_exception_does_not_hide_that_receiving_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Broken(tw.MessageFactory):
+        def create(self, cls: type[Any]) -> Any:
+            raise IndexError(f"no more {cls.__name__}")
+
+    unraisable: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+    network, server, client = a_pair(priority=raise_it, factory=Broken())
+    client.send(Chat(0, "hello"))
+    client.flush()
+    network.advance(0.1)
+    server.send(server.clients[0], Move(5, 0, 0.0), 1)
+    with pytest.raises(IndexError, match="no more Chat"), server.tick():
+        pass
+    assert [type(told.exc_value) for told in unraisable] == [KeyError]
+    assert order_of_arrival(network, client) == [5]
+
+
+def test_a_server_and_a_game_that_is_its_hook_are_collected() -> None:
+    class Game:
+        def __init__(self) -> None:
+            self.server = tw.Server(
+                "10.0.0.1:5",
+                PROTOCOL,
+                network=tw.SimulatedNetwork(),
+                priority=self.score,
+                admission=self.admit,
+            )
+
+        def score(self, _: tw.Candidates) -> None: ...
+
+        def admit(self, _: list[tw.ClientHandle]) -> None: ...
+
+    game = weakref.ref(Game())
+    gc.collect()
+    assert game() is None
 
 
 # --- admission ---
