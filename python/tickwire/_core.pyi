@@ -631,7 +631,8 @@ class Candidates:
 @final
 class Notifications:
     """What became of messages whose sender wanted to know, as columns (read-only memoryviews), in the order of the
-    packets of each connection. When a connection ends, what was not told yet is never told.
+    packets of each connection; what found no room in a tick's packets is told as lost at once. When a connection ends,
+    what was not told yet is never told.
 
     Example:
         >>> for slot, tag, delivered in zip(told.slot, told.tag, told.delivered):  # doctest: +SKIP

@@ -15,7 +15,7 @@ use super::endpoint::{REPLAY_WINDOW, class_name, entropy, open_driver, random, s
 use super::errors::{ClosedError, NotConnectedError, os_error, send_error, value_error};
 use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
 use super::fields::within;
-use super::hooks::{Answer, Priorities, Versioned};
+use super::hooks::{self, Answer, Priorities, Versioned};
 use super::inbox::{Endpoint, Fates, Inbox, Pending, Tick, payload};
 use super::lock;
 use super::log::{DropLog, Dropped, Level, log, log_end};
@@ -334,6 +334,7 @@ impl Client {
         seed: Option<i128>,
         network: Option<VirtualNetwork>,
     ) -> PyResult<Self> {
+        hooks::check(py, "priority", priority.as_ref())?;
         let bind = match bind {
             Some(address) => address.0,
             None => any_port(token.addresses().first(), network.is_some()),

@@ -73,6 +73,17 @@ impl Scored for endpoint::Client {
     }
 }
 
+/// Whether a hook is one, said where the game gives it.
+pub(super) fn check(py: Python<'_>, name: &str, hook: Option<&Py<PyAny>>) -> PyResult<()> {
+    match hook.map(|hook| hook.bind(py)) {
+        Some(hook) if !hook.is_callable() => {
+            let class = hook.get_type().name()?;
+            Err(PyTypeError::new_err(format!("{name} must be callable or None, not {class}")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Knows whether its core could have changed since some moment.
 #[derive(Debug)]
 pub(super) struct Versioned<T> {

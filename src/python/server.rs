@@ -117,6 +117,8 @@ impl Server {
         network: Option<&Bound<'_, SimulatedNetwork>>,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
+        hooks::check(py, "priority", priority.as_ref())?;
+        hooks::check(py, "admission", admission.as_ref())?;
         let private_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
         let max_clients = within("max_clients", max_clients, 1, MAX_CLIENT_SLOTS)?;
         let lifetime = |seconds| within("max_token_lifetime", seconds, 1, MOST_TOKEN_LIFETIME);
@@ -336,7 +338,7 @@ impl Server {
         let mut state = lock(&self.state);
         let State { core, driver, handles, .. } = &mut *state;
         let now = driver.as_ref().ok_or_else(closed)?.now();
-        // Those the game doesn't know of yet are not asked for admission yet.
+        // Whom no event has told the game of may yet be refused.
         let known = core.clients().filter(|client| handles.contains_key(client));
         let clients: Vec<_> = known.filter(|client| Some(*client) != exclude).collect();
         for client in clients {

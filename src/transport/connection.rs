@@ -241,7 +241,8 @@ impl Connection {
         lane.channel.send(Submission { message, at: now, options })
     }
 
-    /// What became of a message sent with a tag, in the order of the packets.
+    /// What became of a message sent with a tag, in the order of the packets; of one that no packet had room for, at
+    /// once.
     pub fn poll_notification(&mut self) -> Option<Notification> {
         self.fates.poll()
     }
@@ -412,7 +413,10 @@ impl Connection {
             self.begin_packet(now);
             self.send_packet(now, out);
         }
-        self.lanes.iter_mut().for_each(|lane| lane.channel.end_of_tick());
+        for (channel, lane) in self.lanes.iter_mut().enumerate() {
+            let fates = &mut self.fates;
+            lane.channel.end_of_tick(&mut |fate| fates.tell(notification(channel as u8, fate, false)));
+        }
     }
 
     /// When [`Connection::transmit`] next has something to do if nothing arrives and nothing is sent before: for

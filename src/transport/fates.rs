@@ -85,6 +85,11 @@ impl Fates {
         told.push_back(fate);
     }
 
+    /// Tells of a message that never was in a packet.
+    pub(super) fn tell(&mut self, notification: Option<Notification>) {
+        self.told.extend(notification);
+    }
+
     /// The next notification.
     pub(super) fn poll(&mut self) -> Option<Notification> {
         self.told.pop_front()

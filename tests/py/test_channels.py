@@ -113,6 +113,20 @@ def test_payloads_arrive_as_they_were_or_are_told_lost() -> None:
     assert all(sent[tag] in received for tag, delivered in fates.items() if delivered)
 
 
+def test_what_finds_no_room_is_told_as_lost() -> None:
+    channels = [tw.payload(), tw.unreliable()]
+    network, server, client = connected_pair(make_protocol(channels=channels))
+    server.set_budget(2000, 2000)
+    for tag in range(100):
+        server.send_payload(server.clients[0], bytes(200), 0, tag=tag)
+        server.send(server.clients[0], Chat(0, "x" * 100), 1, tag=1000 + tag, notify=True)
+    at_server, at_client = run(network, server, client, seconds=3)
+    told = [tag for _, _, tag, _ in at_server.notifications]
+    assert sorted(told) == [*range(100), *range(1000, 1100)], "each once"
+    delivered = sum(delivered for *_, delivered in at_server.notifications)
+    assert 0 < delivered == len(at_client.payloads) + len(at_client.messages) < 100
+
+
 def test_messages_and_payloads_keep_to_their_own_channels() -> None:
     _, server, client = connected_pair(make_protocol(channels=[tw.unreliable(), tw.payload()]))
     with pytest.raises(tw.ChannelError, match="channel 0"):

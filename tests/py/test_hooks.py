@@ -232,6 +232,25 @@ def test_a_server_and_a_game_that_is_its_hook_are_collected() -> None:
     assert game() is None
 
 
+@pytest.mark.parametrize("name", ["priority", "admission"])
+def test_a_hook_must_be_callable(name: str) -> None:
+    with pytest.raises(TypeError, match=f"{name} must be callable or None, not int"):
+        a_pair(**{name: 5})
+
+
+def test_a_hook_may_look_at_its_server() -> None:
+    def look(candidates: tw.Candidates) -> array.array[float]:
+        (player,) = server.clients
+        assert player.slot == candidates.slot[0]
+        return scores([server.stats(player).rtt_ms, server.channel_stats().queued[1]])
+
+    network, server, client = a_pair(priority=look)
+    for tick in range(2):
+        server.send(server.clients[0], Move(tick, 0, 0.0), 1)
+    server.flush()
+    assert sorted(order_of_arrival(network, client)) == [0, 1]
+
+
 # --- admission ---
 
 

@@ -208,8 +208,8 @@ pub(crate) trait Channel: fmt::Debug + Send {
     /// A packet with the message of this mark is lost. It may yet be acked.
     fn handle_lost(&mut self, mark: u64) -> Fate;
 
-    /// The tick's packets are out: what may not wait is dropped.
-    fn end_of_tick(&mut self) {}
+    /// The tick's packets are out: what may not wait is dropped, and shown.
+    fn end_of_tick(&mut self, _dropped: &mut dyn FnMut(Fate)) {}
 
     /// Shows the messages that wait and whose order is free, each with how often it was sent before.
     fn candidates(&self, _each: &mut dyn FnMut(&Submission, u32)) {}

@@ -127,9 +127,9 @@ impl Channel for Unreliable {
         landed.fate
     }
 
-    fn end_of_tick(&mut self) {
+    fn end_of_tick(&mut self, dropped: &mut dyn FnMut(Fate)) {
         self.stats.dropped += self.waiting.len() as u64;
-        self.waiting.clear();
+        self.waiting.drain(..).for_each(|submission| dropped(submission.fate()));
     }
 
     fn candidates(&self, each: &mut dyn FnMut(&Submission, u32)) {
