@@ -34,7 +34,7 @@ test-python: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/python -m mypy.stubtest tickwire._core
 	$(BIN)/pytest $(ARGS)
 
-bench: $(VENV)/.built
+bench: $(VENV)/.built $(VENV)/.dev
 	cargo bench --bench endpoint --bench netcode --bench transport --bench wire
 	$(BIN)/python benches/py/run.py
 

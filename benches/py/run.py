@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import boundary
+import hooks
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,7 +27,7 @@ def nanoseconds(call: Callable[[], object], *, per: int = 1, runs: int = 7) -> f
 
 
 def measured_from_python() -> Iterator[dict[str, object]]:
-    for name, (call, per) in boundary.cases().items():
+    for name, (call, per) in {**boundary.cases(), **hooks.cases()}.items():
         yield {"name": f"python/{name}", "unit": "ns", "value": round(nanoseconds(call, per=per), 1)}
 
 

@@ -5,6 +5,7 @@ from types import GenericAlias, TracebackType
 from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, final, overload
 
 from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event
+from tickwire.hooks import AdmissionHook, PriorityHook
 from tickwire.message import Message, MessageFactory
 
 __all__ = [
@@ -13,7 +14,9 @@ __all__ = [
     "BitMeasure",
     "BitReader",
     "BitWriter",
+    "Candidates",
     "Channel",
+    "ChannelSnapshot",
     "ChannelStats",
     "Client",
     "ClientHandle",
@@ -25,6 +28,7 @@ __all__ = [
     "FieldType",
     "Inbox",
     "Link",
+    "Notifications",
     "PacketStats",
     "Protocol",
     "Schema",
@@ -43,12 +47,17 @@ __all__ = [
     "float32",
     "float64",
     "generate_key",
+    "latest",
+    "payload",
     "quantized",
     "ranged",
+    "redundant",
     "reliable_ordered",
+    "reliable_unordered",
     "sequence_distance",
     "sequence_greater",
     "sequence_less",
+    "sequenced",
     "text",
     "uint128",
     "unreliable",
@@ -252,12 +261,30 @@ class Stream:
 
 @final
 class Channel:
-    """The settings of one channel. Made by :func:`reliable_ordered` and :func:`unreliable`."""
+    """The settings of one channel. Made by :func:`reliable_ordered`, :func:`unreliable` and the like.
+
+    All kinds take these arguments:
+
+    Args:
+        name: for people: it is in the statistics.
+        max_message_bytes: the largest message; above about 1,180 bytes a message is fragmented.
+        strict: comes before all channels that are not strict, in the protocol's order. These keep a tenth of each
+            packet, so that none of them starves.
+        weight: the share among the channels that are not strict, relative to theirs; 1 to 1,000. What one doesn't
+            use passes on to the others.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+    """
 
     @property
     def kind(self) -> str: ...
     @property
     def name(self) -> str: ...
+    @property
+    def strict(self) -> bool: ...
+    @property
+    def weight(self) -> int: ...
 
 def reliable_ordered(
     name: str = "",
@@ -266,7 +293,10 @@ def reliable_ordered(
     receive_window: int = 1024,
     receive_bytes: int = 1048576,
     max_message_bytes: int = 65536,
-    resend_time: float = 0.1,
+    resend_time: float | None = 0.1,
+    early_copies: int = 1,
+    strict: bool = False,
+    weight: int = 1,
 ) -> Channel:
     """Every message exactly once, in order.
 
@@ -274,20 +304,104 @@ def reliable_ordered(
         send_queue: messages that may wait unacked; one more raises :class:`ChannelFullError`.
         receive_window: messages the receiver buffers before its game takes them.
         receive_bytes: bytes the receiver buffers before its game takes them.
-        max_message_bytes: the largest message; above about 1,180 bytes a message is fragmented.
-        resend_time: seconds after which a message not yet acked is sent again.
+        resend_time: seconds after which a message not yet acked is sent again. None: once the packets that carry it
+            are lost, or the round trip time and its variance say so.
+        early_copies: with ``resend_time=None``, packets that carry each message from the start, a tick apart, while
+            the budget has room; 1 to 8.
+        max_message_bytes, strict, weight: as for every :class:`Channel`.
     """
 
-def unreliable(
-    name: str = "", *, send_queue: int = 1024, receive_queue: int = 1024, max_message_bytes: int = 65536
+def reliable_unordered(
+    name: str = "",
+    *,
+    send_queue: int = 1024,
+    receive_window: int = 1024,
+    receive_bytes: int = 1048576,
+    max_message_bytes: int = 65536,
+    resend_time: float | None = 0.1,
+    early_copies: int = 1,
+    strict: bool = False,
+    weight: int = 1,
 ) -> Channel:
-    """Each message at most once, in any order, never sent again.
+    """Every message exactly once, as soon as it comes: one that was lost holds up none behind it. Arguments as for
+    :func:`reliable_ordered`."""
+
+def unreliable(
+    name: str = "",
+    *,
+    send_queue: int = 1024,
+    receive_queue: int = 1024,
+    max_message_bytes: int = 65536,
+    strict: bool = False,
+    weight: int = 1,
+) -> Channel:
+    """Each message at most once, in any order, never sent again. What the budget of a tick can't carry is dropped.
 
     Args:
         send_queue: messages of one tick; one more raises :class:`ChannelFullError`.
         receive_queue: messages the receiver keeps for its game; the oldest make room.
-        max_message_bytes: the largest message; above about 1,180 bytes a message is fragmented.
+        max_message_bytes, strict, weight: as for every :class:`Channel`.
     """
+
+def sequenced(
+    name: str = "",
+    *,
+    send_queue: int = 1024,
+    receive_queue: int = 1024,
+    max_message_bytes: int = 65536,
+    strict: bool = False,
+    weight: int = 1,
+) -> Channel:
+    """As :func:`unreliable`, and never an older message after a newer one: an older one is dropped on arrival."""
+
+def redundant(
+    name: str = "",
+    *,
+    copies: int | None = 3,
+    send_queue: int = 1024,
+    receive_queue: int = 1024,
+    max_message_bytes: int = 65536,
+    strict: bool = False,
+    weight: int = 1,
+) -> Channel:
+    """Each message in several packets, a tick apart, so that a lost packet costs no time. Each is delivered once, in
+    order; how many never came is in ``inbox.missed``.
+
+    Args:
+        copies: packets that carry each message, 1 to 255; None: all until one is acked.
+        send_queue: messages that wait or are under way; one more raises :class:`ChannelFullError`.
+        receive_queue: messages the receiver keeps for its game; the oldest make room.
+        max_message_bytes, strict, weight: as for every :class:`Channel`.
+    """
+
+def latest(
+    name: str = "",
+    *,
+    keys: int = 1024,
+    max_message_bytes: int = 65536,
+    strict: bool = False,
+    weight: int = 1,
+) -> Channel:
+    """Of each key the newest value, until the other side has it: what is sent, or sent again after a loss, is never
+    anything older. Values come in ``inbox.latest``, and never an older one after a newer one of its key.
+
+    Args:
+        keys: how many there are; the ``key`` argument of ``send`` is 0 to ``keys - 1``. 1 to 65,536.
+        max_message_bytes, strict, weight: as for every :class:`Channel`.
+    """
+
+def payload(
+    name: str = "",
+    *,
+    send_queue: int = 1024,
+    receive_queue: int = 1024,
+    max_message_bytes: int = 65536,
+    strict: bool = False,
+    weight: int = 1,
+) -> Channel:
+    """Bytes of your own instead of messages, each payload at most once, never sent again: see
+    :meth:`Server.send_payload`. What became of each comes in ``inbox.notifications``, in the order of the packets.
+    Arguments as for :func:`unreliable`."""
 
 @final
 class Protocol:
@@ -386,14 +500,30 @@ class ChannelStats:
     def resent(self) -> int:
         """Times a message was sent again."""
     @property
+    def delivered(self) -> int:
+        """Messages that the other side is known to have."""
+    @property
+    def lost(self) -> int:
+        """Messages given up as lost; none of a reliable channel."""
+    @property
     def received(self) -> int:
         """Messages received, each counted once."""
     @property
     def duplicates(self) -> int:
-        """Messages received again and dropped."""
+        """Messages received again, or too old to be of use, and dropped."""
+    @property
+    def missed(self) -> int:
+        """Messages that the other side sent and that never came; known of redundant channels."""
     @property
     def dropped(self) -> int:
-        """Messages that a full queue, on either side of this end, pushed out."""
+        """Messages pushed out before they were sent or read: by a full queue, the budget of a tick, or a newer
+        value."""
+    @property
+    def bytes_sent(self) -> int:
+        """Bytes of messages sent, each time they were."""
+    @property
+    def latency_ms(self) -> float:
+        """Smoothed time from send to ack, in milliseconds; 0 before the first."""
 
 @final
 class ConnectionStats:
@@ -411,6 +541,9 @@ class ConnectionStats:
     def packet_loss_percent(self) -> float:
         """Of the packets we sent."""
     @property
+    def packet_loss_received_percent(self) -> float:
+        """Of the packets the other side sent."""
+    @property
     def sent_kbps(self) -> float: ...
     @property
     def received_kbps(self) -> float: ...
@@ -425,7 +558,97 @@ class ConnectionStats:
     @property
     def packets_lost(self) -> int: ...
     @property
+    def budget_bytes_per_second(self) -> float:
+        """What may be sent: bytes a second, with UDP/IP headers."""
+    @property
+    def budget_burst_bytes(self) -> float:
+        """What may be sent at once after a silence, in bytes."""
+    @property
     def channels(self) -> list[ChannelStats]: ...
+
+@final
+class ChannelSnapshot:
+    """Counts of all channels of all connections, as columns; each entry is one channel of one client. What they count
+    is said at :class:`ChannelStats`."""
+
+    def __len__(self) -> int: ...
+    @property
+    def slot(self) -> memoryview[int]: ...
+    @property
+    def channel(self) -> memoryview[int]: ...
+    @property
+    def queued(self) -> memoryview[int]: ...
+    @property
+    def sent(self) -> memoryview[int]: ...
+    @property
+    def resent(self) -> memoryview[int]: ...
+    @property
+    def delivered(self) -> memoryview[int]: ...
+    @property
+    def lost(self) -> memoryview[int]: ...
+    @property
+    def received(self) -> memoryview[int]: ...
+    @property
+    def dropped(self) -> memoryview[int]: ...
+    @property
+    def bytes_sent(self) -> memoryview[int]: ...
+    @property
+    def latency_ms(self) -> memoryview[float]: ...
+
+# --- hooks and notifications -------------------------------------------------------------------------
+
+@final
+class Candidates:
+    """Messages that wait and may go in any order, as columns: what a priority hook is given. They are those of
+    unreliable, latest and payload channels.
+
+    Each column is a read-only memoryview; ``numpy.asarray`` takes it without copying. What is kept stays as it was.
+    """
+
+    def __len__(self) -> int: ...
+    @property
+    def slot(self) -> memoryview[int]:
+        """The client slot it is for; 0 on a client."""
+    @property
+    def channel(self) -> memoryview[int]: ...
+    @property
+    def message_type(self) -> memoryview[int]:
+        """Index into ``protocol.messages``; 0 for payloads."""
+    @property
+    def age(self) -> memoryview[float]:
+        """Seconds since it was sent."""
+    @property
+    def size(self) -> memoryview[int]:
+        """Bytes of its body."""
+    @property
+    def key(self) -> memoryview[int]: ...
+    @property
+    def resends(self) -> memoryview[int]:
+        """How often this value went out before."""
+    @property
+    def tag(self) -> memoryview[int]: ...
+
+@final
+class Notifications:
+    """What became of messages whose sender wanted to know, as columns (read-only memoryviews), in the order of the
+    packets of each connection. When a connection ends, what was not told yet is never told.
+
+    Example:
+        >>> for slot, tag, delivered in zip(told.slot, told.tag, told.delivered):  # doctest: +SKIP
+        ...     print(tag, "arrived" if delivered else "is lost")
+    """
+
+    def __len__(self) -> int: ...
+    @property
+    def slot(self) -> memoryview[int]:
+        """The client slot it was sent to; 0 on a client."""
+    @property
+    def channel(self) -> memoryview[int]: ...
+    @property
+    def tag(self) -> memoryview[int]: ...
+    @property
+    def delivered(self) -> memoryview[bool]:
+        """True: the other side has it. False: it is lost for good."""
 
 # --- endpoints ---------------------------------------------------------------------------------------
 
@@ -438,7 +661,22 @@ class Inbox(Generic[_M]):
     def events(self) -> list[Event]: ...
     @property
     def messages(self) -> list[_M]:
-        """``(client, message)`` pairs on a server, messages on a client; in order within a channel."""
+        """``(client, message)`` pairs on a server, messages on a client; in order within a channel. Those of latest
+        channels are in :attr:`latest`."""
+    @property
+    def latest(self) -> list[Any]:
+        """Values of latest channels: ``(client, key, message)`` on a server, ``(key, message)`` on a client."""
+    @property
+    def payloads(self) -> list[Any]:
+        """Of payload channels: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client."""
+    @property
+    def missed(self) -> list[Any]:
+        """Gaps in redundant channels, in which so many messages never came: ``(client, channel, count)`` on a server,
+        ``(channel, count)`` on a client."""
+    @property
+    def notifications(self) -> Notifications:
+        """What became of messages sent with ``notify=True``, and of payloads: each exactly once while its
+        connection lasts."""
 
 @final
 class Tick(Generic[_M]):
@@ -471,6 +709,15 @@ class Server:
         clock_skew: seconds by which the clocks of backend and server may differ. With ``max_token_lifetime``, players
             can't get in for this long after a start.
         factory: makes the message objects; None: plain construction.
+        priority: called in each flush in which messages wait whose order is free, with their
+            :class:`Candidates`, of all clients at once. Returns a buffer of float32 scores, one each: within its channel,
+            a higher score goes first. Or None: the order stays. When it raises, or its scores are no such buffer or
+            have a NaN, or something is sent or received while it runs, the packets go out in the order they have
+            without it, and the exception reaches the caller of :meth:`flush` or leaves the ``with`` of :meth:`tick`.
+        admission: called in each :meth:`receive` that has newcomers, with the list of their :class:`ClientHandle`,
+            before the game hears of them. Returns those it refuses, as handles or client ids (others than the
+            newcomers' don't matter), or None. These are disconnected (what they see is
+            :attr:`DisconnectReason.PEER_DISCONNECTED`), and the game sees nothing of them. When it raises, all of these newcomers are refused, and the exception reaches the caller.
         conditions: a bad network to put on all that is sent, for tests. Give it to both sides.
         seed: makes those conditions repeatable; None: random.
         network: a simulated network with virtual time instead of a socket.
@@ -491,6 +738,8 @@ class Server:
         max_token_lifetime: int | None = None,
         clock_skew: int = 0,
         factory: MessageFactory | None = None,
+        priority: PriorityHook | None = None,
+        admission: AdmissionHook | None = None,
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
@@ -514,24 +763,57 @@ class Server:
     def receive(self) -> Inbox[tuple[ClientHandle, Any]]:
         """The first half of a tick: takes what arrived."""
     def flush(self) -> None:
-        """The second half of a tick: sends what is queued."""
+        """The second half of a tick: sends what is queued.
+
+        Raises:
+            what the priority hook raised. The packets are out then.
+        """
     def pump(self) -> None:
         """Keeps connections alive without taking messages (while loading, say): they wait, and when the
         receive window is full their sender has to wait too. Nothing reliable is lost."""
-    def send(self, client: ClientHandle, message: Message | Any, channel: int = 0) -> None:
+    def send(
+        self,
+        client: ClientHandle,
+        message: Message | Any,
+        channel: int = 0,
+        *,
+        key: int = 0,
+        tag: int = 0,
+        notify: bool = False,
+    ) -> None:
         """Queues a message for the next flush.
+
+        Args:
+            key: on a latest channel, what the message is the value of.
+            tag: your own name for it, 32 bits: notifications and candidates have it.
+            notify: tell in ``inbox.notifications`` what became of it. Of a value on a latest channel nothing is told
+                once a newer one has replaced it.
 
         Raises:
             FieldError: a field's value is not in its range.
             UnregisteredMessageError: the class is not in the protocol.
             MessageTooLargeError: more bytes than the channel takes.
             ChannelFullError: too many messages wait on the channel.
-            ChannelError: there is no such channel.
+            ChannelError: there is no such channel, it has no such key, or it is one for payloads.
             StaleClientError: the client is gone.
             ClosedError: the server is closed.
         """
+    def send_payload(self, client: ClientHandle, data: bytes, channel: int, *, tag: int) -> None:
+        """Queues bytes on a payload channel for the next flush. What became of them comes in ``inbox.notifications``
+        under ``tag``, exactly once while the connection lasts, in the order of the packets.
+
+        Raises:
+            as :meth:`send`.
+        """
     def broadcast(
-        self, message: Message | Any, channel: int = 0, *, exclude: ClientHandle | None = None
+        self,
+        message: Message | Any,
+        channel: int = 0,
+        *,
+        exclude: ClientHandle | None = None,
+        key: int = 0,
+        tag: int = 0,
+        notify: bool = False,
     ) -> list[ClientHandle]:
         """Queues one message for every connected client; it is encoded once. Returns the clients whose
         channel was full: the others have it."""
@@ -542,6 +824,21 @@ class Server:
             StaleClientError: the client is gone already.
         """
     def stats(self, client: ClientHandle) -> ConnectionStats: ...
+    def channel_stats(self) -> ChannelSnapshot:
+        """Counts of all channels of all connected clients."""
+    def set_budget(
+        self, bytes_per_second: float, burst_bytes: float, client: ClientHandle | None = None
+    ) -> None:
+        """Changes how much may be sent to a client, UDP/IP headers included; with None to each of them, those to come
+        included. By default that is 1,250,000 bytes a second in bursts of 65,536.
+
+        Args:
+            burst_bytes: what may be sent at once after a silence. A tick's packets are such a burst.
+
+        Raises:
+            ValueError: naming the argument, its value and its bound. Nothing was changed then.
+            StaleClientError: the client is gone.
+        """
     def close(self) -> None:
         """Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket.
         Closing twice is fine."""
@@ -562,7 +859,7 @@ class Client:
         protocol: what both sides share.
         token: from the login backend.
         bind: the local address; None: any free port.
-        factory, conditions, seed, network: as for :class:`Server`.
+        factory, priority, conditions, seed, network: as for :class:`Server`.
 
     Raises:
         OSError: no socket could be made.
@@ -576,6 +873,7 @@ class Client:
         *,
         bind: AddressLike | None = None,
         factory: MessageFactory | None = None,
+        priority: PriorityHook | None = None,
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
@@ -591,6 +889,7 @@ class Client:
         user_data: bytes = b"",
         bind: AddressLike | None = None,
         factory: MessageFactory | None = None,
+        priority: PriorityHook | None = None,
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
@@ -626,12 +925,18 @@ class Client:
     def receive(self) -> Inbox[Any]: ...
     def flush(self) -> None: ...
     def pump(self) -> None: ...
-    def send(self, message: Message | Any, channel: int = 0) -> None:
+    def send(
+        self, message: Message | Any, channel: int = 0, *, key: int = 0, tag: int = 0, notify: bool = False
+    ) -> None:
         """As :meth:`Server.send`.
 
         Raises:
             NotConnectedError: the connection is not up (yet, or any more).
         """
+    def send_payload(self, data: bytes, channel: int, *, tag: int) -> None:
+        """As :meth:`Server.send_payload`."""
+    def set_budget(self, bytes_per_second: float, burst_bytes: float) -> None:
+        """As :meth:`Server.set_budget`, also before the connection is up."""
     def stats(self) -> ConnectionStats: ...
     def close(self) -> None:
         """Disconnects and closes the socket. Closing twice is fine."""

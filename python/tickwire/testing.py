@@ -26,6 +26,11 @@ class Collected:
 
     events: list[Event] = field(default_factory=list)
     messages: list[Any] = field(default_factory=list)
+    latest: list[Any] = field(default_factory=list)
+    payloads: list[Any] = field(default_factory=list)
+    missed: list[Any] = field(default_factory=list)
+    notifications: list[tuple[int, int, int, bool]] = field(default_factory=list)
+    """``(slot, channel, tag, delivered)``, as the columns of :class:`tickwire.Notifications` have them."""
 
 
 def run(
@@ -38,6 +43,11 @@ def run(
             with endpoint.tick() as inbox:
                 into.events += inbox.events
                 into.messages += inbox.messages
+                into.latest += inbox.latest
+                into.payloads += inbox.payloads
+                into.missed += inbox.missed
+                told = inbox.notifications
+                into.notifications += zip(told.slot, told.channel, told.tag, told.delivered, strict=True)
         network.advance(1 / rate)
     return collected
 

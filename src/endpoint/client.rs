@@ -229,6 +229,11 @@ impl Client {
         Ok(())
     }
 
+    /// How much may be sent.
+    pub fn budget(&self) -> BudgetConfig {
+        self.config.budget
+    }
+
     /// Changes how much may be sent.
     ///
     /// # Errors

@@ -230,6 +230,12 @@ impl Server {
         Ok(())
     }
 
+    /// How much may be sent to a client; None when it is gone.
+    pub fn budget(&self, client: ClientHandle) -> Option<BudgetConfig> {
+        let session = self.sessions.get(client.slot as usize)?.as_ref().filter(|s| s.client == client)?;
+        Some(session.connection.budget())
+    }
+
     /// Changes how much may be sent to a client, or with None to every one, those to come included.
     ///
     /// # Errors

@@ -7,15 +7,16 @@ use std::sync::Mutex;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use super::address::{Address, AddressLike};
 use super::development;
-use super::endpoint::{REPLAY_WINDOW, class_name, entropy, open_driver, random};
+use super::endpoint::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send_options};
 use super::errors::{ClosedError, NotConnectedError, os_error, send_error, value_error};
 use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
 use super::fields::within;
-use super::inbox::{Endpoint, Inbox, Pending, Tick};
+use super::hooks::{Answer, Priorities, Versioned};
+use super::inbox::{Endpoint, Fates, Inbox, Pending, Tick, payload};
 use super::lock;
 use super::log::{DropLog, Dropped, Level, log, log_end};
 use super::network::{Conditions, SimulatedNetwork};
@@ -25,7 +26,7 @@ use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data
 use crate::driver::{Driver, DriverCounters, VirtualNetwork, unix_now};
 use crate::endpoint::{self, ClientConfig, ClientEvent, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY};
 use crate::netcode::{self, TokenParams};
-use crate::transport::ConnectionConfig;
+use crate::transport::{BudgetConfig, ConnectionConfig};
 
 /// Seconds in which a token made on the spot must start its connection.
 const TOKEN_LIFETIME: u32 = 60;
@@ -36,7 +37,7 @@ const TOKEN_LIFETIME: u32 = 60;
 ///     protocol: what both sides share.
 ///     token: from the login backend.
 ///     bind: the local address; None: any free port.
-///     factory, conditions, seed, network: as for :class:`Server`.
+///     factory, priority, conditions, seed, network: as for :class:`Server`.
 ///
 /// Raises:
 ///     OSError: no socket could be made.
@@ -46,11 +47,13 @@ pub(crate) struct Client {
     address: Address,
     protocol: Py<Protocol>,
     factory: Option<Py<PyAny>>,
+    priority: Option<Py<PyAny>>,
     state: Mutex<State>,
 }
 
 struct State {
-    core: endpoint::Client,
+    core: Versioned<endpoint::Client>,
+    priorities: Priorities,
     /// None once closed.
     driver: Option<Driver>,
     /// Of the driver, once closed.
@@ -63,8 +66,8 @@ struct State {
 #[pymethods]
 impl Client {
     #[new]
-    #[pyo3(signature = (protocol, token, *, bind = None, factory = None, conditions = None, seed = None,
-                        network = None))]
+    #[pyo3(signature = (protocol, token, *, bind = None, factory = None, priority = None, conditions = None,
+                        seed = None, network = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -72,12 +75,13 @@ impl Client {
         token: &Bound<'_, ConnectToken>,
         bind: Option<AddressLike>,
         factory: Option<Py<PyAny>>,
+        priority: Option<Py<PyAny>>,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
-        Self::dial(py, protocol, token.get().again()?, bind, factory, conditions, seed, network)
+        Self::dial(py, protocol, token.get().again()?, bind, factory, priority, conditions, seed, network)
     }
 
     /// Development mode: makes its own token, with the well-known key or a shared one. Not for
@@ -87,10 +91,10 @@ impl Client {
     ///     client_id: None picks a random one.
     #[staticmethod]
     #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
-                        user_data = None, bind = None, factory = None, conditions = None, seed = None,
-                        network = None))]
+                        user_data = None, bind = None, factory = None, priority = None, conditions = None,
+                        seed = None, network = None))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
-                             bind=None, factory=None, conditions=None, seed=None, network=None)")]
+                             bind=None, factory=None, priority=None, conditions=None, seed=None, network=None)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect(
         py: Python<'_>,
@@ -102,6 +106,7 @@ impl Client {
         user_data: Option<&[u8]>,
         bind: Option<AddressLike>,
         factory: Option<Py<PyAny>>,
+        priority: Option<Py<PyAny>>,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
@@ -135,7 +140,7 @@ impl Client {
             user_data: &extract_user_data(user_data)?,
         };
         let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
-        Self::dial(py, protocol, token, bind, factory, conditions, seed, network)
+        Self::dial(py, protocol, token, bind, factory, priority, conditions, seed, network)
     }
 
     #[getter]
@@ -199,18 +204,20 @@ impl Client {
     pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
         let (mut pending, events) = self.receive_datagrams(py)?;
         let made = self.make_objects(py, &mut pending, events);
-        let inbox = made.and_then(|()| pending.take(py));
+        let inbox = made.and_then(|()| {
+            let fates = lock(&self.state).fates();
+            pending.take(py, fates)
+        });
         lock(&self.state).pending = Some(pending);
         inbox
     }
 
     /// The second half of a tick: sends what is queued.
-    pub(super) fn flush(&self) -> PyResult<()> {
-        let mut state = lock(&self.state);
-        let State { core, driver, .. } = &mut *state;
-        let driver = driver.as_mut().ok_or_else(closed)?;
-        driver.transmit(|now, out| core.transmit(now, out));
-        Ok(())
+    ///
+    /// Raises:
+    ///     What the priority hook raised. The packets are out then, in the order they have without it.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        if self.transmit(py)? { Ok(()) } else { Err(closed()) }
     }
 
     /// Keeps the connection alive without taking messages, as :meth:`Server.pump`.
@@ -221,25 +228,51 @@ impl Client {
         };
         self.log_drops(py, dropped);
         received.map_err(|error| os_error(py, &error, self.address.0))?;
-        self.flush()
+        self.flush(py)
     }
 
     /// As :meth:`Server.send`.
     ///
     /// Raises:
     ///     NotConnectedError: the connection is not up (yet, or any more).
-    #[pyo3(signature = (message, channel = 0))]
-    fn send(&self, message: &Bound<'_, PyAny>, channel: i64) -> PyResult<()> {
+    #[pyo3(signature = (message, channel = 0, *, key = 0, tag = 0, notify = false))]
+    fn send(
+        &self,
+        message: &Bound<'_, PyAny>,
+        channel: i64,
+        key: i128,
+        tag: i128,
+        notify: bool,
+    ) -> PyResult<()> {
+        let options = send_options(key, tag, notify)?;
         let encoded = self.protocol.get().encode_message(message)?;
         let channel = self.protocol.get().channel(channel)?;
         let sent = {
             let mut state = lock(&self.state);
-            if state.driver.is_none() {
-                return Err(closed());
-            }
-            state.core.send(channel, encoded)
+            let now = state.driver.as_ref().ok_or_else(closed)?.now();
+            state.core.send(now, channel, encoded, options)
         };
         sent.map_err(|error| send_error(&class_name(message), channel, &error))
+    }
+
+    /// As :meth:`Server.send_payload`.
+    #[pyo3(signature = (data, channel, *, tag))]
+    fn send_payload(&self, data: &[u8], channel: i64, tag: i128) -> PyResult<()> {
+        let tag = within("tag", tag, 0, u32::MAX)?;
+        let channel = self.protocol.get().channel(channel)?;
+        let sent = {
+            let mut state = lock(&self.state);
+            let now = state.driver.as_ref().ok_or_else(closed)?.now();
+            state.core.send_payload(now, channel, payload(data), tag)
+        };
+        sent.map_err(|error| send_error("the payload", channel, &error))
+    }
+
+    /// Changes how much may be sent, also before the connection is up.
+    #[pyo3(signature = (bytes_per_second, burst_bytes))]
+    fn set_budget(&self, bytes_per_second: f64, burst_bytes: f64) -> PyResult<()> {
+        let budget = BudgetConfig { bytes_per_second, burst_bytes };
+        lock(&self.state).core.set_budget(budget).map_err(value_error)
     }
 
     /// How the connection is doing.
@@ -250,7 +283,7 @@ impl Client {
         let state = lock(&self.state);
         let not_connected = || NotConnectedError::new_err("the connection is not up");
         let stats = state.core.stats().ok_or_else(not_connected)?;
-        Ok(ConnectionStats::new(stats, &self.protocol.get().core, |channel| {
+        Ok(ConnectionStats::new(stats, state.core.budget(), &self.protocol.get().core, |channel| {
             state.core.channel_stats(channel)
         }))
     }
@@ -279,6 +312,7 @@ impl Client {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.protocol)?;
         visit.call(&self.factory)?;
+        visit.call(&self.priority)?;
         match self.state.try_lock() {
             Ok(state) => state.pending.iter().try_for_each(|pending| pending.traverse(visit)),
             // What is being worked on is in use.
@@ -295,6 +329,7 @@ impl Client {
         token: netcode::ConnectToken,
         bind: Option<AddressLike>,
         factory: Option<Py<PyAny>>,
+        priority: Option<Py<PyAny>>,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<VirtualNetwork>,
@@ -313,8 +348,10 @@ impl Client {
             address: Address(driver.local_address()),
             protocol,
             factory,
+            priority,
             state: Mutex::new(State {
-                core,
+                core: Versioned::new(core),
+                priorities: Priorities::default(),
                 driver: Some(driver),
                 driver_counters: DriverCounters::default(),
                 drops: DropLog::default(),
@@ -347,6 +384,31 @@ impl Client {
         Ok((pending, events))
     }
 
+    /// Sends what is queued, in the order that the priority hook gives; false once closed.
+    pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
+        let answer = self.ask_priority(py);
+        let mut state = lock(&self.state);
+        let State { core, driver, .. } = &mut *state;
+        let Some(driver) = driver else { return Ok(false) };
+        let ordered = answer.and_then(|answer| answer.map_or(Ok(()), |answer| answer.apply(core)));
+        driver.transmit(|now, out| core.transmit(now, out));
+        ordered.map(|()| true)
+    }
+
+    fn ask_priority(&self, py: Python<'_>) -> PyResult<Option<Answer>> {
+        let Some(hook) = &self.priority else { return Ok(None) };
+        let question = {
+            let mut state = lock(&self.state);
+            let State { core, driver, priorities, .. } = &mut *state;
+            let Some(driver) = driver else { return Ok(None) };
+            priorities.question(driver.now(), core)?
+        };
+        let Some(question) = question else { return Ok(None) };
+        let answer = question.ask(hook.bind(py));
+        lock(&self.state).priorities.asked();
+        answer
+    }
+
     /// For log lines.
     fn described(&self) -> String {
         format!("the client at {} of {}", self.address.0, lock(&self.state).core.server_address())
@@ -363,9 +425,11 @@ impl Client {
         self.make_events(py, pending, events)?;
         let mut refused = Vec::new();
         let protocol = self.protocol.get();
-        let made = pending.make_messages(py, protocol, self.factory.as_ref(), &mut refused, |_, message| {
-            Ok(message.unbind())
-        });
+        let made =
+            pending.make_messages(py, protocol, self.factory.as_ref(), &mut refused, |_, what| match what {
+                [alone] => Ok(Some(alone.clone().unbind())),
+                several => Ok(Some(PyTuple::new(py, several)?.into_any().unbind())),
+            });
         if !refused.is_empty() {
             self.make_events(py, pending, self.refuse())?;
         }
@@ -405,6 +469,15 @@ impl State {
         Some(driver.as_mut()?.receive(|now, _, from, datagram, out| {
             core.handle_datagram(now, from, datagram, out);
         }))
+    }
+
+    /// What became of messages since the last time.
+    fn fates(&mut self) -> Fates {
+        let mut fates = Fates::default();
+        while let Some(told) = self.core.poll_notification() {
+            fates.push(0, told);
+        }
+        fates
     }
 
     fn counted(&self) -> Counted {

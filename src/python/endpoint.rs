@@ -10,6 +10,7 @@ use super::network::Conditions;
 use crate::driver::udp::UdpConfig;
 use crate::driver::{Driver, OsEntropy, VirtualNetwork};
 use crate::rng::Entropy;
+use crate::transport::SendOptions;
 
 /// Packets that may arrive late without being taken for replays: a second of a fast connection.
 pub(super) const REPLAY_WINDOW: usize = 1024;
@@ -55,4 +56,9 @@ pub(super) fn random(entropy: &mut dyn Entropy) -> u64 {
 /// The class of a message, for errors.
 pub(super) fn class_name(message: &Bound<'_, PyAny>) -> String {
     message.get_type().name().map_or_else(|_| "the message".into(), |name| name.to_string())
+}
+
+/// What a message is sent with.
+pub(super) fn send_options(key: i128, tag: i128, notify: bool) -> PyResult<SendOptions> {
+    Ok(SendOptions { key: within("key", key, 0, u32::MAX)?, tag: within("tag", tag, 0, u32::MAX)?, notify })
 }

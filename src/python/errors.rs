@@ -45,6 +45,9 @@ pub(crate) fn send_error(class: &str, channel: usize, error: &SendError) -> PyEr
         SendError::Channel(transport::SendError::NoChannel { .. }) => {
             ChannelError::new_err(error.to_string())
         }
+        SendError::Channel(transport::SendError::NoKey { .. } | transport::SendError::WrongKind) => {
+            ChannelError::new_err(sentence)
+        }
     }
 }
 

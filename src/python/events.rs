@@ -55,8 +55,7 @@ impl ClientHandle {
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        let other = other.cast::<ClientHandle>();
-        other.is_ok_and(|other| other.get().server == self.server && other.get().core == self.core)
+        other.cast::<ClientHandle>().is_ok_and(|other| self.is(other.get()))
     }
 
     fn __hash__(&self) -> u64 {
@@ -71,6 +70,11 @@ impl ClientHandle {
 }
 
 impl ClientHandle {
+    /// Whether this is the same connection.
+    pub(super) fn is(&self, other: &ClientHandle) -> bool {
+        other.server == self.server && other.core == self.core
+    }
+
     /// For log lines.
     pub(super) fn described(&self) -> String {
         format!("client {} ({})", self.id, self.address.0)

@@ -3,37 +3,90 @@
 //! Promises: what was received is handed over once. When the game's own code raises on one message, that message
 //! is dropped, and all others wait for the next receive.
 
+use std::sync::Arc;
+
+use pyo3::IntoPyObjectExt;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyBytes, PyList};
 
 use super::client::Client;
 use super::codec::Failure;
+use super::columns::columns_class;
 use super::protocol::Protocol;
 use super::server::Server;
 use crate::endpoint;
+use crate::transport::{ChannelKind, Notification, OpaqueBody};
+use crate::wire::{BitReader, BitSink, BitWriter, Encoded};
+
+columns_class! {
+    /// What became of messages whose sender wanted to know, as columns, in the order of the packets of each
+    /// connection.
+    Notifications of Fates {
+        /// The client slot it was sent to; 0 on a client.
+        slot: U32,
+        channel: U8,
+        tag: U32,
+        /// True: the other side has it. False: it is lost for good.
+        delivered: Bool,
+    }
+}
+
+/// See [`Notifications`].
+#[derive(Debug, Default)]
+pub(crate) struct Fates {
+    slot: Vec<u32>,
+    channel: Vec<u8>,
+    tag: Vec<u32>,
+    delivered: Vec<bool>,
+}
+
+impl Fates {
+    pub(super) fn push(&mut self, slot: u32, told: Notification) {
+        self.slot.push(slot);
+        self.channel.push(told.channel);
+        self.tag.push(told.tag);
+        self.delivered.push(told.delivered);
+    }
+}
 
 /// What arrived since the last tick.
 #[pyclass(frozen, generic, module = "tickwire")]
-#[derive(Debug)]
 pub(crate) struct Inbox {
     #[pyo3(get)]
     events: Py<PyList>,
-    /// ``(client, message)`` pairs on a server, messages on a client; in order within a channel.
+    /// ``(client, message)`` pairs on a server, messages on a client; in order within a channel. Those of latest
+    /// channels are in :attr:`latest`.
     #[pyo3(get)]
     messages: Py<PyList>,
+    /// Values of latest channels: ``(client, key, message)`` on a server, ``(key, message)`` on a client.
+    #[pyo3(get)]
+    latest: Py<PyList>,
+    /// Of payload channels: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client.
+    #[pyo3(get)]
+    payloads: Py<PyList>,
+    /// Gaps in redundant channels: ``(client, channel, count)`` on a server, ``(channel, count)`` on a client.
+    #[pyo3(get)]
+    missed: Py<PyList>,
+    fates: Arc<Fates>,
 }
 
 #[pymethods]
 impl Inbox {
+    /// What became of messages sent with ``notify=True``, and of payloads.
+    #[getter]
+    fn notifications(&self) -> Notifications {
+        Notifications(self.fates.clone())
+    }
+
     fn __repr__(&self, py: Python<'_>) -> String {
         let (events, messages) = (self.events.bind(py).len(), self.messages.bind(py).len());
         format!("<Inbox of {events} events and {messages} messages>")
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.events)?;
-        visit.call(&self.messages)
+        let lists = [&self.events, &self.messages, &self.latest, &self.payloads, &self.missed];
+        lists.into_iter().try_for_each(|list| visit.call(list))
     }
 }
 
@@ -42,14 +95,17 @@ impl Inbox {
 pub(super) struct Pending {
     pub(super) events: Vec<Py<PyAny>>,
     messages: Vec<Py<PyAny>>,
+    latest: Vec<Py<PyAny>>,
+    payloads: Vec<Py<PyAny>>,
+    missed: Vec<Py<PyAny>>,
     pub(super) records: endpoint::Inbox,
     /// The first record that no object was made of.
     next: usize,
 }
 
 impl Pending {
-    /// Makes objects of all records. `wrap` gives them the form in which they are handed over. Clients whose
-    /// messages are refused are added to `refused`; what else they sent is dropped.
+    /// Makes objects of all records. `wrap` puts the sender before what it sent, in the form in which that is handed
+    /// over; None drops it. Clients whose messages are refused are added to `refused`; what else they sent is dropped.
     ///
     /// # Errors
     /// What the game's own code raised. Call again to go on behind the message at fault.
@@ -59,18 +115,37 @@ impl Pending {
         protocol: &Protocol,
         factory: Option<&Py<PyAny>>,
         refused: &mut Vec<endpoint::ClientHandle>,
-        mut wrap: impl FnMut(endpoint::ClientHandle, Bound<'py, PyAny>) -> PyResult<Py<PyAny>>,
+        mut wrap: impl FnMut(endpoint::ClientHandle, &[Bound<'py, PyAny>]) -> PyResult<Option<Py<PyAny>>>,
     ) -> PyResult<()> {
-        let Pending { messages, records, next, .. } = self;
+        let Pending { messages, latest, payloads, missed, records, next, .. } = self;
         while let Some(record) = records.records().get(*next) {
             *next += 1;
             if refused.contains(&record.client) {
                 continue;
             }
-            match protocol.decode_message(py, record.message_type, records.body(record), factory) {
-                Ok(message) => messages.push(wrap(record.client, message)?),
-                Err(Failure::Refused(_)) => refused.push(record.client),
-                Err(Failure::Raised(error)) => return Err(error),
+            let channel = || record.channel.into_bound_py_any(py);
+            if record.missed > 0 {
+                missed.extend(wrap(record.client, &[channel()?, record.missed.into_bound_py_any(py)?])?);
+            }
+            let kind = protocol.core.channels()[usize::from(record.channel)].kind;
+            if kind.is_payload() {
+                let data = payload_bytes(OpaqueBody::read(records.body(record)));
+                payloads.extend(wrap(record.client, &[channel()?, PyBytes::new(py, &data).into_any()])?);
+                continue;
+            }
+            let message =
+                match protocol.decode_message(py, record.message_type, records.body(record), factory) {
+                    Ok(message) => message,
+                    Err(Failure::Refused(_)) => {
+                        refused.push(record.client);
+                        continue;
+                    }
+                    Err(Failure::Raised(error)) => return Err(error),
+                };
+            if let ChannelKind::Latest { .. } = kind {
+                latest.extend(wrap(record.client, &[record.key.into_bound_py_any(py)?, message])?);
+            } else {
+                messages.extend(wrap(record.client, &[message])?);
             }
         }
         records.clear();
@@ -79,16 +154,47 @@ impl Pending {
     }
 
     /// Hands everything over.
-    pub(super) fn take(&mut self, py: Python<'_>) -> PyResult<Inbox> {
+    pub(super) fn take(&mut self, py: Python<'_>, fates: Fates) -> PyResult<Inbox> {
+        let list = |objects: &mut Vec<Py<PyAny>>| PyList::new(py, objects.drain(..)).map(Bound::unbind);
         Ok(Inbox {
-            events: PyList::new(py, self.events.drain(..))?.unbind(),
-            messages: PyList::new(py, self.messages.drain(..))?.unbind(),
+            events: list(&mut self.events)?,
+            messages: list(&mut self.messages)?,
+            latest: list(&mut self.latest)?,
+            payloads: list(&mut self.payloads)?,
+            missed: list(&mut self.missed)?,
+            fates: Arc::new(fates),
         })
     }
 
     pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.events.iter().chain(&self.messages).try_for_each(|object| visit.call(object))
+        let Pending { events, messages, latest, payloads, missed, .. } = self;
+        let objects = [events, messages, latest, payloads, missed].into_iter().flatten();
+        objects.into_iter().try_for_each(|object| visit.call(object))
     }
+}
+
+/// The bits of a payload as bytes, the last one padded with zero bits.
+fn payload_bytes(body: OpaqueBody<'_>) -> Vec<u8> {
+    let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+    let mut data = Vec::with_capacity(body.bits.div_ceil(8));
+    while let left @ 1.. = reader.remaining_bits() {
+        // The reader has as many bits as it says.
+        let Ok(bits) = reader.bits(left.min(8) as u32) else { break };
+        data.push(bits as u8);
+    }
+    data
+}
+
+/// Bytes as a payload: bits that lie anywhere.
+pub(super) fn payload(data: &[u8]) -> Encoded {
+    let mut writer = BitWriter::with_buffer(Vec::with_capacity(data.len() + 8));
+    let words = data.chunks(8);
+    words.for_each(|word| {
+        let mut bytes = [0; 8];
+        bytes[..word.len()].copy_from_slice(word);
+        writer.bits(u64::from_le_bytes(bytes), word.len() as u32 * 8);
+    });
+    writer.encoded()
 }
 
 /// Receives on entry, sends on exit (also when the body or the entry raises, so that connections stay alive).
@@ -107,17 +213,25 @@ impl Tick {
             Endpoint::Server(server) => server.get().receive(py),
             Endpoint::Client(client) => client.get().receive(py),
         };
-        if received.is_err() {
-            // There will be no exit, and the connections need their packets all the same.
-            self.flush();
+        if received.is_err()
+            && let Err(error) = self.flush(py)
+        {
+            // There will be no exit, and the connections need their packets all the same; the first error is told.
+            error.write_unraisable(py, None);
         }
         received
     }
 
     #[pyo3(signature = (kind, value, traceback, /))]
-    fn __exit__(&self, kind: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, traceback: &Bound<'_, PyAny>) {
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         let _ = (kind, value, traceback);
-        self.flush();
+        self.flush(py)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -130,10 +244,11 @@ impl Tick {
 
 impl Tick {
     /// Sends what is queued, unless the body closed the endpoint.
-    fn flush(&self) {
-        let _closed = match &self.0 {
-            Endpoint::Server(server) => server.get().flush(),
-            Endpoint::Client(client) => client.get().flush(),
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        let open = match &self.0 {
+            Endpoint::Server(server) => server.get().transmit(py),
+            Endpoint::Client(client) => client.get().transmit(py),
         };
+        open.map(drop)
     }
 }

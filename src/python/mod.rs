@@ -5,13 +5,16 @@
 //! interpreter: all of them take bounded time.
 
 mod address;
+mod channel;
 mod client;
 mod codec;
+mod columns;
 mod development;
 mod endpoint;
 mod errors;
 mod events;
 mod fields;
+mod hooks;
 mod inbox;
 mod log;
 mod network;
@@ -41,6 +44,10 @@ pub mod module {
     #[pymodule_export]
     use super::address::Address;
     #[pymodule_export]
+    use super::channel::{
+        Channel, latest, payload, redundant, reliable_ordered, reliable_unordered, sequenced, unreliable,
+    };
+    #[pymodule_export]
     use super::client::Client;
     #[pymodule_export]
     use super::events::{ClientHandle, Connected, Disconnected};
@@ -49,7 +56,9 @@ pub mod module {
         FieldType, bits, boolean, data, fixed, float32, float64, quantized, ranged, text, uint128, wide_text,
     };
     #[pymodule_export]
-    use super::inbox::{Inbox, Tick};
+    use super::hooks::Candidates;
+    #[pymodule_export]
+    use super::inbox::{Inbox, Notifications, Tick};
     #[pymodule_export]
     use super::network::{Conditions, SimulatedNetwork};
     #[pymodule_export]
@@ -58,13 +67,13 @@ pub mod module {
         VirtualConnection, sequence_distance, sequence_greater, sequence_less,
     };
     #[pymodule_export]
-    use super::protocol::{Channel, Protocol, reliable_ordered, unreliable};
+    use super::protocol::Protocol;
     #[pymodule_export]
     use super::schema::Schema;
     #[pymodule_export]
     use super::server::Server;
     #[pymodule_export]
-    use super::stats::{ChannelStats, ConnectionStats};
+    use super::stats::{ChannelSnapshot, ChannelStats, ConnectionStats};
     #[pymodule_export]
     use super::stream::Stream;
     #[pymodule_export]

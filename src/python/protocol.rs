@@ -8,93 +8,12 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyType};
 
+use super::channel::Channel;
 use super::codec::{Class, Failure};
 use super::errors::{ChannelError, StreamError, UnregisteredMessageError, value_error};
-use super::fields::{bounded, within};
+use super::fields::bounded;
 use crate::time::Duration;
-use crate::transport::{self, ChannelConfig, ChannelKind, Message};
-
-/// The settings of one channel. Made by :func:`reliable_ordered` and :func:`unreliable`.
-#[pyclass(frozen, module = "tickwire")]
-#[derive(Debug)]
-pub(crate) struct Channel {
-    config: ChannelConfig,
-}
-
-#[pymethods]
-impl Channel {
-    #[getter]
-    fn kind(&self) -> &'static str {
-        self.config.kind.name()
-    }
-
-    #[getter]
-    fn name(&self) -> &str {
-        &self.config.name
-    }
-
-    fn __repr__(&self) -> String {
-        format!("{}({:?})", self.kind(), self.config.name)
-    }
-}
-
-impl Channel {
-    fn new(name: &str, kind: ChannelKind, send_queue: i128, max_message_bytes: i128) -> PyResult<Self> {
-        let config = ChannelConfig {
-            name: name.to_owned(),
-            kind,
-            send_queue: within("send_queue", send_queue, 0, usize::MAX)?,
-            max_message_bytes: within("max_message_bytes", max_message_bytes, 0, usize::MAX)?,
-        };
-        config.validate().map_err(value_error)?;
-        Ok(Channel { config })
-    }
-}
-
-/// Every message exactly once, in order.
-///
-/// Args:
-///     send_queue: messages that may wait unacked; one more raises :class:`ChannelFullError`.
-///     receive_window: messages the receiver buffers before its game takes them.
-///     receive_bytes: bytes the receiver buffers before its game takes them.
-///     max_message_bytes: the largest message; above about 1,180 bytes a message is fragmented.
-///     resend_time: seconds after which a message not yet acked is sent again.
-#[pyfunction]
-#[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
-                    max_message_bytes = 65_536, resend_time = 0.1))]
-pub(crate) fn reliable_ordered(
-    name: &str,
-    send_queue: i128,
-    receive_window: i128,
-    receive_bytes: i128,
-    max_message_bytes: i128,
-    resend_time: f64,
-) -> PyResult<Channel> {
-    let kind = ChannelKind::ReliableOrdered {
-        receive_window: within("receive_window", receive_window, 0, usize::MAX)?,
-        receive_bytes: within("receive_bytes", receive_bytes, 0, usize::MAX)?,
-        resend_time: seconds("resend_time", resend_time, 60.0)?,
-    };
-    Channel::new(name, kind, send_queue, max_message_bytes)
-}
-
-/// Each message at most once, in any order, never sent again.
-///
-/// Args:
-///     send_queue: messages of one tick; one more raises :class:`ChannelFullError`.
-///     receive_queue: messages the receiver keeps for its game; the oldest make room.
-///     max_message_bytes: the largest message; above about 1,180 bytes a message is fragmented.
-#[pyfunction]
-#[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536))]
-pub(crate) fn unreliable(
-    name: &str,
-    send_queue: i128,
-    receive_queue: i128,
-    max_message_bytes: i128,
-) -> PyResult<Channel> {
-    let receive_queue = within("receive_queue", receive_queue, 0, usize::MAX)?;
-    Channel::new(name, ChannelKind::Unreliable { receive_queue }, send_queue, max_message_bytes)
-}
+use crate::transport::{self, ChannelConfig, Message};
 
 /// An argument in seconds, from 0 to `high`.
 pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {

@@ -1,9 +1,10 @@
 //! A dedicated server for Python: the sans-IO server and its driver behind one lock.
 
+use core::net::SocketAddr;
 use std::collections::HashMap;
 use std::io;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -12,23 +13,26 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::address::{Address, AddressLike};
 use super::development;
-use super::endpoint::{REPLAY_WINDOW, class_name, entropy, open_driver};
+use super::endpoint::{REPLAY_WINDOW, class_name, entropy, open_driver, send_options};
 use super::errors::{ClosedError, StaleClientError, os_error, send_error, value_error};
 use super::events::{ClientHandle, Connected, Disconnected};
 use super::fields::within;
-use super::inbox::{Endpoint, Inbox, Pending, Tick};
+use super::hooks::{self, Answer, Priorities, Versioned};
+use super::inbox::{Endpoint, Fates, Inbox, Pending, Tick, payload};
 use super::lock;
 use super::log::{DropLog, Dropped, Level, log, log_end};
 use super::network::{Conditions, SimulatedNetwork};
 use super::protocol::Protocol;
-use super::stats::{ConnectionStats, Counted};
+use super::stats::{ChannelSnapshot, ConnectionStats, Counted, SnapshotColumns};
 use super::token::extract_key;
 use crate::driver::{Driver, DriverCounters};
-use crate::endpoint::{self, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, SendError, ServerConfig, ServerEvent};
+use crate::endpoint::{
+    self, BudgetError, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, SendError, ServerConfig, ServerEvent,
+};
 use crate::limits::MAX_CLIENT_SLOTS;
-use crate::netcode;
+use crate::netcode::{self, USER_DATA_BYTES};
 use crate::time::Duration;
-use crate::transport::ConnectionConfig;
+use crate::transport::{BudgetConfig, ConnectionConfig};
 
 /// The most seconds a token may be said to live: a year.
 const MOST_TOKEN_LIFETIME: u64 = 365 * 24 * 3600;
@@ -51,6 +55,9 @@ const MOST_CLOCK_SKEW: u64 = 3600;
 ///     clock_skew: seconds by which the clocks of backend and server may differ. With ``max_token_lifetime``,
 ///         players can't get in for this long after a start.
 ///     factory: makes the message objects; None: plain construction.
+///     priority: called in each flush in which messages wait whose order is free, with their
+///         :class:`Candidates`; returns scores.
+///     admission: called with the newcomers of a tick; returns those it refuses.
 ///     conditions: a bad network to put on all that is sent, for tests.
 ///     seed: makes those conditions repeatable; None: random.
 ///     network: a simulated network with virtual time instead of a socket.
@@ -66,11 +73,14 @@ pub(crate) struct Server {
     max_clients: usize,
     protocol: Py<Protocol>,
     factory: Option<Py<PyAny>>,
+    priority: Option<Py<PyAny>>,
+    admission: Option<Py<PyAny>>,
     state: Mutex<State>,
 }
 
 struct State {
-    core: endpoint::Server,
+    core: Versioned<endpoint::Server>,
+    priorities: Priorities,
     /// None once closed.
     driver: Option<Driver>,
     /// Of the driver, once closed.
@@ -87,7 +97,8 @@ struct State {
 impl Server {
     #[new]
     #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, public_addresses = None,
-                        max_token_lifetime = None, clock_skew = 0, factory = None, conditions = None, seed = None, network = None))]
+                        max_token_lifetime = None, clock_skew = 0, factory = None, priority = None,
+                        admission = None, conditions = None, seed = None, network = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -99,6 +110,8 @@ impl Server {
         max_token_lifetime: Option<i128>,
         clock_skew: i128,
         factory: Option<Py<PyAny>>,
+        priority: Option<Py<PyAny>>,
+        admission: Option<Py<PyAny>>,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
@@ -144,8 +157,11 @@ impl Server {
             max_clients,
             protocol,
             factory,
+            priority,
+            admission,
             state: Mutex::new(State {
-                core,
+                core: Versioned::new(core),
+                priorities: Priorities::default(),
                 driver: Some(driver),
                 driver_counters: DriverCounters::default(),
                 drops: DropLog::default(),
@@ -199,18 +215,20 @@ impl Server {
     pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
         let (mut pending, events) = self.receive_datagrams(py)?;
         let made = self.make_objects(py, &mut pending, events);
-        let inbox = made.and_then(|()| pending.take(py));
+        let inbox = made.and_then(|()| {
+            let fates = lock(&self.state).fates();
+            pending.take(py, fates)
+        });
         lock(&self.state).pending = Some(pending);
         inbox
     }
 
     /// The second half of a tick: sends what is queued.
-    pub(super) fn flush(&self) -> PyResult<()> {
-        let mut state = lock(&self.state);
-        let State { core, driver, .. } = &mut *state;
-        let driver = driver.as_mut().ok_or_else(closed)?;
-        driver.transmit(|now, out| core.transmit(now, out));
-        Ok(())
+    ///
+    /// Raises:
+    ///     What the priority hook raised. The packets are out then, in the order they have without it.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        if self.transmit(py)? { Ok(()) } else { Err(closed()) }
     }
 
     /// Keeps connections alive without taking messages (while loading, say): they wait, and when the
@@ -222,7 +240,7 @@ impl Server {
         };
         self.log_drops(py, dropped);
         received.map_err(|error| os_error(py, &error, self.address.0))?;
-        self.flush()
+        self.flush(py)
     }
 
     /// Queues a message for the next flush.
@@ -235,35 +253,81 @@ impl Server {
     ///     ChannelError: there is no such channel.
     ///     StaleClientError: the client is gone.
     ///     ClosedError: the server is closed.
-    #[pyo3(signature = (client, message, channel = 0))]
+    #[pyo3(signature = (client, message, channel = 0, *, key = 0, tag = 0, notify = false))]
     fn send(
         &self,
         client: &Bound<'_, ClientHandle>,
         message: &Bound<'_, PyAny>,
         channel: i64,
+        key: i128,
+        tag: i128,
+        notify: bool,
     ) -> PyResult<()> {
+        let options = send_options(key, tag, notify)?;
         let encoded = self.protocol.get().encode_message(message)?;
         let channel = self.protocol.get().channel(channel)?;
         let sent = {
             let mut state = lock(&self.state);
-            if state.driver.is_none() {
-                return Err(closed());
-            }
+            let now = state.driver.as_ref().ok_or_else(closed)?.now();
             let client = self.core_handle(client.get())?;
-            state.core.send(client, channel, encoded)
+            state.core.send(now, client, channel, encoded, options)
         };
         sent.map_err(|error| send_error(&class_name(message), channel, &error))
     }
 
+    /// Queues bytes on a payload channel for the next flush. Their fate comes in ``inbox.notifications``, exactly
+    /// once while the connection lasts, in the order of the packets.
+    ///
+    /// Raises:
+    ///     As :meth:`send`.
+    #[pyo3(signature = (client, data, channel, *, tag))]
+    fn send_payload(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        data: &[u8],
+        channel: i64,
+        tag: i128,
+    ) -> PyResult<()> {
+        let tag = within("tag", tag, 0, u32::MAX)?;
+        let channel = self.protocol.get().channel(channel)?;
+        let sent = {
+            let mut state = lock(&self.state);
+            let now = state.driver.as_ref().ok_or_else(closed)?.now();
+            let client = self.core_handle(client.get())?;
+            state.core.send_payload(now, client, channel, payload(data), tag)
+        };
+        sent.map_err(|error| send_error("the payload", channel, &error))
+    }
+
+    /// Changes how much may be sent to one client, or with None to each of them, those to come included.
+    #[pyo3(signature = (bytes_per_second, burst_bytes, client = None))]
+    fn set_budget(
+        &self,
+        bytes_per_second: f64,
+        burst_bytes: f64,
+        client: Option<&Bound<'_, ClientHandle>>,
+    ) -> PyResult<()> {
+        let client = client.map(|client| self.core_handle(client.get())).transpose()?;
+        let budget = BudgetConfig { bytes_per_second, burst_bytes };
+        lock(&self.state).core.set_budget(client, budget).map_err(|error| match error {
+            BudgetError::StaleClient => stale(),
+            BudgetError::Config(error) => value_error(error),
+        })
+    }
+
     /// Queues one message for every connected client; it is encoded once. Returns the clients whose
     /// channel was full: the others have it.
-    #[pyo3(signature = (message, channel = 0, *, exclude = None))]
+    #[pyo3(signature = (message, channel = 0, *, exclude = None, key = 0, tag = 0, notify = false))]
     fn broadcast(
         &self,
         message: &Bound<'_, PyAny>,
         channel: i64,
         exclude: Option<&Bound<'_, ClientHandle>>,
+        key: i128,
+        tag: i128,
+        notify: bool,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
+        let options = send_options(key, tag, notify)?;
         let py = message.py();
         let encoded = self.protocol.get().encode_message(message)?;
         let channel = self.protocol.get().channel(channel)?;
@@ -271,12 +335,12 @@ impl Server {
         let mut full = Vec::new();
         let mut state = lock(&self.state);
         let State { core, driver, handles, .. } = &mut *state;
-        if driver.is_none() {
-            return Err(closed());
-        }
-        let clients: Vec<_> = core.clients().filter(|client| Some(*client) != exclude).collect();
+        let now = driver.as_ref().ok_or_else(closed)?.now();
+        // Those the game doesn't know of yet are not asked for admission yet.
+        let known = core.clients().filter(|client| handles.contains_key(client));
+        let clients: Vec<_> = known.filter(|client| Some(*client) != exclude).collect();
         for client in clients {
-            match core.send(client, channel, encoded.clone()) {
+            match core.send(now, client, channel, encoded.clone(), options) {
                 Ok(()) => {}
                 Err(SendError::Channel(crate::transport::SendError::Full { .. })) => {
                     full.extend(handles.get(&client).map(|handle| handle.clone_ref(py)));
@@ -311,9 +375,22 @@ impl Server {
         let client = self.core_handle(client.get())?;
         let state = lock(&self.state);
         let stats = state.core.stats(client).ok_or_else(stale)?;
-        Ok(ConnectionStats::new(stats, &self.protocol.get().core, |channel| {
+        let budget = state.core.budget(client).ok_or_else(stale)?;
+        Ok(ConnectionStats::new(stats, budget, &self.protocol.get().core, |channel| {
             state.core.channel_stats(client, channel)
         }))
+    }
+
+    /// Counts of all channels of all connected clients, as columns.
+    fn channel_stats(&self) -> ChannelSnapshot {
+        let state = lock(&self.state);
+        let mut snapshot = SnapshotColumns::default();
+        for client in state.core.clients() {
+            let channels = (0..=u8::MAX)
+                .map_while(|channel| Some((channel, state.core.channel_stats(client, channel.into())?)));
+            channels.for_each(|(channel, counts)| snapshot.push(client.slot, channel, &counts));
+        }
+        ChannelSnapshot(Arc::new(snapshot))
     }
 
     /// Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket.
@@ -342,6 +419,8 @@ impl Server {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.protocol)?;
         visit.call(&self.factory)?;
+        visit.call(&self.priority)?;
+        visit.call(&self.admission)?;
         match self.state.try_lock() {
             Ok(state) => state.pending.iter().try_for_each(|pending| pending.traverse(visit)),
             // What is being worked on is in use.
@@ -386,21 +465,108 @@ impl Server {
         }
     }
 
+    /// Sends what is queued, in the order that the priority hook gives; false once closed.
+    pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
+        let answer = self.ask_priority(py);
+        let mut state = lock(&self.state);
+        let State { core, driver, .. } = &mut *state;
+        let Some(driver) = driver else { return Ok(false) };
+        let ordered = answer.and_then(|answer| answer.map_or(Ok(()), |answer| answer.apply(core)));
+        driver.transmit(|now, out| core.transmit(now, out));
+        ordered.map(|()| true)
+    }
+
+    fn ask_priority(&self, py: Python<'_>) -> PyResult<Option<Answer>> {
+        let Some(hook) = &self.priority else { return Ok(None) };
+        let question = {
+            let mut state = lock(&self.state);
+            let State { core, driver, priorities, .. } = &mut *state;
+            let Some(driver) = driver else { return Ok(None) };
+            priorities.question(driver.now(), core)?
+        };
+        let Some(question) = question else { return Ok(None) };
+        let answer = question.ask(hook.bind(py));
+        lock(&self.state).priorities.asked();
+        answer
+    }
+
+    /// Asks the admission hook about the newcomers, disconnects those it refuses and takes them out of `events`.
+    fn admit(&self, py: Python<'_>, events: &mut Vec<ServerEvent>) -> PyResult<()> {
+        let Some(hook) = &self.admission else { return Ok(()) };
+        let newcomers = events.iter().filter_map(|event| match event {
+            ServerEvent::Connected { client, client_id, address, user_data } => {
+                Some(Py::new(py, self.handle(*client, *client_id, *address, user_data.clone())))
+            }
+            ServerEvent::Disconnected { .. } => None,
+        });
+        let newcomers = newcomers.collect::<PyResult<Vec<_>>>()?;
+        if newcomers.is_empty() {
+            return Ok(());
+        }
+        let (refused, answered) = hooks::refused_by(hook.bind(py), &newcomers);
+        let kicked = {
+            let mut state = lock(&self.state);
+            let State { core, driver, .. } = &mut *state;
+            if let Some(driver) = driver.as_mut().filter(|_| !refused.is_empty()) {
+                // Those who left by themselves meanwhile are gone already.
+                driver.transmit(|now, out| {
+                    refused.iter().for_each(|client| drop(core.disconnect(now, *client, out)));
+                });
+            }
+            std::iter::from_fn(|| core.poll_event()).collect::<Vec<_>>()
+        };
+        events.extend(kicked);
+        events.retain(|event| match event {
+            ServerEvent::Connected { client, .. } | ServerEvent::Disconnected { client, .. } => {
+                !refused.contains(client)
+            }
+        });
+        for newcomer in newcomers.iter().map(Py::get).filter(|newcomer| refused.contains(&newcomer.core)) {
+            log(py, Level::Info, || {
+                format!("{} was refused by the admission hook of {}", newcomer.described(), self.described())
+            });
+        }
+        answered
+    }
+
+    fn handle(
+        &self,
+        core: endpoint::ClientHandle,
+        id: u64,
+        address: SocketAddr,
+        user_data: Box<[u8; USER_DATA_BYTES]>,
+    ) -> ClientHandle {
+        ClientHandle { server: self.id, core, id, address: Address(address), user_data }
+    }
+
     /// Makes Python objects of what was taken. The lock is held for moments only, never while Python runs.
-    fn make_objects(&self, py: Python<'_>, pending: &mut Pending, events: Vec<ServerEvent>) -> PyResult<()> {
-        self.make_events(py, pending, events)?;
+    fn make_objects(
+        &self,
+        py: Python<'_>,
+        pending: &mut Pending,
+        mut events: Vec<ServerEvent>,
+    ) -> PyResult<()> {
+        let admitted = self.admit(py, &mut events);
         let mut refused = Vec::new();
+        self.make_events(py, pending, events)?;
         let protocol = self.protocol.get();
         let made =
-            pending.make_messages(py, protocol, self.factory.as_ref(), &mut refused, |client, message| {
+            pending.make_messages(py, protocol, self.factory.as_ref(), &mut refused, |client, what| {
                 let handle = lock(&self.state).handles.get(&client).map(|handle| handle.clone_ref(py));
-                Ok(PyTuple::new(py, [handle.into_pyobject(py)?, message])?.into_any().unbind())
+                // Whoever was not admitted has none.
+                let Some(handle) = handle else { return Ok(None) };
+                let handle = handle.into_bound(py).into_any();
+                let tuple = match what {
+                    [message] => PyTuple::new(py, [&handle, message])?,
+                    several => PyTuple::new(py, [&[handle], several].concat())?,
+                };
+                Ok(Some(tuple.into_any().unbind()))
             });
         if !refused.is_empty() {
             let events = self.refuse(&refused);
             self.make_events(py, pending, events)?;
         }
-        made?;
+        admitted.and(made)?;
         let forgotten: Vec<Option<Py<ClientHandle>>> = {
             let mut state = lock(&self.state);
             let State { handles, gone, .. } = &mut *state;
@@ -414,14 +580,7 @@ impl Server {
         for event in events {
             let object = match event {
                 ServerEvent::Connected { client, client_id, address, user_data } => {
-                    let handle = ClientHandle {
-                        server: self.id,
-                        core: client,
-                        id: client_id,
-                        address: Address(address),
-                        user_data,
-                    };
-                    let handle = Py::new(py, handle)?;
+                    let handle = Py::new(py, self.handle(client, client_id, address, user_data))?;
                     lock(&self.state).handles.insert(client, handle.clone_ref(py));
                     log(py, Level::Info, || {
                         let slot = client.slot;
@@ -469,6 +628,15 @@ impl State {
         Some(driver.as_mut()?.receive(|now, unix, from, datagram, out| {
             core.handle_datagram(now, unix, from, datagram, out);
         }))
+    }
+
+    /// What became of messages since the last time.
+    fn fates(&mut self) -> Fates {
+        let mut fates = Fates::default();
+        while let Some((client, told)) = self.core.poll_notification() {
+            fates.push(client.slot, told);
+        }
+        fates
     }
 
     fn counted(&self) -> Counted {

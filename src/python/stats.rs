@@ -3,9 +3,11 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::columns::columns_class;
 use crate::driver::DriverCounters;
 use crate::netcode::Counters;
-use crate::transport::{self, PacketCounters, PacketStats, Protocol};
+use crate::time::Duration;
+use crate::transport::{self, BudgetConfig, PacketCounters, PacketStats, Protocol};
 
 /// Counts of one channel of one connection since it began.
 #[pyclass(frozen, get_all, module = "tickwire")]
@@ -19,12 +21,22 @@ pub(crate) struct ChannelStats {
     sent: u64,
     /// Times a message was sent again.
     resent: u64,
+    /// Messages that the other side is known to have.
+    delivered: u64,
+    /// Messages given up as lost; none of a reliable channel.
+    lost: u64,
     /// Messages received, each counted once.
     received: u64,
-    /// Messages received again and dropped.
+    /// Messages received again, or too old to be of use, and dropped.
     duplicates: u64,
-    /// Messages that a full queue, on either side of this end, pushed out.
+    /// Messages that the other side sent and that never came; known of redundant channels.
+    missed: u64,
+    /// Messages pushed out before they were sent or read: by a full queue, the budget of a tick, or a newer value.
     dropped: u64,
+    /// Bytes of messages sent, each time they were.
+    bytes_sent: u64,
+    /// Smoothed time from send to ack, in milliseconds; 0 before the first.
+    latency_ms: f64,
 }
 
 /// How one connection is doing. Times in milliseconds, rates in kilobits per second with UDP/IP headers.
@@ -37,6 +49,8 @@ pub(crate) struct ConnectionStats {
     jitter_ms: f64,
     /// Of the packets we sent.
     packet_loss_percent: f64,
+    /// Of the packets the other side sent.
+    packet_loss_received_percent: f64,
     sent_kbps: f64,
     received_kbps: f64,
     acked_kbps: f64,
@@ -44,6 +58,10 @@ pub(crate) struct ConnectionStats {
     packets_received: u64,
     packets_acked: u64,
     packets_lost: u64,
+    /// What may be sent: bytes a second, with UDP/IP headers.
+    budget_bytes_per_second: f64,
+    /// What may be sent at once after a silence, in bytes.
+    budget_burst_bytes: f64,
     channels: Vec<ChannelStats>,
 }
 
@@ -71,6 +89,7 @@ impl ConnectionStats {
     /// `channel` gives the counts of a channel by its index.
     pub(super) fn new(
         (stats, counters): (PacketStats, PacketCounters),
+        budget: BudgetConfig,
         protocol: &Protocol,
         channel: impl Fn(usize) -> Option<transport::ChannelStats>,
     ) -> Self {
@@ -82,9 +101,14 @@ impl ConnectionStats {
                 queued: counts.queued,
                 sent: counts.sent,
                 resent: counts.resent,
+                delivered: counts.delivered,
+                lost: counts.lost,
                 received: counts.received,
                 duplicates: counts.duplicates,
+                missed: counts.missed,
                 dropped: counts.dropped,
+                bytes_sent: counts.bytes_sent,
+                latency_ms: milliseconds(counts.latency),
             })
         });
         ConnectionStats {
@@ -93,6 +117,7 @@ impl ConnectionStats {
             rtt_max_ms: stats.rtt_max,
             jitter_ms: stats.jitter,
             packet_loss_percent: stats.packet_loss,
+            packet_loss_received_percent: stats.packet_loss_received,
             sent_kbps: stats.sent_kbps,
             received_kbps: stats.received_kbps,
             acked_kbps: stats.acked_kbps,
@@ -100,8 +125,63 @@ impl ConnectionStats {
             packets_received: counters.received,
             packets_acked: counters.acked,
             packets_lost: counters.lost,
+            budget_bytes_per_second: budget.bytes_per_second,
+            budget_burst_bytes: budget.burst_bytes,
             channels: channels.collect(),
         }
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+columns_class! {
+    /// Counts of all channels of all connections, as columns; each entry is one channel of one client.
+    ChannelSnapshot of SnapshotColumns {
+        slot: U32,
+        channel: U8,
+        queued: U64,
+        sent: U64,
+        resent: U64,
+        delivered: U64,
+        lost: U64,
+        received: U64,
+        dropped: U64,
+        bytes_sent: U64,
+        latency_ms: F32,
+    }
+}
+
+/// See [`ChannelSnapshot`].
+#[derive(Debug, Default)]
+pub(crate) struct SnapshotColumns {
+    slot: Vec<u32>,
+    channel: Vec<u8>,
+    queued: Vec<u64>,
+    sent: Vec<u64>,
+    resent: Vec<u64>,
+    delivered: Vec<u64>,
+    lost: Vec<u64>,
+    received: Vec<u64>,
+    dropped: Vec<u64>,
+    bytes_sent: Vec<u64>,
+    latency_ms: Vec<f32>,
+}
+
+impl SnapshotColumns {
+    pub(super) fn push(&mut self, slot: u32, channel: u8, counts: &transport::ChannelStats) {
+        self.slot.push(slot);
+        self.channel.push(channel);
+        self.queued.push(counts.queued as u64);
+        self.sent.push(counts.sent);
+        self.resent.push(counts.resent);
+        self.delivered.push(counts.delivered);
+        self.lost.push(counts.lost);
+        self.received.push(counts.received);
+        self.dropped.push(counts.dropped);
+        self.bytes_sent.push(counts.bytes_sent);
+        self.latency_ms.push(milliseconds(counts.latency) as f32);
     }
 }
 

@@ -51,22 +51,21 @@ impl Candidates {
         tag.clear();
     }
 
-    pub(super) fn push(
-        &mut self,
-        now: Instant,
-        slot: u32,
-        channel: u8,
-        submission: &Submission,
-        resends: u32,
-    ) {
-        self.slot.push(slot);
-        self.channel.push(channel);
+    /// Adds a message; [`Candidates::belong_to`] must follow.
+    pub(super) fn push(&mut self, now: Instant, submission: &Submission, resends: u32) {
+        let nanos = now.as_nanos().saturating_sub(submission.at.as_nanos());
         self.message_type.push(submission.message.message_type);
-        self.age.push((now - submission.at).as_secs_f32());
+        self.age.push(nanos as f32 / 1e9);
         self.size.push(submission.message.encoded.bytes().len() as u32);
         self.key.push(submission.options.key);
         self.resends.push(resends);
         self.tag.push(submission.options.tag);
+    }
+
+    /// Says whose the messages are that were added since the last time.
+    pub(super) fn belong_to(&mut self, slot: u32, channel: u8) {
+        self.slot.resize(self.key.len(), slot);
+        self.channel.resize(self.key.len(), channel);
     }
 
     /// Whether these are scores for these candidates.

@@ -260,8 +260,9 @@ impl Connection {
     pub(crate) fn candidates(&self, now: Instant, slot: u32, candidates: &mut Candidates) {
         for (channel, lane) in self.lanes.iter().enumerate() {
             lane.channel.candidates(&mut |submission, resends| {
-                candidates.push(now, slot, channel as u8, submission, resends);
+                candidates.push(now, submission, resends);
             });
+            candidates.belong_to(slot, channel as u8);
         }
     }
 
@@ -269,6 +270,11 @@ impl Connection {
     /// order of [`Connection::candidates`], with nothing sent in between.
     pub(crate) fn prioritize(&mut self, scores: &mut core::slice::Iter<'_, f32>) {
         self.lanes.iter_mut().for_each(|lane| lane.channel.prioritize(scores));
+    }
+
+    /// How much may be sent.
+    pub fn budget(&self) -> BudgetConfig {
+        self.budget.config()
     }
 
     /// Changes how much may be sent, from now on.

@@ -49,6 +49,11 @@ impl Budget {
         Budget { config, level: config.burst_bytes, filled_at: None }
     }
 
+    /// The numbers.
+    pub(crate) fn config(&self) -> BudgetConfig {
+        self.config
+    }
+
     /// Changes the numbers, from now on.
     pub(crate) fn reconfigure(&mut self, config: BudgetConfig) {
         self.config = config;

@@ -21,7 +21,7 @@ from tickwire.demo.processes import Processes
 from tickwire.demo.referee import DRAIN_SECONDS, Match, Referee
 from tickwire.demo.report import ChannelCounts, Link, Phase, Report
 from tickwire.demo.summary import Ends, Links, find_faults, summarize
-from tickwire.demo.world import COINS, REACH, SIZE, SPEED, Placed, Taken, World
+from tickwire.demo.world import COINS, HEAL, HIT, MAX_HEALTH, REACH, SIZE, SPEED, Placed, Taken, World
 
 COMMAND = [sys.executable, "-m", "tickwire", "demo"]
 
@@ -205,7 +205,7 @@ def show_all(display: Display, links: Links) -> None:
 
 
 def some_links() -> Links:
-    counts = {"reliable": ChannelCounts(sent=30, received=28), "unreliable": ChannelCounts(400, 390)}
+    counts = {"reliable": ChannelCounts(sent=30, received=28), "inputs": ChannelCounts(400, 390)}
     return {
         0: Ends(link(0, rtt_ms=123.4, received_kbps=77.7, channels=counts), link(0, channels=counts)),
         1: Ends(link(1, connected=False, reason="the server is full"), None),
@@ -293,6 +293,22 @@ def test_a_thrown_coin_lands_and_can_be_taken_again() -> None:
     world.throw(0, (50.0, 50.0))
     world.throw(0, (10.0, 10.0))
     assert world.step(0.1) == [Placed(7, (50.0, 50.0)), Taken(7, player=0)]
+
+
+def test_a_thrown_coin_hits_others_and_a_coin_picked_up_heals() -> None:
+    world = World(seed=1)
+    for number, x in enumerate((50.0, 55.0, 80.0)):
+        world.join(number)
+        world.players[number].spot = (x, 50.0)
+    world.coins = {}
+    world.players[0].purse = [7]
+    world.throw(0, (50.0, 50.0))
+    world.throw(0, (50.0, 50.0))
+    healths = [player.health for player in world.players.values()]
+    assert healths == [MAX_HEALTH, MAX_HEALTH - HIT, MAX_HEALTH]
+    world.coins = {8: (55.0, 50.0)}
+    world.step(0.0)
+    assert world.players[1].health == MAX_HEALTH - HIT + HEAL
 
 
 def test_coins_are_neither_made_nor_lost() -> None:
@@ -392,6 +408,7 @@ def test_a_clean_report_passes() -> None:
         ({"received": altered()}, "not arrive as they were sent"),
         ({"sent": send(31)}, "30 arrived"),
         ({"sent": Sent(), "received": receive(range(30))}, "nothing is proven"),
+        ({"stale": 2}, "2 inputs or positions"),
         ({"connected": False, "reason": "nothing was heard"}, "lost its connection"),
     ],
 )
@@ -402,6 +419,22 @@ def test_a_doctored_report_fails(doctored: dict[str, object], fault: str, end: s
     faults = find_faults(links, clients=2)
     assert any(fault in sentence for sentence in faults)
     assert all("bot 1" in sentence.lower() for sentence in faults)
+
+
+def test_a_bot_must_know_the_newest_health_of_all() -> None:
+    told = link(0, health={0: 90, 1: 100})
+    assert find_faults({0: Ends(link(0, health={0: 90, 1: 100, 2: 5}), told)}, clients=1) == []
+    for heard in ({0: 90}, {0: 100, 1: 100}):
+        assert find_faults({0: Ends(link(0, health=heard), told)}, clients=1) == [
+            "Bot 0 doesn't know the newest health of 1 players."
+        ]
+
+
+def test_ticks_that_come_after_newer_ones_are_counted() -> None:
+    end = Link(bot=0)
+    for tick in (3, 4, 2, 4, 9):
+        end.note_tick(tick)
+    assert (end.newest_tick, end.stale) == (9, 2)
 
 
 def test_a_bot_that_nobody_heard_of_fails() -> None:

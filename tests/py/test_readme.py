@@ -80,7 +80,7 @@ def test_the_server_and_the_clients_chat(folder: Path) -> None:
         assert server.poll() is None
 
 
-@pytest.mark.parametrize("name", ["odd.py", "production.py"])
+@pytest.mark.parametrize("name", ["odd.py", "production.py", "fates.py", "hooks.py"])
 def test_an_example_runs_to_its_end(folder: Path, name: str) -> None:
     with running(folder, name) as process:
         assert process.wait() == 0
@@ -89,6 +89,13 @@ def test_an_example_runs_to_its_end(folder: Path, name: str) -> None:
 def test_the_example_of_a_class_that_writes_itself_reads_what_it_wrote(folder: Path) -> None:
     with running(folder, "odd.py") as process:
         lines_until(process, "bytes: Odd(n=600, extra=7)")
+
+
+def test_the_example_of_fates_sees_both(folder: Path) -> None:
+    with running(folder, "fates.py") as process:
+        lines_until(process, "to slot 0 arrived")
+    with running(folder, "fates.py") as process:
+        lines_until(process, "to slot 0 is lost")
 
 
 def test_a_player_gets_in_with_the_token_of_the_production_example(folder: Path) -> None:

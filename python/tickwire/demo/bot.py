@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 
 import tickwire as tw
 from tickwire.demo.messages import (
+    INPUTS,
     PROTOCOL,
     RELIABLE,
-    UNRELIABLE,
     CoinPlaced,
     CoinTaken,
     PlayerState,
@@ -36,7 +37,6 @@ class Bot:
         self._link = Link(bot=number)
         self._player: int | None = None
         self._spot: Spot | None = None
-        self._state_tick = -1
         self._coins: dict[int, Spot] = {}
         self._throw_every = options.rate / THROWS_PER_SECOND
         self._next_throw = 0.0
@@ -51,6 +51,8 @@ class Bot:
                         self._link.connected, self._link.reason = False, str(reason)
             for message in inbox.messages:
                 self._handle(message)
+            for player, message in inbox.latest:
+                self._link.health[player] = message.health
             if phase is Phase.PLAY and self._client.connected:
                 self._play(tick)
 
@@ -64,8 +66,9 @@ class Bot:
                 self._coins[coin] = (x, y)
             case CoinTaken(coin):
                 self._coins.pop(coin, None)
-            case PlayerState(tick, player, x, y) if player == self._player and tick > self._state_tick:
-                self._state_tick, self._spot = tick, (x, y)
+            case PlayerState(tick, player, x, y) if player == self._player:
+                self._link.note_tick(tick)
+                self._spot = (x, y)
 
     def _play(self, tick: int) -> None:
         if self._spot and self._coins:
@@ -73,10 +76,15 @@ class Bot:
             goal = min(self._coins.values(), key=lambda spot: math.dist(spot, here))
             distance = math.dist(goal, here) or 1.0
             x, y = (goal[0] - here[0]) / distance, (goal[1] - here[1]) / distance
-            self._client.send(Steer(tick, x, y), channel=UNRELIABLE)
+            self._steer(Steer(tick, x, y))
         if tick >= self._next_throw:
             self._next_throw = tick + self._throw_every
             self._throw((self._random.uniform(0, SIZE), self._random.uniform(0, SIZE)))
+
+    def _steer(self, steer: Steer) -> None:
+        # Full when the server hasn't heard of us for long: old inputs are of no use then anyway.
+        with contextlib.suppress(tw.ChannelFullError):
+            self._client.send(steer, channel=INPUTS)
 
     def _throw(self, spot: Spot) -> None:
         sent = self._link.sent

@@ -106,7 +106,7 @@ def _table(phase: Phase, links: Links) -> Table:
 
     table = Table(title=f"tickwire demo: {TITLES[phase]}")
     headings = "bot", "RTT ms", "jitter ms", "loss % up", "down", "kbit/s up", "down"
-    for heading in (*headings, "reliable up", "down", "unreliable up", "down"):
+    for heading in (*headings, "reliable up", "down", "inputs", "positions", "health"):
         table.add_column(heading, justify="right")
     for number, ends in links.items():
         table.add_row(str(number), *_cells(ends))
@@ -126,11 +126,9 @@ def _cells(ends: Ends) -> list[str]:
         f"{server.loss_percent:.1f}",
         f"{bot.sent_kbps:.0f}",
         f"{bot.received_kbps:.0f}",
-        *(
-            str(side.get(channel, none).received)
-            for channel in ("reliable", "unreliable")
-            for side in (up, down)
-        ),
+        *(str(side.get("reliable", none).received) for side in (up, down)),
+        str(up.get("inputs", none).received),
+        *(str(down.get(channel, none).received) for channel in ("positions", "health")),
     ]
 
 

@@ -1,10 +1,13 @@
 """What the demo's server and bots say to each other.
 
-What must not get lost goes over the reliable channel: a bot that missed one coin would see a wrong field for
-ever. What is stale a moment later goes over the unreliable one: the next state replaces the last.
+Each kind of data has the channel that fits it. What must not get lost goes over the reliable one: a bot that
+missed one coin would see a wrong field for ever. A bot's inputs ride in three packets each, so that a lost
+packet costs no time. Of positions only the newest counts, and an older one never undoes it. Of a player's
+health the last value must arrive, but no value before it.
 
 Reliable messages carry a ``number`` that counts up from 0 for each connection and direction. The transport
-doesn't need it; it lets the demo check from outside that nothing was lost, doubled or swapped.
+doesn't need it; it lets the demo check from outside that nothing was lost, doubled or swapped. With the
+``tick`` of inputs and positions it checks that none came after a newer one.
 """
 
 from __future__ import annotations
@@ -12,13 +15,14 @@ from __future__ import annotations
 from typing import Annotated, TypeAlias
 
 import tickwire as tw
-from tickwire.demo.world import COINS, SIZE
+from tickwire.demo.world import COINS, MAX_HEALTH, SIZE
 
 MAX_PLAYERS = 64
 
 PlayerNumber: TypeAlias = Annotated[int, tw.ranged(0, MAX_PLAYERS - 1)]
 CoinNumber: TypeAlias = Annotated[int, tw.ranged(0, COINS - 1)]
 CoinCount: TypeAlias = Annotated[int, tw.ranged(0, COINS)]
+HealthPoints: TypeAlias = Annotated[int, tw.ranged(0, MAX_HEALTH)]
 Coordinate: TypeAlias = Annotated[float, tw.quantized(0, SIZE, 1 / 64)]
 Direction: TypeAlias = Annotated[float, tw.quantized(-1, 1, 1 / 128)]
 
@@ -65,7 +69,7 @@ class Throw:
     number: tw.u32 = 0
 
 
-# --- unreliable ---
+# --- inputs: bots to server ---
 
 
 @tw.message
@@ -75,6 +79,9 @@ class Steer:
     tick: tw.u32
     x: Direction
     y: Direction
+
+
+# --- positions and health: server to bots ---
 
 
 @tw.message
@@ -88,12 +95,24 @@ class PlayerState:
     coins: CoinCount
 
 
+@tw.message
+class Health:
+    """How well a player is. Its key is the player's number."""
+
+    health: HealthPoints
+
+
 Numbered: TypeAlias = Welcome | CoinPlaced | CoinTaken | Throw
 
-RELIABLE, UNRELIABLE = 0, 1
+RELIABLE, INPUTS, POSITIONS, HEALTH = range(4)
 
 PROTOCOL = tw.Protocol(
     id=0x7469636B_64656D6F,
-    messages=[Welcome, CoinPlaced, CoinTaken, Throw, Steer, PlayerState],
-    channels=[tw.reliable_ordered("reliable", send_queue=4096), tw.unreliable("unreliable")],
+    messages=[Welcome, CoinPlaced, CoinTaken, Throw, Steer, PlayerState, Health],
+    channels=[
+        tw.reliable_ordered("reliable", send_queue=4096, resend_time=None),
+        tw.redundant("inputs", copies=3, strict=True),
+        tw.sequenced("positions"),
+        tw.latest("health", keys=MAX_PLAYERS),
+    ],
 )

@@ -42,6 +42,12 @@ class Link:
     received: Received = field(default_factory=Received)
     queued: int = 0
     """Reliable messages that the other side has not acked yet."""
+    newest_tick: int = -1
+    """Of the inputs or positions that came in at this end."""
+    stale: int = 0
+    """How many of them came after a newer one."""
+    health: dict[int, int] = field(default_factory=dict)
+    """The newest health of each player that the server told, or that the bot heard."""
 
     rtt_ms: float = 0.0
     jitter_ms: float = 0.0
@@ -56,6 +62,11 @@ class Link:
         """Of the packets this end sent and whose fate it knows."""
         known = self.packets_acked + self.packets_lost
         return 100 * self.packets_lost / known if known else 0.0
+
+    def note_tick(self, tick: int) -> None:
+        """An input or a position of this tick came in."""
+        self.stale += tick <= self.newest_tick
+        self.newest_tick = max(self.newest_tick, tick)
 
     def measure(self, stats: tw.ConnectionStats) -> None:
         """Takes over what the transport measured."""

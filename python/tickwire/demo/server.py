@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import tickwire as tw
 from tickwire.demo.messages import (
+    HEALTH,
+    POSITIONS,
     PROTOCOL,
     RELIABLE,
-    UNRELIABLE,
     CoinPlaced,
     CoinTaken,
+    Health,
     Numbered,
     PlayerState,
     Steer,
@@ -28,7 +30,6 @@ class Guest:
 
     handle: tw.ClientHandle
     link: Link
-    newest_steer: int = -1
 
 
 class GameServer:
@@ -63,6 +64,7 @@ class GameServer:
                 for happening in self._world.step(1 / self._rate):
                     self._tell_all(happening)
                 self._broadcast_state(tick)
+                self._broadcast_health()
 
     def _welcome(self, client: tw.ClientHandle) -> None:
         self._world.join(client.slot)
@@ -83,10 +85,8 @@ class GameServer:
             return  # it left in this very tick
         match message:
             case Steer(tick, x, y):
-                # Unreliable messages come in any order; an old one must not undo a newer one.
-                if tick > guest.newest_steer:
-                    guest.newest_steer = tick
-                    self._world.steer(client.slot, x, y)
+                guest.link.note_tick(tick)
+                self._world.steer(client.slot, x, y)
             case Throw(x, y):
                 guest.link.received.add(message)
                 self._world.throw(client.slot, (x, y))
@@ -116,7 +116,23 @@ class GameServer:
     def _broadcast_state(self, tick: int) -> None:
         for number, player in self._world.players.items():
             x, y = player.spot
-            self._server.broadcast(PlayerState(tick, number, x, y, len(player.purse)), channel=UNRELIABLE)
+            self._server.broadcast(PlayerState(tick, number, x, y, len(player.purse)), channel=POSITIONS)
+
+    def _broadcast_health(self) -> None:
+        """Tells each guest of the players whose health it doesn't know yet."""
+        for guest in self._guests.values():
+            known = guest.link.health
+            for number, player in self._world.players.items():
+                if known.get(number) != player.health:
+                    self._tell_health(guest, number, player.health)
+
+    def _tell_health(self, guest: Guest, player: int, health: int) -> None:
+        try:
+            self._server.send(guest.handle, Health(health), channel=HEALTH, key=player)
+        except tw.StaleClientError:
+            pass  # as above
+        else:
+            guest.link.health[player] = health
 
     def links(self) -> list[Link]:
         """How each connection is doing, those that are over included."""

@@ -1,4 +1,5 @@
-"""What the demo measured, and its verdict: whether every reliable message arrived exactly once, in order."""
+"""What the demo measured, and its verdict: whether every reliable message arrived exactly once, in order,
+and of each player's health the newest value."""
 
 from __future__ import annotations
 
@@ -83,9 +84,19 @@ def find_faults(links: Links, clients: int) -> list[str]:
             faults.append(f"Bot {number} lost its connection{reason}.")
         if not ends.server.connected:
             faults.append(f"The server lost its connection to bot {number}: {ends.server.reason}.")
+        if stale := stale_health(ends):
+            faults.append(f"Bot {number} doesn't know the newest health of {stale} players.")
         faults += _compare(ends.bot, ends.server, f"from bot {number} to the server")
         faults += _compare(ends.server, ends.bot, f"from the server to bot {number}")
     return faults
+
+
+def stale_health(ends: Ends) -> int:
+    """Of how many players the bot doesn't know the health that the server told last; 0 while it is away."""
+    if ends.bot is None or ends.server is None or not (ends.bot.connected and ends.server.connected):
+        return 0
+    heard = ends.bot.health
+    return sum(heard.get(player) != health for player, health in ends.server.health.items())
 
 
 def _compare(sender: Link, receiver: Link, direction: str) -> list[str]:
@@ -99,6 +110,8 @@ def _compare(sender: Link, receiver: Link, direction: str) -> list[str]:
         faults.append(f"{received.duplicates} reliable messages {direction} arrived more than once.")
     if received.misordered:
         faults.append(f"{received.misordered} reliable messages {direction} arrived out of order.")
+    if receiver.stale:
+        faults.append(f"{receiver.stale} inputs or positions {direction} arrived after newer ones.")
     if not faults and received.digest != sent.digest:
         faults.append(f"Reliable messages {direction} did not arrive as they were sent.")
     return faults

@@ -15,6 +15,13 @@ SPEED = 20.0
 """How far a player runs in a second."""
 REACH = 2.0
 """How close a player must come to a coin to pick it up."""
+MAX_HEALTH = 100
+HIT = 10
+"""What a coin takes from the health of players near the spot it is thrown to."""
+HIT_REACH = 10.0
+"""How near that is."""
+HEAL = 5
+"""What picking up a coin gives back."""
 
 Spot: TypeAlias = tuple[float, float]
 
@@ -44,6 +51,7 @@ class Player:
     heading: tuple[float, float] = (0.0, 0.0)
     """Where the player runs, at most 1 long; shorter is slower."""
     purse: list[int] = field(default_factory=list)
+    health: int = MAX_HEALTH
 
 
 class World:
@@ -69,10 +77,14 @@ class World:
         self.players[number].heading = (x / length, y / length)
 
     def throw(self, number: int, spot: Spot) -> None:
-        """Throws a coin from the player's purse to the spot; nothing happens with an empty purse."""
+        """Throws a coin from the player's purse to the spot, which hits others; nothing without a coin."""
         purse = self.players[number].purse
-        if purse:
-            self._place(purse.pop(), spot)
+        if not purse:
+            return
+        self._place(purse.pop(), spot)
+        for other, player in self.players.items():
+            if other != number and math.dist(player.spot, spot) < HIT_REACH:
+                player.health = max(0, player.health - HIT)
 
     def step(self, seconds: float) -> list[Happening]:
         """Moves time on; returns what happened since the last step, in order."""
@@ -84,6 +96,7 @@ class World:
             for coin in [coin for coin, spot in self.coins.items() if math.dist(spot, player.spot) < REACH]:
                 del self.coins[coin]
                 player.purse.append(coin)
+                player.health = min(MAX_HEALTH, player.health + HEAL)
                 self._happened.append(Taken(coin, number))
         happened, self._happened = self._happened, []
         return happened

@@ -1,0 +1,16 @@
+"""What a game decides itself once a tick: the types of its hooks. See :class:`tickwire.Server`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from tickwire._core import Candidates, ClientHandle
+
+__all__ = ["AdmissionHook", "PriorityHook"]
+
+PriorityHook: TypeAlias = Callable[[Candidates], Any]
+"""Takes candidates; returns a buffer of float32 (``array.array("f")``, a NumPy array) of scores, or None."""
+
+AdmissionHook: TypeAlias = Callable[[list[ClientHandle]], Iterable[ClientHandle | int] | None]
+"""Takes the newcomers; returns those to refuse, as handles or client ids, or None."""

@@ -1,0 +1,229 @@
+//! Channels and the functions that make them: what is promised, and how much of a connection it may take.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::errors::value_error;
+use super::fields::within;
+use super::protocol::seconds;
+use crate::transport::protocol::MAX_EARLY_COPIES;
+use crate::transport::{ChannelConfig, ChannelKind, Resend, Share};
+
+/// The settings of one channel. Made by :func:`reliable_ordered`, :func:`unreliable` and the like.
+#[pyclass(frozen, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct Channel {
+    pub(super) config: ChannelConfig,
+}
+
+#[pymethods]
+impl Channel {
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.config.kind.name()
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    /// Whether it comes before the channels that are not strict.
+    #[getter]
+    fn strict(&self) -> bool {
+        self.config.share.strict
+    }
+
+    /// Its share among the channels that are not strict.
+    #[getter]
+    fn weight(&self) -> u32 {
+        self.config.share.weight
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{}({:?})", self.kind(), self.config.name)
+    }
+}
+
+/// What every kind of channel is made with.
+struct Common<'a> {
+    name: &'a str,
+    send_queue: i128,
+    max_message_bytes: i128,
+    strict: bool,
+    weight: i128,
+}
+
+impl Common<'_> {
+    fn open(self, kind: ChannelKind) -> PyResult<Channel> {
+        let config = ChannelConfig {
+            name: self.name.to_owned(),
+            kind,
+            send_queue: count("send_queue", self.send_queue)?,
+            max_message_bytes: count("max_message_bytes", self.max_message_bytes)?,
+            share: Share { strict: self.strict, weight: within("weight", self.weight, 0, u32::MAX)? },
+        };
+        config.validate().map_err(value_error)?;
+        Ok(Channel { config })
+    }
+}
+
+/// An argument that counts something; the core knows its bounds.
+fn count(name: &str, value: i128) -> PyResult<usize> {
+    within(name, value, 0, usize::MAX)
+}
+
+fn resend(resend_time: Option<f64>, early_copies: i128) -> PyResult<Resend> {
+    let early_copies = within("early_copies", early_copies, 1, MAX_EARLY_COPIES as u8)?;
+    match resend_time {
+        None => Ok(Resend::Adaptive { early_copies }),
+        Some(time) if early_copies == 1 => Ok(Resend::After(seconds("resend_time", time, 60.0)?)),
+        Some(time) => Err(PyValueError::new_err(format!(
+            "early_copies must be 1 with a fixed resend_time ({time}), not {early_copies}; with resend_time=None \
+             it may be up to {MAX_EARLY_COPIES}"
+        ))),
+    }
+}
+
+/// Every message exactly once, in order.
+#[pyfunction]
+#[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
+                    max_message_bytes = 65_536, resend_time = Some(0.1), early_copies = 1, strict = false,
+                    weight = 1))]
+#[pyo3(text_signature = "(name='', *, send_queue=1024, receive_window=1024, receive_bytes=1048576, \
+                         max_message_bytes=65536, resend_time=0.1, early_copies=1, strict=False, weight=1)")]
+#[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
+pub(crate) fn reliable_ordered(
+    name: &str,
+    send_queue: i128,
+    receive_window: i128,
+    receive_bytes: i128,
+    max_message_bytes: i128,
+    resend_time: Option<f64>,
+    early_copies: i128,
+    strict: bool,
+    weight: i128,
+) -> PyResult<Channel> {
+    let kind = ChannelKind::Reliable {
+        ordered: true,
+        receive_window: count("receive_window", receive_window)?,
+        receive_bytes: count("receive_bytes", receive_bytes)?,
+        resend: resend(resend_time, early_copies)?,
+    };
+    Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
+}
+
+/// Every message exactly once, as soon as it comes.
+#[pyfunction]
+#[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
+                    max_message_bytes = 65_536, resend_time = Some(0.1), early_copies = 1, strict = false,
+                    weight = 1))]
+#[pyo3(text_signature = "(name='', *, send_queue=1024, receive_window=1024, receive_bytes=1048576, \
+                         max_message_bytes=65536, resend_time=0.1, early_copies=1, strict=False, weight=1)")]
+#[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
+pub(crate) fn reliable_unordered(
+    name: &str,
+    send_queue: i128,
+    receive_window: i128,
+    receive_bytes: i128,
+    max_message_bytes: i128,
+    resend_time: Option<f64>,
+    early_copies: i128,
+    strict: bool,
+    weight: i128,
+) -> PyResult<Channel> {
+    let kind = ChannelKind::Reliable {
+        ordered: false,
+        receive_window: count("receive_window", receive_window)?,
+        receive_bytes: count("receive_bytes", receive_bytes)?,
+        resend: resend(resend_time, early_copies)?,
+    };
+    Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
+}
+
+/// Each message at most once, in any order, never sent again.
+#[pyfunction]
+#[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
+                    strict = false, weight = 1))]
+pub(crate) fn unreliable(
+    name: &str,
+    send_queue: i128,
+    receive_queue: i128,
+    max_message_bytes: i128,
+    strict: bool,
+    weight: i128,
+) -> PyResult<Channel> {
+    let kind = ChannelKind::Unreliable { receive_queue: count("receive_queue", receive_queue)? };
+    Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
+}
+
+/// Each message at most once, never an older one after a newer one, never sent again.
+#[pyfunction]
+#[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
+                    strict = false, weight = 1))]
+pub(crate) fn sequenced(
+    name: &str,
+    send_queue: i128,
+    receive_queue: i128,
+    max_message_bytes: i128,
+    strict: bool,
+    weight: i128,
+) -> PyResult<Channel> {
+    let kind = ChannelKind::Sequenced { receive_queue: count("receive_queue", receive_queue)? };
+    Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
+}
+
+/// Each message in several packets: once, in order, gaps told.
+#[pyfunction]
+#[pyo3(signature = (name = "", *, copies = Some(3), send_queue = 1024, receive_queue = 1024,
+                    max_message_bytes = 65_536, strict = false, weight = 1))]
+#[pyo3(
+    text_signature = "(name='', *, copies=3, send_queue=1024, receive_queue=1024, max_message_bytes=65536, \
+                         strict=False, weight=1)"
+)]
+pub(crate) fn redundant(
+    name: &str,
+    copies: Option<i128>,
+    send_queue: i128,
+    receive_queue: i128,
+    max_message_bytes: i128,
+    strict: bool,
+    weight: i128,
+) -> PyResult<Channel> {
+    let kind = ChannelKind::Redundant {
+        copies: copies.map_or(Ok(0), |copies| within("copies", copies, 1, u8::MAX))?,
+        receive_queue: count("receive_queue", receive_queue)?,
+    };
+    Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
+}
+
+/// Of each key the newest value, until the other side has it.
+#[pyfunction]
+#[pyo3(signature = (name = "", *, keys = 1024, max_message_bytes = 65_536, strict = false, weight = 1))]
+pub(crate) fn latest(
+    name: &str,
+    keys: i128,
+    max_message_bytes: i128,
+    strict: bool,
+    weight: i128,
+) -> PyResult<Channel> {
+    let kind = ChannelKind::Latest { keys: count("keys", keys)? };
+    // Values wait by key, not in a queue.
+    Common { name, send_queue: 1, max_message_bytes, strict, weight }.open(kind)
+}
+
+/// Opaque bytes, at most once, whose fate is told exactly once, in the order of the packets.
+#[pyfunction]
+#[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
+                    strict = false, weight = 1))]
+pub(crate) fn payload(
+    name: &str,
+    send_queue: i128,
+    receive_queue: i128,
+    max_message_bytes: i128,
+    strict: bool,
+    weight: i128,
+) -> PyResult<Channel> {
+    let kind = ChannelKind::Payload { receive_queue: count("receive_queue", receive_queue)? };
+    Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
+}

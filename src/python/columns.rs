@@ -1,0 +1,151 @@
+//! Columns handed to Python without copying: each is a read-only memoryview, which ``numpy.asarray`` takes as it
+//! is. A view keeps the columns it belongs to alive, and nothing changes them.
+
+use core::ffi::{c_char, c_int, c_void};
+use std::ffi::CStr;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyBufferError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyMemoryView;
+
+/// Some columns of equal length, by index.
+pub(super) trait Columns: Send + Sync {
+    /// The column of this index: the same memory each time.
+    fn column(&self, index: usize) -> Slice<'_>;
+}
+
+/// The entries of one column.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Slice<'a> {
+    Bool(&'a [bool]),
+    U8(&'a [u8]),
+    U16(&'a [u16]),
+    U32(&'a [u32]),
+    U64(&'a [u64]),
+    F32(&'a [f32]),
+}
+
+impl Slice<'_> {
+    /// Where the entries are, how many, the bytes of each, and their format in the terms of Python's `struct`.
+    fn parts(&self) -> (*const c_void, usize, usize, &'static CStr) {
+        match self {
+            Slice::Bool(entries) => (entries.as_ptr().cast(), entries.len(), 1, c"?"),
+            Slice::U8(entries) => (entries.as_ptr().cast(), entries.len(), 1, c"B"),
+            Slice::U16(entries) => (entries.as_ptr().cast(), entries.len(), 2, c"H"),
+            Slice::U32(entries) => (entries.as_ptr().cast(), entries.len(), 4, c"I"),
+            Slice::U64(entries) => (entries.as_ptr().cast(), entries.len(), 8, c"Q"),
+            Slice::F32(entries) => (entries.as_ptr().cast(), entries.len(), 4, c"f"),
+        }
+    }
+}
+
+/// One column, for the buffer protocol.
+#[pyclass(frozen, module = "tickwire")]
+struct Column {
+    owner: Arc<dyn Columns>,
+    index: usize,
+    /// Entries; the buffer protocol wants it to have an address.
+    shape: [ffi::Py_ssize_t; 1],
+    strides: [ffi::Py_ssize_t; 1],
+}
+
+/// A view of a column.
+pub(super) fn view<'py>(
+    py: Python<'py>,
+    owner: Arc<dyn Columns>,
+    index: usize,
+) -> PyResult<Bound<'py, PyMemoryView>> {
+    let (_, entries, size, _) = owner.column(index).parts();
+    let column = Column { shape: [entries as isize], strides: [size as isize], owner, index };
+    PyMemoryView::from(Bound::new(py, column)?.as_any())
+}
+
+#[pymethods]
+impl Column {
+    #[allow(unsafe_code)] // The buffer protocol hands over addresses.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        if view.is_null() || flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
+            return Err(PyBufferError::new_err("the columns are read-only"));
+        }
+        let column = slf.get();
+        let (buf, entries, size, format) = column.owner.column(column.index).parts();
+        let wanted = |flag: c_int| flags & flag == flag;
+        // SAFETY: the interpreter gives a Py_buffer to fill. All addresses in it are of memory that nothing
+        // changes or moves while the column is alive, and `obj` keeps it alive until the buffer is released. What
+        // is const here is only read: the buffer is read-only, and format, shape and strides are by convention.
+        unsafe {
+            (*view).buf = buf.cast_mut();
+            (*view).len = (entries * size) as isize;
+            (*view).itemsize = size as isize;
+            (*view).readonly = 1;
+            (*view).ndim = 1;
+            (*view).format = if wanted(ffi::PyBUF_FORMAT) {
+                format.as_ptr().cast_mut()
+            } else {
+                core::ptr::null_mut::<c_char>()
+            };
+            (*view).shape =
+                if wanted(ffi::PyBUF_ND) { column.shape.as_ptr().cast_mut() } else { core::ptr::null_mut() };
+            (*view).strides = if wanted(ffi::PyBUF_STRIDES) {
+                column.strides.as_ptr().cast_mut()
+            } else {
+                core::ptr::null_mut()
+            };
+            (*view).suboffsets = core::ptr::null_mut();
+            (*view).internal = core::ptr::null_mut();
+            (*view).obj = slf.into_ptr();
+        }
+        Ok(())
+    }
+}
+
+/// A class whose attributes are the columns of `$Core`, in this order.
+macro_rules! columns_class {
+    ($(#[$meta:meta])* $Class:ident of $Core:ty { $($(#[$doc:meta])* $name:ident: $kind:ident,)* }) => {
+        $(#[$meta])*
+        #[pyclass(frozen, module = "tickwire")]
+        pub(crate) struct $Class(pub(super) std::sync::Arc<$Core>);
+
+        impl $crate::python::columns::Columns for $Core {
+            fn column(&self, index: usize) -> $crate::python::columns::Slice<'_> {
+                [$($crate::python::columns::Slice::$kind(&self.$name),)*][index]
+            }
+        }
+
+        impl $Class {
+            const NAMES: &[&str] = &[$(stringify!($name),)*];
+
+            fn view<'py>(
+                &self,
+                py: Python<'py>,
+                name: &str,
+            ) -> PyResult<Bound<'py, pyo3::types::PyMemoryView>> {
+                let index = Self::NAMES.iter().position(|column| *column == name).unwrap_or_default();
+                $crate::python::columns::view(py, self.0.clone(), index)
+            }
+        }
+
+        #[pymethods]
+        impl $Class {
+            $(
+                $(#[$doc])*
+                #[getter]
+                fn $name<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyMemoryView>> {
+                    self.view(py, stringify!($name))
+                }
+            )*
+
+            fn __len__(&self) -> usize {
+                self.0.slot.len()
+            }
+
+            fn __repr__(&self) -> String {
+                format!("<{} of {}>", stringify!($Class), self.__len__())
+            }
+        }
+    };
+}
+
+pub(super) use columns_class;
