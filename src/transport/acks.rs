@@ -354,10 +354,12 @@ impl Acks {
 
     /// As [`Acks::ack_one`] for the packets from `newest` down to `oldest`, as far back as the window reaches.
     pub fn ack_range(&mut self, newest: u16, oldest: u16, out: &mut Vec<Acked>) {
+        // Only where the range meets the window: a peer may name half of all numbers in a few bits.
         let behind = distance(self.sent.next(), newest);
-        let reach = self.sent.capacity() as i32 - behind;
+        let unsent = (1 - behind).max(0);
+        let reach = self.sent.capacity() as i32 - behind + 1;
         let run = i32::from(newest.wrapping_sub(oldest)) + 1;
-        for n in 0..run.min(reach).max(0) {
+        for n in unsent..run.min(reach) {
             out.extend(self.ack_one(newest.wrapping_sub(n as u16)));
         }
     }
@@ -487,6 +489,23 @@ mod tests {
         assert_eq!(acks.ack_one(3), None);
         assert_eq!(acks.ack_one(0), Some(Acked { sequence: 0, sent_at: ms(0), bytes: 1, late: false }));
         assert_eq!(acks.counters().acked, 16);
+    }
+
+    #[test]
+    fn a_range_acks_the_window_from_end_to_end_and_no_more() {
+        let mut acks = acks(64, 64);
+        send(&mut acks, 100, ms(0));
+        let mut out = Vec::new();
+        acks.ack_range(30_000, 0, &mut out);
+        let acked: Vec<_> = out.drain(..).map(|acked| acked.sequence).collect();
+        assert_eq!(acked, (100 - 64..100).rev().collect::<Vec<_>>());
+        send(&mut acks, 20, ms(1));
+        acks.ack_range(56, 40, &mut out);
+        assert!(out.is_empty(), "acked before");
+        acks.ack_range(101, 100, &mut out);
+        assert_eq!(out.len(), 2);
+        acks.ack_range(20_000, 19_000, &mut out);
+        assert_eq!(out.len(), 2, "never sent");
     }
 
     #[test]

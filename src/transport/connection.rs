@@ -33,6 +33,11 @@ use crate::wire::{BitWriter, Encoded};
 /// A packet goes out at least this often: acks, RTT and loss stay fresh, and the peer knows we live.
 const KEEP_ALIVE: Duration = Duration::from_millis(100);
 
+/// What of a packet's memory is kept for the next one: enough for what games send, so that a peer can't make each
+/// connection hold the most that a packet may take.
+const KEPT_MESSAGES: usize = 64;
+const KEPT_ROW_BYTES: usize = 4096;
+
 /// Settings of one connection's transport.
 #[derive(Clone, Debug)]
 pub struct ConnectionConfig {
@@ -393,6 +398,9 @@ impl Connection {
             let lane = &mut self.lanes[usize::from(message.channel)];
             lane.channel.handle(message.prefix, arrival, message.received)?;
         }
+        messages.shrink_to(KEPT_MESSAGES);
+        self.scratch.row.clear();
+        self.scratch.row.shrink_to(KEPT_ROW_BYTES);
         Ok(())
     }
 
@@ -476,7 +484,7 @@ impl Connection {
         for (index, lane) in self.lanes.iter().enumerate() {
             if let Some(mark) = lane.channel.credit_due() {
                 credits.push((index as u8, mark));
-                control.credits.push((index as u8, mark.unread));
+                control.credits.push((index as u8, mark.id()));
             }
         }
         native::control_bits(control, &self.protocol, ack)

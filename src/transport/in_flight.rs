@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use crate::store::sequence::{distance, less};
+use crate::store::sequence::less;
 
 /// A record for each packet sent and not acked, oldest first.
 #[derive(Debug)]
@@ -22,7 +22,9 @@ impl<T> InFlight<T> {
 
     /// Notes the packet sent behind all others.
     pub(super) fn push(&mut self, sequence: u16, record: T) {
-        while self.records.front().is_some_and(|(old, _)| distance(sequence, *old) >= self.window as i32) {
+        // Not the signed distance: half the range, the largest window, would count as ahead.
+        let age = |old: u16| usize::from(sequence.wrapping_sub(old));
+        while self.records.front().is_some_and(|(old, _)| age(*old) >= self.window) {
             self.records.pop_front();
         }
         self.records.push_back((sequence, record));
@@ -57,6 +59,14 @@ mod tests {
             }
         }
         assert!(in_flight.records.len() < 64);
+    }
+
+    #[test]
+    fn the_largest_window_forgets_too() {
+        let mut in_flight = InFlight::new(32_768);
+        (0..100_000u32).for_each(|n| in_flight.push(n as u16, n));
+        assert_eq!(in_flight.records.len(), 32_768);
+        assert_eq!(in_flight.remove(99_999u32 as u16), Some(99_999));
     }
 
     #[test]

@@ -1,14 +1,21 @@
 //! A peer with a good key that does not keep the protocol: its connection ends, and nothing else happens.
 
+use std::sync::Arc;
+
 use tickwire::netsim::Conditions;
 use tickwire::rng::Rng;
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
 use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
-use tickwire::transport::{CloseReason, Connection, ConnectionConfig, End, Violation};
-use tickwire::wire::{BitSink, BitWriter};
+use tickwire::transport::acks::RttSampling;
+use tickwire::transport::header::Header;
+use tickwire::transport::{
+    Body, ChannelConfig, CloseReason, Connection, ConnectionConfig, End, MessageType, Protocol, Refusal,
+    SendOptions, Violation,
+};
+use tickwire::wire::{BitSink, BitWriter, Schema};
 
-use crate::pair::{Pair, RELIABLE, UNRELIABLE, blob, number, protocol};
+use crate::pair::{Pair, RELIABLE, UNRELIABLE, blob, number, protocol, protocol_with};
 
 fn connection() -> Connection {
     Connection::new(&ConnectionConfig::default(), protocol()).unwrap()
@@ -16,10 +23,14 @@ fn connection() -> Connection {
 
 /// A payload as the framing's standard has it: hello, no other section, then what `rest` writes.
 fn hello(rest: impl FnOnce(&mut BitWriter)) -> Vec<u8> {
+    hello_of(&protocol(), rest)
+}
+
+fn hello_of(protocol: &Protocol, rest: impl FnOnce(&mut BitWriter)) -> Vec<u8> {
     let mut writer = BitWriter::new();
     writer.bool(true);
     writer.bits(1, 8);
-    writer.bits(protocol().hash(), 64);
+    writer.bits(protocol.hash(), 64);
     // No close, no ack delay, no ranges, no credit.
     writer.bits(0, 4);
     rest(&mut writer);
@@ -39,12 +50,34 @@ fn reliable_entry(writer: &mut BitWriter, id: u16) {
 fn judge(payloads: &[Vec<u8>]) -> Result<(), End> {
     let mut sender = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
     let mut receiver = connection();
-    payloads.iter().try_for_each(|payload| {
+    payloads.iter().try_for_each(|payload| deliver(&mut sender, &mut receiver, Instant::ZERO, payload))
+}
+
+fn deliver(
+    sender: &mut AckEndpoint,
+    receiver: &mut Connection,
+    now: Instant,
+    payload: &[u8],
+) -> Result<(), End> {
+    let packet = sender.send(now, payload).unwrap();
+    packet.pieces().try_for_each(|piece| {
         let mut datagram = Vec::new();
-        let packet = sender.send(Instant::ZERO, payload).unwrap();
-        packet.pieces().for_each(|piece| piece.write(&mut datagram));
-        receiver.handle_datagram(Instant::ZERO, &datagram)
+        piece.write(&mut datagram);
+        receiver.handle_datagram(now, &datagram)
     })
+}
+
+/// A payload with hello and credit for the reliable channel.
+fn credit(unread: u16) -> Vec<u8> {
+    let mut writer = BitWriter::new();
+    writer.bool(true);
+    writer.bits(1, 8);
+    writer.bits(protocol().hash(), 64);
+    writer.bits(0b1000, 4); // Credit and no other section.
+    writer.bits(0, 1); // Channel 0.
+    writer.bits(unread.into(), 16);
+    writer.bits(0, 2);
+    writer.into_bytes()
 }
 
 #[test]
@@ -85,20 +118,108 @@ fn more_bytes_than_the_window_are_a_violation() {
 
 #[test]
 fn credit_for_messages_never_sent_is_a_violation() {
-    let credit = |unread: u16| {
-        let mut writer = BitWriter::new();
-        writer.bool(true);
-        writer.bits(1, 8);
-        writer.bits(protocol().hash(), 64);
-        writer.bits(0b1000, 4); // Credit and no other section.
-        writer.bits(0, 1); // Channel 0.
-        writer.bits(unread.into(), 16);
-        writer.bits(0, 2);
-        writer.into_bytes()
-    };
     assert_eq!(judge(&[credit(0)]), Ok(()));
     assert_eq!(judge(&[credit(1)]), Err(End::Violation(Violation::Window)));
     assert_eq!(judge(&[credit(65_535)]), Ok(()), "old news");
+}
+
+#[test]
+fn credit_for_messages_still_waiting_to_be_sent_is_a_violation() {
+    let mut sender = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
+    let mut receiver = connection();
+    receiver.send(Instant::ZERO, RELIABLE, number(1), SendOptions::default()).unwrap();
+    let end = deliver(&mut sender, &mut receiver, Instant::ZERO, &credit(1));
+    assert_eq!(end, Err(End::Violation(Violation::Window)));
+}
+
+#[test]
+fn a_peer_that_acks_nothing_can_use_credit_for_more_than_a_lap_of_ids() {
+    let mut sender = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
+    let mut receiver = connection();
+    let mut out = Packets::new();
+    for n in 0..100_000u32 {
+        let payload = hello(|w| reliable_entry(w, n as u16));
+        deliver(&mut sender, &mut receiver, Instant::ZERO, &payload).unwrap();
+        assert!(receiver.poll_received(RELIABLE).is_some(), "{n}");
+        if n % 500 == 0 {
+            receiver.transmit(Instant::from_millis(u64::from(n)), &mut out);
+            out.clear();
+        }
+    }
+}
+
+#[test]
+fn a_late_ack_is_not_taken_for_that_of_a_message_a_lap_later() {
+    let mut peer = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
+    let mut ours = connection();
+    let (mut now, mut out, mut acked) = (Instant::ZERO, Packets::new(), Vec::new());
+    let mut sent = 0u32;
+    while sent <= 65_536 {
+        for _ in 0..512 {
+            ours.send(now, RELIABLE, number(sent), SendOptions::default()).unwrap();
+            sent += 1;
+        }
+        ours.transmit(now, &mut out);
+        // By now the first packet counts as lost.
+        now += Duration::from_millis(200);
+        ours.transmit(now, &mut out);
+        for (_, datagram) in out.iter() {
+            match peer.open(datagram) {
+                Ok(Some(first)) if first.sequence() == 0 => peer.refuse(first),
+                Ok(Some(packet)) => peer.accept(now, packet, RttSampling::None, &mut acked),
+                other => panic!("{other:?}"),
+            }
+        }
+        out.clear();
+        if sent <= 65_536 {
+            deliver(&mut peer, &mut ours, now, &credit(sent as u16)).unwrap();
+        }
+    }
+    let before = ours.channel_stats(RELIABLE);
+    assert_eq!((before.queued, before.lost), (512, 0));
+    let mut late = Vec::new();
+    Header { sequence: peer.next_sequence(), ack: 0, ack_bits: 1 }.write(&mut late);
+    late.push(0);
+    ours.handle_datagram(now, &late).unwrap();
+    assert_eq!(ours.counters().late_acks, 1, "the window still knows the packet");
+    assert_eq!(ours.channel_stats(RELIABLE), before);
+}
+
+#[test]
+fn a_packet_has_a_bounded_number_of_messages() {
+    let nothing = Schema::new::<String>([]).unwrap();
+    let types = vec![MessageType { name: "Nothing".into(), body: Body::Declared(nothing) }];
+    let protocol = Arc::new(Protocol::new(types, vec![ChannelConfig::unreliable()]).unwrap());
+    let judge = |messages: usize| {
+        let payload = hello_of(&protocol, |w| {
+            (0..messages).for_each(|_| w.bool(true));
+            w.bits(0, 2);
+        });
+        let mut sender = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
+        let mut receiver = Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
+        deliver(&mut sender, &mut receiver, Instant::ZERO, &payload)
+    };
+    assert_eq!(judge(16_384), Ok(()));
+    assert_eq!(judge(16_385), Err(End::Violation(Violation::Packet(Refusal::Messages))));
+}
+
+#[test]
+fn a_body_above_its_channels_bound_is_a_violation() {
+    let small = ChannelConfig { max_message_bytes: 100, ..ChannelConfig::unreliable() };
+    let protocol = protocol_with(vec![small]);
+    let judge = |bits: u64| {
+        let payload = hello_of(&protocol, |w| {
+            w.bits(0b11, 2); // An entry, and type 1.
+            w.bits(bits, 20);
+            (0..bits).for_each(|_| w.bool(false));
+            w.bits(0, 2);
+        });
+        let mut sender = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
+        let mut receiver = Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
+        deliver(&mut sender, &mut receiver, Instant::ZERO, &payload)
+    };
+    assert_eq!(judge(800), Ok(()));
+    assert_eq!(judge(801), Err(End::Violation(Violation::Packet(Refusal::Length))));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod channels;
 mod endpoint;
+mod fuzz;
 mod hostile_peer;
 mod interop;
 mod layers;

@@ -21,7 +21,8 @@ pub(super) struct Redundant {
     receive_queue: usize,
     /// `queue[i]` is message `oldest + i`.
     queue: VecDeque<Outgoing>,
-    oldest: u16,
+    /// Counted without wrapping, and so are marks: a late ack must not pass for that of a message a lap on.
+    oldest: u64,
     received: VecDeque<Received>,
     /// The next message expected.
     next: u16,
@@ -52,7 +53,7 @@ impl Redundant {
     }
 
     fn find(&mut self, mark: u64) -> Option<&mut Outgoing> {
-        let index = usize::try_from(distance(mark as u16, self.oldest)).ok()?;
+        let index = usize::try_from(mark.checked_sub(self.oldest)?).ok()?;
         self.queue.get_mut(index)
     }
 
@@ -65,7 +66,7 @@ impl Redundant {
     fn pop_finished(&mut self) {
         while self.queue.front().is_some_and(|outgoing| self.finished(outgoing)) {
             self.queue.pop_front();
-            self.oldest = self.oldest.wrapping_add(1);
+            self.oldest += 1;
         }
     }
 }
@@ -103,7 +104,7 @@ impl Channel for Redundant {
             if !outgoing.due(moment, self.copies) {
                 continue;
             }
-            let id = self.oldest.wrapping_add(index as u16);
+            let id = (self.oldest + index as u64) as u16;
             // Whichever is first in the entry has its id whole.
             let step = previous.map_or(0, |newer| cost.id(Some(id), newer));
             let bits = cost.message(&outgoing.submission.message) + step;
@@ -119,13 +120,13 @@ impl Channel for Redundant {
             if !outgoing.due(moment, self.copies) {
                 continue;
             }
-            let id = self.oldest.wrapping_add(index as u16);
+            let mark = self.oldest + index as u64;
             let message = outgoing.submission.message.clone();
             self.stats.count_sent(&message, outgoing.copies > 0);
             outgoing.copies += 1;
             outgoing.in_flight += 1;
             outgoing.last_sent = Some(moment.now);
-            selected.push(Selected { prefix: Prefix::Id(id), message, mark: id.into() });
+            selected.push(Selected { prefix: Prefix::Id(mark as u16), message, mark });
         }
         if selected.len() == before { 0 } else { used + cost.id(None, 0) }
     }

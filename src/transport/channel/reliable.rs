@@ -47,9 +47,10 @@ struct Sender {
     resend: Resend,
     /// `queue[i]` is message `oldest + i`. The front is unacked.
     queue: VecDeque<Outgoing>,
-    oldest: u16,
+    /// Counted without wrapping, and so are marks: a late ack must not pass for that of a message a lap on.
+    oldest: u64,
     /// The peer's application has taken every message before this one.
-    peer_unread: u16,
+    peer_unread: u64,
     /// Window bytes of the messages `peer_unread .. oldest`: acked, and in the peer's buffer for all we know.
     unread_sizes: VecDeque<u32>,
     unread_bytes: usize,
@@ -162,11 +163,12 @@ impl Channel for Reliable {
         for early in [false, true] {
             let mut misfits = 0;
             let mut previous = None;
-            for (id, outgoing) in self.sender.sendable() {
+            for (mark, outgoing) in self.sender.sendable() {
                 let due = outgoing.due(moment, resend, early);
                 let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) else {
                     continue;
                 };
+                let id = mark as u16;
                 let bits = cost.message(message) + cost.id(previous, id);
                 if used + bits > bits_left {
                     misfits += 1;
@@ -178,7 +180,7 @@ impl Channel for Reliable {
                 used += bits;
                 previous = Some(id);
                 self.stats.count_sent(message, outgoing.copies > 0);
-                selected.push(Selected { prefix: Prefix::Id(id), message: message.clone(), mark: id.into() });
+                selected.push(Selected { prefix: Prefix::Id(id), message: message.clone(), mark });
                 outgoing.launch(moment.now, resend);
             }
         }
@@ -187,10 +189,10 @@ impl Channel for Reliable {
 
     fn next_bits(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize> {
         let resend = self.sender.resend;
-        self.sender.sendable().find_map(|(id, outgoing)| {
+        self.sender.sendable().find_map(|(mark, outgoing)| {
             let due = outgoing.due(moment, resend, false) || outgoing.due(moment, resend, true);
             let Submission { message, .. } = outgoing.submission.as_ref().filter(|_| due)?;
-            Some(cost.entry + cost.id(None, id) + cost.message(message))
+            Some(cost.entry + cost.id(None, mark as u16) + cost.message(message))
         })
     }
 
@@ -248,22 +250,22 @@ impl Channel for Reliable {
 impl Sender {
     /// Messages from the oldest on that the receiver's window has room for, bytes aside.
     fn room(&self) -> usize {
-        self.window - usize::from(self.oldest.wrapping_sub(self.peer_unread))
+        self.window - (self.oldest - self.peer_unread) as usize
     }
 
-    /// The messages, acked ones among them, that the receiver surely has room for.
-    fn sendable(&mut self) -> impl Iterator<Item = (u16, &mut Outgoing)> {
+    /// The messages, acked ones among them, that the receiver surely has room for, by their marks.
+    fn sendable(&mut self) -> impl Iterator<Item = (u64, &mut Outgoing)> {
         let room = self.room();
         let mut bytes = self.unread_bytes;
         let (oldest, window_bytes) = (self.oldest, self.window_bytes);
         self.queue.iter_mut().take(room).enumerate().map_while(move |(i, outgoing)| {
             bytes += outgoing.window_bytes as usize;
-            (bytes <= window_bytes).then(|| (oldest.wrapping_add(i as u16), outgoing))
+            (bytes <= window_bytes).then(|| (oldest + i as u64, outgoing))
         })
     }
 
     fn find(&mut self, mark: u64) -> Option<&mut Outgoing> {
-        let index = usize::try_from(distance(mark as u16, self.oldest)).ok()?;
+        let index = usize::try_from(mark.checked_sub(self.oldest)?).ok()?;
         self.queue.get_mut(index)
     }
 
@@ -277,23 +279,22 @@ impl Sender {
         if let Some(outgoing) = self.queue.pop_front() {
             self.unread_sizes.push_back(outgoing.window_bytes);
             self.unread_bytes += outgoing.window_bytes as usize;
-            self.oldest = self.oldest.wrapping_add(1);
+            self.oldest += 1;
         }
     }
 
     fn handle_credit(&mut self, unread: u16) -> Result<(), WindowViolation> {
-        let taken = distance(unread, self.peer_unread);
-        let sent = i32::from(self.oldest.wrapping_sub(self.peer_unread)) + self.queue.len() as i32;
-        if taken > sent {
-            return Err(WindowViolation);
-        }
+        let taken = distance(unread, self.peer_unread as u16);
         for _ in 0..taken {
             // What the peer's application took has arrived, even if no ack has said so yet.
             if self.unread_sizes.is_empty() {
+                if self.queue.front().is_none_or(|outgoing| outgoing.copies == 0) {
+                    return Err(WindowViolation);
+                }
                 self.pop_front();
             }
             self.unread_bytes -= self.unread_sizes.pop_front().map_or(0, |bytes| bytes as usize);
-            self.peer_unread = self.peer_unread.wrapping_add(1);
+            self.peer_unread += 1;
         }
         self.pop_acked();
         Ok(())

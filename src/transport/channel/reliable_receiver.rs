@@ -17,8 +17,9 @@ pub(super) struct Receiver {
     window_bytes: usize,
     /// `slots[i]` is message `unread + i`.
     slots: VecDeque<Slot>,
-    /// Every message before this one was taken.
-    unread: u16,
+    /// Every message before this one was taken. Counted without wrapping: a peer that acks nothing may leave what is
+    /// known of credit behind by any distance.
+    unread: u64,
     /// Ids that can be taken, in the order they came; used when order doesn't matter.
     ready: VecDeque<u16>,
     buffered_bytes: usize,
@@ -36,15 +37,22 @@ enum Slot {
 #[derive(Debug, Default)]
 struct Credit {
     read_bytes: u64,
-    known: u16,
+    known: u64,
     known_bytes: u64,
 }
 
 /// What a packet said of a channel's credit: given back when the packet is acked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CreditMark {
-    pub(crate) unread: u16,
+    unread: u64,
     read_bytes: u64,
+}
+
+impl CreditMark {
+    /// The first message not taken, as the wire has it.
+    pub(crate) fn id(self) -> u16 {
+        self.unread as u16
+    }
 }
 
 impl Receiver {
@@ -63,7 +71,7 @@ impl Receiver {
 
     /// True when the message is new.
     pub(super) fn handle(&mut self, id: u16, message: Received) -> Result<bool, WindowViolation> {
-        let Ok(index) = usize::try_from(distance(id, self.unread)) else { return Ok(false) };
+        let Ok(index) = usize::try_from(distance(id, self.unread as u16)) else { return Ok(false) };
         if index >= self.window {
             return Err(WindowViolation);
         }
@@ -85,8 +93,8 @@ impl Receiver {
     }
 
     pub(super) fn poll(&mut self) -> Option<Received> {
-        let id = if self.ordered { self.unread } else { self.ready.pop_front()? };
-        let index = usize::from(id.wrapping_sub(self.unread));
+        let id = if self.ordered { self.unread as u16 } else { self.ready.pop_front()? };
+        let index = usize::from(id.wrapping_sub(self.unread as u16));
         let slot = self.slots.get_mut(index)?;
         let Slot::Here(message) = core::mem::replace(slot, Slot::Taken) else {
             *slot = Slot::Missing;
@@ -94,7 +102,7 @@ impl Receiver {
         };
         while matches!(self.slots.front(), Some(Slot::Taken)) {
             self.slots.pop_front();
-            self.unread = self.unread.wrapping_add(1);
+            self.unread += 1;
         }
         self.buffered_bytes -= message.window_bytes;
         self.credit.read_bytes += message.window_bytes as u64;
@@ -102,7 +110,7 @@ impl Receiver {
     }
 
     pub(super) fn credit_due(&self) -> Option<CreditMark> {
-        let fresh = distance(self.unread, self.credit.known) as usize;
+        let fresh = (self.unread - self.credit.known) as usize;
         let fresh_bytes = (self.credit.read_bytes - self.credit.known_bytes) as usize;
         // Without order the bytes read may lie behind a gap, where telling them would say nothing.
         let due = fresh > 0 && (fresh * 4 >= self.window || fresh_bytes * 4 >= self.window_bytes);

@@ -22,6 +22,9 @@ const DELAY_UNIT_NANOS: u128 = 64_000;
 const MAX_DELAY: u64 = (1 << DELAY_BITS) - 1;
 /// The flags of the five optional sections and the end of the entries.
 const FLAG_BITS: usize = 6;
+/// Messages of one packet. A datagram has fewer than 10,000 bits and a message takes at least one; a larger packet
+/// carries one message. Without it, messages of a bit each would take a hundred times their packet's memory.
+const MAX_PACKET_MESSAGES: usize = 16_384;
 /// How far ack ranges may walk: half the range of sequence numbers.
 const MAX_RANGE_WALK: u32 = 32_768;
 
@@ -106,8 +109,10 @@ pub enum Refusal {
     Ranges,
     /// A number is in the ladder's last tier, or too large for what it counts.
     Ladder,
-    /// A body is longer than its type allows.
+    /// A body is longer than its type or its channel allows.
     Length,
+    /// More messages than a packet may have.
+    Messages,
 }
 
 impl From<ReadError> for Refusal {
@@ -125,7 +130,10 @@ impl fmt::Display for Refusal {
             Refusal::Channel => f.write_str("channels are out of order or of the wrong kind"),
             Refusal::Ranges => f.write_str("ack ranges walk too far"),
             Refusal::Ladder => f.write_str("a difference is larger than what it counts can be"),
-            Refusal::Length => f.write_str("a message is longer than its class allows"),
+            Refusal::Length => f.write_str("a message is longer than its class or its channel allows"),
+            Refusal::Messages => {
+                write!(f, "the packet has more than {MAX_PACKET_MESSAGES} messages")
+            }
         }
     }
 }
@@ -448,6 +456,12 @@ fn read_entry(
         } else {
             read_message(reader, protocol, context, row)?
         };
+        if received.window_bytes > window_bytes(config.max_message_bytes * 8) {
+            return Err(Refusal::Length);
+        }
+        if packet.messages.len() == MAX_PACKET_MESSAGES {
+            return Err(Refusal::Messages);
+        }
         packet.messages.push(PacketMessage { channel: channel as u8, prefix, received });
         if !reader.bool()? {
             return Ok(());

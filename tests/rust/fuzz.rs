@@ -1,0 +1,360 @@
+//! Seeded fuzzing of every reader above the secure connection: whatever a peer sends, nothing panics, and queues, memory
+//! and answers stay within their bounds. `TICKWIRE_FUZZ` multiplies the rounds.
+
+use std::sync::Arc;
+
+use tickwire::endpoint::{VirtualConfig, VirtualConnection};
+use tickwire::rng::Rng;
+use tickwire::store::{Datagrams, Packets};
+use tickwire::time::{Duration, Instant};
+use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
+use tickwire::transport::acks::RttSampling;
+use tickwire::transport::fragment::Fragment;
+use tickwire::transport::header::Header;
+use tickwire::transport::{
+    Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, End, MessageType, Protocol, Resend,
+    SendOptions,
+};
+use tickwire::wire::{BitReader, BitSink, BitWriter, Kind, Schema};
+
+use crate::pair::{blob, number};
+
+const QUEUE: usize = 64;
+const WINDOW: usize = 256;
+
+fn rounds(usual: u64) -> u64 {
+    let times = std::env::var("TICKWIRE_FUZZ").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    usual * times
+}
+
+/// Every kind of channel. The first two types are those of [`number`] and [`blob`].
+fn protocol() -> Arc<Protocol> {
+    let declared = |name: &str, kinds: &[(&str, Kind)]| MessageType {
+        name: name.into(),
+        body: Body::Declared(Schema::new(kinds.iter().cloned()).unwrap()),
+    };
+    let reliable = |ordered, resend| ChannelKind::Reliable {
+        ordered,
+        receive_window: WINDOW,
+        receive_bytes: 1 << 17,
+        resend,
+    };
+    let receive_queue = QUEUE;
+    let kinds = [
+        reliable(true, Resend::default()),
+        reliable(false, Resend::Adaptive { early_copies: 2 }),
+        ChannelKind::Unreliable { receive_queue },
+        ChannelKind::Sequenced { receive_queue },
+        ChannelKind::Redundant { copies: 3, receive_queue },
+        ChannelKind::Redundant { copies: 0, receive_queue },
+        ChannelKind::Latest { keys: 300 },
+        ChannelKind::Payload { receive_queue },
+    ];
+    let channel = |kind| ChannelConfig { max_message_bytes: 2000, ..ChannelConfig::new(kind) };
+    let types = vec![
+        declared("Number", &[("number", Kind::Bits { bits: 32 })]),
+        MessageType { name: "Blob".into(), body: Body::Opaque { max_bytes: 65_536 } },
+        declared("Nothing", &[]),
+        declared(
+            "Text",
+            &[("text", Kind::Text { max_bytes: 40 }), ("wide", Kind::WideText { max_units: 9 })],
+        ),
+    ];
+    Arc::new(Protocol::new(types, kinds.map(channel).into()).unwrap())
+}
+
+/// A number that is likely to be at an edge, or near `at`.
+fn edgy(rng: &mut Rng, at: u16) -> u16 {
+    let near = at.wrapping_add(rng.below(7) as u16).wrapping_sub(3);
+    match rng.below(6) {
+        0 => rng.next_u64() as u16,
+        1 => near.wrapping_add(WINDOW as u16),
+        2 => near.wrapping_add(32_768),
+        3 => near.wrapping_add(1024),
+        _ => near,
+    }
+}
+
+/// A number below `usual`, now and then below `rare`.
+fn below(rng: &mut Rng, usual: u64, rare: u64) -> u64 {
+    let bound = if rng.chance(0.05) { rare } else { usual };
+    rng.below(bound)
+}
+
+/// A payload with the form of the framing's standard and numbers that are often wrong.
+fn payload(rng: &mut Rng, protocol: &Protocol, at: u16) -> Vec<u8> {
+    let mut w = BitWriter::new();
+    w.bool(true);
+    w.bits(1, 8);
+    w.bits(protocol.hash(), 64);
+    w.bool(false);
+    let delay = rng.chance(0.3);
+    w.bool(delay);
+    if delay {
+        w.bits(rng.below(1 << 14), 14);
+    }
+    let mut more = rng.chance(0.3);
+    w.bool(more);
+    while more {
+        w.int_relative(0, 1 + below(rng, 9, 30_000) as u32);
+        w.int_relative(0, 1 + below(rng, 40, 30_000) as u32);
+        more = rng.chance(0.6);
+        w.bool(more);
+    }
+    let credit = rng.chance(0.3);
+    w.bool(credit);
+    if credit {
+        w.bits(rng.below(2), 3);
+        w.bits(edgy(rng, at).into(), 16);
+        w.bool(false);
+    }
+    for channel in 0..8u64 {
+        if rng.chance(0.6) {
+            continue;
+        }
+        w.bool(true);
+        w.bits(channel, 3);
+        let messages = 1 + below(rng, 4, 400);
+        for n in 0..messages {
+            match channel {
+                0 | 1 | 4 | 5 if n == 0 => w.bits(edgy(rng, at).into(), 16),
+                0 | 1 | 4 | 5 => w.int_relative(0, 1 + below(rng, 3, 60_000) as u32),
+                6 => w.bits(below(rng, 300, 512), 9),
+                _ => {}
+            }
+            let kind = if channel == 7 { 1 } else { rng.below(4) };
+            if channel != 7 {
+                w.bits(kind, 2);
+            }
+            match kind {
+                0 => w.bits(rng.next_u64() >> 32, 32),
+                1 => {
+                    let bits = below(rng, 90, 16_384);
+                    w.bits(bits, if channel == 7 { 14 } else { 20 });
+                    (0..bits).for_each(|_| w.bool(rng.chance(0.5)));
+                }
+                2 => {}
+                _ => {
+                    w.string("Grüße", 40);
+                    w.wstring("𝄞a", 9);
+                }
+            }
+            w.bool(n + 1 < messages);
+        }
+    }
+    w.bool(false);
+    w.into_bytes()
+}
+
+/// The bytes as they are, or with some of their bits turned.
+fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>) {
+    if bytes.is_empty() || rng.chance(0.7) {
+        return;
+    }
+    for _ in 0..1 + rng.below(4) {
+        let at = rng.below(bytes.len() as u64) as usize;
+        bytes[at] ^= 1 << rng.below(8);
+    }
+    if rng.chance(0.1) {
+        bytes.truncate(rng.below(bytes.len() as u64) as usize);
+    }
+}
+
+/// Datagrams of a packet, whole or in fragments that may lie.
+fn datagrams(rng: &mut Rng, header: Header, payload: &[u8]) -> Vec<Vec<u8>> {
+    let (sequence, mut out) = (header.sequence, Vec::new());
+    if payload.len() <= 1191 && rng.chance(0.9) {
+        let mut datagram = Vec::new();
+        header.write(&mut datagram);
+        datagram.extend_from_slice(payload);
+        out.push(datagram);
+    } else {
+        let parts = payload.chunks(1024);
+        let last = parts.len().saturating_sub(1) as u8;
+        for (id, data) in parts.enumerate() {
+            let last_id = if rng.chance(0.02) { rng.next_u64() as u8 } else { last };
+            let id = if rng.chance(0.02) { rng.next_u64() as u8 } else { id as u8 };
+            let header = (id == 0).then_some(header);
+            let sequence = edge_of(rng, sequence);
+            let fragment = Fragment { sequence, id, last_id, header, data };
+            let mut datagram = Vec::new();
+            fragment.write(&mut datagram);
+            out.push(datagram);
+        }
+    }
+    out
+}
+
+fn edge_of(rng: &mut Rng, sequence: u16) -> u16 {
+    if rng.chance(0.05) { edgy(rng, sequence) } else { sequence }
+}
+
+#[test]
+fn no_packet_of_a_peer_breaks_a_connection() {
+    let protocol = protocol();
+    let (mut accepted, mut ended) = (0, 0);
+    for seed in 0..rounds(1_500) {
+        let mut rng = Rng::seeded(seed);
+        let mut ours = Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
+        let (mut now, mut out) = (Instant::ZERO, Packets::new());
+        let (mut sequence, mut ours_sent, mut at) = (0u16, 0u16, 0u16);
+        'talk: for n in 0..60 {
+            now += Duration::from_millis(rng.below(40));
+            for channel in 0..7 {
+                let options = SendOptions { key: rng.below(300) as u32, tag: n, notify: true };
+                let _full = ours.send(now, channel, blob(n, rng.below(40) as usize), options);
+            }
+            let _full = ours.send_payload(now, 7, number(n).encoded, n);
+            ours.transmit(now, &mut out);
+            ours_sent = ours_sent.wrapping_add(out.len() as u16);
+            assert!(out.iter().all(|(_, packet)| packet.len() <= 1200));
+            out.clear();
+            sequence = if rng.chance(0.05) { edgy(&mut rng, sequence) } else { sequence.wrapping_add(1) };
+            let ack = if rng.chance(0.2) { edgy(&mut rng, ours_sent) } else { ours_sent.wrapping_sub(1) };
+            let header = Header { sequence, ack, ack_bits: rng.next_u64() as u32 | rng.next_u64() as u32 };
+            let mut payload = payload(&mut rng, &protocol, at);
+            mutate(&mut rng, &mut payload);
+            at = at.wrapping_add(1);
+            for mut datagram in datagrams(&mut rng, header, &payload) {
+                mutate(&mut rng, &mut datagram);
+                match ours.handle_datagram(now, &datagram) {
+                    Ok(()) => accepted += 1,
+                    Err(End::ByPeer(_) | End::Mismatch | End::Violation(_)) => {
+                        ended += 1;
+                        break 'talk;
+                    }
+                }
+            }
+            while ours.poll_notification().is_some() {}
+            if rng.chance(0.3) {
+                for (channel, config) in protocol.channels().iter().enumerate() {
+                    let most = match config.kind {
+                        ChannelKind::Reliable { receive_window, .. } => receive_window,
+                        ChannelKind::Latest { keys } => keys,
+                        _ => QUEUE,
+                    };
+                    let taken = std::iter::from_fn(|| ours.poll_received(channel)).count();
+                    assert!(taken <= most, "{taken} on channel {channel}");
+                }
+            }
+        }
+        // Also once it is over.
+        ours.transmit(now, &mut out);
+    }
+    assert!(accepted > 1000 && ended > 500, "{accepted} {ended}");
+}
+
+#[test]
+fn no_datagram_breaks_an_ack_endpoint() {
+    for seed in 0..rounds(300) {
+        let mut rng = Rng::seeded(seed);
+        let config = if rng.chance(0.5) { AckEndpointConfig::standard() } else { AckEndpointConfig::large() };
+        let mut ours = AckEndpoint::new(config).unwrap();
+        let (mut acked, mut lost, mut sent) = (Vec::new(), Vec::new(), 0);
+        let mut sequence = 0;
+        for n in 0..200 {
+            let now = Instant::from_millis(n * 5);
+            sent += ours.send(now, &[0; 3]).map_or(0, |_| 1);
+            sequence = edgy(&mut rng, sequence);
+            let header = Header { sequence, ack: edgy(&mut rng, n as u16), ack_bits: rng.next_u64() as u32 };
+            let payload = vec![7; rng.below(3000) as usize];
+            for mut datagram in datagrams(&mut rng, header, &payload) {
+                mutate(&mut rng, &mut datagram);
+                match ours.open(&datagram) {
+                    Ok(Some(packet)) if rng.chance(0.8) => {
+                        ours.accept(now, packet, RttSampling::EveryAck, &mut acked);
+                    }
+                    Ok(Some(packet)) => ours.refuse(packet),
+                    Ok(None) | Err(_) => {}
+                }
+            }
+            ours.poll_lost(now, &mut lost);
+            ours.update(now);
+        }
+        let in_time = acked.iter().filter(|acked| !acked.late).count();
+        assert!(in_time + lost.len() <= sent, "each packet has one fate");
+    }
+}
+
+fn any_kind(rng: &mut Rng) -> Kind {
+    let (a, b) = (rng.next_u64() as i64 >> rng.below(64), rng.next_u64() as i64 >> rng.below(64));
+    let shift = rng.below(10);
+    let length = rng.below(1024 >> shift) as u32;
+    match rng.below(11) {
+        0 => Kind::Bool,
+        1 => Kind::Bits { bits: 1 + rng.below(64) as u32 },
+        2 => Kind::Ranged { lo: a.min(b).into(), hi: a.max(b).into() },
+        3 => {
+            let (a, b) = (i128::from(a) << rng.below(64), i128::from(b) << rng.below(64));
+            Kind::Ranged { lo: a.min(b), hi: a.max(b) }
+        }
+        4 => Kind::Uint128,
+        5 => Kind::Double,
+        6 => Kind::Quantized { lo: -10.0, hi: 10.0, resolution: 0.01 },
+        7 => Kind::Fixed { fraction_bits: rng.below(16) as u32, lo: -1000, hi: 1000 },
+        8 => Kind::Text { max_bytes: length },
+        9 => Kind::Data { max_bytes: length },
+        _ => Kind::WideText { max_units: length },
+    }
+}
+
+#[test]
+fn any_bytes_are_a_message_of_any_schema_or_refused() {
+    let mut read = 0;
+    for seed in 0..rounds(20_000) {
+        let mut rng = Rng::seeded(seed);
+        let fields: Vec<_> = (0..rng.below(6)).map(|n| (n.to_string(), any_kind(&mut rng))).collect();
+        let schema = Schema::new(fields).unwrap();
+        let sparse = rng.chance(0.5);
+        let byte = |rng: &mut Rng| if sparse && rng.chance(0.8) { 0 } else { rng.next_u64() as u8 & 0x7F };
+        let bytes: Vec<u8> = (0..rng.below(80)).map(|_| byte(&mut rng)).collect();
+        let mut reader = BitReader::new(&bytes);
+        let mut body = vec![9];
+        if schema.read(&mut reader, &mut body).is_err() {
+            assert_eq!(body, [9]);
+            continue;
+        }
+        read += 1;
+        assert!(body.len() <= 1 + schema.row_size() + bytes.len());
+        let mut writer = BitWriter::new();
+        schema.write_row(&body[1..], &mut writer).unwrap();
+        assert_eq!(writer.bit_len(), reader.position());
+        let mut again = Vec::new();
+        schema.read(&mut BitReader::new(&writer.into_bytes()), &mut again).unwrap();
+        assert_eq!(again, body[1..], "seed {seed}");
+    }
+    assert!(read > 1000, "{read}");
+}
+
+#[test]
+fn no_stranger_gets_more_out_of_a_virtual_connection_than_it_put_in() {
+    for seed in 0..rounds(300) {
+        let mut rng = Rng::seeded(seed);
+        let mut ours = VirtualConnection::listen(VirtualConfig::new(7)).unwrap();
+        let victim = "10.0.0.1:9".parse().unwrap();
+        let (mut out, mut given, mut datagrams_given) = (Datagrams::new(), 0, 0);
+        for n in 0..100 {
+            let now = Instant::from_millis(n * 10);
+            // Of packets never sent: a right ack would prove the address.
+            let ack = 20_000 + rng.below(20_000) as u16;
+            let header = Header { sequence: edgy(&mut rng, n as u16), ack, ack_bits: rng.next_u64() as u32 };
+            let payload = vec![1; rng.below(2000) as usize];
+            for packet in datagrams(&mut rng, header, &payload) {
+                let mut datagram = 7u32.to_le_bytes().to_vec();
+                datagram.extend(crc32fast::hash(&packet).to_le_bytes());
+                datagram.extend(packet);
+                mutate(&mut rng, &mut datagram);
+                given += datagram.len();
+                datagrams_given += 1;
+                let _dropped = ours.handle_datagram(now, victim, &datagram);
+                if rng.chance(0.5) {
+                    let payload = vec![2; rng.below(1500) as usize];
+                    let _refused = ours.send(now, &payload, &mut out);
+                }
+            }
+            ours.update(now, &mut out);
+            assert!(out.total_bytes() <= given && out.len() <= datagrams_given);
+        }
+        assert!(!ours.is_ready());
+    }
+}
