@@ -29,6 +29,7 @@ __all__ = [
     "Inbox",
     "Link",
     "Notifications",
+    "PacketFates",
     "PacketStats",
     "Protocol",
     "Schema",
@@ -651,6 +652,21 @@ class Notifications:
     def delivered(self) -> memoryview[bool]:
         """True: the other side has it. False: it is lost for good."""
 
+@final
+class PacketFates:
+    """What became of packets, as columns (read-only memoryviews), in the order in which each connection sent them."""
+
+    def __len__(self) -> int: ...
+    @property
+    def slot(self) -> memoryview[int]:
+        """The client slot it was sent to; 0 on a client."""
+    @property
+    def sequence(self) -> memoryview[int]:
+        """Its 16-bit sequence number."""
+    @property
+    def delivered(self) -> memoryview[bool]:
+        """True: the other side has it. False: it counts as lost."""
+
 # --- endpoints ---------------------------------------------------------------------------------------
 
 @final
@@ -678,6 +694,9 @@ class Inbox(Generic[_M]):
     def notifications(self) -> Notifications:
         """What became of messages sent with ``notify=True``, and of payloads: each exactly once while its
         connection lasts."""
+    @property
+    def packets(self) -> PacketFates:
+        """What became of packets: of each connection's newest 1,024 at most, each once."""
 
 @final
 class Tick(Generic[_M]):

@@ -198,16 +198,18 @@ impl Server {
         Ok(session.connection.send_payload(now, channel, payload, tag)?)
     }
 
-    /// The next fate of a message sent with a tag, client by client, each in the order of its packets.
-    pub fn poll_notification(&mut self) -> Option<(ClientHandle, Notification)> {
-        let mut sessions = self.sessions.iter_mut().flatten();
-        sessions.find_map(|session| Some((session.client, session.connection.poll_notification()?)))
+    /// Appends the fates of messages that are known by now, client by client, each in the order of its packets.
+    pub fn take_notifications(&mut self, out: &mut Vec<(ClientHandle, Notification)>) {
+        for Session { client, connection } in self.sessions.iter_mut().flatten() {
+            out.extend(core::iter::from_fn(|| connection.poll_notification()).map(|told| (*client, told)));
+        }
     }
 
-    /// The next fate of a packet, client by client, each in order; kept if the configuration says so.
-    pub fn poll_packet_fate(&mut self) -> Option<(ClientHandle, PacketFate)> {
-        let mut sessions = self.sessions.iter_mut().flatten();
-        sessions.find_map(|session| Some((session.client, session.connection.poll_packet_fate()?)))
+    /// Appends the fates of packets that are known by now, likewise; they are kept if the configuration says so.
+    pub fn take_packet_fates(&mut self, out: &mut Vec<(ClientHandle, PacketFate)>) {
+        for Session { client, connection } in self.sessions.iter_mut().flatten() {
+            out.extend(core::iter::from_fn(|| connection.poll_packet_fate()).map(|fate| (*client, fate)));
+        }
     }
 
     /// The messages that wait for all clients and whose order is free, for someone to score.

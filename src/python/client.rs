@@ -16,7 +16,7 @@ use super::errors::{ClosedError, NotConnectedError, os_error, send_error, value_
 use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
 use super::fields::within;
 use super::hooks::{self, Answer, Priorities, Versioned};
-use super::inbox::{Endpoint, Fates, Inbox, Pending, Tick, payload};
+use super::inbox::{Endpoint, Fates, Inbox, Packets, Pending, Tick, payload};
 use super::lock;
 use super::log::{DropLog, Dropped, Level, log, log_end};
 use super::network::{Conditions, SimulatedNetwork};
@@ -342,7 +342,8 @@ impl Client {
         let driver = open_driver(py, bind, conditions, seed, network.as_ref())?;
         let mut settings = netcode::ClientConfig::new(protocol.get().id);
         settings.replay_window = REPLAY_WINDOW;
-        let config = ClientConfig { netcode: settings, connection: ConnectionConfig::default() };
+        let connection = ConnectionConfig { packet_fates: true, ..ConnectionConfig::default() };
+        let config = ClientConfig { netcode: settings, connection };
         let core = endpoint::Client::new(config, protocol.get().core.clone(), token, driver.now())
             .map_err(value_error)?;
         Ok(Client {
@@ -472,13 +473,16 @@ impl State {
         }))
     }
 
-    /// What became of messages since the last time.
-    fn fates(&mut self) -> Fates {
-        let mut fates = Fates::default();
+    /// What became of messages and packets since the last time.
+    fn fates(&mut self) -> (Fates, Packets) {
+        let (mut fates, mut packets) = (Fates::default(), Packets::default());
         while let Some(told) = self.core.poll_notification() {
             fates.push(0, told);
         }
-        fates
+        while let Some(fate) = self.core.poll_packet_fate() {
+            packets.push(0, fate);
+        }
+        (fates, packets)
     }
 
     fn counted(&self) -> Counted {

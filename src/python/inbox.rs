@@ -16,7 +16,7 @@ use super::columns::columns_class;
 use super::protocol::Protocol;
 use super::server::Server;
 use crate::endpoint;
-use crate::transport::{ChannelKind, Notification, OpaqueBody};
+use crate::transport::{ChannelKind, Notification, OpaqueBody, PacketFate};
 use crate::wire::{BitReader, BitSink, BitWriter, Encoded};
 
 columns_class! {
@@ -29,6 +29,34 @@ columns_class! {
         tag: U32,
         /// True: the other side has it. False: it is lost for good.
         delivered: Bool,
+    }
+}
+
+columns_class! {
+    /// What became of packets, as columns, in the order in which each connection sent them.
+    PacketFates of Packets {
+        /// The client slot it was sent to; 0 on a client.
+        slot: U32,
+        /// Its 16-bit sequence number.
+        sequence: U16,
+        /// True: the other side has it. False: it counts as lost.
+        delivered: Bool,
+    }
+}
+
+/// See [`PacketFates`].
+#[derive(Debug, Default)]
+pub(crate) struct Packets {
+    slot: Vec<u32>,
+    sequence: Vec<u16>,
+    delivered: Vec<bool>,
+}
+
+impl Packets {
+    pub(super) fn push(&mut self, slot: u32, fate: PacketFate) {
+        self.slot.push(slot);
+        self.sequence.push(fate.sequence);
+        self.delivered.push(fate.delivered);
     }
 }
 
@@ -69,6 +97,7 @@ pub(crate) struct Inbox {
     #[pyo3(get)]
     missed: Py<PyList>,
     fates: Arc<Fates>,
+    packets: Arc<Packets>,
 }
 
 #[pymethods]
@@ -77,6 +106,12 @@ impl Inbox {
     #[getter]
     fn notifications(&self) -> Notifications {
         Notifications(self.fates.clone())
+    }
+
+    /// What became of packets.
+    #[getter]
+    fn packets(&self) -> PacketFates {
+        PacketFates(self.packets.clone())
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
@@ -154,7 +189,7 @@ impl Pending {
     }
 
     /// Hands everything over.
-    pub(super) fn take(&mut self, py: Python<'_>, fates: Fates) -> PyResult<Inbox> {
+    pub(super) fn take(&mut self, py: Python<'_>, (fates, packets): (Fates, Packets)) -> PyResult<Inbox> {
         let list = |objects: &mut Vec<Py<PyAny>>| PyList::new(py, objects.drain(..)).map(Bound::unbind);
         Ok(Inbox {
             events: list(&mut self.events)?,
@@ -163,6 +198,7 @@ impl Pending {
             payloads: list(&mut self.payloads)?,
             missed: list(&mut self.missed)?,
             fates: Arc::new(fates),
+            packets: Arc::new(packets),
         })
     }
 

@@ -58,7 +58,7 @@ pub mod module {
     #[pymodule_export]
     use super::hooks::Candidates;
     #[pymodule_export]
-    use super::inbox::{Inbox, Notifications, Tick};
+    use super::inbox::{Inbox, Notifications, PacketFates, Tick};
     #[pymodule_export]
     use super::network::{Conditions, SimulatedNetwork};
     #[pymodule_export]

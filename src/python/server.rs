@@ -18,7 +18,7 @@ use super::errors::{ClosedError, StaleClientError, os_error, send_error, value_e
 use super::events::{ClientHandle, Connected, Disconnected};
 use super::fields::within;
 use super::hooks::{self, Answer, Priorities, Versioned};
-use super::inbox::{Endpoint, Fates, Inbox, Pending, Tick, payload};
+use super::inbox::{Endpoint, Fates, Inbox, Packets, Pending, Tick, payload};
 use super::lock;
 use super::log::{DropLog, Dropped, Level, log, log_end};
 use super::network::{Conditions, SimulatedNetwork};
@@ -148,7 +148,8 @@ impl Server {
         settings.replay_window = REPLAY_WINDOW;
         settings.max_token_lifetime = max_token_lifetime.map(Duration::from_secs);
         settings.clock_skew = Duration::from_secs(clock_skew);
-        let config = ServerConfig { netcode: settings, connection: ConnectionConfig::default() };
+        let connection = ConnectionConfig { packet_fates: true, ..ConnectionConfig::default() };
+        let config = ServerConfig { netcode: settings, connection };
         let mut entropy = entropy(network);
         let core = protocol.get().core.clone();
         let core = endpoint::Server::new(config, core, &mut *entropy, driver.unix()).map_err(value_error)?;
@@ -632,13 +633,15 @@ impl State {
         }))
     }
 
-    /// What became of messages since the last time.
-    fn fates(&mut self) -> Fates {
-        let mut fates = Fates::default();
-        while let Some((client, told)) = self.core.poll_notification() {
-            fates.push(client.slot, told);
-        }
-        fates
+    /// What became of messages and packets since the last time.
+    fn fates(&mut self) -> (Fates, Packets) {
+        let (mut told, mut fates) = (Vec::new(), Fates::default());
+        self.core.take_notifications(&mut told);
+        told.into_iter().for_each(|(client, told)| fates.push(client.slot, told));
+        let (mut known, mut packets) = (Vec::new(), Packets::default());
+        self.core.take_packet_fates(&mut known);
+        known.into_iter().for_each(|(client, fate)| packets.push(client.slot, fate));
+        (fates, packets)
     }
 
     fn counted(&self) -> Counted {

@@ -211,3 +211,22 @@ def test_a_key_beyond_the_channel_is_named() -> None:
 def test_channels_say_their_share() -> None:
     channel = tw.sequenced("positions", strict=True, weight=7)
     assert (channel.kind, channel.name, channel.strict, channel.weight) == ("sequenced", "positions", True, 7)
+
+
+def test_the_fate_of_each_packet_is_told_once_in_order() -> None:
+    network, server, client = pair(tw.unreliable())
+    sequences: list[int] = []
+    delivered: list[bool] = []
+    for tick in range(300):
+        server.send(server.clients[0], Move(tick, 0, 0.0))
+        network.advance(1 / 60)
+        client.receive()
+        client.flush()
+        packets = server.receive().packets
+        server.flush()
+        assert set(packets.slot) <= {0}
+        sequences += packets.sequence
+        delivered += packets.delivered
+    assert len(sequences) > 200
+    assert sequences == list(range(sequences[0], sequences[0] + len(sequences)))
+    assert 0.5 < sum(delivered) / len(delivered) < 0.9
