@@ -1474,9 +1474,9 @@ class VirtualConnection:
     others are ignored until the peer has been silent for ``timeout``, when the listener listens again. A packet
     goes out at least each ``keep_alive`` seconds.
 
-    Whoever knows the protocol id can connect, and whoever sees the packets can forge them: over the internet use
-    :class:`Server` and :class:`Client`. A listener can't be made to flood somebody else: until the peer has acked
-    a packet, it sends at most one datagram for each it got, never a larger one.
+    Whoever knows the protocol id can connect, and can forge a peer's packets and address: over the internet use
+    :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener sends at most one datagram for
+    each it got, never a larger one; but packet numbers begin at 0, so that an ack can be guessed.
 
     It has no socket: transmit what :meth:`send` and :meth:`update` return. Times are seconds of a clock of your
     choice that doesn't go back.

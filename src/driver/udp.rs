@@ -4,6 +4,8 @@
 //! bounded number of datagrams; what passes (a full buffer, a peer whose port closed) is counted and goes by;
 //! an error of binding keeps its errno.
 //! Refuses: an IPv6 socket carries IPv6 only, on every platform. For both families, bind two.
+//!
+//! Bytes are not looked at. What a stranger can do is fill the kernel's buffer: a call reads its bound, whatever waits.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;

@@ -1,4 +1,6 @@
 //! A client of one server, sans-IO: dials with a connect token, then holds one conversation.
+//!
+//! Only what the secure connection opened reaches the [`Connection`]; once that has ended, nothing does.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

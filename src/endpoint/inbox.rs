@@ -1,4 +1,7 @@
 //! What a tick hands up: one arena of message bodies and a record for each, the same for one client or a thousand.
+//!
+//! Knows no bytes from outside but bodies that were checked; memory is what the connections' queues held, kept for the
+//! next tick.
 
 use core::ops::Range;
 

@@ -2,6 +2,10 @@
 //!
 //! Promises: one client's bytes, however hostile, touch no other client; a stale handle reaches nobody.
 //! Whoever owns the server gives it datagrams, calls [`Server::transmit`] once a tick, and reads events and inbox.
+//!
+//! Who sent a datagram is known from the secure connection, and it reaches that client's [`Connection`] and no other. An
+//! answer to a violation, and all else that is not the handshake, goes to proven addresses. Events and messages wait until
+//! they are taken: a tick that doesn't read lets them grow by what the slots can hold, and by who comes and goes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

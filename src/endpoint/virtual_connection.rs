@@ -4,13 +4,13 @@
 //! Promises: payloads arrive intact (a CRC-32 stands above UDP's weak checksum) and at most once; every packet
 //! sent is reported as acked or lost while the connection lives; a packet goes out at least each 100 ms; a
 //! silent peer is given up after 10 seconds, and a listener then listens again. A listener sends at most one
-//! datagram for each it got, never a larger one, until the peer has acked a packet: whoever writes somebody
-//! else's address on a datagram can't make us flood them.
+//! datagram for each it got, never a larger one, until the peer has acked a packet: who merely writes somebody
+//! else's address on datagrams gets no more sent there. Packet numbers begin at 0, though, so that an ack can be guessed.
 //! Refuses: other protocol ids, wrong checksums, strangers while a peer is connected, what reliable 1.0
 //! refuses. Each drop is counted under a name.
 //!
-//! **Nothing here is secret.** Whoever knows the protocol id can connect, and whoever can read the packets can
-//! forge them, acks included. Over the internet use [`Client`](super::Client) and [`Server`](super::Server).
+//! **Nothing here is secret.** Whoever knows the protocol id can connect, and can forge the packets of a peer whose
+//! address it knows, acks included: it can hold the connection, feed it, and have what we send go to that address. Over the internet use [`Client`](super::Client) and [`Server`](super::Server).
 //!
 //! | bytes | field |
 //! |---|---|

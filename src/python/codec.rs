@@ -2,6 +2,10 @@
 //!
 //! Promises: a declared class is converted without running Python code; a class with its own `serialize` is
 //! called once. A peer's mistake and a game's are told apart: [`Failure`].
+//!
+//! Bodies come from the core, which checked declared ones whole; those of a class with its own `serialize` are bits of a
+//! bounded number that only it can judge, and it must use them up. An exception of its own making is the game's mistake
+//! even where the bytes provoked it.
 
 use std::sync::Arc;
 

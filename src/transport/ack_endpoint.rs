@@ -4,6 +4,10 @@
 //! it; bounded memory whatever arrives; every datagram refused is counted under its reason.
 //! Refuses: nothing is sent again, ordered, authenticated or encrypted here. Put a layer below that keeps
 //! strangers out: whoever can send to an endpoint can move its windows.
+//!
+//! Facing strangers: nothing in a datagram is trusted, and none makes an endpoint send. A datagram takes memory only as a
+//! fragment, within the bound of partial packets. What a stranger can do is jump ahead, so that the rightful peer's packets
+//! are stale, and ack what was lost.
 
 use super::ack_config::{AcksConfig, ConfigError};
 use super::acks::{AckCounters, Acked, Acks, Estimation, NotNew, RttSampling};

@@ -2,6 +2,8 @@
 //!
 //! Promises: a received packet is reported, in each packet we send, until a packet of ours that reported it
 //! was acked. Refuses nothing: it remembers as many packets as its window has places, and forgets older ones.
+//!
+//! What comes in here was accepted by [`Acks`](super::acks::Acks). A peer that acks nothing keeps the window full and no more.
 
 use std::collections::VecDeque;
 

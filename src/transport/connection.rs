@@ -6,6 +6,10 @@
 //! are not a packet are dropped and counted.
 //!
 //! Everything here comes from a peer that proved its identity: what it sends wrong is a violation, not noise.
+//!
+//! Trusted: acks, to the peer's own harm. Checked: all else, by the framing before anything is applied and by the channels'
+//! windows when it is; no memory of one packet outlives it but some kilobytes. A peer can make us send one packet a tick,
+//! within the budget.
 
 use core::fmt;
 use core::time::Duration;

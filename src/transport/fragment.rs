@@ -13,6 +13,9 @@
 //! | 1 | fragment count - 1 |
 //! | 4..=9 | in fragment 0 only: the packet header |
 //! | rest | data: the fragment size, in the last fragment what remains |
+//!
+//! Every number of a fragment is the peer's claim and checked against the configuration, then against what is here. The
+//! dearest one is a last fragment that comes first: it has a whole packet of zeros written, within the bound of bytes.
 
 use super::ack_config::{ConfigError, check_window};
 use super::header::{FRAGMENT_FLAG, Header, HeaderError};

@@ -10,6 +10,8 @@
 //! | sequence | 2 | little-endian |
 //! | ack | 1 or 2 | sequence - ack when that is at most 255 (counting across the wrap), else the ack |
 //! | ack bits | 0..=4 | the flagged bytes, lowest first; an absent byte is 0xFF |
+//!
+//! Nothing in a header is trusted here; sequence and acks are claims that [`Acks`](super::acks::Acks) judges.
 
 use core::fmt;
 

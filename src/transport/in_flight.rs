@@ -2,6 +2,8 @@
 //!
 //! Promises: memory for the packets not acked, and no others; a packet is forgotten when the window of sent
 //! packets passes it, so that a late ack still counts. Refuses nothing.
+//!
+//! Asked only for numbers that [`Acks`](super::acks::Acks) found in its window, so none can be a lap off.
 
 use std::collections::VecDeque;
 

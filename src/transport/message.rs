@@ -49,6 +49,8 @@ pub struct Received {
 /// The body of a message that the core can't read: its bits, cut out of the packet where they lay so that
 /// alignment inside still means what it meant there.
 ///
+/// The bits are the peer's and unchecked; the rest the framing made, so that reading it can't fail.
+///
 /// Layout of the bytes: start bit (0 to 7) u8, length in bits u32 little-endian, the bytes that hold the bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpaqueBody<'a> {

@@ -3,6 +3,10 @@
 //! Promises: every refusal of serialize 1.0, each under its name in [`ReadError`]; the first one is final
 //! (nothing behind it has a position, so every later read fails too). Strings and bytes borrow from the
 //! packet: nothing is allocated but wide strings, and those only once their units are known to be there.
+//!
+//! Trusted are the widths and bounds that the caller gives, which come from a declaration or were checked by
+//! [`Stream`](super::Stream). Checked is each read against the end and each value against its bounds. Work and memory
+//! are in proportion to the bits read.
 
 use super::{
     FixedPoint, MAX_RELATIVE, Quantizer, RELATIVE_TIERS, ReadError, bit_len, bit_len128, padding, span,

@@ -7,6 +7,9 @@
 //! Promises: a row read and written again gives the same bits; nothing is appended when bytes are refused;
 //! a body is never larger than the row plus what the packet held (a wide text's 4 bytes shrink to 3 at
 //! most). Refuses, when it is built, parameters that make no sense, by field.
+//!
+//! Of a peer's bytes nothing is trusted: every field checks its own. The row has a size of its own, though, whatever the
+//! bits: a field of one value takes no bits and has a cell. Who bounds memory counts messages as well as bytes.
 
 use super::{BitReader, BitSink, Field, Kind, ParameterError, ReadError, ValueError};
 use core::fmt;

@@ -3,6 +3,9 @@
 //!
 //! Promises: whatever is passed in is checked, because it comes from the application; a reading stream
 //! ignores the values and gives what it read. It owns what it needs, so a Python object can hold it.
+//!
+//! Neither side is trusted: parameters are checked in every mode, because a game may have read them from the same bytes,
+//! and the rest is the reader's to refuse. A read takes no more memory than its bytes.
 
 use super::codec::{fixed, narrow, quantizable, single, wide, within};
 use super::{

@@ -10,8 +10,8 @@ use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
 use tickwire::transport::acks::RttSampling;
 use tickwire::transport::header::Header;
 use tickwire::transport::{
-    Body, ChannelConfig, CloseReason, Connection, ConnectionConfig, End, MessageType, Protocol, Refusal,
-    SendOptions, Violation,
+    Body, ChannelConfig, ChannelKind, CloseReason, Connection, ConnectionConfig, End, MessageType, Protocol,
+    Refusal, SendOptions, Violation,
 };
 use tickwire::wire::{BitSink, BitWriter, Schema};
 
@@ -150,8 +150,16 @@ fn a_peer_that_acks_nothing_can_use_credit_for_more_than_a_lap_of_ids() {
 
 #[test]
 fn a_late_ack_is_not_taken_for_that_of_a_message_a_lap_later() {
+    late_ack_after_a_lap(connection(), |unread| credit(unread as u16));
+    let redundant = ChannelKind::Redundant { copies: 0, receive_queue: 16 };
+    let protocol = protocol_with(vec![ChannelConfig::new(redundant)]);
+    let connection = Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
+    late_ack_after_a_lap(connection, |_| hello_of(&protocol, |w| w.bool(false)));
+}
+
+/// Sends more messages than there are ids on channel 0, then acks the first packet, which was lost.
+fn late_ack_after_a_lap(mut ours: Connection, answer: impl Fn(u32) -> Vec<u8>) {
     let mut peer = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
-    let mut ours = connection();
     let (mut now, mut out, mut acked) = (Instant::ZERO, Packets::new(), Vec::new());
     let mut sent = 0u32;
     while sent <= 65_536 {
@@ -172,7 +180,7 @@ fn a_late_ack_is_not_taken_for_that_of_a_message_a_lap_later() {
         }
         out.clear();
         if sent <= 65_536 {
-            deliver(&mut peer, &mut ours, now, &credit(sent as u16)).unwrap();
+            deliver(&mut peer, &mut ours, now, &answer(sent)).unwrap();
         }
     }
     let before = ours.channel_stats(RELIABLE);

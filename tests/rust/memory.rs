@@ -6,7 +6,11 @@ use std::sync::Arc;
 
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
-use tickwire::transport::{Connection, ConnectionConfig, SendOptions};
+use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
+use tickwire::transport::{
+    Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, MessageType, Protocol, SendOptions,
+};
+use tickwire::wire::{BitSink, BitWriter, Schema};
 
 use crate::pair::{RELIABLE, UNRELIABLE, blob, number, protocol};
 
@@ -109,4 +113,32 @@ fn a_connection_holds_as_much_as_its_docs_say() {
     assert!(fresh <= 5 * 1024, "{fresh}");
     assert!(idle <= 32 * 1024, "{idle}");
     assert!(busy <= 40 * 1024, "{busy}");
+}
+
+#[test]
+fn the_largest_packet_leaves_little_behind() {
+    let nothing = Schema::new::<String>([]).unwrap();
+    let types = vec![MessageType { name: "Nothing".into(), body: Body::Declared(nothing) }];
+    let channel = ChannelConfig::new(ChannelKind::Unreliable { receive_queue: 16 });
+    let protocol = Arc::new(Protocol::new(types, vec![channel]).unwrap());
+    let mut payload = BitWriter::new();
+    payload.bool(true);
+    payload.bits(1, 8);
+    payload.bits(protocol.hash(), 64);
+    payload.bits(0, 4);
+    (0..16_384).for_each(|_| payload.bool(true));
+    payload.bits(0, 2);
+    let payload = payload.into_bytes();
+
+    let mut sender = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
+    let mut connection = Connection::new(&ConnectionConfig::default(), protocol).unwrap();
+    let before = LIVE.get();
+    for piece in sender.send(Instant::ZERO, &payload).unwrap().pieces() {
+        let mut datagram = Vec::new();
+        piece.write(&mut datagram);
+        connection.handle_datagram(Instant::ZERO, &datagram).unwrap();
+    }
+    assert_eq!(connection.channel_stats(0).received, 16_384);
+    let held = LIVE.get() - before;
+    assert!(held <= 64 * 1024, "{held}");
 }

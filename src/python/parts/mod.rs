@@ -3,6 +3,9 @@
 //! Promises: none of the classes here needs another; where time matters it is an argument, in seconds of a clock
 //! that the caller chose and that doesn't go back. A caller's mistake raises, naming argument, value and bound;
 //! what the network brings is dropped and counted.
+//!
+//! Bytes that a caller passes in are doubted as a peer's are: the core's readers count or refuse them, and only what the
+//! caller itself got wrong raises ValueError.
 
 mod ack_endpoint;
 mod bit_reader;

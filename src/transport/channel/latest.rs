@@ -4,6 +4,8 @@
 //! Promises: a value set stays due until the peer is known to have it or a newer one is set; on loss the newest is
 //! sent, and only if nothing newer is in flight; a stale value never overwrites a newer one at the receiver. Keys
 //! due are served in the order they became due, so each one's age is bounded by how many there are.
+//!
+//! Keys are below their number when they come here. The highest one has places made for all below it.
 
 use core::time::Duration;
 use std::collections::VecDeque;

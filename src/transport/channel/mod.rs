@@ -7,6 +7,10 @@
 //! | unreliable, sequenced, payload | `unreliable.rs` | each message at most once; sequenced: never an older one after a newer |
 //! | redundant | `redundant.rs` | each message in several packets, once, in order, gaps told |
 //! | latest | `latest.rs` | the newest value of each key, until the peer has it |
+//!
+//! What a channel is given was read whole, with bodies within the channel's bound; ids, keys' newness and credit are the
+//! peer's claims. What waits for the application is bounded in messages: by the window (a violation beyond it), by the
+//! receive queue (the oldest make room), by the keys. Marks are our own and never wrap.
 
 mod latest;
 mod redundant;

@@ -3,6 +3,8 @@
 //!
 //! Promises: each message at most once, in order; a gap (all packets with a message were lost) is counted, and
 //! told with the message behind it. Refuses to wait: what comes behind a newer message is dropped.
+//!
+//! An id may jump by half of all ids: those between count as missed, and the peer has skipped its own messages.
 
 use core::time::Duration;
 use std::collections::VecDeque;

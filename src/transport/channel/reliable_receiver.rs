@@ -2,6 +2,9 @@
 //! not taken, handed out in order or as they come, and the credit that tells the sender how far it may go.
 //!
 //! Refuses (as violations of the peer): ids and bytes beyond the window that both sides know.
+//!
+//! One message may open the whole window, of some bytes a place. What the peer is known to know of credit is its claim, and
+//! only decides how often credit is said.
 
 use std::collections::VecDeque;
 

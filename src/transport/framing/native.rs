@@ -2,6 +2,9 @@
 //!
 //! Reading promises: a packet is either read whole or refused; nothing is applied here. Every number is
 //! checked against what the protocol allows before it is believed, and memory taken is in proportion to the packet.
+//!
+//! Bounds of one packet: [`MAX_PACKET_MESSAGES`] messages and their bodies, none above its channel's bound; ranges that walk
+//! half the sequence numbers; one credit and one entry a channel. Windows and ids are for the channels to judge.
 
 use core::fmt;
 use core::time::Duration;
