@@ -1476,7 +1476,7 @@ class VirtualConnection:
 
     Whoever knows the protocol id can connect, and can forge a peer's packets and address: over the internet use
     :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener sends at most one datagram for
-    each it got, never a larger one; but packet numbers begin at 0, so that an ack can be guessed.
+    each it got, never a larger one; its packet numbers begin at random, so that an ack proves an address.
 
     It has no socket: transmit what :meth:`send` and :meth:`update` return. Times are seconds of a clock of your
     choice that doesn't go back.

@@ -5,12 +5,14 @@
 //! sent is reported as acked or lost while the connection lives; a packet goes out at least each 100 ms; a
 //! silent peer is given up after 10 seconds, and a listener then listens again. A listener sends at most one
 //! datagram for each it got, never a larger one, until the peer has acked a packet: who merely writes somebody
-//! else's address on datagrams gets no more sent there. Packet numbers begin at 0, though, so that an ack can be guessed.
+//! else's address on datagrams gets no more sent there. For that its packet numbers begin where nobody who doesn't see
+//! them can guess (see [`VirtualConfig::secret`]; a guess is right once in 16,384 times), and until an ack has come,
+//! packets that ack what was never sent are dropped.
 //! Refuses: other protocol ids, wrong checksums, strangers while a peer is connected, what reliable 1.0
 //! refuses. Each drop is counted under a name.
 //!
-//! **Nothing here is secret.** Whoever knows the protocol id can connect, and can forge the packets of a peer whose
-//! address it knows, acks included: it can hold the connection, feed it, and have what we send go to that address. Over the internet use [`Client`](super::Client) and [`Server`](super::Server).
+//! **Nothing here is secret.** Whoever knows the protocol id can connect, and whoever is on the path can forge all there
+//! is. Over the internet use [`Client`](super::Client) and [`Server`](super::Server).
 //!
 //! | bytes | field |
 //! |---|---|
@@ -31,6 +33,7 @@ use core::net::SocketAddr;
 use std::collections::VecDeque;
 
 use crate::limits::MAX_PAYLOAD;
+use crate::rng::Rng;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
 use crate::transport::PacketStats;
@@ -40,6 +43,9 @@ use crate::transport::header::Header;
 
 /// Protocol id and checksum.
 const PREFIX_SIZE: usize = 4 + 4;
+
+/// Where a listener's packet numbers may begin: any peer takes these for a first one.
+const FIRST_NUMBERS: u64 = 16_384;
 
 /// The header of a packet that acks nothing: prefix, sequence, an ack in one byte, four bytes of ack bits.
 const ACKLESS_HEADER_SIZE: usize = 1 + 2 + 1 + 4;
@@ -59,6 +65,9 @@ pub struct VirtualConfig {
     pub keep_alive: Duration,
     /// Acks and fragments. Both ends need the same fragment size and count.
     pub packets: AckEndpointConfig,
+    /// Randomness of the listener's: its packet numbers begin where somebody who doesn't see them can't guess, so
+    /// that an ack proves an address. None: they begin at 0, for networks that are trusted.
+    pub secret: Option<u64>,
 }
 
 impl VirtualConfig {
@@ -70,6 +79,7 @@ impl VirtualConfig {
             protocol_id,
             timeout: Duration::from_secs(10),
             keep_alive: Duration::from_millis(100),
+            secret: None,
             packets: AckEndpointConfig {
                 fragment_above: MAX_PAYLOAD - PREFIX_SIZE - Header::MAX_SIZE,
                 overhead: large.overhead + PREFIX_SIZE as u32,
@@ -102,6 +112,8 @@ struct Peer {
 #[derive(Debug)]
 pub struct VirtualConnection {
     config: VirtualConfig,
+    /// Where the numbers of a listener's packets begin.
+    numbers: Option<Rng>,
     listener: bool,
     state: VirtualState,
     peer: Option<Peer>,
@@ -136,8 +148,10 @@ impl VirtualConnection {
     }
 
     fn new(config: VirtualConfig, peer: Option<Peer>) -> Result<Self, ConfigError> {
+        let mut numbers = config.secret.filter(|_| peer.is_none()).map(Rng::seeded);
         Ok(VirtualConnection {
-            endpoint: AckEndpoint::new(config.packets.clone())?,
+            endpoint: begin(&config, &mut numbers)?,
+            numbers,
             config,
             listener: peer.is_none(),
             state: if peer.is_none() { VirtualState::Listening } else { VirtualState::Connecting },
@@ -280,6 +294,12 @@ impl VirtualConnection {
     fn receive(&mut self, now: Instant, from: SocketAddr, datagram: &[u8]) -> Result<(), VirtualDrop> {
         let packet = self.open(from, datagram)?;
         let opened = self.endpoint.open(packet).map_err(VirtualDrop::Packet)?;
+        if let Some(incoming) = opened.as_ref().filter(|_| !self.is_ready())
+            && !acks_only_what_was_sent(&incoming.header(), &self.endpoint)
+        {
+            opened.into_iter().for_each(|incoming| self.endpoint.refuse(incoming));
+            return Err(VirtualDrop::ForgedAck);
+        }
         self.hear(now, from, datagram.len());
         let Some(incoming) = opened else { return Ok(()) };
         self.payload.extend_from_slice(incoming.payload());
@@ -338,7 +358,7 @@ impl VirtualConnection {
         self.peer = None;
         self.state = VirtualState::Ended;
         // The settings were good before, so they are now.
-        if let (true, Ok(endpoint)) = (self.listener, AckEndpoint::new(self.config.packets.clone())) {
+        if let (true, Ok(endpoint)) = (self.listener, begin(&self.config, &mut self.numbers)) {
             self.ended = self.packet_counters();
             self.endpoint = endpoint;
             self.acked.clear();
@@ -346,6 +366,22 @@ impl VirtualConnection {
             self.state = VirtualState::Listening;
         }
     }
+}
+
+/// Whether a header acks nothing that was never sent: who does guesses.
+fn acks_only_what_was_sent(header: &Header, endpoint: &AckEndpoint) -> bool {
+    let acked = (0..32).filter(|n| header.ack_bits >> n & 1 == 1);
+    acked.map(|n| header.ack.wrapping_sub(n)).all(|sequence| endpoint.acks().was_sent(sequence))
+}
+
+/// An endpoint for the next peer.
+fn begin(config: &VirtualConfig, numbers: &mut Option<Rng>) -> Result<AckEndpoint, ConfigError> {
+    let mut endpoint = AckEndpoint::new(config.packets.clone())?;
+    if let Some(numbers) = numbers {
+        // Below 16,384.
+        endpoint.begin_at(numbers.below(FIRST_NUMBERS) as u16);
+    }
+    Ok(endpoint)
 }
 
 /// The piece itself if its datagram has at most `allowance` bytes; otherwise with a header that acks nothing.

@@ -287,6 +287,12 @@ impl AckEndpoint {
         Ok(AckEndpoint { config, acks, reassembly, counters: EndpointCounters::default() })
     }
 
+    /// Lets the first packet sent have this number instead of 0: one that strangers can't guess. Before anything is
+    /// sent, and below 16,384, which every peer takes for a first one.
+    pub fn begin_at(&mut self, first: u16) {
+        self.acks.begin_at(first);
+    }
+
     /// The windows of packets sent and received.
     pub fn acks(&self) -> &Acks {
         &self.acks

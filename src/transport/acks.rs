@@ -213,6 +213,20 @@ impl Acks {
         })
     }
 
+    /// Lets the first packet sent have this number instead of 0, before anything is sent. A peer takes any below
+    /// 16,384 for a first one, however large its window.
+    pub(super) fn begin_at(&mut self, first: u16) {
+        if first > 0 {
+            self.sent.advance(first - 1);
+            self.oldest_in_flight = first;
+        }
+    }
+
+    /// Whether a packet of this number was sent, and not longer ago than the window reaches.
+    pub fn was_sent(&self, sequence: u16) -> bool {
+        self.sent.contains(sequence)
+    }
+
     /// The number of the next packet sent.
     pub fn next_sequence(&self) -> u16 {
         self.sent.next()

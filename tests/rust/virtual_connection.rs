@@ -1,6 +1,6 @@
 //! The plain virtual connection, in virtual time: its bytes, who may connect, when it ends, what an attacker gets.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 
 use tickwire::endpoint::{
@@ -340,7 +340,9 @@ fn the_statistics_count_protocol_id_checksum_and_udp() {
 fn noise_with_a_good_checksum_neither_panics_nor_ends_the_connection() {
     let mut rng = Rng::seeded(8);
     let mut peers = Peers::new([Conditions::perfect(); 2]);
-    peers.silent_ticks(5);
+    // Long enough for the server to know its peer.
+    peers.silent_ticks(30);
+    assert!(peers.ends[1].is_ready());
     for _ in 0..20_000 {
         let mut packet = vec![0; rng.below(60) as usize];
         rng.fill(&mut packet);
@@ -363,4 +365,45 @@ fn settings_that_cannot_work_are_named() {
     let mut config = VirtualConfig::new(PROTOCOL);
     config.packets.acks.sent_window = 100;
     assert_eq!(VirtualConnection::listen(config).unwrap_err().field, "sent_window");
+}
+
+#[test]
+fn a_listener_with_a_secret_begins_where_nobody_guesses_and_connects_all_the_same() {
+    let conditions = Conditions::perfect().latency(ms(30), ms(10)).loss(0.2);
+    let mut beginnings = HashSet::new();
+    for seed in 0..50 {
+        let mut peers = Peers::new([conditions, conditions]);
+        let config = VirtualConfig { secret: Some(seed), ..VirtualConfig::new(PROTOCOL) };
+        peers.ends[1] = VirtualConnection::listen(config).unwrap();
+        let mut first = None;
+        for _ in 0..120 {
+            let [_, number] = peers.tick([Some(b"up"), Some(b"down")]);
+            first = first.or(number);
+        }
+        beginnings.insert(first.unwrap());
+        assert!(peers.ends[1].is_ready(), "seed {seed}");
+        assert!(peers.received.iter().all(|received| received.len() > 50), "seed {seed}");
+    }
+    assert!(beginnings.len() > 45 && beginnings.iter().all(|first| *first < 16_384 + 120));
+}
+
+#[test]
+fn a_guessed_ack_proves_nothing() {
+    let config = VirtualConfig { secret: Some(7), ..VirtualConfig::new(PROTOCOL) };
+    let mut listener = VirtualConnection::listen(config).unwrap();
+    // Packet 0 of someone who writes another's address on it, then packets that claim to have heard us.
+    let hello = datagram(PROTOCOL, &[0x1E, 0, 0, 0xFF, 0xFF, 0, 0, 0, 0]);
+    listener.handle_datagram(Instant::ZERO, client(), &hello).unwrap();
+    assert_eq!(updated(&mut listener, Instant::ZERO).len(), 1, "one answer for one packet");
+    let mut answers = 0;
+    for guess in 0..500u16 {
+        let [low, high] = guess.to_le_bytes();
+        let [sequence, sequence_high] = (guess + 1).to_le_bytes();
+        // Acks 32 packets at a time: one of them may be right, but not all.
+        let packet = [0x00, sequence, sequence_high, low, high];
+        let drop = listener.handle_datagram(Instant::ZERO, client(), &datagram(PROTOCOL, &packet));
+        assert_eq!(drop, Err(VirtualDrop::ForgedAck));
+        answers += updated(&mut listener, Instant::ZERO).len();
+    }
+    assert_eq!((answers, listener.is_ready(), listener.counters().forged_acks), (0, false, 500));
 }

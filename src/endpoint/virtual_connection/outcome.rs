@@ -50,6 +50,8 @@ pub enum VirtualDrop {
     Checksum,
     /// It comes from an address that is not the peer's.
     Stranger,
+    /// It acks what was never sent, and its sender has not yet shown that it is where it says.
+    ForgedAck,
     /// The connection has ended.
     Ended,
     /// The packet in it was refused.
@@ -63,6 +65,7 @@ impl fmt::Display for VirtualDrop {
             VirtualDrop::ProtocolId => "The datagram has another protocol id.",
             VirtualDrop::Checksum => "The datagram's checksum is not that of its bytes.",
             VirtualDrop::Stranger => "The datagram is not from the connected peer.",
+            VirtualDrop::ForgedAck => "The datagram acks packets that were never sent.",
             VirtualDrop::Ended => "The connection has ended.",
             VirtualDrop::Packet(reason) => return reason.fmt(f),
         })
@@ -126,6 +129,8 @@ counters! {
         wrong_checksum,
         /// Datagrams dropped because they are not from the peer.
         strangers,
+        /// Datagrams dropped because they ack what was never sent, before their sender's address was proven.
+        forged_acks,
         /// Datagrams dropped because the connection has ended.
         after_end,
         /// Datagrams dropped because of the packet in them.
@@ -142,6 +147,7 @@ impl VirtualCounters {
             VirtualDrop::ProtocolId => &mut self.wrong_protocol_id,
             VirtualDrop::Checksum => &mut self.wrong_checksum,
             VirtualDrop::Stranger => &mut self.strangers,
+            VirtualDrop::ForgedAck => &mut self.forged_acks,
             VirtualDrop::Ended => &mut self.after_end,
             VirtualDrop::Packet(_) => &mut self.packets_dropped,
         } += 1;

@@ -7,12 +7,14 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::ack_endpoint::{PacketStats, loss_bound};
 use super::instant;
+use crate::driver::OsEntropy;
 use crate::endpoint::{self, VirtualConfig, VirtualEvent, VirtualSendError, VirtualState};
 use crate::python::address::{Address, AddressLike};
 use crate::python::errors::{MessageTooLargeError, NotConnectedError, value_error};
 use crate::python::fields::bounded;
 use crate::python::lock;
 use crate::python::protocol::seconds;
+use crate::rng::Entropy;
 use crate::store::Datagrams;
 
 /// A day: a longer timeout is a mistake.
@@ -31,7 +33,7 @@ type Outgoing = Vec<(Address, Py<PyBytes>)>;
 ///
 /// Whoever knows the protocol id can connect, and can forge a peer's packets and address: over the internet use
 /// :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener sends at most one datagram for
-/// each it got, never a larger one; but packet numbers begin at 0, so that an ack can be guessed.
+/// each it got, never a larger one; its packet numbers begin at random, so that an ack proves an address.
 ///
 /// It has no socket: transmit what :meth:`send` and :meth:`update` return. Times are seconds of a clock of your
 /// choice that doesn't go back.
@@ -252,7 +254,10 @@ impl VirtualConnection {
 }
 
 fn config(protocol_id: &Bound<'_, PyAny>, timeout: f64, keep_alive: f64) -> PyResult<VirtualConfig> {
+    let mut secret = [0; 8];
+    OsEntropy.fill(&mut secret);
     Ok(VirtualConfig {
+        secret: Some(u64::from_le_bytes(secret)),
         timeout: seconds("timeout", timeout, LONGEST_TIMEOUT)?,
         keep_alive: seconds("keep_alive", keep_alive, LONGEST_TIMEOUT)?,
         ..VirtualConfig::new(bounded("protocol_id", protocol_id, 0, u32::MAX)?)
