@@ -32,9 +32,10 @@ impl Cost<'_> {
         self.message + length as usize + message.encoded.max_bits()
     }
 
-    /// Bits of a message id behind the previous one of its entry.
+    /// Bits of a message id behind the previous one of its selection. The first of a selection has 16 if it is the
+    /// first of its entry too, and up to the ladder's 23 if another selection's ids come before it.
     pub(crate) fn id(&self, previous: Option<u16>, id: u16) -> usize {
-        previous.map_or(16, |previous| ladder_bits(u32::from(id.wrapping_sub(previous))))
+        previous.map_or(23, |previous| ladder_bits(u32::from(id.wrapping_sub(previous))))
     }
 }
 
