@@ -334,12 +334,9 @@ impl Acks {
         }
         if let RttSampling::NewestAck { delay } = sampling {
             self.peer_delay = delay.max(self.peer_delay - self.peer_delay.saturating_sub(delay) / 16);
-        }
-        if let RttSampling::NewestAck { delay } = sampling
-            && header.ack_bits & 1 == 1
-            && let Some(sent) = self.sent.get(header.ack)
-        {
-            self.rtt.sample(header.ack, (now - sent.at).saturating_sub(delay));
+            if let Some(sent) = self.sent.get(header.ack).filter(|_| header.ack_bits & 1 == 1) {
+                self.rtt.sample(header.ack, (now - sent.at).saturating_sub(delay));
+            }
         }
     }
 

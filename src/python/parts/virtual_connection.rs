@@ -10,11 +10,11 @@ use super::instant;
 use crate::driver::OsEntropy;
 use crate::endpoint::{self, VirtualConfig, VirtualEvent, VirtualSendError, VirtualState};
 use crate::python::address::{Address, AddressLike};
+use crate::python::endpoint::random;
 use crate::python::errors::{MessageTooLargeError, NotConnectedError, value_error};
 use crate::python::fields::bounded;
 use crate::python::lock;
 use crate::python::protocol::seconds;
-use crate::rng::Entropy;
 use crate::store::Datagrams;
 
 /// A day: a longer timeout is a mistake.
@@ -254,10 +254,8 @@ impl VirtualConnection {
 }
 
 fn config(protocol_id: &Bound<'_, PyAny>, timeout: f64, keep_alive: f64) -> PyResult<VirtualConfig> {
-    let mut secret = [0; 8];
-    OsEntropy.fill(&mut secret);
     Ok(VirtualConfig {
-        secret: Some(u64::from_le_bytes(secret)),
+        secret: Some(random(&mut OsEntropy)),
         timeout: seconds("timeout", timeout, LONGEST_TIMEOUT)?,
         keep_alive: seconds("keep_alive", keep_alive, LONGEST_TIMEOUT)?,
         ..VirtualConfig::new(bounded("protocol_id", protocol_id, 0, u32::MAX)?)

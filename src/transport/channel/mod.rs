@@ -245,6 +245,13 @@ pub(crate) trait Channel: fmt::Debug + Send {
     fn stats(&self) -> ChannelStats;
 }
 
+/// Queues a message for the application; the oldest makes room when `capacity` wait. Gives how many it pushed out.
+fn push_newest(received: &mut VecDeque<Received>, capacity: usize, message: Received) -> u64 {
+    let pushed_out = if received.len() >= capacity { received.pop_front() } else { None };
+    received.push_back(message);
+    u64::from(pushed_out.is_some())
+}
+
 /// Puts what waits into the order of scores, highest first; equals stay as they are.
 fn sort_by_score<T>(waiting: &mut VecDeque<T>, scores: &mut core::slice::Iter<'_, f32>) {
     // As one number each, score before place: several times faster to sort than pairs with a float.

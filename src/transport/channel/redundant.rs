@@ -9,7 +9,10 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use super::{Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation};
+use super::{
+    Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation,
+    push_newest,
+};
 use crate::store::sequence::distance;
 use crate::time::Instant;
 use crate::transport::framing::Cost;
@@ -59,14 +62,10 @@ impl Redundant {
         self.queue.get_mut(index)
     }
 
-    /// Whether nothing more will be done for a message.
-    fn finished(&self, outgoing: &Outgoing) -> bool {
-        let spent = self.copies > 0 && outgoing.copies >= self.copies && outgoing.in_flight == 0;
-        outgoing.acked || spent
-    }
-
+    /// Forgets the messages for which nothing more will be done.
     fn pop_finished(&mut self) {
-        while self.queue.front().is_some_and(|outgoing| self.finished(outgoing)) {
+        let copies = self.copies;
+        while self.queue.front().is_some_and(|outgoing| outgoing.acked || outgoing.spent(copies)) {
             self.queue.pop_front();
             self.oldest += 1;
         }
@@ -74,6 +73,11 @@ impl Redundant {
 }
 
 impl Outgoing {
+    /// Whether all its packets went out and none is on its way any more.
+    fn spent(&self, copies: u32) -> bool {
+        copies > 0 && self.copies >= copies && self.in_flight == 0
+    }
+
     /// Once a tick, as long as copies are owed.
     fn due(&self, moment: &Moment, copies: u32) -> bool {
         let owed = copies == 0 || self.copies < copies;
@@ -157,11 +161,10 @@ impl Channel for Redundant {
         let copies = self.copies;
         let Some(outgoing) = self.find(mark) else { return Fate::Open };
         outgoing.in_flight = outgoing.in_flight.saturating_sub(1);
-        let gone = !outgoing.acked && copies > 0 && outgoing.copies >= copies && outgoing.in_flight == 0;
-        let fate = outgoing.submission.fate();
-        if !gone {
+        if outgoing.acked || !outgoing.spent(copies) {
             return Fate::Open;
         }
+        let fate = outgoing.submission.fate();
         self.stats.lost += 1;
         self.pop_finished();
         fate
@@ -176,11 +179,8 @@ impl Channel for Redundant {
         self.stats.missed += u64::from(missed);
         self.stats.received += 1;
         self.next = id.wrapping_add(1);
-        if self.received.len() >= self.receive_queue {
-            self.received.pop_front();
-            self.stats.dropped += 1;
-        }
-        self.received.push_back(Received { missed, ..message });
+        let message = Received { missed, ..message };
+        self.stats.dropped += push_newest(&mut self.received, self.receive_queue, message);
         Ok(())
     }
 

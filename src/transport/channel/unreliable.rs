@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use super::{
     Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation,
-    sort_by_score,
+    push_newest, sort_by_score,
 };
 use crate::time::Instant;
 use crate::transport::framing::Cost;
@@ -150,11 +150,7 @@ impl Channel for Unreliable {
             return Ok(());
         }
         self.newest = Some(arrival);
-        if self.received.len() >= self.receive_queue {
-            self.received.pop_front();
-            self.stats.dropped += 1;
-        }
-        self.received.push_back(message);
+        self.stats.dropped += push_newest(&mut self.received, self.receive_queue, message);
         self.stats.received += 1;
         Ok(())
     }
