@@ -12,6 +12,7 @@
 //! peer's claims. What waits for the application is bounded in messages: by the window (a violation beyond it), by the
 //! receive queue (the oldest make room), by the keys. Marks are our own and never wrap.
 
+mod chunks_place;
 mod latest;
 mod redundant;
 mod reliable;
@@ -288,6 +289,7 @@ pub(crate) fn open(config: &ChannelConfig) -> Box<dyn Channel> {
             Box::new(redundant::Redundant::new(send_queue, copies, receive_queue))
         }
         ChannelKind::Latest { keys } => Box::new(latest::Latest::new(keys)),
+        ChannelKind::Chunks => Box::new(chunks_place::ChunksPlace),
     }
 }
 
