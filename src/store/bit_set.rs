@@ -107,8 +107,8 @@ mod tests {
         assert_eq!(set.iter().collect::<Vec<_>>(), members);
         assert!(set.remove(64) && !set.remove(64) && !set.remove(500));
         assert_eq!((set.len(), set.runs().count()), (7, 5));
-        (0..200).for_each(|i| drop(set.insert(i)));
-        assert_eq!(set.runs().collect::<Vec<_>>(), [0..200]);
+        (0..200).for_each(|i| _ = set.insert(i));
+        assert_eq!((set.runs().count(), set.runs().next()), (1, Some(0..200)));
     }
 
     #[test]

@@ -511,7 +511,6 @@ impl Connection {
             self.send_whole_packet(now, out);
             silent = false;
         }
-        self.chunks.update(now);
         let kept_alive = self.last_sent.is_some_and(|sent| now - sent < KEEP_ALIVE);
         if silent && (self.ack_owed || !kept_alive) {
             self.begin_packet(now);
@@ -521,9 +520,7 @@ impl Connection {
                 self.send_whole_packet(now, out);
             }
         }
-        while self.compose_chunks(now) {
-            self.send_packet(now, out);
-        }
+        self.transmit_chunks(now, out);
         for (channel, lane) in self.lanes.iter_mut().enumerate() {
             let fates = &mut self.fates;
             lane.channel.end_of_tick(&mut |fate| fates.tell(notification(channel as u8, fate, false)));
@@ -577,18 +574,27 @@ impl Connection {
             || (core::mem::take(&mut self.large_due) && self.streams.fill_large(lanes, &moment, cost, room))
     }
 
-    /// Decides what the next packet says of chunks; false when there is nothing, or nothing may be sent. Ack ranges
-    /// and credit are for other packets to say: here they would keep out a slice.
-    fn compose_chunks(&mut self, now: Instant) -> bool {
+    /// Appends what is to be said of chunks, and then slices as long as the budget lasts.
+    fn transmit_chunks(&mut self, now: Instant, out: &mut Packets) {
         if self.chunks.is_idle() {
-            return false;
+            return;
         }
-        let slices = self.budget.allows();
-        let control_bits = self.begin_brief_packet(now);
-        let chunk = &mut self.scratch.chunk;
-        let entry_bits = 2 + self.protocol.channel_bits() as usize;
-        let room = self.datagram_bits.saturating_sub(control_bits + entry_bits);
-        self.chunks.select(now, self.endpoint.acks().probe_interval(), room, slices, chunk)
+        self.chunks.update();
+        self.begin_packet(now);
+        let probe_after = self.endpoint.acks().probe_interval();
+        if self.chunks.select_control(now, probe_after, &mut self.scratch.chunk) {
+            self.send_whole_packet(now, out);
+        }
+        while self.budget.allows() && self.chunks.has_slices() {
+            // Ack ranges and credit are for other packets to say: here they would keep out a slice.
+            let control_bits = self.begin_brief_packet(now);
+            let entry_bits = 2 + self.protocol.channel_bits() as usize;
+            let room = self.datagram_bits.saturating_sub(control_bits + entry_bits);
+            if !self.chunks.select_slice(now, room, &mut self.scratch.chunk) {
+                return;
+            }
+            self.send_packet(now, out);
+        }
     }
 
     /// Empties what the packet to compose takes and gathers its control sections; returns their bits.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::assembly::{Assembly, Slice};
+use super::storage::Stored;
 use super::{
     Carried, ChunkCounters, ChunkEvent, ChunkFailure, Item, MAX_RUNS, Offer, Progress, Rate, Rejection,
     Selection, Verdict,
@@ -24,7 +25,8 @@ enum State {
     /// The application has not answered.
     Offered,
     Storing(Box<Assembly>),
-    Over(Verdict),
+    /// With what is still to be handed to the application, in its turn.
+    Over(Verdict, Option<Stored>),
 }
 
 impl Incoming {
@@ -36,7 +38,7 @@ impl Incoming {
 
     /// A chunk that was withdrawn before it was offered.
     pub(super) fn withdrawn(offer: Offer) -> Self {
-        let state = State::Over(Verdict::Rejected(Rejection::Cancelled));
+        let state = State::Over(Verdict::Rejected(Rejection::Cancelled), None);
         Incoming { offer, state, answer_due: true, rate: Rate::default() }
     }
 
@@ -45,7 +47,7 @@ impl Incoming {
     }
 
     pub(super) fn is_open(&self) -> bool {
-        !matches!(self.state, State::Over(_))
+        !matches!(self.state, State::Over(..))
     }
 
     pub(super) fn is_verifying(&self) -> bool {
@@ -86,7 +88,7 @@ impl Incoming {
         if !self.is_open() {
             return false;
         }
-        self.state = State::Over(Verdict::Rejected(rejection));
+        self.state = State::Over(Verdict::Rejected(rejection), None);
         self.answer_due = true;
         events.push_back(ChunkEvent::NotReceived { offer: self.offer.clone(), failure });
         true
@@ -118,7 +120,7 @@ impl Incoming {
     }
 
     /// Goes on with hashing, and ends the chunk when all of it is.
-    pub(super) fn update(&mut self, _now: Instant, events: &mut VecDeque<ChunkEvent>) {
+    pub(super) fn update(&mut self, events: &mut VecDeque<ChunkEvent>) {
         let State::Storing(assembly) = &mut self.state else { return };
         match assembly.hash_on() {
             Ok(false) => {}
@@ -134,9 +136,8 @@ impl Incoming {
         let State::Storing(assembly) = whole else { return };
         match assembly.finish() {
             Ok(Some(stored)) => {
-                self.state = State::Over(Verdict::Complete);
+                self.state = State::Over(Verdict::Complete, Some(stored));
                 self.answer_due = true;
-                events.push_back(ChunkEvent::Received { offer: self.offer.clone(), stored });
             }
             Ok(None) => {
                 let damaged = Rejection::Damaged;
@@ -145,6 +146,15 @@ impl Incoming {
             Err(error) => {
                 self.reject(Rejection::Storage, ChunkFailure::Storage(error), events);
             }
+        }
+    }
+
+    /// Hands the chunk to the application if it is whole.
+    pub(super) fn release(&mut self, events: &mut VecDeque<ChunkEvent>) {
+        if let State::Over(_, stored) = &mut self.state
+            && let Some(stored) = stored.take()
+        {
+            events.push_back(ChunkEvent::Received { offer: self.offer.clone(), stored });
         }
     }
 
@@ -160,7 +170,7 @@ impl Incoming {
             State::Offered => return,
             // As of now: the sender's acks and this answer may contradict each other, and the answer decides.
             State::Storing(assembly) => Verdict::Accepted { have: assembly.runs(MAX_RUNS) },
-            State::Over(verdict) => verdict.clone(),
+            State::Over(verdict, _) => verdict.clone(),
         };
         let (id, last) = (self.offer.id, !self.is_open());
         selection.items.push(Item::Answer { id, verdict });

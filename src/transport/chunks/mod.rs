@@ -5,7 +5,7 @@
 //! packet is lost is sent again in another one. Chunks go in the order in which they were queued; when the last slice
 //! of one is under way the next begins. `STANDARD.md` beside the framing has the bytes.
 //!
-//! Promises: a chunk that is reported as received has the content that was sent, by its hash; each chunk ends in one
+//! Promises: chunks are handed over in the order in which they were queued; a chunk that is reported as received has the content that was sent, by its hash; each chunk ends in one
 //! event on either side; memory is what the receiver granted and some bits a slice.
 //! Refuses: offers that the receiving application has no room for, before memory is taken. What a peer sends that fits
 //! no chunk is dropped and counted ([`ChunkCounters`]): it harms its own chunks only.
@@ -336,6 +336,8 @@ pub(crate) struct Chunks {
     incoming: VecDeque<Incoming>,
     /// One past the newest id the peer has offered.
     next_incoming: u16,
+    /// The id of the chunk that is the application's next.
+    next_release: u16,
     events: VecDeque<ChunkEvent>,
     counters: ChunkCounters,
 }
@@ -452,7 +454,14 @@ impl Chunks {
             self.events.push_back(ChunkEvent::NotSent { number, failure: ChunkFailure::Disconnected });
         }
         let mut partial = Vec::new();
-        for incoming in self.incoming.drain(..).filter(Incoming::is_open) {
+        self.incoming
+            .make_contiguous()
+            .sort_by_key(|incoming| distance(incoming.offer().id, self.next_release));
+        for mut incoming in self.incoming.drain(..) {
+            incoming.release(&mut self.events);
+            if !incoming.is_open() {
+                continue;
+            }
             let (offer, assembly) = incoming.into_parts();
             partial.extend(assembly);
             self.events.push_back(ChunkEvent::NotReceived { offer, failure: ChunkFailure::Disconnected });
@@ -468,41 +477,41 @@ impl Chunks {
     // --- sending -----------------------------------------------------------------------------------------
 
     /// Verifies what came, as far as one tick allows.
-    pub(crate) fn update(&mut self, now: Instant) {
+    pub(crate) fn update(&mut self) {
         for incoming in &mut self.incoming {
-            incoming.update(now, &mut self.events);
+            incoming.update(&mut self.events);
+        }
+        let over = |incoming: &&mut Incoming, id| incoming.offer().id == id && !incoming.is_open();
+        while let Some(next) = self.incoming.iter_mut().find(|i| over(i, self.next_release)) {
+            next.release(&mut self.events);
+            self.next_release = self.next_release.wrapping_add(1);
         }
     }
 
-    /// Takes for a packet of `bits_left` what must be said of chunks, or one slice if `slices` may go. False when there is
-    /// nothing.
-    pub(crate) fn select(
+    /// Takes for a packet all that must be said of chunks now, besides slices; false when that is nothing.
+    ///
+    /// The packet must tell of every packet received: an acceptance says which slices were kept, and one that was not
+    /// must not be acked behind it.
+    pub(crate) fn select_control(
         &mut self,
         now: Instant,
         probe_after: Duration,
-        bits_left: usize,
-        slices: bool,
         selection: &mut Selection,
     ) -> bool {
-        for incoming in &mut self.incoming {
-            incoming.select_answer(selection);
-        }
-        for outgoing in &mut self.outgoing {
-            outgoing.select_control(now, probe_after, selection);
-        }
-        if !selection.items.is_empty() || !slices {
-            return !selection.items.is_empty();
-        }
-        let counters = &mut self.counters;
-        let selected =
-            self.outgoing.iter_mut().find_map(|o| o.select_slice(now, bits_left, selection, counters));
-        match selected {
-            None => false,
-            Some(Ok(())) => true,
-            Some(Err((number, error))) => {
-                self.fail(number, ChunkFailure::Storage(error));
-                // The withdrawal is to be said now.
-                self.select(now, probe_after, bits_left, slices, selection)
+        self.incoming.iter_mut().for_each(|incoming| incoming.select_answer(selection));
+        self.outgoing.iter_mut().for_each(|outgoing| outgoing.select_control(now, probe_after, selection));
+        !selection.items.is_empty()
+    }
+
+    /// Takes a slice for a packet of `bits_left`; false when there is none.
+    pub(crate) fn select_slice(&mut self, now: Instant, bits_left: usize, selection: &mut Selection) -> bool {
+        loop {
+            let counters = &mut self.counters;
+            let mut slices = self.outgoing.iter_mut();
+            match slices.find_map(|outgoing| outgoing.select_slice(now, bits_left, selection, counters)) {
+                None => return false,
+                Some(Ok(())) => return true,
+                Some(Err((number, error))) => drop(self.fail(number, ChunkFailure::Storage(error))),
             }
         }
     }
@@ -512,12 +521,12 @@ impl Chunks {
         self.outgoing.is_empty() && self.incoming.is_empty()
     }
 
-    /// Whether [`Chunks::select`] would find a slice.
+    /// Whether [`Chunks::select_slice`] would find one.
     pub(crate) fn has_slices(&self) -> bool {
         self.outgoing.iter().any(Outgoing::has_slices)
     }
 
-    /// When [`Chunks::select`] finds something without slices.
+    /// When [`Chunks::select_control`] finds something.
     pub(crate) fn next_deadline(&self, probe_after: Duration) -> Instant {
         let answers = self.incoming.iter().any(Incoming::answer_due);
         let busy = self.incoming.iter().any(Incoming::is_verifying);
