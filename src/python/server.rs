@@ -27,7 +27,8 @@ use super::stats::{ChannelSnapshot, ConnectionStats, Counted, SnapshotColumns};
 use super::token::extract_key;
 use crate::driver::{Driver, DriverCounters};
 use crate::endpoint::{
-    self, BudgetError, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, SendError, ServerConfig, ServerEvent,
+    self, BudgetError, ChunkLimits, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, SendError, ServerConfig,
+    ServerEvent,
 };
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::netcode::{self, USER_DATA_BYTES};
@@ -149,7 +150,7 @@ impl Server {
         settings.max_token_lifetime = max_token_lifetime.map(Duration::from_secs);
         settings.clock_skew = Duration::from_secs(clock_skew);
         let connection = ConnectionConfig { packet_fates: true, ..ConnectionConfig::default() };
-        let config = ServerConfig { netcode: settings, connection };
+        let config = ServerConfig { netcode: settings, connection, chunks: ChunkLimits::SERVER };
         let mut entropy = entropy(network);
         let core = protocol.get().core.clone();
         let core = endpoint::Server::new(config, core, &mut *entropy, driver.unix()).map_err(value_error)?;
