@@ -172,7 +172,7 @@ mod tests {
     fn a_file_is_read_in_any_order_and_missed_when_it_shrank() {
         let directory = directory("source");
         let path = directory.join("world");
-        let content: Vec<u8> = (0..200_000u32).map(|i| ((i * i) >> 7) as u8).collect();
+        let content: Vec<u8> = (0..200_000u64).map(|i| ((i * i) >> 7) as u8).collect();
         std::fs::write(&path, &content).unwrap();
         let (mut source, hash) = FileSource::open(&path).unwrap();
         assert_eq!((source.size(), hash), (200_000, Sha256::digest(&content).into()));
