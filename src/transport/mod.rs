@@ -6,6 +6,7 @@ mod ack_ranges;
 pub mod acks;
 pub mod candidates;
 mod channel;
+mod congestion;
 mod connection;
 pub mod estimate;
 mod fates;
