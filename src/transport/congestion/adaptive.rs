@@ -25,7 +25,7 @@ pub(super) struct Adaptive {
     sends: Rhythm,
     acks: Rhythm,
     train: Train,
-    round_began: Instant,
+    granted: bool,
     epoch: Epoch,
     loss: LossShare,
     /// Bytes a second that arrive when as many go out as the link carries.
@@ -52,7 +52,7 @@ impl Adaptive {
             sends: Rhythm::default(),
             acks: Rhythm::default(),
             train: Train::default(),
-            round_began: Instant::ZERO,
+            granted: false,
             epoch: Epoch::new(Instant::ZERO),
             loss: LossShare::default(),
             capacity: 0.0,
@@ -126,15 +126,18 @@ impl Adaptive {
 
     fn grow_train(&mut self, now: Instant, acked: &[(SentStamp, bool)]) {
         for (stamp, late) in acked {
-            if *late || stamp.app_limited && self.capacity == 0.0 && stamp.sent_at < self.round_began {
+            if *late || !stamp.bulk {
                 continue;
             }
-            if stamp.sent_at > self.round_began {
+            if self.train.is_before(stamp.sent_at) {
                 self.end_round(now);
+                if self.phase != Phase::Startup {
+                    return;
+                }
             }
             self.train.push(now, stamp.sent_at, f64::from(stamp.bytes));
         }
-        if self.phase != Phase::Startup {
+        if self.train.is_empty() {
             return;
         }
         let least = self.train.least_rate();
@@ -148,20 +151,23 @@ impl Adaptive {
     fn end_round(&mut self, now: Instant) {
         if self.trace {
             println!(
-                "{:.4} round: rate {:?} spread {} least {:.0} queue {:.4}",
+                "{:.4} round: rate {:?} spread {} least {:.0} queue {:.4} {:?}",
                 now.as_secs_f64(),
                 self.train.rate(),
                 self.train.spread(),
                 self.train.least_rate(),
-                self.queue()
+                self.queue(),
+                self.train,
             );
         }
-        if self.train.rate().is_some() && self.train.spread() && self.capacity > 0.0 {
-            self.phase = Phase::Steady;
-            self.epoch = Epoch::new(now);
+        if self.train.spread() {
+            if let Some(rate) = self.train.rate() {
+                self.capacity = rate;
+                self.phase = Phase::Steady;
+                self.epoch = Epoch::new(now);
+            }
         }
         self.train = Train::default();
-        self.round_began = now;
     }
 
     fn end_epoch(&mut self, now: Instant) {
@@ -200,9 +206,13 @@ impl Controller for Adaptive {
         let size = f64::from(bytes);
         self.credit -= size;
         self.burst_left = (self.burst_left - size).max(0.0);
-        self.in_flight += size;
+        let blind = self.capacity == 0.0;
+        if !blind {
+            self.in_flight += size;
+        }
         self.last_sent = now;
-        SentStamp { sent_at: now, bytes, app_limited: self.app_limited }
+        let bulk = core::mem::take(&mut self.granted);
+        SentStamp { sent_at: now, bytes, bulk, blind, app_limited: self.app_limited || !bulk }
     }
 
     fn on_acked(&mut self, now: Instant, acked: &[(SentStamp, bool)], rtt: Option<Duration>) {
@@ -221,7 +231,7 @@ impl Controller for Adaptive {
             let bytes = f64::from(stamp.bytes);
             if *late {
                 self.epoch.lost -= bytes;
-            } else {
+            } else if !stamp.blind {
                 self.in_flight -= bytes;
             }
             self.epoch.delivered += bytes;
@@ -229,7 +239,9 @@ impl Controller for Adaptive {
                 self.epoch.limited += bytes;
             }
         }
-        self.grow_train(now, acked);
+        if self.phase == Phase::Startup {
+            self.grow_train(now, acked);
+        }
         let length = self.base_rtt().max(3.0 * self.ticks()).max(0.01);
         if self.phase == Phase::Steady && (now - self.epoch.started).as_secs_f64() >= length {
             self.end_epoch(now);
@@ -238,7 +250,9 @@ impl Controller for Adaptive {
 
     fn on_lost(&mut self, _now: Instant, stamp: SentStamp) {
         let bytes = f64::from(stamp.bytes);
-        self.in_flight -= bytes;
+        if !stamp.blind {
+            self.in_flight -= bytes;
+        }
         self.epoch.lost += bytes;
     }
 
@@ -255,6 +269,7 @@ impl Controller for Adaptive {
         let room = self.in_flight < self.window() || stalled;
         let allowed = self.credit > 0.0 && room;
         self.app_limited &= allowed;
+        self.granted = allowed;
         allowed
     }
 

@@ -67,6 +67,15 @@ impl Train {
         (self.last_ack, self.last_sent) = (now, self.last_sent.max(sent_at));
     }
 
+    /// Whether a packet sent then belongs to the next round: it went when acks of this one had come.
+    pub(super) fn is_before(&self, sent_at: Instant) -> bool {
+        self.acks > 0 && sent_at >= self.first_ack
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.acks == 0
+    }
+
     fn span(&self) -> f64 {
         (self.last_ack - self.first_ack).as_secs_f64()
     }

@@ -25,6 +25,10 @@ use crate::time::{Duration, Instant};
 pub(crate) struct SentStamp {
     sent_at: Instant,
     bytes: u32,
+    /// Asked for with [`Controller::can_send`].
+    bulk: bool,
+    /// Sent before anything was known of the link.
+    blind: bool,
     /// The sender had less to send than it might have sent.
     app_limited: bool,
 }
