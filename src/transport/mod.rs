@@ -7,6 +7,7 @@ pub mod acks;
 pub mod candidates;
 mod channel;
 pub mod chunks;
+mod congestion;
 mod connection;
 pub mod estimate;
 mod fates;
