@@ -259,6 +259,7 @@ impl Client {
     }
 
     /// Queues a chunk for the server, whose content has this hash; gives the number that names it in events.
+    /// `burst`: see [`Connection::send_chunk`].
     ///
     /// # Errors
     /// Why it can't be sent. Nothing was queued then.
@@ -268,9 +269,10 @@ impl Client {
         source: Box<dyn Source>,
         hash: ContentHash,
         label: &str,
+        burst: bool,
     ) -> Result<u64, SendChunkError> {
         let connection = self.connection.as_mut().ok_or(SendChunkError::NotConnected)?;
-        Ok(connection.send_chunk(now, source, hash, label)?)
+        Ok(connection.send_chunk(now, source, hash, label, burst)?)
     }
 
     /// Ends a chunk of ours; false when it is over already.

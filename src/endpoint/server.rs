@@ -255,6 +255,7 @@ impl Server {
     }
 
     /// Queues a chunk for a client, whose content has this hash; gives the number that names it in events.
+    /// `burst`: see [`Connection::send_chunk`].
     ///
     /// # Errors
     /// Why it can't be sent. Nothing was queued then.
@@ -265,9 +266,10 @@ impl Server {
         source: Box<dyn Source>,
         hash: ContentHash,
         label: &str,
+        burst: bool,
     ) -> Result<u64, SendChunkError> {
         let session = self.session(client).ok_or(SendChunkError::StaleClient)?;
-        Ok(session.connection.send_chunk(now, source, hash, label)?)
+        Ok(session.connection.send_chunk(now, source, hash, label, burst)?)
     }
 
     /// Ends a chunk of ours; false when it is over already.

@@ -24,6 +24,7 @@ use super::chunks::{
     Assembly, ChunkCounters, ChunkError, ChunkEvent, Chunks, ContentHash, Offer, Progress, Rejection,
     Selection, Source,
 };
+use super::congestion::{CongestionConfig, Controller, SentStamp};
 use super::estimate::Stats;
 use super::fates::{Fates, Notification, PacketFate};
 use super::framing::native::{self, Control, Packet, ReadContext};
@@ -47,6 +48,12 @@ const KEEP_ALIVE: Duration = Duration::from_millis(100);
 /// than he is sent; what was received and not acked counts up to two datagrams.
 const MOST_PAID_FOR: usize = 2 * MAX_DATAGRAM;
 
+/// The largest chunk that may go out at once: the article has some 100 KiB, and warns of more.
+pub(super) const MAX_BURST_CHUNK_BYTES: u64 = 256 * 1024;
+
+/// Bytes around a slice in its packet: header, control sections, entry, item.
+const SLICE_OVERHEAD: usize = 20;
+
 /// What of a packet's memory is kept for the next one: enough for what games send, so that a peer can't make each
 /// connection hold the most that a packet may take.
 const KEPT_MESSAGES: usize = 64;
@@ -57,8 +64,10 @@ const KEPT_ROW_BYTES: usize = 4096;
 pub struct ConnectionConfig {
     /// Packets, acks, fragments.
     pub packets: AckEndpointConfig,
-    /// How much may be sent.
+    /// How much may be sent in messages.
     pub budget: BudgetConfig,
+    /// How fast chunks may go out beside them.
+    pub congestion: CongestionConfig,
     /// Whether the fates of packets are kept for [`Connection::poll_packet_fate`].
     pub packet_fates: bool,
 }
@@ -67,7 +76,12 @@ impl Default for ConnectionConfig {
     fn default() -> Self {
         let mut packets = AckEndpointConfig::large();
         packets.acks.early_loss = true;
-        ConnectionConfig { packets, budget: BudgetConfig::default(), packet_fates: false }
+        ConnectionConfig {
+            packets,
+            budget: BudgetConfig::default(),
+            congestion: CongestionConfig::default(),
+            packet_fates: false,
+        }
     }
 }
 
@@ -124,6 +138,7 @@ pub struct SendOptions {
 #[derive(Debug)]
 struct SentPacket {
     hello: bool,
+    stamp: SentStamp,
     /// See [`AckRanges::mark`].
     arrivals: u64,
     carried: Vec<Carried>,
@@ -156,6 +171,7 @@ pub struct Connection {
     newest_arrival: u64,
     ranges: AckRanges,
     budget: Budget,
+    controller: Box<dyn Controller>,
     /// Bits of a packet that one datagram holds.
     datagram_bits: usize,
     /// The peer has a packet with our hello.
@@ -185,6 +201,7 @@ struct Scratch {
     lost: Vec<u16>,
     credits: Vec<(u8, CreditMark)>,
     notifications: Vec<Notification>,
+    stamps: Vec<(SentStamp, bool)>,
     chunk: Selection,
     /// See [`SentPacket`].
     arrivals: u64,
@@ -208,6 +225,7 @@ impl Connection {
             newest_arrival: 0,
             ranges: AckRanges::default(),
             budget: Budget::new(config.budget),
+            controller: config.congestion.controller()?,
             datagram_bits: config.packets.fragment_above * 8,
             hello_known: false,
             greeted: false,
@@ -336,7 +354,8 @@ impl Connection {
 
     // --- chunks ------------------------------------------------------------------------------------------
 
-    /// Queues a chunk, whose content has this hash; gives the number that names it on this side.
+    /// Queues a chunk, whose content has this hash; gives the number that names it on this side. With `burst`, all
+    /// of it may go out at once, at the risk that a slow link drops some: for small chunks, when nothing else matters.
     ///
     /// # Errors
     /// Why it can't be sent. Nothing was queued then.
@@ -346,9 +365,25 @@ impl Connection {
         source: Box<dyn Source>,
         hash: ContentHash,
         label: &str,
+        burst: bool,
     ) -> Result<u64, ChunkError> {
         self.protocol.chunk_channel().ok_or(ChunkError::NoChannel)?;
-        self.chunks.send(now, source, hash, label)
+        let bytes = source.size();
+        if burst && bytes > MAX_BURST_CHUNK_BYTES {
+            return Err(ChunkError::Burst { bytes });
+        }
+        let number = self.chunks.send(now, source, hash, label)?;
+        if burst {
+            let packets = bytes.div_ceil(super::chunks::SLICE_BYTES as u64)
+                * (self.datagram_overhead + SLICE_OVERHEAD) as u64;
+            self.controller.begin_burst(now, (bytes + packets) as u32);
+        }
+        Ok(number)
+    }
+
+    /// Bytes a second at which chunks may go out now, all headers included.
+    pub fn bulk_rate(&self) -> f64 {
+        self.controller.rate()
     }
 
     /// Ends a chunk of ours, wherever it is; false when it is over already.
@@ -425,17 +460,25 @@ impl Connection {
         if self.endpoint.acks().newest_received() == Some(header.sequence) {
             self.newest_at = Some(now);
         }
-        self.apply_acks(now);
+        // Of the newest packet, if nothing acked it before.
+        let newest = acked.iter().find(|acked| acked.sequence == header.ack);
+        let round_trip =
+            newest.zip(delay).map(|(newest, delay)| (now - newest.sent_at).saturating_sub(delay));
+        self.apply_acks(now, round_trip);
         self.apply_packet(now, header.sequence)
     }
 
-    fn apply_acks(&mut self, now: Instant) {
-        let Scratch { packet, acked, notifications, .. } = &mut self.scratch;
+    fn apply_acks(&mut self, now: Instant, round_trip: Option<Duration>) {
+        let Scratch { packet, acked, notifications, stamps, .. } = &mut self.scratch;
         for range in &packet.control.ranges {
             self.endpoint.ack_range(range.newest, range.oldest, acked);
         }
+        // Ranges come newest first.
+        acked.sort_unstable_by_key(|acked| acked.sent_at);
+        stamps.clear();
         for acked in acked.drain(..) {
             let Some(sent) = self.sent.remove(acked.sequence) else { continue };
+            stamps.push((sent.stamp, acked.late));
             self.hello_known |= sent.hello;
             self.ranges.confirm(sent.arrivals);
             for carried in sent.carried {
@@ -452,6 +495,9 @@ impl Connection {
             }
             self.fates.resolve(acked.sequence, true, notifications);
         }
+        if !stamps.is_empty() {
+            self.controller.on_acked(now, stamps, round_trip);
+        }
     }
 
     /// Tells channels what the packets carried that count as lost. They may yet be acked.
@@ -460,7 +506,9 @@ impl Connection {
         lost.clear();
         self.endpoint.poll_lost(now, lost);
         for sequence in lost.drain(..) {
-            for carried in self.sent.get(sequence).into_iter().flat_map(|sent| &sent.carried) {
+            let Some(sent) = self.sent.get(sequence) else { continue };
+            self.controller.on_lost(now, sent.stamp);
+            for carried in &sent.carried {
                 match *carried {
                     Carried::Message { channel, mark } => {
                         let fate = self.lanes[usize::from(channel)].channel.handle_lost(mark);
@@ -536,12 +584,9 @@ impl Connection {
         let resend_timeout = self.endpoint.acks().resend_timeout();
         let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE);
         let channels = self.lanes.iter().map(|lane| lane.channel.next_deadline(resend_timeout));
-        let chunks = if self.chunks.has_slices() && self.budget.allows() {
-            Instant::ZERO
-        } else {
-            self.chunks.next_deadline(self.endpoint.acks().probe_interval())
-        };
-        channels.fold(keep_alive, Instant::min).min(chunks)
+        let slices = if self.chunks.has_slices() { self.controller.next_send() } else { Instant::NEVER };
+        let chunks = self.chunks.next_deadline(self.endpoint.acks().probe_interval());
+        channels.fold(keep_alive, Instant::min).min(chunks).min(slices)
     }
 
     /// The last packet of a conversation that this side ends: to be repeated, byte for byte. None while the
@@ -585,15 +630,18 @@ impl Connection {
         if self.chunks.select_control(now, probe_after, &mut self.scratch.chunk) {
             self.send_whole_packet(now, out);
         }
-        while self.budget.allows() && self.chunks.has_slices() {
+        while self.chunks.has_slices() && self.controller.can_send(now) {
             // Ack ranges and credit are for other packets to say: here they would keep out a slice.
             let control_bits = self.begin_brief_packet(now);
             let entry_bits = 2 + self.protocol.channel_bits() as usize;
             let room = self.datagram_bits.saturating_sub(control_bits + entry_bits);
             if !self.chunks.select_slice(now, room, &mut self.scratch.chunk) {
-                return;
+                break;
             }
             self.send_packet(now, out);
+        }
+        if !self.chunks.has_slices() {
+            self.controller.on_app_limited(now);
         }
     }
 
@@ -663,14 +711,17 @@ impl Connection {
             }
             native::write_end(writer);
         }
-        let before = out.total_bytes();
+        let (before, datagrams) = (out.total_bytes(), out.len());
         // The channels' bound on messages keeps every packet below the endpoint's.
         let Ok(packet) = self.endpoint.send(now, writer.as_bytes()) else { return };
         for piece in packet.pieces() {
             out.push_with((), |arena| piece.write(arena));
         }
-        self.budget.spend(out.total_bytes() - before);
-        let sent = SentPacket { hello: control.hello.is_some(), arrivals: *arrivals, carried };
+        let bytes = out.total_bytes() - before + (out.len() - datagrams) * self.datagram_overhead;
+        self.budget.spend(bytes);
+        // At most 256 KiB and their headers.
+        let stamp = self.controller.on_sent(now, bytes as u32);
+        let sent = SentPacket { hello: control.hello.is_some(), stamp, arrivals: *arrivals, carried };
         self.fates.await_packet(packet.sequence(), !sent.carried.is_empty());
         self.sent.push(packet.sequence(), sent, self.endpoint.acks().sent_window());
         self.newest_at = None;

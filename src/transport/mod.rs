@@ -24,6 +24,7 @@ mod stream_manager;
 pub use ack_endpoint::EndpointCounters as PacketCounters;
 pub use candidates::{Candidates, ScoreError};
 pub use channel::{ChannelStats, SendError};
+pub use congestion::{AdaptiveConfig, CongestionConfig};
 pub use connection::{Connection, ConnectionConfig, End, SendOptions, Violation};
 pub use estimate::Stats as PacketStats;
 pub use fates::{Notification, PacketFate};

@@ -11,7 +11,9 @@ use tickwire::transport::chunks::{
     Assembly, BytesSource, ChunkEvent, ChunkFailure, MemorySink, Offer, Rejection, Sink, Source,
     StorageError, Stored,
 };
-use tickwire::transport::{BudgetConfig, ChannelConfig, ChannelKind, ConnectionConfig, Protocol};
+use tickwire::transport::{
+    BudgetConfig, ChannelConfig, ChannelKind, CongestionConfig, ConnectionConfig, Protocol,
+};
 
 use crate::pair::{Pair, RELIABLE, number, protocol_with};
 
@@ -39,7 +41,7 @@ fn hash(content: &[u8]) -> [u8; 32] {
 
 fn send(pair: &mut Pair, end: usize, content: &[u8], label: &str) -> u64 {
     let source = Box::new(BytesSource(Arc::new(content.to_vec())));
-    pair.ends[end].send_chunk(pair.now, source, hash(content), label).unwrap()
+    pair.ends[end].send_chunk(pair.now, source, hash(content), label, false).unwrap()
 }
 
 /// What happened at one end, offers accepted into memory as they come.
@@ -133,7 +135,10 @@ fn chunks_of_every_size_arrive_whole_and_in_order_both_ways() {
 #[test]
 fn game_traffic_goes_first() {
     let config = ConnectionConfig {
-        budget: BudgetConfig { bytes_per_second: 100_000.0, burst_bytes: 2000.0 },
+        congestion: CongestionConfig::Fixed(BudgetConfig {
+            bytes_per_second: 100_000.0,
+            burst_bytes: 2000.0,
+        }),
         ..ConnectionConfig::default()
     };
     let conditions = Conditions::perfect().latency(ms(20), ms(0));
@@ -286,7 +291,7 @@ fn what_fails_on_one_side_is_named_on_both_and_the_next_chunk_goes_on() {
     let mut seen = <[Seen; 2]>::default();
     for fails in [false, true] {
         let source = Box::new(Treacherous { fails });
-        pair.ends[0].send_chunk(pair.now, source, hash(&[0; 400_000]), "file").unwrap();
+        pair.ends[0].send_chunk(pair.now, source, hash(&[0; 400_000]), "file", false).unwrap();
     }
     send(&mut pair, 0, &content(3, 1000), "full disk");
     send(&mut pair, 0, &content(4, 1000), "good");

@@ -28,6 +28,7 @@ use outgoing::Outgoing;
 use crate::store::counters::counters;
 use crate::store::sequence::distance;
 use crate::time::Instant;
+use crate::transport::connection::MAX_BURST_CHUNK_BYTES;
 
 /// Bytes of a slice: as many as leave a datagram room for its headers, an entry and some acks.
 pub const SLICE_BYTES: usize = 1152;
@@ -223,6 +224,11 @@ pub enum ChunkError {
         /// Its bytes.
         bytes: u64,
     },
+    /// The chunk is too large to go out at once.
+    Burst {
+        /// Its bytes.
+        bytes: u64,
+    },
     /// The label is too long.
     Label {
         /// Its bytes in UTF-8.
@@ -240,6 +246,13 @@ impl fmt::Display for ChunkError {
             }
             ChunkError::TooLarge { bytes } => {
                 write!(f, "the chunk has {bytes} bytes; one may have at most {MAX_CHUNK_BYTES}")
+            }
+            ChunkError::Burst { bytes } => {
+                write!(
+                    f,
+                    "the chunk has {bytes} bytes; burst is for at most {MAX_BURST_CHUNK_BYTES}, because more would \
+                     flood the queues on its way and hold up all other traffic"
+                )
             }
             ChunkError::Label { bytes } => {
                 write!(f, "the label has {bytes} bytes in UTF-8; it may have at most {MAX_LABEL_BYTES}")

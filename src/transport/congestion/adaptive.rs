@@ -93,7 +93,11 @@ impl Adaptive {
     fn pacing_rate(&self) -> f64 {
         let rate = match self.phase {
             Phase::Startup if self.capacity == 0.0 => {
-                if self.burst_left > 0.0 { self.burst_rate } else { 2.0 * PACKET / self.base_rtt() }
+                if self.burst_left > 0.0 {
+                    self.burst_rate
+                } else {
+                    2.0 * PACKET / self.base_rtt()
+                }
             }
             Phase::Startup => self.capacity,
             Phase::Steady => {
@@ -193,7 +197,20 @@ impl Adaptive {
         if self.trace {
             println!(
                 "{:.4} epoch {:.4}: sample {:.0} capacity {:.0} limited {} queue {:.4} target {:.4} loss {:.3} calm {} rate {:.0} in flight {:.0} window {:.0} base {:.4} ticks {:.4}",
-                now.as_secs_f64(), elapsed, sample, self.capacity, limited, queue, target, self.loss.value(), self.calm, self.pacing_rate(), self.in_flight, self.window(), self.base_rtt(), self.ticks()
+                now.as_secs_f64(),
+                elapsed,
+                sample,
+                self.capacity,
+                limited,
+                queue,
+                target,
+                self.loss.value(),
+                self.calm,
+                self.pacing_rate(),
+                self.in_flight,
+                self.window(),
+                self.base_rtt(),
+                self.ticks()
             );
         }
         self.epoch = Epoch::new(now);
@@ -223,7 +240,9 @@ impl Controller for Adaptive {
         if let Some(rtt) = rtt {
             let rtt = rtt.as_secs_f64();
             self.base.push(now, BASE_BUCKET, rtt);
-            let bucket = (self.base_rtt() / 8.0).max(self.ticks()).max(2.0 * PACKET / self.capacity.max(PACKET * 20.0));
+            let bucket = (self.base_rtt() / 8.0)
+                .max(self.ticks())
+                .max(2.0 * PACKET / self.capacity.max(PACKET * 20.0));
             self.recent.push(now, Duration::from_secs_f64(bucket), rtt);
             self.epoch.least_queue = self.epoch.least_queue.min(self.queue());
         }

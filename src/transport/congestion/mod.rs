@@ -97,6 +97,18 @@ impl Default for AdaptiveConfig {
 }
 
 impl CongestionConfig {
+    /// A controller of this kind that knows nothing yet.
+    ///
+    /// # Errors
+    /// When a setting is out of its bounds.
+    pub(crate) fn controller(&self) -> Result<Box<dyn Controller>, ConfigError> {
+        self.check()?;
+        Ok(match *self {
+            CongestionConfig::Fixed(budget) => Box::new(fixed::Fixed::new(budget)),
+            CongestionConfig::Adaptive(config) => Box::new(adaptive::Adaptive::new(config)),
+        })
+    }
+
     /// Whether the settings are within their bounds.
     ///
     /// # Errors
@@ -106,6 +118,12 @@ impl CongestionConfig {
             CongestionConfig::Fixed(budget) => budget.check(),
             CongestionConfig::Adaptive(adaptive) => adaptive.check(),
         }
+    }
+}
+
+impl Default for CongestionConfig {
+    fn default() -> Self {
+        CongestionConfig::Adaptive(AdaptiveConfig::default())
     }
 }
 

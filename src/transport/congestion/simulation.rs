@@ -180,13 +180,17 @@ pub(super) struct End {
 
 impl End {
     fn new(flow: usize, controller: Box<dyn Controller>) -> Self {
-        let config =
-            AcksConfig { sent_window: 8192, received_window: 8192, early_loss: true, ..AcksConfig::default() };
+        let config = AcksConfig {
+            sent_window: 8192,
+            received_window: 8192,
+            early_loss: true,
+            ..AcksConfig::default()
+        };
         End {
             flow,
             acks: Acks::new(&config).unwrap(),
-            ranges: AckRanges::new(8192),
-            sent: InFlight::new(8192),
+            ranges: AckRanges::default(),
+            sent: InFlight::default(),
             controller,
             newest_at: None,
             ack_owed: false,
@@ -233,7 +237,7 @@ impl End {
         for range in &datagram.ranges {
             self.acks.ack_range(range.newest, range.oldest, &mut acked);
         }
-        self.ranges.record(datagram.header.sequence);
+        self.ranges.record(datagram.header.sequence, 8192);
         if self.acks.newest_received() == Some(datagram.header.sequence) {
             self.newest_at = Some(now);
         }
@@ -300,7 +304,7 @@ impl End {
         let delay = self.newest_at.take().map_or(Duration::ZERO, |at| now - at);
         let sequence = self.acks.record_sent(now, bytes);
         let stamp = self.controller.on_sent(now, bytes);
-        self.sent.push(sequence, SentInfo { arrivals: self.ranges.mark(), slice, stamp });
+        self.sent.push(sequence, SentInfo { arrivals: self.ranges.mark(), slice, stamp }, 8192);
         self.ack_owed = false;
         let wants_ack = slice.is_some() || game.is_some();
         Datagram { flow: self.flow, bytes, header, ranges, delay, wants_ack, slice, game }
