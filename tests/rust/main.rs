@@ -4,6 +4,7 @@ mod channels;
 mod chunks;
 mod endpoint;
 mod fuzz;
+mod hostile_chunks;
 mod hostile_peer;
 mod interop;
 mod layers;
