@@ -26,7 +26,7 @@ pub struct ChunkSenderConfig {
     /// Bytes per second, headers included.
     pub bytes_per_second: f64,
     /// The most that unused bytes add up to, and so what is sent at once after a pause. `None`: a tenth of a second's
-    /// worth, and at least one packet.
+    /// worth and one packet, so that ten ticks a second are enough to use the whole rate.
     pub accumulator_bytes: Option<usize>,
     /// Bytes that the layers below add to each packet (IP, UDP, ...), counted as sent.
     pub overhead: usize,
@@ -52,7 +52,7 @@ impl ChunkSenderConfig {
     pub(super) fn accumulator(&self, bytes_per_second: f64) -> f64 {
         match self.accumulator_bytes {
             Some(bytes) => bytes as f64,
-            None => (bytes_per_second / 10.0).max(self.longest_packet() as f64),
+            None => bytes_per_second / 10.0 + self.longest_packet() as f64,
         }
     }
 
