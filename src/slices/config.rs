@@ -16,7 +16,7 @@ const MOST_OVERHEAD: usize = 65_535;
 pub(super) const SHORTEST_DELAY: Duration = Duration::from_millis(1);
 
 /// The longest delay: a longer one is a mistake in the settings.
-const LONGEST_DELAY: Duration = Duration::from_secs(60);
+pub(super) const LONGEST_DELAY: Duration = Duration::from_secs(60);
 
 /// Settings of a [`ChunkSender`](super::ChunkSender).
 #[derive(Clone, Debug, PartialEq)]

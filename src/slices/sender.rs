@@ -21,7 +21,7 @@ use core::fmt;
 use std::collections::VecDeque;
 
 use super::SLICE_BYTES;
-use super::config::{ChunkSenderConfig, ConfigError, SHORTEST_DELAY, check_rate};
+use super::config::{ChunkSenderConfig, ConfigError, LONGEST_DELAY, SHORTEST_DELAY, check_rate};
 use super::in_flight::{InFlight, NeverSent};
 use super::packet::{Format, SlicePacket, Unreadable};
 use super::progress::Progress;
@@ -359,10 +359,18 @@ impl ChunkSender {
         self.queue.len()
     }
 
-    /// The number of the chunk in flight, and how far it is.
-    pub fn progress(&self) -> Option<(u64, Progress)> {
-        let chunk = self.in_flight.as_ref().filter(|chunk| !chunk.is_cancelled())?;
-        Some((chunk.number, chunk.progress(self.latest.unwrap_or_default())))
+    /// The number of the chunk in flight. `None` also while a cancelled one is.
+    pub fn in_flight(&self) -> Option<u64> {
+        self.wanted_in_flight().map(|chunk| chunk.number)
+    }
+
+    /// How far the chunk in flight is.
+    pub fn progress(&self) -> Option<Progress> {
+        self.wanted_in_flight().map(|chunk| chunk.progress(self.latest.unwrap_or_default()))
+    }
+
+    fn wanted_in_flight(&self) -> Option<&InFlight> {
+        self.in_flight.as_ref().filter(|chunk| !chunk.is_cancelled())
     }
 
     /// Whether there is nothing to send.
@@ -384,7 +392,7 @@ impl ChunkSender {
 
     fn resend_delay(&self) -> Duration {
         match self.rtt {
-            Some(rtt) => (rtt.saturating_mul(5) / 4).max(SHORTEST_DELAY),
+            Some(rtt) => (rtt.saturating_mul(5) / 4).clamp(SHORTEST_DELAY, LONGEST_DELAY),
             None => self.config.resend_delay,
         }
     }

@@ -18,7 +18,7 @@ fn a_slice_that_comes_again_causes_an_ack() {
     let ack = ack_tick(&mut receiver, at(110)).expect("an ack for a duplicate");
     assert_eq!(flags_of(&ack), (0, vec![true, false]));
     assert_eq!(sender.handle_ack(at(120), &ack), Ok(None));
-    assert_eq!(sender.progress().unwrap().1.slices, 1);
+    assert_eq!(sender.progress().unwrap().slices, 1);
 }
 
 #[test]

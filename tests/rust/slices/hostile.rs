@@ -87,9 +87,9 @@ fn acks_that_lie_are_dropped_by_name_and_change_nothing() {
     assert_eq!(drop_of(&ack_packet(0, 11, |slice| slice < 4)), AckDrop::SliceCount);
     assert_eq!(drop_of(&ack_packet(0, 10, |slice| slice <= 4)), AckDrop::NeverSent);
     assert_eq!(drop_of(&ack_packet(0, 10, |_| true)), AckDrop::NeverSent);
-    assert_eq!(sender.progress().unwrap().1.slices, 0);
+    assert_eq!(sender.progress().unwrap().slices, 0);
     assert_eq!(sender.handle_ack(at(0), &good), Ok(None));
-    assert_eq!(sender.progress().unwrap().1.slices, 4);
+    assert_eq!(sender.progress().unwrap().slices, 4);
     let counters = sender.counters();
     assert_eq!((counters.too_short, counters.trailing, counters.wrong_kind), (2, 1, 1));
     assert_eq!((counters.other_chunk, counters.slice_count, counters.never_sent), (3, 2, 2));

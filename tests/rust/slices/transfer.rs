@@ -105,8 +105,8 @@ fn progress_is_visible_at_both_ends() {
             sender.handle_ack(at(now), &ack).unwrap();
         }
     }
-    let (number, sent) = sender.progress().unwrap();
-    assert_eq!((number, sent.total_bytes, sent.total_slices), (0, bytes, 32));
+    let sent = sender.progress().unwrap();
+    assert_eq!((sender.in_flight(), sent.total_bytes, sent.total_slices), (Some(0), bytes, 32));
     // A burst of 4,258 bytes and half a second at 32,000, in packets of 1,057.
     assert_eq!((sent.slices, sent.bytes), (19, 19 * 1024));
     assert_eq!(sent.bytes_per_second, 19.0 * 1024.0 / 0.5);
