@@ -16,6 +16,7 @@
 
 mod assembly;
 mod config;
+mod drops;
 mod in_flight;
 pub mod packet;
 mod progress;
@@ -23,9 +24,10 @@ pub mod receiver;
 pub mod sender;
 
 pub use config::{ChunkReceiverConfig, ChunkSenderConfig, ConfigError};
+pub use drops::{AckDrop, ReceiverCounters, SenderCounters, SliceDrop};
 pub use progress::Progress;
-pub use receiver::{ChunkReceiver, ReceiverCounters, SliceDrop};
-pub use sender::{AckDrop, ChunkSendError, ChunkSender, SenderCounters};
+pub use receiver::ChunkReceiver;
+pub use sender::{ChunkSendError, ChunkSender};
 
 /// Bytes of every slice but the last: a packet with one fits 1,200 bytes.
 pub const SLICE_BYTES: usize = 1024;

@@ -22,11 +22,11 @@ use std::collections::VecDeque;
 
 use super::SLICE_BYTES;
 use super::config::{ChunkSenderConfig, ConfigError, LONGEST_DELAY, SHORTEST_DELAY, check_rate};
+use super::drops::{AckDrop, SenderCounters};
 use super::in_flight::{InFlight, NeverSent};
-use super::packet::{Format, SlicePacket, Unreadable};
+use super::packet::{Format, SlicePacket};
 use super::progress::Progress;
 use crate::store::Packets;
-use crate::store::counters::counters;
 use crate::time::{Duration, Instant};
 use crate::wire::BitWriter;
 
@@ -74,82 +74,6 @@ impl fmt::Display for ChunkSendError {
 }
 
 impl core::error::Error for ChunkSendError {}
-
-/// Why an ack was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AckDrop {
-    /// It is a slice packet.
-    WrongKind,
-    /// It ends too early.
-    TooShort,
-    /// A number is out of its range.
-    Malformed,
-    /// Something follows it.
-    Trailing,
-    /// It is for a chunk that is not in flight: most often a late ack of the one before.
-    OtherChunk,
-    /// Its slice count is not the chunk's.
-    SliceCount,
-    /// It names a slice that was never sent.
-    NeverSent,
-}
-
-impl From<Unreadable> for AckDrop {
-    fn from(reason: Unreadable) -> Self {
-        match reason {
-            Unreadable::WrongKind => AckDrop::WrongKind,
-            Unreadable::TooShort => AckDrop::TooShort,
-            Unreadable::Malformed => AckDrop::Malformed,
-            Unreadable::Trailing => AckDrop::Trailing,
-        }
-    }
-}
-
-counters! {
-    /// What a sender did, and the acks it dropped, by reason.
-    pub struct SenderCounters {
-        /// Chunks that are known to be across.
-        chunks_acked,
-        /// Chunks cancelled.
-        chunks_cancelled,
-        /// Slice packets sent.
-        slices_sent,
-        /// Of these, slices sent before.
-        slices_resent,
-        /// Bytes sent, headers included.
-        bytes_sent,
-        /// Acks taken.
-        acks_received,
-        /// Slice packets where acks belong.
-        wrong_kind,
-        /// Acks cut short.
-        too_short,
-        /// Acks with a number out of its range.
-        malformed,
-        /// Acks with something behind them.
-        trailing,
-        /// Acks for a chunk not in flight; late ones are normal.
-        other_chunk,
-        /// Acks with another slice count than the chunk's.
-        slice_count,
-        /// Acks of slices that were never sent.
-        never_sent,
-    }
-}
-
-impl SenderCounters {
-    fn count(&mut self, reason: AckDrop) {
-        *match reason {
-            AckDrop::WrongKind => &mut self.wrong_kind,
-            AckDrop::TooShort => &mut self.too_short,
-            AckDrop::Malformed => &mut self.malformed,
-            AckDrop::Trailing => &mut self.trailing,
-            AckDrop::OtherChunk => &mut self.other_chunk,
-            AckDrop::SliceCount => &mut self.slice_count,
-            AckDrop::NeverSent => &mut self.never_sent,
-        } += 1;
-    }
-}
 
 /// A chunk that waits.
 #[derive(Debug)]
@@ -269,17 +193,7 @@ impl ChunkSender {
     /// Once a tick: appends the slice packets that are due and that the rate allows.
     pub fn tick(&mut self, now: Instant, out: &mut Packets) {
         self.accumulate(now);
-        if self.in_flight.is_none() {
-            let Some(next) = self.queue.pop_front() else { return };
-            let mut chunk = InFlight::new(next.number, next.data);
-            if next.burst {
-                (0..chunk.count()).for_each(|slice| self.transmit(&mut chunk, slice, now, out));
-                chunk.paused_until = now + self.config.initial_burst_wait;
-                self.accumulated = 0.0;
-            }
-            self.in_flight = Some(chunk);
-        }
-        let Some(mut chunk) = self.in_flight.take() else { return };
+        let Some(mut chunk) = self.in_flight.take().or_else(|| self.begin_next(now, out)) else { return };
         let resend_delay = self.resend_delay();
         while let Some(slice) = chunk.next_due(now, resend_delay) {
             let bytes = self.packet_bytes(&chunk, slice) as f64;
@@ -292,12 +206,24 @@ impl ChunkSender {
         self.in_flight = Some(chunk);
     }
 
+    /// The chunk at the head of the queue, its initial burst sent.
+    fn begin_next(&mut self, now: Instant, out: &mut Packets) -> Option<InFlight> {
+        let Queued { number, data, burst } = self.queue.pop_front()?;
+        let mut chunk = InFlight::new(number, data);
+        if burst {
+            (0..chunk.count()).for_each(|slice| self.transmit(&mut chunk, slice, now, out));
+            chunk.paused_until = now + self.config.initial_burst_wait;
+            self.accumulated = 0.0;
+        }
+        Some(chunk)
+    }
+
     /// Takes an ack packet. Gives the number of the chunk when it is now known to be across.
     ///
     /// # Errors
     /// The reason why the packet was dropped. It is counted.
     pub fn handle_ack(&mut self, now: Instant, datagram: &[u8]) -> Result<Option<u64>, AckDrop> {
-        self.latest = self.latest.max(Some(now));
+        self.accumulate(now);
         let across = self.take_ack(datagram);
         match across {
             Ok(_) => self.counters.acks_received += 1,
@@ -383,6 +309,7 @@ impl ChunkSender {
         self.counters
     }
 
+    /// Brings time, and what may be sent, up to date.
     fn accumulate(&mut self, now: Instant) {
         let dt = self.latest.map_or(Duration::ZERO, |latest| now - latest);
         self.latest = self.latest.max(Some(now));

@@ -32,6 +32,19 @@ fn a_sender_keeps_to_its_rate_with_headers_whatever_the_ticks() {
 }
 
 #[test]
+fn acks_just_before_a_tick_take_nothing_off_the_rate() {
+    let mut sender = sender();
+    sender.send(content(0, 256 * 1024)).unwrap();
+    let ack = super::ack_packet(0, 256, |slice| slice == 0);
+    let mut sent = wire_bytes(&send_tick(&mut sender, at(0)));
+    for now in (10..=4000).step_by(10) {
+        sender.handle_ack(at(now), &ack).unwrap();
+        sent += wire_bytes(&send_tick(&mut sender, at(now)));
+    }
+    assert!(sent > 4 * 32_000, "{sent} bytes in 4 s");
+}
+
+#[test]
 fn what_is_saved_up_in_a_silence_is_bounded() {
     let config = ChunkSenderConfig { accumulator_bytes: Some(5000), ..Default::default() };
     let mut sender = ChunkSender::new(config).unwrap();
@@ -76,9 +89,9 @@ fn a_slice_waits_for_100_ms_or_one_and_a_quarter_round_trips() {
 fn an_initial_burst_sends_all_waits_and_goes_on_with_what_is_missing() {
     // Longer than the resend delay, to tell the two apart.
     let config = ChunkSenderConfig { initial_burst_wait: ms(150), ..Default::default() };
-    let (mut sender, mut receiver) = (ChunkSender::new(config).unwrap(), receiver());
-    sender.send_burst(content(0, 256 * 1024)).unwrap();
-    let burst = send_tick(&mut sender, at(0));
+    let (mut paused, mut receiver) = (ChunkSender::new(config).unwrap(), receiver());
+    paused.send_burst(content(0, 256 * 1024)).unwrap();
+    let burst = send_tick(&mut paused, at(0));
     assert_eq!(burst.len(), 256);
     for (slice, packet) in burst.iter().enumerate() {
         // Every tenth is lost.
@@ -87,13 +100,18 @@ fn an_initial_burst_sends_all_waits_and_goes_on_with_what_is_missing() {
         }
     }
     let ack = ack_tick(&mut receiver, at(20)).unwrap();
-    sender.handle_ack(at(40), &ack).unwrap();
-    (40..150).for_each(|now| assert!(send_tick(&mut sender, at(now)).is_empty(), "{now}"));
-    let rest: Vec<_> = (150..1000).step_by(10).flat_map(|now| send_tick(&mut sender, at(now))).collect();
+    paused.handle_ack(at(40), &ack).unwrap();
+    (40..150).for_each(|now| assert!(send_tick(&mut paused, at(now)).is_empty(), "{now}"));
+    let rest: Vec<_> = (150..1000).step_by(10).flat_map(|now| send_tick(&mut paused, at(now))).collect();
     let slices: Vec<_> = rest.iter().take(26).map(|packet| slice_of(packet, 256).1).collect();
     assert_eq!(slices, (0..256).step_by(10).collect::<Vec<_>>());
     let sent = wire_bytes(&rest);
     assert!(sent <= 32_000, "the usual rate again, from nothing: {sent}");
+
+    let mut sender = sender();
+    sender.send_burst(content(0, 256 * 1024)).unwrap();
+    assert_eq!(send_tick(&mut sender, at(0)).len(), 256);
+    assert_eq!(send_tick(&mut sender, at(100)).len(), 3, "of 3,200 bytes since the burst");
 
     let error = sender.send_burst(content(0, 256 * 1024 + 1)).unwrap_err().to_string();
     assert_eq!(
