@@ -63,8 +63,9 @@ pub mod module {
     use super::network::{Bursts, Conditions, Outages, SimulatedNetwork};
     #[pymodule_export]
     use super::parts::{
-        AckEndpoint, BitMeasure, BitReader, BitWriter, Link, PacketStats, SequenceBuffer, Socket,
-        VirtualConnection, sequence_distance, sequence_greater, sequence_less,
+        AckEndpoint, BitMeasure, BitReader, BitWriter, ChunkProgress, ChunkReceiver, ChunkSender, GoodBad,
+        Link, PacketStats, SequenceBuffer, Socket, VirtualConnection, sequence_distance, sequence_greater,
+        sequence_less,
     };
     #[pymodule_export]
     use super::protocol::Protocol;

@@ -12,6 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("wire", &["store", "time", "limits", "rng"]),
     ("netcode", &["wire", "store", "time", "limits", "rng"]),
     ("transport", &["wire", "store", "time", "limits", "rng"]),
+    ("slices", &["wire", "store", "time", "rng"]),
     ("endpoint", &["netcode", "transport", "wire", "store", "time", "limits", "rng"]),
     ("netsim", &["store", "time", "rng"]),
     ("driver", &["netsim", "endpoint", "netcode", "transport", "wire", "store", "time", "limits", "rng"]),

@@ -14,6 +14,7 @@ mod netcode;
 mod pair;
 mod reliable_links;
 mod reliable_ordered;
+mod slices;
 mod statistics;
 mod vectors;
 mod virtual_connection;
