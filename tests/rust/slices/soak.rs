@@ -30,7 +30,8 @@ impl BadLink {
             self.dead_until = now + self.outages.below(500);
         }
         if now >= self.dead_until {
-            self.link.send(at(now), packet);
+            let bytes = packet.len();
+            self.link.send(at(now), packet, bytes);
         }
     }
 }

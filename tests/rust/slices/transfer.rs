@@ -8,6 +8,11 @@ use tickwire::slices::{
 use super::{ack_tick, at, content, fast_sender, ms, receiver, send_tick, sender};
 use crate::memory::held;
 
+fn launch(link: &mut Link<Vec<u8>>, now: u64, packet: Vec<u8>) {
+    let bytes = packet.len();
+    link.send(at(now), packet, bytes);
+}
+
 /// Ticks both ends each 10 ms over links with an RTT of 40 ms until the sender is idle; gives what was read, and when.
 fn run(sender: &mut ChunkSender, receiver: &mut ChunkReceiver, from: u64) -> (Vec<Vec<u8>>, u64) {
     let link = |seed| Link::new(Conditions::perfect().latency(ms(20), ms(0)), seed).unwrap();
@@ -16,12 +21,12 @@ fn run(sender: &mut ChunkSender, receiver: &mut ChunkReceiver, from: u64) -> (Ve
     let mut now = from;
     while !sender.is_idle() {
         assert!(now < from + 600_000, "a hang");
-        send_tick(sender, at(now)).into_iter().for_each(|packet| there.send(at(now), packet));
+        send_tick(sender, at(now)).into_iter().for_each(|packet| launch(&mut there, now, packet));
         while let Some(packet) = there.poll(at(now)) {
             let _ = receiver.handle_slice(at(now), &packet);
         }
         read.extend(receiver.read());
-        ack_tick(receiver, at(now)).into_iter().for_each(|packet| back.send(at(now), packet));
+        ack_tick(receiver, at(now)).into_iter().for_each(|packet| launch(&mut back, now, packet));
         while let Some(packet) = back.poll(at(now)) {
             let _ = sender.handle_ack(at(now), &packet);
         }
