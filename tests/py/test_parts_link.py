@@ -224,3 +224,19 @@ def test_bursts_and_outages_out_of_bounds_are_named() -> None:
         tw.Outages(1, 1.5)
     with pytest.raises(ValueError, match="duration of outages is 0ns; it must be from 1µs to 3600s"):
         tw.Outages(0, 0.5)
+
+
+def test_a_lost_item_may_call_the_link_when_it_goes() -> None:
+    class Item:
+        def __del__(self) -> None:
+            seen.append(len(link))
+
+    seen: list[int] = []
+    link: tw.Link[Item] = tw.Link(tw.Conditions(rate=100, overhead=0, loss=1))
+    for _ in range(3):
+        link.send(0.0, Item(), size=100)
+    assert (len(link), seen) == (3, [])
+    assert link.poll(1.5) is None
+    assert seen == [2], "it was lost when it left the queue"
+    link.send(2.5, Item(), size=100)
+    assert seen == [2, 2]
