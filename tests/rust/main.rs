@@ -8,6 +8,7 @@ mod hostile_chunks;
 mod hostile_peer;
 mod interop;
 mod layers;
+mod links;
 mod loss_bounds;
 mod memory;
 mod netcode;
