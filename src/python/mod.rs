@@ -20,6 +20,7 @@ mod log;
 mod network;
 mod parts;
 mod protocol;
+mod proxy;
 mod schema;
 mod server;
 mod stats;
@@ -68,6 +69,8 @@ pub mod module {
     };
     #[pymodule_export]
     use super::protocol::Protocol;
+    #[pymodule_export]
+    use super::proxy::Proxy;
     #[pymodule_export]
     use super::schema::Schema;
     #[pymodule_export]
