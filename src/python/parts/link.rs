@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyByteArray, PyBytes, PyDict};
 
 use super::{counts, instant, to_seconds};
 use crate::netsim::conditions;
@@ -13,6 +13,9 @@ use crate::python::errors::value_error;
 use crate::python::fields::{bounded, within};
 use crate::python::lock;
 use crate::python::network::Conditions;
+
+/// A terabyte: larger items are mistakes.
+const LARGEST_ITEM: usize = 1 << 40;
 
 /// One direction of a bad link: what goes in comes out late, twice, out of order, or not at all. The same seed
 /// and the same calls give the same history.
@@ -47,6 +50,11 @@ impl Clone for Item {
     }
 }
 
+fn byte_length(item: &Bound<'_, PyAny>) -> usize {
+    let bytes = item.cast::<PyBytes>().map(|bytes| bytes.as_bytes().len());
+    bytes.or_else(|_| item.cast::<PyByteArray>().map(|bytes| bytes.len())).unwrap_or(0)
+}
+
 #[pymethods]
 impl Link {
     #[new]
@@ -72,11 +80,18 @@ impl Link {
     /// Args:
     ///     now: seconds, of a clock that doesn't go back.
     ///     item: any object, usually a datagram. A second copy is the same object.
-    #[pyo3(signature = (now, item, /))]
-    fn send(&self, now: f64, item: &Bound<'_, PyAny>) -> PyResult<()> {
+    ///     size: bytes that it takes on a link with a rate, beside the overhead; None: the length of ``bytes``
+    ///         and ``bytearray``, 0 for anything else.
+    ///
+    /// Raises:
+    ///     ValueError: naming the argument, its value and its bound.
+    #[pyo3(signature = (now, item, /, *, size = None))]
+    fn send(&self, now: f64, item: &Bound<'_, PyAny>, size: Option<i128>) -> PyResult<()> {
         let now = instant(now)?;
+        let size = size.map(|size| within("size", size, 0, LARGEST_ITEM)).transpose()?;
         // The caller has a reference too, so that losing this one runs no code.
-        lock(&self.core).send(now, Item(item.clone().unbind()));
+        let sent = Item(item.clone().unbind());
+        lock(&self.core).send(now, sent, size.unwrap_or_else(|| byte_length(item)));
         Ok(())
     }
 
