@@ -138,7 +138,7 @@ impl Proxy {
     /// # Errors
     /// When they can't be met. The old ones stay then.
     pub fn set_conditions(&mut self, conditions: Both<Conditions>) -> Result<(), ConditionsError> {
-        self.relay.set_conditions(conditions)
+        self.relay.set_conditions(self.now(), conditions)
     }
 
     /// Waits for something to do, at most this long, and does a bounded part of it.

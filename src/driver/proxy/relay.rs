@@ -119,17 +119,23 @@ impl Relay {
         })
     }
 
-    /// Changes the conditions of all clients, for what is put in from now on.
+    /// Changes the conditions of all clients from now on.
     ///
     /// # Errors
     /// When they can't be met. The old ones stay then.
-    pub(super) fn set_conditions(&mut self, conditions: Both<Conditions>) -> Result<(), ConditionsError> {
+    pub(super) fn set_conditions(
+        &mut self,
+        now: Instant,
+        conditions: Both<Conditions>,
+    ) -> Result<(), ConditionsError> {
         conditions.up.check()?;
         conditions.down.check()?;
         self.conditions = conditions;
-        for client in self.slots.iter_mut().flatten() {
-            client.links.up.set_conditions(conditions.up)?;
-            client.links.down.set_conditions(conditions.down)?;
+        for slot in 0..self.slots.len() {
+            for direction in [Direction::Up, Direction::Down] {
+                let schedule = |link: &mut Link<_>| link.schedule(now, *conditions.of(direction));
+                self.with_link(slot, direction, schedule).transpose()?;
+            }
         }
         Ok(())
     }
@@ -173,23 +179,20 @@ impl Relay {
         let Some(client) = self.slots.get_mut(slot).and_then(Option::as_mut) else { return false };
         client.heard = now;
         let Some(datagram) = self.budget.datagram(bytes) else { return false };
-        let link = client.links.of_mut(direction);
-        let before = link.next_delivery();
-        link.send(now, datagram);
-        let after = link.next_delivery();
-        self.reschedule(slot, direction, before, after);
+        self.with_link(slot, direction, |link| link.send(now, datagram, bytes.len()));
         true
     }
 
     /// The next datagram whose time has come by `now`.
     pub(super) fn poll(&mut self, now: Instant) -> Option<Delivery> {
-        let &(due, slot, direction) = self.schedule.first().filter(|(due, ..)| *due <= now)?;
-        let client = self.slots.get_mut(slot)?.as_mut()?;
-        let link = client.links.of_mut(direction);
-        let datagram = link.poll(now)?;
-        let (address, after) = (client.address, link.next_delivery());
-        self.reschedule(slot, direction, Some(due), after);
-        Some(Delivery { slot, client: address, direction, due, datagram })
+        loop {
+            let &(due, slot, direction) = self.schedule.first().filter(|(due, ..)| *due <= now)?;
+            let client = self.slots.get(slot)?.as_ref()?.address;
+            // None of them when one only leaves the queue.
+            if let Some(datagram) = self.with_link(slot, direction, |link| link.poll(due)).flatten() {
+                return Some(Delivery { slot, client, direction, due, datagram });
+            }
+        }
     }
 
     /// When the next datagram comes out.
@@ -214,8 +217,8 @@ impl Relay {
     /// Forgets a client with what is under way of it.
     pub(super) fn forget(&mut self, slot: usize) {
         let Some(client) = self.slots.get_mut(slot).and_then(Option::take) else { return };
-        self.reschedule(slot, Direction::Up, client.links.up.next_delivery(), None);
-        self.reschedule(slot, Direction::Down, client.links.down.next_delivery(), None);
+        self.unschedule(slot, Direction::Up, client.links.up.next_delivery());
+        self.unschedule(slot, Direction::Down, client.links.down.next_delivery());
         self.by_address.remove(&client.address);
         self.free.push(slot);
         self.counted.forgotten += 1;
@@ -243,21 +246,27 @@ impl Relay {
         UnderWay { datagrams: datagrams as u64, bytes: self.budget.used() as u64 }
     }
 
-    fn reschedule(
+    /// Does something with the link of a client, which may change when its next datagram comes out.
+    fn with_link<T>(
         &mut self,
         slot: usize,
         direction: Direction,
-        before: Option<Instant>,
-        after: Option<Instant>,
-    ) {
-        if before == after {
-            return;
+        operation: impl FnOnce(&mut Link<Datagram>) -> T,
+    ) -> Option<T> {
+        let link = self.slots.get_mut(slot)?.as_mut()?.links.of_mut(direction);
+        let before = link.next_delivery();
+        let result = operation(link);
+        let after = link.next_delivery();
+        if before != after {
+            self.unschedule(slot, direction, before);
+            self.schedule.extend(after.map(|at| (at, slot, direction)));
         }
-        if let Some(at) = before {
+        Some(result)
+    }
+
+    fn unschedule(&mut self, slot: usize, direction: Direction, at: Option<Instant>) {
+        if let Some(at) = at {
             self.schedule.remove(&(at, slot, direction));
-        }
-        if let Some(at) = after {
-            self.schedule.insert((at, slot, direction));
         }
     }
 }
@@ -392,11 +401,28 @@ mod tests {
     }
 
     #[test]
+    fn datagrams_wait_their_turn_at_a_rate_and_a_changed_one_holds_at_once() {
+        // A kilobyte a second: with 28 bytes of headers, half a second each.
+        let narrow = Conditions::perfect().rate(1000, 10_000).latency(ms(30), ms(0));
+        let mut relay = relay(narrow, narrow, BOUNDS);
+        let slot = relay.admit(at(0), address(1)).unwrap();
+        (0..4).for_each(|_| assert!(relay.put(at(0), slot, Direction::Up, &[0; 472])));
+        let times: Vec<_> = drain(&mut relay, at(1100)).iter().map(|(_, _, due, _)| *due).collect();
+        assert_eq!(times, [at(530), at(1030)]);
+        let wide = Conditions::perfect().rate(1_000_000, 10_000);
+        relay.set_conditions(at(1250), Both { up: wide, down: wide }).unwrap();
+        let due = relay.next_delivery().unwrap();
+        assert!(due <= at(1251), "{due:?}");
+        assert_eq!(drain(&mut relay, at(1300)).len(), 2);
+        assert_eq!(relay.under_way(), UnderWay::default());
+    }
+
+    #[test]
     fn changed_conditions_hold_for_old_clients_and_new_ones() {
         let mut relay = relay(Conditions::perfect(), Conditions::perfect(), BOUNDS);
         let a = relay.admit(at(0), address(1)).unwrap();
         let lost = Conditions::perfect().loss(1.0);
-        relay.set_conditions(Both { up: lost, down: Conditions::perfect() }).unwrap();
+        relay.set_conditions(at(0), Both { up: lost, down: Conditions::perfect() }).unwrap();
         let b = relay.admit(at(0), address(2)).unwrap();
         for slot in [a, b] {
             assert!(relay.put(at(0), slot, Direction::Up, b"up"));
@@ -404,6 +430,8 @@ mod tests {
         }
         assert_eq!(relay.links().up.lost, 2);
         assert_eq!(drain(&mut relay, at(0)).len(), 2);
-        assert!(relay.set_conditions(Both { up: Conditions::perfect().loss(2.0), down: lost }).is_err());
+        assert!(
+            relay.set_conditions(at(0), Both { up: Conditions::perfect().loss(2.0), down: lost }).is_err()
+        );
     }
 }

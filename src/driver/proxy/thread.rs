@@ -28,7 +28,7 @@ pub struct ProxyThread {
 
 enum Command {
     Counters(SyncSender<ProxyCounters>),
-    SetConditions(Both<Conditions>, SyncSender<Result<(), ConditionsError>>),
+    SetConditions(Box<Both<Conditions>>, SyncSender<Result<(), ConditionsError>>),
 }
 
 impl ProxyThread {
@@ -58,7 +58,7 @@ impl ProxyThread {
     /// # Errors
     /// When they can't be met. The old ones stay then.
     pub fn set_conditions(&self, conditions: Both<Conditions>) -> Result<(), ConditionsError> {
-        self.ask(|reply| Command::SetConditions(conditions, reply))
+        self.ask(|reply| Command::SetConditions(Box::new(conditions), reply))
     }
 
     /// Ends the proxy with all that is under way, and gives its last counts.
@@ -103,7 +103,7 @@ fn run(mut proxy: Proxy, commands: &Receiver<Command>) -> ProxyCounters {
                 let _asker_gone = reply.send(proxy.counters());
             }
             Ok(Command::SetConditions(conditions, reply)) => {
-                let _asker_gone = reply.send(proxy.set_conditions(conditions));
+                let _asker_gone = reply.send(proxy.set_conditions(*conditions));
             }
             Err(TryRecvError::Empty) => proxy.turn(LONGEST_WAIT),
             Err(TryRecvError::Disconnected) => return proxy.counters(),
