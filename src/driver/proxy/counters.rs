@@ -71,8 +71,10 @@ impl ProxyCounters {
     /// Group, name and count.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
         let of = |group| move |(name, count)| (group, name, count);
-        let up = self.paths.up.iter().chain(self.links.up.iter()).map(of("up"));
-        let down = self.paths.down.iter().chain(self.links.down.iter()).map(of("down"));
+        // What the sockets say of both ends of a link: beside them, `sent` and `delivered` would only puzzle.
+        let inside = |(name, _): &(&str, u64)| !["sent", "delivered"].contains(name);
+        let up = self.paths.up.iter().chain(self.links.up.iter().filter(inside)).map(of("up"));
+        let down = self.paths.down.iter().chain(self.links.down.iter().filter(inside)).map(of("down"));
         let clients = self.clients.iter().map(of("clients"));
         up.chain(down).chain(clients).chain(self.under_way.iter().map(of("under_way")))
     }
