@@ -31,13 +31,22 @@ impl Bursts {
         if !(0.0..=most).contains(&loss) {
             return Err(ConditionsError::BurstLoss { value: loss, length, bound: most });
         }
+        Ok(Self::of(loss, length))
+    }
+
+    /// As [`mean`](Self::mean), of means that are known to go together.
+    pub(super) fn of(loss: f64, length: f64) -> Self {
         let to_good = 1.0 / length;
         // At the bound, rounding may reach above 1.
         let to_bad = (to_good * loss / (1.0 - loss)).min(1.0);
-        Ok(Bursts { to_bad, to_good, good_loss: 0.0, bad_loss: 1.0 })
+        Bursts { to_bad, to_good, good_loss: 0.0, bad_loss: 1.0 }
     }
 
-    pub(super) fn check(&self) -> Result<(), ConditionsError> {
+    /// Whether such bursts can be.
+    ///
+    /// # Errors
+    /// The first setting out of its bounds.
+    pub fn check(&self) -> Result<(), ConditionsError> {
         probability("to_bad", self.to_bad)?;
         probability("to_good", self.to_good)?;
         probability("good_loss", self.good_loss)?;

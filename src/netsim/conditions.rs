@@ -15,7 +15,7 @@ pub const MAX_DELAY: Duration = Duration::from_secs(3600);
 pub const DEFAULT_OVERHEAD: u64 = 20 + 8;
 
 /// The most that headers may add.
-const MAX_OVERHEAD: u64 = 65_535;
+pub const MAX_OVERHEAD: u64 = 65_535;
 
 /// What a link does to packets, one direction. The default is a perfect link.
 ///

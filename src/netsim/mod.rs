@@ -12,6 +12,7 @@ pub mod link;
 pub mod network;
 mod outages;
 mod path;
+pub mod presets;
 mod wander;
 
 pub use conditions::{Bursts, Conditions};

@@ -17,7 +17,11 @@ pub struct Outages {
 }
 
 impl Outages {
-    pub(super) fn check(&self) -> Result<(), ConditionsError> {
+    /// Whether such outages can be.
+    ///
+    /// # Errors
+    /// The first setting out of its bounds.
+    pub fn check(&self) -> Result<(), ConditionsError> {
         time("duration of outages", self.duration, MIN_DURATION)?;
         probability("fraction of outages", self.fraction)
     }

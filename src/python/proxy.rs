@@ -221,7 +221,7 @@ fn chosen(
     up: Option<&Bound<'_, Conditions>>,
     down: Option<&Bound<'_, Conditions>>,
 ) -> Both<Option<conditions::Conditions>> {
-    let of = |own: Option<&Bound<'_, Conditions>>| own.or(conditions).map(|given| given.get().0);
+    let of = |own: Option<&Bound<'_, Conditions>>| own.or(conditions).map(|given| given.get().core);
     Both { up: of(up), down: of(down) }
 }
 

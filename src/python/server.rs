@@ -58,7 +58,8 @@ const MOST_CLOCK_SKEW: u64 = 3600;
 ///     priority: called in each flush in which messages wait whose order is free, with their
 ///         :class:`Candidates`; returns scores.
 ///     admission: called with the newcomers of a tick; returns those it refuses.
-///     conditions: a bad network to put on all that is sent, for tests.
+///     conditions: a bad network to put on all that is sent, for tests. Its rate and its luck are those of one
+///         line: all peers share them.
 ///     seed: makes those conditions repeatable; None: random.
 ///     network: a simulated network with virtual time instead of a socket.
 ///

@@ -153,14 +153,19 @@ def test_the_thread_goes_on_while_python_is_busy() -> None:
         assert received[0] == b"hello"
 
 
-def test_a_closed_proxy_keeps_its_counts_and_frees_its_port() -> None:
-    with tw.Socket(LOOPBACK) as server:
-        with pytest.raises(RuntimeError, match="boom"), tw.Proxy(LOOPBACK, to=server.address) as proxy:
-            with tw.Socket(LOOPBACK) as client:
+def test_a_proxy_left_by_an_exception_is_closed_keeps_its_counts_and_frees_its_port() -> None:
+    with tw.Socket(LOOPBACK) as server, tw.Socket(LOOPBACK) as client:
+        proxy = tw.Proxy(LOOPBACK, to=server.address)
+
+        def use_it() -> None:
+            with proxy:
                 assert client.send(proxy.address, b"hello")
-            receive(server)
-            assert not proxy.closed
-            raise RuntimeError("boom")
+                receive(server)
+                assert not proxy.closed
+                raise RuntimeError("boom")
+
+        with pytest.raises(RuntimeError, match="boom"):
+            use_it()
         assert proxy.closed
         assert proxy.counters["up.forwarded"] == 1
         assert repr(proxy) == f"<Proxy at {proxy.address} to {server.address}, closed>"

@@ -6,13 +6,15 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict};
 
-use super::{counts, instant, to_seconds};
+use super::{LATEST, counts, instant, to_seconds};
 use crate::netsim::conditions;
 use crate::netsim::link;
 use crate::python::errors::value_error;
 use crate::python::fields::{bounded, within};
 use crate::python::lock;
 use crate::python::network::Conditions;
+use crate::python::protocol::seconds;
+use crate::time::Instant;
 
 /// A terabyte: larger items are mistakes.
 const LARGEST_ITEM: usize = 1 << 40;
@@ -65,7 +67,7 @@ impl Link {
         seed: i128,
         capacity: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let conditions = conditions.map(|conditions| conditions.get().0).unwrap_or_default();
+        let conditions = conditions.map(|conditions| conditions.get().core).unwrap_or_default();
         let seed = within("seed", seed, 0, u64::MAX)?;
         let capacity = match capacity {
             Some(capacity) => bounded("capacity", capacity, 1, 1 << 24)?,
@@ -102,20 +104,37 @@ impl Link {
         Ok(lock(&self.core).poll(now).map(|item| item.0))
     }
 
-    /// When the next item comes out, in seconds: :meth:`poll` gives it then. None when nothing is under way.
+    /// When to :meth:`poll` next, in seconds: an item comes out then, or leaves the queue of a link with a rate, and
+    /// poll may give None. None when nothing is under way.
     #[getter]
     fn next_delivery(&self) -> Option<f64> {
         lock(&self.core).next_delivery().map(to_seconds)
     }
 
-    /// Changes the conditions, for what is sent from now on.
-    #[pyo3(signature = (conditions, /))]
-    fn set_conditions(&self, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
-        lock(&self.core).set_conditions(conditions.get().0).map_err(value_error)
+    /// Bytes in the queue of a link with a rate, overhead and the item in transmission included.
+    #[getter]
+    fn queued_bytes(&self) -> u64 {
+        lock(&self.core).queued_bytes()
     }
 
-    /// What became of the items: ``sent``, ``lost``, ``duplicated``, ``reordered`` (held back), ``overflowed``,
-    /// ``delivered``.
+    /// Changes the conditions, from the latest time that the link was told on.
+    ///
+    /// Items in the queue leave under the new conditions, those beyond keep their fate. What is scheduled stays.
+    #[pyo3(signature = (conditions, /))]
+    fn set_conditions(&self, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
+        lock(&self.core).set_conditions(conditions.get().core).map_err(value_error)
+    }
+
+    /// As :meth:`set_conditions`, when ``at`` comes, in seconds; of changes at one time the last holds.
+    #[pyo3(signature = (at, conditions, /))]
+    fn schedule(&self, at: f64, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
+        let at = Instant::ZERO + seconds("at", at, LATEST)?;
+        lock(&self.core).schedule(at, conditions.get().core).map_err(value_error)
+    }
+
+    /// What became of the items: ``sent``, ``queue_dropped`` (found the queue full), ``lost`` (each by itself),
+    /// ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered`` (held back), ``overflowed`` (too
+    /// many were under way), ``delivered``.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = lock(&self.core).counters();
