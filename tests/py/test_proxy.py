@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import collections
+import doctest
 import gc
+import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,8 +22,9 @@ import tickwire as tw
 from tickwire import cli
 from tickwire.proxy import options as proxy_options
 from tickwire.proxy import units
-from tickwire.proxy.display import LOSSES, summary
+from tickwire.proxy.display import LOSSES, LiveLine, summary
 
+PAGE = (Path(__file__).parents[2] / "docs" / "proxy.md").read_text("utf-8")
 LOOPBACK = "127.0.0.1:0"
 PATIENCE = 20.0
 
@@ -339,6 +344,8 @@ def test_options_override_a_preset(name: str) -> None:
         (["--down-jitter", "10ms"], "the link down: The jitter is 10ms"),
         (["--queue", "64kB"], "argument --queue: needs a --rate"),
         (["--up-rate", "1mbit", "--queue", "64kB"], "argument --queue: needs a --rate"),
+        (["--max-bytes", "1kB"], "max_bytes must be 131072 to"),
+        (["--idle-timeout", "1ms"], "idle_timeout must be 1 to 86400 seconds"),
         (["--preset", "5g"], "argument --preset: invalid choice: '5g'"),
         (["--seed", "x"], "argument --seed: must be a whole number from 0 to 18446744073709551615, not 'x'"),
         (["--to", "127.0.0.1"], "argument --to: '127.0.0.1' is not a name and a port"),
@@ -402,6 +409,20 @@ def test_ctrl_c_ends_it_cleanly_with_its_summary(number: int) -> None:
     assert ["forwarded", "1", "0"] in [line.split() for line in out.splitlines()]
 
 
+def test_the_live_line_shows_rates_since_it_was_last_refreshed(monkeypatch: pytest.MonkeyPatch) -> None:
+    out, clock = io.StringIO(), iter([100.0, 102.0, 104.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    monkeypatch.setenv("COLUMNS", "200")
+    line = LiveLine(out)
+    counters = collections.Counter({"clients.present": 2, "up.received": 1000, "up.lost": 50})
+    counters.update({"up.forwarded": 900, "up.forwarded_bytes": 500_000, "under_way.datagrams": 50})
+    line.refresh(counters)
+    line.refresh(counters + collections.Counter({"up.forwarded": 50}))
+    first, second = out.getvalue().split("\r")[1:]
+    assert first.startswith("2 s  2 clients  up 450/s 2.0 Mbit/s, 5.0% lost  down 0/s 0.0 Mbit/s, 0.0% lost")
+    assert second.startswith("4 s  2 clients  up 25/s 0.0 Mbit/s")
+
+
 def test_the_summary_and_the_losses_name_counts_that_exist() -> None:
     with tw.Proxy(LOOPBACK, to="127.0.0.1:9") as proxy:
         counters = proxy.counters
@@ -413,16 +434,28 @@ def test_the_summary_and_the_losses_name_counts_that_exist() -> None:
     assert "forwarded" not in text
 
 
+def test_the_example_of_the_page_runs() -> None:
+    (example,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.M | re.S)
+    exec(compile(example, "docs/proxy.md", "exec"), {"__name__": "example"})
+
+
+def test_the_example_in_the_docstring_is_right() -> None:
+    assert tw.Proxy.__doc__ is not None
+    test = doctest.DocTestParser().get_doctest(tw.Proxy.__doc__, {**vars(tw)}, "Proxy", None, None)
+    report: list[str] = []
+    assert test.examples
+    assert doctest.DocTestRunner().run(test, out=report.append).failed == 0, "".join(report)
+
+
 def test_the_page_names_every_count_and_every_option() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "proxy.md").read_text("utf-8")
     with tw.Proxy(LOOPBACK, to="127.0.0.1:9") as proxy:
         counters = proxy.counters
     names = {name.removeprefix("up.").removeprefix("down.") for name in counters}
-    assert [name for name in sorted(names) if f"`{name}`" not in page] == []
+    assert [name for name in sorted(names) if f"`{name}`" not in PAGE] == []
     parser = argparse.ArgumentParser()
     proxy_options.add_arguments(parser)
     shown = (
         action for action in parser._actions if action.help != argparse.SUPPRESS and action.option_strings
     )
     flags = {action.option_strings[-1] for action in shown} - {"--help"}
-    assert [flag for flag in sorted(flags) if f"`{flag}" not in page] == []
+    assert [flag for flag in sorted(flags) if f"`{flag}" not in PAGE] == []

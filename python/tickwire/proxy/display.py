@@ -41,10 +41,10 @@ class LiveLine:
                 for name in (f"{direction}.forwarded", f"{direction}.forwarded_bytes")
             )
             lost = f"{lost_share(counters, direction):.1%} lost"
-            parts.append(f"{direction} {packets:,.0f}/s {octets * 8 / 1e6:.2f} Mbit/s {lost}")
+            parts.append(f"{direction} {packets:,.0f}/s {octets * 8 / 1e6:.1f} Mbit/s, {lost}")
         parts.append(f"{counters['under_way.datagrams']:,} under way")
         columns = shutil.get_terminal_size().columns
-        print("\r" + "  |  ".join(parts)[: columns - 1] + "\x1b[K", end="", file=self._out, flush=True)
+        print("\r" + "  ".join(parts)[: columns - 1] + "\x1b[K", end="", file=self._out, flush=True)
         self._last, self._before = now, counters
 
     def end(self) -> None:

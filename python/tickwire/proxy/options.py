@@ -145,7 +145,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seconds", type=_argument(units.number), metavar="N", help="ends by itself after N seconds"
     )
     running.add_argument(
-        "--max-clients", type=_whole(1, 65_536), default=1024, metavar="N", help="(%(default)s)"
+        "--max-clients",
+        type=_whole(1, 65_536),
+        default=1024,
+        metavar="N",
+        help="datagrams of more are dropped (1024)",
     )
     running.add_argument(
         "--idle-timeout",
@@ -155,11 +159,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="silence after which a client is forgotten (60s)",
     )
     running.add_argument(
-        "--max-memory",
+        "--max-bytes",
         type=_argument(units.size),
         default=64 << 20,
         metavar="SIZE",
-        help="of the datagrams under way; what is more is dropped (64MiB)",
+        help="memory of the datagrams under way; what is more is dropped (64MiB)",
     )
     running.add_argument("--quiet", action="store_true", help="print nothing but errors, and --json's line")
     running.add_argument("--json", action="store_true", help="end with all counts as one line of JSON")
@@ -180,7 +184,7 @@ def parse(arguments: argparse.Namespace) -> Options:
         seed=secrets.randbelow(2**32) if seed is None else seed,
         max_clients=arguments.max_clients,
         idle_timeout=arguments.idle_timeout,
-        max_bytes=arguments.max_memory,
+        max_bytes=arguments.max_bytes,
         seconds=arguments.seconds,
         quiet=arguments.quiet,
         json=arguments.json,

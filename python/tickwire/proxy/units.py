@@ -14,7 +14,12 @@ _AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{0,15})?|\.\d{1,15})([a-z%]*)", re.ASCII)
 _TIMES = {"us": Fraction(1, 10**6), "ms": Fraction(1, 1000), "s": Fraction(1), "min": Fraction(60)}
 _SHARES = {"%": Fraction(1, 100), "": Fraction(1)}
 _SIZES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
-_RATES = {"bit": Fraction(1, 8), "kbit": 125, "mbit": 125 * 10**3, "gbit": 125 * 10**6}
+_RATES = {
+    "bit": Fraction(1, 8),
+    "kbit": Fraction(125),
+    "mbit": Fraction(125_000),
+    "gbit": Fraction(125_000_000),
+}
 
 
 def duration(text: str) -> float:

@@ -184,57 +184,55 @@ impl Proxy {
     /// Reads what waits, the sockets in turn.
     fn read(&mut self) {
         let mut buffer = std::mem::take(&mut self.buffer);
-        for _ in 0..READ_BOUND / READ_SHARE {
-            let Some(token) = self.ready.pop() else { break };
-            let more = match token {
-                LISTENER => self.read_clients(&mut buffer),
-                Token(number) => self.read_server(number - FIRST_CLIENT, &mut buffer),
+        let mut left = READ_BOUND;
+        while left > 0
+            && let Some(token) = self.ready.pop()
+        {
+            let bound = READ_SHARE.min(left);
+            let read = match token {
+                LISTENER => self.read_clients(bound, &mut buffer),
+                Token(number) => self.read_server(number - FIRST_CLIENT, bound, &mut buffer),
             };
-            if more {
+            if read == bound {
                 self.ready.push(token);
             }
+            left -= read.max(1);
         }
         self.buffer = buffer;
     }
 
-    /// Reads from the clients; true when more may wait.
-    fn read_clients(&mut self, buffer: &mut [u8]) -> bool {
+    /// Reads from the clients; how often, and below `bound` only when nothing is left.
+    fn read_clients(&mut self, bound: usize, buffer: &mut [u8]) -> usize {
         let now = self.now();
-        for _ in 0..READ_SHARE {
+        for read in 0..bound {
             match self.listener.read(buffer) {
                 Read::Datagram(len, from) => {
                     if let Some(slot) = self.slot(now, from) {
                         self.put(now, slot, Direction::Up, &buffer[..len]);
                     }
                 }
-                Read::Empty => return false,
+                Read::Empty => return read,
                 Read::Unreachable => self.paths.down.unreachable += 1,
-                Read::Failed => {
-                    self.paths.up.errors += 1;
-                    return false;
-                }
+                Read::Failed => self.paths.up.errors += 1,
             }
         }
-        true
+        bound
     }
 
-    /// Reads what the server sent to the client in `slot`; true when more may wait.
-    fn read_server(&mut self, slot: usize, buffer: &mut [u8]) -> bool {
+    /// Reads what the server sent to the client in `slot`, as [`Proxy::read_clients`].
+    fn read_server(&mut self, slot: usize, bound: usize, buffer: &mut [u8]) -> usize {
         let now = self.now();
-        for _ in 0..READ_SHARE {
+        for read in 0..bound {
             // Gone meanwhile, with its socket.
-            let Some(Some(upstream)) = self.upstreams.get(slot) else { return false };
+            let Some(Some(upstream)) = self.upstreams.get(slot) else { return read };
             match upstream.read(buffer) {
                 Read::Datagram(len, _) => self.put(now, slot, Direction::Down, &buffer[..len]),
-                Read::Empty => return false,
+                Read::Empty => return read,
                 Read::Unreachable => self.paths.up.unreachable += 1,
-                Read::Failed => {
-                    self.paths.down.errors += 1;
-                    return false;
-                }
+                Read::Failed => self.paths.down.errors += 1,
             }
         }
-        true
+        bound
     }
 
     fn put(&mut self, now: Instant, slot: usize, direction: Direction, datagram: &[u8]) {

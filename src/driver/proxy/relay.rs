@@ -215,7 +215,7 @@ impl Relay {
     }
 
     /// Forgets a client with what is under way of it.
-    pub(super) fn forget(&mut self, slot: usize) {
+    fn forget(&mut self, slot: usize) {
         let Some(client) = self.slots.get_mut(slot).and_then(Option::take) else { return };
         self.unschedule(slot, Direction::Up, client.links.up.next_delivery());
         self.unschedule(slot, Direction::Down, client.links.down.next_delivery());

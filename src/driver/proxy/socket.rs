@@ -25,6 +25,7 @@ pub(super) enum Read {
     Empty,
     /// A peer can't be reached; more may wait.
     Unreachable,
+    /// Another error; more may wait.
     Failed,
 }
 
