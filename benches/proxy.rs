@@ -142,40 +142,38 @@ fn report(name: &str, mut tally: Tally, latency: Duration, cpu: Option<Duration>
     );
 }
 
-fn measure(name: &str, clients: usize, rate: u64, latency: Duration) {
+fn measure(name: &str, clients: usize, rate: u64, conditions: Conditions) {
     let server = socket();
     let to = address(&server);
-    let perfect = Conditions::perfect();
     let proxy = Proxy::bind(SocketAddr::from(([127, 0, 0, 1], 0)), ProxyConfig::new(to)).unwrap();
     let proxy = ProxyThread::start(proxy).unwrap();
     let ends = proxied(clients, proxy.address(), &server);
-    let late = perfect.latency(latency, Duration::ZERO);
-    proxy.set_conditions(Both { up: late, down: late }).unwrap();
+    proxy.set_conditions(Both { up: conditions, down: conditions }).unwrap();
     let before = proxy_cpu();
+    let latency = conditions.latency;
     let tally = generate(&ends, rate, latency);
     let cpu = before.and_then(|before| Some(proxy_cpu()?.saturating_sub(before)));
     report(name, tally, latency, cpu);
 }
 
+fn late(millis: u64) -> Conditions {
+    Conditions::perfect().latency(Duration::from_millis(millis), Duration::ZERO)
+}
+
 fn main() {
-    println!(
-        "{:<42} {:>10} {:>13} {:>12}   added: p50       p99       max   proxy's CPU",
-        "", "both ways", "", ""
-    );
+    println!("{:<42} {:>10} {:>28}   added: p50       p99       max    proxy's CPU", "", "both ways", "");
     for rate in [60, 2_000, 21_000] {
-        report(
-            &format!("direct, {rate}/s each way"),
-            generate(&direct(1), rate, Duration::ZERO),
-            Duration::ZERO,
-            None,
-        );
-        for latency in [0, 50] {
-            let name = format!("1 client, {rate}/s each way, {latency} ms");
-            measure(&name, 1, rate, Duration::from_millis(latency));
+        let name = format!("direct, {rate}/s each way");
+        report(&name, generate(&direct(1), rate, Duration::ZERO), Duration::ZERO, None);
+        for millis in [0, 50] {
+            measure(&format!("1 client, {rate}/s each way, {millis} ms"), 1, rate, late(millis));
         }
     }
-    measure("100 clients, 21000/s each way, 50 ms", 100, 21_000, Duration::from_millis(50));
+    // Wide enough that nothing waits for long: what the queue costs.
+    let queued = late(50).rate(50_000_000, 1 << 20);
+    measure("1 client, 21000/s each way, 50 ms, a rate", 1, 21_000, queued);
+    measure("100 clients, 21000/s each way, 50 ms", 100, 21_000, late(50));
     for rate in [40_000, 60_000] {
-        measure(&format!("1 client, {rate}/s each way, 0 ms"), 1, rate, Duration::ZERO);
+        measure(&format!("1 client, {rate}/s each way, 0 ms"), 1, rate, late(0));
     }
 }

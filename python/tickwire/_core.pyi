@@ -1898,8 +1898,8 @@ class Proxy:
         up: Conditions | None = None,
         down: Conditions | None = None,
     ) -> None:
-        """Changes the conditions of all clients, for datagrams that come from now on: of both directions, or of
-        those named. What is not given stays.
+        """Changes the conditions of all clients: of both directions, or of those named. What is not given stays.
+        Datagrams that have left the queue of their rate keep their fate.
 
         Raises:
             ClosedError: the proxy is closed.

@@ -86,7 +86,7 @@ impl Proxy {
     #[new]
     #[pyo3(signature = (listen, *, to, conditions = None, up = None, down = None, seed = 0, max_clients = 1024,
                         idle_timeout = 60.0, max_bytes = 67_108_864))]
-    #[allow(clippy::too_many_arguments)] // By name, in Python.
+    #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn new(
         py: Python<'_>,
         listen: AddressLike,
@@ -162,8 +162,8 @@ impl Proxy {
         Ok(counted)
     }
 
-    /// Changes the conditions of all clients, for datagrams that come from now on: of both directions, or of those
-    /// named. What is not given stays.
+    /// Changes the conditions of all clients: of both directions, or of those named. What is not given stays.
+    /// Datagrams that have left the queue of their rate keep their fate.
     ///
     /// Raises:
     ///     ClosedError: the proxy is closed.

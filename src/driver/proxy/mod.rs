@@ -133,7 +133,7 @@ impl Proxy {
         }
     }
 
-    /// Changes the conditions, for datagrams that come from now on.
+    /// Changes the conditions from now on. A datagram that has left the queue of its rate keeps its fate.
     ///
     /// # Errors
     /// When they can't be met. The old ones stay then.

@@ -53,7 +53,7 @@ impl ProxyThread {
         self.ask(Command::Counters)
     }
 
-    /// Changes the conditions, for datagrams that come from now on.
+    /// Changes the conditions, as [`Proxy::set_conditions`].
     ///
     /// # Errors
     /// When they can't be met. The old ones stay then.
