@@ -6,6 +6,7 @@ mod fuzz;
 mod hostile_peer;
 mod interop;
 mod layers;
+mod links;
 mod loss_bounds;
 mod memory;
 mod netcode;
