@@ -38,6 +38,7 @@ __all__ = [
     "PacketFates",
     "PacketStats",
     "Protocol",
+    "Proxy",
     "Schema",
     "SequenceBuffer",
     "Server",
@@ -2080,3 +2081,83 @@ class SimulatedNetwork:
     def counters(self) -> dict[str, int]:
         """What became of all packets: the counts of :attr:`Link.counters` for all links together,
         ``unknown_destination`` (nobody was there) and ``mailbox_full`` (nobody received)."""
+
+@final
+class Proxy:
+    """A UDP proxy that puts bad conditions between any clients and a server: datagrams pass as they are, whatever
+    they carry. It works on a native thread, also while Python is busy, until it is closed.
+
+    Each address that datagrams come from is a client. It gets a socket of its own towards the server, and a link
+    in each direction with luck of its own.
+
+    Args:
+        listen: where clients send to; port 0 picks one (see :attr:`address`).
+        to: the server.
+        conditions: what the links do, in both directions; None: nothing.
+        up, down: what the links to the server and to the clients do, where it is not ``conditions``.
+        seed: 0 to 2**64 - 1. With the order in which clients come it gives their luck.
+        max_clients: clients at a time, 1 to 65,536; datagrams of more are dropped.
+        idle_timeout: seconds of silence after which a client is forgotten, 1 to 86,400.
+        max_bytes: memory of the datagrams under way, 131,072 to 2**40; more are dropped.
+
+    Raises:
+        OSError: the address can't be bound; errno says why.
+        ValueError: naming the argument, its value and its bound; or a proxy to itself.
+
+    Example:
+        >>> with Socket("127.0.0.1:0") as server, Socket("127.0.0.1:0") as client:
+        ...     with Proxy("127.0.0.1:0", to=server.address, conditions=Conditions(latency=0.05)) as proxy:
+        ...         assert client.send(proxy.address, b"hello")
+        ...         assert server.wait(10.0)
+        ...         data, source = server.receive()
+        >>> data, proxy.counters["up.forwarded"]
+        (b'hello', 1)
+    """
+
+    def __new__(
+        cls,
+        listen: AddressLike,
+        *,
+        to: AddressLike,
+        conditions: Conditions | None = None,
+        up: Conditions | None = None,
+        down: Conditions | None = None,
+        seed: int = 0,
+        max_clients: int = 1024,
+        idle_timeout: float = 60.0,
+        max_bytes: int = 67108864,
+    ) -> Proxy: ...
+    @property
+    def address(self) -> Address:
+        """Where clients send to, with the port that was picked."""
+    @property
+    def to(self) -> Address:
+        """The server."""
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def counters(self) -> dict[str, int]:
+        """All that was counted, by name; once closed, the last counts. See docs/proxy.md for the names."""
+    def set_conditions(
+        self,
+        conditions: Conditions | None = None,
+        *,
+        up: Conditions | None = None,
+        down: Conditions | None = None,
+    ) -> None:
+        """Changes the conditions of all clients: of both directions, or of those named. What is not given stays.
+        Datagrams that have left the queue of their rate keep their fate.
+
+        Raises:
+            ClosedError: the proxy is closed.
+        """
+    def close(self) -> None:
+        """Ends the proxy; what is under way is lost. Closing twice is fine."""
+    def __enter__(self) -> Proxy: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...

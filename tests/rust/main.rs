@@ -13,6 +13,7 @@ mod loss_bounds;
 mod memory;
 mod netcode;
 mod pair;
+mod proxy;
 mod reliable_links;
 mod reliable_ordered;
 mod slices;
