@@ -7,6 +7,7 @@ use crate::time::{Duration, Instant};
 
 const PACKET: f64 = 1215.0;
 const BASE_BUCKET: Duration = Duration::from_secs(5);
+const BASE_UNSEEN: Duration = Duration::from_secs(4);
 const UNKNOWN_RTT: f64 = 0.1;
 const LONGEST_TICK: f64 = 0.035;
 
@@ -36,6 +37,9 @@ pub(super) struct Adaptive {
     last_ack: Instant,
     last_sent: Instant,
     credit: f64,
+    bulk_begun: bool,
+    base_seen: Instant,
+    dip_until: Instant,
     credit_at: Option<Instant>,
     burst_left: f64,
     burst_rate: f64,
@@ -61,7 +65,10 @@ impl Adaptive {
             app_limited: true,
             last_ack: Instant::ZERO,
             last_sent: Instant::ZERO,
-            credit: f64::from(config.initial_bytes),
+            credit: 0.0,
+            bulk_begun: false,
+            base_seen: Instant::ZERO,
+            dip_until: Instant::ZERO,
             credit_at: None,
             burst_left: 0.0,
             burst_rate: 0.0,
@@ -98,8 +105,12 @@ impl Adaptive {
             Phase::Startup => self.capacity,
             Phase::Steady => {
                 let correction = 0.35 * (self.target() - self.queue()) / (self.base_rtt() + self.ticks());
-                let growth = if self.calm > 1 { 0.025 * f64::from(1 << self.calm.min(5)) } else { 0.0 };
-                self.sending_capacity() * (1.0 + correction.clamp(-0.5, 0.15) + growth)
+                let growth = if self.calm > 0 { 0.025 * f64::from(1 << self.calm.min(5)) } else { 0.0 };
+                if self.credit_at.is_some_and(|now| now < self.dip_until) {
+                    let drain = (self.queue() / self.base_rtt() + 0.05).min(0.7);
+                    return self.sending_capacity() * (1.0 - drain);
+                }
+                self.sending_capacity() * (1.0 + correction.clamp(-0.5, 0.15).max(growth))
             }
         };
         rate.clamp(self.config.min_bytes_per_second, self.config.max_bytes_per_second)
@@ -179,6 +190,7 @@ impl Adaptive {
         if queue < 2.0 * target {
             self.loss.add(self.epoch.lost, self.epoch.delivered);
         }
+        let fruitful = sample > 1.02 * self.capacity;
         if limited {
             self.capacity = self.capacity.max(sample);
             self.calm = 0;
@@ -188,7 +200,8 @@ impl Adaptive {
         } else {
             let weight = if sample > self.capacity { 1.0 } else { 0.25 };
             self.capacity += (sample - self.capacity) * weight;
-            self.calm = (self.calm + 1).min(10);
+            // Faster for as long as more arrives.
+            self.calm = if fruitful || self.calm == 0 { self.calm + 1 } else { 1 };
         }
         if self.trace {
             println!(
@@ -222,7 +235,14 @@ impl Controller for Adaptive {
         }
         if let Some(rtt) = rtt {
             let rtt = rtt.as_secs_f64();
+            if rtt <= self.base_rtt() + 0.1 * self.target() {
+                self.base_seen = now;
+            }
             self.base.push(now, BASE_BUCKET, rtt);
+            if (now - self.base_seen) > BASE_UNSEEN {
+                self.base_seen = now;
+                self.dip_until = now + Duration::from_secs_f64(self.base_rtt());
+            }
             let bucket = (self.base_rtt() / 8.0).max(self.ticks()).max(2.0 * PACKET / self.capacity.max(PACKET * 20.0));
             self.recent.push(now, Duration::from_secs_f64(bucket), rtt);
             self.epoch.least_queue = self.epoch.least_queue.min(self.queue());
@@ -263,6 +283,10 @@ impl Controller for Adaptive {
 
     fn can_send(&mut self, now: Instant) -> bool {
         self.sends.beat(now, LONGEST_TICK);
+        if !self.bulk_begun {
+            self.bulk_begun = true;
+            self.credit = f64::from(self.config.initial_bytes);
+        }
         self.refill(now);
         let stalled = (now - self.last_ack).as_secs_f64() > 2.0 * self.base_rtt() + 0.05
             && (now - self.last_sent).as_secs_f64() > 0.5 * self.base_rtt();
@@ -281,7 +305,7 @@ impl Controller for Adaptive {
     fn begin_burst(&mut self, _now: Instant, bytes: u32) {
         if self.phase == Phase::Startup && self.capacity == 0.0 {
             self.burst_left = f64::from(bytes);
-            let paced = (self.burst_left - self.credit).max(0.0);
+            let paced = (self.burst_left - f64::from(self.config.initial_bytes)).max(0.0);
             self.burst_rate = paced / (0.75 * self.base_rtt());
         }
     }
