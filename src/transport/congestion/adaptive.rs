@@ -34,10 +34,12 @@ pub(super) struct Adaptive {
     calm: u32,
     in_flight: f64,
     app_limited: bool,
-    last_ack: Instant,
     last_sent: Instant,
     credit: f64,
     bulk_begun: bool,
+    startup_rounds: u32,
+    outstanding: f64,
+    waiting_since: Instant,
     base_seen: Instant,
     dip_until: Instant,
     credit_at: Option<Instant>,
@@ -63,10 +65,12 @@ impl Adaptive {
             calm: 0,
             in_flight: 0.0,
             app_limited: true,
-            last_ack: Instant::ZERO,
             last_sent: Instant::ZERO,
             credit: 0.0,
             bulk_begun: false,
+            startup_rounds: 0,
+            outstanding: 0.0,
+            waiting_since: Instant::ZERO,
             base_seen: Instant::ZERO,
             dip_until: Instant::ZERO,
             credit_at: None,
@@ -93,6 +97,11 @@ impl Adaptive {
         (8.0 / self.capacity.max(1.0).sqrt()).clamp(0.002, 0.015) + 0.5 * self.ticks()
     }
 
+    /// By how much ticks alone may spread acks.
+    fn slack(&self) -> f64 {
+        if self.ticks() > 0.008 { 2.0 * self.ticks() } else { 0.0 }
+    }
+
     fn sending_capacity(&self) -> f64 {
         self.capacity / (1.0 - self.loss.value())
     }
@@ -100,7 +109,7 @@ impl Adaptive {
     fn pacing_rate(&self) -> f64 {
         let rate = match self.phase {
             Phase::Startup if self.capacity == 0.0 => {
-                if self.burst_left > 0.0 { self.burst_rate } else { 2.0 * PACKET / self.base_rtt() }
+                if self.burst_left > 0.0 { self.burst_rate } else { 0.0 }
             }
             Phase::Startup => self.capacity,
             Phase::Steady => {
@@ -110,7 +119,7 @@ impl Adaptive {
                     let drain = (self.queue() / self.base_rtt() + 0.05).min(0.7);
                     return self.sending_capacity() * (1.0 - drain);
                 }
-                self.sending_capacity() * (1.0 + correction.clamp(-0.5, 0.15).max(growth))
+                self.sending_capacity() * (1.0 + if self.calm > 0 { growth.max(correction) } else { correction.clamp(-0.5, 0.15) })
             }
         };
         rate.clamp(self.config.min_bytes_per_second, self.config.max_bytes_per_second)
@@ -151,9 +160,10 @@ impl Adaptive {
         if self.train.is_empty() {
             return;
         }
-        let least = self.train.least_rate();
+        let least = self.train.least_rate(self.sends.interval());
+        let slack = self.slack();
         match self.train.rate() {
-            Some(rate) if self.train.spread() => self.capacity = rate,
+            Some(rate) if self.train.spread(slack) => self.capacity = rate,
             Some(rate) => self.capacity = self.capacity.max(2.0 * rate.max(least)),
             None => self.capacity = self.capacity.max(2.0 * least),
         }
@@ -165,19 +175,21 @@ impl Adaptive {
                 "{:.4} round: rate {:?} spread {} least {:.0} queue {:.4} {:?}",
                 now.as_secs_f64(),
                 self.train.rate(),
-                self.train.spread(),
-                self.train.least_rate(),
+                self.train.spread(self.slack()),
+                self.train.least_rate(self.sends.interval()),
                 self.queue(),
                 self.train,
             );
         }
-        if self.train.spread() {
+        let crowded = self.queue() > 2.0 * self.target() || self.epoch.lost > 0.15 * self.epoch.delivered;
+        if self.train.spread(self.slack()) || (crowded && self.startup_rounds > 0) {
             if let Some(rate) = self.train.rate() {
                 self.capacity = rate;
                 self.phase = Phase::Steady;
-                self.epoch = Epoch::new(now);
             }
         }
+        self.startup_rounds += 1;
+        self.epoch = Epoch::new(now);
         self.train = Train::default();
     }
 
@@ -219,6 +231,10 @@ impl Controller for Adaptive {
         let size = f64::from(bytes);
         self.credit -= size;
         self.burst_left = (self.burst_left - size).max(0.0);
+        if self.outstanding <= 0.0 {
+            self.waiting_since = now;
+        }
+        self.outstanding += size;
         let blind = self.capacity == 0.0;
         if !blind {
             self.in_flight += size;
@@ -229,7 +245,7 @@ impl Controller for Adaptive {
     }
 
     fn on_acked(&mut self, now: Instant, acked: &[(SentStamp, bool)], rtt: Option<Duration>) {
-        self.last_ack = now;
+        self.waiting_since = now;
         if self.in_flight > 2.0 * PACKET {
             self.acks.beat(now, LONGEST_TICK);
         }
@@ -251,8 +267,11 @@ impl Controller for Adaptive {
             let bytes = f64::from(stamp.bytes);
             if *late {
                 self.epoch.lost -= bytes;
-            } else if !stamp.blind {
-                self.in_flight -= bytes;
+            } else {
+                self.outstanding -= bytes;
+                if !stamp.blind {
+                    self.in_flight -= bytes;
+                }
             }
             self.epoch.delivered += bytes;
             if stamp.app_limited {
@@ -270,8 +289,12 @@ impl Controller for Adaptive {
 
     fn on_lost(&mut self, _now: Instant, stamp: SentStamp) {
         let bytes = f64::from(stamp.bytes);
+        self.outstanding -= bytes;
         if !stamp.blind {
             self.in_flight -= bytes;
+        } else if self.capacity == 0.0 && stamp.bulk {
+            // The first packets are lost: begin again.
+            self.bulk_begun = false;
         }
         self.epoch.lost += bytes;
     }
@@ -288,10 +311,9 @@ impl Controller for Adaptive {
             self.credit = f64::from(self.config.initial_bytes);
         }
         self.refill(now);
-        let stalled = (now - self.last_ack).as_secs_f64() > 2.0 * self.base_rtt() + 0.05
+        let stalled = (now - self.waiting_since).as_secs_f64() > 2.0 * self.base_rtt() + 0.05
             && (now - self.last_sent).as_secs_f64() > 0.5 * self.base_rtt();
-        let room = self.in_flight < self.window() || stalled;
-        let allowed = self.credit > 0.0 && room;
+        let allowed = stalled || (self.credit > 0.0 && self.in_flight < self.window());
         self.app_limited &= allowed;
         self.granted = allowed;
         allowed

@@ -86,12 +86,16 @@ impl Train {
     }
 
     /// Whether the packets came farther apart than they went.
-    pub(super) fn spread(&self) -> bool {
-        self.span() > 1.25 * (self.last_sent - self.first_sent).as_secs_f64()
+    pub(super) fn spread(&self, slack: f64) -> bool {
+        self.span() > 1.25 * self.sent_span() + slack
+    }
+
+    fn sent_span(&self) -> f64 {
+        (self.last_sent - self.first_sent).as_secs_f64()
     }
 
     /// What the link carries at the very least.
-    pub(super) fn least_rate(&self) -> f64 {
-        self.bytes / (self.span() + 0.017)
+    pub(super) fn least_rate(&self, tick: f64) -> f64 {
+        self.bytes / self.span().max(self.sent_span() + tick.max(0.017))
     }
 }
