@@ -36,14 +36,16 @@ pub(super) struct Adaptive {
     app_limited: bool,
     last_sent: Instant,
     credit: f64,
-    bulk_begun: bool,
-    startup_rounds: u32,
+    pulse_due: bool,
+    /// The bytes to send at once in startup to learn more.
+    pulse: f64,
     outstanding: f64,
     waiting_since: Instant,
     base_seen: Instant,
     dip_until: Instant,
     credit_at: Option<Instant>,
     burst_left: f64,
+    burst: f64,
     burst_rate: f64,
     pub(super) trace: bool,
 }
@@ -67,14 +69,15 @@ impl Adaptive {
             app_limited: true,
             last_sent: Instant::ZERO,
             credit: 0.0,
-            bulk_begun: false,
-            startup_rounds: 0,
+            pulse_due: true,
+            pulse: f64::from(config.initial_bytes.min(config.max_burst_bytes)),
             outstanding: 0.0,
             waiting_since: Instant::ZERO,
             base_seen: Instant::ZERO,
             dip_until: Instant::ZERO,
             credit_at: None,
             burst_left: 0.0,
+            burst: 0.0,
             burst_rate: 0.0,
             trace: false,
         }
@@ -97,21 +100,16 @@ impl Adaptive {
         (8.0 / self.capacity.max(1.0).sqrt()).clamp(0.002, 0.015) + 0.5 * self.ticks()
     }
 
-    /// By how much ticks alone may spread acks.
-    fn slack(&self) -> f64 {
-        if self.ticks() > 0.008 { 2.0 * self.ticks() } else { 0.0 }
-    }
-
     fn sending_capacity(&self) -> f64 {
         self.capacity / (1.0 - self.loss.value())
     }
 
     fn pacing_rate(&self) -> f64 {
         let rate = match self.phase {
-            Phase::Startup if self.capacity == 0.0 => {
-                if self.burst_left > 0.0 { self.burst_rate } else { 0.0 }
+            Phase::Startup => {
+                let known = self.train.rate().unwrap_or(self.train.least_rate().max(self.capacity));
+                if self.burst_left > 0.0 { self.burst_rate.max(known) } else { known }
             }
-            Phase::Startup => self.capacity,
             Phase::Steady => {
                 let correction = 0.35 * (self.target() - self.queue()) / (self.base_rtt() + self.ticks());
                 let growth = if self.calm > 0 { 0.025 * f64::from(1 << self.calm.min(5)) } else { 0.0 };
@@ -126,11 +124,19 @@ impl Adaptive {
     }
 
     fn window(&self) -> f64 {
-        if self.capacity == 0.0 {
+        if self.phase == Phase::Startup {
             return f64::INFINITY;
         }
         let slack = 0.25 * self.base_rtt() + 0.01 + self.ticks() + self.target();
         self.sending_capacity() * (self.base_rtt() + slack) + 4.0 * PACKET
+    }
+
+    fn startup_window(&self) -> f64 {
+        if self.phase == Phase::Startup {
+            self.pulse + self.burst + self.pacing_rate() * (2.0 * self.base_rtt() + 0.05)
+        } else {
+            f64::INFINITY
+        }
     }
 
     fn refill(&mut self, now: Instant) {
@@ -144,53 +150,46 @@ impl Adaptive {
         }
     }
 
+    fn begin_train(&mut self) {
+        self.train = Train::default();
+        self.credit = self.pulse;
+        self.pulse_due = false;
+    }
+
     fn grow_train(&mut self, now: Instant, acked: &[(SentStamp, bool)]) {
         for (stamp, late) in acked {
-            if *late || !stamp.bulk {
-                continue;
+            if !*late && stamp.bulk && self.train.on_acked(now, stamp.sent_at, f64::from(stamp.bytes)) {
+                self.end_train(now);
+                return;
             }
-            if self.train.is_before(stamp.sent_at) {
-                self.end_round(now);
-                if self.phase != Phase::Startup {
-                    return;
-                }
-            }
-            self.train.push(now, stamp.sent_at, f64::from(stamp.bytes));
-        }
-        if self.train.is_empty() {
-            return;
-        }
-        let least = self.train.least_rate(self.sends.interval());
-        let slack = self.slack();
-        match self.train.rate() {
-            Some(rate) if self.train.spread(slack) => self.capacity = rate,
-            Some(rate) => self.capacity = self.capacity.max(2.0 * rate.max(least)),
-            None => self.capacity = self.capacity.max(2.0 * least),
         }
     }
 
-    fn end_round(&mut self, now: Instant) {
+    fn end_train(&mut self, now: Instant) {
         if self.trace {
             println!(
-                "{:.4} round: rate {:?} spread {} least {:.0} queue {:.4} {:?}",
+                "{:.4} round: rate {:?} least {:.0} queue {:.4} {:?}",
                 now.as_secs_f64(),
                 self.train.rate(),
-                self.train.spread(self.slack()),
-                self.train.least_rate(self.sends.interval()),
+                self.train.least_rate(),
                 self.queue(),
                 self.train,
             );
         }
-        let crowded = self.queue() > 2.0 * self.target() || self.epoch.lost > 0.15 * self.epoch.delivered;
-        if self.train.spread(self.slack()) || (crowded && self.startup_rounds > 0) {
-            if let Some(rate) = self.train.rate() {
-                self.capacity = rate;
+        let most = f64::from(self.config.max_burst_bytes);
+        if let Some(rate) = self.train.rate() {
+            self.capacity = rate;
+            self.phase = Phase::Steady;
+        } else if self.train.sent_bytes() > 0.75 * self.pulse {
+            self.capacity = self.capacity.max(self.train.least_rate());
+            if self.pulse >= most {
                 self.phase = Phase::Steady;
             }
+            self.pulse = (2.0 * self.pulse).min(most);
         }
-        self.startup_rounds += 1;
         self.epoch = Epoch::new(now);
         self.train = Train::default();
+        self.pulse_due = true;
     }
 
     fn end_epoch(&mut self, now: Instant) {
@@ -235,12 +234,15 @@ impl Controller for Adaptive {
             self.waiting_since = now;
         }
         self.outstanding += size;
-        let blind = self.capacity == 0.0;
+        let blind = self.phase == Phase::Startup;
         if !blind {
             self.in_flight += size;
         }
         self.last_sent = now;
         let bulk = core::mem::take(&mut self.granted);
+        if bulk && blind {
+            self.train.on_sent(now, size);
+        }
         SentStamp { sent_at: now, bytes, bulk, blind, app_limited: self.app_limited || !bulk }
     }
 
@@ -260,8 +262,10 @@ impl Controller for Adaptive {
                 self.dip_until = now + Duration::from_secs_f64(self.base_rtt());
             }
             let bucket = (self.base_rtt() / 8.0).max(self.ticks()).max(2.0 * PACKET / self.capacity.max(PACKET * 20.0));
-            self.recent.push(now, Duration::from_secs_f64(bucket), rtt);
-            self.epoch.least_queue = self.epoch.least_queue.min(self.queue());
+            if !acked.last().is_some_and(|(stamp, _)| stamp.blind) {
+                self.recent.push(now, Duration::from_secs_f64(bucket), rtt);
+                self.epoch.least_queue = self.epoch.least_queue.min(self.queue());
+            }
         }
         for (stamp, late) in acked {
             let bytes = f64::from(stamp.bytes);
@@ -281,7 +285,7 @@ impl Controller for Adaptive {
         if self.phase == Phase::Startup {
             self.grow_train(now, acked);
         }
-        let length = self.base_rtt().max(3.0 * self.ticks()).max(0.01);
+        let length = self.base_rtt().max(2.0 * self.ticks()).max(0.01);
         if self.phase == Phase::Steady && (now - self.epoch.started).as_secs_f64() >= length {
             self.end_epoch(now);
         }
@@ -292,9 +296,6 @@ impl Controller for Adaptive {
         self.outstanding -= bytes;
         if !stamp.blind {
             self.in_flight -= bytes;
-        } else if self.capacity == 0.0 && stamp.bulk {
-            // The first packets are lost: begin again.
-            self.bulk_begun = false;
         }
         self.epoch.lost += bytes;
     }
@@ -306,14 +307,13 @@ impl Controller for Adaptive {
 
     fn can_send(&mut self, now: Instant) -> bool {
         self.sends.beat(now, LONGEST_TICK);
-        if !self.bulk_begun {
-            self.bulk_begun = true;
-            self.credit = f64::from(self.config.initial_bytes);
+        if self.phase == Phase::Startup && (self.pulse_due || self.outstanding <= 0.0) {
+            self.begin_train();
         }
         self.refill(now);
         let stalled = (now - self.waiting_since).as_secs_f64() > 2.0 * self.base_rtt() + 0.05
             && (now - self.last_sent).as_secs_f64() > 0.5 * self.base_rtt();
-        let allowed = stalled || (self.credit > 0.0 && self.in_flight < self.window());
+        let allowed = stalled || (self.credit > 0.0 && self.in_flight < self.window() && self.outstanding < self.startup_window());
         self.app_limited &= allowed;
         self.granted = allowed;
         allowed
@@ -327,6 +327,7 @@ impl Controller for Adaptive {
     fn begin_burst(&mut self, _now: Instant, bytes: u32) {
         if self.phase == Phase::Startup && self.capacity == 0.0 {
             self.burst_left = f64::from(bytes);
+            self.burst = self.burst_left;
             let paced = (self.burst_left - f64::from(self.config.initial_bytes)).max(0.0);
             self.burst_rate = paced / (0.75 * self.base_rtt());
         }
