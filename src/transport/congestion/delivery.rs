@@ -42,6 +42,7 @@ impl LossShare {
 pub(super) struct Train {
     sent_at: Option<Instant>,
     sent_bytes: f64,
+    settled_bytes: f64,
     first_ack: Instant,
     previous_ack: Instant,
     last_ack: Instant,
@@ -76,9 +77,21 @@ impl Train {
             (self.previous_ack, self.last_ack, self.group) = (self.last_ack, now, 0.0);
             self.acks += 1;
         }
+        self.settled_bytes += bytes;
         self.group += bytes;
         self.largest_group = self.largest_group.max(self.group);
         false
+    }
+
+    pub(super) fn on_lost(&mut self, sent_at: Instant, bytes: f64) {
+        if self.sent_at == Some(sent_at) {
+            self.settled_bytes += bytes;
+        }
+    }
+
+    /// Whether the fate of each packet is known.
+    pub(super) fn is_settled(&self) -> bool {
+        self.sent_bytes > 0.0 && self.settled_bytes >= self.sent_bytes
     }
 
     pub(super) fn sent_bytes(&self) -> f64 {
