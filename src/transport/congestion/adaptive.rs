@@ -441,4 +441,67 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    #[ignore]
+    fn contests() {
+        use super::super::simulation::Reno;
+        let hz60 = std::env::var("HZ60").is_ok();
+        let step = if hz60 { 1.0 / 60.0 } else { 0.001 };
+        let trace = std::env::var("TRACE").ok();
+        let seeds: u64 = std::env::var("SEEDS").ok().map_or(5, |seeds| seeds.parse().unwrap());
+        let links = [(10.0, 50.0), (50.0, 100.0), (100.0, 30.0), (2.0, 150.0), (20.0, 20.0)];
+        for (kind, stagger) in [("own", 0.0), ("own", 0.3), ("own+", 0.3), ("reno", -0.3), ("reno", 0.0), ("reno", 0.3)] {
+            for (mbits, rtt) in links {
+                let link = LinkSetup::new(mbits, rtt, Loss::None);
+                let mut shares = Vec::new();
+                let mut queues = Vec::new();
+                let mut uses = Vec::new();
+                let name = format!("{kind} {stagger} {mbits}x{rtt}");
+                if trace.as_ref().is_some_and(|trace| *trace != name) {
+                    continue;
+                }
+                for seed in 1..=seeds {
+                    let mut world = World::new(link, Duration::from_secs_f64(step), seed);
+                    world.add(adaptive(trace.is_some()), adaptive(false));
+                    let other: Box<dyn Controller> =
+                        if kind == "reno" { Box::new(Reno::new()) } else { adaptive(false) };
+                    world.add(other, adaptive(false));
+                    // The newcomer of "own+" has not known the link when it was empty.
+                    world.game = true;
+                    world.run_until(Instant::from_millis(1000 + seed * 7));
+                    world.game = std::env::var("GAME").is_ok();
+                    let size = 8192 * KIB;
+                    let alone = link.ideal(size);
+                    let (first, second) = if stagger < 0.0 { (1, 0) } else { (0, 1) };
+                    world.begin(first, size * 4, false);
+                    let wait = Duration::from_secs_f64(alone * f64::abs(stagger));
+                    world.run_until(world.now + wait);
+                    if kind == "own+" {
+                        world.flows[second][0].controller = adaptive(false);
+                    }
+                    world.begin(second, size * 4, false);
+                    let began = world.now;
+                    let before: Vec<_> = world.flows.iter().map(|flow| flow[1].delivered_slices).collect();
+                    world.flows[0][1].game_latency.clear();
+                    world.run_until(began + Duration::from_secs_f64(2.0 * alone));
+                    let after: Vec<_> = world.flows.iter().map(|flow| flow[1].delivered_slices).collect();
+                    let mine = (after[0] - before[0]) as f64;
+                    let theirs = (after[1] - before[1]) as f64;
+                    shares.push(mine / (mine + theirs));
+                    uses.push((mine + theirs) * 1215.0 / link.rate / (2.0 * alone));
+                    queues.push(world.wires[0].mean_delay() * 1e3);
+                }
+                let jain: Vec<f64> = shares.iter().map(|x| 1.0 / (2.0 * (x * x + (1.0 - x) * (1.0 - x)))).collect();
+                println!(
+                    "{name}: jain {:.3} (worst {:.3}) share {:.3?} use {:.3} mean queue {:.1} ms",
+                    median(jain.clone()),
+                    jain.iter().copied().fold(1.0, f64::min),
+                    shares,
+                    median(uses),
+                    median(queues)
+                );
+            }
+        }
+    }
 }
