@@ -43,6 +43,17 @@ pub(super) struct Adaptive {
     waiting_since: Instant,
     base_seen: Instant,
     dip_until: Instant,
+    judge_at: Option<Instant>,
+    last_dip: Instant,
+    before_dip: f64,
+    least_in_dip: f64,
+    crowded: u32,
+    contested: bool,
+    /// Capacity before others came.
+    before_others: f64,
+    claim: f64,
+    cut_at: Instant,
+    calm_judges: u32,
     credit_at: Option<Instant>,
     burst_left: f64,
     burst: f64,
@@ -75,6 +86,16 @@ impl Adaptive {
             waiting_since: Instant::ZERO,
             base_seen: Instant::ZERO,
             dip_until: Instant::ZERO,
+            judge_at: None,
+            last_dip: Instant::ZERO,
+            before_dip: 0.0,
+            least_in_dip: 0.0,
+            crowded: 0,
+            contested: false,
+            before_others: 0.0,
+            claim: 0.0,
+            cut_at: Instant::ZERO,
+            calm_judges: 0,
             credit_at: None,
             burst_left: 0.0,
             burst: 0.0,
@@ -117,6 +138,9 @@ impl Adaptive {
                     let drain = (self.queue() / self.base_rtt() + 0.05).min(0.7);
                     return self.sending_capacity() * (1.0 - drain);
                 }
+                if self.contested {
+                    return 1.1 * self.claim / (self.base_rtt() + self.queue());
+                }
                 self.sending_capacity() * (1.0 + if self.calm > 0 { growth.max(correction) } else { correction.clamp(-0.5, 0.15) })
             }
         };
@@ -126,6 +150,9 @@ impl Adaptive {
     fn window(&self) -> f64 {
         if self.phase == Phase::Startup {
             return f64::INFINITY;
+        }
+        if self.contested {
+            return self.claim;
         }
         let slack = 0.25 * self.base_rtt() + 0.01 + self.ticks() + self.target();
         self.sending_capacity() * (self.base_rtt() + slack) + 4.0 * PACKET
@@ -197,13 +224,59 @@ impl Adaptive {
         self.pulse_due = true;
     }
 
+    fn begin_dip(&mut self, now: Instant) {
+        let base = self.base_rtt();
+        self.base_seen = now;
+        self.last_dip = now;
+        self.dip_until = now + Duration::from_secs_f64(base);
+        self.before_dip = self.queue();
+        self.least_in_dip = f64::INFINITY;
+        self.judge_at = Some(now + Duration::from_secs_f64(2.0 * base + self.queue() + self.ticks()));
+    }
+
+    fn judge(&mut self, now: Instant) {
+        if self.judge_at.is_some_and(|at| now >= at) {
+            self.judge_at = None;
+            let others = self.least_in_dip > (1.4 * self.target()).max(0.5 * self.before_dip);
+            if others && !self.contested {
+                let fair = 0.5 * self.before_others * (self.base_rtt() + self.queue());
+                self.claim = fair.clamp(self.in_flight.max(4.0 * PACKET), 4.0 * self.in_flight.max(4.0 * PACKET));
+                self.contested = true;
+            }
+            self.calm_judges = if others { 0 } else { self.calm_judges + 1 };
+            self.contested &= self.calm_judges < 2;
+            if self.trace {
+                println!("{:.4} epoch judge: before {:.4} least {:.4} contested {}", now.as_secs_f64(), self.before_dip, self.least_in_dip, self.contested);
+            }
+        }
+    }
+
+    fn watch_others(&mut self, now: Instant, queue: f64) {
+        if queue > 2.0 * self.target() {
+            self.crowded += 1;
+        } else {
+            self.crowded = 0;
+            if !self.contested {
+                self.before_others = self.capacity;
+            }
+        }
+        if (self.crowded >= 6 || self.contested) && now - self.last_dip > Duration::from_secs(2) {
+            self.begin_dip(now);
+        }
+    }
+
     fn end_epoch(&mut self, now: Instant) {
         let elapsed = (now - self.epoch.started).as_secs_f64();
         let sample = self.epoch.delivered / elapsed;
         let limited = self.epoch.limited > 0.5 * self.epoch.delivered;
         let queue = self.epoch.least_queue;
         let target = self.target();
-        if queue < 2.0 * target {
+        self.watch_others(now, queue);
+        if self.contested && self.epoch.lost > 2.0 * self.loss.value() * self.epoch.delivered && now - self.cut_at > Duration::from_secs_f64(self.base_rtt() + queue.min(1.0)) {
+            self.cut_at = now;
+            self.claim = (self.claim * 0.7).max(4.0 * PACKET);
+        }
+        if queue < 2.0 * target && !self.contested {
             self.loss.add(self.epoch.lost, self.epoch.delivered);
         }
         let fruitful = sample > 1.02 * self.capacity;
@@ -263,13 +336,13 @@ impl Controller for Adaptive {
             }
             self.base.push(now, BASE_BUCKET, rtt);
             if (now - self.base_seen) > BASE_UNSEEN {
-                self.base_seen = now;
-                self.dip_until = now + Duration::from_secs_f64(self.base_rtt());
+                self.begin_dip(now);
             }
             let bucket = (self.base_rtt() / 8.0).max(self.ticks()).max(2.0 * PACKET / self.capacity.max(PACKET * 20.0));
             if !acked.last().is_some_and(|(stamp, _)| stamp.blind) {
                 self.recent.push(now, Duration::from_secs_f64(bucket), rtt);
                 self.epoch.least_queue = self.epoch.least_queue.min(self.queue());
+                self.least_in_dip = self.least_in_dip.min(rtt - self.base_rtt());
             }
         }
         for (stamp, late) in acked {
@@ -285,6 +358,9 @@ impl Controller for Adaptive {
                 }
             }
             self.epoch.delivered += bytes;
+            if self.contested {
+                self.claim += PACKET * bytes / self.claim;
+            }
             if stamp.app_limited {
                 self.epoch.limited += bytes;
             }
@@ -292,6 +368,7 @@ impl Controller for Adaptive {
         if self.phase == Phase::Startup {
             self.grow_train(now, acked);
         }
+        self.judge(now);
         let length = self.base_rtt().max(2.0 * self.ticks()).max(0.01);
         if self.phase == Phase::Steady && (now - self.epoch.started).as_secs_f64() >= length {
             self.end_epoch(now);
