@@ -13,8 +13,9 @@ use crate::netcode::{self, ClientHandle, ClientState, ConnectToken};
 use crate::store::{Datagrams, Packets};
 use crate::time::Instant;
 use crate::transport::{
-    BudgetConfig, Candidates, ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message,
+    Attribute, BudgetConfig, ChannelStats, CloseReason, Column, Connection, ConnectionConfig, End, Message,
     Notification, PacketCounters, PacketFate, PacketStats, Protocol, ScoreError, SendOptions, Violation,
+    candidates,
 };
 use crate::wire::Encoded;
 
@@ -210,23 +211,30 @@ impl Client {
         self.connection.as_mut()?.poll_packet_fate()
     }
 
-    /// The messages that wait and whose order is free, for someone to score.
-    pub fn candidates(&self, now: Instant, candidates: &mut Candidates) {
-        candidates.clear();
-        if let Some(connection) = &self.connection {
-            connection.candidates(now, 0, candidates);
-        }
+    /// How many messages wait whose order is free, for someone to score.
+    pub fn candidates(&self) -> usize {
+        self.connection.as_ref().map_or(0, |connection| connection.candidates())
     }
 
-    /// Puts them into the order of their scores, highest first within each channel. Nothing may be sent or received
-    /// between [`Client::candidates`] and this.
+    /// An attribute of each of them.
+    pub fn describe_candidates(&self, now: Instant, attribute: Attribute) -> Column {
+        let mut column = Column::new(attribute, self.candidates());
+        if let Some(connection) = &self.connection {
+            connection.describe(now, 0, attribute, &mut column);
+        }
+        column
+    }
+
+    /// Has them go out in the order of their scores in the next [`Client::transmit`], highest first within each
+    /// channel, equals as they came. Scores come in the order of [`Client::describe_candidates`], and nothing may be
+    /// sent or received in between.
     ///
     /// # Errors
-    /// When these are no scores for these candidates. The order is as it was then.
-    pub fn prioritize(&mut self, candidates: &Candidates, scores: &[f32]) -> Result<(), ScoreError> {
-        candidates.check(scores)?;
+    /// When these are no scores for these candidates. Nothing was changed then.
+    pub fn prioritize(&mut self, mut scores: &[f32]) -> Result<(), ScoreError> {
+        candidates::check(scores, self.candidates())?;
         if let Some(connection) = &mut self.connection {
-            connection.prioritize(&mut scores.iter());
+            connection.prioritize(&mut scores);
         }
         Ok(())
     }

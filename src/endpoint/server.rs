@@ -19,8 +19,9 @@ use crate::rng::Entropy;
 use crate::store::{Datagrams, Packets};
 use crate::time::{Instant, UnixSeconds};
 use crate::transport::{
-    BudgetConfig, Candidates, ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message,
+    Attribute, BudgetConfig, ChannelStats, CloseReason, Column, Connection, ConnectionConfig, End, Message,
     Notification, PacketCounters, PacketFate, PacketStats, Protocol, ScoreError, SendOptions, Violation,
+    candidates,
 };
 use crate::wire::Encoded;
 
@@ -216,22 +217,28 @@ impl Server {
         }
     }
 
-    /// The messages that wait for all clients and whose order is free, for someone to score.
-    pub fn candidates(&self, now: Instant, candidates: &mut Candidates) {
-        candidates.clear();
-        for session in self.sessions.iter().flatten() {
-            session.connection.candidates(now, session.client.slot, candidates);
-        }
+    /// How many messages wait for all clients whose order is free, for someone to score.
+    pub fn candidates(&self) -> usize {
+        self.sessions.iter().flatten().map(|session| session.connection.candidates()).sum()
     }
 
-    /// Puts them into the order of their scores, highest first within each channel of each client. Nothing may be
-    /// sent or received between [`Server::candidates`] and this.
+    /// An attribute of each of them.
+    pub fn describe_candidates(&self, now: Instant, attribute: Attribute) -> Column {
+        let mut column = Column::new(attribute, self.candidates());
+        for session in self.sessions.iter().flatten() {
+            session.connection.describe(now, session.client.slot, attribute, &mut column);
+        }
+        column
+    }
+
+    /// Has them go out in the order of their scores in the next [`Server::transmit`], highest first within each channel
+    /// of each client, equals as they came. Scores come in the order of [`Server::describe_candidates`], and nothing may
+    /// be sent or received in between.
     ///
     /// # Errors
-    /// When these are no scores for these candidates. The order is as it was then.
-    pub fn prioritize(&mut self, candidates: &Candidates, scores: &[f32]) -> Result<(), ScoreError> {
-        candidates.check(scores)?;
-        let mut scores = scores.iter();
+    /// When these are no scores for these candidates. Nothing was changed then.
+    pub fn prioritize(&mut self, mut scores: &[f32]) -> Result<(), ScoreError> {
+        candidates::check(scores, self.candidates())?;
         self.sessions.iter_mut().flatten().for_each(|session| session.connection.prioritize(&mut scores));
         Ok(())
     }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use super::ack_endpoint::{AckEndpoint, AckEndpointConfig, EndpointCounters};
 use super::ack_ranges::AckRanges;
 use super::acks::{Acked, ConfigError, RttSampling};
-use super::candidates::Candidates;
+use super::candidates::{Attribute, Column, Wanted};
 use super::channel::{self, ChannelStats, CreditMark, Fate, Moment, SendError, Submission, WindowViolation};
 use super::estimate::Stats;
 use super::fates::{Fates, Notification, PacketFate};
@@ -261,19 +261,21 @@ impl Connection {
         self.fates.poll_packet()
     }
 
-    /// Appends the messages whose order is free, channel by channel, for someone to score.
-    pub(crate) fn candidates(&self, now: Instant, slot: u32, candidates: &mut Candidates) {
+    /// How many messages wait whose order is free.
+    pub(crate) fn candidates(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.channel.candidates()).sum()
+    }
+
+    /// Appends what is wanted of each of them, channel by channel, for someone to score.
+    pub(crate) fn describe(&self, now: Instant, slot: u32, attribute: Attribute, column: &mut Column) {
         for (channel, lane) in self.lanes.iter().enumerate() {
-            lane.channel.candidates(&mut |submission, resends| {
-                candidates.push(now, submission, resends);
-            });
-            candidates.belong_to(slot, channel as u8);
+            lane.channel.describe(&Wanted { attribute, now, slot, channel: channel as u8 }, column);
         }
     }
 
-    /// Puts those messages into the order of their scores, highest first within their channel. Scores come in the
-    /// order of [`Connection::candidates`], with nothing sent in between.
-    pub(crate) fn prioritize(&mut self, scores: &mut core::slice::Iter<'_, f32>) {
+    /// Has those messages go out in the order of their scores, highest first within their channel, in the next
+    /// [`Connection::transmit`]. Scores come in the order of [`Connection::describe`], with nothing sent in between.
+    pub(crate) fn prioritize(&mut self, scores: &mut &[f32]) {
         self.lanes.iter_mut().for_each(|lane| lane.channel.prioritize(scores));
     }
 

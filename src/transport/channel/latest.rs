@@ -10,11 +10,10 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use super::{
-    Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation,
-    sort_by_score,
-};
+use super::waiting::Waiting;
+use super::{Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation};
 use crate::time::Instant;
+use crate::transport::candidates::{Column, Wanted};
 use crate::transport::framing::Cost;
 use crate::transport::message::Received;
 
@@ -24,7 +23,7 @@ pub(super) struct Latest {
     /// By key, as far as keys were used.
     values: Vec<Value>,
     /// Keys whose newest value is due, longest waiting first.
-    due: VecDeque<u16>,
+    due: Waiting<u16>,
     /// By key: the newest packet that brought a value, and that value until it is taken.
     arrived: Vec<Option<Arrived>>,
     /// Keys with a value to take, in the order they came.
@@ -55,7 +54,7 @@ impl Latest {
         Latest {
             keys,
             values: Vec::new(),
-            due: VecDeque::new(),
+            due: Waiting::new(),
             arrived: Vec::new(),
             ready: VecDeque::new(),
             stats: ChannelStats::default(),
@@ -89,7 +88,7 @@ impl Channel for Latest {
         if !value.due {
             value.due = true;
             // Below 65,536: the configuration's bound.
-            self.due.push_back(key as u16);
+            self.due.push(key as u16);
         }
         Ok(())
     }
@@ -111,7 +110,7 @@ impl Channel for Latest {
                 break;
             }
             used += bits;
-            self.due.pop_front();
+            self.due.pop();
             self.stats.count_sent(message, value.sent == value.version);
             let mark = u64::from(key) << 32 | u64::from(value.version);
             selected.push(Selected { prefix: Prefix::Key(key), message: message.clone(), mark });
@@ -150,21 +149,28 @@ impl Channel for Latest {
             return Fate::Open;
         }
         value.due = true;
-        self.due.push_back((mark >> 32) as u16);
+        self.due.push((mark >> 32) as u16);
         Fate::Open
     }
 
-    fn candidates(&self, each: &mut dyn FnMut(&Submission, u32)) {
-        for &key in &self.due {
-            let value = &self.values[usize::from(key)];
-            if let Some(submission) = &value.newest {
-                each(submission, u32::from(value.sent == value.version));
-            }
-        }
+    fn end_of_tick(&mut self, _: &mut dyn FnMut(Fate)) {
+        self.due.forget_scores();
     }
 
-    fn prioritize(&mut self, scores: &mut core::slice::Iter<'_, f32>) {
-        sort_by_score(&mut self.due, scores);
+    fn candidates(&self) -> usize {
+        self.due.len()
+    }
+
+    fn describe(&self, wanted: &Wanted, column: &mut Column) {
+        let due = self.due.iter().map(|key| &self.values[usize::from(*key)]);
+        column.extend(
+            wanted,
+            due.filter_map(|value| Some((value.newest.as_ref()?, u32::from(value.sent == value.version)))),
+        );
+    }
+
+    fn prioritize(&mut self, scores: &mut &[f32]) {
+        self.due.prioritize(scores);
     }
 
     fn handle(&mut self, prefix: Prefix, arrival: u64, message: Received) -> Result<(), WindowViolation> {
