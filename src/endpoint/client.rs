@@ -57,6 +57,8 @@ pub struct Client {
     slot: Option<u32>,
     events: VecDeque<ClientEvent>,
     leftovers: Inbox,
+    /// Fates of messages, once the connection is over.
+    told: VecDeque<Notification>,
     ended: PacketCounters,
     packets: Packets,
 }
@@ -82,6 +84,7 @@ impl Client {
             slot: None,
             events: VecDeque::new(),
             leftovers: Inbox::new(),
+            told: VecDeque::new(),
             ended: PacketCounters::default(),
             packets: Packets::new(),
         })
@@ -201,9 +204,10 @@ impl Client {
         Ok(connection.send_payload(now, channel, payload, tag)?)
     }
 
-    /// The next fate of a message sent with a tag, in the order of the packets.
+    /// The next fate of a message sent with a tag, in the order of the packets. When the connection ended, all that was
+    /// still open is told as lost.
     pub fn poll_notification(&mut self) -> Option<Notification> {
-        self.connection.as_mut()?.poll_notification()
+        self.told.pop_front().or_else(|| self.connection.as_mut()?.poll_notification())
     }
 
     /// The next fate of a packet, in order; kept if the configuration says so.
@@ -322,7 +326,9 @@ impl Client {
 
     fn leave(&mut self, now: Instant, answer: Option<CloseReason>, out: &mut Datagrams) {
         let Some(answer) = answer else { return self.netcode.forget() };
-        let farewell = self.connection.as_mut().and_then(|connection| connection.farewell(now, answer));
+        let connection = self.connection.as_mut();
+        let connection = connection.filter(|peer| peer.is_greeted() || answer == CloseReason::Mismatch);
+        let farewell = connection.and_then(|connection| connection.farewell(now, answer));
         // The farewell is a packet like any other.
         let told = self.netcode.disconnect(farewell.as_deref(), out);
         debug_assert!(told.is_ok(), "{told:?}");
@@ -332,6 +338,8 @@ impl Client {
         if let Some(mut connection) = self.connection.take() {
             let channels = self.protocol.channels().len();
             self.leftovers.take_from(ClientHandle::default(), &mut connection, channels);
+            connection.conclude();
+            self.told.extend(core::iter::from_fn(|| connection.poll_notification()));
             self.ended = self.ended + connection.counters();
         }
         self.slot = None;

@@ -4,8 +4,8 @@
 //! Whoever owns the server gives it datagrams, calls [`Server::transmit`] once a tick, and reads events and inbox.
 //!
 //! Who sent a datagram is known from the secure connection, and it reaches that client's [`Connection`] and no other. An
-//! answer to a violation, and all else that is not the handshake, goes to proven addresses. Events and messages wait until
-//! they are taken: a tick that doesn't read lets them grow by what the slots can hold, and by who comes and goes.
+//! answer to a violation, and all else that is not the handshake, goes to proven addresses. Events, messages and fates
+//! wait until they are taken: a tick that doesn't read lets them grow by what the slots can hold, and by who comes and goes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use core::net::SocketAddr;
 
 use super::reason::{answer_to, reason_of};
 use super::{BudgetError, ConfigError, DisconnectReason, Inbox, SendError, sealed};
-use crate::netcode::{self, ClientHandle};
+use crate::netcode::{self, ClientHandle, Farewell};
 use crate::rng::Entropy;
 use crate::store::{Datagrams, Packets};
 use crate::time::{Instant, UnixSeconds};
@@ -69,6 +69,8 @@ pub struct Server {
     events: VecDeque<ServerEvent>,
     /// Messages of connections that ended before the application took them.
     leftovers: Inbox,
+    /// Fates of messages of connections that are over.
+    told: Vec<(ClientHandle, Notification)>,
     /// Packet counts of connections that are over.
     ended: PacketCounters,
     packets: Packets,
@@ -100,6 +102,7 @@ impl Server {
             sessions: (0..slots).map(|_| None).collect(),
             events: VecDeque::new(),
             leftovers: Inbox::new(),
+            told: Vec::new(),
             ended: PacketCounters::default(),
             packets: Packets::new(),
         })
@@ -203,8 +206,10 @@ impl Server {
         Ok(session.connection.send_payload(now, channel, payload, tag)?)
     }
 
-    /// Appends the fates of messages that are known by now, client by client, each in the order of its packets.
+    /// Appends the fates of messages that are known by now, client by client, each in the order of its packets. When a
+    /// connection ended, all that was still open is told as lost, before what its slot's next client is told of.
     pub fn take_notifications(&mut self, out: &mut Vec<(ClientHandle, Notification)>) {
+        out.append(&mut self.told);
         for Session { client, connection } in self.sessions.iter_mut().flatten() {
             out.extend(core::iter::from_fn(|| connection.poll_notification()).map(|told| (*client, told)));
         }
@@ -374,9 +379,11 @@ impl Server {
     ) {
         let Some(session) = self.session(client) else { return };
         let Some(answer) = answer else { return self.netcode.forget(client) };
+        let understood = session.connection.is_greeted() || answer == CloseReason::Mismatch;
         let farewell = session.connection.farewell(now, answer);
+        let farewell = farewell.as_deref().map(|payload| Farewell { payload, understood });
         // The session is there, so the handle is good, and the farewell is a packet like any other.
-        let told = self.netcode.disconnect(now, client, farewell.as_deref(), out);
+        let told = self.netcode.disconnect(now, client, farewell, out);
         debug_assert!(told.is_ok(), "{told:?}");
     }
 
@@ -385,6 +392,9 @@ impl Server {
         if let Some(mut session) = self.sessions[client.slot as usize].take() {
             let channels = self.protocol.channels().len();
             self.leftovers.take_from(client, &mut session.connection, channels);
+            session.connection.conclude();
+            let told = core::iter::from_fn(|| session.connection.poll_notification());
+            self.told.extend(told.map(|told| (client, told)));
             self.ended = self.ended + session.connection.counters();
         }
         self.events.push_back(ServerEvent::Disconnected { client, reason, violation });

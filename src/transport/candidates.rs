@@ -7,6 +7,8 @@
 use core::fmt;
 
 use super::channel::Submission;
+use super::connection::SendOptions;
+use super::message::Message;
 use crate::time::Instant;
 
 /// What there is to know of a candidate.
@@ -52,6 +54,23 @@ pub(crate) struct Wanted {
     pub(crate) channel: u8,
 }
 
+/// A message that waits, as far as anyone wants to know.
+pub(crate) struct Candidate<'a> {
+    pub(crate) at: Instant,
+    pub(crate) options: SendOptions,
+    /// How often this value was sent before.
+    pub(crate) resends: u32,
+    pub(crate) message: Option<&'a Message>,
+}
+
+impl<'a> Candidate<'a> {
+    /// A message that was never sent.
+    pub(crate) fn of(submission: &'a Submission) -> Self {
+        let Submission { message, at, options } = submission;
+        Candidate { at: *at, options: *options, resends: 0, message: Some(message) }
+    }
+}
+
 impl Column {
     /// An empty column for an attribute.
     pub(crate) fn new(attribute: Attribute, capacity: usize) -> Self {
@@ -63,25 +82,23 @@ impl Column {
         }
     }
 
-    /// Appends what is wanted of these messages; each comes with how often it was sent before.
-    pub(super) fn extend<'a>(
-        &mut self,
-        wanted: &Wanted,
-        messages: impl Iterator<Item = (&'a Submission, u32)>,
-    ) {
+    /// Appends what is wanted of these messages.
+    pub(super) fn extend<'a>(&mut self, wanted: &Wanted, messages: impl Iterator<Item = Candidate<'a>>) {
         let &Wanted { attribute, now, slot, channel } = wanted;
-        let age = |at: Instant| (now - at).as_secs_f32();
+        let size = |message: &Message| message.encoded.bytes().len() as u32;
         match (self, attribute) {
             (Column::U8(column), _) => column.extend(messages.map(|_| channel)),
-            (Column::U16(column), _) => column.extend(messages.map(|(m, _)| m.message.message_type)),
-            (Column::F32(column), _) => column.extend(messages.map(|(m, _)| age(m.at))),
+            (Column::U16(column), _) => {
+                column.extend(messages.map(|m| m.message.map_or(0, |message| message.message_type)));
+            }
+            (Column::F32(column), _) => column.extend(messages.map(|m| (now - m.at).as_secs_f32())),
             (Column::U32(column), Attribute::Slot) => column.extend(messages.map(|_| slot)),
             (Column::U32(column), Attribute::Size) => {
-                column.extend(messages.map(|(m, _)| m.message.encoded.bytes().len() as u32));
+                column.extend(messages.map(|m| m.message.map_or(0, size)));
             }
-            (Column::U32(column), Attribute::Key) => column.extend(messages.map(|(m, _)| m.options.key)),
-            (Column::U32(column), Attribute::Resends) => column.extend(messages.map(|(_, resends)| resends)),
-            (Column::U32(column), _) => column.extend(messages.map(|(m, _)| m.options.tag)),
+            (Column::U32(column), Attribute::Key) => column.extend(messages.map(|m| m.options.key)),
+            (Column::U32(column), Attribute::Resends) => column.extend(messages.map(|m| m.resends)),
+            (Column::U32(column), _) => column.extend(messages.map(|m| m.options.tag)),
         }
     }
 }

@@ -247,11 +247,13 @@ impl Connection {
         if bytes > max_bytes {
             return Err(SendError::TooLarge { bytes, max_bytes });
         }
-        lane.channel.send(Submission { message, at: now, options })
+        let replaced = lane.channel.send(Submission { message, at: now, options })?;
+        self.fates.tell(notification(channel as u8, replaced, false));
+        Ok(())
     }
 
-    /// What became of a message sent with a tag, in the order of the packets; of one that no packet had room for, at
-    /// once.
+    /// What became of a message sent with a tag, in the order of the packets; of one that no packet had room for, or that
+    /// a newer value replaced, at once.
     pub fn poll_notification(&mut self) -> Option<Notification> {
         self.fates.poll()
     }
@@ -445,12 +447,22 @@ impl Connection {
         channels.fold(keep_alive, Instant::min)
     }
 
-    /// The last packet of a conversation that this side ends: to be repeated, byte for byte. None while the
-    /// peer hasn't shown that it would understand.
-    pub fn farewell(&mut self, now: Instant, reason: CloseReason) -> Option<Vec<u8>> {
-        if !self.greeted && reason != CloseReason::Mismatch {
-            return None;
+    /// Whether the peer has shown that it would understand a farewell.
+    pub fn is_greeted(&self) -> bool {
+        self.greeted
+    }
+
+    /// The conversation is over: every message whose fate is open is told as lost.
+    pub fn conclude(&mut self) {
+        let fates = &mut self.fates;
+        fates.conclude();
+        for (channel, lane) in self.lanes.iter_mut().enumerate() {
+            lane.channel.conclude(&mut |fate| fates.tell(notification(channel as u8, fate, false)));
         }
+    }
+
+    /// The last packet of a conversation that this side ends: to be repeated, byte for byte.
+    pub fn farewell(&mut self, now: Instant, reason: CloseReason) -> Option<Vec<u8>> {
         self.begin_packet(now);
         self.scratch.control.close = Some(reason);
         let mut packets = Packets::new();

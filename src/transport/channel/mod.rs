@@ -147,7 +147,7 @@ pub(crate) struct Submission {
 impl Submission {
     /// What to tell when the message's fate is known.
     fn fate(&self) -> Fate {
-        if self.options.notify { Fate::Told(self.options.tag) } else { Fate::Open }
+        Fate::of(self.options)
     }
 }
 
@@ -187,10 +187,17 @@ pub(crate) enum Fate {
     Told(u32),
 }
 
+impl Fate {
+    /// The fate, just known, of a message sent with these options.
+    fn of(options: SendOptions) -> Self {
+        if options.notify { Fate::Told(options.tag) } else { Fate::Open }
+    }
+}
+
 /// One channel of one connection, of whatever kind.
 pub(crate) trait Channel: fmt::Debug + Send {
-    /// Takes a message whose size has been checked.
-    fn send(&mut self, submission: Submission) -> Result<(), SendError>;
+    /// Takes a message whose size has been checked; returns the fate of the one whose place it takes, which is lost.
+    fn send(&mut self, submission: Submission) -> Result<Fate, SendError>;
 
     /// Takes the messages of one packet into `selected` and returns the bits that they take at most, with
     /// their entry: 0 for none.
@@ -216,6 +223,9 @@ pub(crate) trait Channel: fmt::Debug + Send {
 
     /// The tick's packets are out: what may not wait is dropped, and shown.
     fn end_of_tick(&mut self, _dropped: &mut dyn FnMut(Fate)) {}
+
+    /// The connection is over: drops all messages and shows the fates of those still open.
+    fn conclude(&mut self, lost: &mut dyn FnMut(Fate));
 
     /// How many messages wait whose order is free.
     fn candidates(&self) -> usize {

@@ -14,7 +14,7 @@ use super::{
     push_newest,
 };
 use crate::time::Instant;
-use crate::transport::candidates::{Column, Wanted};
+use crate::transport::candidates::{Candidate, Column, Wanted};
 use crate::transport::framing::Cost;
 use crate::transport::message::Received;
 
@@ -78,12 +78,12 @@ impl Unreliable {
 }
 
 impl Channel for Unreliable {
-    fn send(&mut self, submission: Submission) -> Result<(), SendError> {
+    fn send(&mut self, submission: Submission) -> Result<Fate, SendError> {
         if self.waiting.len() >= self.capacity {
             return Err(SendError::Full { capacity: self.capacity });
         }
         self.waiting.push(submission);
-        Ok(())
+        Ok(Fate::Open)
     }
 
     fn select(
@@ -140,7 +140,7 @@ impl Channel for Unreliable {
 
     fn describe(&self, wanted: &Wanted, column: &mut Column) {
         if !self.sequenced {
-            column.extend(wanted, self.waiting.iter().map(|submission| (submission, 0)));
+            column.extend(wanted, self.waiting.iter().map(Candidate::of));
         }
     }
 
@@ -148,6 +148,11 @@ impl Channel for Unreliable {
         if !self.sequenced {
             self.waiting.prioritize(scores);
         }
+    }
+
+    fn conclude(&mut self, lost: &mut dyn FnMut(Fate)) {
+        self.in_flight.drain(..).flatten().for_each(|in_flight| lost(in_flight.fate));
+        self.waiting.drain().for_each(|submission| lost(submission.fate()));
     }
 
     fn handle(&mut self, _: Prefix, arrival: u64, message: Received) -> Result<(), WindowViolation> {
