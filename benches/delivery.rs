@@ -83,7 +83,7 @@ impl Line {
         self.ends[end].transmit(self.now, &mut self.packets);
         for (_, packet) in self.packets.iter() {
             self.wire_bytes += packet.len() + WIRE_OVERHEAD;
-            self.links[end].send(self.now, packet.to_vec());
+            self.links[end].send(self.now, packet.to_vec(), packet.len());
         }
         self.packets.clear();
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, criterion_group, criterion_main};
 use tickwire::driver::{Driver, VirtualNetwork};
 use tickwire::endpoint::{
-    Client, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Inbox, Server, ServerConfig,
+    ChunkLimits, Client, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Inbox, Server, ServerConfig,
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::netsim::Conditions;
@@ -48,7 +48,11 @@ impl World {
         let address: SocketAddr = "10.0.0.1:40000".parse().unwrap();
         let netcode_config =
             netcode::ServerConfig::new(PROTOCOL_ID, DEVELOPMENT_KEY, CLIENTS, vec![DEVELOPMENT_ADDRESS]);
-        let config = ServerConfig { netcode: netcode_config, connection: ConnectionConfig::default() };
+        let config = ServerConfig {
+            netcode: netcode_config,
+            connection: ConnectionConfig::default(),
+            chunks: ChunkLimits::SERVER,
+        };
         let server = Server::new(config, protocol(), &mut network.clone(), network.unix()).unwrap();
         let driver = Driver::simulated(network.clone(), address).unwrap();
         let clients = (0..CLIENTS).map(|index| Self::client(&network, address, index)).collect();
@@ -76,6 +80,7 @@ impl World {
         let config = ClientConfig {
             netcode: netcode::ClientConfig::new(PROTOCOL_ID),
             connection: ConnectionConfig::default(),
+            chunks: ChunkLimits::CLIENT,
         };
         let client = Client::new(config, protocol(), token, network.now()).unwrap();
         let address = SocketAddr::from(([10, 0, 1, index as u8], 1));

@@ -14,6 +14,7 @@ __all__ = [
     "BitMeasure",
     "BitReader",
     "BitWriter",
+    "Bursts",
     "Candidates",
     "Channel",
     "ChannelSnapshot",
@@ -29,6 +30,7 @@ __all__ = [
     "Inbox",
     "Link",
     "Notifications",
+    "Outages",
     "PacketFates",
     "PacketStats",
     "Protocol",
@@ -738,7 +740,8 @@ class Server:
             before the game hears of them. Returns those it refuses, as handles or client ids (others than the
             newcomers' don't matter), or None. These are disconnected (what they see is
             :attr:`DisconnectReason.PEER_DISCONNECTED`), and the game sees nothing of them. When it raises, all of these newcomers are refused, and the exception reaches the caller.
-        conditions: a bad network to put on all that is sent, for tests. Give it to both sides.
+        conditions: a bad network to put on all that is sent, for tests. Give it to both sides. Its rate and
+            its luck are those of one line: all peers share them.
         seed: makes those conditions repeatable; None: random.
         network: a simulated network with virtual time instead of a socket.
 
@@ -1611,40 +1614,121 @@ class Link(Generic[_T]):
         cls, conditions: Conditions | None = None, *, seed: int = 0, capacity: int = 65536
     ) -> Link[_T]: ...
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
-    def send(self, now: float, item: _T, /) -> None:
+    def send(self, now: float, item: _T, /, *, size: int | None = None) -> None:
         """Puts an item in.
 
         Args:
             now: seconds, of a clock that doesn't go back.
             item: any object, usually a datagram. A second copy is the same object.
+            size: bytes that it takes on a link with a rate, beside the overhead; None: the length of ``bytes``
+                and ``bytearray``, 0 for anything else.
+
+        Raises:
+            ValueError: naming the argument, its value and its bound.
         """
     def poll(self, now: float, /) -> _T | None:
         """The next item that has come out by ``now``, in order of arrival; None when there is none."""
     @property
     def next_delivery(self) -> float | None:
-        """When the next item comes out, in seconds: :meth:`poll` gives it then. None when nothing is under way."""
+        """When to :meth:`poll` next, in seconds: an item comes out then, or leaves the queue of a link with a
+        rate, and poll may give None. None when nothing is under way."""
+    @property
+    def queued_bytes(self) -> int:
+        """Bytes in the queue of a link with a rate, overhead and the item in transmission included."""
     def set_conditions(self, conditions: Conditions, /) -> None:
-        """Changes the conditions, for what is sent from now on."""
+        """Changes the conditions, from the latest time that the link was told on.
+
+        Items in the queue leave under the new conditions, those beyond keep their fate. What is scheduled stays.
+        """
+    def schedule(self, at: float, conditions: Conditions, /) -> None:
+        """As :meth:`set_conditions`, when ``at`` comes, in seconds; of changes at one time the last holds."""
     @property
     def counters(self) -> dict[str, int]:
-        """What became of the items: ``sent``, ``lost``, ``duplicated``, ``reordered`` (held back),
-        ``overflowed``, ``delivered``."""
+        """What became of the items: ``sent``, ``queue_dropped`` (found the queue full), ``lost`` (each by
+        itself), ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered`` (held back),
+        ``overflowed`` (too many were under way), ``delivered``."""
     def __len__(self) -> int: ...
     def __bool__(self) -> bool: ...
 
 # --- bad networks on purpose -------------------------------------------------------------------------
 
 @final
+class Bursts:
+    """Losses in bursts: a link is good or bad, and after each packet may turn from one to the other (the chain
+    of Gilbert and Elliott). :meth:`mean` makes it of what one would measure.
+
+    Args:
+        to_bad: probability that a good link turns bad after a packet, 0 to 1.
+        to_good: probability that a bad link turns good after a packet.
+        good_loss: probability of loss while the link is good.
+        bad_loss: probability of loss while the link is bad.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+    """
+
+    def __new__(
+        cls, to_bad: float, to_good: float, *, good_loss: float = 0.0, bad_loss: float = 1.0
+    ) -> Bursts: ...
+    @staticmethod
+    def mean(loss: float, length: float) -> Bursts:
+        """Bursts that lose all their packets, ``length`` of them on average, and the fraction ``loss`` of all.
+
+        Raises:
+            ValueError: the length is below 1, or the loss above ``length / (length + 1)``: between two bursts
+                at least one packet passes.
+        """
+    @property
+    def to_bad(self) -> float: ...
+    @property
+    def to_good(self) -> float: ...
+    @property
+    def good_loss(self) -> float: ...
+    @property
+    def bad_loss(self) -> float: ...
+
+@final
+class Outages:
+    """Outages that come and go at random: while there is one, all that is transmitted is lost. Their durations
+    and the times between them are exponential.
+
+    Args:
+        duration: seconds that an outage takes on average, up to an hour.
+        fraction: of all time, 0 to 1.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+    """
+
+    def __new__(cls, duration: float, fraction: float) -> Outages: ...
+    @property
+    def duration(self) -> float: ...
+    @property
+    def fraction(self) -> float: ...
+
+@final
 class Conditions:
     """What a simulated link does to each packet, per direction.
 
+    A packet first waits its turn at the bottleneck, then it may be lost, then doubled, and last it takes its
+    time to arrive. A lost packet has had its turn too; a second copy needs none.
+
     Args:
-        latency: seconds, one way.
+        latency: seconds, one way, after the queue.
         jitter: seconds, at most the latency; each packet is late by latency +- jitter, uniformly, so packets
             may overtake.
-        loss: probability that a packet is lost, 0 to 1.
+        wander: seconds; jitter in runs: a delay within +- wander that is similar for neighbouring packets,
+            none of which overtakes for it. With the jitter at most the latency.
+        wander_time: seconds for which that delay stays similar (its correlation time).
+        loss: probability that a packet is lost by itself, 0 to 1.
+        bursts: losses in bursts.
+        outages: times at which nothing passes.
         duplicate: probability that a packet arrives twice.
         reorder: probability that a packet is held back by a further ``reorder_delay`` seconds.
+        rate: bytes per second that pass, up to 12,500,000,000 (100 Gbit/s); None: any number at once.
+        queue: bytes that may wait for the rate, the packet in transmission included; what would be more is
+            dropped and counted as ``queue_dropped``.
+        overhead: bytes that each packet takes of rate and queue beside its own: 28 for IPv4 and UDP.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -1655,29 +1739,68 @@ class Conditions:
         *,
         latency: float = 0.0,
         jitter: float = 0.0,
+        wander: float = 0.0,
+        wander_time: float = 1.0,
         loss: float = 0.0,
+        bursts: Bursts | None = None,
+        outages: Outages | None = None,
         duplicate: float = 0.0,
         reorder: float = 0.0,
         reorder_delay: float = 0.05,
+        rate: int | None = None,
+        queue: int = 65536,
+        overhead: int = 28,
     ) -> Conditions: ...
+    @staticmethod
+    def preset(name: str, /) -> tuple[Conditions, Conditions]:
+        """Plausible conditions of a kind of network, as a player has them: ``(up, down)``.
+
+        ================= ====================================================================================
+        ``3g``            phone (HSPA): 1 Mbit/s up, 3 down, 75 ms one way in runs, deep queues, handovers
+        ``4g``            phone (LTE): 8 Mbit/s up, 25 down, 25 ms one way, few losses, short handovers
+        ``wifi-bad``      crowded 2.4 GHz: 5 Mbit/s up, 10 down, 20 ms one way, 3 % lost in bursts, silences
+        ``transatlantic`` fibre to another continent: 50 Mbit/s up, 100 down, 45 ms one way, 0.05 % lost
+        ``satellite``     geostationary: 3 Mbit/s up, 25 down, 300 ms one way, losses in bursts
+        ================= ====================================================================================
+
+        Raises:
+            ValueError: there is no preset of that name; it says which there are.
+        """
+    def replace(self, **changes: Any) -> Conditions:
+        """The same conditions but for what is named here, as the constructor takes it."""
     @property
     def latency(self) -> float: ...
     @property
     def jitter(self) -> float: ...
     @property
+    def wander(self) -> float: ...
+    @property
+    def wander_time(self) -> float: ...
+    @property
     def loss(self) -> float: ...
+    @property
+    def bursts(self) -> Bursts | None: ...
+    @property
+    def outages(self) -> Outages | None: ...
     @property
     def duplicate(self) -> float: ...
     @property
     def reorder(self) -> float: ...
     @property
     def reorder_delay(self) -> float: ...
+    @property
+    def rate(self) -> int | None: ...
+    @property
+    def queue(self) -> int: ...
+    @property
+    def overhead(self) -> int: ...
 
 @final
 class SimulatedNetwork:
     """A network in one process with a virtual clock: the same seed and the same calls, the same bytes.
 
-    Servers and clients made with ``network=`` live on it; time passes only in :meth:`advance`.
+    Servers and clients made with ``network=`` live on it; time passes only in :meth:`advance`. Each direction of
+    each pair of hosts is a link of its own, with its own queue and its own luck.
     """
 
     def __new__(cls, *, seed: int = 0, conditions: Conditions | None = None) -> SimulatedNetwork: ...
@@ -1692,4 +1815,21 @@ class SimulatedNetwork:
         sender: AddressLike | None = None,
         receiver: AddressLike | None = None,
     ) -> None:
-        """From now on: for all links, or for those from ``sender``, to ``receiver``, or both."""
+        """From now on: for all links, or for those from ``sender``, to ``receiver``, or both. The most precise
+        choice holds, ``sender`` before ``receiver``; for all links means that single ones are forgotten.
+
+        Packets that wait for a link's rate leave under the new conditions, those beyond keep their fate.
+        """
+    def schedule(
+        self,
+        at: float,
+        conditions: Conditions,
+        *,
+        sender: AddressLike | None = None,
+        receiver: AddressLike | None = None,
+    ) -> None:
+        """As :meth:`set_conditions`, when virtual time comes to ``at`` seconds since the start."""
+    @property
+    def counters(self) -> dict[str, int]:
+        """What became of all packets: the counts of :attr:`Link.counters` for all links together,
+        ``unknown_destination`` (nobody was there) and ``mailbox_full`` (nobody received)."""

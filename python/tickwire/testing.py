@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tickwire._core import Client, Conditions, Protocol, Server, SimulatedNetwork
+from tickwire._core import Bursts, Client, Conditions, Outages, Protocol, Server, SimulatedNetwork
 from tickwire.connection import Event
 
-__all__ = ["Collected", "Conditions", "SimulatedNetwork", "connected_pair", "run"]
+__all__ = ["Bursts", "Collected", "Conditions", "Outages", "SimulatedNetwork", "connected_pair", "run"]
 
 
 @dataclass
@@ -53,15 +53,27 @@ def run(
 
 
 def connected_pair(
-    protocol: Protocol, *, conditions: Conditions | None = None, seed: int = 0
+    protocol: Protocol,
+    *,
+    conditions: Conditions | tuple[Conditions, Conditions] | None = None,
+    seed: int = 0,
 ) -> tuple[SimulatedNetwork, Server, Client]:
     """A network with a server and one client that are connected already.
+
+    Args:
+        conditions: of both directions, or ``(up, down)``: to the server and from it, as
+            :meth:`tickwire.Conditions.preset` gives them.
 
     Raises:
         RuntimeError: they could not connect in 10 seconds of virtual time.
     """
-    network = SimulatedNetwork(seed=seed, conditions=conditions)
+    both_ways = None if isinstance(conditions, tuple) else conditions
+    network = SimulatedNetwork(seed=seed, conditions=both_ways)
     server = Server("127.0.0.1:40000", protocol, network=network)
+    if isinstance(conditions, tuple):
+        up, down = conditions
+        network.set_conditions(up, receiver=server.address)
+        network.set_conditions(down, sender=server.address)
     client = Client.connect(server.address, protocol, network=network)
     for _ in range(100):
         run(network, server, client, seconds=0.1)

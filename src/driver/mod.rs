@@ -4,6 +4,7 @@
 //! [`VirtualNetwork`] in virtual time. It is polled: it works when it is called, for a bounded time.
 
 mod entropy;
+pub mod files;
 mod polled;
 mod simulated;
 pub mod udp;

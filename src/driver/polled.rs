@@ -141,7 +141,9 @@ impl Driver {
         match &mut self.link {
             None => self.out.iter().for_each(|(to, datagram)| self.port.send(to, datagram)),
             Some(link) => {
-                self.out.iter().for_each(|(to, datagram)| link.send(now, (to, datagram.to_vec())));
+                self.out.iter().for_each(|(to, datagram)| {
+                    link.send(now, (to, datagram.to_vec()), datagram.len());
+                });
                 while let Some((to, datagram)) = link.poll(now) {
                     self.port.send(to, &datagram);
                 }

@@ -54,7 +54,8 @@ impl VirtualNetwork {
         state.network.advance(to);
     }
 
-    /// Changes the conditions of all links, of those from `from`, those to `to`, or of the one between them.
+    /// Changes the conditions of all links, of those from `from`, those to `to`, or of the one between them: see
+    /// [`Network::set_conditions`].
     ///
     /// # Errors
     /// When they can't be met. The old ones stay then.
@@ -64,10 +65,21 @@ impl VirtualNetwork {
         to: Option<SocketAddr>,
         conditions: Conditions,
     ) -> Result<(), ConditionsError> {
-        match (from, to) {
-            (None, None) => self.state().network.set_default_conditions(conditions),
-            _ => self.state().network.set_conditions(from, to, conditions),
-        }
+        self.state().network.set_conditions(from, to, conditions)
+    }
+
+    /// As [`set_conditions`](Self::set_conditions) when `at` comes.
+    ///
+    /// # Errors
+    /// When the conditions can't be met. Nothing is scheduled then.
+    pub fn schedule(
+        &self,
+        at: Instant,
+        from: Option<SocketAddr>,
+        to: Option<SocketAddr>,
+        conditions: Conditions,
+    ) -> Result<(), ConditionsError> {
+        self.state().network.schedule(at, from, to, conditions)
     }
 
     /// What became of all datagrams.

@@ -8,10 +8,15 @@ use std::sync::Arc;
 use core::net::SocketAddr;
 
 use super::reason::{answer_to, reason_of};
-use super::{BudgetError, ConfigError, DisconnectReason, Inbox, SendError, sealed};
+use super::reception::{Account, Reception};
+use super::{
+    BudgetError, ChunkLimits, ChunkStore, ConfigError, DisconnectReason, Inbox, PartialChunks,
+    SendChunkError, SendError, sealed,
+};
 use crate::netcode::{self, ClientHandle, ClientState, ConnectToken};
 use crate::store::{Datagrams, Packets};
 use crate::time::Instant;
+use crate::transport::chunks::{ChunkCounters, ChunkEvent, ContentHash, Offer, Progress, Rejection, Source};
 use crate::transport::{
     Attribute, BudgetConfig, ChannelStats, CloseReason, Column, Connection, ConnectionConfig, End, Message,
     Notification, PacketCounters, PacketFate, PacketStats, Protocol, ScoreError, SendOptions, Violation,
@@ -26,6 +31,8 @@ pub struct ClientConfig {
     pub netcode: netcode::ClientConfig,
     /// The transport.
     pub connection: ConnectionConfig,
+    /// Which chunks are taken from the server.
+    pub chunks: ChunkLimits,
 }
 
 /// Something happened to the connection.
@@ -61,6 +68,8 @@ pub struct Client {
     told: VecDeque<Notification>,
     ended: PacketCounters,
     packets: Packets,
+    reception: Reception,
+    account: Account,
 }
 
 impl Client {
@@ -87,6 +96,8 @@ impl Client {
             told: VecDeque::new(),
             ended: PacketCounters::default(),
             packets: Packets::new(),
+            reception: Reception::new(config.chunks),
+            account: Account::default(),
         })
     }
 
@@ -143,6 +154,7 @@ impl Client {
         self.netcode.update(now, out);
         self.apply_netcode_events();
         if let Some(connection) = &mut self.connection {
+            self.reception.look(ClientHandle::default(), 0, connection, &mut self.account);
             connection.transmit(now, &mut self.packets);
             for (_, packet) in self.packets.iter() {
                 // We are connected and the packet fits: both are this module's doing.
@@ -243,6 +255,71 @@ impl Client {
         Ok(())
     }
 
+    /// Lets incoming chunks go somewhere else than into memory.
+    pub fn set_chunk_store(&mut self, store: Box<dyn ChunkStore>) {
+        self.reception.set_store(store);
+    }
+
+    /// What is there of chunks that a connection before this one began.
+    pub fn resume_chunks(&mut self, partial: PartialChunks) {
+        self.reception.partial = partial;
+    }
+
+    /// Gives away what is there of chunks, for the next connection to the same server.
+    pub fn take_partial_chunks(&mut self) -> PartialChunks {
+        core::mem::take(&mut self.reception.partial)
+    }
+
+    /// Queues a chunk for the server, whose content has this hash; gives the number that names it in events.
+    /// `burst`: see [`Connection::send_chunk`].
+    ///
+    /// # Errors
+    /// Why it can't be sent. Nothing was queued then.
+    pub fn send_chunk(
+        &mut self,
+        now: Instant,
+        source: Box<dyn Source>,
+        hash: ContentHash,
+        label: &str,
+        burst: bool,
+    ) -> Result<u64, SendChunkError> {
+        let connection = self.connection.as_mut().ok_or(SendChunkError::NotConnected)?;
+        Ok(connection.send_chunk(now, source, hash, label, burst)?)
+    }
+
+    /// Ends a chunk of ours; false when it is over already.
+    pub fn cancel_chunk(&mut self, number: u64) -> bool {
+        self.connection.as_mut().is_some_and(|connection| connection.cancel_chunk(number))
+    }
+
+    /// Ends a chunk of the server by its id; false when it is over already.
+    pub fn reject_chunk(&mut self, id: u16) -> bool {
+        let connection = self.connection.as_mut();
+        connection.is_some_and(|connection| connection.reject_chunk(id, Rejection::Cancelled))
+    }
+
+    /// Appends what happened to chunks since the last call, on the default handle.
+    pub fn take_chunk_events(&mut self, out: &mut Vec<(ClientHandle, ChunkEvent)>) {
+        self.reception.take_events(core::iter::once(&mut self.account), out);
+    }
+
+    /// How far a chunk of ours is; None when it is over.
+    pub fn chunk_progress(&self, now: Instant, number: u64) -> Option<Progress> {
+        self.connection.as_ref()?.chunk_progress(now, number)
+    }
+
+    /// The chunks of the server that are under way.
+    pub fn incoming_chunks(&self, now: Instant) -> Vec<(Offer, Progress)> {
+        let connection = self.connection.iter();
+        let chunks = connection.flat_map(|connection| connection.incoming_chunks(now));
+        chunks.map(|(offer, progress)| (offer.clone(), progress)).collect()
+    }
+
+    /// What chunks cost; None before the connection is up and after it ended.
+    pub fn chunk_counters(&self) -> Option<ChunkCounters> {
+        self.connection.as_ref().map(|connection| connection.chunk_counters())
+    }
+
     /// How much may be sent.
     pub fn budget(&self) -> BudgetConfig {
         self.config.budget
@@ -340,6 +417,7 @@ impl Client {
             self.leftovers.take_from(ClientHandle::default(), &mut connection, channels);
             connection.conclude();
             self.told.extend(core::iter::from_fn(|| connection.poll_notification()));
+            self.reception.finish(ClientHandle::default(), 0, &mut connection);
             self.ended = self.ended + connection.counters();
         }
         self.slot = None;

@@ -5,12 +5,14 @@
 mod client;
 mod inbox;
 mod reason;
+mod reception;
 mod server;
 mod virtual_connection;
 
 pub use client::{Client, ClientConfig, ClientEvent};
 pub use inbox::{Inbox, Record};
 pub use reason::DisconnectReason;
+pub use reception::{ChunkLimits, ChunkStore, PartialChunks};
 pub use server::{Server, ServerConfig, ServerEvent};
 pub use virtual_connection::{
     VirtualConfig, VirtualConnection, VirtualCounters, VirtualDrop, VirtualEvent, VirtualSendError,
@@ -23,6 +25,7 @@ use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::transport::acks::ConfigError as TransportConfigError;
+use crate::transport::chunks::ChunkError;
 use crate::transport::{ConnectionConfig, SendError as ChannelError};
 
 /// The key of development mode, in which there is no login backend. Everybody knows it, so it keeps nobody out.
@@ -66,6 +69,35 @@ impl core::error::Error for SendError {}
 impl From<ChannelError> for SendError {
     fn from(error: ChannelError) -> Self {
         SendError::Channel(error)
+    }
+}
+
+/// Why a chunk can't be sent. Nothing was queued.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SendChunkError {
+    /// The client's connection is over.
+    StaleClient,
+    /// Our connection is not up.
+    NotConnected,
+    /// The channel doesn't take it.
+    Chunk(ChunkError),
+}
+
+impl fmt::Display for SendChunkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SendChunkError::StaleClient => SendError::StaleClient.fmt(f),
+            SendChunkError::NotConnected => SendError::NotConnected.fmt(f),
+            SendChunkError::Chunk(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for SendChunkError {}
+
+impl From<ChunkError> for SendChunkError {
+    fn from(error: ChunkError) -> Self {
+        SendChunkError::Chunk(error)
     }
 }
 

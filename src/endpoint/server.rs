@@ -13,11 +13,16 @@ use std::sync::Arc;
 use core::net::SocketAddr;
 
 use super::reason::{answer_to, reason_of};
-use super::{BudgetError, ConfigError, DisconnectReason, Inbox, SendError, sealed};
+use super::reception::{Account, Reception};
+use super::{
+    BudgetError, ChunkLimits, ChunkStore, ConfigError, DisconnectReason, Inbox, SendChunkError, SendError,
+    sealed,
+};
 use crate::netcode::{self, ClientHandle, Farewell};
 use crate::rng::Entropy;
 use crate::store::{Datagrams, Packets};
 use crate::time::{Instant, UnixSeconds};
+use crate::transport::chunks::{ChunkCounters, ChunkEvent, ContentHash, Offer, Progress, Rejection, Source};
 use crate::transport::{
     Attribute, BudgetConfig, ChannelStats, CloseReason, Column, Connection, ConnectionConfig, End, Message,
     Notification, PacketCounters, PacketFate, PacketStats, Protocol, ScoreError, SendOptions, Violation,
@@ -32,6 +37,8 @@ pub struct ServerConfig {
     pub netcode: netcode::ServerConfig,
     /// Each client's transport.
     pub connection: ConnectionConfig,
+    /// Which chunks are taken from each client.
+    pub chunks: ChunkLimits,
 }
 
 /// Something happened to a connection.
@@ -74,11 +81,14 @@ pub struct Server {
     /// Packet counts of connections that are over.
     ended: PacketCounters,
     packets: Packets,
+    reception: Reception,
 }
 
 struct Session {
     client: ClientHandle,
+    client_id: u64,
     connection: Box<Connection>,
+    account: Account,
 }
 
 impl Server {
@@ -105,6 +115,7 @@ impl Server {
             told: Vec::new(),
             ended: PacketCounters::default(),
             packets: Packets::new(),
+            reception: Reception::new(config.chunks),
         })
     }
 
@@ -139,7 +150,9 @@ impl Server {
         self.netcode.update(now, out);
         self.apply_netcode_events();
         for session in self.sessions.iter_mut().flatten() {
-            session.connection.transmit(now, &mut self.packets);
+            let Session { client, client_id, connection, account } = session;
+            self.reception.look(*client, *client_id, connection, account);
+            connection.transmit(now, &mut self.packets);
             for (_, packet) in self.packets.iter() {
                 // The slot is taken and the packet fits: both are this module's doing.
                 let sent = self.netcode.send_payload(now, session.client, packet, out);
@@ -210,14 +223,14 @@ impl Server {
     /// connection ended, all that was still open is told as lost, before what its slot's next client is told of.
     pub fn take_notifications(&mut self, out: &mut Vec<(ClientHandle, Notification)>) {
         out.append(&mut self.told);
-        for Session { client, connection } in self.sessions.iter_mut().flatten() {
+        for Session { client, connection, .. } in self.sessions.iter_mut().flatten() {
             out.extend(core::iter::from_fn(|| connection.poll_notification()).map(|told| (*client, told)));
         }
     }
 
     /// Appends the fates of packets that are known by now, likewise; they are kept if the configuration says so.
     pub fn take_packet_fates(&mut self, out: &mut Vec<(ClientHandle, PacketFate)>) {
-        for Session { client, connection } in self.sessions.iter_mut().flatten() {
+        for Session { client, connection, .. } in self.sessions.iter_mut().flatten() {
             out.extend(core::iter::from_fn(|| connection.poll_packet_fate()).map(|fate| (*client, fate)));
         }
     }
@@ -248,9 +261,66 @@ impl Server {
         Ok(())
     }
 
+    /// Lets incoming chunks go somewhere else than into memory.
+    pub fn set_chunk_store(&mut self, store: Box<dyn ChunkStore>) {
+        self.reception.set_store(store);
+    }
+
+    /// Queues a chunk for a client, whose content has this hash; gives the number that names it in events.
+    /// `burst`: see [`Connection::send_chunk`].
+    ///
+    /// # Errors
+    /// Why it can't be sent. Nothing was queued then.
+    pub fn send_chunk(
+        &mut self,
+        now: Instant,
+        client: ClientHandle,
+        source: Box<dyn Source>,
+        hash: ContentHash,
+        label: &str,
+        burst: bool,
+    ) -> Result<u64, SendChunkError> {
+        let session = self.session(client).ok_or(SendChunkError::StaleClient)?;
+        Ok(session.connection.send_chunk(now, source, hash, label, burst)?)
+    }
+
+    /// Ends a chunk of ours; false when it is over already.
+    pub fn cancel_chunk(&mut self, client: ClientHandle, number: u64) -> bool {
+        self.session(client).is_some_and(|session| session.connection.cancel_chunk(number))
+    }
+
+    /// Ends a chunk of a client by its id; false when it is over already.
+    pub fn reject_chunk(&mut self, client: ClientHandle, id: u16) -> bool {
+        let session = self.session(client);
+        session.is_some_and(|session| session.connection.reject_chunk(id, Rejection::Cancelled))
+    }
+
+    /// Appends what happened to chunks since the last call.
+    pub fn take_chunk_events(&mut self, out: &mut Vec<(ClientHandle, ChunkEvent)>) {
+        let accounts = self.sessions.iter_mut().flatten().map(|session| &mut session.account);
+        self.reception.take_events(accounts, out);
+    }
+
+    /// How far a chunk of ours is; None when it is over.
+    pub fn chunk_progress(&self, now: Instant, client: ClientHandle, number: u64) -> Option<Progress> {
+        self.live(client)?.connection.chunk_progress(now, number)
+    }
+
+    /// The chunks of a client that are under way.
+    pub fn incoming_chunks(&self, now: Instant, client: ClientHandle) -> Vec<(Offer, Progress)> {
+        let session = self.live(client).into_iter();
+        let chunks = session.flat_map(|session| session.connection.incoming_chunks(now));
+        chunks.map(|(offer, progress)| (offer.clone(), progress)).collect()
+    }
+
+    /// What chunks of a client cost; None when it is gone.
+    pub fn chunk_counters(&self, client: ClientHandle) -> Option<ChunkCounters> {
+        Some(self.live(client)?.connection.chunk_counters())
+    }
+
     /// How much may be sent to a client; None when it is gone.
     pub fn budget(&self, client: ClientHandle) -> Option<BudgetConfig> {
-        let session = self.sessions.get(client.slot as usize)?.as_ref().filter(|s| s.client == client)?;
+        let session = self.live(client)?;
         Some(session.connection.budget())
     }
 
@@ -312,13 +382,13 @@ impl Server {
 
     /// RTT, jitter, loss and bandwidth of one client; None when it is gone.
     pub fn stats(&self, client: ClientHandle) -> Option<(PacketStats, PacketCounters)> {
-        let session = self.sessions.get(client.slot as usize)?.as_ref().filter(|s| s.client == client)?;
+        let session = self.live(client)?;
         Some((session.connection.stats(), session.connection.counters()))
     }
 
     /// Counts of one channel of one client; None when there is no such client or channel.
     pub fn channel_stats(&self, client: ClientHandle, channel: usize) -> Option<ChannelStats> {
-        let session = self.sessions.get(client.slot as usize)?.as_ref().filter(|s| s.client == client)?;
+        let session = self.live(client)?;
         (channel < self.protocol.channels().len()).then(|| session.connection.channel_stats(channel))
     }
 
@@ -335,6 +405,10 @@ impl Server {
 
     // --- inside ------------------------------------------------------------------------------------------
 
+    fn live(&self, client: ClientHandle) -> Option<&Session> {
+        self.sessions.get(client.slot as usize)?.as_ref().filter(|session| session.client == client)
+    }
+
     fn session(&mut self, client: ClientHandle) -> Option<&mut Session> {
         let session = self.sessions.get_mut(client.slot as usize)?.as_mut()?;
         (session.client == client).then_some(session)
@@ -348,7 +422,8 @@ impl Server {
                         continue;
                     };
                     let connection = Box::new(connection);
-                    self.sessions[client.slot as usize] = Some(Session { client, connection });
+                    let session = Session { client, client_id, connection, account: Account::default() };
+                    self.sessions[client.slot as usize] = Some(session);
                     self.events.push_back(ServerEvent::Connected { client, client_id, address, user_data });
                 }
                 netcode::ServerEvent::Disconnected { client, reason } => {
@@ -395,6 +470,7 @@ impl Server {
             session.connection.conclude();
             let told = core::iter::from_fn(|| session.connection.poll_notification());
             self.told.extend(told.map(|told| (client, told)));
+            self.reception.finish(client, session.client_id, &mut session.connection);
             self.ended = self.ended + session.connection.counters();
         }
         self.events.push_back(ServerEvent::Disconnected { client, reason, violation });

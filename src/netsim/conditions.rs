@@ -1,43 +1,101 @@
-//! How badly a link behaves, and what that makes of one packet.
+//! How badly a link behaves.
 
-use crate::rng::Rng;
-use crate::time::{Duration, Instant};
 use core::fmt;
 
-/// The longest latency or delay: an hour. A packet later than that is a mistake in the settings.
+pub use super::bottleneck::{Bottleneck, DEFAULT_QUEUE, MAX_QUEUE, MAX_RATE};
+pub use super::bursts::Bursts;
+pub use super::outages::Outages;
+pub use super::wander::Wander;
+use crate::time::Duration;
+
+/// The longest latency, delay or mean time: an hour. A packet later than that is a mistake in the settings.
 pub const MAX_DELAY: Duration = Duration::from_secs(3600);
 
+/// What the headers of IPv4 (20) and UDP (8) add to each datagram.
+pub const DEFAULT_OVERHEAD: u64 = 20 + 8;
+
+/// The most that headers may add.
+pub const MAX_OVERHEAD: u64 = 65_535;
+
 /// What a link does to packets, one direction. The default is a perfect link.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+///
+/// A packet first waits its turn at the bottleneck. Then it meets the outages, the bursts and the independent
+/// losses, each of which may lose it: **also a lost packet has taken its time on the link.** Then it may be
+/// doubled; the copy takes no room at the bottleneck. Last it takes its time to arrive.
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Conditions {
-    /// The time a packet takes.
+    /// The rate and the queue of the narrowest place; None: any number of bytes pass at once.
+    pub bottleneck: Option<Bottleneck>,
+    /// Bytes that each packet takes at the bottleneck beside its own: headers.
+    pub overhead: u64,
+    /// Times at which nothing passes.
+    pub outages: Option<Outages>,
+    /// Losses in bursts.
+    pub bursts: Option<Bursts>,
+    /// The probability that a packet is lost by itself.
+    pub loss: f64,
+    /// The probability that a packet arrives twice, each copy with its own jitter.
+    pub duplicate: f64,
+    /// The time a packet takes once it has left the queue.
     pub latency: Duration,
     /// The most by which a packet's time differs from the latency: it is uniform in latency ± jitter, drawn
     /// for each packet, so packets may overtake each other.
     pub jitter: Duration,
-    /// The probability that a packet is lost.
-    pub loss: f64,
-    /// The probability that a packet arrives twice, each copy with its own delay.
-    pub duplicate: f64,
+    /// Jitter in runs: a delay that is similar for neighbouring packets, beside the jitter. None overtakes for
+    /// it.
+    pub wander: Option<Wander>,
     /// The probability that a packet is held back by `reorder_delay` more.
     pub reorder: f64,
     /// How long packets picked by `reorder` are held back.
     pub reorder_delay: Duration,
 }
 
+impl Default for Conditions {
+    fn default() -> Self {
+        Conditions {
+            bottleneck: None,
+            overhead: DEFAULT_OVERHEAD,
+            outages: None,
+            bursts: None,
+            loss: 0.0,
+            duplicate: 0.0,
+            latency: Duration::ZERO,
+            jitter: Duration::ZERO,
+            wander: None,
+            reorder: 0.0,
+            reorder_delay: Duration::ZERO,
+        }
+    }
+}
+
 impl Conditions {
-    /// A perfect link: no delay, no loss.
+    /// A perfect link: no delay, no loss, no limit.
     pub fn perfect() -> Self {
         Self::default()
     }
 
-    /// With this latency, and a time uniform in latency ± jitter for each packet.
-    pub fn latency(self, latency: Duration, jitter: Duration) -> Self {
-        Conditions { latency, jitter, ..self }
+    /// With so many bytes a second passing, and so many that may wait for it.
+    pub fn rate(self, rate: u64, queue: u64) -> Self {
+        Conditions { bottleneck: Some(Bottleneck { rate, queue }), ..self }
     }
 
-    /// With this probability of loss.
+    /// With each packet that much larger at the bottleneck than its own bytes.
+    pub fn overhead(self, bytes: u64) -> Self {
+        Conditions { overhead: bytes, ..self }
+    }
+
+    /// With outages that take this long on average, and this fraction of all time.
+    pub fn outages(self, duration: Duration, fraction: f64) -> Self {
+        Conditions { outages: Some(Outages { duration, fraction }), ..self }
+    }
+
+    /// With losses in bursts.
+    pub fn bursts(self, bursts: Bursts) -> Self {
+        Conditions { bursts: Some(bursts), ..self }
+    }
+
+    /// With this probability of loss, for each packet by itself.
     pub fn loss(self, probability: f64) -> Self {
         Conditions { loss: probability, ..self }
     }
@@ -45,6 +103,16 @@ impl Conditions {
     /// With this probability of a second copy.
     pub fn duplicate(self, probability: f64) -> Self {
         Conditions { duplicate: probability, ..self }
+    }
+
+    /// With this latency, and a time uniform in latency ± jitter for each packet.
+    pub fn latency(self, latency: Duration, jitter: Duration) -> Self {
+        Conditions { latency, jitter, ..self }
+    }
+
+    /// With a delay that wanders within ± `range` and stays similar for about `memory`.
+    pub fn wander(self, range: Duration, memory: Duration) -> Self {
+        Conditions { wander: Some(Wander { range, memory }), ..self }
     }
 
     /// With packets held back by `delay` more at this probability.
@@ -57,67 +125,64 @@ impl Conditions {
     /// # Errors
     /// The first setting out of its bounds.
     pub fn check(&self) -> Result<(), ConditionsError> {
-        let delay = |field, value, bound| {
-            if value <= bound { Ok(()) } else { Err(ConditionsError::Delay { field, value, bound }) }
-        };
-        let probability = |field, value: f64| {
-            if (0.0..=1.0).contains(&value) {
-                Ok(())
-            } else {
-                Err(ConditionsError::Probability { field, value })
-            }
-        };
-        delay("latency", self.latency, MAX_DELAY)?;
-        delay("jitter", self.jitter, self.latency)?;
-        delay("reorder_delay", self.reorder_delay, MAX_DELAY)?;
+        time("latency", self.latency, Duration::ZERO)?;
+        time("reorder_delay", self.reorder_delay, Duration::ZERO)?;
+        let wander = self.wander.map_or(Duration::ZERO, |wander| wander.range);
+        if self.jitter.saturating_add(wander) > self.latency {
+            let (jitter, latency) = (self.jitter, self.latency);
+            return Err(ConditionsError::Jitter { jitter, wander, latency });
+        }
         probability("loss", self.loss)?;
         probability("duplicate", self.duplicate)?;
-        probability("reorder", self.reorder)
-    }
-
-    /// What becomes of a packet sent at `now`.
-    pub(super) fn fate(&self, now: Instant, rng: &mut Rng) -> Fate {
-        if rng.chance(self.loss) {
-            return Fate { first: None, second: None, reordered: 0 };
-        }
-        let twice = rng.chance(self.duplicate);
-        let mut reordered = 0;
-        let mut arrival = || {
-            let held_back = rng.chance(self.reorder);
-            reordered += u64::from(held_back);
-            let extra = if held_back { self.reorder_delay } else { Duration::ZERO };
-            now + self.delay(rng) + extra
-        };
-        let first = Some(arrival());
-        let second = twice.then(arrival);
-        Fate { first, second, reordered }
-    }
-
-    /// Uniform in latency ± jitter.
-    fn delay(&self, rng: &mut Rng) -> Duration {
-        self.latency.saturating_sub(self.jitter) + (self.jitter * 2).mul_f64(rng.unit())
+        probability("reorder", self.reorder)?;
+        within("overhead", self.overhead, 0, MAX_OVERHEAD)?;
+        self.bottleneck.map_or(Ok(()), |bottleneck| bottleneck.check())?;
+        self.outages.map_or(Ok(()), |outages| outages.check())?;
+        self.bursts.map_or(Ok(()), |bursts| bursts.check())?;
+        self.wander.map_or(Ok(()), |wander| wander.check())
     }
 }
 
-/// When a packet and its second copy arrive; neither when it is lost.
-pub(super) struct Fate {
-    pub(super) first: Option<Instant>,
-    pub(super) second: Option<Instant>,
-    /// How many copies were held back.
-    pub(super) reordered: u64,
+pub(super) fn time(field: &'static str, value: Duration, least: Duration) -> Result<(), ConditionsError> {
+    if (least..=MAX_DELAY).contains(&value) {
+        Ok(())
+    } else {
+        Err(ConditionsError::Time { field, value, least })
+    }
+}
+
+pub(super) fn probability(field: &'static str, value: f64) -> Result<(), ConditionsError> {
+    if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(ConditionsError::Probability { field, value }) }
+}
+
+pub(super) fn within(field: &'static str, value: u64, least: u64, most: u64) -> Result<(), ConditionsError> {
+    if (least..=most).contains(&value) {
+        Ok(())
+    } else {
+        Err(ConditionsError::Bytes { field, value, least, most })
+    }
 }
 
 /// Conditions that can't be met.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ConditionsError {
-    /// A time is too long.
-    Delay {
+    /// A time is too short, or longer than [`MAX_DELAY`].
+    Time {
         /// The name of the setting.
         field: &'static str,
         /// What it was set to.
         value: Duration,
-        /// The most it may be.
-        bound: Duration,
+        /// The least it may be.
+        least: Duration,
+    },
+    /// A packet could arrive before it is sent.
+    Jitter {
+        /// The jitter.
+        jitter: Duration,
+        /// The range of the wandering delay.
+        wander: Duration,
+        /// The most that both may be together.
+        latency: Duration,
     },
     /// A probability is not between 0 and 1.
     Probability {
@@ -126,20 +191,62 @@ pub enum ConditionsError {
         /// What it was set to.
         value: f64,
     },
+    /// A number of bytes, or of bytes a second, is out of its bounds.
+    Bytes {
+        /// The name of the setting.
+        field: &'static str,
+        /// What it was set to.
+        value: u64,
+        /// The least it may be.
+        least: u64,
+        /// The most it may be.
+        most: u64,
+    },
+    /// The mean length of bursts is not a number of packets.
+    BurstLength {
+        /// What it was set to.
+        value: f64,
+    },
+    /// Bursts of that length can't lose so much.
+    BurstLoss {
+        /// What the loss was set to.
+        value: f64,
+        /// The mean length of the bursts.
+        length: f64,
+        /// The most that the loss may be with it.
+        bound: f64,
+    },
 }
 
 impl fmt::Display for ConditionsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ConditionsError::Delay { field: "jitter", value, bound } => {
-                write!(f, "The jitter is {value:?}; it may be at most the latency, {bound:?}.")
+            ConditionsError::Time { field, value, least } => {
+                write!(f, "The {field} is {value:?}; it must be from {least:?} to {MAX_DELAY:?}.")
             }
-            ConditionsError::Delay { field, value, bound } => {
-                write!(f, "The {field} is {value:?}; it may be at most {bound:?}.")
+            ConditionsError::Jitter { jitter, wander: Duration::ZERO, latency } => {
+                write!(f, "The jitter is {jitter:?}; it may be at most the latency, {latency:?}.")
             }
+            ConditionsError::Jitter { jitter, wander, latency } => write!(
+                f,
+                "The jitter is {jitter:?} and the wander {wander:?}; together they may be at most the latency, {latency:?}."
+            ),
             ConditionsError::Probability { field, value } => {
                 write!(f, "The probability {field} is {value}; it must be from 0 to 1.")
             }
+            ConditionsError::Bytes { field: "rate", value, least, most } => {
+                write!(f, "The rate is {value} bytes per second; it must be from {least} to {most}.")
+            }
+            ConditionsError::Bytes { field, value, least, most } => {
+                write!(f, "The {field} is {value} bytes; it must be from {least} to {most}.")
+            }
+            ConditionsError::BurstLength { value } => {
+                write!(f, "The mean length of bursts is {value} packets; it must be from 1 to 1e9.")
+            }
+            ConditionsError::BurstLoss { value, length, bound } => write!(
+                f,
+                "The mean loss by bursts is {value}; with a mean length of {length} packets it must be from 0 to {bound}."
+            ),
         }
     }
 }
@@ -152,16 +259,6 @@ mod tests {
 
     fn ms(millis: u64) -> Duration {
         Duration::from_millis(millis)
-    }
-
-    #[test]
-    fn jitter_is_uniform_around_the_latency() {
-        let conditions = Conditions::perfect().latency(ms(50), ms(10));
-        let mut rng = Rng::seeded(1);
-        let delays: Vec<_> = (0..10_000).map(|_| conditions.delay(&mut rng)).collect();
-        assert!(delays.iter().all(|d| (ms(40)..=ms(60)).contains(d)));
-        let below = delays.iter().filter(|d| **d < ms(45)).count();
-        assert!((2370..2630).contains(&below), "{below}: a quarter, within 3 sigma");
     }
 
     #[test]
@@ -179,8 +276,38 @@ mod tests {
             "The jitter is 6ms; it may be at most the latency, 5ms."
         );
         assert_eq!(
+            message(perfect.latency(ms(5), ms(3)).wander(ms(4), ms(100))),
+            "The jitter is 3ms and the wander 4ms; together they may be at most the latency, 5ms."
+        );
+        assert_eq!(
+            message(perfect.latency(ms(5), ms(0)).wander(ms(4), ms(0))),
+            "The wander_time is 0ns; it must be from 1µs to 3600s."
+        );
+        assert_eq!(
             message(perfect.reorder(0.1, ms(3_600_001))),
-            "The reorder_delay is 3600.001s; it may be at most 3600s."
+            "The reorder_delay is 3600.001s; it must be from 0ns to 3600s."
+        );
+        assert_eq!(
+            message(perfect.rate(0, 1)),
+            "The rate is 0 bytes per second; it must be from 1 to 12500000000."
+        );
+        assert_eq!(message(perfect.rate(1, 0)), "The queue is 0 bytes; it must be from 1 to 1073741824.");
+        assert_eq!(
+            message(perfect.overhead(65_536)),
+            "The overhead is 65536 bytes; it must be from 0 to 65535."
+        );
+        assert_eq!(
+            message(perfect.outages(ms(0), 0.1)),
+            "The duration of outages is 0ns; it must be from 1µs to 3600s."
+        );
+        assert_eq!(
+            message(perfect.outages(ms(1), 1.1)),
+            "The probability fraction of outages is 1.1; it must be from 0 to 1."
+        );
+        let bursts = Bursts { to_bad: -0.1, ..Bursts::mean(0.1, 2.0).unwrap() };
+        assert_eq!(
+            message(perfect.bursts(bursts)),
+            "The probability to_bad is -0.1; it must be from 0 to 1."
         );
     }
 }

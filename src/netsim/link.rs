@@ -1,10 +1,11 @@
 //! One direction of a link: packets go in, and come out late, twice, out of order, or not at all.
 
-use core::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 
+use super::bottleneck::{Bottleneck, Queue};
 use super::conditions::{Conditions, ConditionsError};
-use crate::rng::Rng;
+use super::in_flight::InFlight;
+use super::path::{Fate, Path};
 use crate::store::counters::counters;
 use crate::time::Instant;
 
@@ -16,8 +17,14 @@ counters! {
     pub struct LinkCounters {
         /// Packets put in.
         sent,
-        /// Packets lost by the conditions.
+        /// Packets dropped because they found the queue full.
+        queue_dropped,
+        /// Packets lost each by itself.
         lost,
+        /// Packets lost in bursts.
+        lost_in_bursts,
+        /// Packets lost in outages.
+        lost_in_outages,
         /// Packets of which a second copy was made.
         duplicated,
         /// Copies held back.
@@ -29,111 +36,21 @@ counters! {
     }
 }
 
-/// Packets of any kind under way, in the order they will arrive: by time, then by the order they were sent.
-#[derive(Clone, Debug)]
-pub(super) struct InFlight<T> {
-    heap: BinaryHeap<Reverse<Flight<T>>>,
-    /// Orders packets of the same time, and so makes the order total.
-    next_number: u64,
-    capacity: usize,
-}
-
-#[derive(Clone, Debug)]
-struct Flight<T> {
-    arrival: Instant,
-    number: u64,
-    item: T,
-}
-
-impl<T> InFlight<T> {
-    pub(super) fn new(capacity: usize) -> Self {
-        InFlight { heap: BinaryHeap::new(), next_number: 0, capacity }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.heap.len()
-    }
-
-    fn items(&self) -> impl Iterator<Item = &T> {
-        self.heap.iter().map(|Reverse(flight)| &flight.item)
-    }
-
-    pub(super) fn next_arrival(&self) -> Option<Instant> {
-        self.heap.peek().map(|Reverse(flight)| flight.arrival)
-    }
-
-    pub(super) fn pop_due(&mut self, now: Instant) -> Option<T> {
-        self.next_arrival().filter(|arrival| *arrival <= now)?;
-        self.heap.pop().map(|Reverse(flight)| flight.item)
-    }
-
-    /// Sends `item` on its way under `conditions`.
-    pub(super) fn launch(
-        &mut self,
-        now: Instant,
-        item: T,
-        conditions: &Conditions,
-        rng: &mut Rng,
-        counters: &mut LinkCounters,
-    ) where
-        T: Clone,
-    {
-        counters.sent += 1;
-        let fate = conditions.fate(now, rng);
-        counters.reordered += fate.reordered;
-        let Some(first) = fate.first else {
-            counters.lost += 1;
-            return;
-        };
-        if let Some(second) = fate.second {
-            counters.duplicated += 1;
-            self.push(second, item.clone(), counters);
-        }
-        self.push(first, item, counters);
-    }
-
-    fn push(&mut self, arrival: Instant, item: T, counters: &mut LinkCounters) {
-        if self.heap.len() >= self.capacity {
-            counters.overflowed += 1;
-            return;
-        }
-        self.heap.push(Reverse(Flight { arrival, number: self.next_number, item }));
-        self.next_number += 1;
-    }
-}
-
-impl<T> Flight<T> {
-    fn key(&self) -> (Instant, u64) {
-        (self.arrival, self.number)
-    }
-}
-
-impl<T> PartialEq for Flight<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl<T> Eq for Flight<T> {}
-
-impl<T> PartialOrd for Flight<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> Ord for Flight<T> {
-    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
-        self.key().cmp(&other.key())
-    }
-}
-
 /// One direction of a link.
+///
+/// A packet that waits in the queue is not decided yet: the conditions at the time it leaves are its own. From
+/// then on it keeps its fate, whatever the conditions become.
 #[derive(Clone, Debug)]
 pub struct Link<T> {
     conditions: Conditions,
-    rng: Rng,
+    /// Conditions to come, by time.
+    changes: VecDeque<(Instant, Conditions)>,
+    path: Path,
+    queue: Queue<T>,
     in_flight: InFlight<T>,
+    capacity: usize,
+    /// The latest time it was told.
+    now: Instant,
     counters: LinkCounters,
 }
 
@@ -144,61 +61,158 @@ impl<T: Clone> Link<T> {
     /// When the conditions can't be met.
     pub fn new(conditions: Conditions, seed: u64) -> Result<Self, ConditionsError> {
         conditions.check()?;
-        Ok(Link {
+        Ok(Self::checked(conditions, seed))
+    }
+
+    /// As [`new`](Self::new), of conditions that are known to pass.
+    pub(super) fn checked(conditions: Conditions, seed: u64) -> Self {
+        Link {
+            queue: Queue::new(rate(&conditions)),
             conditions,
-            rng: Rng::seeded(seed),
-            in_flight: InFlight::new(DEFAULT_CAPACITY),
+            changes: VecDeque::new(),
+            path: Path::new(seed),
+            in_flight: InFlight::new(),
+            capacity: DEFAULT_CAPACITY,
+            now: Instant::ZERO,
             counters: LinkCounters::default(),
-        })
+        }
     }
 
     /// With at most this many packets under way at a time.
     pub fn with_capacity(mut self, capacity: usize) -> Self {
-        self.in_flight.capacity = capacity;
+        self.capacity = capacity;
         self
     }
 
-    /// Changes the conditions, for packets sent from now on.
+    /// Changes the conditions, from the latest time the link was told on. What is scheduled stays.
     ///
     /// # Errors
     /// When they can't be met. The old ones stay then.
     pub fn set_conditions(&mut self, conditions: Conditions) -> Result<(), ConditionsError> {
         conditions.check()?;
-        self.conditions = conditions;
+        self.change(self.now, conditions);
         Ok(())
     }
 
-    /// Puts a packet in.
-    pub fn send(&mut self, now: Instant, item: T) {
-        self.in_flight.launch(now, item, &self.conditions, &mut self.rng, &mut self.counters);
+    /// Changes the conditions at `now`, to some that are known to pass.
+    pub(super) fn change_at(&mut self, now: Instant, conditions: Conditions) {
+        self.run(now);
+        self.change(now, conditions);
+    }
+
+    /// Changes the conditions when `at` comes; of changes at one time, the one scheduled last holds.
+    ///
+    /// # Errors
+    /// When they can't be met. Nothing is scheduled then.
+    pub fn schedule(&mut self, at: Instant, conditions: Conditions) -> Result<(), ConditionsError> {
+        conditions.check()?;
+        let place = self.changes.partition_point(|(earlier, _)| *earlier <= at);
+        self.changes.insert(place, (at, conditions));
+        Ok(())
+    }
+
+    /// Puts a packet of so many bytes in. The bytes matter only to a link with a rate.
+    pub fn send(&mut self, now: Instant, item: T, bytes: usize) {
+        self.run(now);
+        self.counters.sent += 1;
+        let Some(Bottleneck { queue, .. }) = self.conditions.bottleneck else {
+            return self.depart(now, item);
+        };
+        let bytes = (bytes as u64).saturating_add(self.conditions.overhead);
+        if self.queue.bytes().saturating_add(bytes) > queue {
+            self.counters.queue_dropped += 1;
+        } else if self.in_flight() >= self.capacity {
+            self.counters.overflowed += 1;
+        } else {
+            self.queue.push(now, item, bytes);
+        }
     }
 
     /// The next packet that has come out by `now`, in order of arrival.
     pub fn poll(&mut self, now: Instant) -> Option<T> {
+        self.run(now);
         let item = self.in_flight.pop_due(now)?;
         self.counters.delivered += 1;
         Some(item)
     }
 
-    /// When the next packet comes out.
+    /// When to poll next: a packet comes out then, or leaves the queue of a link with a rate.
     pub fn next_delivery(&self) -> Option<Instant> {
-        self.in_flight.next_arrival()
+        let leaves = self.queue.next_departure();
+        // A change may let it leave sooner.
+        let changes = leaves.and_then(|_| self.changes.front().map(|(at, _)| *at));
+        [self.in_flight.next_arrival(), leaves, changes].into_iter().flatten().min()
     }
 
-    /// Packets under way.
+    /// Packets under way, those in the queue included.
     pub fn in_flight(&self) -> usize {
-        self.in_flight.len()
+        self.queue.len() + self.in_flight.len()
+    }
+
+    /// The bytes in the queue, headers and the packet in transmission included.
+    pub fn queued_bytes(&self) -> u64 {
+        self.queue.bytes()
     }
 
     /// The packets under way, each copy by itself, in no order.
     pub fn items(&self) -> impl Iterator<Item = &T> {
-        self.in_flight.items()
+        self.queue.items().chain(self.in_flight.items())
     }
 
     /// What became of the packets.
     pub fn counters(&self) -> LinkCounters {
         self.counters
     }
+
+    /// Lets happen what happens until `now`, in its order.
+    fn run(&mut self, now: Instant) {
+        while let Some((at, conditions)) = self.changes.front().copied().filter(|(at, _)| *at <= now) {
+            self.changes.pop_front();
+            self.empty_queue(at);
+            self.change(at.max(self.now), conditions);
+        }
+        self.empty_queue(now);
+        self.now = self.now.max(now);
+    }
+
+    fn change(&mut self, at: Instant, conditions: Conditions) {
+        self.queue.set_rate(at, rate(&conditions));
+        self.conditions = conditions;
+    }
+
+    fn empty_queue(&mut self, until: Instant) {
+        while let Some((at, item)) = self.queue.pop_due(until) {
+            self.depart(at, item);
+        }
+    }
+
+    fn depart(&mut self, at: Instant, item: T) {
+        match self.path.fate(at, &self.conditions) {
+            Fate::Lost => self.counters.lost += 1,
+            Fate::LostInBurst => self.counters.lost_in_bursts += 1,
+            Fate::LostInOutage => self.counters.lost_in_outages += 1,
+            Fate::Arrives { first, second, held_back } => {
+                self.counters.reordered += held_back;
+                if let Some(second) = second {
+                    self.counters.duplicated += 1;
+                    self.launch(second, item.clone());
+                }
+                self.launch(first, item);
+            }
+        }
+    }
+
+    fn launch(&mut self, arrival: Instant, item: T) {
+        if self.in_flight() >= self.capacity {
+            self.counters.overflowed += 1;
+        } else {
+            self.in_flight.push(arrival, item);
+        }
+    }
+}
+
+fn rate(conditions: &Conditions) -> Option<u64> {
+    conditions.bottleneck.map(|bottleneck| bottleneck.rate)
 }
 
 #[cfg(test)]
@@ -215,7 +229,7 @@ mod tests {
         let mut link = Link::new(conditions, seed).unwrap();
         let mut out = Vec::new();
         for number in 0..count {
-            link.send(Instant::from_millis(number), number);
+            link.send(Instant::from_millis(number), number, 0);
             let now = if number + 1 < count { Instant::from_millis(number) } else { Instant::NEVER };
             while let Some(at) = link.next_delivery().filter(|at| *at <= now) {
                 out.push((link.poll(at).unwrap(), at));
@@ -235,7 +249,7 @@ mod tests {
     #[test]
     fn nothing_comes_out_before_its_time_and_equal_times_keep_their_order() {
         let mut link = Link::new(Conditions::perfect().latency(ms(50), ms(0)), 1).unwrap();
-        ['a', 'b', 'c'].into_iter().for_each(|item| link.send(Instant::ZERO, item));
+        ['a', 'b', 'c'].into_iter().for_each(|item| link.send(Instant::ZERO, item, 0));
         assert_eq!(link.poll(Instant::from_millis(49)), None);
         assert_eq!(link.next_delivery(), Some(Instant::from_millis(50)));
         assert_eq!(link.items().count(), 3);
@@ -288,7 +302,7 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_what_is_dropped_for_it_counted() {
         let mut link = Link::new(Conditions::perfect().latency(ms(50), ms(0)), 1).unwrap().with_capacity(10);
-        (0..25).for_each(|n| link.send(Instant::ZERO, n));
+        (0..25).for_each(|n| link.send(Instant::ZERO, n, 0));
         assert_eq!((link.in_flight(), link.counters().overflowed), (10, 15));
     }
 }

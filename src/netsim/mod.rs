@@ -1,13 +1,20 @@
 //! Links that misbehave on purpose, in virtual time.
 //!
-//! Promises: the same seed and the same calls give the same deliveries; time moves only when told; bounded
-//! memory, whatever is dropped for it counted.
+//! Promises: the same seed and the same calls give the same deliveries, on every platform; time moves only when
+//! told; bounded memory, whatever is dropped for it counted.
 //! Refuses: conditions that can't be met (a probability above 1, more jitter than latency).
 
+mod bottleneck;
+mod bursts;
 pub mod conditions;
+mod in_flight;
 pub mod link;
 pub mod network;
+mod outages;
+mod path;
+pub mod presets;
+mod wander;
 
-pub use conditions::Conditions;
+pub use conditions::{Bursts, Conditions};
 pub use link::Link;
 pub use network::Network;

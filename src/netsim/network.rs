@@ -1,11 +1,12 @@
-//! A virtual network: many hosts by address, conditions for each direction of each pair, one virtual clock.
+//! A virtual network: many hosts by address, a link for each direction of each pair, one virtual clock.
 //! Hundreds of endpoints and hours of play run in one process in seconds, the same way each time.
 
+use core::cmp::Reverse;
 use core::net::SocketAddr;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use super::conditions::{Conditions, ConditionsError};
-use super::link::{InFlight, LinkCounters};
+use super::link::{Link, LinkCounters};
 use crate::rng::Rng;
 use crate::time::Instant;
 
@@ -26,11 +27,28 @@ pub struct NetworkCounters {
     pub mailbox_full: u64,
 }
 
+/// From a host to a host.
+type Pair = (SocketAddr, SocketAddr);
+
+/// Which links are meant: those from a host, those to a host, the one between both, or all.
+type Choice = (Option<SocketAddr>, Option<SocketAddr>);
+
+/// One direction of a pair.
 #[derive(Clone, Debug)]
-struct Datagram {
-    from: SocketAddr,
-    to: SocketAddr,
-    bytes: Vec<u8>,
+struct Direction {
+    link: Link<Vec<u8>>,
+    /// Directions have their turn in the order they were first used.
+    number: u64,
+    /// When the agenda has it next.
+    due: Instant,
+}
+
+/// When a link has something to do. It is void when the link is gone or due at another time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Appointment {
+    at: Instant,
+    number: u64,
+    pair: Pair,
 }
 
 /// A virtual network. It never looks at the datagrams it carries.
@@ -39,10 +57,17 @@ pub struct Network {
     now: Instant,
     rng: Rng,
     default_conditions: Conditions,
-    // Maps are only looked up, never walked: their order is not part of what happens.
-    conditions: HashMap<(Option<SocketAddr>, Option<SocketAddr>), Conditions>,
+    conditions: HashMap<Choice, Conditions>,
+    /// Conditions to come, by time.
+    changes: VecDeque<(Instant, Choice, Conditions)>,
     mailboxes: HashMap<SocketAddr, VecDeque<(SocketAddr, Vec<u8>)>>,
-    in_flight: InFlight<Datagram>,
+    // What is done to one direction doesn't touch another, so that the order of this map is not part of what
+    // happens.
+    directions: HashMap<Pair, Direction>,
+    next_number: u64,
+    agenda: BinaryHeap<Reverse<Appointment>>,
+    in_flight: usize,
+    /// Without the links that are not forgotten yet; `delivered` is what came out of links.
     counters: NetworkCounters,
 }
 
@@ -58,8 +83,12 @@ impl Network {
             rng: Rng::seeded(seed),
             default_conditions: conditions,
             conditions: HashMap::new(),
+            changes: VecDeque::new(),
             mailboxes: HashMap::new(),
-            in_flight: InFlight::new(MAX_IN_FLIGHT),
+            directions: HashMap::new(),
+            next_number: 0,
+            agenda: BinaryHeap::new(),
+            in_flight: 0,
             counters: NetworkCounters::default(),
         })
     }
@@ -71,25 +100,17 @@ impl Network {
         new
     }
 
-    /// Takes the host at `address` away with its mailbox. What is under way to it will find nobody.
+    /// Takes the host at `address` away with its mailbox. What is under way from it arrives, what is under way
+    /// to it will find nobody; then its links are forgotten.
     pub fn remove_host(&mut self, address: SocketAddr) {
         self.mailboxes.remove(&address);
+        let its = self.directions.keys().filter(|(from, to)| *from == address || *to == address);
+        its.copied().collect::<Vec<_>>().into_iter().for_each(|pair| self.forget_if_idle(pair));
     }
 
-    /// Changes the conditions of all links, for datagrams sent from now on. What single links were given is
-    /// forgotten.
-    ///
-    /// # Errors
-    /// When they can't be met. The old ones stay then.
-    pub fn set_default_conditions(&mut self, conditions: Conditions) -> Result<(), ConditionsError> {
-        conditions.check()?;
-        self.default_conditions = conditions;
-        self.conditions.clear();
-        Ok(())
-    }
-
-    /// Gives links their own conditions, for datagrams sent from now on: those from `from`, those to `to`, or
-    /// with both the one direction between them. The most precise choice holds, `from` before `to`.
+    /// Gives links their conditions from now on: those from `from`, those to `to`, or with both the one
+    /// direction between them. The most precise choice holds, `from` before `to`. With neither, these are the
+    /// conditions of all links, and what single links were given is forgotten.
     ///
     /// # Errors
     /// When they can't be met. The old ones stay then.
@@ -100,7 +121,25 @@ impl Network {
         conditions: Conditions,
     ) -> Result<(), ConditionsError> {
         conditions.check()?;
-        self.conditions.insert((from, to), conditions);
+        self.change((from, to), conditions);
+        Ok(())
+    }
+
+    /// As [`set_conditions`](Self::set_conditions) when `at` comes; of changes at one time, the one scheduled
+    /// last holds.
+    ///
+    /// # Errors
+    /// When the conditions can't be met. Nothing is scheduled then.
+    pub fn schedule(
+        &mut self,
+        at: Instant,
+        from: Option<SocketAddr>,
+        to: Option<SocketAddr>,
+        conditions: Conditions,
+    ) -> Result<(), ConditionsError> {
+        conditions.check()?;
+        let place = self.changes.partition_point(|(earlier, ..)| *earlier <= at);
+        self.changes.insert(place, (at, (from, to), conditions));
         Ok(())
     }
 
@@ -111,31 +150,44 @@ impl Network {
 
     /// Sends a datagram. Whether there is a host is seen when it arrives.
     pub fn send(&mut self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
-        let choices = [(Some(from), Some(to)), (Some(from), None), (None, Some(to))];
-        let conditions = choices.iter().find_map(|choice| self.conditions.get(choice));
-        let conditions = conditions.unwrap_or(&self.default_conditions);
-        let datagram = Datagram { from, to, bytes: bytes.to_vec() };
-        self.in_flight.launch(self.now, datagram, conditions, &mut self.rng, &mut self.counters.links);
+        if self.in_flight >= MAX_IN_FLIGHT {
+            self.counters.links.sent += 1;
+            self.counters.links.overflowed += 1;
+            return;
+        }
+        let pair = (from, to);
+        if !self.directions.contains_key(&pair) {
+            self.open(pair);
+        }
+        self.work(pair, |link, now| link.send(now, bytes.to_vec(), bytes.len()));
+        self.forget_if_idle(pair);
     }
 
     /// Moves the clock, never back, and puts what arrives until then into the mailboxes.
     pub fn advance(&mut self, to: Instant) {
-        self.now = self.now.max(to);
-        while let Some(Datagram { from, to, bytes }) = self.in_flight.pop_due(self.now) {
-            match self.mailboxes.get_mut(&to) {
-                None => self.counters.unknown_destination += 1,
-                Some(mailbox) if mailbox.len() >= MAILBOX_CAPACITY => self.counters.mailbox_full += 1,
-                Some(mailbox) => {
-                    mailbox.push_back((from, bytes));
-                    self.counters.links.delivered += 1;
-                }
+        loop {
+            let change = self.changes.front().map_or(Instant::NEVER, |(at, ..)| *at);
+            let arrival = self.agenda.peek().map_or(Instant::NEVER, |Reverse(next)| next.at);
+            if change.min(arrival) > to {
+                break;
+            }
+            self.now = self.now.max(change.min(arrival));
+            if change <= arrival {
+                let Some((_, choice, conditions)) = self.changes.pop_front() else { break };
+                self.change(choice, conditions);
+            } else {
+                let Some(Reverse(appointment)) = self.agenda.pop() else { break };
+                self.keep(appointment);
             }
         }
+        self.now = self.now.max(to);
     }
 
-    /// When the next datagram arrives anywhere: where the clock may jump to when nobody has anything to do.
+    /// When the next datagram arrives anywhere, or moves on within a link: where the clock may jump to when
+    /// nobody has anything to do.
     pub fn next_delivery(&self) -> Option<Instant> {
-        self.in_flight.next_arrival()
+        let next = self.agenda.peek().map(|Reverse(next)| next.at)?;
+        Some(self.changes.front().map_or(next, |(at, ..)| next.min(*at)))
     }
 
     /// Takes the next datagram out of the mailbox at `at`, with the address it came from.
@@ -145,12 +197,90 @@ impl Network {
 
     /// Datagrams under way.
     pub fn in_flight(&self) -> usize {
-        self.in_flight.len()
+        self.in_flight
+    }
+
+    /// Links with a state: those used between hosts, and those where something is under way.
+    pub fn links(&self) -> usize {
+        self.directions.len()
     }
 
     /// What became of all datagrams.
     pub fn counters(&self) -> NetworkCounters {
-        self.counters
+        let mut sum = self.counters;
+        self.directions.values().for_each(|direction| sum.links = sum.links + direction.link.counters());
+        sum.links.delivered -= sum.unknown_destination + sum.mailbox_full;
+        sum
+    }
+
+    fn open(&mut self, pair: Pair) {
+        let link = Link::checked(self.conditions_of(pair), self.rng.next_u64());
+        self.directions.insert(pair, Direction { link, number: self.next_number, due: Instant::NEVER });
+        self.next_number += 1;
+    }
+
+    fn conditions_of(&self, (from, to): Pair) -> Conditions {
+        let choices = [(Some(from), Some(to)), (Some(from), None), (None, Some(to))];
+        let chosen = choices.iter().find_map(|choice| self.conditions.get(choice));
+        *chosen.unwrap_or(&self.default_conditions)
+    }
+
+    fn change(&mut self, choice: Choice, conditions: Conditions) {
+        match choice {
+            (None, None) => {
+                self.default_conditions = conditions;
+                self.conditions.clear();
+            }
+            choice => {
+                self.conditions.insert(choice, conditions);
+            }
+        }
+        let meant = |wanted: Option<SocketAddr>, host: SocketAddr| wanted.is_none_or(|it| it == host);
+        let pairs = self.directions.keys().filter(|pair| meant(choice.0, pair.0) && meant(choice.1, pair.1));
+        for pair in pairs.copied().collect::<Vec<_>>() {
+            let conditions = self.conditions_of(pair);
+            self.work(pair, |link, now| link.change_at(now, conditions));
+        }
+    }
+
+    /// Does something to a link, and sees to what follows from it.
+    fn work(&mut self, pair: Pair, act: impl FnOnce(&mut Link<Vec<u8>>, Instant)) {
+        let Some(Direction { link, number, due }) = self.directions.get_mut(&pair) else { return };
+        let before = link.in_flight();
+        act(link, self.now);
+        self.in_flight = self.in_flight + link.in_flight() - before;
+        if let Some(at) = link.next_delivery().filter(|at| at < due) {
+            *due = at;
+            self.agenda.push(Reverse(Appointment { at, number: *number, pair }));
+        }
+    }
+
+    fn keep(&mut self, Appointment { at, number, pair }: Appointment) {
+        match self.directions.get_mut(&pair) {
+            Some(direction) if direction.number == number && direction.due == at => {
+                direction.due = Instant::NEVER;
+            }
+            _ => return,
+        }
+        let mut arrived = Vec::new();
+        self.work(pair, |link, now| arrived.extend(core::iter::from_fn(|| link.poll(now))));
+        for bytes in arrived {
+            match self.mailboxes.get_mut(&pair.1) {
+                None => self.counters.unknown_destination += 1,
+                Some(mailbox) if mailbox.len() >= MAILBOX_CAPACITY => self.counters.mailbox_full += 1,
+                Some(mailbox) => mailbox.push_back((pair.0, bytes)),
+            }
+        }
+        self.forget_if_idle(pair);
+    }
+
+    /// Forgets a link that is not between hosts, unless something is under way.
+    fn forget_if_idle(&mut self, pair: Pair) {
+        let hosts = self.mailboxes.contains_key(&pair.0) && self.mailboxes.contains_key(&pair.1);
+        let idle = self.directions.get(&pair).is_some_and(|direction| direction.link.in_flight() == 0);
+        if let Some(direction) = (idle && !hosts).then(|| self.directions.remove(&pair)).flatten() {
+            self.counters.links = self.counters.links + direction.link.counters();
+        }
     }
 }
 
@@ -207,7 +337,7 @@ mod tests {
         assert_eq!(arrival(&mut network, 0, 2), ms(40 + 10));
         assert_eq!(arrival(&mut network, 2, 1), ms(50 + 20));
         assert_eq!(arrival(&mut network, 2, 3), ms(70));
-        network.set_default_conditions(late(5)).unwrap();
+        network.set_conditions(None, None, late(5)).unwrap();
         assert_eq!(arrival(&mut network, 0, 1), ms(70 + 5));
     }
 

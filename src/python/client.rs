@@ -23,7 +23,7 @@ use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send
 use super::stats::ConnectionStats;
 use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
 use crate::driver::{VirtualNetwork, unix_now};
-use crate::endpoint::{self, ClientConfig, ClientEvent, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY};
+use crate::endpoint::{self, ChunkLimits, ClientConfig, ClientEvent, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY};
 use crate::netcode::{self, TokenParams};
 use crate::transport::{BudgetConfig, ConnectionConfig};
 
@@ -312,7 +312,7 @@ impl Client {
         let mut settings = netcode::ClientConfig::new(protocol.get().id);
         settings.replay_window = REPLAY_WINDOW;
         let connection = ConnectionConfig { packet_fates: true, ..ConnectionConfig::default() };
-        let config = ClientConfig { netcode: settings, connection };
+        let config = ClientConfig { netcode: settings, connection, chunks: ChunkLimits::CLIENT };
         let core = endpoint::Client::new(config, protocol.get().core.clone(), token, driver.now())
             .map_err(value_error)?;
         Ok(Client(Endpoint::new(core, driver, protocol, factory, priority, hooks)))

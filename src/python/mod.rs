@@ -62,7 +62,7 @@ pub mod module {
     #[pymodule_export]
     use super::inbox::{Inbox, Notifications, PacketFates, Tick};
     #[pymodule_export]
-    use super::network::{Conditions, SimulatedNetwork};
+    use super::network::{Bursts, Conditions, Outages, SimulatedNetwork};
     #[pymodule_export]
     use super::parts::{
         AckEndpoint, BitMeasure, BitReader, BitWriter, Link, PacketStats, SequenceBuffer, Socket,

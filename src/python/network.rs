@@ -1,14 +1,19 @@
 //! Bad networks on purpose: conditions, and the simulated network with its virtual clock.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use super::address::AddressLike;
 use super::errors::value_error;
 use super::fields::within;
+use super::parts::counts;
 use super::protocol::seconds;
 use crate::driver::VirtualNetwork;
-use crate::netsim::conditions;
-use crate::time::Duration;
+use crate::netsim::conditions::{self, Bottleneck, DEFAULT_QUEUE, MAX_OVERHEAD, MAX_QUEUE, MAX_RATE, Wander};
+use crate::netsim::network::NetworkCounters;
+use crate::netsim::presets::{self, Preset};
+use crate::time::{Duration, Instant};
 
 /// A year: more virtual time at once is a mistake.
 const LONGEST_STEP: f64 = 366.0 * 86_400.0;
@@ -16,93 +21,323 @@ const LONGEST_STEP: f64 = 366.0 * 86_400.0;
 /// The longest delay that conditions may ask for, in seconds; the core's own bound is checked there.
 const LONGEST_DELAY: f64 = 86_400.0;
 
-/// What a simulated link does to each packet, per direction.
+/// How long a delay that wanders stays similar, unless set otherwise.
+const DEFAULT_WANDER_TIME: Duration = Duration::from_secs(1);
+
+/// Losses in bursts: a link is good or bad, and after each packet may turn from one to the other (the chain of
+/// Gilbert and Elliott). :meth:`mean` makes it of what one would measure.
 ///
 /// Args:
-///     latency: seconds, one way.
-///     jitter: seconds, at most the latency; each packet is late by latency +- jitter, uniformly, so packets
-///         may overtake.
-///     loss: probability that a packet is lost, 0 to 1.
-///     duplicate: probability that a packet arrives twice.
-///     reorder: probability that a packet is held back by a further ``reorder_delay`` seconds.
+///     to_bad: probability that a good link turns bad after a packet, 0 to 1.
+///     to_good: probability that a bad link turns good after a packet.
+///     good_loss: probability of loss while the link is good.
+///     bad_loss: probability of loss while the link is bad.
 ///
 /// Raises:
 ///     ValueError: naming the argument, its value and its bound.
 #[pyclass(frozen, eq, module = "tickwire")]
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Conditions(pub(super) conditions::Conditions);
+pub(crate) struct Bursts(conditions::Bursts);
+
+#[pymethods]
+impl Bursts {
+    #[new]
+    #[pyo3(signature = (to_bad, to_good, *, good_loss = 0.0, bad_loss = 1.0))]
+    fn new(to_bad: f64, to_good: f64, good_loss: f64, bad_loss: f64) -> PyResult<Self> {
+        let bursts = conditions::Bursts { to_bad, to_good, good_loss, bad_loss };
+        bursts.check().map_err(value_error)?;
+        Ok(Bursts(bursts))
+    }
+
+    /// Bursts that lose all their packets, ``length`` of them on average, and the fraction ``loss`` of all.
+    ///
+    /// Raises:
+    ///     ValueError: the length is below 1, or the loss above ``length / (length + 1)``: between two bursts at
+    ///         least one packet passes.
+    #[staticmethod]
+    fn mean(loss: f64, length: f64) -> PyResult<Self> {
+        conditions::Bursts::mean(loss, length).map(Bursts).map_err(value_error)
+    }
+
+    #[getter(to_bad)]
+    fn turns_bad(&self) -> f64 {
+        self.0.to_bad
+    }
+
+    #[getter(to_good)]
+    fn turns_good(&self) -> f64 {
+        self.0.to_good
+    }
+
+    #[getter]
+    fn good_loss(&self) -> f64 {
+        self.0.good_loss
+    }
+
+    #[getter]
+    fn bad_loss(&self) -> f64 {
+        self.0.bad_loss
+    }
+
+    fn __repr__(&self) -> String {
+        let conditions::Bursts { to_bad, to_good, good_loss, bad_loss } = self.0;
+        format!("Bursts({to_bad:?}, {to_good:?}, good_loss={good_loss:?}, bad_loss={bad_loss:?})")
+    }
+}
+
+/// Outages that come and go at random: while there is one, all that is transmitted is lost. Their durations and
+/// the times between them are exponential.
+///
+/// Args:
+///     duration: seconds that an outage takes on average, up to an hour.
+///     fraction: of all time, 0 to 1.
+///
+/// Raises:
+///     ValueError: naming the argument, its value and its bound.
+#[pyclass(frozen, eq, module = "tickwire")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Outages(conditions::Outages);
+
+#[pymethods]
+impl Outages {
+    #[new]
+    fn new(duration: f64, fraction: f64) -> PyResult<Self> {
+        let duration = seconds("duration", duration, LONGEST_DELAY)?;
+        let outages = conditions::Outages { duration, fraction };
+        outages.check().map_err(value_error)?;
+        Ok(Outages(outages))
+    }
+
+    #[getter]
+    fn duration(&self) -> f64 {
+        self.0.duration.as_secs_f64()
+    }
+
+    #[getter]
+    fn fraction(&self) -> f64 {
+        self.0.fraction
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Outages({:?}, {:?})", self.duration(), self.fraction())
+    }
+}
+
+/// What a simulated link does to each packet, per direction.
+///
+/// A packet first waits its turn at the bottleneck, then it may be lost, then doubled, and last it takes its time
+/// to arrive. A lost packet has had its turn too; a second copy needs none.
+///
+/// Args:
+///     latency: seconds, one way, after the queue.
+///     jitter: seconds, at most the latency; each packet is late by latency +- jitter, uniformly, so packets
+///         may overtake.
+///     wander: seconds; jitter in runs: a delay within +- wander that is similar for neighbouring packets, none
+///         of which overtakes for it. With the jitter at most the latency.
+///     wander_time: seconds for which that delay stays similar (its correlation time).
+///     loss: probability that a packet is lost by itself, 0 to 1.
+///     bursts: losses in bursts.
+///     outages: times at which nothing passes.
+///     duplicate: probability that a packet arrives twice.
+///     reorder: probability that a packet is held back by a further ``reorder_delay`` seconds.
+///     rate: bytes per second that pass, up to 12,500,000,000 (100 Gbit/s); None: any number at once.
+///     queue: bytes that may wait for the rate, the packet in transmission included; what would be more is dropped
+///         and counted as ``queue_dropped``.
+///     overhead: bytes that each packet takes of rate and queue beside its own: 28 for IPv4 and UDP.
+///
+/// Raises:
+///     ValueError: naming the argument, its value and its bound.
+#[pyclass(frozen, eq, module = "tickwire")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Conditions {
+    pub(super) core: conditions::Conditions,
+    /// What only matters with others, as it was given.
+    queue: u64,
+    wander_time: Duration,
+}
 
 #[pymethods]
 impl Conditions {
     #[new]
-    #[pyo3(signature = (*, latency = 0.0, jitter = 0.0, loss = 0.0, duplicate = 0.0, reorder = 0.0,
-                        reorder_delay = 0.05))]
+    #[pyo3(signature = (*, latency = 0.0, jitter = 0.0, wander = 0.0, wander_time = 1.0, loss = 0.0,
+                        bursts = None, outages = None, duplicate = 0.0, reorder = 0.0, reorder_delay = 0.05,
+                        rate = None, queue = 65_536, overhead = 28))]
+    #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn new(
         latency: f64,
         jitter: f64,
+        wander: f64,
+        wander_time: f64,
         loss: f64,
+        bursts: Option<&Bound<'_, Bursts>>,
+        outages: Option<&Bound<'_, Outages>>,
         duplicate: f64,
         reorder: f64,
         reorder_delay: f64,
+        rate: Option<i128>,
+        queue: i128,
+        overhead: i128,
     ) -> PyResult<Self> {
         let latency = seconds("latency", latency, LONGEST_DELAY)?;
         let jitter = seconds("jitter", jitter, LONGEST_DELAY)?;
+        let range = seconds("wander", wander, LONGEST_DELAY)?;
+        let wander_time = seconds("wander_time", wander_time, LONGEST_DELAY)?;
         let reorder_delay = seconds("reorder_delay", reorder_delay, LONGEST_DELAY)?;
-        let conditions = conditions::Conditions::perfect()
+        let rate = rate.map(|rate| within("rate", rate, 1, MAX_RATE)).transpose()?;
+        let queue = within("queue", queue, 1, MAX_QUEUE)?;
+        let mut core = conditions::Conditions::perfect()
             .latency(latency, jitter)
             .loss(loss)
             .duplicate(duplicate)
-            .reorder(reorder, reorder_delay);
-        conditions.check().map_err(value_error)?;
-        Ok(Conditions(conditions))
+            .reorder(reorder, reorder_delay)
+            .overhead(within("overhead", overhead, 0, MAX_OVERHEAD)?);
+        core.wander = (!range.is_zero()).then_some(Wander { range, memory: wander_time });
+        core.bursts = bursts.map(|bursts| bursts.get().0);
+        core.outages = outages.map(|outages| outages.get().0);
+        core.bottleneck = rate.map(|rate| Bottleneck { rate, queue });
+        core.check().map_err(value_error)?;
+        Ok(Conditions { core, queue, wander_time })
+    }
+
+    /// Plausible conditions of a kind of network, as a player has them: ``(up, down)``.
+    ///
+    /// ================= ========================================================================================
+    /// ``3g``            phone (HSPA): 1 Mbit/s up, 3 down, 75 ms one way in long runs, deep queues, handovers
+    /// ``4g``            phone (LTE): 8 Mbit/s up, 25 down, 25 ms one way, few losses, short handovers
+    /// ``wifi-bad``      crowded 2.4 GHz: 5 Mbit/s up, 10 down, 20 ms one way, 3 % lost in bursts, short silences
+    /// ``transatlantic`` fibre to another continent: 50 Mbit/s up, 100 down, 45 ms one way, 0.05 % lost
+    /// ``satellite``     geostationary: 3 Mbit/s up, 25 down, 300 ms one way, losses in bursts
+    /// ================= ========================================================================================
+    ///
+    /// Raises:
+    ///     ValueError: there is no preset of that name; it says which there are.
+    #[staticmethod]
+    #[pyo3(signature = (name, /))]
+    fn preset(name: &str) -> PyResult<(Self, Self)> {
+        let Some(Preset { up, down }) = presets::named(name) else {
+            let names = presets::NAMES.join(", ");
+            return Err(PyValueError::new_err(format!("name must be one of {names}, not {name:?}")));
+        };
+        Ok((up.into(), down.into()))
+    }
+
+    /// The same conditions but for what is named here, as the constructor takes it.
+    #[pyo3(signature = (**changes))]
+    fn replace<'py>(
+        slf: &Bound<'py, Self>,
+        changes: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let settings = PyDict::new(slf.py());
+        for name in SETTINGS {
+            settings.set_item(name, slf.getattr(name)?)?;
+        }
+        if let Some(changes) = changes {
+            settings.update(changes.as_mapping())?;
+        }
+        slf.get_type().call((), Some(&settings))
     }
 
     #[getter]
     fn latency(&self) -> f64 {
-        self.0.latency.as_secs_f64()
+        self.core.latency.as_secs_f64()
     }
 
     #[getter]
     fn jitter(&self) -> f64 {
-        self.0.jitter.as_secs_f64()
+        self.core.jitter.as_secs_f64()
+    }
+
+    #[getter]
+    fn wander(&self) -> f64 {
+        self.core.wander.map_or(0.0, |wander| wander.range.as_secs_f64())
+    }
+
+    #[getter]
+    fn wander_time(&self) -> f64 {
+        self.wander_time.as_secs_f64()
     }
 
     #[getter]
     fn loss(&self) -> f64 {
-        self.0.loss
+        self.core.loss
+    }
+
+    #[getter]
+    fn bursts(&self) -> Option<Bursts> {
+        self.core.bursts.map(Bursts)
+    }
+
+    #[getter]
+    fn outages(&self) -> Option<Outages> {
+        self.core.outages.map(Outages)
     }
 
     #[getter]
     fn duplicate(&self) -> f64 {
-        self.0.duplicate
+        self.core.duplicate
     }
 
     #[getter]
     fn reorder(&self) -> f64 {
-        self.0.reorder
+        self.core.reorder
     }
 
     #[getter]
     fn reorder_delay(&self) -> f64 {
-        self.0.reorder_delay.as_secs_f64()
+        self.core.reorder_delay.as_secs_f64()
     }
 
-    fn __repr__(&self) -> String {
-        format!(
-            "Conditions(latency={:?}, jitter={:?}, loss={:?}, duplicate={:?}, reorder={:?}, reorder_delay={:?})",
-            self.latency(),
-            self.jitter(),
-            self.loss(),
-            self.duplicate(),
-            self.reorder(),
-            self.reorder_delay()
-        )
+    #[getter]
+    fn rate(&self) -> Option<u64> {
+        self.core.bottleneck.map(|bottleneck| bottleneck.rate)
+    }
+
+    #[getter]
+    fn queue(&self) -> u64 {
+        self.queue
+    }
+
+    #[getter]
+    fn overhead(&self) -> u64 {
+        self.core.overhead
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let setting = |name| Ok(format!("{name}={}", slf.getattr(name)?.repr()?));
+        let settings: Vec<String> = SETTINGS.into_iter().map(setting).collect::<PyResult<_>>()?;
+        Ok(format!("Conditions({})", settings.join(", ")))
+    }
+}
+
+/// What the constructor of conditions takes.
+const SETTINGS: [&str; 13] = [
+    "latency",
+    "jitter",
+    "wander",
+    "wander_time",
+    "loss",
+    "bursts",
+    "outages",
+    "duplicate",
+    "reorder",
+    "reorder_delay",
+    "rate",
+    "queue",
+    "overhead",
+];
+
+impl From<conditions::Conditions> for Conditions {
+    fn from(core: conditions::Conditions) -> Self {
+        let queue = core.bottleneck.map_or(DEFAULT_QUEUE, |bottleneck| bottleneck.queue);
+        let wander_time = core.wander.map_or(DEFAULT_WANDER_TIME, |wander| wander.memory);
+        Conditions { core, queue, wander_time }
     }
 }
 
 /// A network in one process with a virtual clock: the same seed and the same calls, the same bytes.
 ///
-/// Servers and clients made with ``network=`` live on it; time passes only in :meth:`advance`.
+/// Servers and clients made with ``network=`` live on it; time passes only in :meth:`advance`. Each direction of
+/// each pair of hosts is a link of its own, with its own queue and its own luck.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct SimulatedNetwork(pub(super) VirtualNetwork);
@@ -112,7 +347,7 @@ impl SimulatedNetwork {
     #[new]
     #[pyo3(signature = (*, seed = 0, conditions = None))]
     fn new(seed: i128, conditions: Option<&Bound<'_, Conditions>>) -> PyResult<Self> {
-        let conditions = conditions.map(|conditions| conditions.get().0).unwrap_or_default();
+        let conditions = conditions.map(|conditions| conditions.get().core).unwrap_or_default();
         let seed = within("seed", seed, 0, u64::MAX)?;
         VirtualNetwork::new(conditions, seed).map(SimulatedNetwork).map_err(value_error)
     }
@@ -131,7 +366,10 @@ impl SimulatedNetwork {
         Ok(())
     }
 
-    /// From now on: for all links, or for those from ``sender``, to ``receiver``, or both.
+    /// From now on: for all links, or for those from ``sender``, to ``receiver``, or both. The most precise choice
+    /// holds, ``sender`` before ``receiver``; for all links means that single ones are forgotten.
+    ///
+    /// Packets that wait for a link's rate leave under the new conditions, those beyond keep their fate.
     #[pyo3(signature = (conditions, *, sender = None, receiver = None))]
     fn set_conditions(
         &self,
@@ -140,6 +378,29 @@ impl SimulatedNetwork {
         receiver: Option<AddressLike>,
     ) -> PyResult<()> {
         let (from, to) = (sender.map(|address| address.0), receiver.map(|address| address.0));
-        self.0.set_conditions(from, to, conditions.get().0).map_err(value_error)
+        self.0.set_conditions(from, to, conditions.get().core).map_err(value_error)
+    }
+
+    /// As :meth:`set_conditions`, when virtual time comes to ``at`` seconds since the start.
+    #[pyo3(signature = (at, conditions, *, sender = None, receiver = None))]
+    fn schedule(
+        &self,
+        at: f64,
+        conditions: &Bound<'_, Conditions>,
+        sender: Option<AddressLike>,
+        receiver: Option<AddressLike>,
+    ) -> PyResult<()> {
+        let at = Instant::ZERO + seconds("at", at, LONGEST_STEP)?;
+        let (from, to) = (sender.map(|address| address.0), receiver.map(|address| address.0));
+        self.0.schedule(at, from, to, conditions.get().core).map_err(value_error)
+    }
+
+    /// What became of all packets: the counts of :attr:`Link.counters` for all links together,
+    /// ``unknown_destination`` (nobody was there) and ``mailbox_full`` (nobody received).
+    #[getter]
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let NetworkCounters { links, unknown_destination, mailbox_full } = self.0.counters();
+        let others = [("unknown_destination", unknown_destination), ("mailbox_full", mailbox_full)];
+        counts(py, links.iter().chain(others))
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn open_driver(
         None => random(&mut *entropy(network.cloned())),
     };
     if let Some(conditions) = conditions {
-        driver.set_link(conditions.get().0, seed).map_err(value_error)?;
+        driver.set_link(conditions.get().core, seed).map_err(value_error)?;
     }
     Ok(driver)
 }

@@ -1,5 +1,7 @@
 //! A set of small integers with a fixed bound: which fragments of a packet, which slices of a chunk.
 
+use core::ops::Range;
+
 /// A set of integers below a fixed bound, with its size at hand.
 #[derive(Clone, Debug)]
 pub struct BitSet {
@@ -52,11 +54,62 @@ impl BitSet {
         self.len += usize::from(new);
         new
     }
+
+    /// Takes `index` out; true when it was there.
+    pub fn remove(&mut self, index: usize) -> bool {
+        let there = self.contains(index);
+        if there {
+            self.words[index / 64] &= !(1 << (index % 64));
+            self.len -= 1;
+        }
+        there
+    }
+
+    /// The integers in the set, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = usize> {
+        self.runs().flatten()
+    }
+
+    /// The runs of consecutive integers in the set, ascending.
+    pub fn runs(&self) -> impl Iterator<Item = Range<usize>> {
+        let mut at = 0;
+        core::iter::from_fn(move || {
+            let start = self.next(at, true)?;
+            at = self.next(start, false).unwrap_or(self.bound);
+            Some(start..at)
+        })
+    }
+
+    /// The first integer from `start` on that is in the set, or is not. None when there is none below the bound.
+    fn next(&self, start: usize, contained: bool) -> Option<usize> {
+        let flip = if contained { 0 } else { u64::MAX };
+        let first = self.words.get(start / 64)? ^ flip;
+        let masked = first & u64::MAX << (start % 64);
+        let rest = self.words[start / 64 + 1..].iter().map(|word| word ^ flip);
+        let words = core::iter::once(masked).chain(rest);
+        let (word, bits) = words.enumerate().find(|(_, bits)| *bits != 0)?;
+        let found = (start / 64 + word) * 64 + bits.trailing_zeros() as usize;
+        (found < self.bound).then_some(found)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_are_what_is_in_the_set() {
+        let mut set = BitSet::new(200);
+        assert_eq!(set.runs().count(), 0);
+        let members = [0, 1, 2, 63, 64, 65, 128, 199];
+        members.iter().for_each(|i| assert!(set.insert(*i)));
+        assert_eq!(set.runs().collect::<Vec<_>>(), [0..3, 63..66, 128..129, 199..200]);
+        assert_eq!(set.iter().collect::<Vec<_>>(), members);
+        assert!(set.remove(64) && !set.remove(64) && !set.remove(500));
+        assert_eq!((set.len(), set.runs().count()), (7, 5));
+        (0..200).for_each(|i| _ = set.insert(i));
+        assert_eq!((set.runs().count(), set.runs().next()), (1, Some(0..200)));
+    }
 
     #[test]
     fn counts_each_member_once() {

@@ -41,6 +41,8 @@ pub struct AcksConfig {
     pub sent_window: usize,
     /// Received packets remembered: how far behind the newest a packet may arrive.
     pub received_window: usize,
+    /// What both windows may grow to where so many packets are under way.
+    pub max_window: usize,
     /// When a packet counts as lost.
     pub loss_bound: LossBound,
     /// Also count a packet as lost once one that was sent later is acked, and later by more than the link has
@@ -55,12 +57,13 @@ pub struct AcksConfig {
 }
 
 impl Default for AcksConfig {
-    /// For our own framing: windows of 1,024, an RTT that follows by 10 % a sample, estimates of the last
+    /// For our own framing: windows of 1,024 that grow to 16,384, an RTT that follows by 10 % a sample, estimates of the last
     /// seconds.
     fn default() -> Self {
         AcksConfig {
             sent_window: 1024,
             received_window: 1024,
+            max_window: 16_384,
             loss_bound: LossBound::After(LossBound::DEFAULT_TIME),
             early_loss: false,
             rtt_smoothing: 0.1,
@@ -76,6 +79,7 @@ impl AcksConfig {
         AcksConfig {
             sent_window: 256,
             received_window: 256,
+            max_window: 256,
             rtt_smoothing: 0.0025,
             estimation: Estimation::Standard,
             ..Self::default()
@@ -89,6 +93,7 @@ impl AcksConfig {
     pub fn check(&self) -> Result<(), ConfigError> {
         check_window("sent_window", self.sent_window)?;
         check_window("received_window", self.received_window)?;
+        check_window("max_window", self.max_window)?;
         let smoothing = self.rtt_smoothing;
         ConfigError::unless(
             smoothing > 0.0 && smoothing <= 1.0,

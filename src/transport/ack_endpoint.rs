@@ -298,6 +298,11 @@ impl AckEndpoint {
         &self.acks
     }
 
+    /// See [`Acks::remember_received`].
+    pub fn remember_received(&mut self, packets: usize) {
+        self.acks.remember_received(packets);
+    }
+
     /// Takes acks that reach further back than a header's.
     pub fn ack_range(&mut self, newest: u16, oldest: u16, acked: &mut Vec<Acked>) {
         self.acks.ack_range(newest, oldest, acked);

@@ -14,7 +14,7 @@ use crate::store::sequence::distance;
 const HEADER_ACKS: i32 = 32;
 
 /// The packets received that the peer may not know of.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct AckRanges {
     /// In the order in which they arrived.
     unconfirmed: VecDeque<u16>,
@@ -24,13 +24,15 @@ pub(crate) struct AckRanges {
 }
 
 impl AckRanges {
-    pub(crate) fn new(window: usize) -> Self {
-        AckRanges { unconfirmed: VecDeque::new(), confirmed: 0, window }
+    /// How many packets the peer may not know of.
+    pub(crate) fn len(&self) -> usize {
+        self.unconfirmed.len()
     }
 
-    /// Notes a packet received.
-    pub(crate) fn record(&mut self, sequence: u16) {
-        if self.unconfirmed.len() == self.window {
+    /// Notes a packet received; `window` are remembered.
+    pub(crate) fn record(&mut self, sequence: u16, window: usize) {
+        self.window = window;
+        if self.unconfirmed.len() >= window {
             self.unconfirmed.pop_front();
             self.confirmed += 1;
         }
@@ -83,12 +85,12 @@ mod tests {
 
     impl Receiver {
         fn new(window: usize) -> Self {
-            Receiver { acks: AckRanges::new(window), received: SequenceBuffer::new(window) }
+            Receiver { acks: AckRanges::default(), received: SequenceBuffer::new(window) }
         }
 
         fn record(&mut self, sequence: u16) {
             self.received.insert(sequence, ()).unwrap();
-            self.acks.record(sequence);
+            self.acks.record(sequence, self.received.capacity());
         }
 
         fn confirm_all(&mut self) {

@@ -35,6 +35,9 @@ const INITIAL_TIMEOUT: Duration = Duration::from_millis(300);
 /// Timers are no better than this.
 const TIMER_GRANULARITY: Duration = Duration::from_millis(2);
 
+/// Probes go out no more often than this.
+const LEAST_PROBE_INTERVAL: Duration = Duration::from_millis(4);
+
 /// Lost packets kept for [`Acks::poll_lost`] when nobody polls: half of the sequence numbers. What is older
 /// would be mistaken for a newer packet, and is only counted.
 const MAX_UNREPORTED: usize = 32_768;
@@ -181,6 +184,7 @@ pub struct Acks {
     /// How long the peer holds acks, the most of late.
     peer_delay: Duration,
     in_order_only: bool,
+    max_window: usize,
     rtt: Rtt,
     recent: Recent,
     /// Stands in for `recent` where the standard's own estimates are asked for.
@@ -205,6 +209,7 @@ impl Acks {
             reordering: config.early_loss.then(Reordering::default),
             peer_delay: Duration::ZERO,
             in_order_only: config.in_order_only,
+            max_window: config.max_window.max(config.sent_window).max(config.received_window),
             rtt: Rtt::new(config.rtt_smoothing),
             recent: Recent::default(),
             standard: (config.estimation == Estimation::Standard)
@@ -246,7 +251,11 @@ impl Acks {
         let sequence = self.sent.next();
         let window = self.sent.capacity();
         if usize::from(sequence.wrapping_sub(self.oldest_in_flight)) == window {
-            self.give_up_overwritten();
+            if window < self.max_window {
+                self.sent.grow(window * 2);
+            } else {
+                self.give_up_overwritten();
+            }
         }
         let sent = Sent { at: now, bytes: wire_bytes, fate: Fate::InFlight };
         let inserted = self.sent.insert(sequence, sent);
@@ -311,6 +320,24 @@ impl Acks {
     /// Counts the bytes of a datagram of the peer, whatever becomes of it.
     pub fn record_arrival(&mut self, wire_bytes: u32) {
         self.recent.received_bytes.add(f64::from(wire_bytes));
+    }
+
+    /// Remembers more received packets, up to the largest window, if as many as half the window are to be remembered.
+    pub fn remember_received(&mut self, packets: usize) {
+        let window = self.received.capacity();
+        if packets > window / 2 && window < self.max_window {
+            self.received.grow(window * 2);
+        }
+    }
+
+    /// The packets received that are remembered.
+    pub fn received_window(&self) -> usize {
+        self.received.capacity()
+    }
+
+    /// The packets sent that are remembered.
+    pub fn sent_window(&self) -> usize {
+        self.sent.capacity()
     }
 
     /// Moves the window of received packets up to `sequence` without receiving it: part of it is here.
@@ -419,6 +446,13 @@ impl Acks {
         self.rtt.smoothed().map_or(INITIAL_TIMEOUT, |rtt| rtt + jitter + self.peer_delay)
     }
 
+    /// How long after the last packet to send another one that only asks for acks: of later packets the acks tell
+    /// which of the last ones are lost.
+    pub fn probe_interval(&self) -> Duration {
+        let round_trip = self.rtt.smoothed().unwrap_or(INITIAL_TIMEOUT);
+        (round_trip / 8).max(LEAST_PROBE_INTERVAL)
+    }
+
     /// The newest packet received.
     pub fn newest_received(&self) -> Option<u16> {
         self.newest_received
@@ -465,7 +499,13 @@ mod tests {
     use crate::rng::Rng;
 
     fn acks(sent_window: usize, received_window: usize) -> Acks {
-        Acks::new(&AcksConfig { sent_window, received_window, ..AcksConfig::default() }).unwrap()
+        Acks::new(&AcksConfig {
+            sent_window,
+            received_window,
+            max_window: sent_window,
+            ..AcksConfig::default()
+        })
+        .unwrap()
     }
 
     fn ms(millis: u64) -> Instant {

@@ -20,15 +20,22 @@ use super::ack_ranges::AckRanges;
 use super::acks::{Acked, ConfigError, RttSampling};
 use super::candidates::{Attribute, Column, Wanted};
 use super::channel::{self, ChannelStats, CreditMark, Fate, Moment, SendError, Submission, WindowViolation};
+use super::chunks::{
+    Assembly, ChunkCounters, ChunkError, ChunkEvent, Chunks, ContentHash, Offer, Progress, Rejection,
+    Selection, Source,
+};
+use super::congestion::{CongestionConfig, Controller, SentStamp};
 use super::estimate::Stats;
 use super::fates::{Fates, Notification, PacketFate};
 use super::framing::native::{self, Control, Packet, ReadContext};
 use super::framing::{CloseReason, Refusal};
+use super::header::Header;
 use super::in_flight::InFlight;
 use super::message::{Message, Received};
 use super::pacing::{Budget, BudgetConfig};
 use super::protocol::{ChannelConfig, Protocol};
 use super::stream_manager::{Lane, StreamManager};
+use crate::limits::MAX_DATAGRAM;
 use crate::store::Packets;
 use crate::store::sequence::distance;
 use crate::time::Instant;
@@ -36,6 +43,16 @@ use crate::wire::{BitWriter, Encoded};
 
 /// A packet goes out at least this often: acks, RTT and loss stay fresh, and the peer knows we live.
 const KEEP_ALIVE: Duration = Duration::from_millis(100);
+
+/// A packet that does nothing but ack takes no more bytes than what it acks, so that nobody is made to send more
+/// than he is sent; what was received and not acked counts up to two datagrams.
+const MOST_PAID_FOR: usize = 2 * MAX_DATAGRAM;
+
+/// The largest chunk that may go out at once: the article has some 100 KiB, and warns of more.
+pub(super) const MAX_BURST_CHUNK_BYTES: u64 = 256 * 1024;
+
+/// Bytes around a slice in its packet: header, control sections, entry, item.
+const SLICE_OVERHEAD: usize = 20;
 
 /// What of a packet's memory is kept for the next one: enough for what games send, so that a peer can't make each
 /// connection hold the most that a packet may take.
@@ -47,8 +64,10 @@ const KEPT_ROW_BYTES: usize = 4096;
 pub struct ConnectionConfig {
     /// Packets, acks, fragments.
     pub packets: AckEndpointConfig,
-    /// How much may be sent.
+    /// How much may be sent in messages.
     pub budget: BudgetConfig,
+    /// How fast chunks may go out beside them.
+    pub congestion: CongestionConfig,
     /// Whether the fates of packets are kept for [`Connection::poll_packet_fate`].
     pub packet_fates: bool,
 }
@@ -57,7 +76,12 @@ impl Default for ConnectionConfig {
     fn default() -> Self {
         let mut packets = AckEndpointConfig::large();
         packets.acks.early_loss = true;
-        ConnectionConfig { packets, budget: BudgetConfig::default(), packet_fates: false }
+        ConnectionConfig {
+            packets,
+            budget: BudgetConfig::default(),
+            congestion: CongestionConfig::default(),
+            packet_fates: false,
+        }
     }
 }
 
@@ -114,6 +138,7 @@ pub struct SendOptions {
 #[derive(Debug)]
 struct SentPacket {
     hello: bool,
+    stamp: SentStamp,
     /// See [`AckRanges::mark`].
     arrivals: u64,
     carried: Vec<Carried>,
@@ -123,6 +148,7 @@ struct SentPacket {
 enum Carried {
     Message { channel: u8, mark: u64 },
     Credit { channel: u8, mark: CreditMark },
+    Chunk(super::chunks::Carried),
 }
 
 /// One conversation with one peer.
@@ -136,6 +162,7 @@ pub struct Connection {
     endpoint: AckEndpoint,
     lanes: Vec<Lane>,
     streams: StreamManager,
+    chunks: Chunks,
     /// A message that needs a packet of its own was due when the last packet was composed.
     large_due: bool,
     sent: InFlight<SentPacket>,
@@ -144,6 +171,7 @@ pub struct Connection {
     newest_arrival: u64,
     ranges: AckRanges,
     budget: Budget,
+    controller: Box<dyn Controller>,
     /// Bits of a packet that one datagram holds.
     datagram_bits: usize,
     /// The peer has a packet with our hello.
@@ -152,6 +180,10 @@ pub struct Connection {
     greeted: bool,
     /// The peer sent something since our last packet that it wants acked.
     ack_owed: bool,
+    /// Bytes of datagrams received that no ack was sent for: see [`MOST_PAID_FOR`].
+    paid_for: usize,
+    /// Bytes that the layers below add to each datagram.
+    datagram_overhead: usize,
     /// When the newest packet was handled, until our next packet has told the delay.
     newest_at: Option<Instant>,
     last_sent: Option<Instant>,
@@ -169,6 +201,10 @@ struct Scratch {
     lost: Vec<u16>,
     credits: Vec<(u8, CreditMark)>,
     notifications: Vec<Notification>,
+    stamps: Vec<(SentStamp, bool)>,
+    chunk: Selection,
+    /// See [`SentPacket`].
+    arrivals: u64,
 }
 
 impl Connection {
@@ -182,16 +218,20 @@ impl Connection {
             endpoint: AckEndpoint::new(config.packets.clone())?,
             lanes: protocol.channels().iter().map(lane).collect(),
             streams: StreamManager::default(),
+            chunks: Chunks::default(),
             large_due: false,
-            sent: InFlight::new(config.packets.acks.sent_window),
+            sent: InFlight::default(),
             fates: Fates::new(config.packet_fates),
             newest_arrival: 0,
-            ranges: AckRanges::new(config.packets.acks.received_window),
+            ranges: AckRanges::default(),
             budget: Budget::new(config.budget),
+            controller: config.congestion.controller()?,
             datagram_bits: config.packets.fragment_above * 8,
             hello_known: false,
             greeted: false,
             ack_owed: false,
+            paid_for: 0,
+            datagram_overhead: config.packets.overhead as usize,
             newest_at: None,
             last_sent: None,
             scratch: Scratch::default(),
@@ -316,6 +356,80 @@ impl Connection {
         self.lanes[channel].channel.stats()
     }
 
+    // --- chunks ------------------------------------------------------------------------------------------
+
+    /// Queues a chunk, whose content has this hash; gives the number that names it on this side. With `burst`, all
+    /// of it may go out at once, at the risk that a slow link drops some: for small chunks, when nothing else matters.
+    ///
+    /// # Errors
+    /// Why it can't be sent. Nothing was queued then.
+    pub fn send_chunk(
+        &mut self,
+        now: Instant,
+        source: Box<dyn Source>,
+        hash: ContentHash,
+        label: &str,
+        burst: bool,
+    ) -> Result<u64, ChunkError> {
+        self.protocol.chunk_channel().ok_or(ChunkError::NoChannel)?;
+        let bytes = source.size();
+        if burst && bytes > MAX_BURST_CHUNK_BYTES {
+            return Err(ChunkError::Burst { bytes });
+        }
+        let number = self.chunks.send(now, source, hash, label)?;
+        if burst {
+            let packets = bytes.div_ceil(super::chunks::SLICE_BYTES as u64)
+                * (self.datagram_overhead + SLICE_OVERHEAD) as u64;
+            self.controller.begin_burst(now, (bytes + packets) as u32);
+        }
+        Ok(number)
+    }
+
+    /// Bytes a second at which chunks may go out now, all headers included.
+    pub fn bulk_rate(&self) -> f64 {
+        self.controller.rate()
+    }
+
+    /// Ends a chunk of ours, wherever it is; false when it is over already.
+    pub fn cancel_chunk(&mut self, number: u64) -> bool {
+        self.chunks.cancel(number)
+    }
+
+    /// Takes a chunk that the peer offers, into what is there of it; false when it is over already.
+    pub fn accept_chunk(&mut self, id: u16, assembly: Assembly) -> bool {
+        self.chunks.accept(id, assembly)
+    }
+
+    /// Ends a chunk of the peer, offered or under way; false when it is over already.
+    pub fn reject_chunk(&mut self, id: u16, rejection: Rejection) -> bool {
+        self.chunks.reject(id, rejection)
+    }
+
+    /// What happened to a chunk.
+    pub fn poll_chunk_event(&mut self) -> Option<ChunkEvent> {
+        self.chunks.poll_event()
+    }
+
+    /// How far a chunk of ours is; None when it is over.
+    pub fn chunk_progress(&self, now: Instant, number: u64) -> Option<Progress> {
+        self.chunks.progress(now, number)
+    }
+
+    /// The chunks of the peer that are offered or under way.
+    pub fn incoming_chunks(&self, now: Instant) -> impl Iterator<Item = (&Offer, Progress)> {
+        self.chunks.incoming(now)
+    }
+
+    /// Ends all chunks, because the connection is over: events tell of them. Gives what is there of the peer's.
+    pub fn finish_chunks(&mut self) -> Vec<Assembly> {
+        self.chunks.finish()
+    }
+
+    /// What chunks cost, and what of the peer's was dropped.
+    pub fn chunk_counters(&self) -> ChunkCounters {
+        self.chunks.counters()
+    }
+
     // --- receiving ---------------------------------------------------------------------------------------
 
     /// Takes a datagram of the peer.
@@ -323,6 +437,8 @@ impl Connection {
     /// # Errors
     /// The conversation is over, and why.
     pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) -> Result<(), End> {
+        let bytes = datagram.len() + self.datagram_overhead;
+        self.paid_for = (self.paid_for + bytes).min(MOST_PAID_FOR);
         // A datagram that is no packet is dropped, and counted by the endpoint.
         let Ok(Some(incoming)) = self.endpoint.open(datagram) else { return Ok(()) };
         let header = incoming.header();
@@ -343,21 +459,30 @@ impl Connection {
         let sampling = delay.map_or(RttSampling::None, |delay| RttSampling::NewestAck { delay });
         acked.clear();
         self.endpoint.accept(now, incoming, sampling, acked);
-        self.ranges.record(header.sequence);
+        self.endpoint.remember_received(self.ranges.len());
+        self.ranges.record(header.sequence, self.endpoint.acks().received_window());
         if self.endpoint.acks().newest_received() == Some(header.sequence) {
             self.newest_at = Some(now);
         }
-        self.apply_acks(now);
-        self.apply_packet(header.sequence)
+        // Of the newest packet, if nothing acked it before.
+        let newest = acked.iter().find(|acked| acked.sequence == header.ack);
+        let round_trip =
+            newest.zip(delay).map(|(newest, delay)| (now - newest.sent_at).saturating_sub(delay));
+        self.apply_acks(now, round_trip);
+        self.apply_packet(now, header.sequence)
     }
 
-    fn apply_acks(&mut self, now: Instant) {
-        let Scratch { packet, acked, notifications, .. } = &mut self.scratch;
+    fn apply_acks(&mut self, now: Instant, round_trip: Option<Duration>) {
+        let Scratch { packet, acked, notifications, stamps, .. } = &mut self.scratch;
         for range in &packet.control.ranges {
             self.endpoint.ack_range(range.newest, range.oldest, acked);
         }
+        // Ranges come newest first.
+        acked.sort_unstable_by_key(|acked| acked.sent_at);
+        stamps.clear();
         for acked in acked.drain(..) {
             let Some(sent) = self.sent.remove(acked.sequence) else { continue };
+            stamps.push((sent.stamp, acked.late));
             self.hello_known |= sent.hello;
             self.ranges.confirm(sent.arrivals);
             for carried in sent.carried {
@@ -369,9 +494,13 @@ impl Connection {
                     Carried::Credit { channel, mark } => {
                         self.lanes[usize::from(channel)].channel.credit_known(mark);
                     }
+                    Carried::Chunk(carried) => self.chunks.handle_ack(now, carried),
                 }
             }
             self.fates.resolve(acked.sequence, true, notifications);
+        }
+        if !stamps.is_empty() {
+            self.controller.on_acked(now, stamps, round_trip);
         }
     }
 
@@ -381,30 +510,40 @@ impl Connection {
         lost.clear();
         self.endpoint.poll_lost(now, lost);
         for sequence in lost.drain(..) {
-            for carried in self.sent.get(sequence).into_iter().flat_map(|sent| &sent.carried) {
-                if let Carried::Message { channel, mark } = *carried {
-                    let fate = self.lanes[usize::from(channel)].channel.handle_lost(mark);
-                    notifications.extend(notification(channel, fate, false));
+            let Some(sent) = self.sent.get(sequence) else { continue };
+            self.controller.on_lost(now, sent.stamp);
+            for carried in &sent.carried {
+                match *carried {
+                    Carried::Message { channel, mark } => {
+                        let fate = self.lanes[usize::from(channel)].channel.handle_lost(mark);
+                        notifications.extend(notification(channel, fate, false));
+                    }
+                    Carried::Chunk(carried) => self.chunks.handle_lost(carried),
+                    Carried::Credit { .. } => {}
                 }
             }
             self.fates.resolve(sequence, false, notifications);
         }
     }
 
-    fn apply_packet(&mut self, sequence: u16) -> Result<(), End> {
+    fn apply_packet(&mut self, now: Instant, sequence: u16) -> Result<(), End> {
         let ahead = distance(sequence, self.newest_arrival as u16);
         // Before the first packet there is nothing to be behind of.
         let arrival = self.newest_arrival.saturating_add_signed(ahead.into());
         self.newest_arrival = self.newest_arrival.max(arrival);
-        let Packet { control, messages } = &mut self.scratch.packet;
+        let Packet { control, messages, chunk_items, slices } = &mut self.scratch.packet;
         self.greeted |= control.hello.is_some();
         self.ack_owed |= control.hello.is_some() || !control.credits.is_empty() || !messages.is_empty();
+        self.ack_owed |= !chunk_items.is_empty();
         for (channel, unread) in control.credits.drain(..) {
             self.lanes[usize::from(channel)].channel.handle_credit(unread)?;
         }
         for message in messages.drain(..) {
             let lane = &mut self.lanes[usize::from(message.channel)];
             lane.channel.handle(message.prefix, arrival, message.received)?;
+        }
+        for item in chunk_items.drain(..) {
+            self.chunks.handle(now, item, slices);
         }
         messages.shrink_to(KEPT_MESSAGES);
         self.scratch.row.clear();
@@ -421,14 +560,19 @@ impl Connection {
         self.budget.refill(now);
         let mut silent = true;
         while self.budget.allows() && self.compose(now) {
-            self.send_packet(now, out);
+            self.send_whole_packet(now, out);
             silent = false;
         }
         let kept_alive = self.last_sent.is_some_and(|sent| now - sent < KEEP_ALIVE);
         if silent && (self.ack_owed || !kept_alive) {
             self.begin_packet(now);
-            self.send_packet(now, out);
+            let bytes = self.packet_bytes();
+            if !kept_alive || self.paid_for >= bytes {
+                self.paid_for = self.paid_for.saturating_sub(bytes);
+                self.send_whole_packet(now, out);
+            }
         }
+        self.transmit_chunks(now, out);
         for (channel, lane) in self.lanes.iter_mut().enumerate() {
             let fates = &mut self.fates;
             lane.channel.end_of_tick(&mut |fate| fates.tell(notification(channel as u8, fate, false)));
@@ -444,7 +588,9 @@ impl Connection {
         let resend_timeout = self.endpoint.acks().resend_timeout();
         let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE);
         let channels = self.lanes.iter().map(|lane| lane.channel.next_deadline(resend_timeout));
-        channels.fold(keep_alive, Instant::min)
+        let slices = if self.chunks.has_slices() { self.controller.next_send() } else { Instant::NEVER };
+        let chunks = self.chunks.next_deadline(self.endpoint.acks().probe_interval());
+        channels.fold(keep_alive, Instant::min).min(chunks).min(slices)
     }
 
     /// Whether the peer has shown that it would understand a farewell.
@@ -487,18 +633,40 @@ impl Connection {
             || (core::mem::take(&mut self.large_due) && self.streams.fill_large(lanes, &moment, cost, room))
     }
 
+    /// Appends what is to be said of chunks, and then slices as long as the budget lasts.
+    fn transmit_chunks(&mut self, now: Instant, out: &mut Packets) {
+        if self.chunks.is_idle() {
+            return;
+        }
+        self.chunks.update();
+        self.begin_packet(now);
+        let probe_after = self.endpoint.acks().probe_interval();
+        if self.chunks.select_control(now, probe_after, &mut self.scratch.chunk) {
+            self.send_whole_packet(now, out);
+        }
+        while self.chunks.has_slices() && self.controller.can_send(now) {
+            // Ack ranges and credit are for other packets to say: here they would keep out a slice.
+            let control_bits = self.begin_brief_packet(now);
+            let entry_bits = 2 + self.protocol.channel_bits() as usize;
+            let room = self.datagram_bits.saturating_sub(control_bits + entry_bits);
+            if !self.chunks.select_slice(now, room, &mut self.scratch.chunk) {
+                break;
+            }
+            self.send_packet(now, out);
+        }
+        if !self.chunks.has_slices() {
+            self.controller.on_app_limited(now);
+        }
+    }
+
     /// Empties what the packet to compose takes and gathers its control sections; returns their bits.
     fn begin_packet(&mut self, now: Instant) -> usize {
-        self.lanes.iter_mut().for_each(|lane| lane.selected.clear());
-        let Scratch { control, credits, .. } = &mut self.scratch;
-        let ack = self.endpoint.acks().header().ack;
-        control.hello = (!self.hello_known).then(|| self.protocol.hash());
-        control.close = None;
-        control.ack_delay = self.newest_at.map(|at| now - at);
+        self.begin_brief_packet(now);
+        let Scratch { control, credits, arrivals, .. } = &mut self.scratch;
         let acks = self.endpoint.acks();
+        let ack = acks.header().ack;
         self.ranges.ranges(ack, |sequence| acks.was_received(sequence), &mut control.ranges);
-        credits.clear();
-        control.credits.clear();
+        *arrivals = self.ranges.mark();
         for (index, lane) in self.lanes.iter().enumerate() {
             if let Some(mark) = lane.channel.credit_due() {
                 credits.push((index as u8, mark));
@@ -508,10 +676,39 @@ impl Connection {
         native::control_bits(control, &self.protocol, ack)
     }
 
+    /// As [`Connection::begin_packet`], without ack ranges and credit.
+    fn begin_brief_packet(&mut self, now: Instant) -> usize {
+        self.lanes.iter_mut().for_each(|lane| lane.selected.clear());
+        let Scratch { control, credits, chunk, arrivals, .. } = &mut self.scratch;
+        chunk.clear();
+        credits.clear();
+        *arrivals = 0;
+        control.hello = (!self.hello_known).then(|| self.protocol.hash());
+        control.close = None;
+        control.ack_delay = self.newest_at.map(|at| now - at);
+        control.ranges.clear();
+        control.credits.clear();
+        native::control_bits(control, &self.protocol, 0)
+    }
+
+    /// The bytes on the wire of a packet that has no entries.
+    fn packet_bytes(&self) -> usize {
+        let ack = self.endpoint.acks().header().ack;
+        let payload = native::control_bits(&self.scratch.control, &self.protocol, ack).div_ceil(8);
+        self.datagram_overhead + Header::MAX_SIZE + payload
+    }
+
+    /// Writes a packet that says all that is to be said besides messages.
+    fn send_whole_packet(&mut self, now: Instant, out: &mut Packets) {
+        self.send_packet(now, out);
+        self.ack_owed = false;
+        self.last_sent = Some(now);
+    }
+
     /// Writes the packet that was composed, appends its datagrams to `out`, and remembers what it carried.
     fn send_packet(&mut self, now: Instant, out: &mut Packets) {
         let ack = self.endpoint.acks().header().ack;
-        let Scratch { writer, control, credits, .. } = &mut self.scratch;
+        let Scratch { writer, control, credits, chunk, arrivals, .. } = &mut self.scratch;
         let mut carried: Vec<Carried> =
             credits.iter().map(|&(channel, mark)| Carried::Credit { channel, mark }).collect();
         writer.clear();
@@ -519,24 +716,29 @@ impl Connection {
         if control.close.is_none() {
             for (index, lane) in self.lanes.iter().enumerate() {
                 native::write_entry(writer, &self.protocol, index, &lane.selected);
+                if self.protocol.channels()[index].kind.is_chunks() {
+                    native::write_chunk_entry(writer, &self.protocol, index, &chunk.items, &chunk.arena);
+                    carried.extend(chunk.carried.drain(..).map(Carried::Chunk));
+                }
                 let channel = index as u8;
                 carried.extend(lane.selected.iter().map(|s| Carried::Message { channel, mark: s.mark }));
             }
             native::write_end(writer);
         }
-        let before = out.total_bytes();
+        let (before, datagrams) = (out.total_bytes(), out.len());
         // The channels' bound on messages keeps every packet below the endpoint's.
         let Ok(packet) = self.endpoint.send(now, writer.as_bytes()) else { return };
         for piece in packet.pieces() {
             out.push_with((), |arena| piece.write(arena));
         }
-        self.budget.spend(out.total_bytes() - before);
-        let sent = SentPacket { hello: control.hello.is_some(), arrivals: self.ranges.mark(), carried };
+        let bytes = out.total_bytes() - before + (out.len() - datagrams) * self.datagram_overhead;
+        self.budget.spend(bytes);
+        // At most 256 KiB and their headers.
+        let stamp = self.controller.on_sent(now, bytes as u32);
+        let sent = SentPacket { hello: control.hello.is_some(), stamp, arrivals: *arrivals, carried };
         self.fates.await_packet(packet.sequence(), !sent.carried.is_empty());
-        self.sent.push(packet.sequence(), sent);
-        self.ack_owed = false;
+        self.sent.push(packet.sequence(), sent, self.endpoint.acks().sent_window());
         self.newest_at = None;
-        self.last_sent = Some(now);
     }
 }
 

@@ -63,14 +63,32 @@ impl Budget {
     /// Brings the level up to date.
     pub(crate) fn refill(&mut self, now: Instant) {
         let idle = self.filled_at.map_or(Duration::ZERO, |filled| now - filled);
+        // What was granted besides is not taken away again.
+        let most = self.config.burst_bytes.max(self.level);
         self.level += self.config.bytes_per_second * idle.as_secs_f64();
-        self.level = self.level.min(self.config.burst_bytes);
+        self.level = self.level.min(most);
         self.filled_at = Some(now);
     }
 
     /// Whether another packet may go. The last one may overdraw, so that a packet larger than the burst goes at all.
     pub(crate) fn allows(&self) -> bool {
         self.level > 0.0
+    }
+
+    /// How long until another packet may go.
+    pub(crate) fn wait(&self) -> Duration {
+        // Above 0, and an hour is as good as any longer time.
+        let seconds = (-self.level / self.config.bytes_per_second).clamp(0.0, 3600.0);
+        if self.allows() {
+            Duration::ZERO
+        } else {
+            Duration::from_secs_f64(seconds) + Duration::from_nanos(1)
+        }
+    }
+
+    /// Allows so many bytes besides.
+    pub(crate) fn grant(&mut self, bytes: usize) {
+        self.level += bytes as f64;
     }
 
     pub(crate) fn spend(&mut self, bytes: usize) {

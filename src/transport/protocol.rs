@@ -121,6 +121,8 @@ pub enum ChannelKind {
         /// As for unreliable.
         receive_queue: usize,
     },
+    /// Large blocks, in slices; they get what the other channels leave. A protocol has at most one such channel.
+    Chunks,
 }
 
 impl ChannelKind {
@@ -134,6 +136,7 @@ impl ChannelKind {
             ChannelKind::Redundant { .. } => "redundant",
             ChannelKind::Latest { .. } => "latest",
             ChannelKind::Payload { .. } => "payload",
+            ChannelKind::Chunks => "chunks",
         }
     }
 
@@ -145,6 +148,11 @@ impl ChannelKind {
     /// Whether it carries payloads instead of messages.
     pub fn is_payload(&self) -> bool {
         matches!(self, ChannelKind::Payload { .. })
+    }
+
+    /// Whether it carries chunks instead of messages.
+    pub fn is_chunks(&self) -> bool {
+        matches!(self, ChannelKind::Chunks)
     }
 
     /// Whether messages have numbers on the wire.
@@ -239,6 +247,7 @@ impl ChannelConfig {
             | ChannelKind::Redundant { receive_queue, .. }
             | ChannelKind::Payload { receive_queue } => check("receive_queue", receive_queue, 1, MAX_WINDOW),
             ChannelKind::Latest { keys } => check("keys", keys, 1, MAX_KEYS),
+            ChannelKind::Chunks => Ok(()),
         }
     }
 }
@@ -293,6 +302,11 @@ impl Protocol {
             }
         }
         channels.iter().try_for_each(ChannelConfig::validate)?;
+        let of_chunks = channels.iter().filter(|channel| channel.kind.is_chunks()).count();
+        if of_chunks > 1 {
+            let field = "number of channels of chunks";
+            return Err(ProtocolError { field, value: of_chunks as u64, low: 0, high: 1 });
+        }
         let hash = hash(&messages, &channels);
         Ok(Protocol { messages, channels, hash })
     }
@@ -305,6 +319,11 @@ impl Protocol {
     /// The channels; the index is the channel on the wire.
     pub fn channels(&self) -> &[ChannelConfig] {
         &self.channels
+    }
+
+    /// The channel of chunks, if there is one.
+    pub fn chunk_channel(&self) -> Option<usize> {
+        self.channels.iter().position(|channel| channel.kind.is_chunks())
     }
 
     /// 64 bits over everything that both sides must agree on.
@@ -341,7 +360,10 @@ fn hash(messages: &[MessageType], channels: &[ChannelConfig]) -> u64 {
         };
     }
     for channel in channels {
-        text += &format!("channel {} {}", channel.kind.name(), channel.max_message_bytes);
+        text += &format!("channel {}", channel.kind.name());
+        if !channel.kind.is_chunks() {
+            text += &format!(" {}", channel.max_message_bytes);
+        }
         text += &match channel.kind {
             ChannelKind::Reliable { receive_window, receive_bytes, .. } => {
                 format!(" {receive_window} {receive_bytes}")

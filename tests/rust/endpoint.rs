@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tickwire::endpoint::{
-    Client, ClientConfig, ClientEvent, ClientHandle, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, DisconnectReason,
-    Inbox, SendError, Server, ServerConfig, ServerEvent,
+    ChunkLimits, Client, ClientConfig, ClientEvent, ClientHandle, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY,
+    DisconnectReason, Inbox, SendError, Server, ServerConfig, ServerEvent,
 };
 use tickwire::netcode::{self, ClientState, ConnectToken, TokenParams};
 use tickwire::netsim::{Conditions, Network};
@@ -50,6 +50,7 @@ impl World {
         let config = ServerConfig {
             netcode: netcode::ServerConfig::new(PROTOCOL_ID, DEVELOPMENT_KEY, max_clients, addresses),
             connection: ConnectionConfig::default(),
+            chunks: ChunkLimits { memory_bytes: 10_000 },
         };
         let server = Server::new(config, protocol(), &mut rng, unix(Instant::ZERO)).unwrap();
         World {
@@ -90,6 +91,7 @@ impl World {
         let config = ClientConfig {
             netcode: netcode::ClientConfig::new(PROTOCOL_ID),
             connection: ConnectionConfig::default(),
+            chunks: ChunkLimits::CLIENT,
         };
         let token = self.token(100 + index as u64);
         let client = Client::new(config, protocol, token, self.network.now()).unwrap();

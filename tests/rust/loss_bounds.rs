@@ -79,7 +79,8 @@ impl Run {
         for piece in self.ends[end].send(self.now, b"move").unwrap().pieces() {
             let mut datagram = Vec::new();
             Piece::write(&piece, &mut datagram);
-            self.links[end].send(self.now, datagram);
+            let bytes = datagram.len();
+            self.links[end].send(self.now, datagram, bytes);
         }
     }
 

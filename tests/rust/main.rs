@@ -1,6 +1,7 @@
 //! The integration tests, in one binary.
 
 mod channels;
+mod chunks;
 mod endpoint;
 mod fuzz;
 mod hostile_peer;

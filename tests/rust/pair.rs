@@ -110,7 +110,7 @@ impl Pair {
             self.ends[i].transmit(self.now, &mut self.packets);
             for (_, packet) in self.packets.iter() {
                 assert!(packet.len() <= 1200, "{} bytes", packet.len());
-                self.links[i].send(self.now, packet.to_vec());
+                self.links[i].send(self.now, packet.to_vec(), packet.len());
             }
             self.packets.clear();
         }

@@ -34,7 +34,8 @@ impl Peer {
         for piece in self.endpoint.send(now, &payload).unwrap().pieces() {
             let mut datagram = Vec::new();
             piece.write(&mut datagram);
-            self.out.send(now, datagram);
+            let bytes = datagram.len();
+            self.out.send(now, datagram, bytes);
         }
         self.records.push(Record::default());
     }

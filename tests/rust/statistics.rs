@@ -278,10 +278,11 @@ fn measure<E: End>(mut ends: [E; 2], setting: &Setting, seed: u64, warm_up: f64)
                 assert_eq!(datagrams.len(), 1);
                 for bytes in datagrams {
                     let newest_took = ways[1 - way].newest_took.take();
-                    ways[way].sent_bytes += bytes.len() + OVERHEAD;
+                    let size = bytes.len();
+                    ways[way].sent_bytes += size + OVERHEAD;
                     let number = ways[way].arrived.len();
                     ways[way].arrived.push(false);
-                    ways[way].link.send(now, Datagram { number, sent_at: now, bytes, newest_took });
+                    ways[way].link.send(now, Datagram { number, sent_at: now, bytes, newest_took }, size);
                 }
                 ways[way].next_send += Duration::from_secs_f64(1.0 / setting.rate[way]);
             }

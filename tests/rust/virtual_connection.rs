@@ -109,7 +109,7 @@ impl Peers {
             self.ends[i].update(self.now, &mut out);
             for (_, datagram) in out.iter() {
                 assert!(datagram.len() <= 1200);
-                self.links[i].send(self.now, datagram.to_vec());
+                self.links[i].send(self.now, datagram.to_vec(), datagram.len());
                 self.longest_silence[i] = self.longest_silence[i].max(self.now - self.last_sent[i]);
                 self.last_sent[i] = self.now;
             }

@@ -4,15 +4,20 @@ use std::sync::Mutex;
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyByteArray, PyBytes, PyDict};
 
-use super::{counts, instant, to_seconds};
+use super::{LATEST, counts, instant, to_seconds};
 use crate::netsim::conditions;
 use crate::netsim::link;
 use crate::python::errors::value_error;
 use crate::python::fields::{bounded, within};
 use crate::python::lock;
 use crate::python::network::Conditions;
+use crate::python::protocol::seconds;
+use crate::time::Instant;
+
+/// A terabyte: larger items are mistakes.
+const LARGEST_ITEM: usize = 1 << 40;
 
 /// One direction of a bad link: what goes in comes out late, twice, out of order, or not at all. The same seed
 /// and the same calls give the same history.
@@ -47,6 +52,11 @@ impl Clone for Item {
     }
 }
 
+fn byte_length(item: &Bound<'_, PyAny>) -> usize {
+    let bytes = item.cast::<PyBytes>().map(|bytes| bytes.as_bytes().len());
+    bytes.or_else(|_| item.cast::<PyByteArray>().map(|bytes| bytes.len())).unwrap_or(0)
+}
+
 #[pymethods]
 impl Link {
     #[new]
@@ -57,7 +67,7 @@ impl Link {
         seed: i128,
         capacity: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let conditions = conditions.map(|conditions| conditions.get().0).unwrap_or_default();
+        let conditions = conditions.map(|conditions| conditions.get().core).unwrap_or_default();
         let seed = within("seed", seed, 0, u64::MAX)?;
         let capacity = match capacity {
             Some(capacity) => bounded("capacity", capacity, 1, 1 << 24)?,
@@ -72,11 +82,18 @@ impl Link {
     /// Args:
     ///     now: seconds, of a clock that doesn't go back.
     ///     item: any object, usually a datagram. A second copy is the same object.
-    #[pyo3(signature = (now, item, /))]
-    fn send(&self, now: f64, item: &Bound<'_, PyAny>) -> PyResult<()> {
+    ///     size: bytes that it takes on a link with a rate, beside the overhead; None: the length of ``bytes``
+    ///         and ``bytearray``, 0 for anything else.
+    ///
+    /// Raises:
+    ///     ValueError: naming the argument, its value and its bound.
+    #[pyo3(signature = (now, item, /, *, size = None))]
+    fn send(&self, now: f64, item: &Bound<'_, PyAny>, size: Option<i128>) -> PyResult<()> {
         let now = instant(now)?;
+        let size = size.map(|size| within("size", size, 0, LARGEST_ITEM)).transpose()?;
         // The caller has a reference too, so that losing this one runs no code.
-        lock(&self.core).send(now, Item(item.clone().unbind()));
+        let sent = Item(item.clone().unbind());
+        lock(&self.core).send(now, sent, size.unwrap_or_else(|| byte_length(item)));
         Ok(())
     }
 
@@ -87,20 +104,37 @@ impl Link {
         Ok(lock(&self.core).poll(now).map(|item| item.0))
     }
 
-    /// When the next item comes out, in seconds: :meth:`poll` gives it then. None when nothing is under way.
+    /// When to :meth:`poll` next, in seconds: an item comes out then, or leaves the queue of a link with a rate, and
+    /// poll may give None. None when nothing is under way.
     #[getter]
     fn next_delivery(&self) -> Option<f64> {
         lock(&self.core).next_delivery().map(to_seconds)
     }
 
-    /// Changes the conditions, for what is sent from now on.
-    #[pyo3(signature = (conditions, /))]
-    fn set_conditions(&self, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
-        lock(&self.core).set_conditions(conditions.get().0).map_err(value_error)
+    /// Bytes in the queue of a link with a rate, overhead and the item in transmission included.
+    #[getter]
+    fn queued_bytes(&self) -> u64 {
+        lock(&self.core).queued_bytes()
     }
 
-    /// What became of the items: ``sent``, ``lost``, ``duplicated``, ``reordered`` (held back), ``overflowed``,
-    /// ``delivered``.
+    /// Changes the conditions, from the latest time that the link was told on.
+    ///
+    /// Items in the queue leave under the new conditions, those beyond keep their fate. What is scheduled stays.
+    #[pyo3(signature = (conditions, /))]
+    fn set_conditions(&self, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
+        lock(&self.core).set_conditions(conditions.get().core).map_err(value_error)
+    }
+
+    /// As :meth:`set_conditions`, when ``at`` comes, in seconds; of changes at one time the last holds.
+    #[pyo3(signature = (at, conditions, /))]
+    fn schedule(&self, at: f64, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
+        let at = Instant::ZERO + seconds("at", at, LATEST)?;
+        lock(&self.core).schedule(at, conditions.get().core).map_err(value_error)
+    }
+
+    /// What became of the items: ``sent``, ``queue_dropped`` (found the queue full), ``lost`` (each by itself),
+    /// ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered`` (held back), ``overflowed`` (too
+    /// many were under way), ``delivered``.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = lock(&self.core).counters();

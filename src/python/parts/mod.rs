@@ -46,7 +46,7 @@ fn to_seconds(at: Instant) -> f64 {
 }
 
 /// Counts by name.
-fn counts<'py>(
+pub(super) fn counts<'py>(
     py: Python<'py>,
     counters: impl Iterator<Item = (&'static str, u64)>,
 ) -> PyResult<Bound<'py, PyDict>> {

@@ -24,7 +24,9 @@ use super::protocol::Protocol;
 use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, send_options};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
 use super::token::extract_key;
-use crate::endpoint::{self, BudgetError, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, SendError, ServerConfig};
+use crate::endpoint::{
+    self, BudgetError, ChunkLimits, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, SendError, ServerConfig,
+};
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::netcode::{self};
 use crate::time::Duration;
@@ -55,7 +57,8 @@ const MOST_CLOCK_SKEW: u64 = 3600;
 ///         :class:`Candidates`; returns scores.
 ///     admission: called with the newcomers of a tick; returns those it refuses.
 ///     slow_hook: seconds; of a hook that takes longer the logger is told, at most once a second. None: never.
-///     conditions: a bad network to put on all that is sent, for tests.
+///     conditions: a bad network to put on all that is sent, for tests. Its rate and its luck are those of one
+///         line: all peers share them.
 ///     seed: makes those conditions repeatable; None: random.
 ///     network: a simulated network with virtual time instead of a socket.
 ///
@@ -139,7 +142,7 @@ impl Server {
         settings.max_token_lifetime = max_token_lifetime.map(Duration::from_secs);
         settings.clock_skew = Duration::from_secs(clock_skew);
         let connection = ConnectionConfig { packet_fates: true, ..ConnectionConfig::default() };
-        let config = ServerConfig { netcode: settings, connection };
+        let config = ServerConfig { netcode: settings, connection, chunks: ChunkLimits::SERVER };
         let mut entropy = entropy(network);
         let core = protocol.get().core.clone();
         let core = endpoint::Server::new(config, core, &mut *entropy, driver.unix()).map_err(value_error)?;

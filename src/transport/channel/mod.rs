@@ -12,6 +12,7 @@
 //! peer's claims. What waits for the application is bounded in messages: by the window (a violation beyond it), by the
 //! receive queue (the oldest make room), by the keys. Marks are our own and never wrap.
 
+mod chunks_place;
 mod latest;
 mod redundant;
 mod reliable;
@@ -225,7 +226,7 @@ pub(crate) trait Channel: fmt::Debug + Send {
     fn end_of_tick(&mut self, _dropped: &mut dyn FnMut(Fate)) {}
 
     /// The connection is over: drops all messages and shows the fates of those still open.
-    fn conclude(&mut self, lost: &mut dyn FnMut(Fate));
+    fn conclude(&mut self, _lost: &mut dyn FnMut(Fate)) {}
 
     /// How many messages wait whose order is free.
     fn candidates(&self) -> usize {
@@ -286,5 +287,6 @@ pub(crate) fn open(config: &ChannelConfig) -> Box<dyn Channel> {
             Box::new(redundant::Redundant::new(send_queue, copies, receive_queue))
         }
         ChannelKind::Latest { keys } => Box::new(latest::Latest::new(keys)),
+        ChannelKind::Chunks => Box::new(chunks_place::ChunksPlace),
     }
 }

@@ -1,9 +1,11 @@
 //! How a connection packet looks: which bits stand for acks, credit and messages. The channels don't know.
 
+mod chunk_items;
 pub(crate) mod native;
 #[cfg(test)]
 mod vectors;
 
+pub(crate) use chunk_items::slice_bits;
 pub(crate) use native::AckRange;
 pub use native::{CloseReason, Refusal, VERSION, alone_bits, read_alone, write_alone};
 

@@ -9,9 +9,11 @@
 use core::fmt;
 use core::time::Duration;
 
+use super::chunk_items::{read_item, write_item};
 use super::{Cost, ladder_bits, length_bits, opaque_length_bits};
 use crate::time::Instant;
 use crate::transport::channel::{Prefix, Selected};
+use crate::transport::chunks::Item;
 use crate::transport::message::{Message, OpaqueBody, Received, window_bytes};
 use crate::transport::protocol::{Body, ChannelKind, Protocol, bits_to_name_one_of};
 use crate::wire::{BitReader, BitSink, BitWriter, Encoded, ReadError};
@@ -88,6 +90,9 @@ pub(crate) struct Control {
 pub(crate) struct Packet {
     pub(crate) control: Control,
     pub(crate) messages: Vec<PacketMessage>,
+    /// What was said of chunks, and the bytes of their slices.
+    pub(crate) chunk_items: Vec<Item>,
+    pub(crate) slices: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -283,6 +288,26 @@ pub fn read_alone(protocol: &Protocol, bytes: &[u8]) -> Result<(u16, Box<[u8]>),
     Ok((received.message_type, received.body))
 }
 
+/// Writes the entry of a channel of chunks: nothing when there are no items.
+pub(crate) fn write_chunk_entry(
+    writer: &mut BitWriter,
+    protocol: &Protocol,
+    channel: usize,
+    items: &[Item],
+    slices: &[u8],
+) {
+    for (i, item) in items.iter().enumerate() {
+        writer.bool(true);
+        if i == 0 {
+            write_name(writer, channel as u64, protocol.channel_bits());
+        }
+        write_item(writer, item, slices);
+    }
+    if !items.is_empty() {
+        writer.bool(false);
+    }
+}
+
 /// Ends the entries of a packet.
 pub(crate) fn write_end(writer: &mut BitWriter) {
     writer.bool(false);
@@ -317,13 +342,19 @@ pub(crate) fn read(
     row: &mut Vec<u8>,
 ) -> Result<(), Refusal> {
     packet.messages.clear();
+    packet.chunk_items.clear();
+    packet.slices.clear();
     let mut reader = BitReader::new(bytes);
     read_control(&mut reader, protocol, &context, &mut packet.control)?;
     if packet.control.close.is_none() {
         let mut channels = Ascending::default();
         while reader.bool()? {
             let channel = channels.next(read_name(&mut reader, protocol.channels().len())?)?;
-            read_entry(&mut reader, protocol, &context, channel, packet, row)?;
+            if protocol.channels()[channel].kind.is_chunks() {
+                read_chunk_entry(&mut reader, packet)?;
+            } else {
+                read_entry(&mut reader, protocol, &context, channel, packet, row)?;
+            }
         }
     }
     Ok(reader.finish()?)
@@ -466,6 +497,15 @@ fn read_entry(
             return Err(Refusal::Messages);
         }
         packet.messages.push(PacketMessage { channel: channel as u8, prefix, received });
+        if !reader.bool()? {
+            return Ok(());
+        }
+    }
+}
+
+fn read_chunk_entry(reader: &mut BitReader<'_>, packet: &mut Packet) -> Result<(), Refusal> {
+    loop {
+        packet.chunk_items.push(read_item(reader, &mut packet.slices)?);
         if !reader.bool()? {
             return Ok(());
         }

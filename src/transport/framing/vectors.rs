@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use super::native::{self, AckRange, CloseReason, Control, Packet, ReadContext, Refusal};
 use crate::time::Instant;
 use crate::transport::channel::{Prefix, Selected};
+use crate::transport::chunks::{Item, Offer, Rejection, Verdict};
 use crate::transport::message::{Message, OpaqueBody};
 use crate::transport::protocol::{Body, ChannelConfig, ChannelKind, MessageType, Protocol, Resend};
 use crate::wire::{BitReader, BitSink, BitWriter, Kind, Schema, Value};
@@ -41,6 +42,8 @@ fn protocol() -> Arc<Protocol> {
         channel(ChannelKind::Redundant { copies: 3, receive_queue }),
         channel(ChannelKind::Latest { keys: 100 }),
         ChannelConfig { max_message_bytes: 8, ..ChannelConfig::new(ChannelKind::Payload { receive_queue }) },
+        channel(ChannelKind::Chunks),
+        channel(ChannelKind::Unreliable { receive_queue }),
     ];
     Arc::new(Protocol::new(types, channels).unwrap())
 }
@@ -98,6 +101,40 @@ fn message(told: &[Json]) -> Message {
     Message { message_type, encoded: writer.encoded() }
 }
 
+/// An item of chunks as the vectors tell it.
+fn chunk_item(told: &Json, arena: &mut Vec<u8>) -> Item {
+    let text = |index: usize| told[index].as_str().unwrap();
+    let id = number(&told[1]) as u16;
+    match text(0) {
+        "slice" => {
+            let start = arena.len();
+            arena.extend(hex::decode(text(3)).unwrap());
+            Item::Slice { id, index: number(&told[2]) as u32, bytes: start..arena.len() }
+        }
+        "offer" => Item::Offer(Offer {
+            id,
+            size: number(&told[2]),
+            slice_bytes: number(&told[3]) as u16,
+            hash: hex::decode(text(4)).unwrap().try_into().unwrap(),
+            label: text(5).into(),
+        }),
+        "answer" => Item::Answer {
+            id,
+            verdict: match number(&told[2]) {
+                0 => Verdict::Accepted {
+                    have: items(&told[3])
+                        .iter()
+                        .map(|run| (number(&run[0]) as u32, number(&run[1]) as u32))
+                        .collect(),
+                },
+                7 => Verdict::Complete,
+                rejection => Verdict::Rejected(Rejection::from_number(rejection as u8)),
+            },
+        },
+        _ => Item::Withdraw { id },
+    }
+}
+
 fn write(packet: &Json) -> String {
     let protocol = protocol();
     let mut writer = BitWriter::new();
@@ -107,6 +144,13 @@ fn write(packet: &Json) -> String {
         for entry in items(&packet["entries"]) {
             let channel = number(&entry[0]) as usize;
             let kind = protocol.channels()[channel].kind;
+            if kind.is_chunks() {
+                let mut arena = Vec::new();
+                let told: Vec<Item> =
+                    items(&entry[1]).iter().map(|told| chunk_item(told, &mut arena)).collect();
+                native::write_chunk_entry(&mut writer, &protocol, channel, &told, &arena);
+                continue;
+            }
             let selected = items(&entry[1]).iter().map(|told| {
                 let told = items(told);
                 let prefix = match kind {
@@ -149,6 +193,13 @@ fn packets_are_read_as_told() {
         assert_eq!(read.control, control(packet), "{}", packet["name"]);
         let mut messages = read.messages.iter();
         for entry in items(&packet["entries"]) {
+            if protocol().channels()[number(&entry[0]) as usize].kind.is_chunks() {
+                let mut arena = Vec::new();
+                let told = items(&entry[1]).iter().map(|told| chunk_item(told, &mut arena));
+                assert_eq!(read.chunk_items, told.collect::<Vec<_>>(), "{}", packet["name"]);
+                assert_eq!(read.slices, arena);
+                continue;
+            }
             for told in items(&entry[1]) {
                 let mut told = items(told);
                 let got = messages.next().unwrap();

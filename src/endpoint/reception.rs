@@ -1,0 +1,179 @@
+//! Chunks that come in: how many bytes of them a peer may have here, where they go, and what is kept of them for a
+//! reconnect.
+//!
+//! Promises: no memory is taken for a chunk before its size was found to be within the limit; chunks that were received and not
+//! taken count, so that what waits for a slow reader is bounded too. An offer that will fit when others are
+//! through waits; one that never will is refused.
+//!
+//! Facing a hostile peer: its chunks take at most the limit, and [`MOST_PARTIAL`] of them outlive connections.
+
+use std::collections::VecDeque;
+
+use crate::netcode::ClientHandle;
+use crate::transport::Connection;
+use crate::transport::chunks::{Assembly, ChunkEvent, MemorySink, Offer, Rejection, Sink, Stored};
+
+/// Unfinished chunks of connections that are over, kept for the same peer to go on with; the oldest make room.
+const MOST_PARTIAL: usize = 8;
+
+/// Where an endpoint's incoming chunks go instead of memory.
+pub trait ChunkStore: Send {
+    /// A place for a chunk that a peer offers; `client_id` is the peer's, 0 on a client.
+    ///
+    /// # Errors
+    /// Why it has none.
+    fn open(&mut self, client_id: u64, offer: &Offer) -> Result<Box<dyn Sink>, Rejection>;
+}
+
+/// Which chunks an endpoint takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkLimits {
+    /// Bytes of chunks that each peer may have in memory, those under way and those not taken yet; 0 for no chunks.
+    pub memory_bytes: u64,
+}
+
+impl ChunkLimits {
+    /// What a client takes if nothing is said: 64 MiB, from a server that it chose.
+    pub const CLIENT: ChunkLimits = ChunkLimits { memory_bytes: 64 << 20 };
+
+    /// What a server takes if nothing is said: nothing, because there are many clients and none was chosen.
+    pub const SERVER: ChunkLimits = ChunkLimits { memory_bytes: 0 };
+}
+
+/// Chunks of connections that are over, to go on with: by client id.
+#[derive(Debug, Default)]
+pub struct PartialChunks(VecDeque<(u64, Assembly)>);
+
+impl PartialChunks {
+    fn keep(&mut self, client_id: u64, assembly: Assembly) {
+        if self.0.len() == MOST_PARTIAL {
+            self.0.pop_front();
+        }
+        self.0.push_back((client_id, assembly));
+    }
+
+    fn take(&mut self, client_id: u64, offer: &Offer) -> Option<Assembly> {
+        let at = self.0.iter().position(|(id, assembly)| *id == client_id && assembly.is_of(offer))?;
+        self.0.remove(at).map(|(_, assembly)| assembly)
+    }
+}
+
+/// The incoming chunks of one endpoint, and what happened to chunks of either direction.
+pub(super) struct Reception {
+    limits: ChunkLimits,
+    store: Option<Box<dyn ChunkStore>>,
+    pub(super) partial: PartialChunks,
+    events: VecDeque<(ClientHandle, ChunkEvent)>,
+}
+
+/// What one peer has here.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    waiting: VecDeque<Offer>,
+    /// Chunks under way in memory: id and size.
+    open: Vec<(u16, u64)>,
+    /// Bytes in memory that the application has not taken.
+    unread: u64,
+}
+
+impl Reception {
+    pub(super) fn new(limits: ChunkLimits) -> Self {
+        Reception { limits, store: None, partial: PartialChunks::default(), events: VecDeque::new() }
+    }
+
+    pub(super) fn set_store(&mut self, store: Box<dyn ChunkStore>) {
+        self.store = Some(store);
+    }
+
+    /// Takes what happened on a connection, and finds places for what its peer offers.
+    pub(super) fn look(
+        &mut self,
+        client: ClientHandle,
+        client_id: u64,
+        connection: &mut Connection,
+        account: &mut Account,
+    ) {
+        while let Some(event) = connection.poll_chunk_event() {
+            match &event {
+                ChunkEvent::Offered(offer) => {
+                    account.waiting.push_back(offer.clone());
+                    continue;
+                }
+                ChunkEvent::Received { offer, stored } => {
+                    account.open.retain(|(id, _)| *id != offer.id);
+                    if let Stored::Bytes(bytes) = stored {
+                        account.unread += bytes.len() as u64;
+                    }
+                }
+                ChunkEvent::NotReceived { offer, .. } => {
+                    account.open.retain(|(id, _)| *id != offer.id);
+                    account.waiting.retain(|waiting| waiting.id != offer.id);
+                }
+                ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. } => {}
+            }
+            self.events.push_back((client, event));
+        }
+        while let Some(offer) = account.waiting.front() {
+            match self.place(client_id, offer, account) {
+                Ok(None) => return,
+                Ok(Some(assembly)) => {
+                    if self.store.is_none() {
+                        account.open.push((offer.id, offer.size));
+                    }
+                    connection.accept_chunk(offer.id, assembly);
+                }
+                Err(rejection) => {
+                    connection.reject_chunk(offer.id, rejection);
+                }
+            }
+            account.waiting.pop_front();
+        }
+    }
+
+    /// A place for a chunk; None while others are in the way.
+    fn place(
+        &mut self,
+        client_id: u64,
+        offer: &Offer,
+        account: &Account,
+    ) -> Result<Option<Assembly>, Rejection> {
+        if let Some(store) = &mut self.store {
+            if let Some(partial) = self.partial.take(client_id, offer) {
+                return Ok(Some(partial));
+            }
+            return store.open(client_id, offer).map(|sink| Some(Assembly::new(offer, sink)));
+        }
+        if self.limits.memory_bytes == 0 || offer.size > self.limits.memory_bytes {
+            return Err(Rejection::TooLarge);
+        }
+        let taken: u64 = account.open.iter().map(|(_, size)| size).sum();
+        if taken + account.unread + offer.size > self.limits.memory_bytes {
+            return Ok(None);
+        }
+        if let Some(partial) = self.partial.take(client_id, offer) {
+            return Ok(Some(partial));
+        }
+        let sink = MemorySink::new(offer.size).map_err(|_| Rejection::Storage)?;
+        Ok(Some(Assembly::new(offer, Box::new(sink))))
+    }
+
+    /// Ends the chunks of a connection that is over, and keeps what is there of the peer's.
+    pub(super) fn finish(&mut self, client: ClientHandle, client_id: u64, connection: &mut Connection) {
+        for assembly in connection.finish_chunks() {
+            self.partial.keep(client_id, assembly);
+        }
+        let events = core::iter::from_fn(|| connection.poll_chunk_event());
+        let told = events.filter(|event| !matches!(event, ChunkEvent::Offered(_)));
+        self.events.extend(told.map(|event| (client, event)));
+    }
+
+    /// What happened, for the application; `accounts` are those of all connections.
+    pub(super) fn take_events<'a>(
+        &mut self,
+        accounts: impl Iterator<Item = &'a mut Account>,
+        out: &mut Vec<(ClientHandle, ChunkEvent)>,
+    ) {
+        out.extend(self.events.drain(..));
+        accounts.for_each(|account| account.unread = 0);
+    }
+}

@@ -1,0 +1,125 @@
+//! A chunk being put together: which slices are there, and how much of it is hashed.
+//!
+//! Promises: a slice is stored once; hashing goes on as the beginning grows, and costs a bounded time a call.
+//! Refuses: slices that are not the offer's; `handle` says which way they are not.
+
+use sha2::{Digest, Sha256};
+
+use super::storage::{Sink, StorageError, Stored};
+use super::{ContentHash, Offer};
+use crate::store::BitSet;
+
+/// Bytes read back to be hashed in one call: some milliseconds.
+const HASHED_AT_ONCE: usize = 2 << 20;
+
+/// Bytes read back at a time.
+const READ_BYTES: usize = 64 << 10;
+
+/// A chunk being put together. It outlives its connection if the application wants it to.
+#[derive(Debug)]
+pub struct Assembly {
+    hash: ContentHash,
+    size: u64,
+    slice_bytes: u16,
+    sink: Box<dyn Sink>,
+    there: BitSet,
+    bytes: u64,
+    hasher: Sha256,
+    /// Slices that went through the hasher: the beginning of the chunk.
+    hashed: u32,
+}
+
+/// What became of a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slice {
+    New,
+    Duplicate,
+    Invalid,
+}
+
+impl Assembly {
+    /// Nothing yet of what is offered.
+    pub fn new(offer: &Offer, sink: Box<dyn Sink>) -> Self {
+        Assembly {
+            hash: offer.hash,
+            size: offer.size,
+            slice_bytes: offer.slice_bytes,
+            sink,
+            there: BitSet::new(offer.slices() as usize),
+            bytes: 0,
+            hasher: Sha256::new(),
+            hashed: 0,
+        }
+    }
+
+    /// Whether this is a part of what is offered.
+    pub fn is_of(&self, offer: &Offer) -> bool {
+        (self.hash, self.size, self.slice_bytes) == (offer.hash, offer.size, offer.slice_bytes)
+    }
+
+    /// Bytes that are there.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes of the whole.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    pub(super) fn slices(&self) -> u32 {
+        self.there.len() as u32
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        self.there.is_full()
+    }
+
+    /// The runs of slices that are there, the first ones.
+    pub(super) fn runs(&self, most: usize) -> Vec<(u32, u32)> {
+        self.there.runs().take(most).map(|run| (run.start as u32, run.len() as u32)).collect()
+    }
+
+    pub(super) fn handle(&mut self, offer: &Offer, index: u32, bytes: &[u8]) -> Result<Slice, StorageError> {
+        let place = offer.slice(index);
+        if index as usize >= self.there.bound() || place.end - place.start != bytes.len() as u64 {
+            return Ok(Slice::Invalid);
+        }
+        if self.there.contains(index as usize) {
+            return Ok(Slice::Duplicate);
+        }
+        self.sink.write_at(place.start, bytes)?;
+        self.there.insert(index as usize);
+        self.bytes += bytes.len() as u64;
+        if index == self.hashed {
+            self.hasher.update(bytes);
+            self.hashed += 1;
+        }
+        Ok(Slice::New)
+    }
+
+    /// Hashes some of what is there; true when all is hashed.
+    pub(super) fn hash_on(&mut self) -> Result<bool, StorageError> {
+        let mut buffer = Vec::new();
+        let mut done = 0;
+        while done < HASHED_AT_ONCE && self.there.contains(self.hashed as usize) {
+            let slice = usize::from(self.slice_bytes);
+            let most = (READ_BYTES / slice).max(1);
+            let run = (self.hashed as usize..).take(most).take_while(|i| self.there.contains(*i)).count();
+            let start = u64::from(self.hashed) * slice as u64;
+            let end = (start + (run * slice) as u64).min(self.size);
+            buffer.resize((end - start) as usize, 0);
+            self.sink.read_at(start, &mut buffer)?;
+            self.hasher.update(&buffer);
+            self.hashed += run as u32;
+            done += buffer.len();
+        }
+        Ok(self.hashed as usize == self.there.bound())
+    }
+
+    /// What is stored, if it is what was offered.
+    pub(super) fn finish(self) -> Result<Option<Stored>, StorageError> {
+        let intact = self.hasher.finalize().as_slice() == self.hash;
+        if intact { self.sink.finish().map(Some) } else { Ok(None) }
+    }
+}

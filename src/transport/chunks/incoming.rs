@@ -1,0 +1,184 @@
+//! One chunk of the peer: offered, accepted, stored, verified, answered.
+
+use std::collections::VecDeque;
+
+use super::assembly::{Assembly, Slice};
+use super::storage::Stored;
+use super::{
+    Carried, ChunkCounters, ChunkEvent, ChunkFailure, Item, MAX_RUNS, Offer, Progress, Rate, Rejection,
+    Selection, Verdict,
+};
+use crate::time::Instant;
+
+/// A chunk of the peer.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    offer: Offer,
+    state: State,
+    /// The answer has to go out (again).
+    answer_due: bool,
+    rate: Rate,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The application has not answered.
+    Offered,
+    Storing(Box<Assembly>),
+    /// With what is still to be handed to the application, in its turn.
+    Over(Verdict, Option<Stored>),
+}
+
+impl Incoming {
+    pub(super) fn new(now: Instant, offer: Offer) -> Self {
+        let mut rate = Rate::default();
+        rate.add(now, 0);
+        Incoming { offer, state: State::Offered, answer_due: false, rate }
+    }
+
+    /// A chunk that was withdrawn before it was offered.
+    pub(super) fn withdrawn(offer: Offer) -> Self {
+        let state = State::Over(Verdict::Rejected(Rejection::Cancelled), None);
+        Incoming { offer, state, answer_due: true, rate: Rate::default() }
+    }
+
+    pub(super) fn offer(&self) -> &Offer {
+        &self.offer
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        !matches!(self.state, State::Over(..))
+    }
+
+    pub(super) fn is_verifying(&self) -> bool {
+        matches!(&self.state, State::Storing(assembly) if assembly.is_whole())
+    }
+
+    pub(super) fn into_parts(self) -> (Offer, Option<Assembly>) {
+        match self.state {
+            State::Storing(assembly) => (self.offer, Some(*assembly)),
+            _ => (self.offer, None),
+        }
+    }
+
+    pub(super) fn progress(&self, now: Instant) -> Progress {
+        let (bytes, slices_done) = match &self.state {
+            State::Storing(assembly) => (assembly.bytes(), assembly.slices()),
+            _ => (0, 0),
+        };
+        let Offer { size, .. } = self.offer;
+        Progress { size, bytes, slices: self.offer.slices(), slices_done, rate: self.rate.per_second(now) }
+    }
+
+    pub(super) fn accept(&mut self, assembly: Assembly) -> bool {
+        if !matches!(self.state, State::Offered) || !assembly.is_of(&self.offer) {
+            return false;
+        }
+        self.state = State::Storing(Box::new(assembly));
+        self.answer_due = true;
+        true
+    }
+
+    pub(super) fn reject(
+        &mut self,
+        rejection: Rejection,
+        failure: ChunkFailure,
+        events: &mut VecDeque<ChunkEvent>,
+    ) -> bool {
+        if !self.is_open() {
+            return false;
+        }
+        self.state = State::Over(Verdict::Rejected(rejection), None);
+        self.answer_due = true;
+        events.push_back(ChunkEvent::NotReceived { offer: self.offer.clone(), failure });
+        true
+    }
+
+    pub(super) fn handle_slice(
+        &mut self,
+        now: Instant,
+        index: u32,
+        bytes: &[u8],
+        counters: &mut ChunkCounters,
+        events: &mut VecDeque<ChunkEvent>,
+    ) {
+        let State::Storing(assembly) = &mut self.state else {
+            counters.slices_unexpected += 1;
+            return;
+        };
+        match assembly.handle(&self.offer, index, bytes) {
+            Ok(Slice::New) => {
+                counters.slices_received += 1;
+                self.rate.add(now, bytes.len() as u64);
+            }
+            Ok(Slice::Duplicate) => counters.slice_duplicates += 1,
+            Ok(Slice::Invalid) => counters.slices_invalid += 1,
+            Err(error) => {
+                self.reject(Rejection::Storage, ChunkFailure::Storage(error), events);
+            }
+        }
+    }
+
+    /// Goes on with hashing, and ends the chunk when all of it is.
+    pub(super) fn update(&mut self, events: &mut VecDeque<ChunkEvent>) {
+        let State::Storing(assembly) = &mut self.state else { return };
+        match assembly.hash_on() {
+            Ok(false) => {}
+            Ok(true) => self.verify(events),
+            Err(error) => {
+                self.reject(Rejection::Storage, ChunkFailure::Storage(error), events);
+            }
+        }
+    }
+
+    fn verify(&mut self, events: &mut VecDeque<ChunkEvent>) {
+        let whole = core::mem::replace(&mut self.state, State::Offered);
+        let State::Storing(assembly) = whole else { return };
+        match assembly.finish() {
+            Ok(Some(stored)) => {
+                self.state = State::Over(Verdict::Complete, Some(stored));
+                self.answer_due = true;
+            }
+            Ok(None) => {
+                let damaged = Rejection::Damaged;
+                self.reject(damaged, ChunkFailure::Rejected(damaged), events);
+            }
+            Err(error) => {
+                self.reject(Rejection::Storage, ChunkFailure::Storage(error), events);
+            }
+        }
+    }
+
+    /// Hands the chunk to the application if it is whole.
+    pub(super) fn release(&mut self, events: &mut VecDeque<ChunkEvent>) {
+        if let State::Over(_, stored) = &mut self.state
+            && let Some(stored) = stored.take()
+        {
+            events.push_back(ChunkEvent::Received { offer: self.offer.clone(), stored });
+        }
+    }
+
+    pub(super) fn answer_due(&self) -> bool {
+        self.answer_due
+    }
+
+    pub(super) fn select_answer(&mut self, selection: &mut Selection) {
+        if !core::mem::take(&mut self.answer_due) {
+            return;
+        }
+        let verdict = match &self.state {
+            State::Offered => return,
+            // As of now: the sender's acks and this answer may contradict each other, and the answer decides.
+            State::Storing(assembly) => Verdict::Accepted { have: assembly.runs(MAX_RUNS) },
+            State::Over(verdict, _) => verdict.clone(),
+        };
+        let (id, last) = (self.offer.id, !self.is_open());
+        selection.items.push(Item::Answer { id, verdict });
+        selection.carried.push(Carried::Answer { id, last });
+    }
+
+    pub(super) fn handle_answer_lost(&mut self, last: bool) {
+        // An acceptance that was overtaken by the end need not be said again.
+        self.answer_due |= last || self.is_open();
+    }
+}

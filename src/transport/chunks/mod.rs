@@ -1,0 +1,672 @@
+//! Large blocks beside game traffic: chunks, cut into slices that fill packets, both directions at once.
+//!
+//! A chunk is offered with its size, its hash and a label; its slices follow without waiting, up to a bound, until the
+//! receiver has answered that it takes the chunk and which slices it has. The fates of packets are the acks: a slice whose
+//! packet is lost is sent again in another one. Chunks go in the order in which they were queued; when the last slice
+//! of one is under way the next begins. `STANDARD.md` beside the framing has the bytes.
+//!
+//! Promises: chunks are handed over in the order in which they were queued; a chunk that is reported as received has the content that was sent, by its hash; each chunk ends in one
+//! event on either side; memory is what the receiver granted and some bits a slice.
+//! Refuses: offers that the receiving application has no room for, before memory is taken. What a peer sends that fits
+//! no chunk is dropped and counted ([`ChunkCounters`]): it harms its own chunks only.
+
+mod assembly;
+mod incoming;
+mod outgoing;
+mod storage;
+
+pub use assembly::Assembly;
+pub use storage::{BytesSource, MemorySink, Sink, Source, StorageError, Stored};
+
+use core::fmt;
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use incoming::Incoming;
+use outgoing::Outgoing;
+
+use crate::store::counters::counters;
+use crate::store::sequence::distance;
+use crate::time::Instant;
+use crate::transport::connection::MAX_BURST_CHUNK_BYTES;
+
+/// Bytes of a slice: as many as leave a datagram room for its headers, an entry and some acks.
+pub const SLICE_BYTES: usize = 1152;
+
+/// The largest chunk: 40 bits of size on the wire.
+pub const MAX_CHUNK_BYTES: u64 = (1 << 40) - 1;
+
+/// The longest label.
+pub const MAX_LABEL_BYTES: usize = 64;
+
+/// Chunks waiting to be sent, those under way included.
+pub const MAX_QUEUED_CHUNKS: usize = 256;
+
+/// Chunks under way in one direction: the standard's. One would cost a round trip between two of them.
+pub(crate) const MAX_OPEN: u16 = 4;
+
+/// Runs of slices that an answer tells of; those beyond are sent again.
+pub(crate) const MAX_RUNS: usize = 128;
+
+/// What identifies a chunk's content: its SHA-256.
+pub type ContentHash = [u8; 32];
+
+/// What a sender says of a chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The chunk's number in its direction.
+    pub id: u16,
+    /// Bytes of the chunk.
+    pub size: u64,
+    /// Bytes of each slice but the last.
+    pub slice_bytes: u16,
+    /// Of the whole content.
+    pub hash: ContentHash,
+    /// The sender's name for it.
+    pub label: Box<str>,
+}
+
+impl Offer {
+    /// How many slices the chunk has; at least one, of no bytes for an empty chunk.
+    pub(crate) fn slices(&self) -> u32 {
+        // At most 2^40 bytes in slices of at least 512: below 2^32.
+        self.size.div_ceil(u64::from(self.slice_bytes)).max(1) as u32
+    }
+
+    /// Where a slice lies in the chunk.
+    pub(crate) fn slice(&self, index: u32) -> core::ops::Range<u64> {
+        let start = u64::from(index) * u64::from(self.slice_bytes);
+        start..(start + u64::from(self.slice_bytes)).min(self.size)
+    }
+}
+
+/// Why a chunk is not taken, or not any more. Numbers are the standard's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// The receiver has no room for a chunk of this size.
+    TooLarge,
+    /// The receiving application doesn't want it.
+    Cancelled,
+    /// What arrived is not what was offered.
+    Damaged,
+    /// The receiver could not store it.
+    Storage,
+}
+
+impl Rejection {
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Rejection::TooLarge => 1,
+            Rejection::Cancelled => 2,
+            Rejection::Damaged => 3,
+            Rejection::Storage => 4,
+        }
+    }
+
+    pub(crate) fn from_number(number: u8) -> Self {
+        match number {
+            1 => Rejection::TooLarge,
+            3 => Rejection::Damaged,
+            4 => Rejection::Storage,
+            _ => Rejection::Cancelled,
+        }
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Rejection::TooLarge => "the receiver takes no chunk of this size",
+            Rejection::Cancelled => "the receiver cancelled it",
+            Rejection::Damaged => "what arrived is not what was offered: its hash differs",
+            Rejection::Storage => "the receiver could not store it",
+        })
+    }
+}
+
+/// A receiver's word on a chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is taken; these runs of slices are here: (first, count), ascending.
+    Accepted { have: Vec<(u32, u32)> },
+    /// It is here, whole and verified.
+    Complete,
+    /// It is over.
+    Rejected(Rejection),
+}
+
+/// What an entry of a chunk channel consists of. The bytes of slices are in the packet's arena.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Item {
+    Offer(Offer),
+    Slice { id: u16, index: u32, bytes: core::ops::Range<usize> },
+    Answer { id: u16, verdict: Verdict },
+    Withdraw { id: u16 },
+}
+
+/// What a packet carried of chunks, by which its fate is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carried {
+    Offer { id: u16 },
+    Slice { id: u16, index: u32 },
+    Answer { id: u16, last: bool },
+    Withdraw { id: u16 },
+}
+
+/// Why a chunk didn't get through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChunkFailure {
+    /// The receiver said so.
+    Rejected(Rejection),
+    /// This side's application cancelled it.
+    Cancelled,
+    /// The sender cancelled it, or couldn't read it any more.
+    Withdrawn,
+    /// This side could not store it, or could not read it any more.
+    Storage(StorageError),
+    /// The connection ended first.
+    Disconnected,
+}
+
+impl fmt::Display for ChunkFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChunkFailure::Rejected(rejection) => rejection.fmt(f),
+            ChunkFailure::Cancelled => f.write_str("it was cancelled"),
+            ChunkFailure::Withdrawn => f.write_str("the sender withdrew it"),
+            ChunkFailure::Storage(error) => error.fmt(f),
+            ChunkFailure::Disconnected => f.write_str("the connection ended before it was through"),
+        }
+    }
+}
+
+/// Something happened to a chunk.
+#[derive(Debug)]
+pub enum ChunkEvent {
+    /// The peer offers one: to be answered by [`Connection::accept_chunk`](super::Connection::accept_chunk) or
+    /// [`Connection::reject_chunk`](super::Connection::reject_chunk), sooner or later.
+    Offered(Offer),
+    /// One of ours is at the peer, verified.
+    Sent {
+        /// Which.
+        number: u64,
+    },
+    /// One of ours is not going to be.
+    NotSent {
+        /// Which.
+        number: u64,
+        /// Why.
+        failure: ChunkFailure,
+    },
+    /// One of the peer's is here, verified.
+    Received {
+        /// What it is.
+        offer: Offer,
+        /// Where it is.
+        stored: Stored,
+    },
+    /// One of the peer's is not going to be.
+    NotReceived {
+        /// What it would have been.
+        offer: Offer,
+        /// Why.
+        failure: ChunkFailure,
+    },
+}
+
+/// Why a chunk can't be queued. Nothing was queued then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkError {
+    /// As many chunks wait as may.
+    Full,
+    /// The chunk is too large.
+    TooLarge {
+        /// Its bytes.
+        bytes: u64,
+    },
+    /// The chunk is too large to go out at once.
+    Burst {
+        /// Its bytes.
+        bytes: u64,
+    },
+    /// The label is too long.
+    Label {
+        /// Its bytes in UTF-8.
+        bytes: usize,
+    },
+    /// The protocol has no channel for chunks.
+    NoChannel,
+}
+
+impl fmt::Display for ChunkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChunkError::Full => {
+                write!(f, "{MAX_QUEUED_CHUNKS} chunks wait to be sent already, as many as may")
+            }
+            ChunkError::TooLarge { bytes } => {
+                write!(f, "the chunk has {bytes} bytes; one may have at most {MAX_CHUNK_BYTES}")
+            }
+            ChunkError::Burst { bytes } => {
+                write!(
+                    f,
+                    "the chunk has {bytes} bytes; burst is for at most {MAX_BURST_CHUNK_BYTES}, because more would \
+                     flood the queues on its way and hold up all other traffic"
+                )
+            }
+            ChunkError::Label { bytes } => {
+                write!(f, "the label has {bytes} bytes in UTF-8; it may have at most {MAX_LABEL_BYTES}")
+            }
+            ChunkError::NoChannel => f.write_str("the protocol has no channel of chunks"),
+        }
+    }
+}
+
+impl core::error::Error for ChunkError {}
+
+/// How far a chunk is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// Bytes of the chunk.
+    pub size: u64,
+    /// Those that are there: known to be, on the sending side.
+    pub bytes: u64,
+    /// Slices of the chunk.
+    pub slices: u32,
+    /// Those that are there.
+    pub slices_done: u32,
+    /// Bytes per second of late.
+    pub rate: f64,
+}
+
+impl Progress {
+    /// How long the rest takes at the rate of late; None before there is one.
+    pub fn time_left(&self) -> Option<Duration> {
+        let seconds = (self.size - self.bytes) as f64 / self.rate;
+        // A year is as good as any longer time.
+        (self.rate > 0.0).then(|| Duration::from_secs_f64(seconds.min(3.2e7)))
+    }
+}
+
+counters! {
+    /// What chunks cost, and what of the peer's was dropped.
+    pub struct ChunkCounters {
+        /// Slices sent, each counted once.
+        slices_sent,
+        /// Slices sent again.
+        slices_resent,
+        /// Bytes of slices sent, each time they were sent.
+        bytes_sent,
+        /// Slices received, each counted once.
+        slices_received,
+        /// Slices received again.
+        slice_duplicates,
+        /// Slices of chunks that are not open: unknown, over, or not accepted yet.
+        slices_unexpected,
+        /// Slices whose place or length is not the chunk's.
+        slices_invalid,
+        /// Offers out of turn, or that contradict themselves.
+        offers_invalid,
+        /// Answers for chunks that are not open, or with slices that these don't have.
+        answers_invalid,
+    }
+}
+
+/// How a rate of late is kept: what came a second ago counts 1 / e of what comes now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rate {
+    bytes: f64,
+    seconds: f64,
+    at: Option<Instant>,
+}
+
+impl Rate {
+    pub(crate) fn add(&mut self, now: Instant, bytes: u64) {
+        let past = (now - self.at.replace(now).unwrap_or(now)).as_secs_f64();
+        let keep = (-past).exp();
+        self.bytes = self.bytes * keep + bytes as f64;
+        self.seconds = self.seconds * keep + past;
+    }
+
+    /// Bytes per second.
+    pub(crate) fn per_second(&self, now: Instant) -> f64 {
+        let past = (now - self.at.unwrap_or(now)).as_secs_f64();
+        let seconds = self.seconds * (-past).exp() + past;
+        if seconds > 0.0 { self.bytes * (-past).exp() / seconds } else { 0.0 }
+    }
+}
+
+/// The chunks of one connection, both directions.
+#[derive(Debug, Default)]
+pub(crate) struct Chunks {
+    /// In the order of their numbers; the first ones are open.
+    outgoing: VecDeque<Outgoing>,
+    /// The id of the chunk that is opened next.
+    next_id: u16,
+    /// The number of the chunk that is queued next.
+    next_number: u64,
+    /// In the order of their ids.
+    incoming: VecDeque<Incoming>,
+    /// One past the newest id the peer has offered.
+    next_incoming: u16,
+    /// The id of the chunk that is the application's next.
+    next_release: u16,
+    events: VecDeque<ChunkEvent>,
+    counters: ChunkCounters,
+}
+
+/// What a packet takes of chunks: items to write, what they are, and the bytes of the slices.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    pub(crate) items: Vec<Item>,
+    pub(crate) carried: Vec<Carried>,
+    pub(crate) arena: Vec<u8>,
+}
+
+impl Selection {
+    pub(crate) fn clear(&mut self) {
+        self.items.clear();
+        self.carried.clear();
+        self.arena.clear();
+    }
+}
+
+impl Chunks {
+    /// Queues a chunk; its number names it from now on.
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        source: Box<dyn Source>,
+        hash: ContentHash,
+        label: &str,
+    ) -> Result<u64, ChunkError> {
+        let size = source.size();
+        if size > MAX_CHUNK_BYTES {
+            return Err(ChunkError::TooLarge { bytes: size });
+        }
+        if label.len() > MAX_LABEL_BYTES {
+            return Err(ChunkError::Label { bytes: label.len() });
+        }
+        if self.outgoing.len() >= MAX_QUEUED_CHUNKS {
+            return Err(ChunkError::Full);
+        }
+        let number = self.next_number;
+        self.next_number += 1;
+        let offer = Offer { id: 0, size, slice_bytes: SLICE_BYTES as u16, hash, label: label.into() };
+        self.outgoing.push_back(Outgoing::new(now, number, offer, source));
+        self.open_next();
+        Ok(number)
+    }
+
+    /// Gives ids to the chunks at the front of the queue, as far as the standard lets them be open.
+    fn open_next(&mut self) {
+        let oldest = self.outgoing.front().and_then(Outgoing::id).unwrap_or(self.next_id);
+        for outgoing in self.outgoing.iter_mut().filter(|outgoing| outgoing.id().is_none()) {
+            if self.next_id.wrapping_sub(oldest) >= MAX_OPEN {
+                return;
+            }
+            outgoing.open(self.next_id);
+            self.next_id = self.next_id.wrapping_add(1);
+        }
+    }
+
+    /// Ends a chunk of ours; false when it is over already.
+    pub(crate) fn cancel(&mut self, number: u64) -> bool {
+        self.fail(number, ChunkFailure::Cancelled)
+    }
+
+    fn fail(&mut self, number: u64, failure: ChunkFailure) -> bool {
+        let Some(at) = self.outgoing.iter().position(|o| o.number() == number && !o.is_over()) else {
+            return false;
+        };
+        self.events.push_back(ChunkEvent::NotSent { number, failure });
+        if self.outgoing[at].id().is_some() {
+            // The peer must hear of it before the place is free.
+            self.outgoing[at].withdraw();
+        } else {
+            self.outgoing.remove(at);
+        }
+        true
+    }
+
+    /// Takes a chunk of the peer into this place; false when it is over already.
+    pub(crate) fn accept(&mut self, id: u16, assembly: Assembly) -> bool {
+        self.incoming.iter_mut().find(|i| i.offer().id == id).is_some_and(|i| i.accept(assembly))
+    }
+
+    /// Ends a chunk of the peer; false when it is over already.
+    pub(crate) fn reject(&mut self, id: u16, rejection: Rejection) -> bool {
+        let failure = match rejection {
+            Rejection::Cancelled => ChunkFailure::Cancelled,
+            rejection => ChunkFailure::Rejected(rejection),
+        };
+        let Some(incoming) = self.incoming.iter_mut().find(|i| i.offer().id == id) else { return false };
+        incoming.reject(rejection, failure, &mut self.events)
+    }
+
+    /// What happened next.
+    pub(crate) fn poll_event(&mut self) -> Option<ChunkEvent> {
+        self.events.pop_front()
+    }
+
+    /// How far a chunk of ours is; None when it is over.
+    pub(crate) fn progress(&self, now: Instant, number: u64) -> Option<Progress> {
+        let outgoing = self.outgoing.iter().find(|o| o.number() == number && !o.is_over())?;
+        Some(outgoing.progress(now))
+    }
+
+    /// The peer's chunks that are under way.
+    pub(crate) fn incoming(&self, now: Instant) -> impl Iterator<Item = (&Offer, Progress)> {
+        self.incoming.iter().filter(|i| i.is_open()).map(move |i| (i.offer(), i.progress(now)))
+    }
+
+    /// Ends everything: the connection is over. Gives what may be taken up again in another one.
+    pub(crate) fn finish(&mut self) -> Vec<Assembly> {
+        for outgoing in self.outgoing.drain(..).filter(|outgoing| !outgoing.is_over()) {
+            let number = outgoing.number();
+            self.events.push_back(ChunkEvent::NotSent { number, failure: ChunkFailure::Disconnected });
+        }
+        let mut partial = Vec::new();
+        self.incoming
+            .make_contiguous()
+            .sort_by_key(|incoming| distance(incoming.offer().id, self.next_release));
+        for mut incoming in self.incoming.drain(..) {
+            incoming.release(&mut self.events);
+            if !incoming.is_open() {
+                continue;
+            }
+            let (offer, assembly) = incoming.into_parts();
+            partial.extend(assembly);
+            self.events.push_back(ChunkEvent::NotReceived { offer, failure: ChunkFailure::Disconnected });
+        }
+        partial
+    }
+
+    /// What was counted.
+    pub(crate) fn counters(&self) -> ChunkCounters {
+        self.counters
+    }
+
+    // --- sending -----------------------------------------------------------------------------------------
+
+    /// Verifies what came, as far as one tick allows.
+    pub(crate) fn update(&mut self) {
+        for incoming in &mut self.incoming {
+            incoming.update(&mut self.events);
+        }
+        let over = |incoming: &&mut Incoming, id| incoming.offer().id == id && !incoming.is_open();
+        while let Some(next) = self.incoming.iter_mut().find(|i| over(i, self.next_release)) {
+            next.release(&mut self.events);
+            self.next_release = self.next_release.wrapping_add(1);
+        }
+    }
+
+    /// Takes for a packet all that must be said of chunks now, besides slices; false when that is nothing.
+    ///
+    /// The packet must tell of every packet received: an acceptance says which slices were kept, and one that was not
+    /// must not be acked behind it.
+    pub(crate) fn select_control(
+        &mut self,
+        now: Instant,
+        probe_after: Duration,
+        selection: &mut Selection,
+    ) -> bool {
+        self.incoming.iter_mut().for_each(|incoming| incoming.select_answer(selection));
+        self.outgoing.iter_mut().for_each(|outgoing| outgoing.select_control(now, probe_after, selection));
+        !selection.items.is_empty()
+    }
+
+    /// Takes a slice for a packet of `bits_left`; false when there is none.
+    pub(crate) fn select_slice(&mut self, now: Instant, bits_left: usize, selection: &mut Selection) -> bool {
+        loop {
+            let counters = &mut self.counters;
+            let mut slices = self.outgoing.iter_mut();
+            match slices.find_map(|outgoing| outgoing.select_slice(now, bits_left, selection, counters)) {
+                None => return false,
+                Some(Ok(())) => return true,
+                Some(Err((number, error))) => drop(self.fail(number, ChunkFailure::Storage(error))),
+            }
+        }
+    }
+
+    /// Whether there are no chunks, and were none of late.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.outgoing.is_empty() && self.incoming.is_empty()
+    }
+
+    /// Whether [`Chunks::select_slice`] would find one.
+    pub(crate) fn has_slices(&self) -> bool {
+        self.outgoing.iter().any(Outgoing::has_slices)
+    }
+
+    /// When [`Chunks::select_control`] finds something.
+    pub(crate) fn next_deadline(&self, probe_after: Duration) -> Instant {
+        let answers = self.incoming.iter().any(Incoming::answer_due);
+        let busy = self.incoming.iter().any(Incoming::is_verifying);
+        if answers || busy {
+            return Instant::ZERO;
+        }
+        self.outgoing.iter().map(|o| o.next_deadline(probe_after)).min().unwrap_or(Instant::NEVER)
+    }
+
+    // --- receiving ---------------------------------------------------------------------------------------
+
+    /// Takes what a packet of the peer says of chunks.
+    pub(crate) fn handle(&mut self, now: Instant, item: Item, arena: &[u8]) {
+        match item {
+            Item::Offer(offer) => self.handle_offer(now, offer),
+            Item::Slice { id, index, bytes } => {
+                let Some(incoming) = self.incoming.iter_mut().find(|i| i.offer().id == id) else {
+                    self.counters.slices_unexpected += 1;
+                    return;
+                };
+                incoming.handle_slice(now, index, &arena[bytes], &mut self.counters, &mut self.events);
+            }
+            Item::Answer { id, verdict } => self.handle_answer(now, id, &verdict),
+            Item::Withdraw { id } => {
+                if self.make_room_for(id) {
+                    // Withdrawn before it was offered: the answer is what the peer waits for.
+                    let nothing = Offer {
+                        id,
+                        size: 0,
+                        slice_bytes: SLICE_BYTES as u16,
+                        hash: [0; 32],
+                        label: "".into(),
+                    };
+                    self.incoming.push_back(Incoming::withdrawn(nothing));
+                } else if let Some(incoming) = self.incoming.iter_mut().find(|i| i.offer().id == id) {
+                    incoming.reject(Rejection::Cancelled, ChunkFailure::Withdrawn, &mut self.events);
+                }
+            }
+        }
+    }
+
+    fn handle_offer(&mut self, now: Instant, offer: Offer) {
+        let known = self.incoming.iter().find(|incoming| incoming.offer().id == offer.id);
+        if known.is_some() {
+            // Said again, as it may be.
+            return;
+        }
+        if !self.make_room_for(offer.id) {
+            self.counters.offers_invalid += 1;
+            return;
+        }
+        self.events.push_back(ChunkEvent::Offered(offer.clone()));
+        self.incoming.push_back(Incoming::new(now, offer));
+    }
+
+    /// Whether `id` is one that may be new now. Those that must be over by then are forgotten.
+    fn make_room_for(&mut self, id: u16) -> bool {
+        let ahead = distance(id, self.next_incoming);
+        // Offers may overtake each other.
+        let gap = -i32::from(MAX_OPEN)..i32::from(MAX_OPEN);
+        if !gap.contains(&ahead) || self.incoming.iter().any(|i| i.offer().id == id) {
+            return false;
+        }
+        let done = |incoming: &Incoming| {
+            distance(id, incoming.offer().id) >= i32::from(MAX_OPEN) && !incoming.is_open()
+        };
+        self.incoming.retain(|incoming| !done(incoming));
+        if self.incoming.len() >= 2 * usize::from(MAX_OPEN) {
+            return false;
+        }
+        if ahead >= 0 {
+            self.next_incoming = id.wrapping_add(1);
+        }
+        true
+    }
+
+    fn handle_answer(&mut self, now: Instant, id: u16, verdict: &Verdict) {
+        let Some(at) = self.outgoing.iter().position(|outgoing| outgoing.id() == Some(id)) else {
+            // Said again after it was heard, as it may be.
+            return;
+        };
+        let number = self.outgoing[at].number();
+        let over = self.outgoing[at].is_over();
+        match verdict {
+            Verdict::Accepted { have } => {
+                if !self.outgoing[at].handle_accepted(now, have) {
+                    self.counters.answers_invalid += 1;
+                }
+                return;
+            }
+            Verdict::Complete if over => {}
+            Verdict::Complete => self.events.push_back(ChunkEvent::Sent { number }),
+            Verdict::Rejected(_) if over => {}
+            Verdict::Rejected(rejection) => {
+                let failure = ChunkFailure::Rejected(*rejection);
+                self.events.push_back(ChunkEvent::NotSent { number, failure });
+            }
+        }
+        self.outgoing.remove(at);
+        self.open_next();
+    }
+
+    /// A packet that carried this was acked.
+    pub(crate) fn handle_ack(&mut self, now: Instant, carried: Carried) {
+        match carried {
+            Carried::Answer { .. } => {}
+            Carried::Offer { id } | Carried::Slice { id, .. } | Carried::Withdraw { id } => {
+                if let Some(outgoing) = self.outgoing.iter_mut().find(|o| o.id() == Some(id)) {
+                    outgoing.handle_ack(now, carried);
+                }
+            }
+        }
+    }
+
+    /// A packet that carried this is lost. It may yet be acked.
+    pub(crate) fn handle_lost(&mut self, carried: Carried) {
+        match carried {
+            Carried::Answer { id, last } => {
+                if let Some(incoming) = self.incoming.iter_mut().find(|i| i.offer().id == id) {
+                    incoming.handle_answer_lost(last);
+                }
+            }
+            Carried::Offer { id } | Carried::Slice { id, .. } | Carried::Withdraw { id } => {
+                if let Some(outgoing) = self.outgoing.iter_mut().find(|o| o.id() == Some(id)) {
+                    outgoing.handle_lost(carried);
+                }
+            }
+        }
+    }
+}

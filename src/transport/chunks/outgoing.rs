@@ -1,0 +1,255 @@
+//! One chunk of ours: queued, offered, sent slice by slice, sent again where packets were lost.
+
+use std::collections::VecDeque;
+
+use super::storage::{Source, StorageError};
+use super::{Carried, ChunkCounters, Item, Offer, Progress, Rate, SLICE_BYTES, Selection};
+use crate::store::BitSet;
+use crate::time::{Duration, Instant};
+use crate::transport::framing::slice_bits;
+
+/// Slices sent before the receiver has answered: 256 KiB, what the article would send at once.
+const UNANSWERED_SLICES: u32 = (256 * 1024usize).div_ceil(SLICE_BYTES) as u32;
+
+/// Slices behind which the offer is said again while it may be lost.
+const OFFER_AGAIN: u32 = 16;
+
+/// A chunk of ours.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    number: u64,
+    offer: Offer,
+    /// It has an id.
+    opened: bool,
+    source: Box<dyn Source>,
+    offer_due: bool,
+    /// The peer has answered the offer.
+    accepted: bool,
+    /// The chunk is over, and the peer must hear of it (again, if due).
+    withdrawn: bool,
+    withdrawal_due: bool,
+    /// Slices the peer has.
+    there: BitSet,
+    bytes: u64,
+    /// Slices from here on were never sent.
+    fresh: u32,
+    /// Slices to send again, in the order in which they were lost; `waiting` are those in it.
+    lost: VecDeque<u32>,
+    waiting: BitSet,
+    last_sent: Instant,
+    rate: Rate,
+}
+
+impl Outgoing {
+    pub(super) fn new(now: Instant, number: u64, offer: Offer, source: Box<dyn Source>) -> Self {
+        let slices = offer.slices() as usize;
+        Outgoing {
+            number,
+            offer,
+            opened: false,
+            source,
+            offer_due: false,
+            accepted: false,
+            withdrawn: false,
+            withdrawal_due: false,
+            there: BitSet::new(slices),
+            bytes: 0,
+            fresh: 0,
+            lost: VecDeque::new(),
+            waiting: BitSet::new(slices),
+            last_sent: now,
+            rate: Rate::default(),
+        }
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Its id, once it has one.
+    pub(super) fn id(&self) -> Option<u16> {
+        self.opened.then_some(self.offer.id)
+    }
+
+    pub(super) fn open(&mut self, id: u16) {
+        self.offer.id = id;
+        self.opened = true;
+        self.offer_due = true;
+    }
+
+    /// Whether its end was reported; it stays until the peer has heard of it.
+    pub(super) fn is_over(&self) -> bool {
+        self.withdrawn
+    }
+
+    pub(super) fn withdraw(&mut self) {
+        self.withdrawn = true;
+        self.withdrawal_due = true;
+    }
+
+    pub(super) fn progress(&self, now: Instant) -> Progress {
+        Progress {
+            size: self.offer.size,
+            bytes: self.bytes,
+            slices: self.offer.slices(),
+            slices_done: self.there.len() as u32,
+            rate: self.rate.per_second(now),
+        }
+    }
+
+    // --- sending -----------------------------------------------------------------------------------------
+
+    /// What must be said of the chunk now, besides slices.
+    pub(super) fn select_control(&mut self, now: Instant, probe_after: Duration, selection: &mut Selection) {
+        let id = self.offer.id;
+        if core::mem::take(&mut self.withdrawal_due) {
+            selection.items.push(Item::Withdraw { id });
+            selection.carried.push(Carried::Withdraw { id });
+        }
+        if self.offer_due || self.next_deadline(probe_after) <= now {
+            self.offer_due = false;
+            self.last_sent = now;
+            selection.items.push(Item::Offer(self.offer.clone()));
+            selection.carried.push(Carried::Offer { id });
+        }
+    }
+
+    /// When [`Outgoing::select_control`] has something to say. With nothing left to send, the offer goes out again
+    /// and again until the last slices' fates are known: acks of later packets tell which of them are lost.
+    pub(super) fn next_deadline(&self, probe_after: Duration) -> Instant {
+        if self.withdrawal_due || (self.offer_due && !self.withdrawn) {
+            return Instant::ZERO;
+        }
+        let idle = self.opened && !self.withdrawn && !self.has_slices() && !self.there.is_full();
+        if idle { self.last_sent + probe_after } else { Instant::NEVER }
+    }
+
+    /// Whether there is a slice to send.
+    pub(super) fn has_slices(&self) -> bool {
+        let fresh_bound = if self.accepted { u32::MAX } else { UNANSWERED_SLICES };
+        let fresh = self.fresh < self.offer.slices().min(fresh_bound);
+        self.opened && !self.withdrawn && (fresh || !self.lost.is_empty())
+    }
+
+    /// Takes the next slice, if there is one and it fits. Fails when the source does.
+    pub(super) fn select_slice(
+        &mut self,
+        now: Instant,
+        bits_left: usize,
+        selection: &mut Selection,
+        counters: &mut ChunkCounters,
+    ) -> Option<Result<(), (u64, StorageError)>> {
+        if !self.has_slices() || slice_bits(usize::from(self.offer.slice_bytes)) > bits_left {
+            return None;
+        }
+        let (index, again) = self.next_slice()?;
+        let place = self.offer.slice(index);
+        let start = selection.arena.len();
+        selection.arena.resize(start + (place.end - place.start) as usize, 0);
+        if let Err(error) = self.source.read_at(place.start, &mut selection.arena[start..]) {
+            selection.arena.truncate(start);
+            return Some(Err((self.number, error)));
+        }
+        let bytes = start..selection.arena.len();
+        *(if again { &mut counters.slices_resent } else { &mut counters.slices_sent }) += 1;
+        counters.bytes_sent += bytes.len() as u64;
+        let id = self.offer.id;
+        selection.items.push(Item::Slice { id, index, bytes });
+        selection.carried.push(Carried::Slice { id, index });
+        self.last_sent = now;
+        self.offer_due |= !self.accepted && self.fresh.is_multiple_of(OFFER_AGAIN);
+        Some(Ok(()))
+    }
+
+    /// Which slice goes next, and whether it was sent before.
+    fn next_slice(&mut self) -> Option<(u32, bool)> {
+        while let Some(index) = self.lost.pop_front() {
+            self.waiting.remove(index as usize);
+            if !self.there.contains(index as usize) {
+                return Some((index, true));
+            }
+        }
+        while self.has_slices() {
+            let index = self.fresh;
+            self.fresh += 1;
+            if !self.there.contains(index as usize) {
+                return Some((index, false));
+            }
+        }
+        None
+    }
+
+    // --- what became of it -------------------------------------------------------------------------------
+
+    /// The receiver takes the chunk and has these runs of slices; false when the chunk has no such slices.
+    pub(super) fn handle_accepted(&mut self, now: Instant, have: &[(u32, u32)]) -> bool {
+        let slices = u64::from(self.offer.slices());
+        let mut end = 0u64;
+        for &(first, count) in have {
+            if u64::from(first) < end {
+                return false;
+            }
+            end = u64::from(first) + u64::from(count);
+        }
+        if end > slices {
+            return false;
+        }
+        if core::mem::replace(&mut self.accepted, true) {
+            return true;
+        }
+        // The answer decides: slices that came before the offer or before the chunk was accepted were acked with
+        // their packets and yet not kept.
+        let mut there = BitSet::new(slices as usize);
+        for &(first, count) in have {
+            (first..first + count).for_each(|index| {
+                there.insert(index as usize);
+            });
+        }
+        let said = if have.len() == super::MAX_RUNS { end as u32 } else { self.fresh };
+        for index in 0..self.fresh {
+            let kept = there.contains(index as usize);
+            if self.there.contains(index as usize) && !kept {
+                if index >= said {
+                    there.insert(index as usize);
+                } else {
+                    self.want(index);
+                }
+            }
+        }
+        let known: u64 = there.iter().map(|index| self.length(index as u32)).sum();
+        self.rate.add(now, 0);
+        self.bytes = known;
+        self.there = there;
+        true
+    }
+
+    fn length(&self, index: u32) -> u64 {
+        let place = self.offer.slice(index);
+        place.end - place.start
+    }
+
+    fn want(&mut self, index: u32) {
+        if self.waiting.insert(index as usize) {
+            self.lost.push_back(index);
+        }
+    }
+
+    pub(super) fn handle_ack(&mut self, now: Instant, carried: Carried) {
+        if let Carried::Slice { index, .. } = carried
+            && self.there.insert(index as usize)
+        {
+            let bytes = self.length(index);
+            self.bytes += bytes;
+            self.rate.add(now, bytes);
+        }
+    }
+
+    pub(super) fn handle_lost(&mut self, carried: Carried) {
+        match carried {
+            Carried::Slice { index, .. } if !self.there.contains(index as usize) => self.want(index),
+            Carried::Offer { .. } => self.offer_due |= !self.accepted,
+            Carried::Withdraw { .. } => self.withdrawal_due = true,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Where chunks come from and where they go: memory here, files in the driver.
+//!
+//! Promises: the core asks for one slice at a time and keeps none. A source or sink that fails ends its chunk only.
+
+use core::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Why a chunk can't be read or stored: the system's own words, and what was being done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StorageError(pub String);
+
+impl fmt::Display for StorageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for StorageError {}
+
+/// What a chunk is read from.
+pub trait Source: fmt::Debug + Send {
+    /// Its bytes.
+    fn size(&self) -> u64;
+
+    /// Fills `out` with what is at `offset`, all within the size.
+    ///
+    /// # Errors
+    /// When that is not there any more.
+    fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<(), StorageError>;
+}
+
+/// What a chunk is written to.
+pub trait Sink: fmt::Debug + Send {
+    /// Stores `bytes` at `offset`, all within the size that was offered.
+    ///
+    /// # Errors
+    /// When that is not possible.
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StorageError>;
+
+    /// Reads back what was stored.
+    ///
+    /// # Errors
+    /// When that is not possible.
+    fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<(), StorageError>;
+
+    /// The chunk is whole and verified.
+    ///
+    /// # Errors
+    /// When it can't be kept.
+    fn finish(self: Box<Self>) -> Result<Stored, StorageError>;
+}
+
+/// A chunk that was received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// In memory.
+    Bytes(Vec<u8>),
+    /// In a file.
+    File(PathBuf),
+}
+
+/// A chunk in memory that many connections may send at a time.
+pub struct BytesSource<B>(pub Arc<B>);
+
+impl<B> fmt::Debug for BytesSource<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BytesSource")
+    }
+}
+
+impl<B: AsRef<[u8]> + Send + Sync> Source for BytesSource<B> {
+    fn size(&self) -> u64 {
+        self.0.as_ref().as_ref().len() as u64
+    }
+
+    fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<(), StorageError> {
+        let start = offset as usize;
+        out.copy_from_slice(&self.0.as_ref().as_ref()[start..start + out.len()]);
+        Ok(())
+    }
+}
+
+/// A chunk received into memory. Pages are taken as they are written.
+#[derive(Debug)]
+pub struct MemorySink(Vec<u8>);
+
+impl MemorySink {
+    /// Room for `size` bytes.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn new(size: u64) -> Result<Self, StorageError> {
+        let none = || StorageError(format!("there is no memory for a chunk of {size} bytes"));
+        let size = usize::try_from(size).map_err(|_| none())?;
+        // Fails instead of ending the process; what follows is zeroed where it lies.
+        Vec::<u8>::new().try_reserve_exact(size).map_err(|_| none())?;
+        Ok(MemorySink(vec![0; size]))
+    }
+}
+
+impl Sink for MemorySink {
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StorageError> {
+        let start = offset as usize;
+        self.0[start..start + bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<(), StorageError> {
+        let start = offset as usize;
+        out.copy_from_slice(&self.0[start..start + out.len()]);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Stored, StorageError> {
+        Ok(Stored::Bytes(self.0))
+    }
+}

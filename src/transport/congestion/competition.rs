@@ -1,0 +1,1 @@
+//! Whether others fill the queue, and the share to claim then.

@@ -1,0 +1,139 @@
+//! How fast bulk may go out: one controller for each connection, told of each packet's fate.
+//!
+//! Promises: constant work and memory a packet; the same calls give the same answers; whatever the peer acks, a rate between
+//! the least and the greatest of the configuration. Refuses: deciding what is sent, or that a packet is lost; the
+//! connection does both. Small messages needn't ask: what they take is charged, and bulk yields.
+//!
+//! A peer that acks falsely changes the rate at which it is sent to, and only up to the configured maximum.
+
+mod adaptive;
+mod competition;
+mod delay;
+mod delivery;
+mod fixed;
+#[cfg(test)]
+mod simulation;
+
+use core::fmt;
+
+use super::ack_config::ConfigError;
+use super::pacing::BudgetConfig;
+use crate::time::{Duration, Instant};
+
+/// What a controller remembers of a packet: kept by the connection until its fate is known, given back then.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SentStamp {
+    sent_at: Instant,
+    bytes: u32,
+    /// Asked for with [`Controller::can_send`].
+    bulk: bool,
+    /// Sent before anything was known of the link.
+    blind: bool,
+    /// The sender had less to send than it might have sent.
+    app_limited: bool,
+}
+
+/// Decides how many bytes may go out, and when.
+pub(crate) trait Controller: fmt::Debug + Send {
+    /// A packet of `bytes`, all headers included, goes out; bulk or not.
+    fn on_sent(&mut self, now: Instant, bytes: u32) -> SentStamp;
+
+    /// Packets acked by one datagram of the peer, oldest first; those with `true` were reported lost before. `rtt` is the
+    /// round trip of the newest, less the time that the peer held its ack, if the datagram is the first to ack it.
+    fn on_acked(&mut self, now: Instant, acked: &[(SentStamp, bool)], rtt: Option<Duration>);
+
+    /// A packet counts as lost.
+    fn on_lost(&mut self, now: Instant, stamp: SentStamp);
+
+    /// There is nothing more to send now, though it might be sent.
+    fn on_app_limited(&mut self, now: Instant);
+
+    /// Whether a packet of bulk may go out now: asked before each.
+    fn can_send(&mut self, now: Instant) -> bool;
+
+    /// When bulk may go out next if nothing is acked before: for drivers that can wake then. Asked after
+    /// [`Controller::can_send`] said no.
+    fn next_send(&self) -> Instant;
+
+    /// The application expects `bytes` at once of what is queued next, at the risk that a slow link drops some.
+    fn begin_burst(&mut self, now: Instant, bytes: u32);
+
+    /// Bytes a second, all headers included, at which bulk goes out.
+    fn rate(&self) -> f64;
+}
+
+/// How fast bulk may go out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CongestionConfig {
+    /// At a fixed rate: where the link is known, or other means keep it free.
+    Fixed(BudgetConfig),
+    /// As fast as the link carries it without a queue of more than some milliseconds.
+    Adaptive(AdaptiveConfig),
+}
+
+/// Settings of the adaptive controller.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdaptiveConfig {
+    /// Never slower than this, in bytes a second, IP and UDP headers included.
+    pub min_bytes_per_second: f64,
+    /// Never faster than this.
+    pub max_bytes_per_second: f64,
+    /// Bytes that may go out before anything is known of the link.
+    pub initial_bytes: u32,
+    /// The most that goes out at one time.
+    pub max_burst_bytes: u32,
+}
+
+impl Default for AdaptiveConfig {
+    /// 4 KB/s to 125 MB/s (1 Gbit/s), 48 KiB at the start, and bursts of 256 KiB: a tick of 60 Hz at 120 Mbit/s.
+    fn default() -> Self {
+        AdaptiveConfig {
+            min_bytes_per_second: 4_000.0,
+            max_bytes_per_second: 125_000_000.0,
+            initial_bytes: 48 * 1024,
+            max_burst_bytes: 256 * 1024,
+        }
+    }
+}
+
+impl CongestionConfig {
+    /// A controller of this kind that knows nothing yet.
+    ///
+    /// # Errors
+    /// When a setting is out of its bounds.
+    pub(crate) fn controller(&self) -> Result<Box<dyn Controller>, ConfigError> {
+        self.check()?;
+        Ok(match *self {
+            CongestionConfig::Fixed(budget) => Box::new(fixed::Fixed::new(budget)),
+            CongestionConfig::Adaptive(config) => Box::new(adaptive::Adaptive::new(config)),
+        })
+    }
+
+    /// Whether the settings are within their bounds.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        match self {
+            CongestionConfig::Fixed(budget) => budget.check(),
+            CongestionConfig::Adaptive(adaptive) => adaptive.check(),
+        }
+    }
+}
+
+impl Default for CongestionConfig {
+    fn default() -> Self {
+        CongestionConfig::Adaptive(AdaptiveConfig::default())
+    }
+}
+
+impl AdaptiveConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        let AdaptiveConfig { min_bytes_per_second: min, max_bytes_per_second: max, .. } = *self;
+        ConfigError::unless(min.is_finite() && min > 0.0, "min_bytes_per_second", min, "above 0 and finite")?;
+        let bound = "at least min_bytes_per_second and finite";
+        ConfigError::unless(max.is_finite() && max >= min, "max_bytes_per_second", max, bound)?;
+        ConfigError::unless(self.initial_bytes > 0, "initial_bytes", self.initial_bytes, "above 0")?;
+        ConfigError::unless(self.max_burst_bytes > 0, "max_burst_bytes", self.max_burst_bytes, "above 0")
+    }
+}

@@ -1,0 +1,442 @@
+//! A link with a rate and a queue between two ends that send slices: what the controllers are tried on.
+
+use std::collections::VecDeque;
+
+use super::super::ack_ranges::AckRanges;
+use super::super::acks::{Acked, Acks, AcksConfig, RttSampling};
+use super::super::framing::AckRange;
+use super::super::header::Header;
+use super::super::in_flight::InFlight;
+use super::{Controller, SentStamp};
+use crate::rng::Rng;
+use crate::time::{Duration, Instant};
+
+pub(super) const SLICE: usize = 1152;
+const SLICE_WIRE: u32 = 1215;
+const GAME_WIRE: u32 = 200 + 63;
+const GAME_TICK: Duration = Duration::from_nanos(16_666_667);
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Loss {
+    None,
+    Each(f64),
+    Bursts { mean: f64, share: f64 },
+    Outages { mean: f64, share: f64 },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LinkSetup {
+    /// Bytes a second.
+    pub(super) rate: f64,
+    /// Seconds.
+    pub(super) rtt: f64,
+    pub(super) queue: f64,
+    pub(super) loss: Loss,
+}
+
+impl LinkSetup {
+    pub(super) fn new(mbits: f64, rtt_ms: f64, loss: Loss) -> Self {
+        let rate = mbits * 1e6 / 8.0;
+        let rtt = rtt_ms / 1e3;
+        LinkSetup { rate, rtt, queue: rate * rtt, loss }
+    }
+
+    pub(super) fn ideal(&self, bytes: usize) -> f64 {
+        bytes as f64 / self.rate + self.rtt
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Datagram {
+    flow: usize,
+    bytes: u32,
+    header: Header,
+    ranges: Vec<AckRange>,
+    delay: Duration,
+    wants_ack: bool,
+    slice: Option<u32>,
+    game: Option<Instant>,
+}
+
+/// One direction.
+#[derive(Debug)]
+pub(super) struct Wire {
+    pub(super) setup: LinkSetup,
+    rng: Rng,
+    free_at: f64,
+    bad: bool,
+    bad_until: f64,
+    arrivals: VecDeque<(Instant, Datagram)>,
+    pub(super) lost_bytes: u64,
+    pub(super) dropped_bytes: u64,
+    delay_sum: f64,
+    delay_count: f64,
+    last_arrival: Instant,
+}
+
+fn exponential(rng: &mut Rng, mean: f64) -> f64 {
+    -mean * (1.0 - rng.unit()).ln()
+}
+
+impl Wire {
+    fn new(setup: LinkSetup, seed: u64) -> Self {
+        Wire {
+            setup,
+            rng: Rng::seeded(seed),
+            free_at: 0.0,
+            bad: false,
+            bad_until: 0.0,
+            arrivals: VecDeque::new(),
+            lost_bytes: 0,
+            dropped_bytes: 0,
+            delay_sum: 0.0,
+            delay_count: 0.0,
+            last_arrival: Instant::ZERO,
+        }
+    }
+
+    fn loses(&mut self, at: f64) -> bool {
+        match self.setup.loss {
+            Loss::None => false,
+            Loss::Each(p) => self.rng.chance(p),
+            Loss::Bursts { mean, share } => {
+                let turn = if self.bad { 1.0 / mean } else { share / (1.0 - share) / mean };
+                if self.rng.chance(turn) {
+                    self.bad = !self.bad;
+                }
+                self.bad
+            }
+            Loss::Outages { mean, share } => {
+                while at >= self.bad_until {
+                    self.bad = !self.bad;
+                    let mean = if self.bad { mean } else { mean * (1.0 - share) / share };
+                    self.bad_until += exponential(&mut self.rng, mean);
+                }
+                self.bad
+            }
+        }
+    }
+
+    fn send(&mut self, now: Instant, datagram: Datagram) {
+        let now = now.as_secs_f64();
+        let backlog = (self.free_at - now).max(0.0);
+        let bytes = f64::from(datagram.bytes);
+        if backlog * self.setup.rate + bytes > self.setup.queue.max(bytes) {
+            self.lost_bytes += u64::from(datagram.bytes);
+            self.dropped_bytes += u64::from(datagram.bytes);
+            return;
+        }
+        self.delay_sum += backlog;
+        self.delay_count += 1.0;
+        self.free_at = self.free_at.max(now) + bytes / self.setup.rate;
+        if self.loses(self.free_at) {
+            self.lost_bytes += u64::from(datagram.bytes);
+            return;
+        }
+        let at = Instant::from_nanos(((self.free_at + self.setup.rtt / 2.0) * 1e9) as u64);
+        self.last_arrival = self.last_arrival.max(at);
+        self.arrivals.push_back((self.last_arrival, datagram));
+    }
+}
+
+#[derive(Debug)]
+struct SentInfo {
+    arrivals: u64,
+    slice: Option<u32>,
+    stamp: SentStamp,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Slice {
+    Unsent,
+    InFlight,
+    Lost,
+    Acked,
+}
+
+#[derive(Debug)]
+pub(super) struct End {
+    flow: usize,
+    acks: Acks,
+    ranges: AckRanges,
+    sent: InFlight<SentInfo>,
+    pub(super) controller: Box<dyn Controller>,
+    newest_at: Option<Instant>,
+    ack_owed: bool,
+    slices: Vec<Slice>,
+    next_unsent: usize,
+    oldest_open: usize,
+    lost_slices: VecDeque<u32>,
+    last_bulk: Instant,
+    received: Vec<bool>,
+    missing: usize,
+    game_due: VecDeque<Instant>,
+    pub(super) game_latency: Vec<f64>,
+    pub(super) bulk_sent: u64,
+    pub(super) delivered_slices: usize,
+    pub(super) started: Instant,
+    pub(super) finished: Option<Instant>,
+}
+
+impl End {
+    fn new(flow: usize, controller: Box<dyn Controller>) -> Self {
+        let config = AcksConfig {
+            sent_window: 8192,
+            received_window: 8192,
+            early_loss: true,
+            ..AcksConfig::default()
+        };
+        End {
+            flow,
+            acks: Acks::new(&config).unwrap(),
+            ranges: AckRanges::default(),
+            sent: InFlight::default(),
+            controller,
+            newest_at: None,
+            ack_owed: false,
+            slices: Vec::new(),
+            next_unsent: 0,
+            oldest_open: 0,
+            lost_slices: VecDeque::new(),
+            last_bulk: Instant::ZERO,
+            received: Vec::new(),
+            missing: 0,
+            game_due: VecDeque::new(),
+            game_latency: Vec::new(),
+            bulk_sent: 0,
+            delivered_slices: 0,
+            started: Instant::ZERO,
+            finished: None,
+        }
+    }
+
+    pub(super) fn begin(&mut self, now: Instant, bytes: usize, burst: bool) {
+        self.started = now;
+        self.slices = vec![Slice::Unsent; bytes.div_ceil(SLICE)];
+        (self.next_unsent, self.oldest_open) = (0, 0);
+        self.lost_slices.clear();
+        if burst {
+            self.controller.begin_burst(now, (bytes.div_ceil(SLICE) * SLICE_WIRE as usize) as u32);
+        }
+    }
+
+    fn expect(&mut self, bytes: usize) {
+        self.missing = bytes.div_ceil(SLICE);
+        self.received = vec![false; self.missing];
+        self.finished = None;
+    }
+
+    fn handle(&mut self, now: Instant, datagram: &Datagram) {
+        if self.acks.is_new(datagram.header.sequence).is_err() {
+            return;
+        }
+        let mut acked: Vec<Acked> = Vec::new();
+        self.acks.record_received(now, datagram.header.sequence, datagram.bytes);
+        let sampling = RttSampling::NewestAck { delay: datagram.delay };
+        self.acks.process(now, &datagram.header, sampling, &mut acked);
+        for range in &datagram.ranges {
+            self.acks.ack_range(range.newest, range.oldest, &mut acked);
+        }
+        self.ranges.record(datagram.header.sequence, 8192);
+        if self.acks.newest_received() == Some(datagram.header.sequence) {
+            self.newest_at = Some(now);
+        }
+        self.ack_owed |= datagram.wants_ack;
+        let mut stamps: Vec<(u16, SentStamp, bool)> = Vec::new();
+        let mut rtt = None;
+        for acked in acked {
+            if acked.sequence == datagram.header.ack {
+                rtt = Some((now - acked.sent_at).saturating_sub(datagram.delay));
+            }
+            let Some(info) = self.sent.remove(acked.sequence) else { continue };
+            self.ranges.confirm(info.arrivals);
+            stamps.push((acked.sequence, info.stamp, acked.late));
+            if let Some(slice) = info.slice {
+                self.slices[slice as usize] = Slice::Acked;
+            }
+        }
+        if !stamps.is_empty() {
+            stamps.sort_by_key(|(_, stamp, _)| stamp.sent_at);
+            let stamps: Vec<_> = stamps.into_iter().map(|(_, stamp, late)| (stamp, late)).collect();
+            self.controller.on_acked(now, &stamps, rtt);
+        }
+        if let Some(created) = datagram.game {
+            self.game_latency.push((now - created).as_secs_f64());
+        }
+        if let Some(slice) = datagram.slice {
+            let seen = &mut self.received[slice as usize];
+            if !core::mem::replace(seen, true) {
+                self.delivered_slices += 1;
+                self.missing -= 1;
+                if self.missing == 0 {
+                    self.finished = Some(now);
+                }
+            }
+        }
+    }
+
+    fn next_slice(&mut self, now: Instant) -> Option<u32> {
+        while let Some(&slice) = self.lost_slices.front() {
+            if self.slices[slice as usize] == Slice::Lost {
+                return Some(slice);
+            }
+            self.lost_slices.pop_front();
+        }
+        if self.next_unsent < self.slices.len() {
+            return Some(self.next_unsent as u32);
+        }
+        while self.oldest_open < self.slices.len() && self.slices[self.oldest_open] == Slice::Acked {
+            self.oldest_open += 1;
+        }
+        // The tail: nothing later will be acked, so the last that is open is asked about again.
+        if self.oldest_open < self.slices.len() && now - self.last_bulk >= self.acks.resend_timeout() {
+            return self.slices.iter().rposition(|slice| *slice != Slice::Acked).map(|slice| slice as u32);
+        }
+        None
+    }
+
+    fn packet(&mut self, now: Instant, bytes: u32, slice: Option<u32>, game: Option<Instant>) -> Datagram {
+        let header = self.acks.header();
+        let mut ranges = Vec::new();
+        let acks = &self.acks;
+        self.ranges.ranges(header.ack, |sequence| acks.was_received(sequence), &mut ranges);
+        let bytes = bytes + ranges.len() as u32 * 4;
+        let delay = self.newest_at.take().map_or(Duration::ZERO, |at| now - at);
+        let sequence = self.acks.record_sent(now, bytes);
+        let stamp = self.controller.on_sent(now, bytes);
+        self.sent.push(sequence, SentInfo { arrivals: self.ranges.mark(), slice, stamp }, 8192);
+        self.ack_owed = false;
+        let wants_ack = slice.is_some() || game.is_some();
+        Datagram { flow: self.flow, bytes, header, ranges, delay, wants_ack, slice, game }
+    }
+
+    fn send(&mut self, now: Instant, wire: &mut Wire) {
+        let mut lost = Vec::new();
+        self.acks.poll_lost(now, &mut lost);
+        for sequence in lost {
+            let Some(info) = self.sent.get(sequence) else { continue };
+            self.controller.on_lost(now, info.stamp);
+            if let Some(slice) = info.slice {
+                if self.slices[slice as usize] == Slice::InFlight {
+                    self.slices[slice as usize] = Slice::Lost;
+                    self.lost_slices.push_back(slice);
+                }
+            }
+        }
+        while let Some(created) = self.game_due.pop_front() {
+            let datagram = self.packet(now, GAME_WIRE, None, Some(created));
+            wire.send(now, datagram);
+        }
+        if !self.slices.is_empty() {
+            loop {
+                let Some(slice) = self.next_slice(now) else {
+                    self.controller.on_app_limited(now);
+                    break;
+                };
+                if !self.controller.can_send(now) {
+                    break;
+                }
+                if slice as usize == self.next_unsent {
+                    self.next_unsent += 1;
+                } else if self.lost_slices.front() == Some(&slice) {
+                    self.lost_slices.pop_front();
+                }
+                self.slices[slice as usize] = Slice::InFlight;
+                self.last_bulk = now;
+                let datagram = self.packet(now, SLICE_WIRE, Some(slice), None);
+                self.bulk_sent += u64::from(datagram.bytes);
+                wire.send(now, datagram);
+            }
+        }
+        if self.ack_owed {
+            let datagram = self.packet(now, 28 + 19 + 16, None, None);
+            wire.send(now, datagram);
+        }
+    }
+}
+
+pub(super) struct World {
+    pub(super) now: Instant,
+    /// There and back.
+    pub(super) wires: [Wire; 2],
+    /// Each sender with its receiver.
+    pub(super) flows: Vec<[End; 2]>,
+    pub(super) step: [Duration; 2],
+    phase: Duration,
+    next: [Instant; 2],
+    pub(super) game: bool,
+    next_game: Instant,
+}
+
+impl World {
+    pub(super) fn new(setup: LinkSetup, step: Duration, seed: u64) -> Self {
+        let mut rng = Rng::seeded(seed ^ 0x5eed);
+        let phase = step.mul_f64(rng.unit());
+        World {
+            now: Instant::ZERO,
+            wires: [Wire::new(setup, seed * 2 + 1), Wire::new(setup, seed * 2 + 2)],
+            flows: Vec::new(),
+            step: [step; 2],
+            phase,
+            next: [Instant::ZERO, Instant::ZERO + phase],
+            game: false,
+            next_game: Instant::ZERO,
+        }
+    }
+
+    pub(super) fn add(&mut self, sender: Box<dyn Controller>, receiver: Box<dyn Controller>) -> usize {
+        let flow = self.flows.len();
+        self.flows.push([End::new(flow, sender), End::new(flow, receiver)]);
+        flow
+    }
+
+    pub(super) fn begin(&mut self, flow: usize, bytes: usize, burst: bool) {
+        let now = self.now;
+        let [sender, receiver] = &mut self.flows[flow];
+        sender.begin(now, bytes, burst);
+        receiver.expect(bytes);
+        receiver.started = now;
+    }
+
+    /// One turn of whichever end is next.
+    pub(super) fn turn(&mut self) {
+        let end = usize::from(self.next[1] < self.next[0]);
+        let now = self.next[end];
+        self.now = now;
+        self.next[end] += self.step[end];
+        while self.game && now >= self.next_game {
+            for flow in &mut self.flows {
+                flow[0].game_due.push_back(self.next_game);
+                flow[1].game_due.push_back(self.next_game);
+            }
+            self.next_game += GAME_TICK;
+        }
+        let incoming = &mut self.wires[1 - end].arrivals;
+        while incoming.front().is_some_and(|(at, _)| *at <= now) {
+            let (_, datagram) = incoming.pop_front().unwrap();
+            self.flows[datagram.flow][end].handle(now, &datagram);
+        }
+        for flow in &mut self.flows {
+            flow[end].send(now, &mut self.wires[end]);
+        }
+        let _ = self.phase;
+    }
+
+    pub(super) fn run_until(&mut self, end: Instant) {
+        while self.now < end {
+            self.turn();
+        }
+    }
+
+    /// Seconds until the flow's block is whole.
+    pub(super) fn run_to_finish(&mut self, flow: usize, give_up: f64) -> f64 {
+        let started = self.flows[flow][1].started;
+        while self.flows[flow][1].finished.is_none() {
+            self.turn();
+            if (self.now - started).as_secs_f64() > give_up {
+                return f64::INFINITY;
+            }
+        }
+        (self.flows[flow][1].finished.unwrap() - started).as_secs_f64()
+    }
+}

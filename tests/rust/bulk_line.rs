@@ -1,0 +1,212 @@
+//! Connections that share a link with a rate and a queue, in virtual time: what the table of links is measured on.
+
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use tickwire::netsim::{Conditions, Link};
+use tickwire::rng::{Entropy, Rng};
+use tickwire::store::Packets;
+use tickwire::time::{Duration, Instant};
+use tickwire::transport::chunks::{Assembly, BytesSource, ChunkEvent, MemorySink, SLICE_BYTES};
+use tickwire::transport::{
+    ChannelConfig, ChannelKind, CongestionConfig, Connection, ConnectionConfig, SendOptions,
+};
+
+use crate::pair::{blob, protocol_with};
+
+/// What sealing adds to a packet; IP and UDP headers are the link's.
+pub(crate) const SEAL_BYTES: usize = 19;
+const GAME_TICK: Duration = Duration::from_micros(16_667);
+
+/// How often the ends act.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Act {
+    /// Each millisecond.
+    AtOnce,
+    /// At ticks of 60 Hz, each end at its own times.
+    Polled,
+}
+
+/// Two ends of a connection; the first one sends chunks.
+pub(crate) struct Flow {
+    pub(crate) ends: [Connection; 2],
+    pub(crate) sent_at: Instant,
+    pub(crate) received_at: Option<Instant>,
+    /// Sends 200 bytes 60 times a second each way.
+    pub(crate) game: bool,
+    /// Seconds that the game's messages took, first end to second.
+    pub(crate) latencies: Vec<f64>,
+}
+
+/// A link in each direction, and the connections over it.
+pub(crate) struct Line {
+    pub(crate) now: Instant,
+    pub(crate) links: [Link<(usize, Vec<u8>)>; 2],
+    pub(crate) flows: Vec<Flow>,
+    act: Act,
+    packets: Packets,
+    content: Arc<Vec<u8>>,
+    hash: [u8; 32],
+    game_sent: Vec<Instant>,
+    /// The queue of the first direction, in bytes, each millisecond since chunks were sent.
+    pub(crate) queue: Vec<u64>,
+    sending: bool,
+}
+
+impl Line {
+    pub(crate) fn new(conditions: Conditions, act: Act, block: usize, seed: u64) -> Self {
+        let link = |seed| Link::new(conditions, seed).unwrap();
+        let mut content = vec![0; block];
+        Rng::seeded(seed).fill(&mut content);
+        Line {
+            now: Instant::ZERO,
+            links: [link(seed), link(seed + 1_000_003)],
+            flows: Vec::new(),
+            act,
+            packets: Packets::new(),
+            hash: Sha256::digest(&content).into(),
+            content: Arc::new(content),
+            game_sent: Vec::new(),
+            queue: Vec::new(),
+            sending: false,
+        }
+    }
+
+    pub(crate) fn add(&mut self, congestion: CongestionConfig, game: bool) -> usize {
+        let mut config = ConnectionConfig { congestion, ..ConnectionConfig::default() };
+        config.packets.overhead += SEAL_BYTES as u32;
+        let protocol = protocol_with(vec![
+            ChannelConfig::new(ChannelKind::Sequenced { receive_queue: 1024 }),
+            ChannelConfig::new(ChannelKind::Chunks),
+        ]);
+        let end = || Connection::new(&config, protocol.clone()).unwrap();
+        let (sent_at, received_at) = (Instant::NEVER, None);
+        self.flows.push(Flow { ends: [end(), end()], sent_at, received_at, game, latencies: Vec::new() });
+        self.flows.len() - 1
+    }
+
+    /// Lets a flow send its block.
+    pub(crate) fn send(&mut self, flow: usize, burst: bool) {
+        let source = Box::new(BytesSource(self.content.clone()));
+        let Flow { ends, sent_at, .. } = &mut self.flows[flow];
+        ends[0].send_chunk(self.now, source, self.hash, "block", burst).unwrap();
+        *sent_at = self.now;
+        self.sending = true;
+    }
+
+    /// A millisecond.
+    pub(crate) fn step(&mut self) {
+        self.now += Duration::from_millis(1);
+        let millis = self.now.as_nanos() / 1_000_000;
+        let tick = |phase: u64| (millis + phase) * 60 / 1000 != (millis + phase - 1) * 60 / 1000;
+        let game_tick = tick(0);
+        if game_tick {
+            self.game_sent.push(self.now);
+        }
+        let number = self.game_sent.len() as u32;
+        for (index, flow) in self.flows.iter_mut().enumerate() {
+            for end in 0..2 {
+                if flow.game && game_tick {
+                    flow.ends[end].send(self.now, 0, blob(number - 1, 195), SendOptions::default()).unwrap();
+                }
+                let _ = index;
+            }
+        }
+        for direction in 0..2 {
+            // What arrives at the end that this direction leads to.
+            let to = 1 - direction;
+            if self.act == Act::Polled && !tick(7 * to as u64) {
+                continue;
+            }
+            while let Some((flow, packet)) = self.links[direction].poll(self.now) {
+                self.flows[flow].ends[to].handle_datagram(self.now, &packet).unwrap();
+            }
+        }
+        for end in 0..2 {
+            if self.act == Act::Polled && !tick(7 * end as u64) {
+                continue;
+            }
+            for index in 0..self.flows.len() {
+                self.act(index, end);
+            }
+        }
+        if self.sending {
+            self.queue.push(self.links[0].queued_bytes());
+        }
+    }
+
+    fn act(&mut self, index: usize, end: usize) {
+        let flow = &mut self.flows[index];
+        let connection = &mut flow.ends[end];
+        while let Some(event) = connection.poll_chunk_event() {
+            match event {
+                ChunkEvent::Offered(offer) => {
+                    let sink = Box::new(MemorySink::new(offer.size).unwrap());
+                    assert!(connection.accept_chunk(offer.id, Assembly::new(&offer, sink)));
+                }
+                ChunkEvent::Received { .. } => flow.received_at = Some(self.now),
+                ChunkEvent::Sent { .. } => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        while let Some(received) = connection.poll_received(0) {
+            if end == 1 && self.sending {
+                let number = crate::pair::check(&self_protocol(), &received);
+                let took = self.now - self.game_sent[number as usize];
+                flow.latencies.push(took.as_secs_f64());
+            }
+        }
+        connection.transmit(self.now, &mut self.packets);
+        for (_, packet) in self.packets.iter() {
+            self.links[end].send(self.now, (index, packet.to_vec()), packet.len() + SEAL_BYTES);
+        }
+        self.packets.clear();
+    }
+
+    pub(crate) fn run(&mut self, seconds: f64) {
+        let end = self.now + Duration::from_secs_f64(seconds);
+        while self.now < end {
+            self.step();
+        }
+    }
+
+    /// Until all flows that send are through; false when that takes longer than `seconds`.
+    pub(crate) fn finish(&mut self, seconds: f64) -> bool {
+        let end = self.now + Duration::from_secs_f64(seconds);
+        let waiting = |flow: &Flow| flow.sent_at != Instant::NEVER && flow.received_at.is_none();
+        while self.now < end && self.flows.iter().any(waiting) {
+            self.step();
+        }
+        !self.flows.iter().any(waiting)
+    }
+
+    /// Seconds from the send call to the whole block in the receiver's hands.
+    pub(crate) fn took(&self, flow: usize) -> f64 {
+        let Flow { sent_at, received_at, .. } = &self.flows[flow];
+        received_at.map_or(f64::INFINITY, |at| (at - *sent_at).as_secs_f64())
+    }
+
+    /// Bytes of slices sent again, and bytes of slices that the link lost.
+    pub(crate) fn resent_and_lost(&self) -> (f64, f64) {
+        let resent: u64 = self.flows.iter().map(|flow| flow.ends[0].chunk_counters().slices_resent).sum();
+        let counters = self.links[0].counters();
+        let lost = counters.lost + counters.queue_dropped;
+        ((resent * SLICE_BYTES as u64) as f64, (lost * SLICE_BYTES as u64) as f64)
+    }
+}
+
+/// The protocol that game messages are checked with.
+fn self_protocol() -> Arc<tickwire::transport::Protocol> {
+    protocol_with(vec![ChannelConfig::unreliable()])
+}
+
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+pub(crate) fn percentile(values: &[f64], percent: usize) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values.get((values.len() * percent / 100).min(values.len().saturating_sub(1))).copied().unwrap_or(0.0)
+}

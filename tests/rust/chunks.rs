@@ -1,0 +1,353 @@
+//! Chunks over bad networks, in virtual time: everything arrives whole, in order, or ends with a reason.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use tickwire::netsim::Conditions;
+use tickwire::rng::{Entropy, Rng};
+use tickwire::time::Duration;
+use tickwire::transport::chunks::{
+    Assembly, BytesSource, ChunkEvent, ChunkFailure, MemorySink, Offer, Rejection, Sink, Source,
+    StorageError, Stored,
+};
+use tickwire::transport::{
+    BudgetConfig, ChannelConfig, ChannelKind, CongestionConfig, ConnectionConfig, Protocol,
+};
+
+use crate::pair::{Pair, RELIABLE, number, protocol_with};
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn protocol() -> Arc<Protocol> {
+    protocol_with(vec![
+        ChannelConfig::reliable_ordered(),
+        ChannelConfig::unreliable(),
+        ChannelConfig::new(ChannelKind::Chunks),
+    ])
+}
+
+fn content(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut content = vec![0; bytes];
+    Rng::seeded(seed).fill(&mut content);
+    content
+}
+
+fn hash(content: &[u8]) -> [u8; 32] {
+    Sha256::digest(content).into()
+}
+
+fn send(pair: &mut Pair, end: usize, content: &[u8], label: &str) -> u64 {
+    let source = Box::new(BytesSource(Arc::new(content.to_vec())));
+    pair.ends[end].send_chunk(pair.now, source, hash(content), label, false).unwrap()
+}
+
+/// What happened at one end, offers accepted into memory as they come.
+#[derive(Default)]
+struct Seen {
+    received: Vec<(Box<str>, Vec<u8>)>,
+    not_received: Vec<ChunkFailure>,
+    sent: Vec<u64>,
+    not_sent: Vec<(u64, ChunkFailure)>,
+    offered: VecDeque<Offer>,
+}
+
+impl Seen {
+    /// Takes the events of an end; `accept` says whether offers are taken at once.
+    fn look(&mut self, pair: &mut Pair, end: usize, accept: bool) {
+        while let Some(event) = pair.ends[end].poll_chunk_event() {
+            match event {
+                ChunkEvent::Offered(offer) if accept => accept_offer(pair, end, &offer),
+                ChunkEvent::Offered(offer) => self.offered.push_back(offer),
+                ChunkEvent::Received { offer, stored: Stored::Bytes(bytes) } => {
+                    self.received.push((offer.label, bytes));
+                }
+                ChunkEvent::Received { stored, .. } => panic!("{stored:?}"),
+                ChunkEvent::NotReceived { failure, .. } => self.not_received.push(failure),
+                ChunkEvent::Sent { number } => self.sent.push(number),
+                ChunkEvent::NotSent { number, failure } => self.not_sent.push((number, failure)),
+            }
+        }
+    }
+}
+
+fn accept_offer(pair: &mut Pair, end: usize, offer: &Offer) {
+    let assembly = Assembly::new(offer, Box::new(MemorySink::new(offer.size).unwrap()));
+    assert!(pair.ends[end].accept_chunk(offer.id, assembly));
+}
+
+/// Ticks until `done`, taking events of both ends.
+fn run(
+    pair: &mut Pair,
+    seen: &mut [Seen; 2],
+    most_ticks: usize,
+    mut done: impl FnMut(&Pair, &[Seen; 2]) -> bool,
+) {
+    for _ in 0..most_ticks {
+        pair.tick();
+        for (end, seen) in seen.iter_mut().enumerate() {
+            seen.look(pair, end, true);
+        }
+        if done(pair, seen) {
+            return;
+        }
+    }
+    let progress: Vec<_> = (0..10).map(|n| pair.ends[0].chunk_progress(pair.now, n)).collect();
+    let incoming: Vec<_> = pair.ends[1].incoming_chunks(pair.now).collect();
+    panic!(
+        "not done after {most_ticks} ticks: {progress:?} {incoming:?} {:?} {:?} {:?} {:?}",
+        seen[0].sent,
+        seen[0].not_sent,
+        pair.ends[0].chunk_counters(),
+        pair.ends[1].chunk_counters()
+    );
+}
+
+fn all_sent(chunks: usize) -> impl FnMut(&Pair, &[Seen; 2]) -> bool {
+    move |_, seen| seen[0].sent.len() + seen[1].sent.len() == chunks
+}
+
+#[test]
+fn chunks_of_every_size_arrive_whole_and_in_order_both_ways() {
+    let conditions = Conditions::perfect().latency(ms(40), ms(10)).loss(0.05).duplicate(0.02);
+    let mut pair = Pair::new(protocol(), conditions, 1);
+    let mut seen = <[Seen; 2]>::default();
+    let sizes = [0, 1, 1151, 1152, 1153, 2304, 100_000, 0, 700_000, 3];
+    for (n, size) in sizes.into_iter().enumerate() {
+        for end in 0..2 {
+            send(&mut pair, end, &content(n as u64, size), &format!("{n}"));
+        }
+    }
+    run(&mut pair, &mut seen, 2000, all_sent(20));
+    for seen in &mut seen {
+        seen.sent.sort();
+        assert_eq!(seen.sent, (0..10).collect::<Vec<_>>());
+        for (n, (label, bytes)) in seen.received.iter().enumerate() {
+            assert_eq!(**label, *format!("{n}"));
+            assert!(*bytes == content(n as u64, sizes[n]), "chunk {n}");
+        }
+        assert_eq!(seen.received.len(), 10);
+    }
+}
+
+#[test]
+fn game_traffic_goes_first() {
+    let config = ConnectionConfig {
+        congestion: CongestionConfig::Fixed(BudgetConfig {
+            bytes_per_second: 100_000.0,
+            burst_bytes: 2000.0,
+        }),
+        ..ConnectionConfig::default()
+    };
+    let conditions = Conditions::perfect().latency(ms(20), ms(0));
+    let mut pair = Pair::with_config(&config, protocol(), conditions, 1);
+    let mut seen = <[Seen; 2]>::default();
+    send(&mut pair, 0, &content(1, 300_000), "world");
+    let mut expected = 0;
+    for n in 0..500 {
+        pair.send(0, RELIABLE, number(n)).unwrap();
+        pair.tick();
+        seen[1].look(&mut pair, 1, true);
+        for got in pair.take(1, RELIABLE) {
+            assert_eq!(got, expected);
+            expected += 1;
+        }
+        assert!(n < 5 || n - expected <= 2, "tick {n}: {expected} came");
+    }
+    assert_eq!(seen[1].received.len(), 1, "and what is left is enough for the chunk");
+}
+
+#[test]
+fn an_offer_may_be_answered_late_or_refused() {
+    let conditions = Conditions::perfect().latency(ms(20), ms(0));
+    let mut pair = Pair::new(protocol(), conditions, 1);
+    let mut seen = <[Seen; 2]>::default();
+    let first = send(&mut pair, 0, &content(1, 1_000_000), "late");
+    let second = send(&mut pair, 0, &content(2, 5000), "refused");
+    for _ in 0..120 {
+        pair.tick();
+        seen[1].look(&mut pair, 1, false);
+    }
+    assert_eq!(seen[1].offered.len(), 2);
+    let progress = pair.ends[1].incoming_chunks(pair.now).next().unwrap().1;
+    assert_eq!(progress.bytes, 0, "nothing is kept before it is accepted");
+    let sent = pair.ends[0].chunk_counters().bytes_sent;
+    assert!(sent < 300_000, "{sent}: nor is everything sent");
+    assert!(pair.ends[1].reject_chunk(seen[1].offered[1].id, Rejection::TooLarge));
+    assert!(!pair.ends[1].reject_chunk(seen[1].offered[1].id, Rejection::TooLarge));
+    let offer = seen[1].offered[0].clone();
+    accept_offer(&mut pair, 1, &offer);
+    run(&mut pair, &mut seen, 600, |_, seen| seen[0].sent == [first]);
+    assert_eq!(seen[0].not_sent, [(second, ChunkFailure::Rejected(Rejection::TooLarge))]);
+    assert!(seen[1].received[0].1 == content(1, 1_000_000));
+}
+
+#[test]
+fn either_side_may_cancel_and_the_next_chunk_goes_on() {
+    for (seed, by_receiver) in [(1, false), (2, true)] {
+        let conditions = Conditions::perfect().latency(ms(40), ms(5)).loss(0.1);
+        let mut pair = Pair::new(protocol(), conditions, seed);
+        let mut seen = <[Seen; 2]>::default();
+        let first = send(&mut pair, 0, &content(1, 10_000_000), "first");
+        let queued: Vec<u64> = (2..10).map(|n| send(&mut pair, 0, &content(n, 1000), "next")).collect();
+        run(&mut pair, &mut seen, 100, |pair, _| {
+            pair.ends[0].chunk_progress(pair.now, first).is_some_and(|progress| progress.bytes > 100_000)
+        });
+        if by_receiver {
+            let id = pair.ends[1].incoming_chunks(pair.now).next().unwrap().0.id;
+            assert!(pair.ends[1].reject_chunk(id, Rejection::Cancelled));
+        } else {
+            assert!(pair.ends[0].cancel_chunk(first) && !pair.ends[0].cancel_chunk(first));
+            // One that never was offered goes without a word.
+            assert!(pair.ends[0].cancel_chunk(queued[7]));
+        }
+        let left = if by_receiver { 8 } else { 7 };
+        run(&mut pair, &mut seen, 500, |_, seen| seen[0].sent.len() == left);
+        let (failure, other) = if by_receiver {
+            (ChunkFailure::Rejected(Rejection::Cancelled), ChunkFailure::Cancelled)
+        } else {
+            (ChunkFailure::Cancelled, ChunkFailure::Withdrawn)
+        };
+        assert_eq!(seen[0].not_sent[0], (first, failure));
+        assert_eq!(seen[1].not_received, [other]);
+        assert_eq!(seen[1].received.len(), left);
+    }
+}
+
+#[test]
+fn what_is_there_is_not_sent_again_after_a_reconnect() {
+    let conditions = Conditions::perfect().latency(ms(20), ms(0)).loss(0.02);
+    let whole = content(1, 3_000_000);
+    let mut seen = <[Seen; 2]>::default();
+    let mut pair = Pair::new(protocol(), conditions, 1);
+    send(&mut pair, 0, &whole, "world");
+    run(&mut pair, &mut seen, 1000, |pair, _| {
+        pair.ends[1].incoming_chunks(pair.now).next().is_some_and(|(_, progress)| progress.bytes > 2_000_000)
+    });
+    let mut partial = pair.ends[1].finish_chunks();
+    pair.ends[0].finish_chunks();
+    (0..2).for_each(|end| seen[end].look(&mut pair, end, true));
+    assert_eq!(seen[0].not_sent[0].1, ChunkFailure::Disconnected);
+    assert_eq!(seen[1].not_received, [ChunkFailure::Disconnected]);
+
+    let mut pair = Pair::new(protocol(), conditions, 2);
+    send(&mut pair, 0, &whole, "world");
+    for _ in 0..600 {
+        pair.tick();
+        seen[0].look(&mut pair, 0, true);
+        seen[1].look(&mut pair, 1, false);
+        if let Some(offer) = seen[1].offered.pop_front() {
+            let assembly = partial.pop().unwrap();
+            assert!(assembly.is_of(&offer) && assembly.bytes() > 2_000_000);
+            assert!(pair.ends[1].accept_chunk(offer.id, assembly));
+        }
+    }
+    assert!(seen[1].received[0].1 == whole);
+    let sent = pair.ends[0].chunk_counters().bytes_sent;
+    assert!(sent < 1_400_000, "{sent}");
+}
+
+/// A file that changes, or vanishes, while it is sent.
+#[derive(Debug)]
+struct Treacherous {
+    fails: bool,
+}
+
+impl Source for Treacherous {
+    fn size(&self) -> u64 {
+        400_000
+    }
+
+    fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<(), StorageError> {
+        out.fill(u8::from(offset > 200_000));
+        if self.fails && offset > 200_000 { Err(StorageError("it is gone".into())) } else { Ok(()) }
+    }
+}
+
+/// A disk that is full.
+#[derive(Debug)]
+struct Full;
+
+impl Sink for Full {
+    fn write_at(&mut self, _: u64, _: &[u8]) -> Result<(), StorageError> {
+        Err(StorageError("the disk is full".into()))
+    }
+
+    fn read_at(&mut self, _: u64, _: &mut [u8]) -> Result<(), StorageError> {
+        unreachable!("nothing was stored")
+    }
+
+    fn finish(self: Box<Self>) -> Result<Stored, StorageError> {
+        unreachable!("nothing was stored")
+    }
+}
+
+#[test]
+fn what_fails_on_one_side_is_named_on_both_and_the_next_chunk_goes_on() {
+    let conditions = Conditions::perfect().latency(ms(20), ms(0)).loss(0.02);
+    let mut pair = Pair::new(protocol(), conditions, 1);
+    let mut seen = <[Seen; 2]>::default();
+    for fails in [false, true] {
+        let source = Box::new(Treacherous { fails });
+        pair.ends[0].send_chunk(pair.now, source, hash(&[0; 400_000]), "file", false).unwrap();
+    }
+    send(&mut pair, 0, &content(3, 1000), "full disk");
+    send(&mut pair, 0, &content(4, 1000), "good");
+    for _ in 0..400 {
+        pair.tick();
+        seen[0].look(&mut pair, 0, true);
+        seen[1].look(&mut pair, 1, false);
+        while let Some(offer) = seen[1].offered.pop_front() {
+            if &*offer.label == "full disk" {
+                assert!(pair.ends[1].accept_chunk(offer.id, Assembly::new(&offer, Box::new(Full))));
+            } else {
+                accept_offer(&mut pair, 1, &offer);
+            }
+        }
+    }
+    let named = |text: &str| ChunkFailure::Storage(StorageError(text.into()));
+    let mut not_sent = seen[0].not_sent.clone();
+    not_sent.sort_by_key(|(number, _)| *number);
+    assert_eq!(
+        not_sent,
+        [
+            (0, ChunkFailure::Rejected(Rejection::Damaged)),
+            (1, named("it is gone")),
+            (2, ChunkFailure::Rejected(Rejection::Storage)),
+        ]
+    );
+    assert_eq!(seen[1].not_received.len(), 3);
+    assert!(seen[1].not_received.contains(&named("the disk is full")));
+    assert_eq!(seen[0].sent, [3]);
+}
+
+/// Random sizes over random bad networks: none hangs.
+#[test]
+fn a_thousand_terrible_networks() {
+    for seed in 0..1000 {
+        let mut rng = Rng::seeded(seed);
+        let conditions = Conditions::perfect()
+            .latency(ms(5 + rng.below(150)), ms(rng.below(5)))
+            .loss(0.01 + 0.49 * rng.below(1000) as f64 / 1000.0)
+            .duplicate(0.1)
+            .reorder(0.1, ms(rng.below(60)));
+        let mut pair = Pair::new(protocol(), conditions, seed);
+        let mut seen = <[Seen; 2]>::default();
+        let chunks = 1 + rng.below(6);
+        let contents: Vec<Vec<u8>> = (0..chunks)
+            .map(|n| {
+                // Mostly small, a few of them large.
+                let bits = if seed % 100 == 0 { 22 } else { 15 };
+                let most = 1 << (1 + rng.below(bits));
+                content(seed ^ n << 32, rng.below(most) as usize)
+            })
+            .collect();
+        for content in &contents {
+            send(&mut pair, 0, content, "chunk");
+        }
+        run(&mut pair, &mut seen, 20_000, |_, seen| seen[0].sent.len() as u64 == chunks);
+        assert!(seen[1].received.iter().map(|(_, bytes)| bytes).eq(&contents), "seed {seed}");
+    }
+}
