@@ -245,7 +245,7 @@ impl Server {
     }
 
     /// Queues bytes on a payload channel for the next flush. Their fate comes in ``inbox.notifications``, exactly
-    /// once while the connection lasts, in the order of the packets.
+    /// once, in the order of the packets.
     ///
     /// Raises:
     ///     As :meth:`send`.

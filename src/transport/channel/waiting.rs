@@ -17,8 +17,8 @@ pub(super) struct Waiting<T> {
     sorted: usize,
 }
 
-/// How many are sorted at first; as many again as were taken follow when they are used up.
-const FEWEST_SORTED: usize = 64;
+/// How many are sorted at first, at most; when they are used up, up to as many again as were taken.
+const FIRST_SORTED: usize = 256;
 
 impl<T> Waiting<T> {
     pub(super) fn new() -> Self {
@@ -92,13 +92,13 @@ impl<T> Waiting<T> {
             return 0;
         }
         if self.taken == self.sorted {
-            let rest = &mut self.ranked[self.sorted..];
-            let count = FEWEST_SORTED.max(self.taken).min(rest.len());
-            if count < rest.len() {
-                rest.select_nth_unstable(count);
+            let mut next = &mut self.ranked[self.sorted..];
+            while next.len() > FIRST_SORTED.max(self.taken) {
+                let quarter = next.len() / 4;
+                (next, ..) = next.select_nth_unstable(quarter);
             }
-            rest[..count].sort_unstable();
-            self.sorted += count;
+            next.sort_unstable();
+            self.sorted += next.len();
         }
         self.ranked[self.taken] as u32 as usize
     }
@@ -139,7 +139,7 @@ mod tests {
         let infinite = [f32::INFINITY, f32::NEG_INFINITY];
         assert_eq!(sorted(&[1.0, -2.0, 3.0, 1.0, -0.5, infinite[0], infinite[1]]), [5, 2, 0, 3, 4, 1, 6]);
         let mut rng = Rng::seeded(1);
-        for count in [63, 64, 65, 129, 1_000] {
+        for count in [1, 256, 257, 1_000, 5_000] {
             let scores: Vec<f32> = (0..count).map(|_| rng.below(100) as f32 - 50.0).collect();
             let mut expected: Vec<usize> = (0..scores.len()).collect();
             expected.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
