@@ -141,7 +141,9 @@ impl Adaptive {
                 if self.contested {
                     return 1.1 * self.claim / (self.base_rtt() + self.queue());
                 }
-                self.sending_capacity() * (1.0 + if self.calm > 0 { growth.max(correction) } else { correction.clamp(-0.5, 0.15) })
+                self.sending_capacity()
+                    * (1.0
+                        + if self.calm > 0 { growth.max(correction) } else { correction.clamp(-0.5, 0.15) })
             }
         };
         rate.clamp(self.config.min_bytes_per_second, self.config.max_bytes_per_second)
@@ -240,13 +242,20 @@ impl Adaptive {
             let others = self.least_in_dip > (1.4 * self.target()).max(0.5 * self.before_dip);
             if others && !self.contested {
                 let fair = 0.5 * self.before_others * (self.base_rtt() + self.queue());
-                self.claim = fair.clamp(self.in_flight.max(4.0 * PACKET), 4.0 * self.in_flight.max(4.0 * PACKET));
+                self.claim =
+                    fair.clamp(self.in_flight.max(4.0 * PACKET), 4.0 * self.in_flight.max(4.0 * PACKET));
                 self.contested = true;
             }
             self.calm_judges = if others { 0 } else { self.calm_judges + 1 };
             self.contested &= self.calm_judges < 2;
             if self.trace {
-                println!("{:.4} epoch judge: before {:.4} least {:.4} contested {}", now.as_secs_f64(), self.before_dip, self.least_in_dip, self.contested);
+                println!(
+                    "{:.4} epoch judge: before {:.4} least {:.4} contested {}",
+                    now.as_secs_f64(),
+                    self.before_dip,
+                    self.least_in_dip,
+                    self.contested
+                );
             }
         }
     }
@@ -272,7 +281,10 @@ impl Adaptive {
         let queue = self.epoch.least_queue;
         let target = self.target();
         self.watch_others(now, queue);
-        if self.contested && self.epoch.lost > 2.0 * self.loss.value() * self.epoch.delivered && now - self.cut_at > Duration::from_secs_f64(self.base_rtt() + queue.min(1.0)) {
+        if self.contested
+            && self.epoch.lost > 2.0 * self.loss.value() * self.epoch.delivered
+            && now - self.cut_at > Duration::from_secs_f64(self.base_rtt() + queue.min(1.0))
+        {
             self.cut_at = now;
             self.claim = (self.claim * 0.7).max(4.0 * PACKET);
         }
@@ -295,7 +307,20 @@ impl Adaptive {
         if self.trace {
             println!(
                 "{:.4} epoch {:.4}: sample {:.0} capacity {:.0} limited {} queue {:.4} target {:.4} loss {:.3} calm {} rate {:.0} in flight {:.0} window {:.0} base {:.4} ticks {:.4}",
-                now.as_secs_f64(), elapsed, sample, self.capacity, limited, queue, target, self.loss.value(), self.calm, self.pacing_rate(), self.in_flight, self.window(), self.base_rtt(), self.ticks()
+                now.as_secs_f64(),
+                elapsed,
+                sample,
+                self.capacity,
+                limited,
+                queue,
+                target,
+                self.loss.value(),
+                self.calm,
+                self.pacing_rate(),
+                self.in_flight,
+                self.window(),
+                self.base_rtt(),
+                self.ticks()
             );
         }
         self.epoch = Epoch::new(now);
@@ -338,7 +363,9 @@ impl Controller for Adaptive {
             if (now - self.base_seen) > BASE_UNSEEN {
                 self.begin_dip(now);
             }
-            let bucket = (self.base_rtt() / 8.0).max(self.ticks()).max(2.0 * PACKET / self.capacity.max(PACKET * 20.0));
+            let bucket = (self.base_rtt() / 8.0)
+                .max(self.ticks())
+                .max(2.0 * PACKET / self.capacity.max(PACKET * 20.0));
             if !acked.last().is_some_and(|(stamp, _)| stamp.blind) {
                 self.recent.push(now, Duration::from_secs_f64(bucket), rtt);
                 self.epoch.least_queue = self.epoch.least_queue.min(self.queue());
@@ -402,7 +429,10 @@ impl Controller for Adaptive {
         self.refill(now);
         let stalled = (now - self.waiting_since).as_secs_f64() > 2.0 * self.base_rtt() + 0.05
             && (now - self.last_sent).as_secs_f64() > 0.5 * self.base_rtt();
-        let allowed = stalled || (self.credit > 0.0 && self.in_flight < self.window() && self.outstanding < self.startup_window());
+        let allowed = stalled
+            || (self.credit > 0.0
+                && self.in_flight < self.window()
+                && self.outstanding < self.startup_window());
         self.app_limited &= allowed;
         self.granted = allowed;
         allowed
@@ -502,8 +532,9 @@ mod tests {
                 if trace && small != (bytes == 256 * KIB) {
                     continue;
                 }
-                let outcomes: Vec<_> =
-                    (seed0..seed0 + seeds).map(|seed| transfer(link, bytes, step, game, seed, trace)).collect();
+                let outcomes: Vec<_> = (seed0..seed0 + seeds)
+                    .map(|seed| transfer(link, bytes, step, game, seed, trace))
+                    .collect();
                 let ideal = link.ideal(bytes);
                 let ratio = median(outcomes.iter().map(|o| o.seconds / ideal).collect());
                 let worst = outcomes.iter().map(|o| o.seconds / ideal).fold(0.0, f64::max);
@@ -528,7 +559,9 @@ mod tests {
         let trace = std::env::var("TRACE").ok();
         let seeds: u64 = std::env::var("SEEDS").ok().map_or(5, |seeds| seeds.parse().unwrap());
         let links = [(10.0, 50.0), (50.0, 100.0), (100.0, 30.0), (2.0, 150.0), (20.0, 20.0)];
-        for (kind, stagger) in [("own", 0.0), ("own", 0.3), ("own+", 0.3), ("reno", -0.3), ("reno", 0.0), ("reno", 0.3)] {
+        for (kind, stagger) in
+            [("own", 0.0), ("own", 0.3), ("own+", 0.3), ("reno", -0.3), ("reno", 0.0), ("reno", 0.3)]
+        {
             for (mbits, rtt) in links {
                 let link = LinkSetup::new(mbits, rtt, Loss::None);
                 let mut shares = Vec::new();
@@ -569,7 +602,8 @@ mod tests {
                     uses.push((mine + theirs) * 1215.0 / link.rate / (2.0 * alone));
                     queues.push(world.wires[0].mean_delay() * 1e3);
                 }
-                let jain: Vec<f64> = shares.iter().map(|x| 1.0 / (2.0 * (x * x + (1.0 - x) * (1.0 - x)))).collect();
+                let jain: Vec<f64> =
+                    shares.iter().map(|x| 1.0 / (2.0 * (x * x + (1.0 - x) * (1.0 - x)))).collect();
                 println!(
                     "{name}: jain {:.3} (worst {:.3}) share {:.3?} use {:.3} mean queue {:.1} ms",
                     median(jain.clone()),

@@ -476,7 +476,12 @@ pub(super) struct Reno {
 
 impl Reno {
     pub(super) fn new() -> Self {
-        Reno { window: 10.0 * 1215.0, threshold: f64::INFINITY, in_flight: 0.0, recovering_until: Instant::ZERO }
+        Reno {
+            window: 10.0 * 1215.0,
+            threshold: f64::INFINITY,
+            in_flight: 0.0,
+            recovering_until: Instant::ZERO,
+        }
     }
 }
 
