@@ -18,7 +18,7 @@ use crate::time::{Duration, Instant, UnixSeconds};
 /// A real socket or a place on a virtual network.
 #[derive(Debug)]
 enum Port {
-    Udp { socket: UdpSocket, started: std::time::Instant },
+    Udp { socket: Box<UdpSocket>, started: std::time::Instant },
     Simulated { network: VirtualNetwork, address: SocketAddr },
 }
 
@@ -45,7 +45,7 @@ impl Driver {
     /// # Errors
     /// As the system says it, errno kept.
     pub fn udp(address: SocketAddr, config: UdpConfig) -> io::Result<Self> {
-        let socket = UdpSocket::bind(address, config)?;
+        let socket = Box::new(UdpSocket::bind(address, config)?);
         Ok(Self::over(Port::Udp { socket, started: std::time::Instant::now() }))
     }
 

@@ -190,7 +190,7 @@ fn empty_header(vector: &mut libc::iovec) -> libc::mmsghdr {
 
 /// The length of each datagram, if the system joined several.
 fn joined_of(header: &libc::msghdr, control: &Control<c_int>) -> Option<usize> {
-    let is_whole = header.msg_controllen as usize >= Control::<c_int>::LEN;
+    let is_whole = header.msg_controllen >= Control::<c_int>::LEN as _;
     let is_it = (control.header.cmsg_level, control.header.cmsg_type) == (libc::SOL_UDP, libc::UDP_GRO);
     (is_whole && is_it && control.value > 0).then_some(control.value as usize)
 }

@@ -358,7 +358,8 @@ impl UdpSocket {
         let datagrams = went.iter().map(|run| run.count).sum::<usize>();
         self.counters.sent += datagrams as u64;
         self.counters.sent_joined += joined as u64;
-        Ok(datagrams)
+        // No system should say so, and none shall keep us here if it does.
+        if datagrams == 0 { Err(ErrorKind::WouldBlock.into()) } else { Ok(datagrams) }
     }
 
     /// Blocks until a datagram waits or `timeout` has passed; true when one (or an error) waits. For a thread

@@ -141,7 +141,9 @@ impl Socket {
         lock(&self.state).socket.is_none()
     }
 
-    /// What went through and what passed by, under the names of ``docs/counters.md``.
+    /// What went through and what passed by: ``sent``, ``sent_joined``, ``send_calls``, ``received``,
+    /// ``received_joined``, ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``, ``unreachable``,
+    /// ``interrupted``, ``send_errors``, ``cut_refused``. Those of ``server.counters`` have the same names.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = {
