@@ -235,13 +235,19 @@ impl UdpSocket {
     /// # Errors
     /// Only what won't pass by itself.
     pub fn receive(&mut self) -> io::Result<Option<(SocketAddr, &mut [u8])>> {
-        for _ in 0..self.receive_bound {
+        let mut left = self.receive_bound;
+        while left > 0 {
             if let Some(piece) = self.slab.take() {
+                left -= 1;
                 if self.accept(&piece) {
                     return Ok(Some((piece.from, self.slab.bytes(&piece))));
                 }
-            } else if matches!(self.fill(1)?, Filled::Nothing) {
-                break;
+            } else {
+                match self.fill(1)? {
+                    Filled::Some { .. } => {}
+                    Filled::Passed => left -= 1,
+                    Filled::Nothing => break,
+                }
             }
         }
         Ok(None)

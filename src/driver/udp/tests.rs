@@ -184,6 +184,23 @@ fn datagrams_dropped_count_against_the_bound_of_a_call() {
 }
 
 #[test]
+fn one_datagram_is_received_past_no_more_dropped_ones_than_the_bound() {
+    for config in ways() {
+        let (mut a, mut b) = (socket(), bind(UdpConfig { max_datagram: 8, receive_bound: 3, ..config }));
+        let lengths = [9, 9, 8, 9, 9, 9, 9, 8];
+        a.send_batch(&batch_of(lengths.map(|len| (b.local_address(), &[0; 9][..len]))));
+        assert!(b.wait(SECOND).unwrap());
+        let received = [(); 3].map(|()| receive_one(&mut b).map(|(_, datagram)| datagram.len()));
+        assert_eq!(received, [Some(8), None, Some(8)]);
+        assert_eq!(b.counters().too_long, 6);
+    }
+    let (mut a, mut b) = (socket(), bind(UdpConfig { receive_bound: 1, ..UdpConfig::default() }));
+    a.send(b.local_address(), b"one").unwrap();
+    assert!(b.wait(SECOND).unwrap());
+    assert_eq!(receive_one(&mut b), Some((a.local_address(), b"one".to_vec())));
+}
+
+#[test]
 fn a_closed_port_stalls_nothing() {
     for config in ways() {
         let (mut a, mut b) = (bind(config), bind(config));
