@@ -18,9 +18,6 @@ use super::slab::{Arrived, Slab};
 /// The most headers of one call. More gain nothing, and this many fit the stack anywhere.
 pub(super) const BATCH: usize = 64;
 
-/// The longest that joined datagrams can be: what UDP's length field can say.
-pub(super) const LONGEST_JOINED: usize = 65_535;
-
 /// `SK_MEMINFO_DROPS`, and the entries up to it, of what `SO_MEMINFO` gives.
 const MEMINFO_DROPS: usize = 8;
 

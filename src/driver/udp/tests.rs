@@ -1,4 +1,7 @@
 use super::*;
+use crate::limits::MAX_DATAGRAM;
+use crate::store::Datagrams;
+use crate::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 const LINUX: bool = cfg!(target_os = "linux");
