@@ -1039,8 +1039,10 @@ class Socket:
     def closed(self) -> bool: ...
     @property
     def counters(self) -> dict[str, int]:
-        """What went through and what passed by: ``sent``, ``received``, ``too_long``, ``send_buffer_full``,
-        ``unreachable``, ``interrupted``, ``send_errors``."""
+        """What went through and what passed by: ``sent``, ``sent_joined``, ``send_calls``, ``received``,
+        ``received_joined``, ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``,
+        ``unreachable``, ``interrupted``, ``send_errors``, ``cut_refused``. Those of ``server.counters`` have the
+        same names."""
     def send(self, to: AddressLike, data: bytes, /) -> bool:
         """Sends one datagram, which may be empty. False when it could not go now, which is counted and no worse
         than a loss on the way.
