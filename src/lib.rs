@@ -11,7 +11,7 @@
 //! | 7 | [`python`] (feature `python`) | converts and delegates; the only place that knows PyO3 |
 //! | 6 | [`driver`], [`netsim`] | sockets and clocks; links that misbehave on purpose |
 //! | 5 | [`endpoint`] | `Client` and `Server` as sans-IO machines: slots, events, messages |
-//! | 4 | [`netcode`], [`transport`] | secure connections (netcode 1.02); one conversation: acks, channels, framing |
+//! | 4 | [`netcode`], [`transport`], [`slices`] | secure connections (netcode 1.02); one conversation: acks, channels, framing; large blocks |
 //! | 3 | [`wire`] | bytes and bits (serialize 1.0), message schemas |
 //! | 2 | [`store`] | fixed-capacity containers |
 //! | 1 | [`time`], [`limits`], [`rng`] | newtypes, every bound with its reason, a seeded generator |
@@ -31,6 +31,7 @@ pub mod store;
 pub mod wire;
 
 pub mod netcode;
+pub mod slices;
 pub mod transport;
 
 pub mod endpoint;

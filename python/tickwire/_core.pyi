@@ -19,6 +19,9 @@ __all__ = [
     "Channel",
     "ChannelSnapshot",
     "ChannelStats",
+    "ChunkProgress",
+    "ChunkReceiver",
+    "ChunkSender",
     "Client",
     "ClientHandle",
     "Conditions",
@@ -27,6 +30,7 @@ __all__ = [
     "ConnectionStats",
     "Disconnected",
     "FieldType",
+    "GoodBad",
     "Inbox",
     "Link",
     "Notifications",
@@ -34,6 +38,7 @@ __all__ = [
     "PacketFates",
     "PacketStats",
     "Protocol",
+    "Proxy",
     "Schema",
     "SequenceBuffer",
     "Server",
@@ -1598,6 +1603,249 @@ class VirtualConnection:
         """Everything counted since the start, drops by name; those of packets begin with ``packets.``."""
 
 @final
+class ChunkSender:
+    """The sending end of large blocks of data: a chunk is cut into slices of 1,024 bytes, which go out over and over, at a
+    set rate, until the :class:`ChunkReceiver` at the other end has acked them all. One chunk is in flight at a time; more
+    wait in a queue and arrive in order. The article "Sending Large Blocks of Data".
+
+    It has no socket: what :meth:`update` returns is yours to transmit, and the acks that come back go to :meth:`receive`.
+    Put something below it that keeps strangers out: whoever can send to it can ack what never arrived. Times are seconds
+    of a clock of your choice that doesn't go back.
+
+    Args:
+        max_slices: the most slices of a chunk, up to 8,192. Both ends need the same.
+        bytes_per_second: the rate, headers included. The article's are 32,000, 64,000 and 125,000.
+        accumulator_bytes: the most that unused bytes add up to, and so what is sent at once after a pause. None: a tenth
+            of a second's worth and one packet.
+        overhead: bytes that the layers below add to each packet, counted in the rate.
+        resend_delay: seconds between two sends of the same slice, at least, when :meth:`update` is given no RTT.
+        max_queued: chunks that may wait behind the one in flight.
+        initial_burst_bytes: the largest chunk that may be sent with ``burst=True``.
+        initial_burst_wait: seconds of silence after an initial burst.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+
+    Example:
+        >>> sender, receiver = ChunkSender(), ChunkReceiver()
+        >>> sender.send(b"the world" * 200)
+        0
+        >>> for packet in sender.update(0.0):
+        ...     receiver.receive(0.05, packet)
+        >>> len(receiver.read())
+        1800
+        >>> sender.receive(0.1, receiver.update(0.05))
+        0
+    """
+
+    def __new__(
+        cls,
+        *,
+        max_slices: int = 256,
+        bytes_per_second: float = 32_000.0,
+        accumulator_bytes: int | None = None,
+        overhead: int = 28,
+        resend_delay: float = 0.1,
+        max_queued: int = 64,
+        initial_burst_bytes: int = 262_144,
+        initial_burst_wait: float = 0.1,
+    ) -> ChunkSender: ...
+    def send(self, chunk: bytes, /, *, burst: bool = False) -> int:
+        """Queues a chunk.
+
+        Args:
+            burst: send all its slices at once when its turn has come, whatever the rate, and after a wait what is missing
+                at the usual rate. For load screens, when nothing else that goes out is urgent. The socket buffers at both
+                ends should hold twice the chunk.
+
+        Returns:
+            its number: 0 for the first, then one more each.
+
+        Raises:
+            MessageTooLargeError: the chunk is above ``max_slices`` slices, or too large for a burst.
+            ChannelFullError: too many chunks wait.
+            ValueError: the chunk is empty.
+        """
+    def cancel(self, number: int, /) -> bool:
+        """Gives up a chunk. One in flight gives way to the next as soon as the receiver is known to have begun with it, and
+        may still arrive if it has all of it by then.
+
+        Returns:
+            False when it is across, was cancelled before, or never was.
+        """
+    def update(self, now: float, /, *, rtt: float | None = None) -> list[bytes]:
+        """Once a tick: the packets to transmit now.
+
+        Args:
+            rtt: seconds from a slice to its ack, the receiver's wait included. When given, a slice goes out again after
+                1.25 times as long instead of ``resend_delay``.
+        """
+    def receive(self, now: float, datagram: bytes, /) -> int | None:
+        """Takes an ack packet of the receiver. What is none, or claims what can't be, is dropped and counted.
+
+        Returns:
+            the number of the chunk that is now known to be across; None otherwise.
+        """
+
+    @staticmethod
+    def is_ack(datagram: bytes, /) -> bool:
+        """Whether a datagram is for a sender, when a socket brings packets of chunks both ways."""
+    def set_bytes_per_second(self, bytes_per_second: float, /) -> None:
+        """Changes the rate, from now on."""
+    @property
+    def bytes_per_second(self) -> float:
+        """The rate."""
+    @property
+    def in_flight(self) -> int | None:
+        """The number of the chunk in flight; None when there is none, or a cancelled one."""
+    @property
+    def progress(self) -> ChunkProgress | None:
+        """How much of the chunk in flight is acked."""
+    @property
+    def queued(self) -> int:
+        """Chunks that wait behind the one in flight."""
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to send."""
+    @property
+    def counters(self) -> dict[str, int]:
+        """Everything counted since the start, drops by name."""
+
+@final
+class ChunkProgress:
+    """How far a chunk is: acked, at the sender; received, at the receiver."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that are across."""
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of the chunk; at the receiver the most they can be, until the last slice has come."""
+    @property
+    def slices(self) -> int:
+        """Slices that are across."""
+    @property
+    def total_slices(self) -> int:
+        """Slices of the chunk."""
+    @property
+    def bytes_per_second(self) -> float:
+        """The mean rate since the chunk's first slice, in bytes of the chunk; 0 at first."""
+    @property
+    def time_left(self) -> float | None:
+        """Seconds that the rest takes at this rate; None while the rate is 0."""
+
+@final
+class ChunkReceiver:
+    """The receiving end of large blocks of data; see :class:`ChunkSender`.
+
+    It has no socket: the slices that arrive go to :meth:`receive`, and the acks that :meth:`update` returns are yours to
+    transmit. Acks are few, and never more bytes than the slices they answer, so that nobody can use a receiver to amplify
+    an attack. It holds one chunk at most, in memory that grows as slices come; the next chunk comes once this one was
+    :meth:`read`.
+
+    Args:
+        max_slices: the most slices of a chunk, up to 8,192. Both ends need the same.
+        ack_interval: seconds between two acks, at least.
+        overhead: bytes that the layers below add to each packet, counted in slices and in acks.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+
+    Example:
+        >>> sender, receiver = ChunkSender(), ChunkReceiver()
+        >>> number = sender.send(bytes(3000))
+        >>> slices = sender.update(0.0)
+        >>> receiver.receive(0.05, slices[0])
+        >>> receiver.progress
+        <ChunkProgress 1024 of 3072 bytes, 1 of 3 slices, 0 bytes/s>
+        >>> for packet in slices[1:]:
+        ...     receiver.receive(0.05, packet)
+        >>> receiver.read() == bytes(3000)
+        True
+    """
+
+    def __new__(
+        cls, *, max_slices: int = 256, ack_interval: float = 0.05, overhead: int = 28
+    ) -> ChunkReceiver: ...
+    def receive(self, now: float, datagram: bytes, /) -> None:
+        """Takes a slice packet of the sender. What is none, or can't be now, is dropped and counted."""
+    def update(self, now: float, /) -> bytes | None:
+        """Once a tick: the ack packet to transmit now; None when none is due."""
+    def read(self) -> bytes | None:
+        """The chunk that has come whole, once; None when there is none."""
+
+    @staticmethod
+    def is_slice(datagram: bytes, /) -> bool:
+        """Whether a datagram is for a receiver, when a socket brings packets of chunks both ways."""
+    @property
+    def ready(self) -> bool:
+        """Whether a chunk waits to be read."""
+    @property
+    def progress(self) -> ChunkProgress | None:
+        """How much of the chunk that is coming, or waits to be read, has come; None when nothing has."""
+    @property
+    def counters(self) -> dict[str, int]:
+        """Everything counted since the start, drops by name."""
+
+@final
+class GoodBad:
+    """The simple binary congestion avoidance of the article "Reliability, Ordering and Congestion Avoidance over UDP": how
+    many packets a second to send, by the RTT alone.
+
+    Conditions are bad while the RTT is above ``bad_rtt``. Bad conditions lead from good mode to bad mode at once. In bad
+    mode, conditions that were good for :attr:`recovery_time` without a break lead back. Good mode that lasted less than
+    ``double_below`` doubles the recovery time; each ``halve_every`` of good mode halves it. It begins in good mode, counted
+    from the first :meth:`update`. Times are seconds of a clock of your choice that doesn't go back.
+
+    Args:
+        bad_rtt: seconds.
+        good_packets_per_second, bad_packets_per_second: what the modes allow.
+        recovery_time: seconds, to begin with; the article names no number.
+        min_recovery_time, max_recovery_time: its bounds.
+        double_below, halve_every: seconds of good mode.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+
+    Example:
+        >>> mode = GoodBad(recovery_time=4.0)
+        >>> mode.update(0.0, 0.1), mode.packets_per_second
+        ('good', 30.0)
+        >>> mode.update(1.0, 0.3), mode.packets_per_second, mode.recovery_time
+        ('bad', 10.0, 8.0)
+        >>> mode.update(2.0, 0.1), mode.update(10.0, 0.1)
+        ('bad', 'good')
+    """
+
+    def __new__(
+        cls,
+        *,
+        bad_rtt: float = 0.25,
+        good_packets_per_second: float = 30.0,
+        bad_packets_per_second: float = 10.0,
+        recovery_time: float = 4.0,
+        min_recovery_time: float = 1.0,
+        max_recovery_time: float = 60.0,
+        double_below: float = 10.0,
+        halve_every: float = 10.0,
+    ) -> GoodBad: ...
+    def update(self, now: float, rtt: float, /) -> Literal["good", "bad"]:
+        """Takes the RTT as it is now, in seconds. Call it each tick.
+
+        Returns:
+            the mode that follows.
+        """
+    @property
+    def mode(self) -> Literal["good", "bad"]:
+        """``"good"`` or ``"bad"``."""
+    @property
+    def packets_per_second(self) -> float:
+        """What the mode allows."""
+    @property
+    def recovery_time(self) -> float:
+        """Seconds of good conditions that lead from bad mode to good mode, now or next time."""
+
+@final
 class Link(Generic[_T]):
     """One direction of a bad link: what goes in comes out late, twice, out of order, or not at all. The same
     seed and the same calls give the same history.
@@ -1842,3 +2090,83 @@ class SimulatedNetwork:
     def counters(self) -> dict[str, int]:
         """What became of all packets: the counts of :attr:`Link.counters` for all links together,
         ``unknown_destination`` (nobody was there) and ``mailbox_full`` (nobody received)."""
+
+@final
+class Proxy:
+    """A UDP proxy that puts bad conditions between any clients and a server: datagrams pass as they are, whatever
+    they carry. It works on a native thread, also while Python is busy, until it is closed.
+
+    Each address that datagrams come from is a client. It gets a socket of its own towards the server, and a link
+    in each direction with luck of its own.
+
+    Args:
+        listen: where clients send to; port 0 picks one (see :attr:`address`).
+        to: the server.
+        conditions: what the links do, in both directions; None: nothing.
+        up, down: what the links to the server and to the clients do, where it is not ``conditions``.
+        seed: 0 to 2**64 - 1. With the order in which clients come it gives their luck.
+        max_clients: clients at a time, 1 to 65,536; datagrams of more are dropped.
+        idle_timeout: seconds of silence after which a client is forgotten, 1 to 86,400.
+        max_bytes: memory of the datagrams under way, 131,072 to 2**40; more are dropped.
+
+    Raises:
+        OSError: the address can't be bound; errno says why.
+        ValueError: naming the argument, its value and its bound; or a proxy to itself.
+
+    Example:
+        >>> with Socket("127.0.0.1:0") as server, Socket("127.0.0.1:0") as client:
+        ...     with Proxy("127.0.0.1:0", to=server.address, conditions=Conditions(latency=0.05)) as proxy:
+        ...         assert client.send(proxy.address, b"hello")
+        ...         assert server.wait(10.0)
+        ...         data, source = server.receive()
+        >>> data, proxy.counters["up.forwarded"]
+        (b'hello', 1)
+    """
+
+    def __new__(
+        cls,
+        listen: AddressLike,
+        *,
+        to: AddressLike,
+        conditions: Conditions | None = None,
+        up: Conditions | None = None,
+        down: Conditions | None = None,
+        seed: int = 0,
+        max_clients: int = 1024,
+        idle_timeout: float = 60.0,
+        max_bytes: int = 67108864,
+    ) -> Proxy: ...
+    @property
+    def address(self) -> Address:
+        """Where clients send to, with the port that was picked."""
+    @property
+    def to(self) -> Address:
+        """The server."""
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def counters(self) -> dict[str, int]:
+        """All that was counted, by name; once closed, the last counts. See docs/proxy.md for the names."""
+    def set_conditions(
+        self,
+        conditions: Conditions | None = None,
+        *,
+        up: Conditions | None = None,
+        down: Conditions | None = None,
+    ) -> None:
+        """Changes the conditions of all clients: of both directions, or of those named. What is not given stays.
+        Datagrams that have left the queue of their rate keep their fate.
+
+        Raises:
+            ClosedError: the proxy is closed.
+        """
+    def close(self) -> None:
+        """Ends the proxy; what is under way is lost. Closing twice is fine."""
+    def __enter__(self) -> Proxy: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...

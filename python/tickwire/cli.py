@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import tickwire
-from tickwire import demo
+from tickwire import demo, proxy
 from tickwire.demo import options as demo_options
+from tickwire.proxy import options as proxy_options
 
 
 class Parser(argparse.ArgumentParser):
@@ -32,6 +33,7 @@ def _make_parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"tickwire {tickwire.__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_demo(commands)
+    _add_proxy(commands)
     return parser
 
 
@@ -46,6 +48,20 @@ def _add_demo(commands: argparse._SubParsersAction[Parser]) -> None:
         except ValueError as error:
             parser.error(str(error))
         return demo.run(options)
+
+    parser.set_defaults(run=run)
+
+
+def _add_proxy(commands: argparse._SubParsersAction[Parser]) -> None:
+    text = "put bad network conditions between any UDP clients and their server"
+    parser = commands.add_parser("proxy", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    proxy_options.add_arguments(parser)
+
+    def run(parsed: argparse.Namespace) -> int:
+        try:
+            return proxy.run(proxy_options.parse(parsed))
+        except ValueError as error:
+            parser.error(str(error))
 
     parser.set_defaults(run=run)
 

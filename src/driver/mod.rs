@@ -2,10 +2,12 @@
 //!
 //! A [`Driver`] carries the datagrams of one endpoint, over a UDP socket in real time or over a
 //! [`VirtualNetwork`] in virtual time. It is polled: it works when it is called, for a bounded time.
+//! A [`proxy`] carries those of any other programs, over bad links.
 
 mod entropy;
 pub mod files;
 mod polled;
+pub mod proxy;
 mod simulated;
 pub mod udp;
 

@@ -92,14 +92,7 @@ impl UdpSocket {
     /// # Errors
     /// As the system says it, errno kept: address in use, not available, not permitted.
     pub fn bind(address: SocketAddr, config: UdpConfig) -> io::Result<Self> {
-        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-        if address.is_ipv6() {
-            socket.set_only_v6(true)?;
-        }
-        grow(config.send_buffer, |size| socket.set_send_buffer_size(size));
-        grow(config.receive_buffer, |size| socket.set_recv_buffer_size(size));
-        socket.set_nonblocking(true)?;
-        socket.bind(&address.into())?;
+        let socket = bind(address, config.send_buffer, config.receive_buffer)?;
         let (send_buffer, receive_buffer) = (socket.send_buffer_size()?, socket.recv_buffer_size()?);
         let socket = std::net::UdpSocket::from(socket);
         Ok(UdpSocket {
@@ -270,11 +263,7 @@ impl UdpSocket {
     fn count_passing(&mut self, error: &io::Error) -> bool {
         match error.kind() {
             ErrorKind::Interrupted => self.counters.interrupted += 1,
-            ErrorKind::ConnectionReset
-            | ErrorKind::ConnectionRefused
-            | ErrorKind::HostUnreachable
-            | ErrorKind::NetworkUnreachable
-            | ErrorKind::NetworkDown => self.counters.unreachable += 1,
+            kind if is_unreachable(kind) => self.counters.unreachable += 1,
             _ => return false,
         }
         true
@@ -289,6 +278,19 @@ pub fn number(socket: &std::net::UdpSocket) -> i64 {
     return i64::try_from(std::os::windows::io::AsRawSocket::as_raw_socket(socket)).unwrap_or(-1);
 }
 
+/// A non-blocking socket bound to `address`, of one family only, with these kernel buffers if it gets them.
+pub(super) fn bind(address: SocketAddr, send_buffer: usize, receive_buffer: usize) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    grow(send_buffer, |size| socket.set_send_buffer_size(size));
+    grow(receive_buffer, |size| socket.set_recv_buffer_size(size));
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
+
 /// Asks for a kernel buffer of `size`, and for half of it again and again where the system refuses rather than
 /// grants less (macOS). What came of it is read back.
 fn grow(mut size: usize, set: impl Fn(usize) -> io::Result<()>) {
@@ -297,8 +299,20 @@ fn grow(mut size: usize, set: impl Fn(usize) -> io::Result<()>) {
     }
 }
 
+/// What the system says of a peer, or the way to it, that can't be reached.
+pub(super) fn is_unreachable(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionRefused
+            | ErrorKind::HostUnreachable
+            | ErrorKind::NetworkUnreachable
+            | ErrorKind::NetworkDown
+    )
+}
+
 /// ENOBUFS, which has no `ErrorKind`.
-fn is_out_of_buffers(error: &io::Error) -> bool {
+pub(super) fn is_out_of_buffers(error: &io::Error) -> bool {
     let code = if cfg!(windows) {
         10_055
     } else if cfg!(any(target_os = "linux", target_os = "android")) {

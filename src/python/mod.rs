@@ -2,7 +2,7 @@
 //!
 //! Promises: every name, signature and doc of `python/tickwire/_core.pyi`. Classes are frozen with one lock
 //! inside where state changes, and no lock is held while Python code runs. Calls stay attached to the
-//! interpreter: all of them take bounded time.
+//! interpreter: all of them take bounded time. Only the proxy's detach, which wait for its thread.
 
 mod address;
 mod channel;
@@ -20,6 +20,7 @@ mod log;
 mod network;
 mod parts;
 mod protocol;
+mod proxy;
 mod sans_io;
 mod schema;
 mod server;
@@ -65,11 +66,14 @@ pub mod module {
     use super::network::{Bursts, Conditions, Outages, SimulatedNetwork};
     #[pymodule_export]
     use super::parts::{
-        AckEndpoint, BitMeasure, BitReader, BitWriter, Link, PacketStats, SequenceBuffer, Socket,
-        VirtualConnection, sequence_distance, sequence_greater, sequence_less,
+        AckEndpoint, BitMeasure, BitReader, BitWriter, ChunkProgress, ChunkReceiver, ChunkSender, GoodBad,
+        Link, PacketStats, SequenceBuffer, Socket, VirtualConnection, sequence_distance, sequence_greater,
+        sequence_less,
     };
     #[pymodule_export]
     use super::protocol::Protocol;
+    #[pymodule_export]
+    use super::proxy::Proxy;
     #[pymodule_export]
     use super::schema::Schema;
     #[pymodule_export]

@@ -559,12 +559,12 @@ impl Connection {
         self.endpoint.update(now);
         self.budget.refill(now);
         let mut silent = true;
-        while self.budget.allows() && self.compose(now) {
+        while self.budget.allows() && self.controller.can_send_packet(now) && self.compose(now) {
             self.send_whole_packet(now, out);
             silent = false;
         }
         let kept_alive = self.last_sent.is_some_and(|sent| now - sent < KEEP_ALIVE);
-        if silent && (self.ack_owed || !kept_alive) {
+        if silent && (self.ack_owed || !kept_alive) && self.controller.can_send_packet(now) {
             self.begin_packet(now);
             let bytes = self.packet_bytes();
             if !kept_alive || self.paid_for >= bytes {
@@ -639,6 +639,9 @@ impl Connection {
             return;
         }
         self.chunks.update();
+        if !self.controller.can_send_packet(now) {
+            return;
+        }
         self.begin_packet(now);
         let probe_after = self.endpoint.acks().probe_interval();
         if self.chunks.select_control(now, probe_after, &mut self.scratch.chunk) {

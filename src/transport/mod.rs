@@ -13,6 +13,7 @@ pub mod estimate;
 mod fates;
 pub mod fragment;
 mod framing;
+pub mod good_bad;
 pub mod header;
 mod in_flight;
 mod message;

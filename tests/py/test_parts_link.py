@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from typing import Any
 
 import pytest
 import tickwire as tw
@@ -96,3 +97,146 @@ def test_mistakes_are_named() -> None:
             link.send(now, 1)
         with pytest.raises(ValueError, match="now must be 0 to 6324480000 seconds, not"):
             link.poll(now)
+
+
+def everything() -> tw.Conditions:
+    return tw.Conditions(
+        latency=0.05,
+        jitter=0.01,
+        wander=0.02,
+        wander_time=0.3,
+        loss=0.01,
+        bursts=tw.Bursts.mean(loss=0.02, length=4),
+        outages=tw.Outages(duration=0.2, fraction=0.02),
+        duplicate=0.03,
+        reorder=0.04,
+        reorder_delay=0.06,
+        rate=125_000,
+        queue=30_000,
+        overhead=48,
+    )
+
+
+def test_packets_wait_for_the_rate_and_a_full_queue_drops() -> None:
+    link: tw.Link[bytes] = tw.Link(tw.Conditions(rate=100_000, queue=3000))
+    for _ in range(5):
+        link.send(0.0, bytes(972))
+    assert (len(link), link.queued_bytes, link.counters["queue_dropped"]) == (3, 3000, 2)
+    times = []
+    while (now := link.next_delivery) is not None:
+        assert link.poll(now) == bytes(972)
+        times.append(now)
+    assert times == [0.01, 0.02, 0.03]
+
+
+def test_the_size_of_an_item_is_that_of_its_bytes_or_the_one_said() -> None:
+    link: tw.Link[object] = tw.Link(tw.Conditions(rate=1000, queue=100_000, overhead=0))
+    sizes = []
+    for item, size in ((b"ab", None), (bytearray(3), None), ("text", None), ("text", 40), (b"ab", 50)):
+        before = link.queued_bytes
+        link.send(0.0, item, size=size)
+        sizes.append(link.queued_bytes - before)
+    assert sizes == [2, 3, 0, 40, 50]
+    with pytest.raises(ValueError, match="size must be 0 to 1099511627776, not -1"):
+        link.send(0.0, b"", size=-1)
+
+
+def test_a_script_changes_the_conditions_at_its_times() -> None:
+    link: tw.Link[int] = tw.Link(tw.Conditions(latency=0.02))
+    link.schedule(2.0, tw.Conditions(latency=0.05))
+    link.schedule(1.0, tw.Conditions(loss=1))
+    for tenth in range(30):
+        link.send(tenth / 10, tenth)
+    arrived = []
+    while (now := link.next_delivery) is not None:
+        arrived.append((link.poll(now), round(now, 3)))
+    expected = [(tenth, round(tenth / 10 + 0.02, 3)) for tenth in range(10)]
+    assert arrived == expected + [(tenth, round(tenth / 10 + 0.05, 3)) for tenth in range(20, 30)]
+    with pytest.raises(ValueError, match="at must be 0 to 6324480000 seconds, not -1"):
+        link.schedule(-1, tw.Conditions())
+
+
+def test_every_loss_has_its_name() -> None:
+    link: tw.Link[int] = tw.Link(everything(), seed=1)
+    for number in range(20_000):
+        link.send(number / 100, number, size=1252)
+    while (now := link.next_delivery) is not None:
+        link.poll(now)
+    counters = link.counters
+    lost = ("queue_dropped", "lost", "lost_in_bursts", "lost_in_outages")
+    assert all(counters[name] > 50 for name in lost), counters
+    passed = counters["sent"] - sum(counters[name] for name in lost)
+    assert counters["delivered"] == passed + counters["duplicated"]
+
+
+def test_conditions_are_values_that_print_as_they_are_made() -> None:
+    conditions = everything()
+    names = {name: getattr(tw, name) for name in ("Conditions", "Bursts", "Outages")}
+    assert eval(repr(conditions), names) == conditions
+    assert eval(repr(tw.Conditions()), names) == tw.Conditions()
+    assert conditions.replace() == conditions
+    faster = conditions.replace(rate=None, latency=0.04)
+    assert (faster.rate, faster.latency, faster.queue) == (None, 0.04, 30_000)
+    assert faster.replace(rate=125_000, latency=0.05) == conditions
+    with pytest.raises(TypeError, match="'ratee'"):
+        conditions.replace(ratee=3)
+    assert tw.Bursts.mean(0.2, 4) == tw.Bursts(0.0625, 0.25, good_loss=0, bad_loss=1)
+
+
+def test_presets_are_pairs_by_name() -> None:
+    for name in ("3g", "4g", "wifi-bad", "transatlantic", "satellite"):
+        up, down = tw.Conditions.preset(name)
+        assert up.rate is not None
+        assert down.rate is not None
+        assert up.rate < down.rate
+        assert up.latency == down.latency > 0
+    with pytest.raises(ValueError, match='one of 3g, 4g, wifi-bad, transatlantic, satellite, not "5g"'):
+        tw.Conditions.preset("5g")
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"rate": 0}, "rate must be 1 to 12500000000, not 0"),
+        ({"queue": 0}, "queue must be 1 to 1073741824, not 0"),
+        ({"overhead": -1}, "overhead must be 0 to 65535, not -1"),
+        ({"wander": -1}, "wander must be 0 to 86400 seconds, not -1"),
+        (
+            {"latency": 0.1, "wander": 0.1, "wander_time": 0},
+            r"wander_time is 0ns; it must be from 1µs to 3600s",
+        ),
+        ({"latency": 0.1, "jitter": 0.06, "wander": 0.06}, "together they may be at most the latency, 100ms"),
+    ],
+)
+def test_settings_out_of_bounds_are_named(settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        tw.Conditions(**settings)
+
+
+def test_bursts_and_outages_out_of_bounds_are_named() -> None:
+    with pytest.raises(ValueError, match="probability to_bad is 2; it must be from 0 to 1"):
+        tw.Bursts(2, 0.1)
+    with pytest.raises(ValueError, match="mean length of bursts is 0.5 packets; it must be from 1"):
+        tw.Bursts.mean(0.1, 0.5)
+    with pytest.raises(ValueError, match="mean loss by bursts is 0.9; .* must be from 0 to 0.8"):
+        tw.Bursts.mean(0.9, 4)
+    with pytest.raises(ValueError, match="probability fraction of outages is 1.5"):
+        tw.Outages(1, 1.5)
+    with pytest.raises(ValueError, match="duration of outages is 0ns; it must be from 1µs to 3600s"):
+        tw.Outages(0, 0.5)
+
+
+def test_a_lost_item_may_call_the_link_when_it_goes() -> None:
+    class Item:
+        def __del__(self) -> None:
+            seen.append(len(link))
+
+    seen: list[int] = []
+    link: tw.Link[Item] = tw.Link(tw.Conditions(rate=100, overhead=0, loss=1))
+    for _ in range(3):
+        link.send(0.0, Item(), size=100)
+    assert (len(link), seen) == (3, [])
+    assert link.poll(1.5) is None
+    assert seen == [2], "it was lost when it left the queue"
+    link.send(2.5, Item(), size=100)
+    assert seen == [2, 2]

@@ -190,7 +190,8 @@ impl Line {
     pub(crate) fn resent_and_lost(&self) -> (f64, f64) {
         let resent: u64 = self.flows.iter().map(|flow| flow.ends[0].chunk_counters().slices_resent).sum();
         let counters = self.links[0].counters();
-        let lost = counters.lost + counters.queue_dropped;
+        let on_the_way = counters.lost + counters.lost_in_bursts + counters.lost_in_outages;
+        let lost = on_the_way + counters.queue_dropped;
         ((resent * SLICE_BYTES as u64) as f64, (lost * SLICE_BYTES as u64) as f64)
     }
 }

@@ -21,6 +21,11 @@ thread_local! {
     static LIVE: Cell<isize> = const { Cell::new(0) };
 }
 
+/// The bytes that this thread holds.
+pub(crate) fn held() -> isize {
+    LIVE.get()
+}
+
 fn count(bytes: isize) {
     // A thread that ends has no counter any more, and nobody who asks.
     let _ = LIVE.try_with(|live| live.set(live.get() + bytes));

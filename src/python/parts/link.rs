@@ -1,6 +1,6 @@
 //! One direction of a simulated link, for any Python objects.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -40,15 +40,40 @@ const LARGEST_ITEM: usize = 1 << 40;
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Link {
     core: Mutex<link::Link<Item>>,
+    lost: Arc<Lost>,
 }
 
+/// What the link no longer holds, until its lock is free: to drop a last reference may run the object's code,
+/// which may call the link.
+type Lost = Mutex<Vec<Py<PyAny>>>;
+
 /// A reference of its own for each copy under way, as the garbage collector counts them.
-struct Item(Py<PyAny>);
+struct Item {
+    /// None once it has come out.
+    object: Option<Py<PyAny>>,
+    lost: Arc<Lost>,
+}
 
 impl Clone for Item {
     fn clone(&self) -> Self {
-        // Copies are made in `send`, which is attached: this is a look at a thread-local.
-        Python::attach(|py| Item(self.0.clone_ref(py)))
+        // Copies are made in a call of Python's, which is attached: this is a look at a thread-local.
+        let object = Python::attach(|py| self.object.as_ref().map(|object| object.clone_ref(py)));
+        Item { object, lost: self.lost.clone() }
+    }
+}
+
+impl Drop for Item {
+    fn drop(&mut self) {
+        lock(&self.lost).extend(self.object.take());
+    }
+}
+
+impl Link {
+    fn with_core<R>(&self, act: impl FnOnce(&mut link::Link<Item>) -> R) -> R {
+        let result = act(&mut lock(&self.core));
+        let lost = std::mem::take(&mut *lock(&self.lost));
+        drop(lost);
+        result
     }
 }
 
@@ -74,7 +99,7 @@ impl Link {
             None => link::DEFAULT_CAPACITY,
         };
         let core = link::Link::new(conditions, seed).map_err(value_error)?.with_capacity(capacity);
-        Ok(Link { core: Mutex::new(core) })
+        Ok(Link { core: Mutex::new(core), lost: Arc::default() })
     }
 
     /// Puts an item in.
@@ -91,9 +116,9 @@ impl Link {
     fn send(&self, now: f64, item: &Bound<'_, PyAny>, size: Option<i128>) -> PyResult<()> {
         let now = instant(now)?;
         let size = size.map(|size| within("size", size, 0, LARGEST_ITEM)).transpose()?;
-        // The caller has a reference too, so that losing this one runs no code.
-        let sent = Item(item.clone().unbind());
-        lock(&self.core).send(now, sent, size.unwrap_or_else(|| byte_length(item)));
+        let size = size.unwrap_or_else(|| byte_length(item));
+        let item = Item { object: Some(item.clone().unbind()), lost: self.lost.clone() };
+        self.with_core(|core| core.send(now, item, size));
         Ok(())
     }
 
@@ -101,7 +126,7 @@ impl Link {
     #[pyo3(signature = (now, /))]
     fn poll(&self, now: f64) -> PyResult<Option<Py<PyAny>>> {
         let now = instant(now)?;
-        Ok(lock(&self.core).poll(now).map(|item| item.0))
+        Ok(self.with_core(|core| core.poll(now).and_then(|mut item| item.object.take())))
     }
 
     /// When to :meth:`poll` next, in seconds: an item comes out then, or leaves the queue of a link with a rate, and
@@ -157,11 +182,14 @@ impl Link {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // What is being worked on is in use.
         let Ok(core) = self.core.try_lock() else { return Ok(()) };
-        core.items().try_for_each(|item| visit.call(&item.0))
+        core.items().try_for_each(|item| visit.call(&item.object))
     }
 
     fn __clear__(&self) {
         let Ok(empty) = link::Link::new(conditions::Conditions::perfect(), 0) else { return };
-        let _items = std::mem::replace(&mut *lock(&self.core), empty);
+        let items = self.with_core(|core| std::mem::replace(core, empty));
+        drop(items);
+        // What they were lets go now.
+        self.with_core(|_| ());
     }
 }

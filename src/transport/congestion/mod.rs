@@ -7,6 +7,7 @@
 //! A peer that acks falsely changes the rate at which it is sent to, and only up to the configured maximum.
 
 mod adaptive;
+mod binary;
 mod competition;
 mod delay;
 mod delivery;
@@ -17,6 +18,7 @@ mod simulation;
 use core::fmt;
 
 use super::ack_config::ConfigError;
+use super::good_bad::GoodBadConfig;
 use super::pacing::BudgetConfig;
 use crate::time::{Duration, Instant};
 
@@ -48,6 +50,11 @@ pub(crate) trait Controller: fmt::Debug + Send {
     /// There is nothing more to send now, though it might be sent.
     fn on_app_limited(&mut self, now: Instant);
 
+    /// Whether any packet may go out now: asked before each.
+    fn can_send_packet(&mut self, _now: Instant) -> bool {
+        true
+    }
+
     /// Whether a packet of bulk may go out now: asked before each.
     fn can_send(&mut self, now: Instant) -> bool;
 
@@ -69,6 +76,8 @@ pub enum CongestionConfig {
     Fixed(BudgetConfig),
     /// As fast as the link carries it without a queue of more than some milliseconds.
     Adaptive(AdaptiveConfig),
+    /// So many packets a second while the round trip is short, fewer while it isn't; messages' packets too.
+    GoodBad(GoodBadConfig),
 }
 
 /// Settings of the adaptive controller.
@@ -106,6 +115,7 @@ impl CongestionConfig {
         Ok(match *self {
             CongestionConfig::Fixed(budget) => Box::new(fixed::Fixed::new(budget)),
             CongestionConfig::Adaptive(config) => Box::new(adaptive::Adaptive::new(config)),
+            CongestionConfig::GoodBad(config) => Box::new(binary::Binary::new(config)?),
         })
     }
 
@@ -117,6 +127,7 @@ impl CongestionConfig {
         match self {
             CongestionConfig::Fixed(budget) => budget.check(),
             CongestionConfig::Adaptive(adaptive) => adaptive.check(),
+            CongestionConfig::GoodBad(good_bad) => good_bad.check(),
         }
     }
 }

@@ -1,0 +1,84 @@
+//! Settings of a proxy, and what stands against it.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+use super::relay::Both;
+use crate::netsim::conditions::{Conditions, ConditionsError};
+use crate::time::Duration;
+
+/// Clients at a time, unless set otherwise. Each takes a socket.
+pub const DEFAULT_MAX_CLIENTS: usize = 1024;
+
+/// The silence after which a client is forgotten, unless set otherwise.
+pub const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Memory of the datagrams under way, unless set otherwise: two seconds of 200 Mbit/s, and more.
+pub const DEFAULT_MAX_BYTES: usize = 64 << 20;
+
+/// Settings of a [`Proxy`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProxyConfig {
+    /// The server.
+    pub target: SocketAddr,
+    /// What each direction of each client's link does.
+    pub conditions: Both<Conditions>,
+    /// Gives every turn of luck, with the order in which clients come.
+    pub seed: u64,
+    /// Clients at a time; datagrams of more are dropped.
+    pub max_clients: usize,
+    /// The silence, in both directions, after which a client is forgotten.
+    pub idle_timeout: Duration,
+    /// Memory of the datagrams under way; more are dropped.
+    pub max_bytes: usize,
+}
+
+impl ProxyConfig {
+    /// A proxy to this server that changes nothing yet, with the default bounds.
+    pub fn new(target: SocketAddr) -> Self {
+        ProxyConfig {
+            target,
+            conditions: Both::default(),
+            seed: 0,
+            max_clients: DEFAULT_MAX_CLIENTS,
+            idle_timeout: DEFAULT_IDLE_TIMEOUT,
+            max_bytes: DEFAULT_MAX_BYTES,
+        }
+    }
+}
+
+/// Why there is no proxy.
+#[derive(Debug)]
+pub enum ProxyError {
+    /// The conditions can't be met.
+    Conditions(ConditionsError),
+    /// The server's address is the proxy's own.
+    ToItself(SocketAddr),
+    /// The system refused the socket, the poll or the thread.
+    Io(io::Error),
+}
+
+impl fmt::Display for ProxyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProxyError::Conditions(error) => error.fmt(f),
+            ProxyError::ToItself(address) => write!(f, "A proxy at {address} can't forward to itself."),
+            ProxyError::Io(error) => write!(f, "The system refused the proxy: {error}."),
+        }
+    }
+}
+
+impl std::error::Error for ProxyError {}
+
+impl From<io::Error> for ProxyError {
+    fn from(error: io::Error) -> Self {
+        ProxyError::Io(error)
+    }
+}
+
+impl From<ConditionsError> for ProxyError {
+    fn from(error: ConditionsError) -> Self {
+        ProxyError::Conditions(error)
+    }
+}

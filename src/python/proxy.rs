@@ -1,0 +1,275 @@
+//! The proxy that puts bad links between other programs, for Python and its command line.
+//!
+//! Promises: the proxy's thread never enters Python, and nobody waits for it while attached; it ends with `close`,
+//! with its object, and with the interpreter, whichever comes first.
+
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
+
+use super::address::{Address, AddressLike};
+use super::errors::{ClosedError, os_error, value_error};
+use super::fields::within;
+use super::lock;
+use super::network::Conditions;
+use crate::driver::proxy::{self, Both, ProxyConfig, ProxyCounters, ProxyError, ProxyThread};
+use crate::netsim::conditions;
+use crate::time::Duration;
+
+/// Clients that may be asked for: as many as there are ports for their sockets.
+const MOST_CLIENTS: usize = 65_536;
+
+/// The least memory: one datagram of any length.
+const LEAST_BYTES: u64 = 1 << 17;
+
+/// The most memory: a terabyte.
+const MOST_BYTES: u64 = 1 << 40;
+
+/// Seconds of silence after which a client may be forgotten.
+const IDLE_TIMEOUTS: core::ops::RangeInclusive<f64> = 1.0..=86_400.0;
+
+/// A UDP proxy that puts bad conditions between any clients and a server: datagrams pass as they are, whatever they
+/// carry. It works on a native thread, also while Python is busy, until it is closed.
+///
+/// Each address that datagrams come from is a client. It gets a socket of its own towards the server, and a link in
+/// each direction with luck of its own.
+///
+/// Args:
+///     listen: where clients send to; port 0 picks one (see :attr:`address`).
+///     to: the server.
+///     conditions: what the links do, in both directions; None: nothing.
+///     up, down: what the links to the server and to the clients do, where it is not ``conditions``.
+///     seed: 0 to 2**64 - 1. With the order in which clients come it gives their luck.
+///     max_clients: clients at a time, 1 to 65,536; datagrams of more are dropped.
+///     idle_timeout: seconds of silence after which a client is forgotten, 1 to 86,400.
+///     max_bytes: memory of the datagrams under way, 131,072 to 2**40; more are dropped.
+///
+/// Raises:
+///     OSError: the address can't be bound; errno says why.
+///     ValueError: naming the argument, its value and its bound; or a proxy to itself.
+///
+/// Example:
+///     >>> with Socket("127.0.0.1:0") as server, Socket("127.0.0.1:0") as client:
+///     ...     with Proxy("127.0.0.1:0", to=server.address, conditions=Conditions(latency=0.05)) as proxy:
+///     ...         assert client.send(proxy.address, b"hello")
+///     ...         assert server.wait(10.0)
+///     ...         data, source = server.receive()
+///     >>> data, proxy.counters["up.forwarded"]
+///     (b'hello', 1)
+#[pyclass(frozen, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct Proxy {
+    address: Address,
+    to: Address,
+    running: Arc<Running>,
+}
+
+/// What also the end of the interpreter reaches.
+#[derive(Debug)]
+struct Running {
+    state: Mutex<State>,
+    /// A fork's child has no thread: it must not wait for one.
+    process: u32,
+}
+
+#[derive(Debug)]
+enum State {
+    Open { thread: ProxyThread, conditions: Both<conditions::Conditions> },
+    Closed(ProxyCounters),
+}
+
+#[pymethods]
+impl Proxy {
+    #[new]
+    #[pyo3(signature = (listen, *, to, conditions = None, up = None, down = None, seed = 0, max_clients = 1024,
+                        idle_timeout = 60.0, max_bytes = 67_108_864))]
+    #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
+    fn new(
+        py: Python<'_>,
+        listen: AddressLike,
+        to: AddressLike,
+        conditions: Option<&Bound<'_, Conditions>>,
+        up: Option<&Bound<'_, Conditions>>,
+        down: Option<&Bound<'_, Conditions>>,
+        seed: i128,
+        max_clients: i128,
+        idle_timeout: f64,
+        max_bytes: i128,
+    ) -> PyResult<Self> {
+        if to.0.port() == 0 {
+            return Err(PyValueError::new_err(format!("to must have a port to send to, not {}", to.0)));
+        }
+        if !IDLE_TIMEOUTS.contains(&idle_timeout) {
+            let (low, high) = (IDLE_TIMEOUTS.start(), IDLE_TIMEOUTS.end());
+            let complaint = format!("idle_timeout must be {low} to {high} seconds, not {idle_timeout}");
+            return Err(PyValueError::new_err(complaint));
+        }
+        let Both { up, down } = chosen(conditions, up, down);
+        let conditions = Both { up: up.unwrap_or_default(), down: down.unwrap_or_default() };
+        let config = ProxyConfig {
+            conditions,
+            seed: within("seed", seed, 0, u64::MAX)?,
+            max_clients: within("max_clients", max_clients, 1, MOST_CLIENTS)?,
+            idle_timeout: Duration::from_secs_f64(idle_timeout),
+            max_bytes: usize::try_from(within("max_bytes", max_bytes, LEAST_BYTES, MOST_BYTES)?)
+                .unwrap_or(usize::MAX),
+            ..ProxyConfig::new(to.0)
+        };
+        let started = proxy::Proxy::bind(listen.0, config)
+            .and_then(|proxy| ProxyThread::start(proxy).map_err(ProxyError::from));
+        let thread = started.map_err(|error| match error {
+            ProxyError::Io(error) => os_error(py, &error, listen.0),
+            error => value_error(error),
+        })?;
+        let address = Address(thread.address());
+        let state = Mutex::new(State::Open { thread, conditions });
+        let running = Arc::new(Running { state, process: std::process::id() });
+        close_at_exit(py, &running)?;
+        Ok(Proxy { address, to: Address(to.0), running })
+    }
+
+    /// Where clients send to, with the port that was picked.
+    #[getter]
+    fn address(&self) -> Address {
+        self.address
+    }
+
+    /// The server.
+    #[getter]
+    fn to(&self) -> Address {
+        self.to
+    }
+
+    #[getter]
+    fn closed(&self, py: Python<'_>) -> bool {
+        py.detach(|| matches!(*self.running.state(), State::Closed(_)))
+    }
+
+    /// All that was counted, by name; once closed, the last counts. See docs/proxy.md for the names.
+    #[getter]
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counters = py.detach(|| match &*self.running.state() {
+            State::Open { thread, .. } => thread.counters(),
+            State::Closed(counters) => *counters,
+        });
+        let counted = PyDict::new(py);
+        for (group, name, count) in counters.iter() {
+            counted.set_item(format!("{group}.{name}"), count)?;
+        }
+        Ok(counted)
+    }
+
+    /// Changes the conditions of all clients: of both directions, or of those named. What is not given stays.
+    /// Datagrams that have left the queue of their rate keep their fate.
+    ///
+    /// Raises:
+    ///     ClosedError: the proxy is closed.
+    #[pyo3(signature = (conditions = None, *, up = None, down = None))]
+    fn set_conditions(
+        &self,
+        py: Python<'_>,
+        conditions: Option<&Bound<'_, Conditions>>,
+        up: Option<&Bound<'_, Conditions>>,
+        down: Option<&Bound<'_, Conditions>>,
+    ) -> PyResult<()> {
+        let Both { up, down } = chosen(conditions, up, down);
+        py.detach(|| {
+            let mut state = self.running.state();
+            let State::Open { thread, conditions } = &mut *state else {
+                return Err(ClosedError::new_err("the proxy is closed"));
+            };
+            let changed = Both { up: up.unwrap_or(conditions.up), down: down.unwrap_or(conditions.down) };
+            thread.set_conditions(changed).map_err(value_error)?;
+            *conditions = changed;
+            Ok(())
+        })
+    }
+
+    /// Ends the proxy; what is under way is lost. Closing twice is fine.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.running.close());
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (kind, value, traceback, /))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) {
+        let _ = (kind, value, traceback);
+        self.close(py);
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let closed = if self.closed(py) { ", closed" } else { "" };
+        format!("<Proxy at {} to {}{closed}>", self.address.0, self.to.0)
+    }
+}
+
+/// What each direction was given, if anything.
+fn chosen(
+    conditions: Option<&Bound<'_, Conditions>>,
+    up: Option<&Bound<'_, Conditions>>,
+    down: Option<&Bound<'_, Conditions>>,
+) -> Both<Option<conditions::Conditions>> {
+    let of = |own: Option<&Bound<'_, Conditions>>| own.or(conditions).map(|given| given.get().core);
+    Both { up: of(up), down: of(down) }
+}
+
+impl Running {
+    /// To be asked for while detached: who holds it may wait for the proxy's thread.
+    fn state(&self) -> MutexGuard<'_, State> {
+        let mut state = lock(&self.state);
+        if self.process != std::process::id() {
+            std::mem::forget(std::mem::replace(&mut *state, State::Closed(ProxyCounters::default())));
+        }
+        state
+    }
+
+    fn close(&self) {
+        let mut state = self.state();
+        let last = match std::mem::replace(&mut *state, State::Closed(ProxyCounters::default())) {
+            State::Open { thread, .. } => thread.stop(),
+            State::Closed(last) => last,
+        };
+        *state = State::Closed(last);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Waits for the thread without detaching: for the rest of a turn, some milliseconds at most.
+        self.close();
+    }
+}
+
+/// The proxies that may be open when the interpreter exits.
+static OPEN: Mutex<Vec<Weak<Running>>> = Mutex::new(Vec::new());
+
+/// Has the proxy closed when the interpreter exits, if it is still there.
+fn close_at_exit(py: Python<'_>, running: &Arc<Running>) -> PyResult<()> {
+    static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
+    REGISTERED.get_or_try_init(py, || {
+        let close_all = wrap_pyfunction!(close_all, py)?;
+        py.import("atexit")?.call_method1("register", (close_all,)).map(drop)
+    })?;
+    let mut open = lock(&OPEN);
+    open.retain(|running| running.strong_count() > 0);
+    open.push(Arc::downgrade(running));
+    Ok(())
+}
+
+#[pyfunction]
+fn close_all(py: Python<'_>) {
+    let open = std::mem::take(&mut *lock(&OPEN));
+    py.detach(|| open.iter().filter_map(Weak::upgrade).for_each(|running| running.close()));
+}

@@ -1,0 +1,177 @@
+//! The receiving end: one chunk at a time, kept until it is read.
+//!
+//! Promises:
+//! - Every slice of a chunk that is coming, complete or just read wants an ack, also when it came before: an ack may have
+//!   been lost, and a sender that hears none sends on for ever.
+//! - Acks are few: at most one each `ack_interval`, each with all that has come. Of one chunk, acks never amount to more
+//!   bytes than its slices did, headers of both counted: one that isn't paid for waits until it is.
+//! - The next chunk begins when this one was read; or, when this one is incomplete, with the first slice of the next,
+//!   because then the sender gave it up (see [`sender`](super::sender)). Nothing of one chunk ever gets into another.
+//! - Memory: one chunk, and only as its slices come.
+//!
+//! Refuses: every slice that isn't of the current chunk, the one just read, or the next where that is due; and within a
+//! chunk every slice whose count isn't that of the first.
+
+use super::assembly::{Acking, Assembly};
+use super::config::{ChunkReceiverConfig, ConfigError};
+use super::drops::{ReceiverCounters, SliceDrop};
+use super::packet::{Format, SlicePacket};
+use super::progress::Progress;
+use crate::store::Packets;
+use crate::store::sequence;
+use crate::time::Instant;
+use crate::wire::BitWriter;
+
+/// The receiving end.
+#[derive(Debug)]
+pub struct ChunkReceiver {
+    config: ChunkReceiverConfig,
+    format: Format,
+    /// The id of the chunk that is coming or waits to be read.
+    chunk_id: u16,
+    /// That chunk, once a slice of it has come.
+    assembly: Option<Assembly>,
+    /// The acks of the chunk before, when that was read and nothing of this one has come.
+    previous: Option<Acking>,
+    last_ack: Option<Instant>,
+    /// The latest time seen.
+    latest: Instant,
+    writer: BitWriter,
+    counters: ReceiverCounters,
+}
+
+impl ChunkReceiver {
+    /// An end that has received nothing.
+    ///
+    /// # Errors
+    /// When a setting is out of its bounds.
+    pub fn new(config: ChunkReceiverConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(ChunkReceiver {
+            format: Format::new(config.max_slices),
+            chunk_id: 0,
+            assembly: None,
+            previous: None,
+            last_ack: None,
+            latest: Instant::ZERO,
+            writer: BitWriter::new(),
+            counters: ReceiverCounters::default(),
+            config,
+        })
+    }
+
+    /// Takes a slice packet.
+    ///
+    /// # Errors
+    /// The reason why the packet was dropped. It is counted.
+    pub fn handle_slice(&mut self, now: Instant, datagram: &[u8]) -> Result<(), SliceDrop> {
+        self.latest = self.latest.max(now);
+        let taken = self.take_slice(datagram);
+        match taken {
+            Ok(()) => self.counters.slices_received += 1,
+            Err(reason) => self.counters.count(reason),
+        }
+        taken
+    }
+
+    fn take_slice(&mut self, datagram: &[u8]) -> Result<(), SliceDrop> {
+        let slice = self.format.read_slice(datagram)?;
+        let bytes = datagram.len() + self.config.overhead;
+        match sequence::distance(slice.chunk, self.chunk_id) {
+            0 => self.take_current(&slice, bytes),
+            -1 => Err(self.take_previous(&slice, bytes)),
+            1 => self.take_next(&slice, bytes),
+            2.. => Err(SliceDrop::FarAhead),
+            _ => Err(SliceDrop::Old),
+        }
+    }
+
+    fn take_current(&mut self, slice: &SlicePacket<'_>, bytes: usize) -> Result<(), SliceDrop> {
+        let assembly = self.assembly.get_or_insert_with(|| Assembly::new(self.latest, slice.count));
+        if slice.count != assembly.count() {
+            return Err(SliceDrop::SliceCount);
+        }
+        // The sender knows that the chunk before has arrived, or it would not send this one.
+        self.previous = None;
+        assembly.acking.slice_came(bytes);
+        if assembly.is_complete() {
+            return Err(SliceDrop::Complete);
+        }
+        if !assembly.insert(slice) {
+            return Err(SliceDrop::Duplicate);
+        }
+        self.counters.chunks_received += u64::from(assembly.is_complete());
+        Ok(())
+    }
+
+    /// A slice of the chunk before: the sender missed the last ack, if that chunk was read.
+    fn take_previous(&mut self, slice: &SlicePacket<'_>, bytes: usize) -> SliceDrop {
+        let Some(previous) = &mut self.previous else { return SliceDrop::Old };
+        if slice.count != previous.received.bound() {
+            return SliceDrop::SliceCount;
+        }
+        previous.slice_came(bytes);
+        SliceDrop::AlreadyRead
+    }
+
+    /// A slice of the next chunk: the sender gave this one up, if it is incomplete. A sender makes sure that we have
+    /// begun with a chunk before it sends the next.
+    fn take_next(&mut self, slice: &SlicePacket<'_>, bytes: usize) -> Result<(), SliceDrop> {
+        match &self.assembly {
+            None => Err(SliceDrop::FarAhead),
+            Some(assembly) if assembly.is_complete() => Err(SliceDrop::Unread),
+            Some(_) => {
+                self.counters.chunks_abandoned += 1;
+                self.assembly = None;
+                self.chunk_id = slice.chunk;
+                self.take_current(slice, bytes)
+            }
+        }
+    }
+
+    /// Once a tick: appends an ack packet if slices came that ask for one, it is time, and they have paid for it.
+    pub fn tick(&mut self, now: Instant, out: &mut Packets) {
+        self.latest = self.latest.max(now);
+        if self.last_ack.is_some_and(|last| now - last < self.config.ack_interval) {
+            return;
+        }
+        let (chunk_id, acking) = match (&mut self.assembly, &mut self.previous) {
+            (Some(assembly), _) => (self.chunk_id, &mut assembly.acking),
+            (None, Some(previous)) => (self.chunk_id.wrapping_sub(1), previous),
+            (None, None) => return,
+        };
+        let bytes = self.format.ack_packet_bytes(acking.received.bound()) + self.config.overhead;
+        if !acking.take(bytes) {
+            return;
+        }
+        self.writer.clear();
+        self.format.write_ack(chunk_id, &acking.received, &mut self.writer);
+        out.push((), self.writer.as_bytes());
+        self.last_ack = Some(now);
+        self.counters.acks_sent += 1;
+        self.counters.bytes_sent += bytes as u64;
+    }
+
+    /// The chunk that has come whole, once. The next one comes only after this was read.
+    pub fn read(&mut self) -> Option<Vec<u8>> {
+        let (chunk, acking) = self.assembly.take_if(|assembly| assembly.is_complete())?.into_chunk();
+        self.chunk_id = self.chunk_id.wrapping_add(1);
+        self.previous = Some(acking);
+        Some(chunk)
+    }
+
+    /// Whether a chunk waits to be read.
+    pub fn is_ready(&self) -> bool {
+        self.assembly.as_ref().is_some_and(Assembly::is_complete)
+    }
+
+    /// How far the chunk is that is coming or waits to be read.
+    pub fn progress(&self) -> Option<Progress> {
+        self.assembly.as_ref().map(|assembly| assembly.progress(self.latest))
+    }
+
+    /// Everything counted.
+    pub fn counters(&self) -> ReceiverCounters {
+        self.counters
+    }
+}

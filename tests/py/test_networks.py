@@ -1,0 +1,60 @@
+"""The virtual network: conditions by direction, scripts, presets."""
+
+from __future__ import annotations
+
+import pytest
+import tickwire as tw
+from conftest import Move
+from tickwire.testing import connected_pair, run
+
+
+def received(network: tw.SimulatedNetwork, server: tw.Server, client: tw.Client, seconds: float) -> list[int]:
+    """How many moves arrive at the server and at the client when each sends one a tick."""
+    counts = [0, 0]
+    for _ in range(round(seconds * 60)):
+        client.send(Move(1, 2, 0.5), channel=1)
+        server.broadcast(Move(1, 2, 0.5), channel=1)
+        collected = run(network, server, client, seconds=1 / 60)
+        counts = [count + len(end.messages) for count, end in zip(counts, collected, strict=True)]
+    return counts
+
+
+def test_presets_connect_and_carry_a_game(protocol: tw.Protocol) -> None:
+    for name in ("3g", "4g", "wifi-bad", "transatlantic", "satellite"):
+        conditions = tw.Conditions.preset(name)
+        network, server, client = connected_pair(protocol, conditions=conditions, seed=3)
+        at_server, at_client = received(network, server, client, seconds=10)
+        assert min(at_server, at_client) > 500, name
+        rtt = client.stats().rtt_ms
+        assert rtt >= 2 * 1000 * (conditions[0].latency - conditions[0].wander), name
+
+
+def test_a_script_silences_one_direction_for_a_while(protocol: tw.Protocol) -> None:
+    network, server, client = connected_pair(protocol)
+    now = network.now
+    network.schedule(now + 3, tw.Conditions(loss=1), sender=server.address)
+    network.schedule(now + 6, tw.Conditions(), sender=server.address)
+    at_server, at_client = received(network, server, client, seconds=10)
+    assert 595 <= at_server <= 600
+    assert 415 <= at_client <= 425
+    counters = network.counters
+    assert counters["lost"] >= 180
+    assert counters["sent"] == counters["lost"] + counters["delivered"]
+
+
+def test_the_rate_of_an_endpoint_bounds_what_it_sends(protocol: tw.Protocol) -> None:
+    network = tw.SimulatedNetwork()
+    server = tw.Server("127.0.0.1:40000", protocol, network=network)
+    thin = tw.Conditions(rate=3000, queue=4000)
+    client = tw.Client.connect(server.address, protocol, network=network, conditions=thin, seed=1)
+    run(network, server, client, seconds=3)
+    assert client.connected
+    at_server, at_client = received(network, server, client, seconds=10)
+    assert at_server < 500 < at_client
+    assert client.counters["simulator.queue_dropped"] > 50
+
+
+def test_mistakes_are_named() -> None:
+    network = tw.SimulatedNetwork()
+    with pytest.raises(ValueError, match="at must be 0 to 31622400 seconds, not -1"):
+        network.schedule(-1, tw.Conditions())
