@@ -1,1 +1,60 @@
-//! A fixed rate.
+//! A rate that the configuration sets.
+
+use super::{Controller, SentStamp};
+use crate::time::{Duration, Instant};
+use crate::transport::pacing::{Budget, BudgetConfig};
+
+/// Sends at a fixed rate, whatever happens to the packets.
+#[derive(Debug)]
+pub(super) struct Fixed {
+    budget: Budget,
+}
+
+impl Fixed {
+    pub(super) fn new(config: BudgetConfig) -> Self {
+        Fixed { budget: Budget::new(config) }
+    }
+}
+
+impl Controller for Fixed {
+    fn on_sent(&mut self, now: Instant, bytes: u32) -> SentStamp {
+        self.budget.spend(bytes as usize);
+        SentStamp { sent_at: now, bytes, bulk: false, blind: false, app_limited: false }
+    }
+
+    fn on_acked(&mut self, _now: Instant, _acked: &[(SentStamp, bool)], _rtt: Option<Duration>) {}
+
+    fn on_lost(&mut self, _now: Instant, _stamp: SentStamp) {}
+
+    fn on_app_limited(&mut self, _now: Instant) {}
+
+    fn can_send(&mut self, now: Instant) -> bool {
+        self.budget.refill(now);
+        self.budget.allows()
+    }
+
+    fn next_send(&self) -> Instant {
+        self.budget.next()
+    }
+
+    fn begin_burst(&mut self, _now: Instant, _bytes: u32) {}
+
+    fn rate(&self) -> f64 {
+        self.budget.config().bytes_per_second
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_its_rate_and_says_when_it_goes_on() {
+        let mut fixed = Fixed::new(BudgetConfig { bytes_per_second: 10_000.0, burst_bytes: 1_000.0 });
+        assert!(fixed.can_send(Instant::ZERO));
+        fixed.on_sent(Instant::ZERO, 1_500);
+        assert!(!fixed.can_send(Instant::ZERO));
+        assert_eq!(fixed.next_send(), Instant::from_millis(50));
+        assert!(fixed.can_send(Instant::from_millis(51)));
+    }
+}

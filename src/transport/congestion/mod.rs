@@ -7,15 +7,20 @@
 //! A peer that acks falsely changes the rate at which it is sent to, and only up to the configured maximum.
 
 mod adaptive;
-mod competition;
 mod delay;
 mod delivery;
 mod fixed;
 #[cfg(test)]
+mod links;
+mod rivals;
+#[cfg(test)]
 mod simulation;
+mod startup;
 
 use core::fmt;
 
+use self::adaptive::Adaptive;
+use self::fixed::Fixed;
 use super::ack_config::ConfigError;
 use super::pacing::BudgetConfig;
 use crate::time::{Duration, Instant};
@@ -97,6 +102,14 @@ impl Default for AdaptiveConfig {
 }
 
 impl CongestionConfig {
+    /// A controller for one connection.
+    pub(crate) fn controller(&self) -> Box<dyn Controller> {
+        match *self {
+            CongestionConfig::Fixed(budget) => Box::new(Fixed::new(budget)),
+            CongestionConfig::Adaptive(adaptive) => Box::new(Adaptive::new(adaptive)),
+        }
+    }
+
     /// Whether the settings are within their bounds.
     ///
     /// # Errors

@@ -72,6 +72,8 @@ pub(super) struct Wire {
     delay_sum: f64,
     delay_count: f64,
     last_arrival: Instant,
+    /// Seconds, in one run of packets more, in another less.
+    pub(super) jitter: f64,
 }
 
 fn exponential(rng: &mut Rng, mean: f64) -> f64 {
@@ -92,7 +94,12 @@ impl Wire {
             delay_sum: 0.0,
             delay_count: 0.0,
             last_arrival: Instant::ZERO,
+            jitter: 0.0,
         }
+    }
+
+    pub(super) fn reset_delay(&mut self) {
+        (self.delay_sum, self.delay_count) = (0.0, 0.0);
     }
 
     pub(super) fn mean_delay(&self) -> f64 {
@@ -137,7 +144,9 @@ impl Wire {
             self.lost_bytes += u64::from(datagram.bytes);
             return;
         }
-        let at = Instant::from_nanos(((self.free_at + self.setup.rtt / 2.0) * 1e9) as u64);
+        let at = Instant::from_nanos(
+            ((self.free_at + self.setup.rtt / 2.0 + self.jitter * self.rng.unit()) * 1e9) as u64,
+        );
         self.last_arrival = self.last_arrival.max(at);
         self.arrivals.push_back((self.last_arrival, datagram));
     }
@@ -188,8 +197,12 @@ pub(super) struct End {
 
 impl End {
     fn new(flow: usize, controller: Box<dyn Controller>) -> Self {
-        let config =
-            AcksConfig { sent_window: 8192, received_window: 8192, early_loss: true, ..AcksConfig::default() };
+        let config = AcksConfig {
+            sent_window: 8192,
+            received_window: 8192,
+            early_loss: true,
+            ..AcksConfig::default()
+        };
         End {
             flow,
             acks: Acks::new(&config).unwrap(),
@@ -472,7 +485,12 @@ pub(super) struct Reno {
 
 impl Reno {
     pub(super) fn new() -> Self {
-        Reno { window: 10.0 * 1215.0, threshold: f64::INFINITY, in_flight: 0.0, recovering_until: Instant::ZERO }
+        Reno {
+            window: 10.0 * 1215.0,
+            threshold: f64::INFINITY,
+            in_flight: 0.0,
+            recovering_until: Instant::ZERO,
+        }
     }
 }
 
