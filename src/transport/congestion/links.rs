@@ -197,3 +197,23 @@ fn changes() {
         println!("{name}: jain Mbit/s / mean queue ms of each second: {line}");
     }
 }
+
+#[test]
+#[ignore]
+fn probe() {
+    for seed in 1..4 {
+        let link = LinkSetup::new(2.0, 150.0, Loss::Each(0.03));
+        let mut world = World::new(link, Duration::from_secs_f64(0.001), seed);
+        world.add(adaptive(false), adaptive(false));
+        world.game = true;
+        world.run_until(Instant::from_millis(1000 + seed));
+        world.flows[0][1].game_latency.clear();
+        world.begin(0, 8192 * KIB, false);
+        world.run_to_finish(0, 200.0);
+        let line: Vec<String> = world.flows[0][1].game_latency.chunks(30).map(|chunk| {
+            let most = chunk.iter().copied().fold(0.0, f64::max) - link.rtt / 2.0;
+            format!("{:.0}", most * 1e3)
+        }).collect();
+        println!("jain {}", line.join(" "));
+    }
+}

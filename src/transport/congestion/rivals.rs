@@ -94,6 +94,11 @@ impl Rivals {
         self.dip.as_ref().is_some_and(|dip| now < dip.until)
     }
 
+    /// Whether the queue is as it is for a dip, or may be.
+    pub(super) fn is_testing(&self) -> bool {
+        self.dip.is_some()
+    }
+
     /// Takes what a packet waited in the queue.
     pub(super) fn on_queue(&mut self, queue: f64) {
         if let Some(dip) = &mut self.dip {
