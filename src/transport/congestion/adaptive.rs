@@ -33,7 +33,7 @@ const PACKET: f64 = 1_215.0;
 /// The queue to aim for, in seconds, is this over the root of bytes a second: 7 ms at 10 Mbit/s, 2 ms at 100.
 const TARGET: f64 = 8.0;
 const LEAST_TARGET: f64 = 0.002;
-const MOST_TARGET: f64 = 0.015;
+const MOST_TARGET: f64 = 0.010;
 
 /// The part of both ends' ticks that is added to the target: they blur what is measured.
 const TARGET_TICKS: f64 = 0.3;
@@ -48,6 +48,7 @@ const MOST_FASTER: f64 = 0.15;
 
 /// How much faster to send while the queue is empty: this, doubled each time that more arrived, up to the number of times.
 const FIRST_GROWTH: f64 = 0.05;
+const FIRST_GROWTH_TIME: f64 = 0.004;
 const MOST_DOUBLINGS: u32 = 4;
 
 /// More arrived if it was above what did before by this.
@@ -173,7 +174,7 @@ impl Adaptive {
     }
 
     fn growth(&self) -> f64 {
-        FIRST_GROWTH * f64::from(1u32 << (self.calm - 1).min(MOST_DOUBLINGS))
+        FIRST_GROWTH.min(FIRST_GROWTH_TIME / self.delay.base()) * f64::from(1u32 << (self.calm - 1).min(MOST_DOUBLINGS))
     }
 
     /// The wait in the queue to aim for.
@@ -251,7 +252,9 @@ impl Adaptive {
             self.capacity = self.capacity.max(rate);
             self.calm = 0;
         } else if queue > 0.5 * target {
-            self.capacity += (rate - self.capacity) / 2.0;
+            // A long queue is news, a short one mostly noise.
+            let weight = if queue > 4.0 * target { 0.5 } else { 0.25 };
+            self.capacity += (rate - self.capacity) * weight;
             self.calm = 0;
         } else {
             self.calm = if self.rivals.is_testing() {

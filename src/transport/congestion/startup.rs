@@ -106,7 +106,7 @@ impl Startup {
             return None;
         }
         let was_longest = self.length >= self.longest;
-        self.length = (2.0 * self.length).min(self.longest);
+        self.length = (3.0 * self.length).min(self.longest);
         was_longest.then_some(self.least_rate).filter(|rate| *rate > 0.0)
     }
 }
