@@ -6,6 +6,7 @@ mod ack_ranges;
 pub mod acks;
 pub mod candidates;
 mod channel;
+#[cfg_attr(not(test), allow(dead_code))]
 mod congestion;
 mod connection;
 pub mod estimate;
@@ -23,6 +24,7 @@ mod stream_manager;
 pub use ack_endpoint::EndpointCounters as PacketCounters;
 pub use candidates::{Candidates, ScoreError};
 pub use channel::{ChannelStats, SendError};
+pub use congestion::{AdaptiveConfig, CongestionConfig};
 pub use connection::{Connection, ConnectionConfig, End, SendOptions, Violation};
 pub use estimate::Stats as PacketStats;
 pub use fates::{Notification, PacketFate};

@@ -13,7 +13,7 @@
 //!   window of LEDBAT++ and of SCReAM, RFC 8298). The queue never quite empties, so nothing need be probed for while it is there. The
 //!   target falls with the root of the rate (as in Swift, Kumar and others, SIGCOMM 2020), so that of flows that share
 //!   a queue the faster yields.
-//! * **An empty queue asks for more**: 5 % more for a round trip, and twice as much each time more arrives for it.
+//! * **An empty queue asks for more**: up to 5 % for a round trip, and twice as much each time more arrives for it.
 //! * **Startup** reads the rate off the acks of one burst: [`startup`](super::startup). No doubling into a full queue.
 //! * **The round trip without queues** is the least of 5 to 10 seconds. If it isn't seen for 4 seconds, one round trip
 //!   of sending less shows it (BBR's ProbeRTT, but just as deep as our own queue).
@@ -36,7 +36,7 @@ const LEAST_TARGET: f64 = 0.002;
 const MOST_TARGET: f64 = 0.010;
 
 /// The part of both ends' ticks that is added to the target: they blur what is measured.
-const TARGET_TICKS: f64 = 0.3;
+const TARGET_TICKS: f64 = 0.25;
 
 /// How strongly the queue steers: this much of the difference to the target is to be gone after a round trip. What
 /// is done shows a round trip later, and at 1 / e that doesn't swing.
@@ -46,13 +46,15 @@ const STEERING: f64 = 0.35;
 const MOST_SLOWER: f64 = 0.5;
 const MOST_FASTER: f64 = 0.15;
 
-/// How much faster to send while the queue is empty: this, doubled each time that more arrived, up to the number of times.
+/// How much faster to send while the queue is empty: this, or what makes so many seconds of queue in a round trip; doubled
+/// each time that more arrived, up to the number of times.
 const FIRST_GROWTH: f64 = 0.05;
 const FIRST_GROWTH_TIME: f64 = 0.004;
 const MOST_DOUBLINGS: u32 = 4;
 
-/// More arrived if it was above what did before by this.
+/// More arrived if it was above what did before by this, and by so many packets: what chance adds.
 const FRUITFUL: f64 = 1.02;
+const CHANCE: f64 = 1.5 * PACKET;
 
 /// How much less than the capacity a dip sends beyond what drains our queue.
 const DIP: f64 = 0.05;
@@ -60,6 +62,9 @@ const DEEPEST_DIP: f64 = 0.7;
 
 /// An epoch is a round trip, but not shorter than this, in seconds.
 const LEAST_EPOCH: f64 = 0.01;
+
+/// A round trip longer than this, in seconds, is as good as none.
+const MOST_RTT: f64 = 60.0;
 
 /// What was known of the link is forgotten when no bulk was sent for so long.
 const FORGET: Duration = Duration::from_secs(10);
@@ -174,7 +179,8 @@ impl Adaptive {
     }
 
     fn growth(&self) -> f64 {
-        FIRST_GROWTH.min(FIRST_GROWTH_TIME / self.delay.base()) * f64::from(1u32 << (self.calm - 1).min(MOST_DOUBLINGS))
+        FIRST_GROWTH.min(FIRST_GROWTH_TIME / self.delay.base())
+            * f64::from(1u32 << (self.calm - 1).min(MOST_DOUBLINGS))
     }
 
     /// The wait in the queue to aim for.
@@ -224,7 +230,7 @@ impl Adaptive {
     }
 
     fn learn_delay(&mut self, now: Instant, rtt: Duration, blind: bool) {
-        let rtt = rtt.as_secs_f64();
+        let rtt = rtt.as_secs_f64().min(MOST_RTT);
         if rtt <= self.delay.base() + 0.1 * self.target() {
             self.rivals.base_was_seen(now);
         }
@@ -248,6 +254,7 @@ impl Adaptive {
         } else if queue < 2.0 * target {
             self.loss.add(&epoch);
         }
+        let more = rate > (FRUITFUL + CHANCE / epoch.delivered.max(PACKET)) * self.capacity;
         if epoch.is_app_limited() {
             self.capacity = self.capacity.max(rate);
             self.calm = 0;
@@ -260,7 +267,7 @@ impl Adaptive {
             self.calm = if self.rivals.is_testing() {
                 // The queue is empty because we made it so.
                 0
-            } else if rate > FRUITFUL * self.capacity || self.calm == 0 {
+            } else if more || self.calm == 0 {
                 self.calm + 1
             } else {
                 1

@@ -90,7 +90,7 @@ pub struct AdaptiveConfig {
 }
 
 impl Default for AdaptiveConfig {
-    /// 4 KB/s to 125 MB/s (1 Gbit/s), 48 KiB at the start, and bursts of 256 KiB: a tick of 60 Hz at 120 Mbit/s.
+    /// 4 KB/s to 125 MB/s (1 Gbit/s), 32 KiB at the start, and bursts of 256 KiB: a tick of 60 Hz at 120 Mbit/s.
     fn default() -> Self {
         AdaptiveConfig {
             min_bytes_per_second: 4_000.0,
@@ -130,5 +130,48 @@ impl AdaptiveConfig {
         ConfigError::unless(max.is_finite() && max >= min, "max_bytes_per_second", max, bound)?;
         ConfigError::unless(self.initial_bytes > 0, "initial_bytes", self.initial_bytes, "above 0")?;
         ConfigError::unless(self.max_burst_bytes > 0, "max_burst_bytes", self.max_burst_bytes, "above 0")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_checked() {
+        let check = |adaptive| CongestionConfig::Adaptive(adaptive).check().map_err(|error| error.field);
+        let good = AdaptiveConfig::default();
+        assert_eq!(check(good), Ok(()));
+        assert_eq!(
+            check(AdaptiveConfig { min_bytes_per_second: f64::NAN, ..good }),
+            Err("min_bytes_per_second")
+        );
+        assert_eq!(
+            check(AdaptiveConfig { max_bytes_per_second: 3_000.0, ..good }),
+            Err("max_bytes_per_second")
+        );
+        assert_eq!(check(AdaptiveConfig { initial_bytes: 0, ..good }), Err("initial_bytes"));
+        assert_eq!(check(AdaptiveConfig { max_burst_bytes: 0, ..good }), Err("max_burst_bytes"));
+        assert!(CongestionConfig::Fixed(BudgetConfig::default()).check().is_ok());
+    }
+
+    #[test]
+    fn the_rate_stays_within_its_bounds_whatever_is_acked() {
+        let config = AdaptiveConfig { max_bytes_per_second: 50_000.0, ..AdaptiveConfig::default() };
+        let mut controller = CongestionConfig::Adaptive(config).controller();
+        let mut now = Instant::ZERO;
+        for turn in 0..3_000u64 {
+            now = Instant::from_millis(turn);
+            let mut sent = Vec::new();
+            while controller.can_send(now) {
+                sent.push((controller.on_sent(now, 1_200), turn % 7 == 0));
+            }
+            let rtt = if turn % 5 == 0 { Duration::MAX } else { Duration::ZERO };
+            controller.on_acked(now, &sent, Some(rtt));
+            controller.on_acked(now, &sent, None);
+            sent.iter().for_each(|(stamp, _)| controller.on_lost(now, *stamp));
+            assert!((4_000.0..=50_000.0).contains(&controller.rate()), "{controller:?}");
+        }
+        assert!(controller.next_send() > now || controller.can_send(controller.next_send()));
     }
 }

@@ -109,7 +109,7 @@ impl Rivals {
     /// Judges a test when its time has come.
     pub(super) fn judge(&mut self, now: Instant, link: Circumstances) {
         let Some(dip) = self.dip.take_if(|dip| now >= dip.judged_at) else { return };
-        let others = dip.least_queue > (1.4 * link.target).max(0.5 * dip.queue_before);
+        let others = dip.least_queue > (2.0 * link.target).max(0.5 * dip.queue_before);
         self.alone = if others { 0 } else { self.alone + 1 };
         if others && self.claim.is_none() {
             // Half of what was ours, as long as that isn't out of reach.

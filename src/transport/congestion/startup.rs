@@ -2,7 +2,7 @@
 //!
 //! What goes out at one instant (a train) leaves the narrowest place at the rate of that place, so that one round trip tells the
 //! rate (the packet trains of Jain and Routhier, 1986). A peer that looks for packets once a tick hides that when a train
-//! passes within a tick or two; then a train twice as long goes out, and in between what the link carries at the least.
+//! passes within a tick or two; then a train three times as long goes out, and in between what the link carries at the least.
 
 use super::SentStamp;
 use crate::time::{Duration, Instant};
@@ -210,15 +210,15 @@ mod tests {
 
     #[test]
     fn a_train_that_passes_within_a_tick_is_followed_by_a_longer_one() {
-        let mut startup = Startup::new(40_000, 100_000);
+        let mut startup = Startup::new(40_000, 200_000);
         acked(&mut startup, 40, (0..40).map(|n| if n < 30 { 50 } else { 66 }));
         assert_eq!(startup.conclude(), None);
         assert!((startup.rate() - 30_000.0 * 60.0).abs() < 1.0, "at least: {}", startup.rate());
-        assert_eq!(startup.poll_train(), Some(80_000.0));
+        assert_eq!(startup.poll_train(), Some(120_000.0));
         startup.due = true;
-        acked(&mut startup, 80, (0..80).map(|_| 100));
+        acked(&mut startup, 120, (0..120).map(|_| 100));
         assert_eq!(startup.conclude(), None);
-        acked(&mut startup, 100, (0..100).map(|_| 150));
+        acked(&mut startup, 200, (0..200).map(|_| 150));
         assert!(startup.conclude().is_some(), "there is no longer one");
     }
 
