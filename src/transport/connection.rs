@@ -555,8 +555,9 @@ impl Connection {
             let lane = &mut self.lanes[usize::from(message.channel)];
             lane.channel.handle(message.prefix, arrival, message.received)?;
         }
-        for item in chunk_items.drain(..) {
-            self.chunks.handle(now, item, slices);
+        if !chunk_items.is_empty() {
+            chunk_items.drain(..).for_each(|item| self.chunks.handle(now, item, slices));
+            self.chunks.update();
         }
         messages.shrink_to(KEPT_MESSAGES);
         self.scratch.row.clear();

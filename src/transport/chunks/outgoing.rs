@@ -151,8 +151,9 @@ impl Outgoing {
     /// The slice that goes once more next, and when.
     fn next_once_more(&self) -> Option<(Instant, u32)> {
         let allowed = self.resent_count / ONCE_MORE_OF_RESENT + self.offer.slices() / ONCE_MORE_OF_ALL;
+        let open = self.offer.slices() - self.there.len() as u32;
         let next = self.resent.iter().find(|(_, index)| !self.there.contains(*index as usize));
-        let next = next.filter(|_| !self.withdrawn && self.once_more < allowed);
+        let next = next.filter(|_| !self.withdrawn && self.once_more + open <= allowed);
         next.map(|(at, index)| (*at + ONCE_MORE_AFTER, *index))
     }
 
