@@ -527,12 +527,31 @@ mod tests {
             ("i", Kind::Text { max_bytes: 5 }),
             ("j", Kind::Data { max_bytes: 6 }),
             ("k", Kind::WideText { max_units: 7 }),
+            ("l", Kind::Enum { members: vec![("IDLE".into(), -1), ("ON".into(), 3)] }),
+            ("m", Kind::Flags { names: vec!["fire".into(), "up".into()] }),
+            ("n", Kind::Angle { lo: 0.0, hi: 360.0, resolution: 0.1 }),
+            ("o", Kind::Vector { axes: 2, lo: -1.0, hi: 1.0, resolution: 0.5 }),
+            ("p", Kind::Direction { bits: 12 }),
+            ("q", Kind::Rotation { bits: 9 }),
+            ("r", Kind::SignedRotation),
+            ("s", Kind::Transform { lo: -1.0, hi: 1.0, resolution: 0.5, bits: 9 }),
+            ("t", Kind::Common { item: Box::new(Kind::Bits { bits: 8 }), words: vec![255, 0] }),
+            ("u", Kind::Optional(Box::new(Kind::Float))),
+            ("v", Kind::List { max: 9, item: Box::new(Kind::Bool) }),
+            ("w", Kind::Sparse { slots: 64, item: Box::new(Kind::Bool) }),
+            ("x", Kind::Nested { fields: vec![("y".into(), Kind::Bool), ("zz".into(), Kind::Float)] }),
         ])
         .unwrap();
         let expected = "1:a bool\n7:größe bits(13)\n\
              1:c ranged(-5,170141183460469231731687303715884105727)\n1:d uint128\n1:e float\n1:f double\n\
              1:g quantized(bf800000,3f800000,3c23d70a)\n1:h fixed(8,-3,3)\n1:i text(5)\n1:j data(6)\n\
-             1:k wide(7)\n";
+             1:k wide(7)\n\
+             1:l enum(4:IDLE=-1,2:ON=3)\n1:m flags(4:fire,2:up)\n\
+             1:n angle(0000000000000000,4076800000000000,3599)\n\
+             1:o vector(2,bff0000000000000,3ff0000000000000,4)\n1:p direction(12)\n1:q rotation(9)\n\
+             1:r rotation\n1:s transform(bff0000000000000,3ff0000000000000,4,9)\n\
+             1:t common(bits(8),ff,0)\n1:u optional(float)\n1:v list(9,bool)\n1:w sparse(64,bool)\n\
+             1:x message(1:y bool,2:zz float)\n";
         assert_eq!(schema.describe(), expected);
     }
 }
