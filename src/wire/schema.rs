@@ -218,6 +218,7 @@ mod tests {
         Plain(Value<'static>),
         Text(String),
         Data(Vec<u8>),
+        Floats(Vec<f64>),
     }
 
     impl Owned {
@@ -226,6 +227,7 @@ mod tests {
                 Owned::Plain(value) => *value,
                 Owned::Text(text) => Value::Text(text),
                 Owned::Data(data) => Value::Data(data),
+                Owned::Floats(floats) => Value::Floats(floats),
             }
         }
     }
@@ -237,7 +239,7 @@ mod tests {
 
     fn random_kind(rng: &mut Rng) -> Kind {
         let max = rng.below(40) as u32;
-        match rng.below(11) {
+        match rng.below(15) {
             0 => Kind::Bool,
             1 | 2 => Kind::Bits { bits: 1 + rng.below(64) as u32 },
             3 | 4 => {
@@ -255,6 +257,10 @@ mod tests {
             }
             8 => Kind::Text { max_bytes: max },
             9 => Kind::Data { max_bytes: max },
+            10 => Kind::Angle { lo: -180.0, hi: 180.0, resolution: 0.01 },
+            11 => Kind::Vector { axes: 2 + rng.below(2) as u32, lo: -100.0, hi: 100.0, resolution: 0.01 },
+            12 => Kind::Enum { members: (0..=i64::from(max)).map(|n| (n.to_string(), n * 3 - 7)).collect() },
+            13 => Kind::Flags { names: (0..=max).map(|n| n.to_string()).collect() },
             _ => Kind::WideText { max_units: max },
         }
     }
@@ -295,6 +301,13 @@ mod tests {
             Kind::Data { max_bytes } => {
                 return Owned::Data(vec![rng.next_u64() as u8; rng.below(u64::from(max_bytes) + 1) as usize]);
             }
+            Kind::Angle { lo, hi, .. } => Value::Float(lo + rng.unit() * (hi - lo - 0.01)),
+            Kind::Vector { axes, lo, hi, .. } => {
+                return Owned::Floats((0..axes).map(|_| lo + rng.unit() * (hi - lo)).collect());
+            }
+            Kind::Enum { ref members } => Value::Int(members[rng.below(members.len() as u64) as usize].1),
+            Kind::Flags { ref names } => Value::Uint(rng.next_u64() >> (64 - names.len())),
+            ref parts => unreachable!("{parts} is not among the random kinds"),
         })
     }
 
@@ -306,7 +319,13 @@ mod tests {
     /// Whether a loaded value is the one written, as far as the kind keeps it.
     fn same(kind: &Kind, loaded: Value<'_>, written: Value<'_>) -> bool {
         match (kind, loaded, written) {
-            (Kind::Quantized { .. }, Value::Float(a), Value::Float(b)) => (a - b).abs() < 0.0051,
+            (Kind::Quantized { .. } | Kind::Angle { .. }, Value::Float(a), Value::Float(b)) => {
+                (a - b).abs() < 0.0051
+            }
+            (_, Value::Cells(cells), Value::Floats(floats)) => {
+                let near = |(i, b): (usize, &f64)| cells.float(i).is_some_and(|a| (a - b).abs() < 0.0051);
+                cells.count() == floats.len() && floats.iter().enumerate().all(near)
+            }
             (Kind::Fixed { fraction_bits, .. }, Value::Float(a), Value::Float(b)) => {
                 (a - b).abs() * 2f64.powi(*fraction_bits as i32) <= 0.5
             }

@@ -92,9 +92,11 @@ impl Steps {
 
     /// The value that a step stands for; `step` is at most [`Steps::last`].
     pub fn value(&self, step: u32) -> f64 {
-        let above = f64::from(step) * self.size();
-        // Rounding must not carry the last step beyond the bound, nor keep zero from being zero.
-        let value = (self.lo + above).min(self.hi);
+        // Rounding must not carry the last step off the bound, nor keep zero from being zero.
+        if step == self.count {
+            return self.hi;
+        }
+        let value = self.lo + f64::from(step) * self.size();
         if value.abs() < self.size() * WHOLE { 0.0 } else { value }
     }
 
