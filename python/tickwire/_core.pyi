@@ -1,7 +1,7 @@
 """The native core of Tickwire. Import these names from :mod:`tickwire`."""
 
-from enum import Enum, Flag
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum, Flag
 from types import GenericAlias, TracebackType
 from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, final, overload
 
@@ -44,16 +44,26 @@ __all__ = [
     "Tick",
     "VirtualConnection",
     "__version__",
+    "angle",
     "bits",
     "boolean",
+    "common_of",
     "data",
+    "enum_of",
     "fixed",
+    "flags",
+    "flags_of",
     "float32",
     "float64",
     "generate_key",
     "latest",
+    "list_of",
+    "nested_of",
+    "network_id",
+    "optional_of",
     "payload",
     "quantized",
+    "quaternion",
     "ranged",
     "redundant",
     "reliable_ordered",
@@ -62,9 +72,15 @@ __all__ = [
     "sequence_greater",
     "sequence_less",
     "sequenced",
+    "signed_quaternion",
+    "sparse_of",
     "text",
+    "transform",
     "uint128",
+    "unit_vector",
     "unreliable",
+    "vec2",
+    "vec3",
     "wide_text",
 ]
 __version__: Final[str]

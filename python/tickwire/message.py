@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import inspect
 import sys
 import types
@@ -64,10 +65,9 @@ def message(cls: type[_T]) -> type[_T]:
     }
     for name, field_type in own.items():
         if name not in cls.__dict__:
-            default = field_type.default
-            if field_type.is_mutable:
-                default = dataclasses.field(default_factory=lambda made=field_type: made.default)
-            setattr(cls, name, default)
+            made_anew = functools.partial(getattr, field_type, "default")
+            mutable = field_type.is_mutable
+            setattr(cls, name, dataclasses.field(default_factory=made_anew) if mutable else made_anew())
     made = dataclasses.dataclass(slots=True)(cls)
     _rebind_class_cell(cls, made)
 

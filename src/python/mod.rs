@@ -23,6 +23,7 @@ mod protocol;
 mod schema;
 mod server;
 mod shape;
+mod slots;
 mod stats;
 mod stream;
 mod token;

@@ -21,6 +21,7 @@ pub struct Steps {
     hi: f64,
     /// Steps from `lo` to `hi`.
     count: u32,
+    size: f64,
     circle: bool,
 }
 
@@ -52,7 +53,8 @@ impl Steps {
         let whole = exact.round();
         let count = if (exact - whole).abs() <= WHOLE { whole } else { exact.ceil() };
         // A whole number from 1 to 2^32 - 1: the conversion is exact.
-        let steps = Steps { lo, hi, count: count.clamp(1.0, MAX_STEPS) as u32, circle };
+        let count = count.clamp(1.0, MAX_STEPS);
+        let steps = Steps { lo, hi, count: count as u32, size: (hi - lo) / count, circle };
         let far = lo.abs().max(hi.abs());
         if far + steps.size() / 8.0 == far { refused } else { Ok(steps) }
     }
@@ -74,7 +76,7 @@ impl Steps {
 
     /// What a step is in truth: at most the resolution asked for.
     pub fn size(&self) -> f64 {
-        (self.hi - self.lo) / f64::from(self.count)
+        self.size
     }
 
     /// The step nearest to `value`; none outside the range, or for what is not a finite number.
@@ -84,9 +86,10 @@ impl Steps {
             return None;
         }
         let above = value - self.lo;
-        let above = if self.circle { above.rem_euclid(self.hi - self.lo) } else { above };
+        let turn = self.hi - self.lo;
+        let above = if (0.0..=turn).contains(&above) { above } else { above.rem_euclid(turn) };
         // At most the count: the conversion is exact.
-        let step = (above / self.size()).round().min(f64::from(self.count)) as u32;
+        let step = (above / self.size).round().min(f64::from(self.count)) as u32;
         Some(if self.circle && step == self.count { 0 } else { step })
     }
 
