@@ -474,7 +474,7 @@ mod tests {
         assert_eq!((schema.row_size(), schema.min_bits(), schema.max_bits()), (8, 3, 3 + 45));
         let three = body(&schema, |w| {
             w.bits(3, 3);
-            [1, 300, 2].map(|item| w.bits(item, 9));
+            [1, 300, 2].into_iter().for_each(|item| w.bits(item, 9));
         });
         assert_eq!(three.unwrap(), [8, 0, 0, 0, 3, 0, 0, 0, 1, 0, 44, 1, 2, 0]);
         let six = body(&schema, |w| w.bits(6, 3));

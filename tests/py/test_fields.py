@@ -398,10 +398,7 @@ def test_the_protocol_hash_knows_the_new_fields() -> None:
         *(Annotated[tw.u16, tw.common(n)] for n in (1, 2)),
         *(Annotated[list[tw.u16], tw.up_to(n)] for n in (1, 2)),
         *(Annotated[dict[int, tw.u16], tw.sparse(n)] for n in (1, 2)),
-        *(
-            Annotated[tw.Quaternion, kind]
-            for kind in (tw.quaternion(), tw.quaternion(8), tw.signed_quaternion())
-        ),
+        *(Annotated[tw.Quaternion, kind] for kind in rotations),
     ]
     assert len({wrap(hint)[0].hash for hint in hints}) == len(hints)
 
