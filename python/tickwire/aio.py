@@ -43,7 +43,7 @@ class Driver(Generic[E]):
     """
 
     def __init__(self, endpoint: E) -> None:
-        self.endpoint = endpoint
+        self.endpoint: E = endpoint
         self.wakes = 0
         """How often the event loop was woken for it."""
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -51,6 +51,7 @@ class Driver(Generic[E]):
         self._timer: asyncio.TimerHandle | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._error: Exception | None = None
+        self._handed_out = False  # an inbox, and what its body queues is to be sent
 
     async def __aenter__(self) -> Driver[E]:
         if self._loop is not None:
@@ -82,9 +83,13 @@ class Driver(Generic[E]):
 
     def close(self) -> None:
         """Ends the connections, tells their other sides, and lets go of the event loop. Closing twice is fine."""
-        self._stop()
-        self.endpoint.close()
-        self._notify()
+        try:
+            if self._handed_out and not self.endpoint.closed:
+                self.endpoint.flush()
+        finally:
+            self._stop()
+            self.endpoint.close()
+            self._notify()
 
     async def connected(self) -> None:
         """Waits until the client is connected.
@@ -110,9 +115,8 @@ class Driver(Generic[E]):
         while not self.endpoint.closed:
             self._check()
             if self.endpoint.has_news:
-                yield self.endpoint.receive()
-                if not self.endpoint.closed:
-                    self._flush()
+                yield self._receive()
+                self._flush()
                 # Others have their turn, however much arrives.
                 await asyncio.sleep(0)
             elif self._over():
@@ -127,9 +131,8 @@ class Driver(Generic[E]):
             if self.endpoint.closed or (self._over() and not self.endpoint.has_news):
                 return
             self._check()
-            yield self.endpoint.receive()
-            if not self.endpoint.closed:
-                self._flush()
+            yield self._receive()
+            self._flush()
 
     # --- inside ------------------------------------------------------------------------------------------
 
@@ -137,7 +140,14 @@ class Driver(Generic[E]):
         endpoint = self.endpoint
         return isinstance(endpoint, Client) and endpoint.disconnect_reason is not None
 
+    def _receive(self) -> Inbox[Any]:
+        self._handed_out = True
+        return self.endpoint.receive()
+
     def _flush(self) -> None:
+        self._handed_out = False
+        if self.endpoint.closed:
+            return
         try:
             self.endpoint.flush()
         finally:
