@@ -181,8 +181,6 @@ impl Client {
         out: &mut Datagrams,
         transmit: impl FnOnce(&mut Connection, &mut Packets) -> Instant,
     ) {
-        self.netcode.update(now, out);
-        self.apply_netcode_events();
         if let Some(connection) = &mut self.connection {
             self.reception.look(ClientHandle::default(), 0, connection, &mut self.account);
             self.next = transmit(connection, &mut self.packets);
@@ -193,6 +191,9 @@ impl Client {
             }
             self.packets.clear();
         }
+        // Behind the packets, which keep connections alive as well.
+        self.netcode.update(now, out);
+        self.apply_netcode_events();
     }
 
     /// Ends the connection, all farewells at once: no later call comes.

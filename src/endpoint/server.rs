@@ -180,8 +180,6 @@ impl Server {
         out: &mut Datagrams,
         transmit: impl Fn(&mut Connection, &mut Packets) -> Instant,
     ) {
-        self.netcode.update(now, out);
-        self.apply_netcode_events();
         for session in self.sessions.iter_mut().flatten().filter(|session| session.next <= due) {
             let Session { client, client_id, connection, account, next } = session;
             self.reception.look(*client, *client_id, connection, account);
@@ -193,6 +191,9 @@ impl Server {
             }
             self.packets.clear();
         }
+        // Behind the packets, which keep connections alive as well.
+        self.netcode.update(now, out);
+        self.apply_netcode_events();
     }
 
     /// Ends every connection, all farewells at once: no later call comes.
