@@ -533,6 +533,34 @@ mod tests {
     }
 
     #[test]
+    fn the_bytes_of_our_own_kinds_are_pinned() {
+        let bytes = |kind: Kind, value: Value<'_>| {
+            let schema = Schema::new([("f", kind)]).unwrap();
+            let mut writer = BitWriter::new();
+            schema.fields()[0].write(value, &mut writer).unwrap();
+            let message = writer.encoded();
+            assert!(message.bits() <= schema.max_bits());
+            let mut body = Vec::new();
+            schema.read(&mut BitReader::with_range(message.bytes(), 0, message.bits()), &mut body).unwrap();
+            hex::encode(message.bytes())
+        };
+        let (lo, hi, resolution) = (-2048.0, 2047.0, 1.0 / 512.0);
+        let angle = Kind::Angle { lo: 0.0, hi: 360.0, resolution: 0.1 };
+        assert_eq!(bytes(angle, Value::Float(-90.0)), "8c0a");
+        let vector = Kind::Vector { axes: 3, lo, hi, resolution };
+        assert_eq!(bytes(vector, Value::Floats(&[0.0, 10.5, -3.25])), "000010a00202e63f");
+        let direction = Kind::Direction { bits: 12 };
+        assert_eq!(bytes(direction.clone(), Value::Floats(&[1.0, 2.0, 2.0])), "9829b3");
+        assert_eq!(bytes(direction, Value::Floats(&[1.0, -2.0, -2.0])), "cb9c19");
+        let turned = Value::Floats(&[0.1, -0.9, 0.3, 0.2]);
+        assert_eq!(bytes(Kind::Rotation { bits: 9 }, turned), "6983540b");
+        assert_eq!(bytes(Kind::SignedRotation, turned), "218dcf0964a700");
+        let transform = Kind::Transform { lo, hi, resolution, bits: 9 };
+        let moved = [1.0, 2.0, 3.0, 0.0, 0.6, 0.0, 0.8, 2.0, 2.0, 2.0];
+        assert_eq!(bytes(transform, Value::Floats(&moved)), "0004200001043080ff77fddf00000040");
+    }
+
+    #[test]
     fn the_description_is_pinned() {
         let schema = Schema::new([
             ("a", Kind::Bool),
