@@ -1,0 +1,214 @@
+"""What is measured: for each table, a measurement of one contender once. Values come as lists by (table, metric,
+unit); all runs' lists are put together and summed up in the end."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+
+import tickwire as tw
+from contenders.endpoint import Options
+from processes import Failed, Processes, processes
+
+Values = dict[tuple[str, str, str], list[float]]
+MICROSECONDS, MILLISECONDS = "µs", "ms"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long and how often."""
+
+    repeats: int
+    seconds: float
+    server_seconds: float
+    server_sizes: tuple[int, ...]
+    server_repeats: int
+    links: tuple[str, ...]
+    blocks: tuple[int, ...]
+
+
+FULL = Plan(3, 1.0, 2.0, (64, 256, 1000), 2, ("10 Mbit/s 50 ms 2 %", "50 Mbit/s 100 ms 1 %"), (256 << 10, 4 << 20))
+QUICK = Plan(1, 0.3, 0.5, (64,), 1, ("10 Mbit/s 50 ms 2 %",), (256 << 10,))
+
+LINKS = {
+    "10 Mbit/s 50 ms 2 %": (1_250_000, 0.050, 0.02),
+    "50 Mbit/s 100 ms 1 %": (6_250_000, 0.100, 0.01),
+}
+"""Rate in bytes a second, round trip time, loss of each direction. The queue holds one bandwidth-delay product."""
+
+
+def percentile(values: list[float], percent: int) -> float:
+    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1] if len(values) > 1 else values[0]
+
+
+def median(values: list[float]) -> float:
+    return statistics.median(values)
+
+
+def p99(values: list[float]) -> float:
+    return percentile(values, 99)
+
+
+SUMMARY: dict[str, Callable[[list[float]], float]] = {"p50": median, "p99": p99}
+"""How the values of all runs become one, by the end of the metric's name; the rest are medians."""
+
+
+def summed_up(metric: str, values: list[float]) -> float:
+    return SUMMARY.get(metric.rpartition(" ")[2], median)(values)
+
+
+def flood(contender: ModuleType, variant: str, plan: Plan, reliable: bool = False) -> Values:
+    table = "reliable" if reliable else "flood"
+    options = Options(reliable=reliable, seconds=plan.seconds)
+    with processes() as started:
+        receiver = started.role(contender, variant, "flood_receive", options)
+        options.port = receiver.hear("port", 10)
+        sender = started.role(contender, variant, "flood_send", options)
+        received = receiver.hear("result", 20)
+        sent = sender.hear("result", 20)
+    delivered = max(sent["credited"], 1)
+    receiving = received["cpu"] / received["messages"] * 1e6
+    sending = sent["cpu"] / delivered * 1e6
+    return {
+        (table, "delivered", "1/s"): [received["messages"] / received["seconds"]],
+        (table, "CPU of the receiver a message", MICROSECONDS): [receiving],
+        (table, "CPU of the sender a message", MICROSECONDS): [sending],
+        (table, "CPU of both a message", MICROSECONDS): [receiving + sending],
+        (table, "lost", "%"): [max(0.0, 100 * (1 - delivered / max(sent["messages"], 1)))],
+    }
+
+
+def reliable(contender: ModuleType, variant: str, plan: Plan) -> Values:
+    return flood(contender, variant, plan, reliable=True)
+
+
+def ping(contender: ModuleType, variant: str, plan: Plan) -> Values:
+    options = Options(seconds=2 * plan.seconds, reliable=not getattr(contender, "UNRELIABLE", True))
+    with processes() as started:
+        server = started.role(contender, variant, "echo", options)
+        options.port = server.hear("port", 10)
+        client = started.role(contender, variant, "ping", options)
+        times = client.hear("result", 30)["times"]
+    if not times:
+        raise Failed("no ping was answered")
+    return {("ping", "time p50", MILLISECONDS): times, ("ping", "time p99", MILLISECONDS): times}
+
+
+def servers(contender: ModuleType, variant: str, plan: Plan, clients: int) -> Values:
+    if contender.SWARM is None:
+        raise Failed(contender.NO_SWARM)
+    table = f"servers/{clients}"
+    options = Options(clients=clients, warm=1.0, seconds=plan.server_seconds)
+    with processes() as started:
+        server = started.role(contender, variant, "ticks", options)
+        swarm = started.swarm(contender.SWARM, server.hear("port", 10), clients)
+        server.hear("measuring", 40)
+        swarm.say("mark")
+        result = server.hear("result", 40)
+        swarm.finish()
+        heard = swarm.hear("result", 10)
+    took = [second * 1e3 for second in result["took"]]
+    due = plan.server_seconds * 60
+    held = sum(time < 1000 / 60 for time in took) / due * 100
+    datagrams = result["received"] + result["sent"]
+    return {
+        (table, "tick done after p50", MILLISECONDS): took,
+        (table, "tick done after p99", MILLISECONDS): took,
+        (table, "ticks held", "%"): [min(held, 100.0)],
+        (table, "CPU of the server", "s/s"): [result["cpu"] / result["seconds"]],
+        (table, "CPU of the server a message", MICROSECONDS): [result["cpu"] / max(datagrams, 1) * 1e6],
+        (table, "received by the server", "%"): [result["received"] / result["seconds"] / clients / 0.6],
+        (table, "received by the clients", "%"): [heard["received"] / heard["seconds"] / clients / 0.6],
+        (table, "CPU of the clients", "s/s"): [heard["cpu"] / heard["seconds"]],
+    }
+
+
+def conditions(link: str) -> tw.Conditions:
+    rate, round_trip, loss = LINKS[link]
+    return tw.Conditions(latency=round_trip / 2, loss=loss, rate=rate, queue=int(rate * round_trip))
+
+
+def links(contender: ModuleType, variant: str, plan: Plan, link: str) -> Values:
+    table = f"links/{link}"
+    values = {}
+    rate, round_trip, _ = LINKS[link]
+    for size in plan.blocks:
+        if hasattr(contender, "no_blocks") and (_why := contender.no_blocks()):
+            continue
+        ideal = size / rate + round_trip
+        name = f"block of {size >> 10} KiB, times ideal"
+        values[(table, name, "")] = [block(contender, variant, link, size, 12 * ideal + 2) / ideal]
+    with processes() as started:
+        options = Options(reliable=True, warm=0.5, seconds=plan.server_seconds)
+        receiver, sender = through_proxy(started, contender, variant, link, "stamps", options)
+        times = receiver.hear("result", 30)["times"]
+        del sender
+    values[(table, "latency p50", MILLISECONDS)] = values[(table, "latency p99", MILLISECONDS)] = times
+    return values
+
+
+def block(contender: ModuleType, variant: str, link: str, size: int, limit: float) -> float:
+    """Seconds from the call that sends a block to the last byte in the receiver's hands."""
+    with processes() as started:
+        options = Options(reliable=True, block=size)
+        receiver, sender = through_proxy(started, contender, variant, link, "block", options)
+        began = sender.hear("result", 30)["at"]
+        return receiver.hear("result", limit)["at"] - began
+
+
+def through_proxy(
+    started: Processes, contender: ModuleType, variant: str, link: str, what: str, options: Options
+) -> tuple[object, object]:
+    receiver = started.role(contender, variant, f"{what}_receive", options)
+    proxy = tw.Proxy(
+        ("127.0.0.1", 0), to=("127.0.0.1", receiver.hear("port", 10)), conditions=conditions(link), seed=7
+    )
+    started.stack.callback(proxy.close)
+    options.port = proxy.address.port
+    return receiver, started.role(contender, variant, f"{what}_send", options)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One contender, once, in one table."""
+
+    table: str
+    run: Callable[[ModuleType, str, Plan], Values]
+    takes_part: Callable[[ModuleType], str | None]
+    repeats: int
+
+
+def everyone(_contender: ModuleType) -> str | None:
+    return None
+
+
+def unreliable_only(contender: ModuleType) -> str | None:
+    return None if getattr(contender, "UNRELIABLE", True) else "all its messages are reliable: see there"
+
+
+def reliable_only(contender: ModuleType) -> str | None:
+    return None if contender.RELIABLE else "it has no reliable messages"
+
+
+def swarming(contender: ModuleType) -> str | None:
+    return None if contender.SWARM else contender.NO_SWARM
+
+
+def lossy(contender: ModuleType) -> str | None:
+    if not contender.DATAGRAMS:
+        return "TCP doesn't pass a UDP proxy"
+    return reliable_only(contender)
+
+
+def measurements(plan: Plan) -> Iterator[Measurement]:
+    yield Measurement("flood", flood, unreliable_only, plan.repeats)
+    yield Measurement("reliable", reliable, reliable_only, plan.repeats)
+    yield Measurement("ping", ping, everyone, plan.server_repeats)
+    for clients in plan.server_sizes:
+        run = lambda contender, variant, plan, clients=clients: servers(contender, variant, plan, clients)  # noqa: E731
+        yield Measurement(f"servers/{clients}", run, swarming, plan.server_repeats)
+    for link in plan.links:
+        run = lambda contender, variant, plan, link=link: links(contender, variant, plan, link)  # noqa: E731
+        yield Measurement(f"links/{link}", run, lossy, 1)
