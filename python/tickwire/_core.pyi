@@ -610,7 +610,9 @@ class Candidates:
     """Messages that wait and may go in any order, as columns: what a priority hook is given. They are those of
     unreliable, latest and payload channels.
 
-    Each column is a read-only memoryview; ``numpy.asarray`` takes it without copying. What is kept stays as it was.
+    Each column is a read-only memoryview; ``numpy.asarray`` takes it without copying. It is made when it is first read,
+    so what no hook reads costs nothing. Read it while the hook runs, before anything is sent or received: later there is
+    a RuntimeError. A column that is kept stays as it was.
     """
 
     def __len__(self) -> int: ...
@@ -639,8 +641,10 @@ class Candidates:
 @final
 class Notifications:
     """What became of messages whose sender wanted to know, as columns (read-only memoryviews), in the order of the
-    packets of each connection; what found no room in a tick's packets is told as lost at once. When a connection ends,
-    what was not told yet is never told.
+    packets of each connection. What found no room in a tick's packets is told as lost at once, and so is a value that a
+    newer one replaced while no packet carried it. When a connection ends, all that was still open is told as lost, with
+    the :class:`Disconnected` event and before anything of the slot's next client; an endpoint that the game closes tells
+    nothing more.
 
     Example:
         >>> for slot, tag, delivered in zip(told.slot, told.tag, told.delivered):  # doctest: +SKIP
@@ -744,7 +748,10 @@ class Server:
         admission: called in each :meth:`receive` that has newcomers, with the list of their :class:`ClientHandle`,
             before the game hears of them. Returns those it refuses, as handles or client ids (others than the
             newcomers' don't matter), or None. These are disconnected (what they see is
-            :attr:`DisconnectReason.PEER_DISCONNECTED`), and the game sees nothing of them. When it raises, all of these newcomers are refused, and the exception reaches the caller.
+            :attr:`DisconnectReason.KICKED`), and the game sees nothing of them. When it raises, all of these newcomers are
+            refused, and the exception reaches the caller.
+        slow_hook: seconds. The tick waits for its hooks; of one that takes longer the logger is told, at most once a
+            second. None: never. What hooks take is in ``counters``.
         conditions: a bad network to put on all that is sent, for tests. Give it to both sides. Its rate and
             its luck are those of one line: all peers share them.
         seed: makes those conditions repeatable; None: random.
@@ -768,6 +775,7 @@ class Server:
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
         admission: AdmissionHook | None = None,
+        slow_hook: float | None = 0.005,
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
@@ -814,8 +822,7 @@ class Server:
         Args:
             key: on a latest channel, what the message is the value of.
             tag: your own name for it, 32 bits: notifications and candidates have it.
-            notify: tell in ``inbox.notifications`` what became of it. Of a value on a latest channel nothing is told
-                once a newer one has replaced it.
+            notify: tell in ``inbox.notifications`` what became of it, exactly once.
 
         Raises:
             FieldError: a field's value is not in its range.
@@ -828,7 +835,7 @@ class Server:
         """
     def send_payload(self, client: ClientHandle, data: bytes, channel: int, *, tag: int) -> None:
         """Queues bytes on a payload channel for the next flush. What became of them comes in ``inbox.notifications``
-        under ``tag``, exactly once while the connection lasts, in the order of the packets.
+        under ``tag``, exactly once, in the order of the packets.
 
         Raises:
             as :meth:`send`.
@@ -887,7 +894,7 @@ class Client:
         protocol: what both sides share.
         token: from the login backend.
         bind: the local address; None: any free port.
-        factory, priority, conditions, seed, network: as for :class:`Server`.
+        factory, priority, slow_hook, conditions, seed, network: as for :class:`Server`.
 
     Raises:
         OSError: no socket could be made.
@@ -902,6 +909,7 @@ class Client:
         bind: AddressLike | None = None,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
+        slow_hook: float | None = 0.005,
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
@@ -918,6 +926,7 @@ class Client:
         bind: AddressLike | None = None,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
+        slow_hook: float | None = 0.005,
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,

@@ -18,8 +18,9 @@ use crate::store::{Datagrams, Packets};
 use crate::time::Instant;
 use crate::transport::chunks::{ChunkCounters, ChunkEvent, ContentHash, Offer, Progress, Rejection, Source};
 use crate::transport::{
-    BudgetConfig, Candidates, ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message,
+    Attribute, BudgetConfig, ChannelStats, CloseReason, Column, Connection, ConnectionConfig, End, Message,
     Notification, PacketCounters, PacketFate, PacketStats, Protocol, ScoreError, SendOptions, Violation,
+    candidates,
 };
 use crate::wire::Encoded;
 
@@ -63,6 +64,8 @@ pub struct Client {
     slot: Option<u32>,
     events: VecDeque<ClientEvent>,
     leftovers: Inbox,
+    /// Fates of messages, once the connection is over.
+    told: VecDeque<Notification>,
     ended: PacketCounters,
     packets: Packets,
     reception: Reception,
@@ -90,6 +93,7 @@ impl Client {
             slot: None,
             events: VecDeque::new(),
             leftovers: Inbox::new(),
+            told: VecDeque::new(),
             ended: PacketCounters::default(),
             packets: Packets::new(),
             reception: Reception::new(config.chunks),
@@ -212,9 +216,10 @@ impl Client {
         Ok(connection.send_payload(now, channel, payload, tag)?)
     }
 
-    /// The next fate of a message sent with a tag, in the order of the packets.
+    /// The next fate of a message sent with a tag, in the order of the packets. When the connection ended, all that was
+    /// still open is told as lost.
     pub fn poll_notification(&mut self) -> Option<Notification> {
-        self.connection.as_mut()?.poll_notification()
+        self.told.pop_front().or_else(|| self.connection.as_mut()?.poll_notification())
     }
 
     /// The next fate of a packet, in order; kept if the configuration says so.
@@ -222,23 +227,30 @@ impl Client {
         self.connection.as_mut()?.poll_packet_fate()
     }
 
-    /// The messages that wait and whose order is free, for someone to score.
-    pub fn candidates(&self, now: Instant, candidates: &mut Candidates) {
-        candidates.clear();
-        if let Some(connection) = &self.connection {
-            connection.candidates(now, 0, candidates);
-        }
+    /// How many messages wait whose order is free, for someone to score.
+    pub fn candidates(&self) -> usize {
+        self.connection.as_ref().map_or(0, |connection| connection.candidates())
     }
 
-    /// Puts them into the order of their scores, highest first within each channel. Nothing may be sent or received
-    /// between [`Client::candidates`] and this.
+    /// An attribute of each of them.
+    pub fn describe_candidates(&self, now: Instant, attribute: Attribute) -> Column {
+        let mut column = Column::new(attribute, self.candidates());
+        if let Some(connection) = &self.connection {
+            connection.describe(now, 0, attribute, &mut column);
+        }
+        column
+    }
+
+    /// Has them go out in the order of their scores in the next [`Client::transmit`], highest first within each
+    /// channel, equals as they came. Scores come in the order of [`Client::describe_candidates`], and nothing may be
+    /// sent or received in between.
     ///
     /// # Errors
-    /// When these are no scores for these candidates. The order is as it was then.
-    pub fn prioritize(&mut self, candidates: &Candidates, scores: &[f32]) -> Result<(), ScoreError> {
-        candidates.check(scores)?;
+    /// When these are no scores for these candidates. Nothing was changed then.
+    pub fn prioritize(&mut self, mut scores: &[f32]) -> Result<(), ScoreError> {
+        candidates::check(scores, self.candidates())?;
         if let Some(connection) = &mut self.connection {
-            connection.prioritize(&mut scores.iter());
+            connection.prioritize(&mut scores);
         }
         Ok(())
     }
@@ -391,7 +403,9 @@ impl Client {
 
     fn leave(&mut self, now: Instant, answer: Option<CloseReason>, out: &mut Datagrams) {
         let Some(answer) = answer else { return self.netcode.forget() };
-        let farewell = self.connection.as_mut().and_then(|connection| connection.farewell(now, answer));
+        let connection = self.connection.as_mut();
+        let connection = connection.filter(|peer| peer.is_greeted() || answer == CloseReason::Mismatch);
+        let farewell = connection.and_then(|connection| connection.farewell(now, answer));
         // The farewell is a packet like any other.
         let told = self.netcode.disconnect(farewell.as_deref(), out);
         debug_assert!(told.is_ok(), "{told:?}");
@@ -401,6 +415,8 @@ impl Client {
         if let Some(mut connection) = self.connection.take() {
             let channels = self.protocol.channels().len();
             self.leftovers.take_from(ClientHandle::default(), &mut connection, channels);
+            connection.conclude();
+            self.told.extend(core::iter::from_fn(|| connection.poll_notification()));
             self.reception.finish(ClientHandle::default(), 0, &mut connection);
             self.ended = self.ended + connection.counters();
         }

@@ -4,8 +4,8 @@
 //! Whoever owns the server gives it datagrams, calls [`Server::transmit`] once a tick, and reads events and inbox.
 //!
 //! Who sent a datagram is known from the secure connection, and it reaches that client's [`Connection`] and no other. An
-//! answer to a violation, and all else that is not the handshake, goes to proven addresses. Events and messages wait until
-//! they are taken: a tick that doesn't read lets them grow by what the slots can hold, and by who comes and goes.
+//! answer to a violation, and all else that is not the handshake, goes to proven addresses. Events, messages and fates
+//! wait until they are taken: a tick that doesn't read lets them grow by what the slots can hold, and by who comes and goes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,14 +18,15 @@ use super::{
     BudgetError, ChunkLimits, ChunkStore, ConfigError, DisconnectReason, Inbox, SendChunkError, SendError,
     sealed,
 };
-use crate::netcode::{self, ClientHandle};
+use crate::netcode::{self, ClientHandle, Farewell};
 use crate::rng::Entropy;
 use crate::store::{Datagrams, Packets};
 use crate::time::{Instant, UnixSeconds};
 use crate::transport::chunks::{ChunkCounters, ChunkEvent, ContentHash, Offer, Progress, Rejection, Source};
 use crate::transport::{
-    BudgetConfig, Candidates, ChannelStats, CloseReason, Connection, ConnectionConfig, End, Message,
+    Attribute, BudgetConfig, ChannelStats, CloseReason, Column, Connection, ConnectionConfig, End, Message,
     Notification, PacketCounters, PacketFate, PacketStats, Protocol, ScoreError, SendOptions, Violation,
+    candidates,
 };
 use crate::wire::Encoded;
 
@@ -75,6 +76,8 @@ pub struct Server {
     events: VecDeque<ServerEvent>,
     /// Messages of connections that ended before the application took them.
     leftovers: Inbox,
+    /// Fates of messages of connections that are over.
+    told: Vec<(ClientHandle, Notification)>,
     /// Packet counts of connections that are over.
     ended: PacketCounters,
     packets: Packets,
@@ -109,6 +112,7 @@ impl Server {
             sessions: (0..slots).map(|_| None).collect(),
             events: VecDeque::new(),
             leftovers: Inbox::new(),
+            told: Vec::new(),
             ended: PacketCounters::default(),
             packets: Packets::new(),
             reception: Reception::new(config.chunks),
@@ -215,8 +219,10 @@ impl Server {
         Ok(session.connection.send_payload(now, channel, payload, tag)?)
     }
 
-    /// Appends the fates of messages that are known by now, client by client, each in the order of its packets.
+    /// Appends the fates of messages that are known by now, client by client, each in the order of its packets. When a
+    /// connection ended, all that was still open is told as lost, before what its slot's next client is told of.
     pub fn take_notifications(&mut self, out: &mut Vec<(ClientHandle, Notification)>) {
+        out.append(&mut self.told);
         for Session { client, connection, .. } in self.sessions.iter_mut().flatten() {
             out.extend(core::iter::from_fn(|| connection.poll_notification()).map(|told| (*client, told)));
         }
@@ -229,22 +235,28 @@ impl Server {
         }
     }
 
-    /// The messages that wait for all clients and whose order is free, for someone to score.
-    pub fn candidates(&self, now: Instant, candidates: &mut Candidates) {
-        candidates.clear();
-        for session in self.sessions.iter().flatten() {
-            session.connection.candidates(now, session.client.slot, candidates);
-        }
+    /// How many messages wait for all clients whose order is free, for someone to score.
+    pub fn candidates(&self) -> usize {
+        self.sessions.iter().flatten().map(|session| session.connection.candidates()).sum()
     }
 
-    /// Puts them into the order of their scores, highest first within each channel of each client. Nothing may be
-    /// sent or received between [`Server::candidates`] and this.
+    /// An attribute of each of them.
+    pub fn describe_candidates(&self, now: Instant, attribute: Attribute) -> Column {
+        let mut column = Column::new(attribute, self.candidates());
+        for session in self.sessions.iter().flatten() {
+            session.connection.describe(now, session.client.slot, attribute, &mut column);
+        }
+        column
+    }
+
+    /// Has them go out in the order of their scores in the next [`Server::transmit`], highest first within each channel
+    /// of each client, equals as they came. Scores come in the order of [`Server::describe_candidates`], and nothing may
+    /// be sent or received in between.
     ///
     /// # Errors
-    /// When these are no scores for these candidates. The order is as it was then.
-    pub fn prioritize(&mut self, candidates: &Candidates, scores: &[f32]) -> Result<(), ScoreError> {
-        candidates.check(scores)?;
-        let mut scores = scores.iter();
+    /// When these are no scores for these candidates. Nothing was changed then.
+    pub fn prioritize(&mut self, mut scores: &[f32]) -> Result<(), ScoreError> {
+        candidates::check(scores, self.candidates())?;
         self.sessions.iter_mut().flatten().for_each(|session| session.connection.prioritize(&mut scores));
         Ok(())
     }
@@ -442,9 +454,11 @@ impl Server {
     ) {
         let Some(session) = self.session(client) else { return };
         let Some(answer) = answer else { return self.netcode.forget(client) };
+        let understood = session.connection.is_greeted() || answer == CloseReason::Mismatch;
         let farewell = session.connection.farewell(now, answer);
+        let farewell = farewell.as_deref().map(|payload| Farewell { payload, understood });
         // The session is there, so the handle is good, and the farewell is a packet like any other.
-        let told = self.netcode.disconnect(now, client, farewell.as_deref(), out);
+        let told = self.netcode.disconnect(now, client, farewell, out);
         debug_assert!(told.is_ok(), "{told:?}");
     }
 
@@ -453,6 +467,9 @@ impl Server {
         if let Some(mut session) = self.sessions[client.slot as usize].take() {
             let channels = self.protocol.channels().len();
             self.leftovers.take_from(client, &mut session.connection, channels);
+            session.connection.conclude();
+            let told = core::iter::from_fn(|| session.connection.poll_notification());
+            self.told.extend(told.map(|told| (client, told)));
             self.reception.finish(client, session.client_id, &mut session.connection);
             self.ended = self.ended + session.connection.counters();
         }

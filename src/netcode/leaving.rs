@@ -23,6 +23,8 @@ pub(crate) struct Leaver {
     pub(crate) introduction: Option<[u8; KEEP_ALIVE_BODY_BYTES]>,
     /// Told instead of a disconnect packet.
     pub(crate) farewell: Option<Box<[u8]>>,
+    /// Goodbyes that may be the farewell; the rest are disconnect packets.
+    pub(crate) farewells: u32,
 }
 
 impl Leaver {
@@ -30,7 +32,9 @@ impl Leaver {
         if let Some(keep_alive) = &self.introduction {
             self.sealer.send(self.address, Kind::KeepAlive, keep_alive, out);
         }
-        self.sealer.send_goodbye(self.address, self.farewell.as_deref(), out);
+        let farewell = self.farewell.as_deref().filter(|_| self.farewells > 0);
+        self.sealer.send_goodbye(self.address, farewell, out);
+        self.farewells = self.farewells.saturating_sub(1);
     }
 }
 
@@ -98,6 +102,7 @@ mod tests {
             sealer: Sealer::new(1, [0; 32], 0),
             introduction: None,
             farewell: None,
+            farewells: 0,
         }
     }
 
@@ -112,6 +117,23 @@ mod tests {
         }
         list.update(Instant::from_millis(135), &mut out);
         assert_eq!((out.len(), list.next_deadline()), (10, Instant::NEVER));
+    }
+
+    #[test]
+    fn words_that_may_not_be_understood_are_followed_by_disconnect_packets() {
+        let kinds = |farewells| {
+            let (mut list, mut out) = (LeavingList::default(), Datagrams::new());
+            list.add(
+                Instant::ZERO,
+                Leaver { farewell: Some([7; 9].into()), farewells, ..leaver() },
+                &mut out,
+            );
+            list.flush(&mut out);
+            // The kind is in the lower half of the first byte.
+            out.iter().map(|(_, datagram)| datagram[0] & 0xF).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(DISCONNECT_REPEATS), [5; 10], "payloads");
+        assert_eq!(kinds(5), [5, 5, 5, 5, 5, 6, 6, 6, 6, 6], "and disconnect packets");
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub use config::{ClientConfig, ConfigError, ServerConfig};
 pub use crypto::Key;
 pub use drops::{Counters, DropReason};
 pub use sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, SendError};
-pub use server::{Received, Server, ServerDisconnect, ServerEvent};
+pub use server::{Farewell, Received, Server, ServerDisconnect, ServerEvent};
 pub use slots::ClientHandle;
 pub use token::{ConnectToken, TOKEN_BYTES, TokenError, TokenParams};
 

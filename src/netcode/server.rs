@@ -16,7 +16,7 @@ use super::keyed_hash::KeyedHash;
 use super::leaving::{Leaver, LeavingList};
 use super::packet::{self, Body, Header, Kind, REQUEST_PREFIX};
 use super::replay::ReplayWindow;
-use super::sealer::{SEND_INTERVAL, Sealer, SendError, check_payload};
+use super::sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, Sealer, SendError, check_payload};
 use super::slots::{ClientHandle, Connection, Slots};
 use crate::rng::Entropy;
 use crate::store::Datagrams;
@@ -34,6 +34,16 @@ pub enum Received<'a> {
     },
     /// Nothing for the layer above.
     Nothing,
+}
+
+/// In which words the layer above says goodbye.
+#[derive(Clone, Copy, Debug)]
+pub struct Farewell<'a> {
+    /// They go out as a payload.
+    pub payload: &'a [u8],
+    /// Whether the client surely understands them. Otherwise they are said in one half of the goodbyes, and the other
+    /// half are disconnect packets, which every client understands.
+    pub understood: bool,
 }
 
 /// Why a client is gone, other than by [`Server::disconnect`].
@@ -172,8 +182,7 @@ impl Server {
     }
 
     /// Ends a connection and frees its slot at once. The client is told ten times, now and in the next updates:
-    /// with disconnect packets, or with `farewell` as payloads, in which the layer above says why. Raises no
-    /// event.
+    /// with disconnect packets, or with `farewell`, in which the layer above says why. Raises no event.
     ///
     /// # Errors
     /// When the handle names no connection any more, or `farewell` has a length no payload can have; then
@@ -182,10 +191,10 @@ impl Server {
         &mut self,
         now: Instant,
         client: ClientHandle,
-        farewell: Option<&[u8]>,
+        farewell: Option<Farewell<'_>>,
         out: &mut Datagrams,
     ) -> Result<(), SendError> {
-        farewell.map_or(Ok(()), check_payload)?;
+        farewell.map_or(Ok(()), |farewell| check_payload(farewell.payload))?;
         let connection = self.slots.remove(client).ok_or(SendError::NotConnected)?;
         let introduction =
             (!connection.confirmed).then(|| packet::keep_alive_body(client.slot, self.max_clients));
@@ -193,7 +202,11 @@ impl Server {
             address: connection.address,
             sealer: connection.sealer,
             introduction,
-            farewell: farewell.map(Box::from),
+            farewell: farewell.map(|farewell| farewell.payload.into()),
+            farewells: match farewell {
+                Some(Farewell { understood: false, .. }) => DISCONNECT_REPEATS / 2,
+                _ => DISCONNECT_REPEATS,
+            },
         };
         self.leaving.add(now, leaver, out);
         Ok(())

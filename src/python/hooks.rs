@@ -1,77 +1,21 @@
 //! Hooks: the game's own decisions, asked once a tick, in columns.
 //!
-//! Promises: no lock is held while a hook runs; what a hook gets wrong costs the tick's packets nothing: they go
-//! out in the order they have without it, and the exception reaches whoever flushes.
+//! Promises: no lock is held while a hook runs; what a hook costs is counted, and the logger is told of those that take
+//! long. What a hook gets wrong reaches the caller as an exception that says so.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyMemoryView;
 
-use super::columns::columns_class;
-use super::errors::value_error;
+use super::columns::{Columns, Slice, view};
 use super::events::ClientHandle;
+use super::log::{Level, log};
 use crate::endpoint;
-use crate::time::Instant;
-use crate::transport;
-
-columns_class! {
-    /// Messages that wait and may go in any order, as columns: what a priority hook is given.
-    Candidates of transport::Candidates {
-        /// The client slot it is for; 0 on a client.
-        slot: U32,
-        channel: U8,
-        /// Index into ``protocol.messages``; 0 for payloads.
-        message_type: U16,
-        /// Seconds since it was sent.
-        age: F32,
-        /// Bytes of its body.
-        size: U32,
-        key: U32,
-        /// How often this value went out before.
-        resends: U32,
-        tag: U32,
-    }
-}
-
-/// What a priority hook is asked of.
-pub(super) trait Scored {
-    fn candidates(&self, now: Instant, candidates: &mut transport::Candidates);
-    fn prioritize(
-        &mut self,
-        candidates: &transport::Candidates,
-        scores: &[f32],
-    ) -> Result<(), transport::ScoreError>;
-}
-
-impl Scored for endpoint::Server {
-    fn candidates(&self, now: Instant, candidates: &mut transport::Candidates) {
-        self.candidates(now, candidates);
-    }
-
-    fn prioritize(
-        &mut self,
-        candidates: &transport::Candidates,
-        scores: &[f32],
-    ) -> Result<(), transport::ScoreError> {
-        self.prioritize(candidates, scores)
-    }
-}
-
-impl Scored for endpoint::Client {
-    fn candidates(&self, now: Instant, candidates: &mut transport::Candidates) {
-        self.candidates(now, candidates);
-    }
-
-    fn prioritize(
-        &mut self,
-        candidates: &transport::Candidates,
-        scores: &[f32],
-    ) -> Result<(), transport::ScoreError> {
-        self.prioritize(candidates, scores)
-    }
-}
+use crate::time::{Duration, Instant};
+use crate::transport::{Attribute, Column};
 
 /// Whether a hook is one, said where the game gives it.
 pub(super) fn check(py: Python<'_>, name: &str, hook: Option<&Py<PyAny>>) -> PyResult<()> {
@@ -84,123 +28,156 @@ pub(super) fn check(py: Python<'_>, name: &str, hook: Option<&Py<PyAny>>) -> PyR
     }
 }
 
-/// Knows whether its core could have changed since some moment.
-#[derive(Debug)]
-pub(super) struct Versioned<T> {
-    core: T,
-    version: u64,
+// --- priority --------------------------------------------------------------------------------------------
+
+/// A moment of an endpoint.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) now: Instant,
+    /// Of the core.
+    pub(super) version: u64,
 }
 
-impl<T> Versioned<T> {
-    pub(super) fn new(core: T) -> Self {
-        Versioned { core, version: 0 }
-    }
+/// What candidates are looked up in.
+pub(super) trait Source: Send + Sync {
+    /// An attribute of what waited at that moment; None when it is over.
+    fn describe(&self, moment: Moment, attribute: Attribute) -> Option<Column>;
 }
 
-impl<T> core::ops::Deref for Versioned<T> {
-    type Target = T;
+const ATTRIBUTES: usize = Attribute::Tag as usize + 1;
 
-    fn deref(&self) -> &T {
-        &self.core
-    }
+/// Messages that wait and may go in any order, as columns: what a priority hook is given. A column is made when it is
+/// first read, so those that no hook reads cost nothing.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct Candidates {
+    count: usize,
+    moment: Moment,
+    source: Weak<dyn Source>,
+    /// By attribute, those that were read.
+    columns: [OnceLock<Arc<Column>>; ATTRIBUTES],
 }
 
-impl<T> core::ops::DerefMut for Versioned<T> {
-    fn deref_mut(&mut self) -> &mut T {
-        self.version += 1;
-        &mut self.core
-    }
-}
-
-/// What waits at one moment, and from whom scores for it are awaited.
-#[derive(Debug, Default)]
-pub(super) struct Priorities {
-    /// Kept for their memory.
-    candidates: Arc<transport::Candidates>,
-    running: bool,
-}
-
-/// What a hook is to be asked.
-pub(super) struct Question {
-    candidates: Arc<transport::Candidates>,
-    version: u64,
-}
-
-/// What it answered.
-pub(super) struct Answer {
-    question: Question,
-    scores: Vec<f32>,
-}
-
-impl Priorities {
-    /// What to ask the hook now; None when nothing waits. [`Priorities::asked`] must follow.
-    pub(super) fn question<T: Scored>(
-        &mut self,
-        now: Instant,
-        core: &Versioned<T>,
-    ) -> PyResult<Option<Question>> {
-        if self.running {
-            return Err(PyRuntimeError::new_err("flush() was called while the priority hook runs"));
+impl Columns for Column {
+    fn column(&self, _: usize) -> Slice<'_> {
+        match self {
+            Column::U8(entries) => Slice::U8(entries),
+            Column::U16(entries) => Slice::U16(entries),
+            Column::U32(entries) => Slice::U32(entries),
+            Column::F32(entries) => Slice::F32(entries),
         }
-        // Columns that the game kept are its own from then on.
-        let mut candidates = Arc::try_unwrap(core::mem::take(&mut self.candidates)).unwrap_or_default();
-        core.candidates(now, &mut candidates);
-        self.running = !candidates.is_empty();
-        self.candidates = Arc::new(candidates);
-        let (candidates, version) = (self.candidates.clone(), core.version);
-        Ok(self.running.then_some(Question { candidates, version }))
-    }
-
-    /// The hook is done.
-    pub(super) fn asked(&mut self) {
-        self.running = false;
     }
 }
 
-impl Question {
-    /// Asks the hook; None when it leaves the order as it is.
-    pub(super) fn ask(self, hook: &Bound<'_, PyAny>) -> PyResult<Option<Answer>> {
-        let py = hook.py();
-        let given = hook.call1((Candidates(self.candidates.clone()),))?;
-        if given.is_none() {
-            return Ok(None);
+impl Candidates {
+    pub(super) fn new(count: usize, moment: Moment, source: Weak<dyn Source>) -> Self {
+        Candidates { count, moment, source, columns: Default::default() }
+    }
+
+    fn column<'py>(&self, py: Python<'py>, attribute: Attribute) -> PyResult<Bound<'py, PyMemoryView>> {
+        let column = &self.columns[attribute as usize];
+        if column.get().is_none() {
+            let source = self.source.upgrade();
+            let made = source.and_then(|source| source.describe(self.moment, attribute));
+            let made = made.ok_or_else(|| {
+                PyRuntimeError::new_err(
+                    "the candidates are gone: read their columns while the hook runs, before anything is sent or \
+                     received",
+                )
+            })?;
+            // Another thread may have been faster; its column is the same.
+            let _ = column.set(Arc::new(made));
         }
-        let wrong = |what: String| {
-            PyTypeError::new_err(format!(
-                "the priority hook must return None or a buffer of float32 (format 'f'), a score for each \
-                 candidate, not {what}"
-            ))
-        };
-        let Ok(untyped) = pyo3::buffer::PyUntypedBuffer::get(&given) else {
-            let class = given.get_type().name()?;
-            return Err(wrong(class.to_string()));
-        };
-        let (format, dimensions) = (untyped.format().to_string_lossy().into_owned(), untyped.dimensions());
-        let Ok(scores) = PyBuffer::<f32>::get(&given) else {
-            return Err(wrong(format!("one of format {format:?}")));
-        };
-        if dimensions != 1 {
-            return Err(PyValueError::new_err(format!(
-                "the priority hook must return scores of 1 dimension, not {dimensions}"
-            )));
-        }
-        Ok(Some(Answer { scores: scores.to_vec(py)?, question: self }))
+        let column: Arc<Column> = column.get().cloned().unwrap_or_else(|| Arc::new(Column::U8(Vec::new())));
+        view(py, column, 0)
     }
 }
 
-impl Answer {
-    /// Puts what waits into the order of its scores.
-    pub(super) fn apply<T: Scored>(self, core: &mut Versioned<T>) -> PyResult<()> {
-        let Answer { question: Question { candidates, version }, scores } = self;
-        if core.version != version {
-            return Err(PyRuntimeError::new_err(
-                "the priority hook's scores are for what waited before: something was sent or received while it ran",
-            ));
-        }
-        core.prioritize(&candidates, &scores)
-            .map_err(|error| value_error(format!("the priority hook: {error}")))
+#[pymethods]
+impl Candidates {
+    /// The client slot it is for; 0 on a client.
+    #[getter]
+    fn slot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
+        self.column(py, Attribute::Slot)
+    }
+
+    #[getter]
+    fn channel<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
+        self.column(py, Attribute::Channel)
+    }
+
+    /// Index into ``protocol.messages``; 0 for payloads.
+    #[getter]
+    fn message_type<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
+        self.column(py, Attribute::MessageType)
+    }
+
+    /// Seconds since it was sent.
+    #[getter]
+    fn age<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
+        self.column(py, Attribute::Age)
+    }
+
+    /// Bytes of its body.
+    #[getter]
+    fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
+        self.column(py, Attribute::Size)
+    }
+
+    #[getter]
+    fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
+        self.column(py, Attribute::Key)
+    }
+
+    /// How often this value went out before.
+    #[getter]
+    fn resends<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
+        self.column(py, Attribute::Resends)
+    }
+
+    #[getter]
+    fn tag<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
+        self.column(py, Attribute::Tag)
+    }
+
+    fn __len__(&self) -> usize {
+        self.count
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Candidates of {}>", self.count)
     }
 }
+
+/// Asks a priority hook for scores; None when it leaves the order as it is.
+pub(super) fn ask_priority(hook: &Bound<'_, PyAny>, candidates: Candidates) -> PyResult<Option<Vec<f32>>> {
+    let py = hook.py();
+    let given = hook.call1((candidates,))?;
+    if given.is_none() {
+        return Ok(None);
+    }
+    let wrong = |what: String| {
+        PyTypeError::new_err(format!(
+            "the priority hook must return None or a buffer of float32 (format 'f'), a score for each candidate, \
+             not {what}"
+        ))
+    };
+    let Ok(untyped) = pyo3::buffer::PyUntypedBuffer::get(&given) else {
+        let class = given.get_type().name()?;
+        return Err(wrong(class.to_string()));
+    };
+    let (format, dimensions) = (untyped.format().to_string_lossy().into_owned(), untyped.dimensions());
+    let Ok(scores) = PyBuffer::<f32>::get(&given) else {
+        return Err(wrong(format!("one of format {format:?}")));
+    };
+    if dimensions != 1 {
+        return Err(PyValueError::new_err(format!(
+            "the priority hook must return scores of 1 dimension, not {dimensions}"
+        )));
+    }
+    Ok(Some(scores.to_vec(py)?))
+}
+
+// --- admission -------------------------------------------------------------------------------------------
 
 /// Asks an admission hook about the newcomers of a tick; returns those it refuses, which are all of them when it
 /// gives no proper answer.
@@ -246,4 +223,96 @@ fn ask_admission(
         }
     }
     Ok(refused)
+}
+
+// --- what hooks cost -------------------------------------------------------------------------------------
+
+/// Seconds that are slow for a hook by default: a third of a tick at 60 Hz.
+pub(super) const SLOW: Option<f64> = Some(0.005);
+
+/// How often the logger is told at most.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// What the hooks of an endpoint did, by the computer's clock: a simulated network's stands still meanwhile.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HookCounters {
+    calls: u64,
+    slow: u64,
+    time: Duration,
+}
+
+impl HookCounters {
+    /// Each count under its name.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let microseconds = u64::try_from(self.time.as_micros()).unwrap_or(u64::MAX);
+        [("calls", self.calls), ("slow", self.slow), ("microseconds", microseconds)].into_iter()
+    }
+}
+
+/// Measures an endpoint's hooks.
+#[derive(Debug)]
+pub(super) struct HookClock {
+    counters: HookCounters,
+    /// What takes longer is slow; None: nothing is.
+    bound: Option<Duration>,
+    told_at: Option<std::time::Instant>,
+    /// Slow calls when the logger was told.
+    told: u64,
+}
+
+/// A call that the logger should be told of.
+#[derive(Debug)]
+pub(super) struct Slow {
+    took: Duration,
+    bound: Duration,
+    /// Slow calls since the logger was told.
+    calls: u64,
+}
+
+impl HookClock {
+    /// `slow` in seconds; None for no bound.
+    pub(super) fn new(slow: Option<f64>) -> PyResult<Self> {
+        let bound = slow.map(|seconds| {
+            Duration::try_from_secs_f64(seconds).map_err(|_| {
+                PyValueError::new_err(format!("slow_hook must be 0 or more seconds, or None, not {seconds}"))
+            })
+        });
+        Ok(HookClock { counters: HookCounters::default(), bound: bound.transpose()?, told_at: None, told: 0 })
+    }
+
+    pub(super) fn counters(&self) -> HookCounters {
+        self.counters
+    }
+
+    /// Counts a call, and says whether the logger should be told.
+    pub(super) fn count(&mut self, started: std::time::Instant, ended: std::time::Instant) -> Option<Slow> {
+        let took = ended - started;
+        self.counters.calls += 1;
+        self.counters.time += took;
+        let bound = self.bound.filter(|bound| took > *bound)?;
+        self.counters.slow += 1;
+        if self.told_at.is_some_and(|told| ended - told < PERIOD) {
+            return None;
+        }
+        let calls = self.counters.slow - self.told;
+        (self.told_at, self.told) = (Some(ended), self.counters.slow);
+        Some(Slow { took, bound, calls })
+    }
+}
+
+impl Slow {
+    pub(super) fn log(&self, py: Python<'_>, hook: &str, endpoint: impl FnOnce() -> String) {
+        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+        log(py, Level::Warning, || {
+            let more = match self.calls - 1 {
+                0 => String::new(),
+                more => format!(" ({more} more since the last warning)"),
+            };
+            let (took, bound) = (ms(self.took), ms(self.bound));
+            format!(
+                "the {hook} hook of {} took {took:.1} ms, more than slow_hook's {bound:.1} ms: its tick waited{more}",
+                endpoint()
+            )
+        });
+    }
 }

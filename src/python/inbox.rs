@@ -235,9 +235,10 @@ pub(super) fn payload(data: &[u8]) -> Encoded {
 
 /// Receives on entry, sends on exit (also when the body or the entry raises, so that connections stay alive).
 #[pyclass(frozen, generic, module = "tickwire")]
-pub(crate) struct Tick(pub(super) Endpoint);
+pub(crate) struct Tick(pub(super) Ticking);
 
-pub(super) enum Endpoint {
+/// Whose tick it is.
+pub(super) enum Ticking {
     Server(Py<Server>),
     Client(Py<Client>),
 }
@@ -246,8 +247,8 @@ pub(super) enum Endpoint {
 impl Tick {
     fn __enter__(&self, py: Python<'_>) -> PyResult<Inbox> {
         let received = match &self.0 {
-            Endpoint::Server(server) => server.get().receive(py),
-            Endpoint::Client(client) => client.get().receive(py),
+            Ticking::Server(server) => server.get().receive(py),
+            Ticking::Client(client) => client.get().receive(py),
         };
         if received.is_err()
             && let Err(error) = self.flush(py)
@@ -272,8 +273,8 @@ impl Tick {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         match &self.0 {
-            Endpoint::Server(server) => visit.call(server),
-            Endpoint::Client(client) => visit.call(client),
+            Ticking::Server(server) => visit.call(server),
+            Ticking::Client(client) => visit.call(client),
         }
     }
 }
@@ -282,8 +283,8 @@ impl Tick {
     /// Sends what is queued, unless the body closed the endpoint.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         let open = match &self.0 {
-            Endpoint::Server(server) => server.get().transmit(py),
-            Endpoint::Client(client) => client.get().transmit(py),
+            Ticking::Server(server) => server.get().transmit(py),
+            Ticking::Client(client) => client.get().transmit(py),
         };
         open.map(drop)
     }

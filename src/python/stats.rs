@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::columns::columns_class;
+use super::hooks::HookCounters;
 use crate::driver::DriverCounters;
 use crate::netcode::Counters;
 use crate::time::Duration;
@@ -191,6 +192,7 @@ pub(super) struct Counted {
     pub(super) driver: DriverCounters,
     pub(super) netcode: Counters,
     pub(super) packets: PacketCounters,
+    pub(super) hooks: HookCounters,
 }
 
 impl Counted {
@@ -199,7 +201,8 @@ impl Counted {
         let of = |layer| move |(name, count)| (layer, name, count);
         let driver =
             self.driver.udp.iter().map(of("socket")).chain(self.driver.link.iter().map(of("simulator")));
-        driver.chain(self.netcode.iter().map(of("netcode"))).chain(self.packets.iter().map(of("packets")))
+        let core = self.netcode.iter().map(of("netcode")).chain(self.packets.iter().map(of("packets")));
+        driver.chain(core).chain(self.hooks.iter().map(of("hooks")))
     }
 
     /// By name, each behind its layer's.

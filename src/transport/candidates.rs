@@ -1,86 +1,122 @@
-//! Messages waiting to be sent whose order is free, as columns: what a priority hook is given once a tick, for all
-//! clients at once.
+//! Messages waiting to be sent whose order is free, and what there is to know of them, as columns: what a priority hook
+//! is asked about once a tick, for all clients at once. Those of unreliable, payload and latest channels are; others
+//! keep their order.
+//!
+//! A column is made when someone wants it: most hooks look at two or three, and each costs a walk over all messages.
 
 use core::fmt;
 
 use super::channel::Submission;
+use super::connection::SendOptions;
+use super::message::Message;
 use crate::time::Instant;
 
-/// Equal-length columns, one entry a message. Of unreliable, payload and latest channels; others keep their order.
-#[derive(Clone, Debug, Default)]
-pub struct Candidates {
+/// What there is to know of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attribute {
     /// The client slot it is for.
-    pub slot: Vec<u32>,
+    Slot,
     /// The channel's index.
-    pub channel: Vec<u8>,
+    Channel,
     /// Index into the protocol's message types; 0 on payload channels.
-    pub message_type: Vec<u16>,
+    MessageType,
     /// Seconds since it was handed over.
-    pub age: Vec<f32>,
+    Age,
     /// Bytes of its body.
-    pub size: Vec<u32>,
+    Size,
     /// Its key, on latest channels; 0 on others.
-    pub key: Vec<u32>,
+    Key,
     /// How often this value was sent before.
-    pub resends: Vec<u32>,
+    Resends,
     /// The application's own name for it.
-    pub tag: Vec<u32>,
+    Tag,
 }
 
-impl Candidates {
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.slot.len()
-    }
+/// One attribute of all candidates, an entry each.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Of channels.
+    U8(Vec<u8>),
+    /// Of message types.
+    U16(Vec<u16>),
+    /// Of slots, sizes, keys, resends and tags.
+    U32(Vec<u32>),
+    /// Of ages.
+    F32(Vec<f32>),
+}
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.slot.is_empty()
-    }
+/// What to say of the messages of one channel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) attribute: Attribute,
+    pub(crate) now: Instant,
+    pub(crate) slot: u32,
+    pub(crate) channel: u8,
+}
 
-    /// Forgets all and keeps the memory.
-    pub fn clear(&mut self) {
-        let Candidates { slot, channel, message_type, age, size, key, resends, tag } = self;
-        slot.clear();
-        channel.clear();
-        message_type.clear();
-        age.clear();
-        size.clear();
-        key.clear();
-        resends.clear();
-        tag.clear();
-    }
+/// A message that waits, as far as anyone wants to know.
+pub(crate) struct Candidate<'a> {
+    pub(crate) at: Instant,
+    pub(crate) options: SendOptions,
+    /// How often this value was sent before.
+    pub(crate) resends: u32,
+    pub(crate) message: Option<&'a Message>,
+}
 
-    /// Adds a message; [`Candidates::belong_to`] must follow.
-    pub(super) fn push(&mut self, now: Instant, submission: &Submission, resends: u32) {
-        let nanos = now.as_nanos().saturating_sub(submission.at.as_nanos());
-        self.message_type.push(submission.message.message_type);
-        self.age.push(nanos as f32 / 1e9);
-        self.size.push(submission.message.encoded.bytes().len() as u32);
-        self.key.push(submission.options.key);
-        self.resends.push(resends);
-        self.tag.push(submission.options.tag);
+impl<'a> Candidate<'a> {
+    /// A message that was never sent.
+    pub(crate) fn of(submission: &'a Submission) -> Self {
+        let Submission { message, at, options } = submission;
+        Candidate { at: *at, options: *options, resends: 0, message: Some(message) }
     }
+}
 
-    /// Says whose the messages are that were added since the last time.
-    pub(super) fn belong_to(&mut self, slot: u32, channel: u8) {
-        self.slot.resize(self.key.len(), slot);
-        self.channel.resize(self.key.len(), channel);
-    }
-
-    /// Whether these are scores for these candidates.
-    ///
-    /// # Errors
-    /// What is wrong with them.
-    pub fn check(&self, scores: &[f32]) -> Result<(), ScoreError> {
-        if scores.len() != self.len() {
-            return Err(ScoreError::Length { scores: scores.len(), candidates: self.len() });
+impl Column {
+    /// An empty column for an attribute.
+    pub(crate) fn new(attribute: Attribute, capacity: usize) -> Self {
+        match attribute {
+            Attribute::Channel => Column::U8(Vec::with_capacity(capacity)),
+            Attribute::MessageType => Column::U16(Vec::with_capacity(capacity)),
+            Attribute::Age => Column::F32(Vec::with_capacity(capacity)),
+            _ => Column::U32(Vec::with_capacity(capacity)),
         }
-        scores
-            .iter()
-            .position(|score| score.is_nan())
-            .map_or(Ok(()), |index| Err(ScoreError::NotANumber { index }))
     }
+
+    /// Appends what is wanted of these messages.
+    pub(super) fn extend<'a>(&mut self, wanted: &Wanted, messages: impl Iterator<Item = Candidate<'a>>) {
+        let &Wanted { attribute, now, slot, channel } = wanted;
+        let size = |message: &Message| message.encoded.bytes().len() as u32;
+        match (self, attribute) {
+            (Column::U8(column), _) => column.extend(messages.map(|_| channel)),
+            (Column::U16(column), _) => {
+                column.extend(messages.map(|m| m.message.map_or(0, |message| message.message_type)));
+            }
+            (Column::F32(column), _) => column.extend(messages.map(|m| (now - m.at).as_secs_f32())),
+            (Column::U32(column), Attribute::Slot) => column.extend(messages.map(|_| slot)),
+            (Column::U32(column), Attribute::Size) => {
+                column.extend(messages.map(|m| m.message.map_or(0, size)));
+            }
+            (Column::U32(column), Attribute::Key) => column.extend(messages.map(|m| m.options.key)),
+            (Column::U32(column), Attribute::Resends) => column.extend(messages.map(|m| m.resends)),
+            (Column::U32(column), _) => column.extend(messages.map(|m| m.options.tag)),
+        }
+    }
+}
+
+/// Whether these are scores for so many candidates.
+///
+/// # Errors
+/// What is wrong with them.
+pub(crate) fn check(scores: &[f32], candidates: usize) -> Result<(), ScoreError> {
+    if scores.len() != candidates {
+        return Err(ScoreError::Length { scores: scores.len(), candidates });
+    }
+    // All are looked at, which is faster than to stop at the first.
+    if !scores.iter().fold(false, |nan, score| nan | score.is_nan()) {
+        return Ok(());
+    }
+    let index = scores.iter().position(|score| score.is_nan()).unwrap_or_default();
+    Err(ScoreError::NotANumber { index })
 }
 
 /// Why scores are refused.
@@ -112,3 +148,74 @@ impl fmt::Display for ScoreError {
 }
 
 impl core::error::Error for ScoreError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use crate::store::Packets;
+    use crate::transport::{
+        Body, BudgetConfig, ChannelConfig, ChannelKind, Connection, ConnectionConfig, Message, MessageType,
+        Protocol, SendOptions,
+    };
+    use crate::wire::{BitSink, BitWriter};
+
+    const CHANNELS: usize = 3;
+    const ORDERED: usize = 2;
+
+    fn connection(burst_bytes: f64) -> Connection {
+        let blob = MessageType { name: "Blob".into(), body: Body::Opaque { max_bytes: 3_000 } };
+        let latest = ChannelConfig::new(ChannelKind::Latest { keys: 512 });
+        let unreliable = ChannelConfig { max_message_bytes: 3_000, ..ChannelConfig::unreliable() };
+        let channels = vec![unreliable, latest, ChannelConfig::reliable_ordered()];
+        let budget = BudgetConfig { bytes_per_second: burst_bytes * 60.0, burst_bytes };
+        let config = ConnectionConfig { budget, ..Default::default() };
+        Connection::new(&config, Protocol::new(vec![blob], channels).unwrap().into()).unwrap()
+    }
+
+    fn send(connection: &mut Connection, channel: usize, bytes: usize, key: u32) {
+        let mut writer = BitWriter::new();
+        (0..bytes).for_each(|i| writer.bits((i as u64 ^ u64::from(key)) & 0xFF, 8));
+        let message = Message { message_type: 0, encoded: writer.encoded() };
+        connection.send(Instant::ZERO, channel, message, SendOptions { key, ..Default::default() }).unwrap();
+    }
+
+    /// The bytes of a tick. Messages are either scored, or sent in the order of their scores.
+    fn transmitted(seed: u64, burst_bytes: f64, scored: bool) -> Vec<u8> {
+        let (mut connection, mut rng) = (connection(burst_bytes), Rng::seeded(seed));
+        let mut scores = Vec::new();
+        for channel in 0..CHANNELS {
+            let mut messages: Vec<_> = (0..400)
+                .map(|key| {
+                    let large = if rng.below(50) == 0 { 1_500 } else { 0 };
+                    (rng.below(30) as f32 - 15.0, 1 + large + rng.below(60) as usize, key)
+                })
+                .collect();
+            if channel != ORDERED {
+                scores.extend(messages.iter().map(|(score, ..)| *score));
+                if !scored {
+                    messages.sort_by(|a, b| b.0.total_cmp(&a.0));
+                }
+            }
+            messages.iter().for_each(|(_, bytes, key)| send(&mut connection, channel, *bytes, *key));
+        }
+        if scored {
+            assert_eq!(connection.candidates(), scores.len());
+            connection.prioritize(&mut &scores[..]);
+        }
+        let mut out = Packets::new();
+        connection.transmit(Instant::ZERO, &mut out);
+        out.iter().flat_map(|(_, packet)| packet.to_vec()).collect()
+    }
+
+    #[test]
+    fn what_goes_out_is_what_sorting_everything_would_send() {
+        for seed in 0..20 {
+            for burst_bytes in [1.0, 3_000.0, 9_000.0, 1e6] {
+                let scored = transmitted(seed, burst_bytes, true);
+                assert!(scored == transmitted(seed, burst_bytes, false), "seed {seed}, {burst_bytes} bytes");
+                assert!(scored != transmitted(seed + 100, burst_bytes, true), "the test can fail");
+            }
+        }
+    }
+}

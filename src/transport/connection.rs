@@ -18,7 +18,7 @@ use std::sync::Arc;
 use super::ack_endpoint::{AckEndpoint, AckEndpointConfig, EndpointCounters};
 use super::ack_ranges::AckRanges;
 use super::acks::{Acked, ConfigError, RttSampling};
-use super::candidates::Candidates;
+use super::candidates::{Attribute, Column, Wanted};
 use super::channel::{self, ChannelStats, CreditMark, Fate, Moment, SendError, Submission, WindowViolation};
 use super::chunks::{
     Assembly, ChunkCounters, ChunkError, ChunkEvent, Chunks, ContentHash, Offer, Progress, Rejection,
@@ -153,7 +153,7 @@ enum Carried {
 
 /// One conversation with one peer.
 ///
-/// Memory, with the default windows of 1,024 packets: 5 KiB until the first packet, 30 KiB when idle however long,
+/// Memory, with the default windows of 1,024 packets: 6 KiB until the first packet, 30 KiB when idle however long,
 /// 36 KiB at 60 packets a second each way of 850 bytes and a reliable message, an RTT of 100 ms and 10 % loss.
 /// What the application queues or doesn't read comes on top, and partial packets while they come in.
 #[derive(Debug)]
@@ -287,11 +287,13 @@ impl Connection {
         if bytes > max_bytes {
             return Err(SendError::TooLarge { bytes, max_bytes });
         }
-        lane.channel.send(Submission { message, at: now, options })
+        let replaced = lane.channel.send(Submission { message, at: now, options })?;
+        self.fates.tell(notification(channel as u8, replaced, false));
+        Ok(())
     }
 
-    /// What became of a message sent with a tag, in the order of the packets; of one that no packet had room for, at
-    /// once.
+    /// What became of a message sent with a tag, in the order of the packets; of one that no packet had room for, or that
+    /// a newer value replaced, at once.
     pub fn poll_notification(&mut self) -> Option<Notification> {
         self.fates.poll()
     }
@@ -301,19 +303,21 @@ impl Connection {
         self.fates.poll_packet()
     }
 
-    /// Appends the messages whose order is free, channel by channel, for someone to score.
-    pub(crate) fn candidates(&self, now: Instant, slot: u32, candidates: &mut Candidates) {
+    /// How many messages wait whose order is free.
+    pub(crate) fn candidates(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.channel.candidates()).sum()
+    }
+
+    /// Appends what is wanted of each of them, channel by channel, for someone to score.
+    pub(crate) fn describe(&self, now: Instant, slot: u32, attribute: Attribute, column: &mut Column) {
         for (channel, lane) in self.lanes.iter().enumerate() {
-            lane.channel.candidates(&mut |submission, resends| {
-                candidates.push(now, submission, resends);
-            });
-            candidates.belong_to(slot, channel as u8);
+            lane.channel.describe(&Wanted { attribute, now, slot, channel: channel as u8 }, column);
         }
     }
 
-    /// Puts those messages into the order of their scores, highest first within their channel. Scores come in the
-    /// order of [`Connection::candidates`], with nothing sent in between.
-    pub(crate) fn prioritize(&mut self, scores: &mut core::slice::Iter<'_, f32>) {
+    /// Has those messages go out in the order of their scores, highest first within their channel, in the next
+    /// [`Connection::transmit`]. Scores come in the order of [`Connection::describe`], with nothing sent in between.
+    pub(crate) fn prioritize(&mut self, scores: &mut &[f32]) {
         self.lanes.iter_mut().for_each(|lane| lane.channel.prioritize(scores));
     }
 
@@ -589,12 +593,22 @@ impl Connection {
         channels.fold(keep_alive, Instant::min).min(chunks).min(slices)
     }
 
-    /// The last packet of a conversation that this side ends: to be repeated, byte for byte. None while the
-    /// peer hasn't shown that it would understand.
-    pub fn farewell(&mut self, now: Instant, reason: CloseReason) -> Option<Vec<u8>> {
-        if !self.greeted && reason != CloseReason::Mismatch {
-            return None;
+    /// Whether the peer has shown that it would understand a farewell.
+    pub fn is_greeted(&self) -> bool {
+        self.greeted
+    }
+
+    /// The conversation is over: every message whose fate is open is told as lost.
+    pub fn conclude(&mut self) {
+        let fates = &mut self.fates;
+        fates.conclude();
+        for (channel, lane) in self.lanes.iter_mut().enumerate() {
+            lane.channel.conclude(&mut |fate| fates.tell(notification(channel as u8, fate, false)));
         }
+    }
+
+    /// The last packet of a conversation that this side ends: to be repeated, byte for byte.
+    pub fn farewell(&mut self, now: Instant, reason: CloseReason) -> Option<Vec<u8>> {
         self.begin_packet(now);
         self.scratch.control.close = Some(reason);
         let mut packets = Packets::new();

@@ -2,7 +2,7 @@
 //! (the delivery notification manager of "Multiplayer Game Programming", chapter 7).
 //!
 //! Promises: of each message one notification, in packet order: one that is known early waits until all
-//! earlier packets' fates are known too.
+//! earlier packets' fates are known too, or the conversation is over.
 
 use std::collections::VecDeque;
 
@@ -88,6 +88,12 @@ impl Fates {
     /// Tells of a message that never was in a packet.
     pub(super) fn tell(&mut self, notification: Option<Notification>) {
         self.told.extend(notification);
+    }
+
+    /// No more fates of packets will be known: tells what waited for them.
+    pub(super) fn conclude(&mut self) {
+        let known = self.packets.drain(..).filter_map(|(_, fate)| fate);
+        self.told.extend(known.flat_map(|resolved| resolved.notifications));
     }
 
     /// The next notification.

@@ -23,7 +23,7 @@ mod standard_estimate;
 mod stream_manager;
 
 pub use ack_endpoint::EndpointCounters as PacketCounters;
-pub use candidates::{Candidates, ScoreError};
+pub use candidates::{Attribute, Column, ScoreError};
 pub use channel::{ChannelStats, SendError};
 pub use congestion::{AdaptiveConfig, CongestionConfig};
 pub use connection::{Connection, ConnectionConfig, End, SendOptions, Violation};

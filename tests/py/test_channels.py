@@ -127,6 +127,35 @@ def test_what_finds_no_room_is_told_as_lost() -> None:
     assert 0 < delivered == len(at_client.payloads) + len(at_client.messages) < 100
 
 
+def test_a_value_that_a_newer_one_replaced_is_told_once() -> None:
+    network, server, client = pair(tw.latest(keys=4), None)
+    for tag in range(3):
+        server.send(server.clients[0], Chat(0, ""), key=1, tag=tag, notify=True)
+    at_server, at_client = run(network, server, client, seconds=0.5)
+    slot = server.clients[0].slot
+    assert at_server.notifications == [(slot, 0, 0, False), (slot, 0, 1, False), (slot, 0, 2, True)]
+    assert len(at_client.latest) == 1
+
+
+def test_when_a_connection_ends_what_was_open_is_told_as_lost_with_its_event() -> None:
+    network, server, client = pair(tw.reliable_ordered(), None)
+    slot = server.clients[0].slot
+    server.send(server.clients[0], Chat(0, "on its way"), tag=7, notify=True)
+    client.send(Chat(0, "on its way"), tag=8, notify=True)
+    server.flush()
+    client.flush()
+    server.disconnect(server.clients[0])
+    inbox = server.receive()
+    assert [type(event) for event in inbox.events] == [tw.Disconnected]
+    told = inbox.notifications
+    assert [*zip(told.slot, told.tag, told.delivered, strict=True)] == [(slot, 7, False)]
+    network.advance(0.1)
+    inbox = client.receive()
+    assert [type(event) for event in inbox.events] == [tw.Disconnected]
+    assert [*zip(inbox.notifications.tag, inbox.notifications.delivered, strict=True)] == [(8, False)]
+    assert len(client.receive().notifications) == len(server.receive().notifications) == 0
+
+
 def test_messages_and_payloads_keep_to_their_own_channels() -> None:
     _, server, client = connected_pair(make_protocol(channels=[tw.unreliable(), tw.payload()]))
     with pytest.raises(tw.ChannelError, match="channel 0"):

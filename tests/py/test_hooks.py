@@ -5,7 +5,9 @@ from __future__ import annotations
 import array
 import gc
 import math
+import re
 import sys
+import time
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -192,6 +194,33 @@ def test_candidates_that_are_kept_stay_as_they_were() -> None:
     assert [column.tolist() for column in kept] == [[1], [2]]
 
 
+def test_candidates_are_read_while_the_hook_runs() -> None:
+    kept: list[tw.Candidates] = []
+
+    def keep(candidates: tw.Candidates) -> None:
+        kept.append(candidates)
+        assert candidates.tag.tolist() == [7]
+
+    _, server, _ = a_pair(priority=keep)
+    server.send(server.clients[0], Move(1, 0, 0.0), 1, tag=7)
+    server.flush()
+    assert (len(kept[0]), kept[0].tag.tolist()) == (1, [7])
+    with pytest.raises(RuntimeError, match="read their columns while the hook runs"):
+        _ = kept[0].age
+
+
+def test_a_column_read_after_something_was_sent_is_refused() -> None:
+    def busy(candidates: tw.Candidates) -> None:
+        server.send(server.clients[0], Move(77, 0, 0.0), 1)
+        with pytest.raises(RuntimeError, match="before anything is sent or received"):
+            _ = candidates.tag
+
+    network, server, client = a_pair(priority=busy)
+    server.send(server.clients[0], Move(1, 0, 0.0), 1)
+    server.flush()
+    assert order_of_arrival(network, client) == [1, 77]
+
+
 def test_a_hook_s_exception_does_not_hide_that_receiving_failed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -277,9 +306,8 @@ def test_admission_refuses_before_the_game_hears_of_them(by: str) -> None:
     assert all(isinstance(event, tw.Connected) for event in events)
     assert sorted(client.id for client in server.clients) == [2, 4]
     reasons = [client.disconnect_reason for client in clients]
-    # They were not let in far enough to be told more.
-    left = tw.DisconnectReason.PEER_DISCONNECTED
-    assert reasons == [left, None, left, None]
+    kicked = tw.DisconnectReason.KICKED
+    assert reasons == [kicked, None, kicked, None]
 
 
 def test_admission_may_answer_with_a_list_of_banned_ids() -> None:
@@ -329,7 +357,73 @@ def test_without_a_proper_answer_nobody_gets_in(
     assert server.clients == []
     at_server, _ = run(network, server, client, seconds=1)
     assert at_server.events == []
-    assert client.disconnect_reason is tw.DisconnectReason.PEER_DISCONNECTED
+    assert client.disconnect_reason is tw.DisconnectReason.KICKED
+
+
+def test_a_refused_player_s_place_is_free_at_once_and_the_goodbyes_are_few() -> None:
+    network = tw.SimulatedNetwork()
+    admit: list[bool] = []
+    server = tw.Server(
+        "10.0.0.1:5",
+        PROTOCOL,
+        network=network,
+        max_clients=1,
+        admission=lambda newcomers: None if admit else newcomers,
+    )
+    refused = tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network)
+    run(network, server, refused, seconds=0.1)
+    admit.append(True)
+    welcome = tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network)
+    run(network, server, welcome, seconds=0.1)
+    assert welcome.connected
+    run(network, server, refused, welcome, seconds=1)
+    assert refused.disconnect_reason is tw.DisconnectReason.KICKED
+    assert refused.counters["packets.received"] <= 10
+
+
+# --- what hooks take ---
+
+
+def test_the_logger_is_told_of_slow_hooks_once_a_second(caplog: pytest.LogCaptureFixture) -> None:
+    # Whatever a hook does takes longer than no time.
+    network, server, client = a_pair(priority=lambda _: None, admission=lambda _: None, slow_hook=0.0)
+    caplog.clear()
+    before = server.counters
+    for tick in range(3):
+        server.send(server.clients[0], Move(tick, 0, 0.0), 1)
+        server.flush()
+    assert order_of_arrival(network, client) == [0, 1, 2], "the tick waited"
+    after = server.counters
+    grown = {name: after[name] - before[name] for name in after if name.startswith("hooks.")}
+    assert (grown["hooks.calls"], grown["hooks.slow"]) == (3, 3)
+    told = [record.getMessage() for record in caplog.records if "hook" in record.getMessage()]
+    assert len(told) <= 1, "the admission hook was told of just now"
+
+
+def test_a_slow_hook_s_time_is_counted_and_told(caplog: pytest.LogCaptureFixture) -> None:
+    _, server, _ = a_pair(priority=lambda _: time.sleep(0.01))
+    server.send(server.clients[0], Move(1, 0, 0.0), 1)
+    server.flush()
+    (record,) = [record for record in caplog.records if "slow_hook" in record.getMessage()]
+    assert record.levelname == "WARNING"
+    said = r"the priority hook of the server at 10.0.0.1:5 took [\d.]+ ms, more than slow_hook's 5.0 ms: .*"
+    assert re.fullmatch(said, record.getMessage())
+    assert server.counters["hooks.microseconds"] >= 10_000
+    assert (server.counters["hooks.calls"], server.counters["hooks.slow"]) == (1, 1)
+
+
+def test_nobody_is_told_of_hooks_without_a_bound(caplog: pytest.LogCaptureFixture) -> None:
+    _, server, _ = a_pair(priority=lambda _: time.sleep(0.01), slow_hook=None)
+    server.send(server.clients[0], Move(1, 0, 0.0), 1)
+    server.flush()
+    assert not [record for record in caplog.records if "slow_hook" in record.getMessage()]
+    assert (server.counters["hooks.calls"], server.counters["hooks.slow"]) == (1, 0)
+
+
+@pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf])
+def test_the_bound_of_slow_hooks_is_checked(bad: float) -> None:
+    with pytest.raises(ValueError, match="slow_hook must be 0 or more seconds, or None, not"):
+        a_pair(slow_hook=bad)
 
 
 # --- budget and statistics ---

@@ -265,6 +265,58 @@ fn messages_of_any_kind_have_their_fate_told_when_wanted() {
 }
 
 #[test]
+fn a_value_that_a_newer_one_replaced_has_its_fate_told_once() {
+    let mut pair = pair(ChannelKind::Latest { keys: 8 }, 3);
+    let (mut told, mut arrived) = (Vec::<Notification>::new(), Vec::new());
+    let mut tag = 0;
+    for tick in 0..1_000usize {
+        // Some keys change twice a tick, some once in several ticks.
+        for key in (0..8).filter(|key| tick.is_multiple_of(1 + key * 3)) {
+            for _ in 0..if key % 2 == 0 { 2 } else { 1 } {
+                let options = SendOptions { key: key as u32, tag, notify: true };
+                pair.ends[0].send(pair.now, 0, number(tag), options).unwrap();
+                tag += 1;
+            }
+        }
+        bursty_tick(&mut pair, tick);
+        arrived.extend(pair.take(1, 0));
+        told.extend(std::iter::from_fn(|| pair.ends[0].poll_notification()));
+    }
+    for _ in 0..300 {
+        pair.tick();
+        arrived.extend(pair.take(1, 0));
+        told.extend(std::iter::from_fn(|| pair.ends[0].poll_notification()));
+    }
+    let mut tags: Vec<_> = told.iter().map(|told| told.tag).collect();
+    tags.sort_unstable();
+    assert!(tags.into_iter().eq(0..tag), "each once");
+    let delivered: Vec<_> = told.iter().filter(|told| told.delivered).map(|told| told.tag).collect();
+    assert!(delivered.len() > 200 && told.len() - delivered.len() > 500, "{} of {tag}", delivered.len());
+    assert!(arrived.iter().all(|number| *number < tag));
+    // What was handed over and not said to be delivered was said to be lost too early; not many were.
+    let unsaid = arrived.iter().filter(|number| !delivered.contains(number)).count();
+    assert!(unsaid < arrived.len() / 10, "{unsaid} of {}", arrived.len());
+}
+
+#[test]
+fn a_value_that_no_packet_carries_is_told_as_lost_when_it_is_replaced() {
+    let mut pair = pair(ChannelKind::Latest { keys: 8 }, 1);
+    let send = |pair: &mut Pair, tag| {
+        let options = SendOptions { key: 0, tag, notify: true };
+        pair.ends[0].send(pair.now, 0, number(tag), options).unwrap();
+        std::iter::from_fn(|| pair.ends[0].poll_notification()).collect::<Vec<_>>()
+    };
+    assert_eq!(send(&mut pair, 1), []);
+    let lost = |tag| Notification { channel: 0, tag, delivered: false };
+    assert_eq!(send(&mut pair, 2), [lost(1)]);
+    pair.tick();
+    assert_eq!(send(&mut pair, 3), [], "2 is in a packet");
+    pair.ends[0].conclude();
+    let told: Vec<_> = std::iter::from_fn(|| pair.ends[0].poll_notification()).collect();
+    assert_eq!(told, [lost(2), lost(3)]);
+}
+
+#[test]
 fn a_strict_channel_comes_first_and_starves_nobody() {
     let strict = ChannelConfig { share: Share { strict: true, weight: 1 }, ..ChannelConfig::unreliable() };
     let weighted = |weight| {

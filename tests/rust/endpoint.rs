@@ -228,6 +228,52 @@ fn messages_flow_both_ways_with_hundreds_of_clients() {
 }
 
 #[test]
+fn when_a_connection_ends_all_open_fates_are_told_as_lost_once() {
+    for ended_by_server in [true, false] {
+        let mut world = World::new(4, lan());
+        world.add_client();
+        world.ticks(60);
+        let handle = world.handle(0);
+        let mut told = [Vec::new(), Vec::new()];
+        for tag in 0..20 {
+            let (now, options) = (world.network.now(), SendOptions { key: 0, tag, notify: true });
+            for channel in [RELIABLE, UNRELIABLE] {
+                world.server.send(now, handle, channel, number(tag), options).unwrap();
+                world.clients[0].1.send(now, channel, number(tag), options).unwrap();
+            }
+            if tag < 19 {
+                world.tick();
+            }
+        }
+        let now = world.network.now();
+        if ended_by_server {
+            world.server.disconnect(now, handle, &mut world.out).unwrap();
+        } else {
+            let address = world.clients[0].0;
+            world.clients[0].1.close(now, &mut world.out);
+            world.carry(address);
+        }
+        world.ticks(60);
+        let mut by_server = Vec::new();
+        world.server.take_notifications(&mut by_server);
+        told[0].extend(by_server.into_iter().map(|(client, told)| {
+            assert_eq!(client, handle);
+            told
+        }));
+        told[1].extend(std::iter::from_fn(|| world.clients[0].1.poll_notification()));
+        for told in told {
+            let mut names: Vec<_> = told.iter().map(|told| (told.tag, told.channel)).collect();
+            names.sort_unstable();
+            let expected = (0..20).flat_map(|tag| [(tag, RELIABLE as u8), (tag, UNRELIABLE as u8)]);
+            assert!(names.into_iter().eq(expected), "each once: {told:?}");
+            assert!(told.iter().any(|told| told.delivered), "{told:?}");
+            assert!(told.iter().all(|told| !told.delivered || told.tag < 19), "{told:?}");
+            assert!(told.iter().filter(|told| told.tag == 19).count() == 2, "{told:?}");
+        }
+    }
+}
+
+#[test]
 fn every_way_a_connection_ends_has_its_reason_on_both_ends() {
     let conditions = Conditions::perfect().latency(ms(50), ms(10)).loss(0.05).duplicate(0.02);
     let connected = || {
@@ -242,6 +288,19 @@ fn every_way_a_connection_ends_has_its_reason_on_both_ends() {
     let (now, handle) = (world.network.now(), world.handle(0));
     world.server.disconnect(now, handle, &mut world.out).unwrap();
     assert_eq!(world.server_send(handle, RELIABLE, number(1)), Err(SendError::StaleClient));
+    world.ticks(60);
+    assert_eq!(world.client_reason(0), Some(DisconnectReason::Kicked));
+    assert_eq!(world.server_reasons(), [DisconnectReason::Kicked]);
+
+    // Also before the client has said anything.
+    let mut world = World::new(4, conditions);
+    world.add_client();
+    while world.server.clients().next().is_none() {
+        world.tick();
+    }
+    let (now, handle) = (world.network.now(), world.handle(0));
+    world.server.disconnect(now, handle, &mut world.out).unwrap();
+    assert_eq!(world.server.clients().count(), 0, "the slot is free at once");
     world.ticks(60);
     assert_eq!(world.client_reason(0), Some(DisconnectReason::Kicked));
     assert_eq!(world.server_reasons(), [DisconnectReason::Kicked]);

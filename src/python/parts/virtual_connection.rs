@@ -10,11 +10,11 @@ use super::instant;
 use crate::driver::OsEntropy;
 use crate::endpoint::{self, VirtualConfig, VirtualEvent, VirtualSendError, VirtualState};
 use crate::python::address::{Address, AddressLike};
-use crate::python::endpoint::random;
 use crate::python::errors::{MessageTooLargeError, NotConnectedError, value_error};
 use crate::python::fields::bounded;
 use crate::python::lock;
 use crate::python::protocol::seconds;
+use crate::python::setup::random;
 use crate::store::Datagrams;
 
 /// A day: a longer timeout is a mistake.

@@ -10,7 +10,7 @@ use crate::transport::message::Received;
 pub(super) struct ChunksPlace;
 
 impl Channel for ChunksPlace {
-    fn send(&mut self, _: Submission) -> Result<(), SendError> {
+    fn send(&mut self, _: Submission) -> Result<Fate, SendError> {
         Err(SendError::WrongKind)
     }
 

@@ -5,26 +5,33 @@
 //! sent, and only if nothing newer is in flight; a stale value never overwrites a newer one at the receiver. Keys
 //! due are served in the order they became due, so each one's age is bounded by how many there are.
 //!
+//! The fate of a value that is replaced before the peer is known to have it: lost at once when no packet carries it any
+//! more, that of its packet otherwise. What is remembered for it lasts as long as the packet is in flight.
+//!
 //! Keys are below their number when they come here. The highest one has places made for all below it.
 
 use core::time::Duration;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use super::{
-    Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation,
-    sort_by_score,
-};
+use super::waiting::Waiting;
+use super::{Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation};
 use crate::time::Instant;
+use crate::transport::candidates::{Candidate, Column, Wanted};
+use crate::transport::connection::SendOptions;
 use crate::transport::framing::Cost;
-use crate::transport::message::Received;
+use crate::transport::message::{Message, Received};
 
 #[derive(Debug)]
 pub(super) struct Latest {
     keys: usize,
     /// By key, as far as keys were used.
     values: Vec<Value>,
+    /// Likewise, what the newest values say. Apart from the rest, which is gone through when candidates are described.
+    messages: Vec<Option<Message>>,
     /// Keys whose newest value is due, longest waiting first.
-    due: VecDeque<u16>,
+    due: Waiting<u16>,
+    /// Values in flight that were replaced and whose fate is wanted: their tags by mark.
+    replaced: BTreeMap<u64, u32>,
     /// By key: the newest packet that brought a value, and that value until it is taken.
     arrived: Vec<Option<Arrived>>,
     /// Keys with a value to take, in the order they came.
@@ -32,9 +39,11 @@ pub(super) struct Latest {
     stats: ChannelStats,
 }
 
+/// The newest value of a key.
 #[derive(Debug, Default)]
 struct Value {
-    newest: Option<Submission>,
+    at: Instant,
+    options: SendOptions,
     /// Counts the values set; 0 before the first.
     version: u32,
     /// The newest version that went out; equal to `version` when nothing newer waits.
@@ -55,43 +64,59 @@ impl Latest {
         Latest {
             keys,
             values: Vec::new(),
-            due: VecDeque::new(),
+            messages: Vec::new(),
+            due: Waiting::new(),
+            replaced: BTreeMap::new(),
             arrived: Vec::new(),
             ready: VecDeque::new(),
             stats: ChannelStats::default(),
         }
     }
 
-    /// The key and version of a mark.
-    fn find(&mut self, mark: u64) -> Option<(&mut Value, u32)> {
+    /// The newest value of a key, if this is the mark of it.
+    fn find(&mut self, mark: u64) -> Option<&mut Value> {
         let (key, version) = ((mark >> 32) as usize, mark as u32);
-        self.values.get_mut(key).map(|value| (value, version))
+        self.values.get_mut(key).filter(|value| value.version == version)
+    }
+
+    /// The fate of a value that is not the newest.
+    fn take_replaced(&mut self, mark: u64) -> Fate {
+        self.replaced.remove(&mark).map_or(Fate::Open, Fate::Told)
+    }
+}
+
+impl Value {
+    fn mark(&self, key: u16) -> u64 {
+        u64::from(key) << 32 | u64::from(self.version)
     }
 }
 
 impl Channel for Latest {
-    fn send(&mut self, submission: Submission) -> Result<(), SendError> {
-        let (key, keys) = (submission.options.key, self.keys);
-        let index = key as usize;
-        if index >= keys {
-            return Err(SendError::NoKey { key, keys });
-        }
+    fn send(&mut self, submission: Submission) -> Result<Fate, SendError> {
+        let Submission { message, at, options } = submission;
+        let index = options.key as usize;
+        // Below 65,536: the configuration's bound.
+        let Some(key) = u16::try_from(index).ok().filter(|_| index < self.keys) else {
+            return Err(SendError::NoKey { key: options.key, keys: self.keys });
+        };
         if self.values.len() <= index {
             self.values.resize_with(index + 1, Value::default);
+            self.messages.resize_with(index + 1, || None);
         }
         let value = &mut self.values[index];
+        let mut replaced = if value.delivered { Fate::Open } else { Fate::of(value.options) };
         if value.due {
             self.stats.dropped += 1;
+        } else {
+            if let Fate::Told(tag) = core::mem::replace(&mut replaced, Fate::Open) {
+                self.replaced.insert(value.mark(key), tag);
+            }
+            self.due.push(key);
         }
-        value.newest = Some(submission);
-        value.version = value.version.wrapping_add(1);
-        value.delivered = false;
-        if !value.due {
-            value.due = true;
-            // Below 65,536: the configuration's bound.
-            self.due.push_back(key as u16);
-        }
-        Ok(())
+        let version = value.version.wrapping_add(1);
+        *value = Value { at, options, version, sent: value.sent, due: true, delivered: false };
+        self.messages[index] = Some(message);
+        Ok(replaced)
     }
 
     fn select(
@@ -105,15 +130,15 @@ impl Channel for Latest {
         let mut used = cost.entry;
         while let Some(&key) = self.due.front() {
             let value = &mut self.values[usize::from(key)];
-            let Some(Submission { message, .. }) = &value.newest else { break };
+            let Some(message) = &self.messages[usize::from(key)] else { break };
             let bits = cost.message(message) + cost.key;
             if used + bits > bits_left {
                 break;
             }
             used += bits;
-            self.due.pop_front();
+            self.due.pop();
             self.stats.count_sent(message, value.sent == value.version);
-            let mark = u64::from(key) << 32 | u64::from(value.version);
+            let mark = value.mark(key);
             selected.push(Selected { prefix: Prefix::Key(key), message: message.clone(), mark });
             value.sent = value.version;
             value.due = false;
@@ -123,7 +148,7 @@ impl Channel for Latest {
 
     fn next_bits(&mut self, _: &Moment, cost: &Cost<'_>) -> Option<usize> {
         let key = *self.due.front()?;
-        let Submission { message, .. } = self.values[usize::from(key)].newest.as_ref()?;
+        let message = self.messages[usize::from(key)].as_ref()?;
         Some(cost.entry + cost.key + cost.message(message))
     }
 
@@ -132,39 +157,53 @@ impl Channel for Latest {
     }
 
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
-        let Some((value, version)) = self.find(mark) else { return Fate::Open };
-        if version != value.version || value.delivered {
+        let Some(value) = self.find(mark) else { return self.take_replaced(mark) };
+        if value.delivered {
             return Fate::Open;
         }
         value.delivered = true;
-        let Some(submission) = &value.newest else { return Fate::Open };
-        let (latency, fate) = (now - submission.at, submission.fate());
+        let (latency, fate) = (now - value.at, Fate::of(value.options));
         self.stats.count_delivered(latency);
         fate
     }
 
     fn handle_lost(&mut self, mark: u64) -> Fate {
-        let Some((value, version)) = self.find(mark) else { return Fate::Open };
-        // An older version was lost: the newest one waits or is in flight already.
-        if version != value.version || value.delivered || value.due {
-            return Fate::Open;
+        // Of an older one: the newest waits or is in flight already.
+        let Some(value) = self.find(mark) else { return self.take_replaced(mark) };
+        if !value.delivered && !value.due {
+            value.due = true;
+            self.due.push((mark >> 32) as u16);
         }
-        value.due = true;
-        self.due.push_back((mark >> 32) as u16);
         Fate::Open
     }
 
-    fn candidates(&self, each: &mut dyn FnMut(&Submission, u32)) {
-        for &key in &self.due {
-            let value = &self.values[usize::from(key)];
-            if let Some(submission) = &value.newest {
-                each(submission, u32::from(value.sent == value.version));
-            }
-        }
+    fn conclude(&mut self, lost: &mut dyn FnMut(Fate)) {
+        core::mem::take(&mut self.replaced).into_values().for_each(|tag| lost(Fate::Told(tag)));
+        self.due.drain().for_each(drop);
+        let open = self.values.drain(..).filter(|value| !value.delivered);
+        open.for_each(|value| lost(Fate::of(value.options)));
     }
 
-    fn prioritize(&mut self, scores: &mut core::slice::Iter<'_, f32>) {
-        sort_by_score(&mut self.due, scores);
+    fn end_of_tick(&mut self, _: &mut dyn FnMut(Fate)) {
+        self.due.forget_scores();
+    }
+
+    fn candidates(&self) -> usize {
+        self.due.len()
+    }
+
+    fn describe(&self, wanted: &Wanted, column: &mut Column) {
+        let candidate = |key: &u16| {
+            let value = &self.values[usize::from(*key)];
+            let message = self.messages[usize::from(*key)].as_ref();
+            let resends = u32::from(value.sent == value.version);
+            Candidate { at: value.at, options: value.options, resends, message }
+        };
+        column.extend(wanted, self.due.iter().map(candidate));
+    }
+
+    fn prioritize(&mut self, scores: &mut &[f32]) {
+        self.due.prioritize(scores);
     }
 
     fn handle(&mut self, prefix: Prefix, arrival: u64, message: Received) -> Result<(), WindowViolation> {

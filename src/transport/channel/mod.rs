@@ -18,6 +18,7 @@ mod redundant;
 mod reliable;
 mod reliable_receiver;
 mod unreliable;
+mod waiting;
 
 pub(crate) use reliable_receiver::CreditMark;
 
@@ -25,6 +26,7 @@ use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
 
+use super::candidates::{Column, Wanted};
 use super::connection::SendOptions;
 use super::framing::Cost;
 use super::message::{Message, Received};
@@ -146,7 +148,7 @@ pub(crate) struct Submission {
 impl Submission {
     /// What to tell when the message's fate is known.
     fn fate(&self) -> Fate {
-        if self.options.notify { Fate::Told(self.options.tag) } else { Fate::Open }
+        Fate::of(self.options)
     }
 }
 
@@ -186,10 +188,17 @@ pub(crate) enum Fate {
     Told(u32),
 }
 
+impl Fate {
+    /// The fate, just known, of a message sent with these options.
+    fn of(options: SendOptions) -> Self {
+        if options.notify { Fate::Told(options.tag) } else { Fate::Open }
+    }
+}
+
 /// One channel of one connection, of whatever kind.
 pub(crate) trait Channel: fmt::Debug + Send {
-    /// Takes a message whose size has been checked.
-    fn send(&mut self, submission: Submission) -> Result<(), SendError>;
+    /// Takes a message whose size has been checked; returns the fate of the one whose place it takes, which is lost.
+    fn send(&mut self, submission: Submission) -> Result<Fate, SendError>;
 
     /// Takes the messages of one packet into `selected` and returns the bits that they take at most, with
     /// their entry: 0 for none.
@@ -216,12 +225,20 @@ pub(crate) trait Channel: fmt::Debug + Send {
     /// The tick's packets are out: what may not wait is dropped, and shown.
     fn end_of_tick(&mut self, _dropped: &mut dyn FnMut(Fate)) {}
 
-    /// Shows the messages that wait and whose order is free, each with how often it was sent before.
-    fn candidates(&self, _each: &mut dyn FnMut(&Submission, u32)) {}
+    /// The connection is over: drops all messages and shows the fates of those still open.
+    fn conclude(&mut self, _lost: &mut dyn FnMut(Fate)) {}
 
-    /// Puts them into the order of these scores, highest first: one for each that
-    /// [`Channel::candidates`] shows, in its order.
-    fn prioritize(&mut self, _scores: &mut core::slice::Iter<'_, f32>) {}
+    /// How many messages wait whose order is free.
+    fn candidates(&self) -> usize {
+        0
+    }
+
+    /// Appends what is wanted of each of them, in the order they came.
+    fn describe(&self, _wanted: &Wanted, _column: &mut Column) {}
+
+    /// Has them go out in the order of these scores, highest first, until the end of the tick: one for each of
+    /// [`Channel::candidates`], taken off the front.
+    fn prioritize(&mut self, _scores: &mut &[f32]) {}
 
     /// A message from the peer; `arrival` numbers packets without wrapping.
     fn handle(&mut self, prefix: Prefix, arrival: u64, message: Received) -> Result<(), WindowViolation>;
@@ -253,25 +270,6 @@ fn push_newest(received: &mut VecDeque<Received>, capacity: usize, message: Rece
     u64::from(pushed_out.is_some())
 }
 
-/// Puts what waits into the order of scores, highest first; equals stay as they are.
-fn sort_by_score<T>(waiting: &mut VecDeque<T>, scores: &mut core::slice::Iter<'_, f32>) {
-    // As one number each, score before place: several times faster to sort than pairs with a float.
-    let scored = scores.by_ref().take(waiting.len()).zip(0u32..);
-    let mut order: Vec<u64> = scored.map(|(score, place)| rank(*score) << 32 | u64::from(place)).collect();
-    order.sort_unstable();
-    let mut unsorted: Vec<Option<T>> = waiting.drain(..).map(Some).collect();
-    waiting.extend(order.iter().filter_map(|ranked| unsorted[*ranked as u32 as usize].take()));
-    waiting.extend(unsorted.into_iter().flatten());
-}
-
-/// A number of 32 bits that is the less the higher the score, in the order of [`f32::total_cmp`].
-fn rank(score: f32) -> u64 {
-    let bits = score.to_bits();
-    // Of negative numbers all bits are turned round, of others the sign: they ascend as integers then.
-    let ascending = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
-    u64::from(!ascending)
-}
-
 /// A channel of this configuration.
 pub(crate) fn open(config: &ChannelConfig) -> Box<dyn Channel> {
     let send_queue = config.send_queue;
@@ -290,38 +288,5 @@ pub(crate) fn open(config: &ChannelConfig) -> Box<dyn Channel> {
         }
         ChannelKind::Latest { keys } => Box::new(latest::Latest::new(keys)),
         ChannelKind::Chunks => Box::new(chunks_place::ChunksPlace),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::rng::Rng;
-
-    fn sorted(scores: &[f32]) -> Vec<usize> {
-        let mut waiting: VecDeque<usize> = (0..scores.len()).collect();
-        sort_by_score(&mut waiting, &mut scores.iter());
-        waiting.into()
-    }
-
-    #[test]
-    fn the_highest_score_goes_first_and_equals_stay_as_they_are() {
-        let infinite = [f32::INFINITY, f32::NEG_INFINITY];
-        assert_eq!(sorted(&[1.0, -2.0, 3.0, 1.0, -0.5, infinite[0], infinite[1]]), [5, 2, 0, 3, 4, 1, 6]);
-        let mut rng = Rng::seeded(1);
-        let scores: Vec<f32> = (0..500).map(|_| rng.below(100) as f32 - 50.0).collect();
-        let mut expected: Vec<usize> = (0..scores.len()).collect();
-        expected.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
-        assert_eq!(sorted(&scores), expected);
-    }
-
-    #[test]
-    fn each_channel_takes_its_own_scores_and_keeps_what_has_none() {
-        let scores = [1.0, 2.0, 3.0];
-        let mut scores = scores.iter();
-        let (mut first, mut second) = (VecDeque::from([10, 20]), VecDeque::from([30, 40]));
-        sort_by_score(&mut first, &mut scores);
-        sort_by_score(&mut second, &mut scores);
-        assert_eq!((first, second), (VecDeque::from([20, 10]), VecDeque::from([30, 40])));
     }
 }

@@ -86,13 +86,13 @@ impl Outgoing {
 }
 
 impl Channel for Redundant {
-    fn send(&mut self, submission: Submission) -> Result<(), SendError> {
+    fn send(&mut self, submission: Submission) -> Result<Fate, SendError> {
         if self.queue.len() >= self.capacity {
             return Err(SendError::Full { capacity: self.capacity });
         }
         let outgoing = Outgoing { submission, copies: 0, in_flight: 0, last_sent: None, acked: false };
         self.queue.push_back(outgoing);
-        Ok(())
+        Ok(Fate::Open)
     }
 
     /// The newest that fit, oldest first: what is cut off when room is short is what had its chance before.
@@ -168,6 +168,12 @@ impl Channel for Redundant {
         self.stats.lost += 1;
         self.pop_finished();
         fate
+    }
+
+    fn conclude(&mut self, lost: &mut dyn FnMut(Fate)) {
+        let copies = self.copies;
+        let open = self.queue.drain(..).filter(|outgoing| !outgoing.acked && !outgoing.spent(copies));
+        open.for_each(|outgoing| lost(outgoing.submission.fate()));
     }
 
     fn handle(&mut self, prefix: Prefix, _: u64, message: Received) -> Result<(), WindowViolation> {

@@ -136,7 +136,7 @@ impl Reliable {
 }
 
 impl Channel for Reliable {
-    fn send(&mut self, submission: Submission) -> Result<(), SendError> {
+    fn send(&mut self, submission: Submission) -> Result<Fate, SendError> {
         if self.sender.queue.len() >= self.sender.capacity {
             return Err(SendError::Full { capacity: self.sender.capacity });
         }
@@ -145,7 +145,7 @@ impl Channel for Reliable {
         let outgoing =
             Outgoing { submission, window_bytes, last_sent: None, copies: 0, owed: 0, in_flight: 0 };
         self.sender.queue.push_back(outgoing);
-        Ok(())
+        Ok(Fate::Open)
     }
 
     /// Oldest first, and early copies behind all that must be sent. Messages that don't fit are passed over, so a
@@ -215,6 +215,11 @@ impl Channel for Reliable {
             outgoing.in_flight = outgoing.in_flight.saturating_sub(1);
         }
         Fate::Open
+    }
+
+    fn conclude(&mut self, lost: &mut dyn FnMut(Fate)) {
+        let unacked = self.sender.queue.drain(..).filter_map(|outgoing| outgoing.submission);
+        unacked.for_each(|submission| lost(submission.fate()));
     }
 
     fn handle(&mut self, prefix: Prefix, _: u64, message: Received) -> Result<(), WindowViolation> {

@@ -8,11 +8,13 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
+use super::waiting::Waiting;
 use super::{
     Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation,
-    push_newest, sort_by_score,
+    push_newest,
 };
 use crate::time::Instant;
+use crate::transport::candidates::{Candidate, Column, Wanted};
 use crate::transport::framing::Cost;
 use crate::transport::message::Received;
 
@@ -20,7 +22,7 @@ use crate::transport::message::Received;
 pub(super) struct Unreliable {
     capacity: usize,
     receive_queue: usize,
-    waiting: VecDeque<Submission>,
+    waiting: Waiting<Submission>,
     received: VecDeque<Received>,
     /// Sequenced channels: the newest packet a message came in.
     newest: Option<u64>,
@@ -45,7 +47,7 @@ impl Unreliable {
         Unreliable {
             capacity,
             receive_queue,
-            waiting: VecDeque::new(),
+            waiting: Waiting::new(),
             received: VecDeque::new(),
             newest: None,
             sequenced,
@@ -76,12 +78,12 @@ impl Unreliable {
 }
 
 impl Channel for Unreliable {
-    fn send(&mut self, submission: Submission) -> Result<(), SendError> {
+    fn send(&mut self, submission: Submission) -> Result<Fate, SendError> {
         if self.waiting.len() >= self.capacity {
             return Err(SendError::Full { capacity: self.capacity });
         }
-        self.waiting.push_back(submission);
-        Ok(())
+        self.waiting.push(submission);
+        Ok(Fate::Open)
     }
 
     fn select(
@@ -99,7 +101,7 @@ impl Channel for Unreliable {
                 break;
             }
             used += bits;
-            let Some(submission) = self.waiting.pop_front() else { break };
+            let Some(submission) = self.waiting.pop() else { break };
             self.stats.count_sent(&submission.message, false);
             let mark = self.launch(&submission);
             selected.push(Selected { prefix: Prefix::None, message: submission.message, mark });
@@ -129,19 +131,28 @@ impl Channel for Unreliable {
 
     fn end_of_tick(&mut self, dropped: &mut dyn FnMut(Fate)) {
         self.stats.dropped += self.waiting.len() as u64;
-        self.waiting.drain(..).for_each(|submission| dropped(submission.fate()));
+        self.waiting.drain().for_each(|submission| dropped(submission.fate()));
     }
 
-    fn candidates(&self, each: &mut dyn FnMut(&Submission, u32)) {
+    fn candidates(&self) -> usize {
+        if self.sequenced { 0 } else { self.waiting.len() }
+    }
+
+    fn describe(&self, wanted: &Wanted, column: &mut Column) {
         if !self.sequenced {
-            self.waiting.iter().for_each(|submission| each(submission, 0));
+            column.extend(wanted, self.waiting.iter().map(Candidate::of));
         }
     }
 
-    fn prioritize(&mut self, scores: &mut core::slice::Iter<'_, f32>) {
+    fn prioritize(&mut self, scores: &mut &[f32]) {
         if !self.sequenced {
-            sort_by_score(&mut self.waiting, scores);
+            self.waiting.prioritize(scores);
         }
+    }
+
+    fn conclude(&mut self, lost: &mut dyn FnMut(Fate)) {
+        self.in_flight.drain(..).flatten().for_each(|in_flight| lost(in_flight.fate));
+        self.waiting.drain().for_each(|submission| lost(submission.fate()));
     }
 
     fn handle(&mut self, _: Prefix, arrival: u64, message: Received) -> Result<(), WindowViolation> {

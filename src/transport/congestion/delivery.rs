@@ -37,61 +37,79 @@ impl LossShare {
     }
 }
 
-/// Acks of packets that went out in one round, and how they are spaced: after a burst, by the narrowest place.
+/// The acks of packets that went out at one instant: the narrowest place on the way sets how far apart they come.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Train {
+    sent_at: Option<Instant>,
+    sent_bytes: f64,
+    settled_bytes: f64,
     first_ack: Instant,
+    previous_ack: Instant,
     last_ack: Instant,
-    first_sent: Instant,
-    last_sent: Instant,
-    /// Bytes behind those of the first ack.
-    behind: f64,
-    bytes: f64,
+    /// Times at which some were acked.
     acks: u32,
+    /// Acked after `first_ack` and up to `previous_ack`.
+    inner: f64,
+    /// Acked at `last_ack`.
+    group: f64,
+    largest_group: f64,
 }
 
 impl Train {
-    pub(super) fn push(&mut self, now: Instant, sent_at: Instant, bytes: f64) {
-        if self.acks == 0 {
-            (self.first_ack, self.first_sent) = (now, sent_at);
-        } else if now > self.first_ack {
-            self.behind += bytes;
+    pub(super) fn on_sent(&mut self, now: Instant, bytes: f64) {
+        if *self.sent_at.get_or_insert(now) == now {
+            self.sent_bytes += bytes;
         }
-        if now > self.last_ack || self.acks == 0 {
+    }
+
+    /// Takes an ack; true if it is of a packet that went later: the train is complete.
+    pub(super) fn on_acked(&mut self, now: Instant, sent_at: Instant, bytes: f64) -> bool {
+        let Some(began) = self.sent_at else { return false };
+        if sent_at != began {
+            return sent_at > began && self.acks > 0;
+        }
+        if self.acks == 0 {
+            (self.first_ack, self.last_ack, self.acks) = (now, now, 1);
+        } else if now > self.last_ack {
+            if self.acks > 1 {
+                self.inner += self.group;
+            }
+            (self.previous_ack, self.last_ack, self.group) = (self.last_ack, now, 0.0);
             self.acks += 1;
         }
-        if now == self.first_ack {
-            self.first_sent = sent_at;
+        self.settled_bytes += bytes;
+        self.group += bytes;
+        self.largest_group = self.largest_group.max(self.group);
+        false
+    }
+
+    pub(super) fn on_lost(&mut self, sent_at: Instant, bytes: f64) {
+        if self.sent_at == Some(sent_at) {
+            self.settled_bytes += bytes;
         }
-        self.bytes += bytes;
-        (self.last_ack, self.last_sent) = (now, self.last_sent.max(sent_at));
     }
 
-    /// Whether a packet sent then belongs to the next round: it went when acks of this one had come.
-    pub(super) fn is_before(&self, sent_at: Instant) -> bool {
-        self.acks > 0 && sent_at >= self.first_ack
+    /// Whether the fate of each packet is known.
+    pub(super) fn is_settled(&self) -> bool {
+        self.sent_bytes > 0.0 && self.settled_bytes >= self.sent_bytes
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.acks == 0
+    pub(super) fn sent_bytes(&self) -> f64 {
+        self.sent_bytes
     }
 
-    fn span(&self) -> f64 {
-        (self.last_ack - self.first_ack).as_secs_f64()
-    }
-
-    /// Bytes a second of the spacing of acks.
+    /// Bytes a second that the narrowest place lets through; none if the train passed as quickly as it is possible
+    /// to tell. The first and last groups may have been cut short, so they don't count.
     pub(super) fn rate(&self) -> Option<f64> {
-        (self.acks >= 4 && self.behind >= 7_000.0).then(|| self.behind / self.span())
+        (self.acks >= 3 && self.inner >= 6_000.0)
+            .then(|| self.inner / (self.previous_ack - self.first_ack).as_secs_f64())
     }
 
-    /// Whether the packets came farther apart than they went.
-    pub(super) fn spread(&self) -> bool {
-        self.span() > 1.25 * (self.last_sent - self.first_sent).as_secs_f64()
-    }
-
-    /// What the link carries at the very least.
+    /// Bytes a second that it lets through at the very least.
     pub(super) fn least_rate(&self) -> f64 {
-        self.bytes / (self.span() + 0.017)
+        self.largest_group / TICK
     }
 }
+
+/// Seconds between the times at which a slow peer looks for packets.
+pub(super) const TICK: f64 = 1.0 / 60.0;

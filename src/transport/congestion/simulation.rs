@@ -95,6 +95,10 @@ impl Wire {
         }
     }
 
+    pub(super) fn mean_delay(&self) -> f64 {
+        self.delay_sum / self.delay_count.max(1.0)
+    }
+
     fn loses(&mut self, at: f64) -> bool {
         match self.setup.loss {
             Loss::None => false,
@@ -167,6 +171,10 @@ pub(super) struct End {
     next_unsent: usize,
     oldest_open: usize,
     lost_slices: VecDeque<u32>,
+    /// Slices sent again, and when: sent once more if nothing else is left to send.
+    doubtful: VecDeque<(u32, Instant)>,
+    resent: usize,
+    repeated: usize,
     last_bulk: Instant,
     received: Vec<bool>,
     missing: usize,
@@ -198,6 +206,9 @@ impl End {
             next_unsent: 0,
             oldest_open: 0,
             lost_slices: VecDeque::new(),
+            doubtful: VecDeque::new(),
+            resent: 0,
+            repeated: 0,
             last_bulk: Instant::ZERO,
             received: Vec::new(),
             missing: 0,
@@ -288,6 +299,14 @@ impl End {
         while self.oldest_open < self.slices.len() && self.slices[self.oldest_open] == Slice::Acked {
             self.oldest_open += 1;
         }
+        while let Some(&(slice, at)) = self.doubtful.front() {
+            let open = self.slices[slice as usize] == Slice::InFlight;
+            let budget = self.resent / 5 + self.slices.len() / 50;
+            if open && std::env::var("TWICE").is_ok() && self.repeated < budget {
+                return (now - at >= Duration::from_millis(4)).then_some(slice);
+            }
+            self.doubtful.pop_front();
+        }
         // The tail: nothing later will be acked, so the last that is open is asked about again.
         if self.oldest_open < self.slices.len() && now - self.last_bulk >= self.acks.resend_timeout() {
             return self.slices.iter().rposition(|slice| *slice != Slice::Acked).map(|slice| slice as u32);
@@ -340,6 +359,11 @@ impl End {
                     self.next_unsent += 1;
                 } else if self.lost_slices.front() == Some(&slice) {
                     self.lost_slices.pop_front();
+                    self.doubtful.push_back((slice, now));
+                    self.resent += 1;
+                } else if self.doubtful.front().is_some_and(|(front, _)| *front == slice) {
+                    self.doubtful.pop_front();
+                    self.repeated += 1;
                 }
                 self.slices[slice as usize] = Slice::InFlight;
                 self.last_bulk = now;
@@ -438,5 +462,68 @@ impl World {
             }
         }
         (self.flows[flow][1].finished.unwrap() - started).as_secs_f64()
+    }
+}
+
+/// TCP Reno, as far as it matters beside another flow.
+#[derive(Debug)]
+pub(super) struct Reno {
+    window: f64,
+    threshold: f64,
+    in_flight: f64,
+    recovering_until: Instant,
+}
+
+impl Reno {
+    pub(super) fn new() -> Self {
+        Reno {
+            window: 10.0 * 1215.0,
+            threshold: f64::INFINITY,
+            in_flight: 0.0,
+            recovering_until: Instant::ZERO,
+        }
+    }
+}
+
+impl Controller for Reno {
+    fn on_sent(&mut self, now: Instant, bytes: u32) -> SentStamp {
+        self.in_flight += f64::from(bytes);
+        SentStamp { sent_at: now, bytes, bulk: true, blind: false, app_limited: false }
+    }
+
+    fn on_acked(&mut self, _now: Instant, acked: &[(SentStamp, bool)], _rtt: Option<Duration>) {
+        for (stamp, late) in acked {
+            if *late {
+                continue;
+            }
+            let bytes = f64::from(stamp.bytes);
+            self.in_flight -= bytes;
+            self.window += if self.window < self.threshold { bytes } else { 1215.0 * bytes / self.window };
+        }
+    }
+
+    fn on_lost(&mut self, now: Instant, stamp: SentStamp) {
+        self.in_flight -= f64::from(stamp.bytes);
+        if stamp.sent_at >= self.recovering_until {
+            self.window = (self.window / 2.0).max(2.0 * 1215.0);
+            self.threshold = self.window;
+            self.recovering_until = now;
+        }
+    }
+
+    fn on_app_limited(&mut self, _now: Instant) {}
+
+    fn can_send(&mut self, _now: Instant) -> bool {
+        self.in_flight < self.window
+    }
+
+    fn next_send(&self) -> Instant {
+        Instant::NEVER
+    }
+
+    fn begin_burst(&mut self, _now: Instant, _bytes: u32) {}
+
+    fn rate(&self) -> f64 {
+        0.0
     }
 }

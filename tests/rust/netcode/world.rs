@@ -5,8 +5,8 @@ use core::net::SocketAddr;
 use core::ops::RangeInclusive;
 
 use tickwire::netcode::{
-    Client, ClientConfig, ClientEvent, ClientHandle, ClientState, ConnectToken, DropReason, Key, Received,
-    Server, ServerConfig, ServerEvent, TokenParams, parse_address,
+    Client, ClientConfig, ClientEvent, ClientHandle, ClientState, ConnectToken, DropReason, Farewell, Key,
+    Received, Server, ServerConfig, ServerEvent, TokenParams, parse_address,
 };
 use tickwire::rng::Rng;
 use tickwire::store::Datagrams;
@@ -244,6 +244,7 @@ impl World {
 
     pub(super) fn server_disconnect(&mut self, client: ClientHandle, farewell: Option<&[u8]>) {
         let mut out = Datagrams::new();
+        let farewell = farewell.map(|payload| Farewell { payload, understood: true });
         self.server.disconnect(self.now, client, farewell, &mut out).unwrap();
         self.transmit(server_address(), &out);
     }

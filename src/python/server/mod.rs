@@ -1,0 +1,407 @@
+//! A dedicated server for Python: the sans-IO server, its settings, and what the game calls.
+
+mod objects;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::address::{Address, AddressLike};
+use super::development;
+use super::endpoint::Endpoint;
+use super::errors::{StaleClientError, send_error, value_error};
+use super::events::ClientHandle;
+use super::fields::within;
+use super::hooks::{self, HookClock};
+use super::inbox::{Inbox, Tick, Ticking, payload};
+use super::lock;
+use super::network::{Conditions, SimulatedNetwork};
+use super::protocol::Protocol;
+use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, send_options};
+use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
+use super::token::extract_key;
+use crate::endpoint::{
+    self, BudgetError, ChunkLimits, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, SendError, ServerConfig,
+};
+use crate::limits::MAX_CLIENT_SLOTS;
+use crate::netcode::{self};
+use crate::time::Duration;
+use crate::transport::{self, BudgetConfig, ConnectionConfig};
+
+/// The most seconds a token may be said to live: a year.
+const MOST_TOKEN_LIFETIME: u64 = 365 * 24 * 3600;
+
+/// The most seconds by which clocks may be said to differ: an hour. Clocks further apart want mending.
+const MOST_CLOCK_SKEW: u64 = 3600;
+
+/// A dedicated server on one UDP socket.
+///
+/// Args:
+///     address: where to listen; port 0 picks one (see :attr:`address`).
+///     protocol: what both sides share.
+///     key: the 32-byte private key shared with the login backend. None: development mode, a well-known
+///         key; anyone can connect, so a warning is given unless the address is loopback.
+///     max_clients: client slots, 1 to 65,536.
+///     public_addresses: what connect tokens call this server, when not its own address.
+///     max_token_lifetime: the longest ``expires_in``, in seconds, that the login backend gives to tokens. With it,
+///         a token that may have been used before this server's start is refused, and so is one that lives
+///         longer. None: neither, and a token used before a restart can be used once more after it.
+///     clock_skew: seconds by which the clocks of backend and server may differ. With ``max_token_lifetime``,
+///         players can't get in for this long after a start.
+///     factory: makes the message objects; None: plain construction.
+///     priority: called in each flush in which messages wait whose order is free, with their
+///         :class:`Candidates`; returns scores.
+///     admission: called with the newcomers of a tick; returns those it refuses.
+///     slow_hook: seconds; of a hook that takes longer the logger is told, at most once a second. None: never.
+///     conditions: a bad network to put on all that is sent, for tests. Its rate and its luck are those of one
+///         line: all peers share them.
+///     seed: makes those conditions repeatable; None: random.
+///     network: a simulated network with virtual time instead of a socket.
+///
+/// Raises:
+///     OSError: the address can't be bound; errno says why.
+///     ValueError: naming the argument, its value and its bound.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct Server {
+    /// Tells the servers of one process apart.
+    id: u64,
+    max_clients: usize,
+    admission: Option<Py<PyAny>>,
+    endpoint: Endpoint<endpoint::Server>,
+    /// Locked last, where the endpoint is locked too.
+    players: Mutex<Players>,
+}
+
+/// Those that the game knows of.
+#[derive(Default)]
+struct Players {
+    handles: HashMap<endpoint::ClientHandle, Py<ClientHandle>>,
+    /// Handles to forget when the messages of their clients are handed over.
+    gone: Vec<endpoint::ClientHandle>,
+}
+
+#[pymethods]
+impl Server {
+    #[new]
+    #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, public_addresses = None,
+                        max_token_lifetime = None, clock_skew = 0, factory = None, priority = None,
+                        admission = None, slow_hook = hooks::SLOW, conditions = None, seed = None, network = None))]
+    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
+    fn new(
+        py: Python<'_>,
+        address: AddressLike,
+        protocol: Py<Protocol>,
+        key: Option<&[u8]>,
+        max_clients: i128,
+        public_addresses: Option<Vec<AddressLike>>,
+        max_token_lifetime: Option<i128>,
+        clock_skew: i128,
+        factory: Option<Py<PyAny>>,
+        priority: Option<Py<PyAny>>,
+        admission: Option<Py<PyAny>>,
+        slow_hook: Option<f64>,
+        conditions: Option<&Bound<'_, Conditions>>,
+        seed: Option<i128>,
+        network: Option<&Bound<'_, SimulatedNetwork>>,
+    ) -> PyResult<Self> {
+        let network = network.map(|network| network.get().0.clone());
+        hooks::check(py, "priority", priority.as_ref())?;
+        hooks::check(py, "admission", admission.as_ref())?;
+        let hooks = HookClock::new(slow_hook)?;
+        let private_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
+        let max_clients = within("max_clients", max_clients, 1, MAX_CLIENT_SLOTS)?;
+        let lifetime = |seconds| within("max_token_lifetime", seconds, 1, MOST_TOKEN_LIFETIME);
+        let max_token_lifetime = max_token_lifetime.map(lifetime).transpose()?;
+        let clock_skew = within("clock_skew", clock_skew, 0, MOST_CLOCK_SKEW)?;
+        let address = address.0;
+        if key.is_none() && network.is_none() && !address.ip().is_loopback() {
+            let sentence = format!(
+                "the server at {address} has no key: it is in development mode and anyone can connect. \
+                 Give it the key it shares with your login backend"
+            );
+            development::warn(py, sentence)?;
+        } else if key.is_some() && public_addresses.is_none() && address.ip().is_unspecified() {
+            let sentence = format!(
+                "connect tokens can't name a server at {address}: \
+                 give public_addresses, the addresses that your tokens have"
+            );
+            development::warn(py, sentence)?;
+        }
+
+        let driver = open_driver(py, address, conditions, seed, network.as_ref())?;
+        let address = driver.local_address();
+        let mut names = public_addresses
+            .map_or_else(|| vec![address], |given| given.into_iter().map(|address| address.0).collect());
+        names.push(DEVELOPMENT_ADDRESS);
+        let mut settings = netcode::ServerConfig::new(protocol.get().id, private_key, max_clients, names);
+        settings.replay_window = REPLAY_WINDOW;
+        settings.max_token_lifetime = max_token_lifetime.map(Duration::from_secs);
+        settings.clock_skew = Duration::from_secs(clock_skew);
+        let connection = ConnectionConfig { packet_fates: true, ..ConnectionConfig::default() };
+        let config = ServerConfig { netcode: settings, connection, chunks: ChunkLimits::SERVER };
+        let mut entropy = entropy(network);
+        let core = protocol.get().core.clone();
+        let core = endpoint::Server::new(config, core, &mut *entropy, driver.unix()).map_err(value_error)?;
+        static SERVERS: AtomicU64 = AtomicU64::new(0);
+        Ok(Server {
+            id: SERVERS.fetch_add(1, Ordering::Relaxed),
+            max_clients,
+            admission,
+            endpoint: Endpoint::new(core, driver, protocol, factory, priority, hooks),
+            players: Mutex::default(),
+        })
+    }
+
+    #[getter]
+    fn address(&self) -> Address {
+        self.endpoint.address
+    }
+
+    #[getter]
+    fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
+        self.endpoint.protocol.clone_ref(py)
+    }
+
+    #[getter]
+    fn max_clients(&self) -> usize {
+        self.max_clients
+    }
+
+    /// The connected clients, by slot.
+    #[getter]
+    fn clients(&self, py: Python<'_>) -> Vec<Py<ClientHandle>> {
+        let state = lock(&self.endpoint.state);
+        let players = lock(&self.players);
+        state.core.clients().filter_map(|client| Some(players.handles.get(&client)?.clone_ref(py))).collect()
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.endpoint.closed()
+    }
+
+    /// Everything counted since the start, drops by name.
+    #[getter]
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.endpoint.counters(py)
+    }
+
+    /// ``with server.tick() as inbox:`` receives on entry and sends on exit.
+    fn tick(slf: Py<Self>) -> Tick {
+        Tick(Ticking::Server(slf))
+    }
+
+    /// The first half of a tick: takes what arrived.
+    pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
+        self.endpoint.receive(py, |pending, events| self.make_objects(py, pending, events))
+    }
+
+    /// The second half of a tick: sends what is queued.
+    ///
+    /// Raises:
+    ///     What the priority hook raised. The packets are out then, in the order they have without it.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.endpoint.flush(py)
+    }
+
+    /// Keeps connections alive without taking messages (while loading, say): they wait, and when the
+    /// receive window is full their sender has to wait too. Nothing reliable is lost.
+    fn pump(&self, py: Python<'_>) -> PyResult<()> {
+        self.endpoint.pump(py)
+    }
+
+    /// Queues a message for the next flush.
+    ///
+    /// Raises:
+    ///     FieldError: a field's value is not in its range.
+    ///     UnregisteredMessageError: the class is not in the protocol.
+    ///     MessageTooLargeError: more bytes than the channel takes.
+    ///     ChannelFullError: too many messages wait on the channel.
+    ///     ChannelError: there is no such channel.
+    ///     StaleClientError: the client is gone.
+    ///     ClosedError: the server is closed.
+    #[pyo3(signature = (client, message, channel = 0, *, key = 0, tag = 0, notify = false))]
+    fn send(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        message: &Bound<'_, PyAny>,
+        channel: i64,
+        key: i128,
+        tag: i128,
+        notify: bool,
+    ) -> PyResult<()> {
+        let options = send_options(key, tag, notify)?;
+        let encoded = self.endpoint.protocol.get().encode_message(message)?;
+        let channel = self.endpoint.protocol.get().channel(channel)?;
+        let client = self.core_handle(client.get());
+        let sent = self.endpoint.with(|core, driver| {
+            client.map(|client| core.send(driver.now(), client, channel, encoded, options))
+        })??;
+        sent.map_err(|error| send_error(&class_name(message), channel, &error))
+    }
+
+    /// Queues bytes on a payload channel for the next flush. Their fate comes in ``inbox.notifications``, exactly
+    /// once, in the order of the packets.
+    ///
+    /// Raises:
+    ///     As :meth:`send`.
+    #[pyo3(signature = (client, data, channel, *, tag))]
+    fn send_payload(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        data: &[u8],
+        channel: i64,
+        tag: i128,
+    ) -> PyResult<()> {
+        let tag = within("tag", tag, 0, u32::MAX)?;
+        let channel = self.endpoint.protocol.get().channel(channel)?;
+        let client = self.core_handle(client.get());
+        let sent = self.endpoint.with(|core, driver| {
+            client.map(|client| core.send_payload(driver.now(), client, channel, payload(data), tag))
+        })??;
+        sent.map_err(|error| send_error("the payload", channel, &error))
+    }
+
+    /// Changes how much may be sent to one client, or with None to each of them, those to come included.
+    #[pyo3(signature = (bytes_per_second, burst_bytes, client = None))]
+    fn set_budget(
+        &self,
+        bytes_per_second: f64,
+        burst_bytes: f64,
+        client: Option<&Bound<'_, ClientHandle>>,
+    ) -> PyResult<()> {
+        let client = client.map(|client| self.core_handle(client.get())).transpose()?;
+        let budget = BudgetConfig { bytes_per_second, burst_bytes };
+        lock(&self.endpoint.state).core.set_budget(client, budget).map_err(|error| match error {
+            BudgetError::StaleClient => stale(),
+            BudgetError::Config(error) => value_error(error),
+        })
+    }
+
+    /// Queues one message for every connected client; it is encoded once. Returns the clients whose
+    /// channel was full: the others have it.
+    #[pyo3(signature = (message, channel = 0, *, exclude = None, key = 0, tag = 0, notify = false))]
+    fn broadcast(
+        &self,
+        message: &Bound<'_, PyAny>,
+        channel: i64,
+        exclude: Option<&Bound<'_, ClientHandle>>,
+        key: i128,
+        tag: i128,
+        notify: bool,
+    ) -> PyResult<Vec<Py<ClientHandle>>> {
+        let options = send_options(key, tag, notify)?;
+        let py = message.py();
+        let encoded = self.endpoint.protocol.get().encode_message(message)?;
+        let channel = self.endpoint.protocol.get().channel(channel)?;
+        let exclude = exclude.and_then(|client| self.core_handle(client.get()).ok());
+        let mut full = Vec::new();
+        let sent = self.endpoint.with(|core, driver| {
+            let players = lock(&self.players);
+            // Whom no event has told the game of may yet be refused.
+            let known = core.clients().filter(|client| players.handles.contains_key(client));
+            let clients: Vec<_> = known.filter(|client| Some(*client) != exclude).collect();
+            for client in clients {
+                match core.send(driver.now(), client, channel, encoded.clone(), options) {
+                    Err(SendError::Channel(transport::SendError::Full { .. })) => {
+                        full.extend(players.handles.get(&client).map(|handle| handle.clone_ref(py)));
+                    }
+                    // Too large: for the first client and for all others.
+                    sent => sent?,
+                }
+            }
+            Ok(())
+        })?;
+        sent.map_err(|error| send_error(&class_name(message), channel, &error))?;
+        Ok(full)
+    }
+
+    /// Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Queued messages are dropped.
+    ///
+    /// Raises:
+    ///     StaleClientError: the client is gone already.
+    fn disconnect(&self, client: &Bound<'_, ClientHandle>) -> PyResult<()> {
+        let client = self.core_handle(client.get())?;
+        let left = self
+            .endpoint
+            .with(|core, driver| driver.transmit(|now, out| core.disconnect(now, client, out)))?;
+        left.map_err(|_| stale())
+    }
+
+    /// How the connection of a client is doing.
+    ///
+    /// Raises:
+    ///     StaleClientError: the client is gone.
+    fn stats(&self, client: &Bound<'_, ClientHandle>) -> PyResult<ConnectionStats> {
+        let client = self.core_handle(client.get())?;
+        let state = lock(&self.endpoint.state);
+        let stats = state.core.stats(client).ok_or_else(stale)?;
+        let budget = state.core.budget(client).ok_or_else(stale)?;
+        Ok(ConnectionStats::new(stats, budget, &self.endpoint.protocol.get().core, |channel| {
+            state.core.channel_stats(client, channel)
+        }))
+    }
+
+    /// Counts of all channels of all connected clients, as columns.
+    fn channel_stats(&self) -> ChannelSnapshot {
+        let state = lock(&self.endpoint.state);
+        let mut snapshot = SnapshotColumns::default();
+        for client in state.core.clients() {
+            let channels = (0..=u8::MAX)
+                .map_while(|channel| Some((channel, state.core.channel_stats(client, channel.into())?)));
+            channels.for_each(|(channel, counts)| snapshot.push(client.slot, channel, &counts));
+        }
+        ChannelSnapshot(Arc::new(snapshot))
+    }
+
+    /// Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket.
+    /// Closing twice is fine.
+    fn close(&self) {
+        self.endpoint.close();
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (kind, value, traceback, /))]
+    fn __exit__(&self, kind: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, traceback: &Bound<'_, PyAny>) {
+        let _ = (kind, value, traceback);
+        self.close();
+    }
+
+    fn __repr__(&self) -> String {
+        let state = lock(&self.endpoint.state);
+        let clients = state.core.clients().count();
+        let closed = if state.driver.is_none() { ", closed" } else { "" };
+        format!(
+            "<Server at {} with {clients} of {} clients{closed}>",
+            self.endpoint.address.0, self.max_clients
+        )
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.admission)?;
+        self.endpoint.traverse(visit)
+    }
+}
+
+impl Server {
+    /// See [`Endpoint::transmit`].
+    pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
+        self.endpoint.transmit(py)
+    }
+
+    /// The core's handle, if it is one of this server's.
+    fn core_handle(&self, client: &ClientHandle) -> PyResult<endpoint::ClientHandle> {
+        if client.server == self.id { Ok(client.core) } else { Err(stale()) }
+    }
+}
+
+fn stale() -> PyErr {
+    StaleClientError::new_err("the client is not connected any more")
+}

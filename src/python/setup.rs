@@ -1,0 +1,64 @@
+//! How servers and clients come by a driver and by randomness, and read what they are given.
+
+use core::net::SocketAddr;
+
+use pyo3::prelude::*;
+
+use super::errors::{os_error, value_error};
+use super::fields::within;
+use super::network::Conditions;
+use crate::driver::udp::UdpConfig;
+use crate::driver::{Driver, OsEntropy, VirtualNetwork};
+use crate::rng::Entropy;
+use crate::transport::SendOptions;
+
+/// Packets that may arrive late without being taken for replays: a second of a fast connection.
+pub(super) const REPLAY_WINDOW: usize = 1024;
+
+/// A driver on a socket or on a simulated network, with a simulated link in front if `conditions` are given.
+pub(super) fn open_driver(
+    py: Python<'_>,
+    address: SocketAddr,
+    conditions: Option<&Bound<'_, Conditions>>,
+    seed: Option<i128>,
+    network: Option<&VirtualNetwork>,
+) -> PyResult<Driver> {
+    let driver = match network {
+        None => Driver::udp(address, UdpConfig::default()),
+        Some(network) => Driver::simulated(network.clone(), address),
+    };
+    let mut driver = driver.map_err(|error| os_error(py, &error, address))?;
+    let seed = match seed {
+        Some(seed) => within("seed", seed, 0, u64::MAX)?,
+        None => random(&mut *entropy(network.cloned())),
+    };
+    if let Some(conditions) = conditions {
+        driver.set_link(conditions.get().core, seed).map_err(value_error)?;
+    }
+    Ok(driver)
+}
+
+/// The simulated network's randomness, or the operating system's.
+pub(super) fn entropy(network: Option<VirtualNetwork>) -> Box<dyn Entropy> {
+    match network {
+        Some(network) => Box::new(network),
+        None => Box::new(OsEntropy),
+    }
+}
+
+/// A random number.
+pub(super) fn random(entropy: &mut dyn Entropy) -> u64 {
+    let mut bytes = [0; 8];
+    entropy.fill(&mut bytes);
+    u64::from_le_bytes(bytes)
+}
+
+/// The class of a message, for errors.
+pub(super) fn class_name(message: &Bound<'_, PyAny>) -> String {
+    message.get_type().name().map_or_else(|_| "the message".into(), |name| name.to_string())
+}
+
+/// What a message is sent with.
+pub(super) fn send_options(key: i128, tag: i128, notify: bool) -> PyResult<SendOptions> {
+    Ok(SendOptions { key: within("key", key, 0, u32::MAX)?, tag: within("tag", tag, 0, u32::MAX)?, notify })
+}
