@@ -27,7 +27,7 @@ ABOUT = {
 ## Flood: one way, as fast as they come
 
 Messages of one 64-byte field, from a client in one process to a server in another, both in Python (the floor's both
-native). The client sends batches of 256 and has at most 1,024 under way: the server tells it with a message how many
+native). The client sends batches of 256 and has at most 4,096 under way: the server tells it with a message how many
 came. Processor time is user and system time of each process, per message that arrived.
 """,
     "reliable": """\
@@ -157,10 +157,10 @@ def write(folder: Path, run: Run, versions: dict[str, str], took: float) -> None
 
 
 def not_measured(run: Run) -> list[str]:
-    """Each reason once, with the tables that it is for."""
+    """Each reason once, with the measurements that it is for."""
     grouped: dict[tuple[str, str, str], list[str]] = {}
-    for (name, variant, table), why in run.notes.items():
-        grouped.setdefault((name, variant, why), []).append(table or "all")
+    for (name, variant, measurement), why in run.notes.items():
+        grouped.setdefault((name, variant, why), []).append(measurement or "all")
     return [
         f"- {full_name(name, variant)}, {', '.join(where)}: {why}." for (name, variant, why), where in grouped.items()
     ]

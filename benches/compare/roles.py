@@ -7,6 +7,7 @@ begins, ``result`` in the end. It ends by itself, or when its standard input doe
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
 import struct
@@ -65,11 +66,7 @@ async def flood_receive(end: Endpoint, options: Options) -> None:
             mark, at_mark, cpu = now, total, cpu_seconds()
         elif mark and now - mark >= options.seconds:
             tell(result={"messages": total - at_mark, "seconds": now - mark, "cpu": cpu_seconds() - cpu})
-            # Whoever sends has its own end to come to.
-            while True:
-                end.send(end.peers[0], struct.pack("<Q56x", total))
-                await end.flush()
-                total += await end.count(0.05)
+            mark = math.inf  # The sender has its own end to come to: go on until both are ended.
 
 
 async def flood_send(end: Endpoint, options: Options) -> None:
@@ -102,7 +99,7 @@ async def flood_send(end: Endpoint, options: Options) -> None:
             spent = cpu_seconds() - cpu
             result = {"messages": sent - sent_then, "credited": credited - credited_then}
             tell(result={**result, "seconds": now - mark, "cpu": spent})
-            return
+            mark = math.inf
 
 
 async def echo(end: Endpoint, _options: Options) -> None:

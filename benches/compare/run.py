@@ -33,7 +33,7 @@ class Run:
         self.plan = plan
         modules = [contenders.load(name) for name in contenders.MODULES]
         names = {module.NAME for module in modules}
-        table_names = {measurement.table.partition("/")[0] for measurement in tables.measurements(plan)}
+        table_names = {measurement.table for measurement in tables.measurements(plan)}
         if unknown := only - names - table_names:
             known = ", ".join(sorted(names | table_names))
             raise SystemExit(f"--only knows {known}; not {', '.join(sorted(unknown))}")
@@ -41,7 +41,7 @@ class Run:
         self.tables = only & table_names or table_names
         self.values: dict[tuple[str, str], tables.Values] = {}
         self.notes: dict[tuple[str, str, str], str] = {}
-        """Why something is not in a table: by contender, variant, table ('' for all)."""
+        """Why something was not measured: by contender, variant, measurement ('' for all)."""
 
     def prepare(self) -> list[tuple[ModuleType, str]]:
         failed = prepare(self.modules)
@@ -61,17 +61,17 @@ class Run:
     def measure(self) -> None:
         ready = self.prepare()
         for measurement in tables.measurements(self.plan):
-            if measurement.table.partition("/")[0] not in self.tables:
+            if measurement.table not in self.tables:
                 continue
             began = time.monotonic()
             # Interleaved, so that what else the machine does falls on all of them.
             for _ in range(measurement.repeats):
                 for module, variant in ready:
                     self.once(measurement, module, variant)
-            print(f"{measurement.table}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+            print(f"{measurement.name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
 
     def once(self, measurement: tables.Measurement, module: ModuleType, variant: str) -> None:
-        key = (module.NAME, variant, measurement.table)
+        key = (module.NAME, variant, measurement.name)
         if key in self.notes:
             return
         if why := measurement.takes_part(module):

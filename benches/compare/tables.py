@@ -6,11 +6,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 
 import tickwire as tw
 from contenders.endpoint import Options
-from processes import Failed, Processes, processes
+from processes import Failed, Process, Processes, processes
 
 Values = dict[tuple[str, str, str], list[float]]
 MICROSECONDS, MILLISECONDS = "µs", "ms"
@@ -37,6 +38,10 @@ LINKS = {
     "50 Mbit/s 100 ms 1 %": (6_250_000, 0.100, 0.01),
 }
 """Rate in bytes a second, round trip time, loss of each direction. The queue holds one bandwidth-delay product."""
+
+
+MOST_TIMES_IDEAL = 15
+"""A block that takes longer is not waited for."""
 
 
 def percentile(values: list[float], percent: int) -> float:
@@ -85,7 +90,7 @@ def reliable(contender: ModuleType, variant: str, plan: Plan) -> Values:
 
 
 def ping(contender: ModuleType, variant: str, plan: Plan) -> Values:
-    options = Options(seconds=2 * plan.seconds, reliable=not getattr(contender, "UNRELIABLE", True))
+    options = Options(seconds=2 * plan.seconds, reliable=not contender.UNRELIABLE)
     with processes() as started:
         server = started.role(contender, variant, "echo", options)
         options.port = server.hear("port", 10)
@@ -130,37 +135,33 @@ def conditions(link: str) -> tw.Conditions:
     return tw.Conditions(latency=round_trip / 2, loss=loss, rate=rate, queue=int(rate * round_trip))
 
 
-def links(contender: ModuleType, variant: str, plan: Plan, link: str) -> Values:
-    table = f"links/{link}"
-    values = {}
-    rate, round_trip, _ = LINKS[link]
-    for size in plan.blocks:
-        if hasattr(contender, "no_blocks") and (_why := contender.no_blocks()):
-            continue
-        ideal = size / rate + round_trip
-        name = f"block of {size >> 10} KiB, times ideal"
-        values[(table, name, "")] = [block(contender, variant, link, size, 12 * ideal + 2) / ideal]
+def latency(contender: ModuleType, variant: str, plan: Plan, link: str) -> Values:
     with processes() as started:
         options = Options(reliable=True, warm=0.5, seconds=plan.server_seconds)
-        receiver, sender = through_proxy(started, contender, variant, link, "stamps", options)
+        receiver = through_proxy(started, contender, variant, link, "stamps", options)[0]
         times = receiver.hear("result", 30)["times"]
-        del sender
-    values[(table, "latency p50", MILLISECONDS)] = values[(table, "latency p99", MILLISECONDS)] = times
-    return values
+    table = f"links/{link}"
+    return {(table, "latency p50", MILLISECONDS): times, (table, "latency p99", MILLISECONDS): times}
 
 
-def block(contender: ModuleType, variant: str, link: str, size: int, limit: float) -> float:
-    """Seconds from the call that sends a block to the last byte in the receiver's hands."""
+def block(contender: ModuleType, variant: str, _plan: Plan, link: str, size: int) -> Values:
+    """From the call that sends a block to the last byte in the receiver's hands."""
+    if why := contender.blocks():
+        raise Failed(why)
+    rate, round_trip, _ = LINKS[link]
+    ideal = size / rate + round_trip
     with processes() as started:
         options = Options(reliable=True, block=size)
         receiver, sender = through_proxy(started, contender, variant, link, "block", options)
         began = sender.hear("result", 30)["at"]
-        return receiver.hear("result", limit)["at"] - began
+        took = receiver.hear("result", MOST_TIMES_IDEAL * ideal)["at"] - began
+    return {(f"links/{link}", f"block of {size >> 10} KiB, times ideal", ""): [took / ideal]}
 
 
 def through_proxy(
     started: Processes, contender: ModuleType, variant: str, link: str, what: str, options: Options
-) -> tuple[object, object]:
+) -> tuple[Process, Process]:
+    """Both ends of a role over a link."""
     receiver = started.role(contender, variant, f"{what}_receive", options)
     proxy = tw.Proxy(
         ("127.0.0.1", 0), to=("127.0.0.1", receiver.hear("port", 10)), conditions=conditions(link), seed=7
@@ -172,9 +173,10 @@ def through_proxy(
 
 @dataclass(frozen=True)
 class Measurement:
-    """One contender, once, in one table."""
+    """What one contender does once."""
 
     table: str
+    name: str
     run: Callable[[ModuleType, str, Plan], Values]
     takes_part: Callable[[ModuleType], str | None]
     repeats: int
@@ -185,7 +187,7 @@ def everyone(_contender: ModuleType) -> str | None:
 
 
 def unreliable_only(contender: ModuleType) -> str | None:
-    return None if getattr(contender, "UNRELIABLE", True) else "all its messages are reliable: see there"
+    return None if contender.UNRELIABLE else "all its messages are reliable: see there"
 
 
 def reliable_only(contender: ModuleType) -> str | None:
@@ -203,12 +205,15 @@ def lossy(contender: ModuleType) -> str | None:
 
 
 def measurements(plan: Plan) -> Iterator[Measurement]:
-    yield Measurement("flood", flood, unreliable_only, plan.repeats)
-    yield Measurement("reliable", reliable, reliable_only, plan.repeats)
-    yield Measurement("ping", ping, everyone, plan.server_repeats)
+    yield Measurement("flood", "flood", flood, unreliable_only, plan.repeats)
+    yield Measurement("reliable", "reliable", reliable, reliable_only, plan.repeats)
+    yield Measurement("ping", "ping", ping, everyone, plan.server_repeats)
     for clients in plan.server_sizes:
-        run = lambda contender, variant, plan, clients=clients: servers(contender, variant, plan, clients)  # noqa: E731
-        yield Measurement(f"servers/{clients}", run, swarming, plan.server_repeats)
+        run = partial(servers, clients=clients)
+        yield Measurement("servers", f"{clients} clients", run, swarming, plan.server_repeats)
     for link in plan.links:
-        run = lambda contender, variant, plan, link=link: links(contender, variant, plan, link)  # noqa: E731
-        yield Measurement(f"links/{link}", run, lossy, 1)
+        yield Measurement("links", f"latency at {link}", partial(latency, link=link), lossy, 1)
+        for size in plan.blocks:
+            name = f"{size >> 10} KiB at {link}"
+            run = partial(block, link=link, size=size)
+            yield Measurement("links", name, run, lossy, plan.server_repeats if size < 1 << 20 else 1)

@@ -6,6 +6,8 @@
 - ``RELIABLE``: whether it takes part where messages must arrive, ``DATAGRAMS``: whether its packets pass a UDP proxy,
 - ``run(variant, coroutine)``: runs a role; ``serve(variant, options)`` and ``connect(variant, port, options)``: the
   two ends, as an :class:`~contenders.endpoint.Endpoint`,
+- ``UNRELIABLE``: False when all its messages are reliable; ``NATIVE``: True for what has no Python,
+- ``blocks()``: None, or a sentence that says why it sends no blocks,
 - ``missing(variant)``: None, or a sentence that says what isn't there.
 """
 

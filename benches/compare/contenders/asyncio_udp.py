@@ -16,6 +16,7 @@ LACKS = "connections, encryption, acks, resending, ordering, packing of messages
 SWARM = "udp"
 RELIABLE = False
 DATAGRAMS = True
+UNRELIABLE = True
 NATIVE = False
 
 

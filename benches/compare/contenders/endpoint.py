@@ -21,7 +21,7 @@ class Options:
     port: int = 0
     warm: float = 0.3
     seconds: float = 1.0
-    window: int = 1024
+    window: int = 4096
     batch: int = 256
     block: int = 0
 

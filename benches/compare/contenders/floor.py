@@ -8,6 +8,7 @@ LACKS = "everything else: what stands here is the system's part, which nobody wh
 SWARM = "udp"
 RELIABLE = False
 DATAGRAMS = True
+UNRELIABLE = True
 NATIVE = True
 
 

@@ -13,20 +13,24 @@ NAME = "kcp"
 VARIANTS = ("",)
 REQUIRES = ("kcp",)
 GIVES = "acks, resending, ordering, packing of messages; its fastest settings (no delay, 10 ms, no congestion control)"
-LACKS = "encryption, connections (both ends agree on a number), unreliable messages; windows are set to 1,024 packets"
+LACKS = "encryption, connections (both ends agree on a number), unreliable messages; windows are set to 4,096 packets"
 SWARM = None
 NO_SWARM = "no native client was built: its conversations have no handshake and its cost is in Python"
 RELIABLE = True
 DATAGRAMS = True
-NATIVE = False
 UNRELIABLE = False
+NATIVE = False
 
-WINDOW = 1024
+WINDOW = 4096
 # A message may have at most 128 fragments.
 PIECE = 32 << 10
 
 
 def missing(_variant: str) -> str | None:
+    return None
+
+
+def blocks() -> str | None:
     return None
 
 
@@ -70,7 +74,7 @@ class End(Sockets):
                 self.conversation(peer).receive(data)
             for peer, kcp in self.conversations.items():
                 kcp.update()
-                messages.extend((peer, data) for data in kcp.get_all_received())
+                messages.extend((peer, bytes(data)) for data in kcp.get_all_received())
             if messages or time.perf_counter() >= until:
                 return messages
 

@@ -15,10 +15,15 @@ LACKS = "encryption, proof of a client's address beyond its handshake, acks of u
 SWARM = "enet"
 RELIABLE = True
 DATAGRAMS = True
+UNRELIABLE = True
 NATIVE = False
 
 
 def missing(_variant: str) -> str | None:
+    return None
+
+
+def blocks() -> str | None:
     return None
 
 

@@ -21,11 +21,16 @@ SWARM = None
 NO_SWARM = "there is no native QUIC client in the swarm, and clients in Python would be measured more than the server"
 RELIABLE = True
 DATAGRAMS = True
+UNRELIABLE = True
 NATIVE = False
 MESSAGE = 64
 
 
 def missing(_variant: str) -> str | None:
+    return None
+
+
+def blocks() -> str | None:
     return None
 
 

@@ -17,6 +17,7 @@ LACKS = "nothing that the others have here"
 SWARM = "tickwire"
 RELIABLE = True
 DATAGRAMS = True
+UNRELIABLE = True
 NATIVE = False
 
 UNRELIABLE_CHANNEL, RELIABLE_CHANNEL = 0, 1
@@ -46,6 +47,10 @@ def missing(variant: str) -> str | None:
     if variant == "thread" and "driver" not in str(inspect.signature(tw.Server)):
         return "there is no driver on a thread of its own yet"
     return None
+
+
+def blocks() -> str | None:
+    return None if hasattr(tw.Client, "send_chunk") else "chunks can't be sent from Python yet"
 
 
 def run(_variant: str, coroutine: Any) -> None:

@@ -17,10 +17,15 @@ SWARM = None
 NO_SWARM = "there is no native WebSocket client in the swarm, and clients in Python would be measured more than the server"
 RELIABLE = True
 DATAGRAMS = False
+UNRELIABLE = False
 NATIVE = False
 
 
 def missing(_variant: str) -> str | None:
+    return None
+
+
+def blocks() -> str | None:
     return None
 
 

@@ -15,7 +15,7 @@ use crate::{Options, RATE, cpu_seconds, enet, tell, tickwire_clients, udp};
 const STEPS: usize = 16;
 
 /// One client of a server.
-pub trait Client {
+pub(crate) trait Client {
     /// One tick: takes what arrived and sends 64 bytes, once it is connected. What it did is counted.
     fn tick(&mut self, counts: &mut Counts);
     /// Whether the server has let it in.
@@ -24,15 +24,15 @@ pub trait Client {
 
 /// What all clients did since the mark.
 #[derive(Default)]
-pub struct Counts {
+pub(crate) struct Counts {
     /// Messages sent.
-    pub sent: u64,
+    pub(crate) sent: u64,
     /// Messages of the server's size received.
-    pub received: u64,
+    pub(crate) received: u64,
 }
 
 /// Runs the clients until standard input ends.
-pub fn run(options: &Options) {
+pub(crate) fn run(options: &Options) {
     let server = SocketAddr::from(([127, 0, 0, 1], options.of("port")));
     let kind: String = options.of("kind");
     let client = |index| -> Box<dyn Client> {

@@ -8,7 +8,7 @@ use crate::clients::{Client, Counts};
 use crate::{ANSWER_BYTES, REQUEST_BYTES};
 
 /// A host with one peer, the server.
-pub struct EnetClient {
+pub(crate) struct EnetClient {
     host: Host<UdpSocket>,
     server: PeerID,
     connected: bool,
@@ -16,7 +16,7 @@ pub struct EnetClient {
 
 impl EnetClient {
     /// A client that dials `server`.
-    pub fn new(server: SocketAddr) -> Self {
+    pub(crate) fn new(server: SocketAddr) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port is free");
         let settings = HostSettings { peer_limit: 1, channel_limit: 2, ..HostSettings::default() };
         let mut host = Host::new(socket, settings).expect("these settings are within ENet's bounds");

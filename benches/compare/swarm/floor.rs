@@ -27,7 +27,7 @@ fn limit(started: Instant) {
 }
 
 /// Ticks of a server: receives all, sends an answer to each client.
-pub fn ticks(options: &Options) {
+pub(crate) fn ticks(options: &Options) {
     let (clients, socket) = (options.of::<usize>("clients"), listening());
     let mut peers = Vec::new();
     let mut known: HashSet<SocketAddr> = HashSet::new();
@@ -70,14 +70,16 @@ pub fn ticks(options: &Options) {
     }}));
 }
 
-/// The receiving end of a flood: tells the sender how many came.
-pub fn flood_receive(options: &Options) {
+/// The receiving end of a flood: tells the sender how many came. After its result it goes on until it is ended, for the
+/// sender to come to its own.
+pub(crate) fn flood_receive(options: &Options) {
     let socket = listening();
     let mut buffer = [0; 2048];
     let (mut total, mut at_mark, mut cpu) = (0_u64, 0, 0.0);
     let started = Instant::now();
     let mut first: Option<Instant> = None;
     let mut mark: Option<Instant> = None;
+    let mut told = false;
     loop {
         let (mut came, mut sender) = (0, None);
         while let Ok((_, from)) = socket.recv_from(&mut buffer) {
@@ -101,13 +103,13 @@ pub fn flood_receive(options: &Options) {
             None if first.elapsed() >= options.seconds("warm") => {
                 (mark, at_mark, cpu) = (Some(Instant::now()), total, cpu_seconds());
             }
-            Some(mark) if mark.elapsed() >= options.seconds("seconds") => {
+            Some(mark) if !told && mark.elapsed() >= options.seconds("seconds") => {
                 tell(&json!({ "result": {
                     "messages": total - at_mark,
                     "seconds": mark.elapsed().as_secs_f64(),
                     "cpu": cpu_seconds() - cpu,
                 }}));
-                return;
+                told = true;
             }
             _ => {}
         }
@@ -115,13 +117,14 @@ pub fn flood_receive(options: &Options) {
 }
 
 /// The sending end of a flood: as many as the window allows.
-pub fn flood_send(options: &Options) {
+pub(crate) fn flood_send(options: &Options) {
     let socket = connected(SocketAddr::from(([127, 0, 0, 1], options.of("port"))));
     let (window, batch): (u64, u64) = (options.of("window"), options.of("batch"));
     let (mut sent, mut credited, mut lost) = (0_u64, 0_u64, 0_u64);
     let mut buffer = [0; 2048];
     let started = Instant::now();
     let mut mark: Option<(Instant, f64, u64, u64)> = None;
+    let mut told = false;
     loop {
         if sent + batch <= credited + lost + window {
             for _ in 0..batch {
@@ -143,14 +146,14 @@ pub fn flood_send(options: &Options) {
             None if started.elapsed() >= options.seconds("warm") => {
                 mark = Some((Instant::now(), cpu_seconds(), sent, credited));
             }
-            Some((at, cpu, sent_then, credited_then)) if at.elapsed() >= options.seconds("seconds") => {
+            Some((at, cpu, sent_then, credited_then)) if !told && at.elapsed() >= options.seconds("seconds") => {
                 tell(&json!({ "result": {
                     "messages": sent - sent_then,
                     "credited": credited - credited_then,
                     "seconds": at.elapsed().as_secs_f64(),
                     "cpu": cpu_seconds() - cpu,
                 }}));
-                return;
+                told = true;
             }
             _ => {}
         }
@@ -158,7 +161,7 @@ pub fn flood_send(options: &Options) {
 }
 
 /// Sends each datagram back until it is ended.
-pub fn echo() {
+pub(crate) fn echo() {
     let socket = listening();
     let mut buffer = [0; 2048];
     loop {
@@ -170,7 +173,7 @@ pub fn echo() {
 }
 
 /// Sixty pings a second; the result is their times in milliseconds.
-pub fn ping(options: &Options) {
+pub(crate) fn ping(options: &Options) {
     let socket = connected(SocketAddr::from(([127, 0, 0, 1], options.of("port"))));
     let mut times = Vec::new();
     let mut buffer = [0; 2048];

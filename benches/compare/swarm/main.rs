@@ -18,14 +18,14 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// What a client sends in each tick, and what is answered.
-pub const REQUEST_BYTES: usize = 64;
+pub(crate) const REQUEST_BYTES: usize = 64;
 /// What the server sends to each client in each tick.
-pub const ANSWER_BYTES: usize = 200;
+pub(crate) const ANSWER_BYTES: usize = 200;
 /// Ticks a second.
-pub const RATE: u32 = 60;
+pub(crate) const RATE: u32 = 60;
 
 /// The arguments `name=value`.
-pub struct Options(HashMap<String, String>);
+pub(crate) struct Options(HashMap<String, String>);
 
 impl Options {
     fn read(arguments: impl Iterator<Item = String>) -> Self {
@@ -37,26 +37,26 @@ impl Options {
     }
 
     /// The value of an option that must be there.
-    pub fn of<T: FromStr>(&self, name: &str) -> T {
+    pub(crate) fn of<T: FromStr>(&self, name: &str) -> T {
         let value = self.0.get(name).unwrap_or_else(|| panic!("the option {name} is missing"));
         value.parse().unwrap_or_else(|_| panic!("the option {name} can't be {value}"))
     }
 
     /// An option in seconds.
-    pub fn seconds(&self, name: &str) -> Duration {
+    pub(crate) fn seconds(&self, name: &str) -> Duration {
         Duration::from_secs_f64(self.of(name))
     }
 }
 
 /// Processor time that this process took, in seconds. It has one thread that does work.
-pub fn cpu_seconds() -> f64 {
+pub(crate) fn cpu_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux tells a thread's time");
     let nanoseconds: f64 = text.split(' ').next().and_then(|first| first.parse().ok()).expect("a number first");
     nanoseconds / 1e9
 }
 
 /// Tells whoever started us.
-pub fn tell(what: &serde_json::Value) {
+pub(crate) fn tell(what: &serde_json::Value) {
     println!("{what}");
 }
 

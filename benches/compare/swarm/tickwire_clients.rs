@@ -46,7 +46,7 @@ fn message(bytes: usize) -> Message {
 }
 
 /// An endpoint and its socket.
-pub struct TickwireClient {
+pub(crate) struct TickwireClient {
     endpoint: Endpoint,
     driver: Driver,
     inbox: Inbox,
@@ -55,7 +55,7 @@ pub struct TickwireClient {
 
 impl TickwireClient {
     /// A client that dials `server`.
-    pub fn new(server: SocketAddr, index: usize) -> Self {
+    pub(crate) fn new(server: SocketAddr, index: usize) -> Self {
         // A player needs no 4 MiB, and a thousand of them would take the machine's.
         let buffers = UdpConfig { send_buffer: 1 << 17, receive_buffer: 1 << 17, ..UdpConfig::default() };
         let driver = Driver::udp("127.0.0.1:0".parse().expect("an address"), buffers).expect("a port is free");

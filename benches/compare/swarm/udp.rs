@@ -6,20 +6,20 @@ use crate::clients::{Client, Counts};
 use crate::{ANSWER_BYTES, REQUEST_BYTES};
 
 /// A connected socket.
-pub struct UdpClient {
+pub(crate) struct UdpClient {
     socket: UdpSocket,
     answered: bool,
 }
 
 impl UdpClient {
     /// A client of `server`.
-    pub fn new(server: SocketAddr) -> Self {
+    pub(crate) fn new(server: SocketAddr) -> Self {
         UdpClient { socket: connected(server), answered: false }
     }
 }
 
 /// A socket on this machine that doesn't block and talks to `server` only.
-pub fn connected(server: SocketAddr) -> UdpSocket {
+pub(crate) fn connected(server: SocketAddr) -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port is free");
     socket.set_nonblocking(true).expect("sockets can be non-blocking");
     socket.connect(server).expect("the server is on this machine");
