@@ -35,7 +35,7 @@ test-python: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/pytest $(ARGS)
 
 bench: $(VENV)/.built $(VENV)/.dev
-	cargo bench --bench endpoint --bench netcode --bench transport --bench wire
+	cargo bench --bench endpoint --bench netcode --bench renet --bench transport --bench wire
 	$(BIN)/python benches/py/run.py
 
 # How soon messages arrive over a lossy link, in virtual time; writes benches/delivery/results.json.

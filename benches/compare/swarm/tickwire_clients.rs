@@ -20,9 +20,10 @@ use crate::{ANSWER_BYTES, REQUEST_BYTES};
 /// As in `contenders/tickwire_messages.py`.
 const PROTOCOL_ID: u64 = 0x636F_6D70;
 const UNRELIABLE: usize = 0;
+const MAX_BYTES: u32 = 256;
 
 fn protocol() -> Arc<Protocol> {
-    let fields = [("field".to_owned(), Kind::Data { max_bytes: 256 })];
+    let fields = [("field".to_owned(), Kind::Data { max_bytes: MAX_BYTES })];
     let schema = Schema::new(fields).expect("the field is within its bounds");
     let reliable = ChannelKind::Reliable {
         ordered: true,
@@ -39,9 +40,7 @@ fn protocol() -> Arc<Protocol> {
 /// Encodes a message of `bytes` bytes.
 fn message(bytes: usize) -> Message {
     let mut writer = BitWriter::new();
-    writer.bits(bytes as u64, 9);
-    writer.align();
-    (0..bytes).for_each(|_| writer.bits(7, 8));
+    writer.data(&vec![7; bytes], MAX_BYTES);
     Message { message_type: 0, encoded: writer.encoded() }
 }
 
