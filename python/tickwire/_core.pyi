@@ -751,7 +751,7 @@ class Server:
             :attr:`DisconnectReason.KICKED`), and the game sees nothing of them. When it raises, all of these newcomers are
             refused, and the exception reaches the caller.
         slow_hook: seconds. The tick waits for its hooks; of one that takes longer the logger is told, at most once a
-            second. None: never. What hooks take is in ``counters``.
+            second. What hooks take is in ``counters``.
         conditions: a bad network to put on all that is sent, for tests. Give it to both sides. Its rate and
             its luck are those of one line: all peers share them.
         seed: makes those conditions repeatable; None: random.
@@ -775,7 +775,7 @@ class Server:
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
         admission: AdmissionHook | None = None,
-        slow_hook: float | None = 0.005,
+        slow_hook: float = 0.005,
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
@@ -909,7 +909,7 @@ class Client:
         bind: AddressLike | None = None,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
-        slow_hook: float | None = 0.005,
+        slow_hook: float = 0.005,
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
@@ -926,7 +926,7 @@ class Client:
         bind: AddressLike | None = None,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
-        slow_hook: float | None = 0.005,
+        slow_hook: float = 0.005,
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
@@ -1039,8 +1039,10 @@ class Socket:
     def closed(self) -> bool: ...
     @property
     def counters(self) -> dict[str, int]:
-        """What went through and what passed by: ``sent``, ``received``, ``too_long``, ``send_buffer_full``,
-        ``unreachable``, ``interrupted``, ``send_errors``."""
+        """What went through and what passed by: ``sent``, ``sent_joined``, ``send_calls``, ``received``,
+        ``received_joined``, ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``,
+        ``unreachable``, ``interrupted``, ``send_errors``, ``cut_refused``. Those of ``server.counters`` have the
+        same names."""
     def send(self, to: AddressLike, data: bytes, /) -> bool:
         """Sends one datagram, which may be empty. False when it could not go now, which is counted and no worse
         than a loss on the way.

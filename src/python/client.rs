@@ -48,7 +48,7 @@ pub(crate) struct Client(Endpoint<endpoint::Client>);
 impl Client {
     #[new]
     #[pyo3(signature = (protocol, token, *, bind = None, factory = None, priority = None,
-                        slow_hook = hooks::SLOW, conditions = None, seed = None, network = None))]
+                        slow_hook = 0.005, conditions = None, seed = None, network = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -57,7 +57,7 @@ impl Client {
         bind: Option<AddressLike>,
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
-        slow_hook: Option<f64>,
+        slow_hook: f64,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
@@ -85,7 +85,7 @@ impl Client {
     #[staticmethod]
     #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
                         user_data = None, bind = None, factory = None, priority = None,
-                        slow_hook = hooks::SLOW, conditions = None, seed = None, network = None))]
+                        slow_hook = 0.005, conditions = None, seed = None, network = None))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
                              bind=None, factory=None, priority=None, slow_hook=0.005, conditions=None, seed=None, \
                              network=None)")]
@@ -101,7 +101,7 @@ impl Client {
         bind: Option<AddressLike>,
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
-        slow_hook: Option<f64>,
+        slow_hook: f64,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
@@ -297,7 +297,7 @@ impl Client {
         bind: Option<AddressLike>,
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
-        slow_hook: Option<f64>,
+        slow_hook: f64,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<VirtualNetwork>,

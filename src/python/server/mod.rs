@@ -56,7 +56,7 @@ const MOST_CLOCK_SKEW: u64 = 3600;
 ///     priority: called in each flush in which messages wait whose order is free, with their
 ///         :class:`Candidates`; returns scores.
 ///     admission: called with the newcomers of a tick; returns those it refuses.
-///     slow_hook: seconds; of a hook that takes longer the logger is told, at most once a second. None: never.
+///     slow_hook: seconds; of a hook that takes longer the logger is told, at most once a second.
 ///     conditions: a bad network to put on all that is sent, for tests. Its rate and its luck are those of one
 ///         line: all peers share them.
 ///     seed: makes those conditions repeatable; None: random.
@@ -89,7 +89,7 @@ impl Server {
     #[new]
     #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, public_addresses = None,
                         max_token_lifetime = None, clock_skew = 0, factory = None, priority = None,
-                        admission = None, slow_hook = hooks::SLOW, conditions = None, seed = None, network = None))]
+                        admission = None, slow_hook = 0.005, conditions = None, seed = None, network = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -103,7 +103,7 @@ impl Server {
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
         admission: Option<Py<PyAny>>,
-        slow_hook: Option<f64>,
+        slow_hook: f64,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
