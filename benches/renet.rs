@@ -265,9 +265,8 @@ impl SealedRenet {
     fn shake_hands(&mut self) {
         if let Some((packet, _)) = self.client.update(TICK) {
             let answer = match self.server.process_packet(client_address(), packet) {
-                ServerResult::PacketToSend { payload, .. } | ServerResult::ClientConnected { payload, .. } => {
-                    payload
-                }
+                ServerResult::PacketToSend { payload, .. }
+                | ServerResult::ClientConnected { payload, .. } => payload,
                 _ => &mut [],
             };
             if !answer.is_empty() {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -26,7 +27,7 @@ PYTHON = FOLDER / "venv" / "bin" / "python"
 SWARM = ROOT / "target" / "release" / "examples" / "swarm"
 
 
-class Failed(Exception):
+class FailedError(Exception):
     """A process did not do what it was started for. The sentence says what it said."""
 
 
@@ -34,7 +35,7 @@ class Process:
     """A process that speaks in lines of JSON."""
 
     def __init__(self, command: list[str]) -> None:
-        self.errors = tempfile.TemporaryFile()
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by end)
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "PYTHONWARNINGS": "ignore"}
         self.process = subprocess.Popen(
             command,
@@ -60,9 +61,9 @@ class Process:
             try:
                 line = self.lines.get(timeout=max(until - time.monotonic(), 0.01))
             except queue.Empty:
-                raise Failed(f"no {name} within {timeout:.0f} s") from None
+                raise FailedError(f"no {name} within {timeout:.0f} s") from None
             if line is None:
-                raise Failed(f"ended without a {name}: {self._last_words()}")
+                raise FailedError(f"ended without a {name}: {self._last_words()}")
             if name in line:
                 return line[name]
 
@@ -77,7 +78,7 @@ class Process:
             self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            raise Failed(f"ended early: {self._last_words()}") from None
+            raise FailedError(f"ended early: {self._last_words()}") from None
 
     def finish(self) -> None:
         """Ends its standard input, which asks it for its result."""
@@ -85,12 +86,10 @@ class Process:
         self.process.stdin.close()
 
     def end(self) -> None:
-        for stream in (self.process.stdin, self.process.stdout):
-            if stream is not None and stream is not self.process.stdout:
-                try:
-                    stream.close()
-                except BrokenPipeError:
-                    pass
+        """Lets it end by itself for a moment, and then ends it."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         try:
             self.process.wait(0.5)
         except subprocess.TimeoutExpired:
@@ -141,8 +140,8 @@ def missing(contender: ModuleType, variant: str) -> str | None:
 
 
 def prepare(contenders: list[ModuleType]) -> dict[str, str]:
-    """Builds the swarm and a virtual environment with what the contenders require. Returns, by contender, why its
-    packages could not be installed."""
+    """Builds the swarm and a virtual environment with what the contenders require. Returns, by contender,
+    why its packages could not be installed."""
     subprocess.run(["cargo", "build", "--quiet", "--release", "--example", "swarm"], cwd=ROOT, check=True)
     if not PYTHON.exists():
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(FOLDER / "venv")], check=True)
@@ -153,7 +152,9 @@ def prepare(contenders: list[ModuleType]) -> dict[str, str]:
         if not wanted or (stamp.exists() and stamp.read_text() == wanted):
             continue
         pip = [sys.executable, "-m", "pip", "--python", str(PYTHON), "--disable-pip-version-check"]
-        done = subprocess.run([*pip, "install", "--quiet", *contender.REQUIRES], capture_output=True, text=True)
+        done = subprocess.run(
+            [*pip, "install", "--quiet", *contender.REQUIRES], capture_output=True, text=True
+        )
         if done.returncode == 0:
             stamp.write_text(wanted)
         else:

@@ -7,28 +7,31 @@ import os
 import platform
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tables import LINKS, summed_up
 
 if TYPE_CHECKING:
     from run import Run
 
+Row = dict[str, Any]
+
 INTRODUCTION = """\
 # Tickwire beside other libraries
 
-Written by `make compare`; all numbers are of one run on one machine, over its loopback. The machine does other things
-as well, so ratios between rows of a table say more than the numbers do. Each measurement was repeated, contenders taking
-turns; what stands here are medians, and percentiles over all runs together.
+Written by `make compare`; all numbers are of one run on one machine, over its loopback. The machine does
+other things as well, so ratios between rows of a table say more than the numbers do. Each measurement was
+repeated, contenders taking turns; what stands here are medians, and percentiles over all runs together.
 """
 
 ABOUT = {
     "flood": """\
 ## Flood: one way, as fast as they come
 
-Messages of one 64-byte field, from a client in one process to a server in another, both in Python (the floor's both
-native). The client sends batches of 256 and has at most 4,096 under way: the server tells it with a message how many
-came. Processor time is user and system time of each process, per message that arrived.
+Messages of one 64-byte field, from a client in one process to a server in another, both in Python (the
+floor's both native). The client sends batches of 256 and has at most 4,096 under way: the server tells it
+with a message how many came. Processor time is user and system time of each process, per message that
+arrived.
 """,
     "reliable": """\
 ## Reliable: the same, and each must arrive, in order
@@ -38,42 +41,54 @@ No datagram is lost on the way here, other than by full buffers.
     "ping": """\
 ## Ping-pong at 60 Hz
 
-64 bytes there and back, sixty times a second. Event loops and sockets wake up when something arrives; Tickwire is polled
-here each half millisecond, at both ends.
+64 bytes there and back, sixty times a second. Event loops and sockets wake up when something arrives;
+Tickwire is polled here each half millisecond, at both ends.
 """,
     "servers": """\
 ## Servers of {0} clients
 
-Each client sends 64 bytes and gets 200 bytes sixty times a second. The server is one process in Python, the clients
-are all in one native process, their ticks spread over the server's. *Done after*: from when a tick was due until its last
-message was sent. *Held*: ticks done before the next was due.
+Each client sends 64 bytes and gets 200 bytes sixty times a second. The server is one process in Python, the
+clients are all in one native process, their ticks spread over the server's. *Done after*: from when a tick
+was due until its last message was sent. *Held*: ticks done before the next was due.
 """,
     "links": """\
 ## Over a link of {0}
 
-Through `tickwire.Proxy`: that rate, round trip time and loss in each direction, a queue of one bandwidth-delay product.
-Blocks are sent over a connection that is up, from the call to the last byte in the receiver's hands; ideal is
-bytes / rate + RTT. Latency is one way, of reliable-ordered 64-byte messages sent sixty times a second; the link's own
-part is {1:.0f} ms. Both ends act each millisecond or sooner.
+Through `tickwire.Proxy`: that rate, round trip time and loss in each direction, a queue of one
+bandwidth-delay product. Blocks are sent over a connection that is up, from the call to the last byte in the
+receiver's hands; ideal is bytes / rate + RTT. Latency is one way, of reliable-ordered 64-byte messages sent
+sixty times a second; the link's own part is {1:.0f} ms. Both ends act each millisecond or sooner.
 """,
 }
 
+
+class Goal(NamedTuple):
+    """What Tickwire wants: at most so much of a metric, divided by somebody else's if there is one."""
+
+    sentence: str
+    table: str
+    metric: str
+    beside: str | None
+    most: float
+    variant: str = "object"
+
+
+SERVERS, CPU, BOTH = "servers/1000", "CPU of the server", "CPU of both a message"
 GOALS = (
-    ("1,000 clients: tick done after, p99", "servers/1000", "tick done after p99", None, 16.0, "ms"),
-    ("1,000 clients: server CPU a message, over the floor's", "servers/1000", "CPU of the server a message", "floor", 1.5, "x"),
-    ("1,000 clients: server CPU, over pyenet's", "servers/1000", "CPU of the server", "pyenet", 1.0, "x"),
-    ("1,000 clients: server CPU, over plain sockets'", "servers/1000", "CPU of the server", "sockets", 1.0, "x"),
-    ("flood: CPU a message by object, over pyenet's", "flood", "CPU of both a message", "pyenet", 1 / 1.3, "x"),
-    ("flood: CPU a message by column, over pyenet's", "flood", "CPU of both a message", "pyenet", 1 / 5, "x"),
+    Goal("1,000 clients: tick done after, p99 (ms)", SERVERS, "tick done after p99", None, 16.0),
+    Goal("1,000 clients: server CPU a message / the floor's", SERVERS, f"{CPU} a message", "floor", 1.5),
+    Goal("1,000 clients: server CPU / pyenet's", SERVERS, CPU, "pyenet", 1.0),
+    Goal("1,000 clients: server CPU / plain sockets'", SERVERS, CPU, "sockets", 1.0),
+    Goal("flood: CPU a message by object / pyenet's", "flood", BOTH, "pyenet", 1 / 1.3),
+    Goal("flood: CPU a message by column / pyenet's", "flood", BOTH, "pyenet", 1 / 5, "column"),
 )
-"""Sentence, table, metric, whose value it is divided by, at most, unit."""
 
 
 def full_name(name: str, variant: str) -> str:
     return f"{name} ({variant})" if variant else name
 
 
-def rows(run: Run) -> list[dict[str, object]]:
+def rows(run: Run) -> list[Row]:
     """All results."""
     return [
         {
@@ -96,15 +111,21 @@ def number(value: float) -> str:
     return f"{value:.3g}" if value < 100 else f"{value:.0f}"
 
 
-def in_table(found: list[dict[str, object]], table: str) -> list[str]:
+def in_table(found: list[Row], table: str) -> list[str]:
     """Contenders down, metrics across."""
     mine = [row for row in found if row["table"] == table]
     metrics = list(dict.fromkeys((row["metric"], row["unit"]) for row in mine))
     names = list(dict.fromkeys((row["contender"], row["variant"]) for row in mine))
-    lines = ["| | " + " | ".join(f"{metric} ({unit})" if unit else f"{metric}" for metric, unit in metrics) + " |"]
+    lines = [
+        "| | " + " | ".join(f"{metric} ({unit})" if unit else f"{metric}" for metric, unit in metrics) + " |"
+    ]
     lines.append("|---|" + "---:|" * len(metrics))
     for name, variant in names:
-        values = {row["metric"]: row["value"] for row in mine if (row["contender"], row["variant"]) == (name, variant)}
+        values = {
+            row["metric"]: row["value"]
+            for row in mine
+            if (row["contender"], row["variant"]) == (name, variant)
+        }
         cells = [number(values[metric]) if metric in values else "" for metric, _ in metrics]
         lines.append(f"| {full_name(name, variant)} | " + " | ".join(cells) + " |")
     return lines
@@ -121,19 +142,14 @@ def about(module: ModuleType, versions: dict[str, str]) -> str:
     return f"| {module.NAME} | {packages} | {module.GIVES} | {module.LACKS} |"
 
 
-def goals(found: list[dict[str, object]]) -> list[str]:
-    def value(table: str, metric: str, contender: str, variant: str) -> float | None:
-        wanted = (table, metric, contender, variant)
-        keys = ("table", "metric", "contender", "variant")
-        return next((row["value"] for row in found if tuple(row[key] for key in keys) == wanted), None)  # type: ignore[misc]
-
+def goals(found: list[Row]) -> list[str]:
+    values = {(row["table"], row["metric"], row["contender"], row["variant"]): row["value"] for row in found}
     lines = ["| | Tickwire | at most |", "|---|---:|---:|"]
-    for sentence, table, metric, beside, most, unit in GOALS:
-        for variant in ("column",) if "by column" in sentence else ("object",):
-            ours = value(table, metric, "tickwire", variant)
-            theirs = value(table, metric, beside, "") if beside else 1.0
-            if ours is not None and theirs:
-                lines.append(f"| {sentence} | {number(ours / theirs)} {unit} | {number(most)} {unit} |")
+    for goal in GOALS:
+        ours = values.get((goal.table, goal.metric, "tickwire", goal.variant))
+        theirs = values.get((goal.table, goal.metric, goal.beside, "")) if goal.beside else 1.0
+        if ours is not None and theirs:
+            lines.append(f"| {goal.sentence} | {number(ours / theirs)} | {number(goal.most)} |")
     return lines
 
 
@@ -143,8 +159,8 @@ def write(folder: Path, run: Run, versions: dict[str, str], took: float) -> None
     (folder / "results.json").write_text(json.dumps(found, indent=1) + "\n")
     lines = [INTRODUCTION]
     lines.append(
-        f"{os.cpu_count()} cores, {platform.system()} {platform.release()}, Python {platform.python_version()}; "
-        f"{took:.0f} s in all.\n"
+        f"{os.cpu_count()} cores, {platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}; {took:.0f} s in all.\n"
     )
     lines += ["| | version | does | doesn't |", "|---|---|---|---|"]
     lines += [about(module, versions) for module in run.modules]
@@ -162,5 +178,6 @@ def not_measured(run: Run) -> list[str]:
     for (name, variant, measurement), why in run.notes.items():
         grouped.setdefault((name, variant, why), []).append(measurement or "all")
     return [
-        f"- {full_name(name, variant)}, {', '.join(where)}: {why}." for (name, variant, why), where in grouped.items()
+        f"- {full_name(name, variant)}, {', '.join(where)}: {why}."
+        for (name, variant, why), where in grouped.items()
     ]

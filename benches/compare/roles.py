@@ -1,7 +1,7 @@
 """One end of one measurement, in a process of its own: ``roles.py CONTENDER VARIANT ROLE OPTIONS``.
 
-It speaks in lines of JSON on standard output: ``port`` once it listens, ``measuring`` when the time that counts
-begins, ``result`` in the end. It ends by itself, or when its standard input does.
+It speaks in lines of JSON on standard output: ``port`` once it listens, ``measuring`` when the time that
+counts begins, ``result`` in the end. It ends by itself, or when its standard input does.
 """
 
 from __future__ import annotations
@@ -81,8 +81,7 @@ async def flood_send(end: Endpoint, options: Options) -> None:
     while True:
         room = sent + batch <= credited + lost + window
         if room:
-            for _ in range(batch):
-                end.send(peer, REQUEST)
+            end.send_many(peer, REQUEST, batch)
             sent += batch
             await end.flush()
         news = await end.receive(0.0 if room else 0.02)
@@ -128,8 +127,8 @@ async def ping(end: Endpoint, options: Options) -> None:
 
 
 async def ticks(end: Endpoint, options: Options) -> None:
-    """A server's ticks: receives all, sends 200 bytes to each client. What is told is how long after its due time each
-    tick was done."""
+    """A server's ticks: receives all, sends 200 bytes to each client. What is told is how long after its
+    due time each tick was done."""
     await connected(end, options.clients)
     warm, measured = int(options.warm * RATE), int(options.seconds * RATE)
     took = []
@@ -143,8 +142,7 @@ async def ticks(end: Endpoint, options: Options) -> None:
             cpu, since = cpu_seconds(), time.perf_counter()
         await end.idle(due - time.perf_counter())
         received += len(await end.receive(0.0))
-        for peer in end.peers:
-            end.send(peer, ANSWER)
+        end.send_all(ANSWER)
         sent += len(end.peers)
         await end.flush()
         now = time.perf_counter()

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import contenders
 import report
 import tables
-from processes import Failed, missing, prepare, versions
+from processes import FailedError, missing, prepare, versions
 
 
 def arguments() -> argparse.Namespace:
@@ -50,7 +50,7 @@ class Run:
             for variant in module.VARIANTS:
                 try:
                     why = failed.get(module.NAME) or missing(module, variant)
-                except Failed as failure:
+                except FailedError as failure:
                     why = str(failure)
                 if why:
                     self.notes[(module.NAME, variant, "")] = why
@@ -79,7 +79,7 @@ class Run:
             return
         try:
             values = measurement.run(module, variant, self.plan)
-        except Failed as failure:
+        except FailedError as failure:
             self.notes[key] = f"failed: {failure}"
             return
         mine = self.values.setdefault((module.NAME, variant), {})

@@ -1,5 +1,5 @@
-"""What is measured: for each table, a measurement of one contender once. Values come as lists by (table, metric,
-unit); all runs' lists are put together and summed up in the end."""
+"""What is measured: for each table, a measurement of one contender once. Values come as lists by (table,
+metric, unit); all runs' lists are put together and summed up in the end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import ModuleType
 
 import tickwire as tw
 from contenders.endpoint import Options
-from processes import Failed, Process, Processes, processes
+from processes import FailedError, Process, Processes, processes
 
 Values = dict[tuple[str, str, str], list[float]]
 MICROSECONDS, MILLISECONDS = "µs", "ms"
@@ -30,14 +30,17 @@ class Plan:
     blocks: tuple[int, ...]
 
 
-FULL = Plan(3, 1.0, 2.0, (64, 256, 1000), 2, ("10 Mbit/s 50 ms 2 %", "50 Mbit/s 100 ms 1 %"), (256 << 10, 4 << 20))
+FULL = Plan(
+    3, 1.0, 2.0, (64, 256, 1000), 2, ("10 Mbit/s 50 ms 2 %", "50 Mbit/s 100 ms 1 %"), (256 << 10, 4 << 20)
+)
 QUICK = Plan(1, 0.3, 0.5, (64,), 1, ("10 Mbit/s 50 ms 2 %",), (256 << 10,))
 
 LINKS = {
     "10 Mbit/s 50 ms 2 %": (1_250_000, 0.050, 0.02),
     "50 Mbit/s 100 ms 1 %": (6_250_000, 0.100, 0.01),
 }
-"""Rate in bytes a second, round trip time, loss of each direction. The queue holds one bandwidth-delay product."""
+"""Rate in bytes a second, round trip time, loss of each direction. The queue holds one bandwidth-delay
+product."""
 
 
 MOST_TIMES_IDEAL = 15
@@ -45,7 +48,9 @@ MOST_TIMES_IDEAL = 15
 
 
 def percentile(values: list[float], percent: int) -> float:
-    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1] if len(values) > 1 else values[0]
+    return (
+        statistics.quantiles(values, n=100, method="inclusive")[percent - 1] if len(values) > 1 else values[0]
+    )
 
 
 def median(values: list[float]) -> float:
@@ -97,18 +102,19 @@ def ping(contender: ModuleType, variant: str, plan: Plan) -> Values:
         client = started.role(contender, variant, "ping", options)
         times = client.hear("result", 30)["times"]
     if not times:
-        raise Failed("no ping was answered")
+        raise FailedError("no ping was answered")
     return {("ping", "time p50", MILLISECONDS): times, ("ping", "time p99", MILLISECONDS): times}
 
 
 def servers(contender: ModuleType, variant: str, plan: Plan, clients: int) -> Values:
     if contender.SWARM is None:
-        raise Failed(contender.NO_SWARM)
+        raise FailedError(contender.NO_SWARM)
     table = f"servers/{clients}"
+    kind = contender.swarm(variant) if hasattr(contender, "swarm") else contender.SWARM
     options = Options(clients=clients, warm=1.0, seconds=plan.server_seconds)
     with processes() as started:
         server = started.role(contender, variant, "ticks", options)
-        swarm = started.swarm(contender.SWARM, server.hear("port", 10), clients)
+        swarm = started.swarm(kind, server.hear("port", 10), clients)
         server.hear("measuring", 40)
         swarm.say("mark")
         result = server.hear("result", 40)
@@ -147,7 +153,7 @@ def latency(contender: ModuleType, variant: str, plan: Plan, link: str) -> Value
 def block(contender: ModuleType, variant: str, _plan: Plan, link: str, size: int) -> Values:
     """From the call that sends a block to the last byte in the receiver's hands."""
     if why := contender.blocks():
-        raise Failed(why)
+        raise FailedError(why)
     rate, round_trip, _ = LINKS[link]
     ideal = size / rate + round_trip
     with processes() as started:

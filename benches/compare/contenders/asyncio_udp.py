@@ -6,7 +6,7 @@ import asyncio
 import socket
 from typing import Any
 
-from contenders.endpoint import KERNEL_BUFFER, LOCALHOST, Options
+from contenders.endpoint import KERNEL_BUFFER, LOCALHOST, Options, Sending
 
 NAME = "asyncio"
 VARIANTS = ("", "uvloop")
@@ -33,12 +33,12 @@ def run(variant: str, coroutine: Any) -> None:
         asyncio.run(coroutine)
 
 
-class Waiting:
+class Waiting(Sending):
     """An inbox that a callback fills and a role empties."""
 
     def __init__(self) -> None:
         self.inbox: list[tuple[Any, bytes]] = []
-        self.peers: list[Any] = []
+        self.peers = []
         self.loop = asyncio.get_running_loop()
         self.waiter: asyncio.Future[None] | None = None
 

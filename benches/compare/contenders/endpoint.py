@@ -44,6 +44,12 @@ class Endpoint(Protocol):
     def send(self, peer: Any, data: bytes) -> None:
         """Queues or sends one message, reliably if the options say so."""
 
+    def send_many(self, peer: Any, data: bytes, count: int) -> None:
+        """As many messages; each counts as one of its own."""
+
+    def send_all(self, data: bytes) -> None:
+        """One message to each peer, as if each were another."""
+
     def send_block(self, peer: Any, data: bytes) -> None:
         """Queues a large block, reliably."""
 
@@ -53,11 +59,29 @@ class Endpoint(Protocol):
     def close(self) -> None: ...
 
 
-class Polled:
-    """An end that works when it is called. Subclasses have ``poll``; this has the rest."""
+class Sending:
+    """How many messages are sent: one by one, where there is no better way."""
+
+    peers: list[Any]
+
+    def send(self, peer: Any, data: bytes) -> None:
+        raise NotImplementedError
+
+    def send_many(self, peer: Any, data: bytes, count: int) -> None:
+        send = self.send
+        for _ in range(count):
+            send(peer, data)
+
+    def send_all(self, data: bytes) -> None:
+        send = self.send
+        for peer in self.peers:
+            send(peer, data)
+
+
+class Polled(Sending):
+    """An end that works when it is called. Subclasses have ``poll`` and ``send``; this has the rest."""
 
     port: int = 0
-    peers: list[Any]
 
     def poll(self, timeout: float) -> list[tuple[Any, bytes]]:
         raise NotImplementedError

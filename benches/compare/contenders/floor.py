@@ -4,7 +4,9 @@ NAME = "floor"
 VARIANTS = ("",)
 REQUIRES: tuple[str, ...] = ()
 GIVES = "a native loop, one system call for each datagram"
-LACKS = "everything else: what stands here is the system's part, which nobody who sends datagrams singly can save"
+LACKS = (
+    "everything else: what stands here is the system's part, which nobody who sends datagrams singly can save"
+)
 SWARM = "udp"
 RELIABLE = False
 DATAGRAMS = True

@@ -5,15 +5,20 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from contenders.endpoint import Options
+from contenders.endpoint import Options, run_polled
 from contenders.sockets import End as Sockets
-from contenders.endpoint import run_polled
 
 NAME = "kcp"
 VARIANTS = ("",)
 REQUIRES = ("kcp",)
-GIVES = "acks, resending, ordering, packing of messages; its fastest settings (no delay, 10 ms, no congestion control)"
-LACKS = "encryption, connections (both ends agree on a number), unreliable messages; windows are set to 4,096 packets"
+GIVES = (
+    "acks, resending, ordering, packing of messages; its fastest settings (no delay, 10 ms, no "
+    "congestion control)"
+)
+LACKS = (
+    "encryption, connections (both ends agree on a number), unreliable messages; windows are set to "
+    "4,096 packets"
+)
 SWARM = None
 NO_SWARM = "no native client was built: its conversations have no handshake and its cost is in Python"
 RELIABLE = True

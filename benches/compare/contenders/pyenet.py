@@ -11,7 +11,10 @@ NAME = "pyenet"
 VARIANTS = ("",)
 REQUIRES = ("pyenet",)
 GIVES = "connections, acks and resending of reliable packets, ordering, fragments, packing of messages"
-LACKS = "encryption, proof of a client's address beyond its handshake, acks of unreliable packets; its socket buffers are its own (256 KiB)"
+LACKS = (
+    "encryption, proof of a client's address beyond its handshake, acks of unreliable packets; its "
+    "socket buffers are its own (256 KiB)"
+)
 SWARM = "enet"
 RELIABLE = True
 DATAGRAMS = True

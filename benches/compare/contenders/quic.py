@@ -18,7 +18,10 @@ REQUIRES = ("aioquic",)
 GIVES = "connections, TLS 1.3, acks, resending, ordering within a stream, congestion control"
 LACKS = "message boundaries in streams (messages of 64 bytes each are counted in bytes here)"
 SWARM = None
-NO_SWARM = "there is no native QUIC client in the swarm, and clients in Python would be measured more than the server"
+NO_SWARM = (
+    "there is no native QUIC client in the swarm, and clients in Python would be measured more than "
+    "the server"
+)
 RELIABLE = True
 DATAGRAMS = True
 UNRELIABLE = True

@@ -12,9 +12,15 @@ NAME = "websockets"
 VARIANTS = ("",)
 REQUIRES = ("websockets",)
 GIVES = "connections, messages in order over TCP"
-LACKS = "encryption (none here), unreliable messages: a lost segment holds up all behind it; no UDP, so no UDP proxy"
+LACKS = (
+    "encryption (none here), unreliable messages: a lost segment holds up all behind it; no UDP, so "
+    "no UDP proxy"
+)
 SWARM = None
-NO_SWARM = "there is no native WebSocket client in the swarm, and clients in Python would be measured more than the server"
+NO_SWARM = (
+    "there is no native WebSocket client in the swarm, and clients in Python would be measured more "
+    "than the server"
+)
 RELIABLE = True
 DATAGRAMS = False
 UNRELIABLE = False

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::{Options, RATE, cpu_seconds, enet, tell, tickwire_clients, udp};
+use crate::tickwire_clients::{Declared, TickwireClient};
+use crate::{Options, RATE, cpu_seconds, enet, tell, udp};
 
 /// Steps in which the clients of a tick take their turns.
 const STEPS: usize = 16;
@@ -39,7 +40,8 @@ pub(crate) fn run(options: &Options) {
         match kind.as_str() {
             "udp" => Box::new(udp::UdpClient::new(server)),
             "enet" => Box::new(enet::EnetClient::new(server)),
-            "tickwire" => Box::new(tickwire_clients::TickwireClient::new(server, index)),
+            "tickwire" => Box::new(TickwireClient::new(server, index, Declared::Bytes)),
+            "tickwire_columns" => Box::new(TickwireClient::new(server, index, Declared::Numbers)),
             _ => panic!("there are no clients of kind {kind}"),
         }
     };

@@ -146,7 +146,9 @@ pub(crate) fn flood_send(options: &Options) {
             None if started.elapsed() >= options.seconds("warm") => {
                 mark = Some((Instant::now(), cpu_seconds(), sent, credited));
             }
-            Some((at, cpu, sent_then, credited_then)) if !told && at.elapsed() >= options.seconds("seconds") => {
+            Some((at, cpu, sent_then, credited_then))
+                if !told && at.elapsed() >= options.seconds("seconds") =>
+            {
                 tell(&json!({ "result": {
                     "messages": sent - sent_then,
                     "credited": credited - credited_then,

@@ -2,8 +2,8 @@
 //!
 //! `swarm ROLE name=value ...` speaks to whoever started it in lines of JSON on standard output. Roles:
 //!
-//! - `clients`: `count` clients of `kind` udp, enet or tickwire, each sending 64 bytes to `port` at 60 Hz. The line
-//!   `mark` on standard input starts the counts anew; the end of standard input ends it with them.
+//! - `clients`: `count` clients of `kind` udp, enet, tickwire or tickwire_columns, each sending 64 bytes to `port` at
+//!   60 Hz. The line `mark` on standard input starts the counts anew; the end of standard input ends it with them.
 //! - `ticks`, `flood_receive`, `flood_send`, `echo`, `ping`: what the roles of `roles.py` of these names do, with
 //!   nothing but one system call for each datagram: the floor.
 
@@ -51,7 +51,8 @@ impl Options {
 /// Processor time that this process took, in seconds. It has one thread that does work.
 pub(crate) fn cpu_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux tells a thread's time");
-    let nanoseconds: f64 = text.split(' ').next().and_then(|first| first.parse().ok()).expect("a number first");
+    let nanoseconds: f64 =
+        text.split(' ').next().and_then(|first| first.parse().ok()).expect("a number first");
     nanoseconds / 1e9
 }
 

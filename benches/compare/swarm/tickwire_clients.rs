@@ -17,14 +17,47 @@ use tickwire::wire::{BitSink, BitWriter, Kind, Schema};
 use crate::clients::{Client, Counts};
 use crate::{ANSWER_BYTES, REQUEST_BYTES};
 
-/// As in `contenders/tickwire_messages.py`.
+/// As in `contenders/tickwire_messages.py`, like all of the protocol.
 const PROTOCOL_ID: u64 = 0x636F_6D70;
 const UNRELIABLE: usize = 0;
 const MAX_BYTES: u32 = 256;
 
-fn protocol() -> Arc<Protocol> {
-    let fields = [("field".to_owned(), Kind::Data { max_bytes: MAX_BYTES })];
-    let schema = Schema::new(fields).expect("the field is within its bounds");
+/// How messages are declared: as one field of bytes, or as numbers that come in columns.
+#[derive(Clone, Copy)]
+pub(crate) enum Declared {
+    Bytes,
+    Numbers,
+}
+
+impl Declared {
+    fn types(self) -> Vec<MessageType> {
+        let declared = |name: &str, fields: Vec<(String, Kind)>| {
+            let schema = Schema::new(fields).expect("the fields are within their bounds");
+            MessageType { name: name.into(), body: Body::Declared(schema) }
+        };
+        let numbers =
+            |bytes: usize| (0..bytes / 8).map(|i| (format!("f{i}"), Kind::Bits { bits: 64 })).collect();
+        match self {
+            Declared::Bytes => {
+                vec![declared("Blob", vec![("field".into(), Kind::Data { max_bytes: MAX_BYTES })])]
+            }
+            Declared::Numbers => {
+                vec![declared("Request", numbers(REQUEST_BYTES)), declared("Answer", numbers(ANSWER_BYTES))]
+            }
+        }
+    }
+
+    fn request(self) -> Message {
+        let mut writer = BitWriter::new();
+        match self {
+            Declared::Bytes => writer.data(&[7; REQUEST_BYTES], MAX_BYTES),
+            Declared::Numbers => (0..REQUEST_BYTES / 8).for_each(|_| writer.bits(7, 64)),
+        }
+        Message { message_type: 0, encoded: writer.encoded() }
+    }
+}
+
+fn protocol(declared: Declared) -> Arc<Protocol> {
     let reliable = ChannelKind::Reliable {
         ordered: true,
         receive_window: 4096,
@@ -32,16 +65,8 @@ fn protocol() -> Arc<Protocol> {
         resend: Resend::Adaptive { early_copies: 1 },
     };
     let unreliable = ChannelKind::Unreliable { receive_queue: 64 };
-    let types = vec![MessageType { name: "Blob".into(), body: Body::Declared(schema) }];
     let channels = vec![ChannelConfig::new(unreliable), ChannelConfig::new(reliable)];
-    Arc::new(Protocol::new(types, channels).expect("the protocol is within its bounds"))
-}
-
-/// Encodes a message of `bytes` bytes.
-fn message(bytes: usize) -> Message {
-    let mut writer = BitWriter::new();
-    writer.data(&vec![7; bytes], MAX_BYTES);
-    Message { message_type: 0, encoded: writer.encoded() }
+    Arc::new(Protocol::new(declared.types(), channels).expect("the protocol is within its bounds"))
 }
 
 /// An endpoint and its socket.
@@ -54,10 +79,11 @@ pub(crate) struct TickwireClient {
 
 impl TickwireClient {
     /// A client that dials `server`.
-    pub(crate) fn new(server: SocketAddr, index: usize) -> Self {
+    pub(crate) fn new(server: SocketAddr, index: usize, declared: Declared) -> Self {
         // A player needs no 4 MiB, and a thousand of them would take the machine's.
         let buffers = UdpConfig { send_buffer: 1 << 17, receive_buffer: 1 << 17, ..UdpConfig::default() };
-        let driver = Driver::udp("127.0.0.1:0".parse().expect("an address"), buffers).expect("a port is free");
+        let driver =
+            Driver::udp("127.0.0.1:0".parse().expect("an address"), buffers).expect("a port is free");
         let params = TokenParams {
             protocol_id: PROTOCOL_ID,
             private_key: &DEVELOPMENT_KEY,
@@ -75,8 +101,9 @@ impl TickwireClient {
             connection: ConnectionConfig::default(),
             chunks: ChunkLimits::CLIENT,
         };
-        let endpoint = Endpoint::new(config, protocol(), token, driver.now()).expect("the defaults are good");
-        TickwireClient { endpoint, driver, inbox: Inbox::new(), request: message(REQUEST_BYTES) }
+        let endpoint =
+            Endpoint::new(config, protocol(declared), token, driver.now()).expect("the defaults are good");
+        TickwireClient { endpoint, driver, inbox: Inbox::new(), request: declared.request() }
     }
 }
 
