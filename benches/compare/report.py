@@ -160,7 +160,8 @@ def write(folder: Path, run: Run, versions: dict[str, str], took: float) -> None
     lines = [INTRODUCTION]
     lines.append(
         f"{os.cpu_count()} cores, {platform.system()} {platform.release()}, "
-        f"Python {platform.python_version()}; {took:.0f} s in all.\n"
+        f"Python {platform.python_version()}; {took:.0f} s in all. "
+        f"Others took {run.load:.1f} of the cores as it began; niceness {os.nice(0)}.\n"
     )
     lines += ["| | version | does | doesn't |", "|---|---|---|---|"]
     lines += [about(module, versions) for module in run.modules]

@@ -76,7 +76,7 @@ async def flood_send(end: Endpoint, options: Options) -> None:
     sent = credited = lost = 0
     window, batch = options.window, options.batch
     mark = cpu = 0.0
-    sent_then = credited_then = 0
+    credited_then = 0
     started = heard = time.monotonic()
     while True:
         room = sent + batch <= credited + lost + window
@@ -93,11 +93,10 @@ async def flood_send(end: Endpoint, options: Options) -> None:
         if not room:
             await end.flush()
         if not mark and now - started >= options.warm:
-            mark, cpu, sent_then, credited_then = now, cpu_seconds(), sent, credited
+            mark, cpu, credited_then = now, cpu_seconds(), credited
         elif mark and now - mark >= options.seconds:
             spent = cpu_seconds() - cpu
-            result = {"messages": sent - sent_then, "credited": credited - credited_then}
-            tell(result={**result, "seconds": now - mark, "cpu": spent})
+            tell(result={"credited": credited - credited_then, "cpu": spent, "lost": lost / sent})
             mark = math.inf
 
 

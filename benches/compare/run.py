@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
@@ -39,6 +40,8 @@ class Run:
             raise SystemExit(f"--only knows {known}; not {', '.join(sorted(unknown))}")
         self.modules = [module for module in modules if not only & names or module.NAME in only]
         self.tables = only & table_names or table_names
+        self.load = os.getloadavg()[0]
+        """How many others wanted the machine's cores when it began."""
         self.values: dict[tuple[str, str], tables.Values] = {}
         self.notes: dict[tuple[str, str, str], str] = {}
         """Why something was not measured: by contender, variant, measurement ('' for all)."""

@@ -123,7 +123,7 @@ pub(crate) fn flood_send(options: &Options) {
     let (mut sent, mut credited, mut lost) = (0_u64, 0_u64, 0_u64);
     let mut buffer = [0; 2048];
     let started = Instant::now();
-    let mut mark: Option<(Instant, f64, u64, u64)> = None;
+    let mut mark: Option<(Instant, f64, u64)> = None;
     let mut told = false;
     loop {
         if sent + batch <= credited + lost + window {
@@ -144,16 +144,13 @@ pub(crate) fn flood_send(options: &Options) {
         }
         match mark {
             None if started.elapsed() >= options.seconds("warm") => {
-                mark = Some((Instant::now(), cpu_seconds(), sent, credited));
+                mark = Some((Instant::now(), cpu_seconds(), credited));
             }
-            Some((at, cpu, sent_then, credited_then))
-                if !told && at.elapsed() >= options.seconds("seconds") =>
-            {
+            Some((at, cpu, credited_then)) if !told && at.elapsed() >= options.seconds("seconds") => {
                 tell(&json!({ "result": {
-                    "messages": sent - sent_then,
                     "credited": credited - credited_then,
-                    "seconds": at.elapsed().as_secs_f64(),
                     "cpu": cpu_seconds() - cpu,
+                    "lost": lost as f64 / sent as f64,
                 }}));
                 told = true;
             }
