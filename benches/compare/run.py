@@ -78,7 +78,7 @@ class Run:
         if key in self.notes:
             return
         if why := measurement.takes_part(module):
-            self.notes[key] = why
+            self.notes[(module.NAME, variant, measurement.kind)] = why
             return
         try:
             values = measurement.run(module, variant, self.plan)

@@ -5,7 +5,7 @@
 //! - `clients`: `count` clients of `kind` udp, enet, tickwire or tickwire_columns, each sending 64 bytes to `port` at
 //!   60 Hz. The line `mark` on standard input starts the counts anew; the end of standard input ends it with them.
 //! - `ticks`, `flood_receive`, `flood_send`, `echo`, `ping`: what the roles of `roles.py` of these names do, with
-//!   nothing but one system call for each datagram: the floor.
+//!   nothing but one system call for each datagram: the floor. The end of standard input ends them.
 
 mod clients;
 mod enet;
@@ -16,6 +16,7 @@ mod udp;
 use std::collections::HashMap;
 use std::str::FromStr;
 use std::time::Duration;
+use std::{io, process, thread};
 
 /// What a client sends in each tick, and what is answered.
 pub(crate) const REQUEST_BYTES: usize = 64;
@@ -61,10 +62,21 @@ pub(crate) fn tell(what: &serde_json::Value) {
     println!("{what}");
 }
 
+/// Ends the process when standard input does: when whoever started us is gone, or has heard enough.
+fn end_with_parent() {
+    thread::spawn(|| {
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        process::exit(0);
+    });
+}
+
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let role = arguments.next().expect("the first argument is the role");
     let options = Options::read(arguments);
+    if role != "clients" {
+        end_with_parent();
+    }
     match role.as_str() {
         "clients" => clients::run(&options),
         "ticks" => floor::ticks(&options),
