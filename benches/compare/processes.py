@@ -51,7 +51,9 @@ class Process:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self.lines.put(json.loads(line))
+            # What a library prints is none of ours.
+            with contextlib.suppress(ValueError):
+                self.lines.put(json.loads(line))
         self.lines.put(None)
 
     def hear(self, name: str, timeout: float) -> Any:

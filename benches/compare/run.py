@@ -44,7 +44,7 @@ class Run:
         """How many others wanted the machine's cores when it began."""
         self.values: dict[tuple[str, str], tables.Values] = {}
         self.notes: dict[tuple[str, str, str], str] = {}
-        """Why something was not measured: by contender, variant, measurement ('' for all)."""
+        """Why something was not measured: by contender, variant, measurement or its kind ('' for all)."""
 
     def prepare(self) -> list[tuple[ModuleType, str]]:
         failed = prepare(self.modules)

@@ -78,7 +78,9 @@ def flood(contender: ModuleType, variant: str, plan: Plan, reliable: bool = Fals
         sender = started.role(contender, variant, "flood_send", options)
         received = receiver.hear("result", 20)
         sent = sender.hear("result", 20)
-    delivered = max(sent["credited"], 1)
+    delivered = sent["credited"]
+    if not delivered or not received["messages"]:
+        raise FailedError("nothing arrived while it was measured")
     receiving = received["cpu"] / received["messages"] * 1e6
     sending = sent["cpu"] / delivered * 1e6
     return {
@@ -107,8 +109,6 @@ def ping(contender: ModuleType, variant: str, plan: Plan) -> Values:
 
 
 def servers(contender: ModuleType, variant: str, plan: Plan, clients: int) -> Values:
-    if contender.SWARM is None:
-        raise FailedError(contender.NO_SWARM)
     table = f"servers/{clients}"
     kind = contender.swarm(variant) if hasattr(contender, "swarm") else contender.SWARM
     options = Options(clients=clients, warm=1.0, seconds=plan.server_seconds)
@@ -124,14 +124,14 @@ def servers(contender: ModuleType, variant: str, plan: Plan, clients: int) -> Va
     spent = [second * 1e3 for second in result.get("spent", [])]
     due = plan.server_seconds * 60
     held = sum(time < 1000 / 60 for time in took) / due * 100
-    datagrams = result["received"] + result["sent"]
+    messages = result["received"] + result["sent"]
     return {
         (table, "tick done after p50", MILLISECONDS): took,
         (table, "tick done after p99", MILLISECONDS): took,
         (table, "CPU of a tick p99", MILLISECONDS): spent,
         (table, "ticks held", "%"): [min(held, 100.0)],
         (table, "CPU of the server", "s/s"): [result["cpu"] / result["seconds"]],
-        (table, "CPU of the server a message", MICROSECONDS): [result["cpu"] / max(datagrams, 1) * 1e6],
+        (table, "CPU of the server a message", MICROSECONDS): [result["cpu"] / messages * 1e6],
         (table, "received by the server", "%"): [result["received"] / result["seconds"] / clients / 0.6],
         (table, "received by the clients", "%"): [heard["received"] / heard["seconds"] / clients / 0.6],
         (table, "CPU of the clients", "s/s"): [heard["cpu"] / heard["seconds"]],
@@ -179,7 +179,7 @@ def through_proxy(
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one contender does once."""
+    """What one contender does once: a ``kind`` of measurement, whose ``name`` says which of them."""
 
     table: str
     kind: str
