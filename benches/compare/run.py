@@ -52,7 +52,9 @@ class Run:
         for module in self.modules:
             for variant in module.VARIANTS:
                 try:
-                    why = failed.get(module.NAME) or missing(module, variant)
+                    why = missing(module, variant)
+                    # Why it is not installed says more.
+                    why = why and failed.get(module.NAME, why)
                 except FailedError as failure:
                     why = str(failure)
                 if why:

@@ -4,6 +4,7 @@
   installs),
 - ``GIVES`` and ``LACKS``: what it does and doesn't do, for the reader of the tables,
 - ``SWARM``: the kind of the native swarm's clients that talk to it, or None with the reason in ``NO_SWARM``,
+  ``swarm(variant)`` gives it where variants differ,
 - ``RELIABLE``: whether it takes part where messages must arrive, ``DATAGRAMS``: whether its packets pass a
   UDP proxy,
 - ``run(variant, coroutine)``: runs a role; ``serve(variant, options)`` and ``connect(variant, port,

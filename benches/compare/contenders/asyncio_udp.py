@@ -6,7 +6,7 @@ import asyncio
 import socket
 from typing import Any
 
-from contenders.endpoint import KERNEL_BUFFER, LOCALHOST, Options, Sending
+from contenders.endpoint import KERNEL_BUFFER, LOCALHOST, Options, Sending, not_installed
 
 NAME = "asyncio"
 VARIANTS = ("", "uvloop")
@@ -20,8 +20,8 @@ UNRELIABLE = True
 NATIVE = False
 
 
-def missing(_variant: str) -> str | None:
-    return None
+def missing(variant: str) -> str | None:
+    return not_installed("uvloop") if variant == "uvloop" else None
 
 
 def run(variant: str, coroutine: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
@@ -10,6 +11,11 @@ from typing import Any, Protocol
 LOCALHOST = "127.0.0.1"
 KERNEL_BUFFER = 4 << 20
 """The socket buffers that every contender asks for, where it can."""
+
+
+def not_installed(module: str) -> str | None:
+    """A sentence if a module can't be imported."""
+    return None if importlib.util.find_spec(module) else f"{module} is not installed"
 
 
 @dataclass

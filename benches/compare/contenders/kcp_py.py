@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from contenders.endpoint import Options, run_polled
+from contenders.endpoint import Options, not_installed, run_polled
 from contenders.sockets import End as Sockets
 
 NAME = "kcp"
@@ -32,7 +32,7 @@ PIECE = 32 << 10
 
 
 def missing(_variant: str) -> str | None:
-    return None
+    return not_installed("kcp")
 
 
 def blocks() -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from contenders.endpoint import LOCALHOST, Options, Polled, run_polled
+from contenders.endpoint import LOCALHOST, Options, Polled, not_installed, run_polled
 
 NAME = "pyenet"
 VARIANTS = ("",)
@@ -23,7 +23,7 @@ NATIVE = False
 
 
 def missing(_variant: str) -> str | None:
-    return None
+    return not_installed("enet")
 
 
 def blocks() -> str | None:

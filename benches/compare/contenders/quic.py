@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from contenders.asyncio_udp import Waiting
-from contenders.endpoint import LOCALHOST, Options
+from contenders.endpoint import LOCALHOST, Options, not_installed
 
 NAME = "aioquic"
 VARIANTS = ("",)
@@ -30,7 +30,7 @@ MESSAGE = 64
 
 
 def missing(_variant: str) -> str | None:
-    return None
+    return not_installed("aioquic")
 
 
 def blocks() -> str | None:

@@ -24,12 +24,6 @@ def protocol() -> tw.Protocol:
     return tw.Protocol(PROTOCOL_ID, [Request, Answer], channels())
 
 
-def missing() -> str | None:
-    if not hasattr(tw.Server, "send_columns"):
-        return "messages can't be sent as columns yet"
-    return None
-
-
 class Columns(End):
     """What both ends have: a row of ``outgoing`` is made of the first bytes of the data."""
 

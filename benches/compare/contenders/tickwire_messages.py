@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import tickwire as tw
 
-from contenders.endpoint import LOCALHOST, Options, Polled, run_polled
+from contenders.endpoint import LOCALHOST, Options, Polled, not_installed, run_polled
 
 NAME = "tickwire"
 VARIANTS = ("object", "column", "thread")
@@ -49,9 +49,9 @@ def protocol(options: Options) -> tw.Protocol:
 
 def missing(variant: str) -> str | None:
     if variant == "column":
-        from contenders import tickwire_columns
-
-        return tickwire_columns.missing()
+        if not hasattr(tw.Server, "send_columns"):
+            return "messages can't be sent as columns yet"
+        return not_installed("numpy")
     if variant == "thread" and "driver" not in str(inspect.signature(tw.Server)):
         return "there is no driver on a thread of its own yet"
     return None

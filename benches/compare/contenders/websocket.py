@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from contenders.asyncio_udp import Waiting
-from contenders.endpoint import LOCALHOST, Options
+from contenders.endpoint import LOCALHOST, Options, not_installed
 
 NAME = "websockets"
 VARIANTS = ("",)
@@ -28,7 +28,7 @@ NATIVE = False
 
 
 def missing(_variant: str) -> str | None:
-    return None
+    return not_installed("websockets")
 
 
 def blocks() -> str | None:
