@@ -40,6 +40,8 @@ trait Pair {
     fn tick(&mut self, reliable: bool, messages: usize) -> usize;
 }
 
+type MakePair = fn() -> Box<dyn Pair>;
+
 // --- Tickwire ----------------------------------------------------------------------------------------------
 
 fn protocol() -> Arc<Protocol> {
@@ -305,7 +307,7 @@ impl Pair for SealedRenet {
 }
 
 fn ticks(c: &mut Criterion) {
-    let pairs: [(&str, fn() -> Box<dyn Pair>); 4] = [
+    let pairs: [(&str, MakePair); 4] = [
         ("plain/tickwire", || Box::new(PlainTickwire::new())),
         ("plain/renet", || Box::new(PlainRenet::new())),
         ("sealed/tickwire", || Box::new(SealedTickwire::new())),
