@@ -101,7 +101,6 @@ impl DriverThread {
             let _ended = thread.join();
         }
     }
-
 }
 
 impl Drop for DriverThread {
@@ -126,7 +125,8 @@ fn run<S: Station>(mut poll: Poll, mut socket: UdpSocket, station: &Weak<Mutex<S
         };
         // The socket is read by another handle, so only this has it tell again everywhere.
         let told = events.iter().any(|event| event.token() == SOCKET);
-        let armed = if told { poll.registry().reregister(&mut socket, SOCKET, Interest::READABLE) } else { Ok(()) };
+        let armed =
+            if told { poll.registry().reregister(&mut socket, SOCKET, Interest::READABLE) } else { Ok(()) };
         match armed.and_then(|()| poll.poll(&mut events, Some(wait))) {
             Err(error) if error.kind() != ErrorKind::Interrupted => {
                 // Never seen; should it last, it must not take the whole processor.

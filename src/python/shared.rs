@@ -59,11 +59,13 @@ impl<S: Close> Shared<S> {
     pub(super) fn lock(&self) -> PyResult<MutexGuard<'_, S>> {
         let name = self.name;
         if self.is_elsewhere() {
-            let sentence = format!("the {name} belongs to the process that made it: after a fork, make a new one");
+            let sentence =
+                format!("the {name} belongs to the process that made it: after a fork, make a new one");
             return Err(PyRuntimeError::new_err(sentence));
         }
         if let Some(failure) = self.failure() {
-            let sentence = format!("the {name} is lost, as its thread panicked, a fault of Tickwire: {failure}");
+            let sentence =
+                format!("the {name} is lost, as its thread panicked, a fault of Tickwire: {failure}");
             return Err(PyRuntimeError::new_err(sentence));
         }
         Ok(lock(&self.state))

@@ -643,8 +643,7 @@ impl Connection {
         let keep_alive = self.last_sent.map_or(now, |sent| sent + KEEP_ALIVE);
         let chunks = self.chunks.next_deadline(self.endpoint.acks().probe_interval());
         let packets = channels.min(keep_alive).min(self.owed.due_at()).min(chunks);
-        let allowed =
-            if self.controller.can_send_packet(now) { now } else { self.controller.next_send() };
+        let allowed = if self.controller.can_send_packet(now) { now } else { self.controller.next_send() };
         packets.max(allowed).min(self.slices_deadline()).max(now + GRAIN)
     }
 

@@ -1,5 +1,6 @@
 //! The integration tests, in one binary.
 
+mod between;
 mod channels;
 mod chunks;
 mod endpoint;

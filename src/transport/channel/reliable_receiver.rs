@@ -97,11 +97,7 @@ impl Receiver {
 
     /// Whether [`Receiver::poll`] would give a message.
     pub(super) fn has_next(&self) -> bool {
-        if self.ordered {
-            matches!(self.slots.front(), Some(Slot::Here(_)))
-        } else {
-            !self.ready.is_empty()
-        }
+        if self.ordered { matches!(self.slots.front(), Some(Slot::Here(_))) } else { !self.ready.is_empty() }
     }
 
     pub(super) fn poll(&mut self) -> Option<Received> {
