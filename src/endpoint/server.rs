@@ -5,7 +5,8 @@
 //!
 //! Who sent a datagram is known from the secure connection, and it reaches that client's [`Connection`] and no other. An
 //! answer to a violation, and all else that is not the handshake, goes to proven addresses. Events, messages and fates
-//! wait until they are taken: a tick that doesn't read lets them grow by what the slots can hold, and by who comes and goes.
+//! wait until they are taken, and grow until then by what the slots can hold: when each slot's client has come and gone,
+//! newcomers wait too.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -137,6 +138,7 @@ impl Server {
         datagram: &mut [u8],
         out: &mut Datagrams,
     ) {
+        self.netcode.set_welcoming(self.events.len() < 2 * self.sessions.len());
         let received = self.netcode.handle_datagram(now, unix, from, datagram, out);
         self.apply_netcode_events();
         if let netcode::Received::Payload { client, payload } = received
