@@ -1,0 +1,399 @@
+//! What a field is made of: one value, or parts that are nodes themselves.
+//!
+//! Where each lies, seen from the start of the body:
+//! - one value: its [`Column`];
+//! - optional: the item, then a byte that is 1 when there is one; without one the item's bytes are zero;
+//! - list: offset and count, 32 bits each, of items that lie one behind the other in the tail;
+//! - sparse array: as a list, of entries that are a 32-bit index and the item;
+//! - message: its row.
+//!
+//! Promises: every node of a kind has the same size in a row. What a packet makes of lists is bounded by the
+//! declaration ([`Node::spread`]) as well as by the packet: an item takes at least one bit.
+
+use super::codec::{Codec, point, put};
+use super::column::cell;
+use super::{
+    BitReader, BitSink, Column, Kind, MAX_LENGTH, ParameterError, ReadError, Schema, Value, ValueError,
+    bit_len,
+};
+
+/// Parts within parts, at most: reading and writing go as deep.
+pub const MAX_DEPTH: usize = 16;
+
+/// A field's tree.
+#[derive(Clone, Debug)]
+pub enum Node {
+    /// One value.
+    Leaf(Leaf),
+    /// A value or none.
+    Optional(Box<Optional>),
+    /// Up to so many values.
+    List(Box<List>),
+    /// Values of some of so many slots.
+    Sparse(Box<Sparse>),
+    /// The fields of a message.
+    Nested(Box<Schema>),
+}
+
+/// One value.
+#[derive(Clone, Debug)]
+pub struct Leaf {
+    codec: Codec,
+    column: Column,
+}
+
+/// A value or none.
+#[derive(Clone, Debug)]
+pub struct Optional {
+    item: Node,
+}
+
+/// Up to `max` values.
+#[derive(Clone, Debug)]
+pub struct List {
+    item: Node,
+    max: u32,
+}
+
+/// Values of some of `slots` slots.
+#[derive(Clone, Debug)]
+pub struct Sparse {
+    item: Node,
+    slots: u32,
+}
+
+impl Node {
+    pub(super) fn new(kind: &Kind, depth: usize) -> Result<Self, ParameterError> {
+        if depth > MAX_DEPTH {
+            return Err(ParameterError::Depth);
+        }
+        Ok(match kind {
+            Kind::Optional(item) => Node::Optional(Box::new(Optional { item: Node::new(item, depth + 1)? })),
+            Kind::List { max, .. } | Kind::Sparse { slots: max, .. } if *max > MAX_LENGTH => {
+                return Err(ParameterError::Length { max: *max });
+            }
+            Kind::Sparse { slots: 0, .. } => return Err(ParameterError::NoSlots),
+            Kind::List { max, item } => {
+                Node::List(Box::new(List { item: Node::of_many(item, depth + 1)?, max: *max }))
+            }
+            Kind::Sparse { slots, item } => {
+                Node::Sparse(Box::new(Sparse { item: Node::of_many(item, depth + 1)?, slots: *slots }))
+            }
+            Kind::Nested { fields } => {
+                let schema = Schema::within(fields.iter().cloned(), depth + 1);
+                Node::Nested(Box::new(schema.map_err(|error| ParameterError::Nested(Box::new(error)))?))
+            }
+            kind => match Codec::new(kind)? {
+                Some(codec) => Node::Leaf(Leaf { column: codec.column(), codec }),
+                None => return Err(ParameterError::Depth),
+            },
+        })
+    }
+
+    /// An item of which there may be many: it must take bits.
+    fn of_many(kind: &Kind, depth: usize) -> Result<Self, ParameterError> {
+        let node = Node::new(kind, depth)?;
+        if node.bit_range().0 == 0 { Err(ParameterError::NoBits) } else { Ok(node) }
+    }
+
+    /// Bytes in a row.
+    pub fn size(&self) -> usize {
+        match self {
+            Node::Leaf(leaf) => leaf.column.size(),
+            Node::Optional(optional) => {
+                (optional.item.size() + 1).next_multiple_of(optional.item.alignment())
+            }
+            Node::List(_) | Node::Sparse(_) => 8,
+            Node::Nested(schema) => schema.row_size(),
+        }
+    }
+
+    /// What its offset in a row is a multiple of.
+    pub fn alignment(&self) -> usize {
+        match self {
+            Node::Leaf(leaf) => leaf.column.alignment(),
+            Node::Optional(optional) => optional.item.alignment(),
+            Node::List(_) | Node::Sparse(_) => 4,
+            Node::Nested(schema) => schema.alignment(),
+        }
+    }
+
+    /// The least and the most bits it takes, 7 of them for an align.
+    pub fn bit_range(&self) -> (usize, usize) {
+        match self {
+            Node::Leaf(leaf) => leaf.codec.bit_range(),
+            Node::Optional(optional) => (1, 1 + optional.item.bit_range().1),
+            Node::List(list) => {
+                let count = count_bits(list.max);
+                (count, list.item.bit_range().1.saturating_mul(list.max as usize).saturating_add(count))
+            }
+            Node::Sparse(sparse) => sparse.bit_range(),
+            Node::Nested(schema) => (schema.min_bits(), schema.max_bits()),
+        }
+    }
+
+    /// Bytes that its lists take behind the row when they are full.
+    pub fn spread(&self) -> usize {
+        let full =
+            |item: &Node, stride: usize, max: u32| (stride + item.spread()).saturating_mul(max as usize);
+        match self {
+            Node::Leaf(_) => 0,
+            Node::Optional(optional) => optional.item.spread(),
+            Node::List(list) => full(&list.item, list.stride(), list.max),
+            Node::Sparse(sparse) => full(&sparse.item, sparse.stride(), sparse.slots),
+            Node::Nested(schema) => schema.spread(),
+        }
+    }
+
+    /// Writes the value at `at` of a body.
+    pub(super) fn write_cell<S: BitSink + ?Sized>(
+        &self,
+        body: &[u8],
+        at: usize,
+        sink: &mut S,
+    ) -> Result<(), ValueError> {
+        match self {
+            Node::Leaf(leaf) => leaf.codec.write_cell(body, at, leaf.column, sink),
+            Node::Optional(optional) => {
+                let present = optional.is_present(body, at).ok_or(ValueError::Row)?;
+                sink.bool(present);
+                if present { optional.item.write_cell(body, at, sink) } else { Ok(()) }
+            }
+            Node::List(list) => {
+                let (from, count) = run(body, at).ok_or(ValueError::Row)?;
+                list.write_count(count, sink)?;
+                (0..count).try_for_each(|i| {
+                    list.item.write_cell(body, from.saturating_add(i.saturating_mul(list.stride())), sink)
+                })
+            }
+            Node::Sparse(sparse) => {
+                let (from, count) = run(body, at).ok_or(ValueError::Row)?;
+                let mut slots = sparse.write_count(count, sink)?;
+                (0..count).try_for_each(|i| {
+                    let entry = from.saturating_add(i.saturating_mul(sparse.stride()));
+                    let index = u32::from_le_bytes(cell(body, entry).ok_or(ValueError::Row)?);
+                    slots.write(index.into(), sink)?;
+                    sparse.item.write_cell(body, entry.saturating_add(sparse.item_at()), sink)
+                })
+            }
+            Node::Nested(schema) => schema.write_at(body, at, sink).map_err(|(_, error)| error),
+        }
+    }
+
+    /// Reads a value into its cell, `at` bytes into the body that starts at `start` of `out`.
+    pub(super) fn read_cell(
+        &self,
+        reader: &mut BitReader<'_>,
+        out: &mut Vec<u8>,
+        start: usize,
+        at: usize,
+    ) -> Result<(), ReadError> {
+        match self {
+            Node::Leaf(leaf) => leaf.codec.read_cell(reader, out, start, at, leaf.column),
+            Node::Optional(optional) => {
+                if reader.bool()? {
+                    put(out, start + at + optional.item.size(), [1]);
+                    optional.item.read_cell(reader, out, start, at)?;
+                }
+                Ok(())
+            }
+            Node::List(list) => {
+                let (count, stride) = (reader.offset(list.max.into())? as usize, list.stride());
+                // So that what the packet can't hold doesn't cost its rows.
+                reader.require(count.saturating_mul(list.item.bit_range().0))?;
+                let from = reserve(out, start, start + at, count, stride);
+                (0..count).try_for_each(|i| list.item.read_cell(reader, out, start, from + i * stride))
+            }
+            Node::Sparse(sparse) => {
+                let (count, stride) = (reader.offset(sparse.slots.into())? as usize, sparse.stride());
+                reader.require(count.saturating_mul(sparse.item.bit_range().0))?;
+                let from = reserve(out, start, start + at, count, stride);
+                let mut slots = Slots { next: 0, left: count as u64, slots: sparse.slots.into() };
+                (0..count).try_for_each(|i| {
+                    let entry = from + i * stride;
+                    let index = slots.read(reader)?;
+                    put(out, start + entry, (index as u32).to_le_bytes());
+                    sparse.item.read_cell(reader, out, start, entry + sparse.item_at())
+                })
+            }
+            Node::Nested(schema) => schema.read_at(reader, out, start, at),
+        }
+    }
+}
+
+impl Leaf {
+    /// How it lies in a row.
+    pub fn column(&self) -> Column {
+        self.column
+    }
+
+    /// Checks `value` and writes it; nothing is written when it is refused.
+    ///
+    /// # Errors
+    /// When the value is of another type or outside the bounds.
+    #[inline]
+    pub fn write<S: BitSink + ?Sized>(&self, value: Value<'_>, sink: &mut S) -> Result<(), ValueError> {
+        self.codec.write(value, sink)
+    }
+
+    /// The value at `at` of a body; `None` when there is none.
+    #[inline]
+    pub fn load<'a>(&self, body: &'a [u8], at: usize) -> Option<Value<'a>> {
+        self.column.load(body, at)
+    }
+}
+
+impl Optional {
+    /// What it holds; it lies where the optional does.
+    pub fn item(&self) -> &Node {
+        &self.item
+    }
+
+    /// Whether there is an item, by the body.
+    pub fn is_present(&self, body: &[u8], at: usize) -> Option<bool> {
+        Some(cell::<1>(body, at.checked_add(self.item.size())?)? != [0])
+    }
+}
+
+impl List {
+    /// What each item is.
+    pub fn item(&self) -> &Node {
+        &self.item
+    }
+
+    /// Bytes from an item to the next.
+    pub fn stride(&self) -> usize {
+        self.item.size()
+    }
+
+    /// Where the first item lies in the body, and how many there are.
+    pub fn items(&self, body: &[u8], at: usize) -> Option<(usize, usize)> {
+        run(body, at)
+    }
+
+    /// Writes how many items follow.
+    ///
+    /// # Errors
+    /// When they are too many.
+    pub fn write_count<S: BitSink + ?Sized>(&self, count: usize, sink: &mut S) -> Result<(), ValueError> {
+        write_count(count, self.max, sink)
+    }
+}
+
+impl Sparse {
+    /// What each slot holds.
+    pub fn item(&self) -> &Node {
+        &self.item
+    }
+
+    /// Bytes from an entry to the next.
+    pub fn stride(&self) -> usize {
+        (self.item_at() + self.item.size()).next_multiple_of(self.item.alignment().max(4))
+    }
+
+    /// Where the item lies in an entry.
+    pub fn item_at(&self) -> usize {
+        4usize.next_multiple_of(self.item.alignment())
+    }
+
+    /// Where the first entry lies in the body, and how many there are.
+    pub fn entries(&self, body: &[u8], at: usize) -> Option<(usize, usize)> {
+        run(body, at)
+    }
+
+    /// Writes how many entries follow; gives what writes their indices.
+    ///
+    /// # Errors
+    /// When they are too many.
+    pub fn write_count<S: BitSink + ?Sized>(&self, count: usize, sink: &mut S) -> Result<Slots, ValueError> {
+        write_count(count, self.slots, sink)?;
+        Ok(Slots { next: 0, left: count as u64, slots: self.slots.into() })
+    }
+
+    /// An entry's index takes the fewest bits when many others follow.
+    fn bit_range(&self) -> (usize, usize) {
+        let count_bits = count_bits(self.slots);
+        let most_item = self.item.bit_range().1;
+        let most = |count: u32| {
+            let gap = bit_len(u64::from(self.slots - count)) as usize;
+            most_item.saturating_add(gap).saturating_mul(count as usize)
+        };
+        let most = (0..=self.slots).map(most).max().unwrap_or(0);
+        (count_bits, most.saturating_add(count_bits))
+    }
+}
+
+/// The indices of a sparse array's entries, rising: each in the bits that tell the places apart where it can be.
+#[derive(Clone, Copy, Debug)]
+pub struct Slots {
+    /// The lowest index that the next entry can have.
+    next: u64,
+    /// Entries to come.
+    left: u64,
+    slots: u64,
+}
+
+impl Slots {
+    /// How far the next index can be above the lowest: each entry behind it needs a slot too.
+    fn span(&self) -> u64 {
+        self.slots.saturating_sub(self.next).saturating_sub(self.left)
+    }
+
+    /// Writes the next index.
+    ///
+    /// # Errors
+    /// When it is not above the one before, or leaves too few slots for those to come.
+    pub fn write<S: BitSink + ?Sized>(&mut self, index: i128, sink: &mut S) -> Result<(), ValueError> {
+        let (lo, span) = (i128::from(self.next), self.span());
+        let gap = index.checked_sub(lo).and_then(|gap| u64::try_from(gap).ok()).filter(|gap| *gap <= span);
+        let Some(gap) = gap.filter(|_| self.left > 0) else {
+            return Err(ValueError::OutOfRange { value: index, lo, hi: lo + i128::from(span) });
+        };
+        if let n @ 1.. = bit_len(span) {
+            sink.bits(gap, n);
+        }
+        self.advance(gap);
+        Ok(())
+    }
+
+    fn read(&mut self, reader: &mut BitReader<'_>) -> Result<u64, ReadError> {
+        let gap = reader.offset(self.span())?;
+        let index = self.next + gap;
+        self.advance(gap);
+        Ok(index)
+    }
+
+    fn advance(&mut self, gap: u64) {
+        self.next += gap + 1;
+        self.left = self.left.saturating_sub(1);
+    }
+}
+
+fn count_bits(max: u32) -> usize {
+    bit_len(max.into()) as usize
+}
+
+fn write_count<S: BitSink + ?Sized>(count: usize, max: u32, sink: &mut S) -> Result<(), ValueError> {
+    if count > max as usize {
+        return Err(ValueError::TooLong { length: count, max, unit: "items" });
+    }
+    sink.int(count as i64, 0, max.into());
+    Ok(())
+}
+
+/// The offset and the count at `at`.
+fn run(body: &[u8], at: usize) -> Option<(usize, usize)> {
+    let offset = usize::try_from(u32::from_le_bytes(cell(body, at)?)).ok()?;
+    let count = usize::try_from(u32::from_le_bytes(cell(body, at.checked_add(4)?)?)).ok()?;
+    Some((offset, count))
+}
+
+/// Makes room for `count` rows at the end of `out` and writes into `cell` where they lie, seen from `start`.
+/// Gives that.
+fn reserve(out: &mut Vec<u8>, start: usize, cell: usize, count: usize, stride: usize) -> usize {
+    let from = out.len();
+    point(out, start, cell, from);
+    put(out, cell + 4, (count as u32).to_le_bytes());
+    out.resize(from + count * stride, 0);
+    from - start
+}
