@@ -167,13 +167,12 @@ impl Node {
                 })
             }
             Node::Sparse(sparse) => {
-                let (from, count) = run(body, at).ok_or(ValueError::Row)?;
-                let mut slots = sparse.write_count(count, sink)?;
-                (0..count).try_for_each(|i| {
-                    let entry = from.saturating_add(i.saturating_mul(sparse.stride()));
-                    let index = u32::from_le_bytes(cell(body, entry).ok_or(ValueError::Row)?);
+                let mut entries = sparse.entries(body, at).ok_or(ValueError::Row)?;
+                let mut slots = sparse.write_count(entries.len(), sink)?;
+                entries.try_for_each(|entry| {
+                    let (index, item) = entry.ok_or(ValueError::Row)?;
                     slots.write(index.into(), sink)?;
-                    sparse.item.write_cell(body, entry.saturating_add(sparse.item_at()), sink)
+                    sparse.item.write_cell(body, item, sink)
                 })
             }
             Node::Nested(schema) => schema.write_at(body, at, sink).map_err(|(_, error)| error),
@@ -296,9 +295,17 @@ impl Sparse {
         4usize.next_multiple_of(self.item.alignment())
     }
 
-    /// Where the first entry lies in the body, and how many there are.
-    pub fn entries(&self, body: &[u8], at: usize) -> Option<(usize, usize)> {
-        run(body, at)
+    /// The index of each entry and where its item lies in the body; `None` in place of those the body lacks.
+    pub fn entries(
+        &self,
+        body: &[u8],
+        at: usize,
+    ) -> Option<impl ExactSizeIterator<Item = Option<(u32, usize)>>> {
+        let (from, count) = run(body, at)?;
+        Some((0..count).map(move |i| {
+            let entry = from.checked_add(i.checked_mul(self.stride())?)?;
+            Some((u32::from_le_bytes(cell(body, entry)?), entry.checked_add(self.item_at())?))
+        }))
     }
 
     /// Writes how many entries follow; gives what writes their indices.
