@@ -114,11 +114,11 @@ impl Inbox {
         self.tables.as_mut().map(|tables| core::mem::take(&mut tables.gaps)).unwrap_or_default()
     }
 
-    /// Drops what these clients have in tables.
-    pub fn forget_rows(&mut self, clients: &[ClientHandle]) {
+    /// Drops what lies in tables of clients that `keep` doesn't want.
+    pub fn keep_rows(&mut self, keep: impl Fn(ClientHandle) -> bool) {
         if let Some(tables) = &mut self.tables {
-            tables.tables.iter_mut().for_each(|table| table.forget(clients));
-            tables.gaps.retain(|gap| !clients.contains(&gap.client));
+            tables.tables.iter_mut().for_each(|table| table.retain(&keep));
+            tables.gaps.retain(|gap| keep(gap.client));
         }
     }
 

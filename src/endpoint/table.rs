@@ -90,6 +90,11 @@ impl Table {
         &self.rows
     }
 
+    /// The rows, with the memory they are in.
+    pub fn into_rows(self) -> Vec<u8> {
+        self.rows
+    }
+
     /// Bytes from a row to the next.
     pub fn stride(&self) -> usize {
         self.stride
@@ -117,14 +122,14 @@ impl Table {
         core::mem::replace(self, empty)
     }
 
-    /// Drops the rows of these clients.
-    pub(super) fn forget(&mut self, clients: &[ClientHandle]) {
+    /// Drops the rows of clients that `keep` doesn't want.
+    pub(super) fn retain(&mut self, keep: impl Fn(ClientHandle) -> bool) {
         let stride = self.stride;
         let mut kept = 0;
         for row in 0..self.count() {
             let place: Range<usize> = row * stride..(row + 1) * stride;
-            let number = self.rows[place.clone()].first_chunk().map(|number| u64::from_le_bytes(*number));
-            if !clients.iter().any(|client| number == Some(client.number())) {
+            let number = self.rows[place.clone()].first_chunk().map_or(0, |number| u64::from_le_bytes(*number));
+            if keep(ClientHandle::from_number(number)) {
                 self.rows.copy_within(place, kept * stride);
                 kept += 1;
             }
@@ -170,10 +175,11 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_forgotten_clients_are_gone_and_the_others_stay_in_order() {
+    fn rows_of_unwanted_clients_are_gone_and_the_others_stay_in_order() {
         let mut table = Table::new(1);
         (0..6).for_each(|n: u32| table.push(&head(n % 3), |rows| rows.push(n as u8)));
-        table.forget(&[head(1).client, ClientHandle { slot: 2, generation: 4 }]);
+        let gone = [head(1).client, ClientHandle { slot: 2, generation: 4 }];
+        table.retain(|client| !gone.contains(&client));
         let bodies: Vec<u8> = table.rows().chunks(table.stride()).map(|row| row[HEAD_BYTES]).collect();
         assert_eq!(bodies, [0, 2, 3, 5]);
         assert_eq!(table.take().count(), 4);

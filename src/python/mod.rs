@@ -5,6 +5,7 @@
 //! interpreter: all of them take bounded time. Only the proxy's detach, which wait for its thread.
 
 mod address;
+mod arrays;
 mod channel;
 mod client;
 mod codec;
@@ -47,6 +48,8 @@ pub mod module {
 
     #[pymodule_export]
     use super::address::Address;
+    #[pymodule_export]
+    use super::arrays::{arena, dtype, pack, row_format, unpack};
     #[pymodule_export]
     use super::channel::{
         Channel, latest, payload, redundant, reliable_ordered, reliable_unordered, sequenced, unreliable,

@@ -278,6 +278,14 @@ impl Codec {
                 sink.float(f32::from_bits(bits));
                 Ok(())
             }
+            Codec::Vector3(steps) => {
+                write_steps(steps, steps_of(steps, doubles::<3>(body, at)?)?, sink);
+                Ok(())
+            }
+            Codec::Rotation(rotation) => {
+                rotation.write(normalized(singles::<4>(body, at)?)?, sink);
+                Ok(())
+            }
             _ => match column.load(body, at) {
                 Some(value) => self.write(value, sink),
                 None => Err(ValueError::Row),
@@ -434,6 +442,18 @@ fn text(value: Value<'_>) -> Result<&str, ValueError> {
 #[cold]
 fn refusal(expected: &'static str, value: Value<'_>) -> ValueError {
     ValueError::Type { expected, found: value.type_name() }
+}
+
+/// The doubles at `at` of a body.
+fn doubles<const N: usize>(body: &[u8], at: usize) -> Result<[f64; N], ValueError> {
+    let cells = body.get(at..).and_then(|rest| rest.as_chunks().0.first_chunk::<N>());
+    cells.map(|cells| cells.map(f64::from_le_bytes)).ok_or(ValueError::Row)
+}
+
+/// The singles at `at` of a body.
+fn singles<const N: usize>(body: &[u8], at: usize) -> Result<[f64; N], ValueError> {
+    let cells = body.get(at..).and_then(|rest| rest.as_chunks().0.first_chunk::<N>());
+    cells.map(|cells| cells.map(|cell| f32::from_le_bytes(cell).into())).ok_or(ValueError::Row)
 }
 
 pub(super) fn put<const N: usize>(out: &mut [u8], at: usize, bytes: [u8; N]) {

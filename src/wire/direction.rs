@@ -5,6 +5,7 @@
 //! again, it differs by no more than that once more (near a tie another component may be the largest).
 //! Refuses what has no direction: a length of zero, and numbers that are not finite.
 
+use super::steps::rounded;
 use super::{BitReader, BitSink, ParameterError, ReadError, ValueError};
 
 /// Bits a component may have. Above 16 the singles of a row would add errors of their own.
@@ -16,6 +17,8 @@ pub const COMPONENT_BITS: core::ops::RangeInclusive<u32> = 4..=16;
 struct Levels {
     bits: u32,
     reach: f64,
+    /// Levels to a unit: a product costs a fraction of a quotient.
+    rate: f64,
 }
 
 impl Levels {
@@ -23,7 +26,13 @@ impl Levels {
         if !COMPONENT_BITS.contains(&bits) {
             return Err(ParameterError::ComponentBits { bits });
         }
-        Ok(Levels { bits, reach })
+        Ok(Self::of(bits, reach))
+    }
+
+    const fn of(bits: u32, reach: f64) -> Self {
+        // Exact: at most 16 bits.
+        let side = ((1u32 << (bits - 1)) - 1) as f64;
+        Levels { bits, reach, rate: side / reach }
     }
 
     /// Levels on either side of zero.
@@ -36,19 +45,37 @@ impl Levels {
         self.reach / self.side() / 2.0
     }
 
+    /// The code of the level nearest to a value.
+    #[inline]
+    fn code(self, value: f64) -> u64 {
+        let side = (1i64 << (self.bits - 1)) - 1;
+        let level = rounded(value * self.rate).clamp(-side, side);
+        (level + side).cast_unsigned()
+    }
+
     fn write<S: BitSink + ?Sized>(self, value: f64, sink: &mut S) {
+        sink.bits(self.code(value), self.bits);
+    }
+
+    /// The value of a code, which is at most [`Levels::last`].
+    #[inline]
+    fn value(self, code: u64) -> f64 {
         let side = self.side();
-        let level = (value / self.reach * side).round().clamp(-side, side);
-        // From 0 to twice the side: the conversion is exact.
-        sink.bits((level + side) as u64, self.bits);
+        (code as f64 - side) / side * self.reach
+    }
+
+    /// The highest code.
+    fn last(self) -> u64 {
+        (1 << self.bits) - 2
     }
 
     fn read(self, reader: &mut BitReader<'_>) -> Result<f64, ReadError> {
-        let side = self.side();
-        let code = reader.offset((side * 2.0) as u64)?;
-        Ok((code as f64 - side) / side * self.reach)
+        Ok(self.value(reader.offset(self.last())?))
     }
 }
+
+/// The components besides each one.
+const OTHERS: [[usize; 3]; 4] = [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]];
 
 /// A rotation as a quaternion (x, y, z, w), of which the three smallest components are written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,14 +105,22 @@ impl SmallestThree {
     }
 
     /// Writes a unit quaternion.
+    #[inline]
     pub fn write<S: BitSink + ?Sized>(&self, q: [f64; 4], sink: &mut S) {
-        let largest = (1..4).fold(0, |best, i| if q[i].abs() > q[best].abs() { i } else { best });
-        // A quaternion and its negative are one rotation.
-        let sign = if q[largest] < 0.0 { -1.0 } else { 1.0 };
-        sink.bits(largest as u64, 2);
-        for (_, component) in q.iter().enumerate().filter(|(i, _)| *i != largest) {
-            self.0.write(sign * component, sink);
+        // Neither branches on the components nor writes more than once: both cost more than all the arithmetic.
+        let sizes = q.map(f64::abs);
+        let (mut largest, mut most) = (0, sizes[0]);
+        for (i, size) in sizes.into_iter().enumerate().skip(1) {
+            largest = if size > most { i } else { largest };
+            most = most.max(size);
         }
+        // A quaternion and its negative are one rotation.
+        let sign = 1f64.copysign(q[largest]);
+        let mut word = largest as u64;
+        for (place, i) in OTHERS[largest].into_iter().enumerate() {
+            word |= self.0.code(sign * q[i]) << (2 + place as u32 * self.0.bits);
+        }
+        sink.bits(word, self.bits());
     }
 
     /// Reads a unit quaternion.
@@ -93,10 +128,16 @@ impl SmallestThree {
     /// # Errors
     /// At the end of the bits, or a component that has no level.
     pub fn read(&self, reader: &mut BitReader<'_>) -> Result<[f64; 4], ReadError> {
-        let largest = reader.bits(2)? as usize;
+        let word = reader.bits(self.bits())?;
+        // Two bits: at most 3.
+        let largest = (word & 3) as usize;
         let mut q = [0.0; 4];
-        for (_, component) in q.iter_mut().enumerate().filter(|(i, _)| *i != largest) {
-            *component = self.0.read(reader)?;
+        for (place, i) in OTHERS[largest].into_iter().enumerate() {
+            let code = word >> (2 + place as u32 * self.0.bits) & (u64::MAX >> (64 - self.0.bits));
+            if code > self.0.last() {
+                return reader.refuse(ReadError::OutOfRange { offset: code, span: self.0.last() });
+            }
+            q[i] = self.0.value(code);
         }
         Ok(completed(q, largest, 1.0))
     }
@@ -107,7 +148,7 @@ impl SmallestThree {
 pub struct SignedThree;
 
 impl SignedThree {
-    const LEVELS: Levels = Levels { bits: 16, reach: 1.0 };
+    const LEVELS: Levels = Levels::of(16, 1.0);
 
     /// Bits of a rotation.
     pub const BITS: u32 = 3 * 16 + 1;
@@ -142,6 +183,7 @@ impl SignedThree {
 
 /// The quaternion whose component `missing`, zero so far, is what the others leave of length 1. Where they leave
 /// nothing, all are scaled: a peer may send components that no rotation has.
+#[inline]
 fn completed(mut q: [f64; 4], missing: usize, sign: f64) -> [f64; 4] {
     let rest = 1.0 - q.iter().map(|c| c * c).sum::<f64>();
     if rest < 0.0 {
@@ -212,6 +254,7 @@ fn folded(x: f64, y: f64) -> (f64, f64) {
 ///
 /// # Errors
 /// When a number is not finite, or all are zero.
+#[inline]
 pub(super) fn normalized<const N: usize>(v: [f64; N]) -> Result<[f64; N], ValueError> {
     if let Some(value) = v.into_iter().find(|c| !c.is_finite()) {
         return Err(ValueError::NotFinite { value });
@@ -220,10 +263,10 @@ pub(super) fn normalized<const N: usize>(v: [f64; N]) -> Result<[f64; N], ValueE
     if largest == 0.0 {
         return Err(ValueError::NoDirection);
     }
-    // Scaled first: squares of the largest doubles are infinite, those of the smallest zero.
-    let v = v.map(|c| c / largest);
-    let length = v.iter().map(|c| c * c).sum::<f64>().sqrt();
-    Ok(v.map(|c| c / length))
+    // Squares of the largest doubles are infinite, those of the smallest zero.
+    let v = if (1e-100..1e100).contains(&largest) { v } else { v.map(|c| c / largest) };
+    let scale = 1.0 / v.iter().map(|c| c * c).sum::<f64>().sqrt();
+    Ok(v.map(|c| c * scale))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! against its field, and each cell against the arena. Reading appends nothing when bytes are refused, and takes no
 //! memory that is not in proportion to them and to the number of rows asked for.
 
-use super::{BitReader, BitSink, ReadError, Schema, ValueError, runs};
+use super::{BitReader, BitSink, Node, ReadError, Schema, Value, ValueError, runs};
 
 /// Rows of one schema, made by the application.
 #[derive(Clone, Debug)]
@@ -56,6 +56,15 @@ impl Schema {
             runs::check_row(self, &rows.bytes, at, rows.arena).map_err(refuse)?;
         }
         self.write_at(&rows.bytes, at, sink).map_err(refuse)
+    }
+
+    /// The value of a field of one row, where it is one value and the bytes hold it.
+    pub fn load_one<'a>(&self, rows: &'a Rows, row: usize, field: usize) -> Option<Value<'a>> {
+        let field = self.fields().get(field)?;
+        match field.node() {
+            Node::Leaf(leaf) => leaf.load(&rows.bytes, rows.arena + row * self.row_size() + field.offset()),
+            _ => None,
+        }
     }
 
     /// Writes the messages of all rows, one behind the other.
