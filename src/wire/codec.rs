@@ -248,6 +248,7 @@ impl Codec {
         Ok(())
     }
 
+    #[inline]
     fn write_offset<S: BitSink + ?Sized>(
         &self,
         offset: Option<u64>,
@@ -277,6 +278,12 @@ impl Codec {
                 let bits = u32::from_le_bytes(cell(body, at).ok_or(ValueError::Row)?);
                 sink.float(f32::from_bits(bits));
                 Ok(())
+            }
+            // The hot ones, without a detour by way of a value.
+            Codec::Unsigned { lo, span, bits } => {
+                let value = column.load_unsigned(body, at).ok_or(ValueError::Row)?;
+                let offset = value.checked_sub(*lo).filter(|offset| offset <= span);
+                self.write_offset(offset, *bits, Value::Uint(value), sink)
             }
             Codec::Vector3(steps) => {
                 write_steps(steps, steps_of(steps, doubles::<3>(body, at)?)?, sink);
@@ -338,7 +345,9 @@ impl Codec {
             Codec::Vector2(ref steps) => put_steps(out, cell, steps, read_steps::<2>(steps, reader)?),
             Codec::Vector3(ref steps) => put_steps(out, cell, steps, read_steps::<3>(steps, reader)?),
             Codec::Direction(ref direction) => put_singles(out, cell, &direction.read(reader)?),
-            Codec::Rotation(ref rotation) => put_singles(out, cell, &rotation.read(reader)?),
+            Codec::Rotation(ref rotation) => rotation.read_each(reader, |i, component| {
+                put(out, cell + i * 4, (component as f32).to_le_bytes());
+            })?,
             Codec::SignedRotation => put_singles(out, cell, &SignedThree::read(reader)?),
             Codec::Transform(ref transform) => put_doubles(out, cell, &transform.read(reader)?),
             Codec::Common(ref common) => common.read_cell(reader, out, start, at, column)?,

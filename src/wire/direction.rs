@@ -61,7 +61,8 @@ impl Levels {
     #[inline]
     fn value(self, code: u64) -> f64 {
         let side = self.side();
-        (code as f64 - side) / side * self.reach
+        // At most 16 bits; and signed integers are converted at once, unlike unsigned ones.
+        (code.cast_signed() as f64 - side) / side * self.reach
     }
 
     /// The highest code.
@@ -110,17 +111,16 @@ impl SmallestThree {
         // Neither branches on the components nor writes more than once: both cost more than all the arithmetic.
         let sizes = q.map(f64::abs);
         let (mut largest, mut most) = (0, sizes[0]);
-        for (i, size) in sizes.into_iter().enumerate().skip(1) {
-            largest = if size > most { i } else { largest };
-            most = most.max(size);
+        for i in 1..4 {
+            let larger = sizes[i] > most;
+            largest = if larger { i } else { largest };
+            most = if larger { sizes[i] } else { most };
         }
         // A quaternion and its negative are one rotation.
         let sign = 1f64.copysign(q[largest]);
-        let mut word = largest as u64;
-        for (place, i) in OTHERS[largest].into_iter().enumerate() {
-            word |= self.0.code(sign * q[i]) << (2 + place as u32 * self.0.bits);
-        }
-        sink.bits(word, self.bits());
+        let bits = self.0.bits;
+        let [a, b, c] = OTHERS[largest].map(|i| self.0.code(sign * q[i]));
+        sink.bits(largest as u64 | (a | b << bits | c << (2 * bits)) << 2, self.bits());
     }
 
     /// Reads a unit quaternion.
@@ -128,18 +128,35 @@ impl SmallestThree {
     /// # Errors
     /// At the end of the bits, or a component that has no level.
     pub fn read(&self, reader: &mut BitReader<'_>) -> Result<[f64; 4], ReadError> {
+        let mut q = [0.0; 4];
+        self.read_each(reader, |i, component| q[i] = component)?;
+        Ok(q)
+    }
+
+    /// As [`SmallestThree::read`], giving each component with its index: who stores them one by one need not wait until
+    /// they can be loaded together.
+    #[inline]
+    pub(super) fn read_each(
+        &self,
+        reader: &mut BitReader<'_>,
+        mut each: impl FnMut(usize, f64),
+    ) -> Result<(), ReadError> {
         let word = reader.bits(self.bits())?;
+        let (bits, last) = (self.0.bits, self.0.last());
         // Two bits: at most 3.
         let largest = (word & 3) as usize;
-        let mut q = [0.0; 4];
-        for (place, i) in OTHERS[largest].into_iter().enumerate() {
-            let code = word >> (2 + place as u32 * self.0.bits) & (u64::MAX >> (64 - self.0.bits));
-            if code > self.0.last() {
-                return reader.refuse(ReadError::OutOfRange { offset: code, span: self.0.last() });
-            }
-            q[i] = self.0.value(code);
+        let codes = [word >> 2, word >> (2 + bits), word >> (2 + 2 * bits)];
+        let codes = codes.map(|code| code & (u64::MAX >> (64 - bits)));
+        if let Some(offset) = codes.into_iter().find(|code| *code > last) {
+            return reader.refuse(ReadError::OutOfRange { offset, span: last });
         }
-        Ok(completed(q, largest, 1.0))
+        let [a, b, c] = codes.map(|code| self.0.value(code));
+        let [a, b, c, fourth] = completed([a, b, c, 0.0], 3, 1.0);
+        let [i, j, k] = OTHERS[largest];
+        for (i, component) in [(i, a), (j, b), (k, c), (largest, fourth)] {
+            each(i, component);
+        }
+        Ok(())
     }
 }
 
@@ -256,6 +273,17 @@ fn folded(x: f64, y: f64) -> (f64, f64) {
 /// When a number is not finite, or all are zero.
 #[inline]
 pub(super) fn normalized<const N: usize>(v: [f64; N]) -> Result<[f64; N], ValueError> {
+    let squared = v.iter().map(|c| c * c).sum::<f64>();
+    // Then all are finite, and some are not zero.
+    if (1e-200..1e200).contains(&squared) {
+        let scale = 1.0 / squared.sqrt();
+        return Ok(v.map(|c| c * scale));
+    }
+    normalized_slowly(v)
+}
+
+#[cold]
+fn normalized_slowly<const N: usize>(v: [f64; N]) -> Result<[f64; N], ValueError> {
     if let Some(value) = v.into_iter().find(|c| !c.is_finite()) {
         return Err(ValueError::NotFinite { value });
     }
@@ -264,9 +292,9 @@ pub(super) fn normalized<const N: usize>(v: [f64; N]) -> Result<[f64; N], ValueE
         return Err(ValueError::NoDirection);
     }
     // Squares of the largest doubles are infinite, those of the smallest zero.
-    let v = if (1e-100..1e100).contains(&largest) { v } else { v.map(|c| c / largest) };
-    let scale = 1.0 / v.iter().map(|c| c * c).sum::<f64>().sqrt();
-    Ok(v.map(|c| c * scale))
+    let v = v.map(|c| c / largest);
+    let length = v.iter().map(|c| c * c).sum::<f64>().sqrt();
+    Ok(v.map(|c| c / length))
 }
 
 #[cfg(test)]
