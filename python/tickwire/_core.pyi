@@ -1,7 +1,7 @@
 """The native core of Tickwire. Import these names from :mod:`tickwire`."""
 
-from enum import Enum, Flag
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum, Flag
 from types import GenericAlias, TracebackType
 from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, final, overload
 
@@ -51,19 +51,29 @@ __all__ = [
     "Tick",
     "VirtualConnection",
     "__version__",
+    "angle",
     "arena",
     "bits",
     "boolean",
+    "common_of",
     "data",
     "dtype",
+    "enum_of",
     "fixed",
+    "flags",
+    "flags_of",
     "float32",
     "float64",
     "generate_key",
     "latest",
+    "list_of",
+    "nested_of",
+    "network_id",
+    "optional_of",
     "pack",
     "payload",
     "quantized",
+    "quaternion",
     "ranged",
     "redundant",
     "reliable_ordered",
@@ -73,10 +83,16 @@ __all__ = [
     "sequence_greater",
     "sequence_less",
     "sequenced",
+    "signed_quaternion",
+    "sparse_of",
     "text",
+    "transform",
     "uint128",
+    "unit_vector",
     "unpack",
     "unreliable",
+    "vec2",
+    "vec3",
     "wide_text",
 ]
 __version__: Final[str]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import tickwire
-from tickwire import demo, proxy
+from tickwire import demo, inspection, proxy
 from tickwire.demo import options as demo_options
 from tickwire.proxy import options as proxy_options
 
@@ -33,6 +33,7 @@ def _make_parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"tickwire {tickwire.__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_demo(commands)
+    _add_inspect(commands)
     _add_proxy(commands)
     return parser
 
@@ -48,6 +49,22 @@ def _add_demo(commands: argparse._SubParsersAction[Parser]) -> None:
         except ValueError as error:
             parser.error(str(error))
         return demo.run(options)
+
+    parser.set_defaults(run=run)
+
+
+def _add_inspect(commands: argparse._SubParsersAction[Parser]) -> None:
+    text = "show what each field of a protocol's messages costs, and its channels"
+    parser = commands.add_parser("inspect", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    parser.add_argument("protocol", metavar="MODULE:PROTOCOL", help="where it is, such as game:protocol")
+
+    def run(parsed: argparse.Namespace) -> int:
+        try:
+            protocol = inspection.find(parsed.protocol)
+        except ValueError as error:
+            parser.error(str(error))
+        print(inspection.describe(protocol))
+        return 0
 
     parser.set_defaults(run=run)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import inspect
 import sys
 import types
@@ -64,10 +65,9 @@ def message(cls: type[_T]) -> type[_T]:
     }
     for name, field_type in own.items():
         if name not in cls.__dict__:
-            default = field_type.default
-            if field_type.is_mutable:
-                default = dataclasses.field(default_factory=lambda made=field_type: made.default)
-            setattr(cls, name, default)
+            made_anew = functools.partial(getattr, field_type, "default")
+            mutable = field_type.is_mutable
+            setattr(cls, name, dataclasses.field(default_factory=made_anew) if mutable else made_anew())
     made = dataclasses.dataclass(slots=True)(cls)
     _rebind_class_cell(cls, made)
 
@@ -97,7 +97,7 @@ def _default(field: dataclasses.Field[Any], natural: Any) -> Any:
 def _resolve_hints(cls: type, names: dict[str, Any]) -> dict[str, Any]:
     """The class's annotations as objects, also where they are text that names locals of a function."""
     try:
-        own = {**names, **vars(cls), cls.__name__: cls}
+        own = {**names, cls.__name__: cls, **vars(cls)}
         return typing.get_type_hints(cls, localns=own, include_extras=True)
     except NameError as error:
         raise TypeError(

@@ -27,6 +27,7 @@ mod schema;
 mod server;
 mod setup;
 mod shape;
+mod slots;
 mod stats;
 mod stream;
 mod token;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyString, PyType};
 
 use super::arrays::RowTypes;
 use super::fields::FieldType;
 use super::shape::Shape;
+use super::slots::Slots;
 use super::value::Refusal;
 use crate::wire::{self, BitSink, Measure};
 
@@ -73,7 +74,7 @@ impl Schema {
     /// Raises the FieldError that sending an object with these attributes would raise, if any.
     #[pyo3(signature = (message, /))]
     fn check(&self, message: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.write(message, &mut Measure::new())
+        self.write(message, None, &mut Measure::new())
     }
 }
 
@@ -83,10 +84,21 @@ impl Schema {
         self.core.fields().get(index).map_or("", wire::Field::name)
     }
 
+    /// How objects of the class that has this schema are made and their fields reached.
+    pub(super) fn slots(&self, class: &Bound<'_, PyType>) -> PyResult<Slots> {
+        let names = self.attributes.iter().map(|attribute| attribute.name.bind(class.py()));
+        Slots::new(class, names)
+    }
+
     /// Writes the object's attributes.
     #[inline]
-    pub(super) fn write(&self, message: &Bound<'_, PyAny>, sink: &mut impl BitSink) -> PyResult<()> {
-        self.write_fields(message, sink)
+    pub(super) fn write(
+        &self,
+        message: &Bound<'_, PyAny>,
+        slots: Option<&Slots>,
+        sink: &mut impl BitSink,
+    ) -> PyResult<()> {
+        self.write_fields(message, slots, sink)
             .map_err(|(field, object, refusal)| refusal.raise(&self.name, self.field_name(field), &object))
     }
 
@@ -94,11 +106,16 @@ impl Schema {
     pub(super) fn write_fields<'py>(
         &self,
         message: &Bound<'py, PyAny>,
+        slots: Option<&Slots>,
         sink: &mut impl BitSink,
     ) -> Result<(), (usize, Bound<'py, PyAny>, Refusal)> {
-        let py = message.py();
+        let slots = slots.and_then(|slots| slots.of(message));
         for (i, (field, attribute)) in self.core.fields().iter().zip(&self.attributes).enumerate() {
-            let object = match message.getattr(attribute.name.bind(py)) {
+            let object = match slots {
+                Some(slots) => slots.get(i, message),
+                None => message.getattr(attribute.name.bind(message.py())),
+            };
+            let object = match object {
                 Ok(object) => object,
                 Err(error) => return Err((i, message.clone(), Refusal::Raised(error))),
             };
@@ -109,17 +126,22 @@ impl Schema {
         Ok(())
     }
 
-    /// Sets the object's attributes from a body that the core read.
-    pub(super) fn load(&self, body: &[u8], message: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.load_at(body, 0, message)
-    }
-
     /// Sets the object's attributes from the row at `row` of a body.
-    pub(super) fn load_at(&self, body: &[u8], row: usize, message: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub(super) fn load(
+        &self,
+        body: &[u8],
+        row: usize,
+        message: &Bound<'_, PyAny>,
+        slots: Option<&Slots>,
+    ) -> PyResult<()> {
         let py = message.py();
-        for (field, attribute) in self.core.fields().iter().zip(&self.attributes) {
+        let slots = slots.and_then(|slots| slots.of(message));
+        for (i, (field, attribute)) in self.core.fields().iter().zip(&self.attributes).enumerate() {
             let object = attribute.shape.load(py, field.node(), body, row + field.offset())?;
-            message.setattr(attribute.name.bind(py), object)?;
+            match slots {
+                Some(slots) => slots.set(i, message, &object)?,
+                None => message.setattr(attribute.name.bind(py), object)?,
+            }
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 
 use super::schema::Schema;
+use super::slots::Slots;
 use super::value::{Refusal, Takes, float, integer, to_python};
 use crate::wire::node::Leaf;
 use crate::wire::transform::NUMBERS;
@@ -62,9 +63,7 @@ pub(crate) struct FlagClass {
 /// A message class within another.
 #[derive(Debug)]
 pub(crate) struct Nested {
-    class: Py<PyType>,
-    /// The class's `__new__`.
-    new: Py<PyAny>,
+    slots: Slots,
     schema: Py<Schema>,
 }
 
@@ -119,8 +118,7 @@ impl FlagClass {
 impl Nested {
     /// A message class and its program.
     pub(super) fn new(class: &Bound<'_, PyType>, schema: Py<Schema>) -> PyResult<Self> {
-        let new = class.getattr(intern!(class.py(), "__new__"))?.unbind();
-        Ok(Nested { class: class.clone().unbind(), new, schema })
+        Ok(Nested { slots: schema.get().slots(class)?, schema })
     }
 }
 
@@ -196,11 +194,11 @@ impl Shape {
             }
             (Shape::Nested(nested), Node::Nested(_)) => {
                 let py = object.py();
-                if !object.is_instance(nested.class.bind(py)).map_err(Refusal::Raised)? {
-                    return Err(instance_of(&nested.class, py));
+                if !object.is_instance(nested.slots.class().bind(py)).map_err(Refusal::Raised)? {
+                    return Err(instance_of(nested.slots.class(), py));
                 }
                 let schema = nested.schema.get();
-                schema.write_fields(object, sink).map_err(|(field, object, refusal)| {
+                schema.write_fields(object, Some(&nested.slots), sink).map_err(|(field, object, refusal)| {
                     refusal.within(&format!(".{}", schema.field_name(field)), &object)
                 })
             }
@@ -262,8 +260,8 @@ impl Shape {
                 Ok(objects.into_any())
             }
             (Shape::Nested(nested), Node::Nested(_)) => {
-                let object = nested.new.bind(py).call1((&nested.class,))?;
-                nested.schema.get().load_at(body, at, &object)?;
+                let object = nested.slots.make(py)?;
+                nested.schema.get().load(body, at, &object, Some(&nested.slots))?;
                 Ok(object)
             }
             _ => Err(broken()),

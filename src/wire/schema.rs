@@ -227,6 +227,7 @@ mod tests {
         Plain(Value<'static>),
         Text(String),
         Data(Vec<u8>),
+        Floats(Vec<f64>),
     }
 
     impl Owned {
@@ -235,6 +236,7 @@ mod tests {
                 Owned::Plain(value) => *value,
                 Owned::Text(text) => Value::Text(text),
                 Owned::Data(data) => Value::Data(data),
+                Owned::Floats(floats) => Value::Floats(floats),
             }
         }
     }
@@ -246,7 +248,7 @@ mod tests {
 
     fn random_kind(rng: &mut Rng) -> Kind {
         let max = rng.below(40) as u32;
-        match rng.below(11) {
+        match rng.below(15) {
             0 => Kind::Bool,
             1 | 2 => Kind::Bits { bits: 1 + rng.below(64) as u32 },
             3 | 4 => {
@@ -264,6 +266,10 @@ mod tests {
             }
             8 => Kind::Text { max_bytes: max },
             9 => Kind::Data { max_bytes: max },
+            10 => Kind::Angle { lo: -180.0, hi: 180.0, resolution: 0.01 },
+            11 => Kind::Vector { axes: 2 + rng.below(2) as u32, lo: -100.0, hi: 100.0, resolution: 0.01 },
+            12 => Kind::Enum { members: (0..=i64::from(max)).map(|n| (n.to_string(), n * 3 - 7)).collect() },
+            13 => Kind::Flags { names: (0..=max).map(|n| n.to_string()).collect() },
             _ => Kind::WideText { max_units: max },
         }
     }
@@ -304,6 +310,13 @@ mod tests {
             Kind::Data { max_bytes } => {
                 return Owned::Data(vec![rng.next_u64() as u8; rng.below(u64::from(max_bytes) + 1) as usize]);
             }
+            Kind::Angle { lo, hi, .. } => Value::Float(lo + rng.unit() * (hi - lo - 0.01)),
+            Kind::Vector { axes, lo, hi, .. } => {
+                return Owned::Floats((0..axes).map(|_| lo + rng.unit() * (hi - lo)).collect());
+            }
+            Kind::Enum { ref members } => Value::Int(members[rng.below(members.len() as u64) as usize].1),
+            Kind::Flags { ref names } => Value::Uint(rng.next_u64() >> (64 - names.len())),
+            ref parts => unreachable!("{parts} is not among the random kinds"),
         })
     }
 
@@ -315,7 +328,13 @@ mod tests {
     /// Whether a loaded value is the one written, as far as the kind keeps it.
     fn same(kind: &Kind, loaded: Value<'_>, written: Value<'_>) -> bool {
         match (kind, loaded, written) {
-            (Kind::Quantized { .. }, Value::Float(a), Value::Float(b)) => (a - b).abs() < 0.0051,
+            (Kind::Quantized { .. } | Kind::Angle { .. }, Value::Float(a), Value::Float(b)) => {
+                (a - b).abs() < 0.0051
+            }
+            (_, Value::Cells(cells), Value::Floats(floats)) => {
+                let near = |(i, b): (usize, &f64)| cells.float(i).is_some_and(|a| (a - b).abs() < 0.0051);
+                cells.count() == floats.len() && floats.iter().enumerate().all(near)
+            }
             (Kind::Fixed { fraction_bits, .. }, Value::Float(a), Value::Float(b)) => {
                 (a - b).abs() * 2f64.powi(*fraction_bits as i32) <= 0.5
             }
@@ -523,6 +542,34 @@ mod tests {
     }
 
     #[test]
+    fn the_bytes_of_our_own_kinds_are_pinned() {
+        let bytes = |kind: Kind, value: Value<'_>| {
+            let schema = Schema::new([("f", kind)]).unwrap();
+            let mut writer = BitWriter::new();
+            schema.fields()[0].write(value, &mut writer).unwrap();
+            let message = writer.encoded();
+            assert!(message.bits() <= schema.max_bits());
+            let mut body = Vec::new();
+            schema.read(&mut BitReader::with_range(message.bytes(), 0, message.bits()), &mut body).unwrap();
+            hex::encode(message.bytes())
+        };
+        let (lo, hi, resolution) = (-2048.0, 2047.0, 1.0 / 512.0);
+        let angle = Kind::Angle { lo: 0.0, hi: 360.0, resolution: 0.1 };
+        assert_eq!(bytes(angle, Value::Float(-90.0)), "8c0a");
+        let vector = Kind::Vector { axes: 3, lo, hi, resolution };
+        assert_eq!(bytes(vector, Value::Floats(&[0.0, 10.5, -3.25])), "000010a00202e63f");
+        let direction = Kind::Direction { bits: 12 };
+        assert_eq!(bytes(direction.clone(), Value::Floats(&[1.0, 2.0, 2.0])), "9829b3");
+        assert_eq!(bytes(direction, Value::Floats(&[1.0, -2.0, -2.0])), "cb9c19");
+        let turned = Value::Floats(&[0.1, -0.9, 0.3, 0.2]);
+        assert_eq!(bytes(Kind::Rotation { bits: 9 }, turned), "6983540b");
+        assert_eq!(bytes(Kind::SignedRotation, turned), "218dcf0964a700");
+        let transform = Kind::Transform { lo, hi, resolution, bits: 9 };
+        let moved = [1.0, 2.0, 3.0, 0.0, 0.6, 0.0, 0.8, 2.0, 2.0, 2.0];
+        assert_eq!(bytes(transform, Value::Floats(&moved)), "0004200001043080ff77fddf00000040");
+    }
+
+    #[test]
     fn the_description_is_pinned() {
         let schema = Schema::new([
             ("a", Kind::Bool),
@@ -536,12 +583,31 @@ mod tests {
             ("i", Kind::Text { max_bytes: 5 }),
             ("j", Kind::Data { max_bytes: 6 }),
             ("k", Kind::WideText { max_units: 7 }),
+            ("l", Kind::Enum { members: vec![("IDLE".into(), -1), ("ON".into(), 3)] }),
+            ("m", Kind::Flags { names: vec!["fire".into(), "up".into()] }),
+            ("n", Kind::Angle { lo: 0.0, hi: 360.0, resolution: 0.1 }),
+            ("o", Kind::Vector { axes: 2, lo: -1.0, hi: 1.0, resolution: 0.5 }),
+            ("p", Kind::Direction { bits: 12 }),
+            ("q", Kind::Rotation { bits: 9 }),
+            ("r", Kind::SignedRotation),
+            ("s", Kind::Transform { lo: -1.0, hi: 1.0, resolution: 0.5, bits: 9 }),
+            ("t", Kind::Common { item: Box::new(Kind::Bits { bits: 8 }), words: vec![255, 0] }),
+            ("u", Kind::Optional(Box::new(Kind::Float))),
+            ("v", Kind::List { max: 9, item: Box::new(Kind::Bool) }),
+            ("w", Kind::Sparse { slots: 64, item: Box::new(Kind::Bool) }),
+            ("x", Kind::Nested { fields: vec![("y".into(), Kind::Bool), ("zz".into(), Kind::Float)] }),
         ])
         .unwrap();
         let expected = "1:a bool\n7:größe bits(13)\n\
              1:c ranged(-5,170141183460469231731687303715884105727)\n1:d uint128\n1:e float\n1:f double\n\
              1:g quantized(bf800000,3f800000,3c23d70a)\n1:h fixed(8,-3,3)\n1:i text(5)\n1:j data(6)\n\
-             1:k wide(7)\n";
+             1:k wide(7)\n\
+             1:l enum(4:IDLE=-1,2:ON=3)\n1:m flags(4:fire,2:up)\n\
+             1:n angle(0000000000000000,4076800000000000,3599)\n\
+             1:o vector(2,bff0000000000000,3ff0000000000000,4)\n1:p direction(12)\n1:q rotation(9)\n\
+             1:r rotation\n1:s transform(bff0000000000000,3ff0000000000000,4,9)\n\
+             1:t common(bits(8),ff,0)\n1:u optional(float)\n1:v list(9,bool)\n1:w sparse(64,bool)\n\
+             1:x message(1:y bool,2:zz float)\n";
         assert_eq!(schema.describe(), expected);
     }
 }

@@ -91,7 +91,8 @@ impl Steps {
             return None;
         }
         let above = value - self.lo;
-        let above = if self.circle { above.rem_euclid(self.hi - self.lo) } else { above };
+        let turn = self.hi - self.lo;
+        let above = if (0.0..=turn).contains(&above) { above } else { above.rem_euclid(turn) };
         // From 0 to the count, which is a `u32`.
         let step = rounded(above * self.rate).clamp(0, i64::from(self.count)) as u32;
         Some(if self.circle && step == self.count { 0 } else { step })
@@ -100,10 +101,8 @@ impl Steps {
     /// The value that a step stands for; `step` is at most [`Steps::last`].
     #[inline]
     pub fn value(&self, step: u32) -> f64 {
-        let above = f64::from(step) * self.size;
-        // Rounding must not carry the last step beyond the bound, nor keep zero from being zero.
-        let value = self.lo + above;
-        let value = if value > self.hi { self.hi } else { value };
+        // Rounding must not carry the last step off the bound, nor keep zero from being zero.
+        let value = if step == self.count { self.hi } else { self.lo + f64::from(step) * self.size };
         if value.abs() < self.size * WHOLE { 0.0 } else { value }
     }
 

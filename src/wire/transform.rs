@@ -258,7 +258,7 @@ mod tests {
             (with(&half), 1 + translation + 30 + 1),
             (with(&[(7, 2.0), (8, 2.0), (9, 2.0)]), 1 + translation + 1 + 2 + 32),
             (with(&[(7, 2.0)]), 1 + translation + 1 + 2 + 96),
-            (with(&[(5, 1.0), (6, 1.0), (0, 3.0), (7, -2.0)]), 1 + translation + 30 + 2 + 96),
+            (with(&[(5, 0.3), (6, 1.0), (0, 3.0), (7, -2.0)]), 1 + translation + 30 + 2 + 96),
         ] {
             let (bytes, bits) = written(numbers);
             assert_eq!(bits, expected, "{numbers:?}");
