@@ -49,9 +49,11 @@ from tickwire._core import (
     Tick,
     VirtualConnection,
     __version__,
+    arena,
     angle,
     bits,
     data,
+    dtype,
     fixed,
     flags,
     generate_key,
@@ -76,6 +78,9 @@ from tickwire._core import (
     vec2,
     vec3,
     wide_text,
+    pack,
+    row_format,
+    unpack,
 )
 from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event
 from tickwire.errors import (
@@ -228,4 +233,9 @@ __all__ = [
     "vec2",
     "vec3",
     "wide_text",
+    "arena",
+    "dtype",
+    "pack",
+    "row_format",
+    "unpack",
 ]

@@ -6,6 +6,7 @@
 //! waits for Python. Only the proxy's detach, which wait for its thread.
 
 mod address;
+mod arrays;
 mod channel;
 mod client;
 mod codec;
@@ -51,6 +52,8 @@ pub mod module {
 
     #[pymodule_export]
     use super::address::Address;
+    #[pymodule_export]
+    use super::arrays::{arena, dtype, pack, row_format, unpack};
     #[pymodule_export]
     use super::channel::{
         Channel, latest, payload, redundant, reliable_ordered, reliable_unordered, sequenced, unreliable,

@@ -135,8 +135,7 @@ impl Protocol {
     }
 
     fn __repr__(&self) -> String {
-        let names: Vec<&str> = self.classes.iter().map(Class::name).collect();
-        format!("Protocol(id={:#x}, messages=[{}])", self.id, names.join(", "))
+        format!("Protocol(id={:#x}, messages=[{}])", self.id, self.class_names())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -171,6 +170,23 @@ impl Protocol {
         })
     }
 
+    /// The number of a class made by `@tickwire.message`.
+    pub(super) fn number_of_class(&self, class: &Bound<'_, PyAny>) -> PyResult<u16> {
+        let number = self.by_type.get(&(class.as_ptr() as usize));
+        number.copied().ok_or_else(|| {
+            let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
+            UnregisteredMessageError::new_err(format!(
+                "{shown} is not among the protocol's messages: {}",
+                self.class_names()
+            ))
+        })
+    }
+
+    fn class_names(&self) -> String {
+        let names: Vec<&str> = self.classes.iter().map(Class::name).collect();
+        names.join(", ")
+    }
+
     fn number_of(&self, message: &Bound<'_, PyAny>) -> PyResult<u16> {
         let number = self.by_type.get(&(message.get_type_ptr() as usize));
         number.copied().ok_or_else(|| self.unregistered(message))
@@ -178,12 +194,11 @@ impl Protocol {
 
     #[cold]
     fn unregistered(&self, message: &Bound<'_, PyAny>) -> PyErr {
-        let names: Vec<&str> = self.classes.iter().map(Class::name).collect();
         let kind = message.get_type();
         let shown = kind.name().unwrap_or_else(|_| PyString::new(message.py(), "it"));
         UnregisteredMessageError::new_err(format!(
             "{shown} is not among the protocol's messages: {}",
-            names.join(", ")
+            self.class_names()
         ))
     }
 }

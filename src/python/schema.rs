@@ -6,6 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
+use super::arrays::RowTypes;
 use super::fields::FieldType;
 use super::shape::Shape;
 use super::slots::Slots;
@@ -22,6 +23,7 @@ pub(crate) struct Schema {
     name: String,
     pub(super) core: wire::Schema,
     attributes: Vec<Attribute>,
+    pub(super) rows: RowTypes,
 }
 
 /// What Python needs of a field besides the core's part of it.
@@ -45,11 +47,11 @@ impl Schema {
             shape: field_type.get().shape.clone(),
             field_type: field_type.unbind(),
         });
-        Ok(Schema { attributes: attributes.collect(), name, core })
+        Ok(Schema { attributes: attributes.collect(), name, core, rows: RowTypes::default() })
     }
 
     #[getter]
-    fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         &self.name
     }
 

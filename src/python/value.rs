@@ -181,7 +181,7 @@ impl Refusal {
 }
 
 /// What a value must be, in words.
-fn bound(error: &ValueError) -> String {
+pub(super) fn bound(error: &ValueError) -> String {
     match error {
         ValueError::Type { expected, .. } => (*expected).into(),
         ValueError::OutOfRange { lo, hi, .. } => format!("{lo} to {hi}"),
@@ -196,6 +196,7 @@ fn bound(error: &ValueError) -> String {
         ValueError::NotAMember { .. } => "a member of the enumeration".into(),
         ValueError::NoDirection => "of a length above 0".into(),
         ValueError::Components { length, count } => format!("{count} numbers, and these are {length}"),
+        ValueError::OutsideArena { arena, .. } => format!("an offset and bytes within the arena of {arena}"),
         ValueError::Row => "a row of the schema".into(),
     }
 }

@@ -77,6 +77,7 @@ impl<'a> BitReader<'a> {
     }
 
     /// An offset in `0..=span`, in as many bits as `span` has; none when it is 0.
+    #[inline]
     pub(super) fn offset(&mut self, span: u64) -> Result<u64, ReadError> {
         let offset = match bit_len(span) {
             0 => self.advance(0).map(|_| 0)?,

@@ -248,6 +248,7 @@ impl Codec {
         Ok(())
     }
 
+    #[inline]
     fn write_offset<S: BitSink + ?Sized>(
         &self,
         offset: Option<u64>,
@@ -276,6 +277,20 @@ impl Codec {
             Codec::Float => {
                 let bits = u32::from_le_bytes(cell(body, at).ok_or(ValueError::Row)?);
                 sink.float(f32::from_bits(bits));
+                Ok(())
+            }
+            // The hot ones, without a detour by way of a value.
+            Codec::Unsigned { lo, span, bits } => {
+                let value = column.load_unsigned(body, at).ok_or(ValueError::Row)?;
+                let offset = value.checked_sub(*lo).filter(|offset| offset <= span);
+                self.write_offset(offset, *bits, Value::Uint(value), sink)
+            }
+            Codec::Vector3(steps) => {
+                write_steps(steps, steps_of(steps, doubles::<3>(body, at)?)?, sink);
+                Ok(())
+            }
+            Codec::Rotation(rotation) => {
+                rotation.write(normalized(singles::<4>(body, at)?)?, sink);
                 Ok(())
             }
             _ => match column.load(body, at) {
@@ -330,7 +345,9 @@ impl Codec {
             Codec::Vector2(ref steps) => put_steps(out, cell, steps, read_steps::<2>(steps, reader)?),
             Codec::Vector3(ref steps) => put_steps(out, cell, steps, read_steps::<3>(steps, reader)?),
             Codec::Direction(ref direction) => put_singles(out, cell, &direction.read(reader)?),
-            Codec::Rotation(ref rotation) => put_singles(out, cell, &rotation.read(reader)?),
+            Codec::Rotation(ref rotation) => rotation.read_each(reader, |i, component| {
+                put(out, cell + i * 4, (component as f32).to_le_bytes());
+            })?,
             Codec::SignedRotation => put_singles(out, cell, &SignedThree::read(reader)?),
             Codec::Transform(ref transform) => put_doubles(out, cell, &transform.read(reader)?),
             Codec::Common(ref common) => common.read_cell(reader, out, start, at, column)?,
@@ -434,6 +451,18 @@ fn text(value: Value<'_>) -> Result<&str, ValueError> {
 #[cold]
 fn refusal(expected: &'static str, value: Value<'_>) -> ValueError {
     ValueError::Type { expected, found: value.type_name() }
+}
+
+/// The doubles at `at` of a body.
+fn doubles<const N: usize>(body: &[u8], at: usize) -> Result<[f64; N], ValueError> {
+    let cells = body.get(at..).and_then(|rest| rest.as_chunks().0.first_chunk::<N>());
+    cells.map(|cells| cells.map(f64::from_le_bytes)).ok_or(ValueError::Row)
+}
+
+/// The singles at `at` of a body.
+fn singles<const N: usize>(body: &[u8], at: usize) -> Result<[f64; N], ValueError> {
+    let cells = body.get(at..).and_then(|rest| rest.as_chunks().0.first_chunk::<N>());
+    cells.map(|cells| cells.map(|cell| f32::from_le_bytes(cell).into())).ok_or(ValueError::Row)
 }
 
 pub(super) fn put<const N: usize>(out: &mut [u8], at: usize, bytes: [u8; N]) {

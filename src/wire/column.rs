@@ -111,6 +111,7 @@ impl Column {
     }
 
     /// Puts the low bytes of `bits` into the `size` bytes at `at`; columns of up to 64 bits.
+    #[inline]
     pub(super) fn store(self, row: &mut [u8], at: usize, bits: u64) {
         let bytes = bits.to_le_bytes();
         // By size, so that each copy has a length the compiler knows.
@@ -146,12 +147,25 @@ impl Column {
         })
     }
 
+    /// The integer at `at` of a body, for columns of unsigned ones of up to 64 bits.
+    #[inline]
+    pub(super) fn load_unsigned(self, body: &[u8], at: usize) -> Option<u64> {
+        Some(match self {
+            Column::Uint8 => u8::from_le_bytes(cell(body, at)?).into(),
+            Column::Uint16 => u16::from_le_bytes(cell(body, at)?).into(),
+            Column::Uint32 => u32::from_le_bytes(cell(body, at)?).into(),
+            Column::Uint64 => u64::from_le_bytes(cell(body, at)?),
+            _ => return None,
+        })
+    }
+
     fn vector(self, body: &[u8], at: usize) -> Option<&[u8]> {
         body.get(at..)?.get(..self.size())
     }
 }
 
 /// The `N` bytes at `at`.
+#[inline]
 pub(super) fn cell<const N: usize>(body: &[u8], at: usize) -> Option<[u8; N]> {
     body.get(at..)?.first_chunk().copied()
 }

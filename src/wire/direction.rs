@@ -5,6 +5,7 @@
 //! again, it differs by no more than that once more (near a tie another component may be the largest).
 //! Refuses what has no direction: a length of zero, and numbers that are not finite.
 
+use super::steps::rounded;
 use super::{BitReader, BitSink, ParameterError, ReadError, ValueError};
 
 /// Bits a component may have. Above 16 the singles of a row would add errors of their own.
@@ -16,6 +17,8 @@ pub const COMPONENT_BITS: core::ops::RangeInclusive<u32> = 4..=16;
 struct Levels {
     bits: u32,
     reach: f64,
+    /// Levels to a unit: a product costs a fraction of a quotient.
+    rate: f64,
 }
 
 impl Levels {
@@ -23,7 +26,13 @@ impl Levels {
         if !COMPONENT_BITS.contains(&bits) {
             return Err(ParameterError::ComponentBits { bits });
         }
-        Ok(Levels { bits, reach })
+        Ok(Self::of(bits, reach))
+    }
+
+    const fn of(bits: u32, reach: f64) -> Self {
+        // Exact: at most 16 bits.
+        let side = ((1u32 << (bits - 1)) - 1) as f64;
+        Levels { bits, reach, rate: side / reach }
     }
 
     /// Levels on either side of zero.
@@ -36,19 +45,38 @@ impl Levels {
         self.reach / self.side() / 2.0
     }
 
+    /// The code of the level nearest to a value.
+    #[inline]
+    fn code(self, value: f64) -> u64 {
+        let side = (1i64 << (self.bits - 1)) - 1;
+        let level = rounded(value * self.rate).clamp(-side, side);
+        (level + side).cast_unsigned()
+    }
+
     fn write<S: BitSink + ?Sized>(self, value: f64, sink: &mut S) {
+        sink.bits(self.code(value), self.bits);
+    }
+
+    /// The value of a code, which is at most [`Levels::last`].
+    #[inline]
+    fn value(self, code: u64) -> f64 {
         let side = self.side();
-        let level = (value / self.reach * side).round().clamp(-side, side);
-        // From 0 to twice the side: the conversion is exact.
-        sink.bits((level + side) as u64, self.bits);
+        // At most 16 bits; and signed integers are converted at once, unlike unsigned ones.
+        (code.cast_signed() as f64 - side) / side * self.reach
+    }
+
+    /// The highest code.
+    fn last(self) -> u64 {
+        (1 << self.bits) - 2
     }
 
     fn read(self, reader: &mut BitReader<'_>) -> Result<f64, ReadError> {
-        let side = self.side();
-        let code = reader.offset((side * 2.0) as u64)?;
-        Ok((code as f64 - side) / side * self.reach)
+        Ok(self.value(reader.offset(self.last())?))
     }
 }
+
+/// The components besides each one.
+const OTHERS: [[usize; 3]; 4] = [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]];
 
 /// A rotation as a quaternion (x, y, z, w), of which the three smallest components are written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,14 +106,21 @@ impl SmallestThree {
     }
 
     /// Writes a unit quaternion.
+    #[inline]
     pub fn write<S: BitSink + ?Sized>(&self, q: [f64; 4], sink: &mut S) {
-        let largest = (1..4).fold(0, |best, i| if q[i].abs() > q[best].abs() { i } else { best });
-        // A quaternion and its negative are one rotation.
-        let sign = if q[largest] < 0.0 { -1.0 } else { 1.0 };
-        sink.bits(largest as u64, 2);
-        for (_, component) in q.iter().enumerate().filter(|(i, _)| *i != largest) {
-            self.0.write(sign * component, sink);
+        // Neither branches on the components nor writes more than once: both cost more than all the arithmetic.
+        let sizes = q.map(f64::abs);
+        let (mut largest, mut most) = (0, sizes[0]);
+        for i in 1..4 {
+            let larger = sizes[i] > most;
+            largest = if larger { i } else { largest };
+            most = if larger { sizes[i] } else { most };
         }
+        // A quaternion and its negative are one rotation.
+        let sign = 1f64.copysign(q[largest]);
+        let bits = self.0.bits;
+        let [a, b, c] = OTHERS[largest].map(|i| self.0.code(sign * q[i]));
+        sink.bits(largest as u64 | (a | b << bits | c << (2 * bits)) << 2, self.bits());
     }
 
     /// Reads a unit quaternion.
@@ -93,12 +128,35 @@ impl SmallestThree {
     /// # Errors
     /// At the end of the bits, or a component that has no level.
     pub fn read(&self, reader: &mut BitReader<'_>) -> Result<[f64; 4], ReadError> {
-        let largest = reader.bits(2)? as usize;
         let mut q = [0.0; 4];
-        for (_, component) in q.iter_mut().enumerate().filter(|(i, _)| *i != largest) {
-            *component = self.0.read(reader)?;
+        self.read_each(reader, |i, component| q[i] = component)?;
+        Ok(q)
+    }
+
+    /// As [`SmallestThree::read`], giving each component with its index: who stores them one by one need not wait until
+    /// they can be loaded together.
+    #[inline]
+    pub(super) fn read_each(
+        &self,
+        reader: &mut BitReader<'_>,
+        mut each: impl FnMut(usize, f64),
+    ) -> Result<(), ReadError> {
+        let word = reader.bits(self.bits())?;
+        let (bits, last) = (self.0.bits, self.0.last());
+        // Two bits: at most 3.
+        let largest = (word & 3) as usize;
+        let codes = [word >> 2, word >> (2 + bits), word >> (2 + 2 * bits)];
+        let codes = codes.map(|code| code & (u64::MAX >> (64 - bits)));
+        if let Some(offset) = codes.into_iter().find(|code| *code > last) {
+            return reader.refuse(ReadError::OutOfRange { offset, span: last });
         }
-        Ok(completed(q, largest, 1.0))
+        let [a, b, c] = codes.map(|code| self.0.value(code));
+        let [a, b, c, fourth] = completed([a, b, c, 0.0], 3, 1.0);
+        let [i, j, k] = OTHERS[largest];
+        for (i, component) in [(i, a), (j, b), (k, c), (largest, fourth)] {
+            each(i, component);
+        }
+        Ok(())
     }
 }
 
@@ -107,7 +165,7 @@ impl SmallestThree {
 pub struct SignedThree;
 
 impl SignedThree {
-    const LEVELS: Levels = Levels { bits: 16, reach: 1.0 };
+    const LEVELS: Levels = Levels::of(16, 1.0);
 
     /// Bits of a rotation.
     pub const BITS: u32 = 3 * 16 + 1;
@@ -142,6 +200,7 @@ impl SignedThree {
 
 /// The quaternion whose component `missing`, zero so far, is what the others leave of length 1. Where they leave
 /// nothing, all are scaled: a peer may send components that no rotation has.
+#[inline]
 fn completed(mut q: [f64; 4], missing: usize, sign: f64) -> [f64; 4] {
     let rest = 1.0 - q.iter().map(|c| c * c).sum::<f64>();
     if rest < 0.0 {
@@ -212,7 +271,19 @@ fn folded(x: f64, y: f64) -> (f64, f64) {
 ///
 /// # Errors
 /// When a number is not finite, or all are zero.
+#[inline]
 pub(super) fn normalized<const N: usize>(v: [f64; N]) -> Result<[f64; N], ValueError> {
+    let squared = v.iter().map(|c| c * c).sum::<f64>();
+    // Then all are finite, and some are not zero.
+    if (1e-200..1e200).contains(&squared) {
+        let scale = 1.0 / squared.sqrt();
+        return Ok(v.map(|c| c * scale));
+    }
+    normalized_slowly(v)
+}
+
+#[cold]
+fn normalized_slowly<const N: usize>(v: [f64; N]) -> Result<[f64; N], ValueError> {
     if let Some(value) = v.into_iter().find(|c| !c.is_finite()) {
         return Err(ValueError::NotFinite { value });
     }
@@ -220,7 +291,7 @@ pub(super) fn normalized<const N: usize>(v: [f64; N]) -> Result<[f64; N], ValueE
     if largest == 0.0 {
         return Err(ValueError::NoDirection);
     }
-    // Scaled first: squares of the largest doubles are infinite, those of the smallest zero.
+    // Squares of the largest doubles are infinite, those of the smallest zero.
     let v = v.map(|c| c / largest);
     let length = v.iter().map(|c| c * c).sum::<f64>().sqrt();
     Ok(v.map(|c| c / length))

@@ -189,6 +189,15 @@ pub enum ValueError {
         /// How many it should have.
         count: usize,
     },
+    /// A cell of a row that points to bytes outside of its arena.
+    OutsideArena {
+        /// Where it points.
+        offset: u32,
+        /// To how many bytes.
+        bytes: usize,
+        /// The arena's bytes.
+        arena: usize,
+    },
     /// A row is too short, or its text or data lies outside of it or is not UTF-8.
     Row,
 }
@@ -218,6 +227,9 @@ impl fmt::Display for ValueError {
             ValueError::NoDirection => write!(f, "value has length 0 and so no direction"),
             ValueError::Components { length, count } => {
                 write!(f, "value has {length} numbers, not {count}")
+            }
+            ValueError::OutsideArena { offset, bytes, arena } => {
+                write!(f, "{bytes} bytes at {offset} are not within the arena's {arena}")
             }
             ValueError::Row => write!(f, "the row's bytes don't hold what its schema says"),
         }

@@ -303,7 +303,12 @@ impl Field {
         row: usize,
         sink: &mut S,
     ) -> Result<(), ValueError> {
-        self.node.write_cell(body, row.saturating_add(self.offset), sink)
+        let at = row.saturating_add(self.offset);
+        match &self.node {
+            // Most are, and need no recursion.
+            Node::Leaf(leaf) => leaf.write_cell(body, at, sink),
+            node => node.write_cell(body, at, sink),
+        }
     }
 
     pub(super) fn read_cell(
@@ -313,6 +318,9 @@ impl Field {
         start: usize,
         row: usize,
     ) -> Result<(), ReadError> {
-        self.node.read_cell(reader, out, start, row + self.offset)
+        match &self.node {
+            Node::Leaf(leaf) => leaf.read_cell(reader, out, start, row + self.offset),
+            node => node.read_cell(reader, out, start, row + self.offset),
+        }
     }
 }

@@ -153,7 +153,7 @@ impl Node {
         sink: &mut S,
     ) -> Result<(), ValueError> {
         match self {
-            Node::Leaf(leaf) => leaf.codec.write_cell(body, at, leaf.column, sink),
+            Node::Leaf(leaf) => leaf.write_cell(body, at, sink),
             Node::Optional(optional) => {
                 let present = optional.is_present(body, at).ok_or(ValueError::Row)?;
                 sink.bool(present);
@@ -188,7 +188,7 @@ impl Node {
         at: usize,
     ) -> Result<(), ReadError> {
         match self {
-            Node::Leaf(leaf) => leaf.codec.read_cell(reader, out, start, at, leaf.column),
+            Node::Leaf(leaf) => leaf.read_cell(reader, out, start, at),
             Node::Optional(optional) => {
                 if reader.bool()? {
                     put(out, start + at + optional.item.size(), [1]);
@@ -221,6 +221,27 @@ impl Node {
 }
 
 impl Leaf {
+    #[inline]
+    pub(super) fn write_cell<S: BitSink + ?Sized>(
+        &self,
+        body: &[u8],
+        at: usize,
+        sink: &mut S,
+    ) -> Result<(), ValueError> {
+        self.codec.write_cell(body, at, self.column, sink)
+    }
+
+    #[inline]
+    pub(super) fn read_cell(
+        &self,
+        reader: &mut BitReader<'_>,
+        out: &mut Vec<u8>,
+        start: usize,
+        at: usize,
+    ) -> Result<(), ReadError> {
+        self.codec.read_cell(reader, out, start, at, self.column)
+    }
+
     /// How it lies in a row.
     pub fn column(&self) -> Column {
         self.column

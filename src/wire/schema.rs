@@ -14,7 +14,7 @@
 //! well as bytes.
 
 pub use super::node::MAX_DEPTH;
-use super::{BitReader, BitSink, Field, Kind, ParameterError, ReadError, ValueError};
+use super::{BitReader, BitSink, Field, Kind, ParameterError, ReadError, ValueError, runs};
 use core::fmt;
 use core::fmt::Write;
 use std::collections::HashSet;
@@ -64,6 +64,7 @@ pub struct Schema {
     row_size: usize,
     alignment: usize,
     spread: usize,
+    points: bool,
     min_bits: usize,
     max_bits: usize,
 }
@@ -108,7 +109,10 @@ impl Schema {
             fields.push(field);
         }
         let row_size = end.next_multiple_of(alignment);
-        Ok(Schema { fields: fields.into(), row_size, alignment, spread, min_bits, max_bits })
+        let fields = fields.into();
+        let mut schema = Schema { fields, row_size, alignment, spread, points: false, min_bits, max_bits };
+        schema.points = runs::any(&schema);
+        Ok(schema)
     }
 
     /// The fields, in their order on the wire.
@@ -129,6 +133,11 @@ impl Schema {
     /// Bytes that lists take behind the row when they are full.
     pub fn spread(&self) -> usize {
         self.spread
+    }
+
+    /// Whether rows have cells that point behind them: texts, data and lists.
+    pub fn points(&self) -> bool {
+        self.points
     }
 
     /// The least bits a message takes.

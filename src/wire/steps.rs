@@ -21,7 +21,10 @@ pub struct Steps {
     hi: f64,
     /// Steps from `lo` to `hi`.
     count: u32,
+    /// Of one of them.
     size: f64,
+    /// Steps to a unit: a product costs a fraction of a quotient.
+    rate: f64,
     circle: bool,
 }
 
@@ -53,10 +56,11 @@ impl Steps {
         let whole = exact.round();
         let count = if (exact - whole).abs() <= WHOLE { whole } else { exact.ceil() };
         // A whole number from 1 to 2^32 - 1: the conversion is exact.
-        let count = count.clamp(1.0, MAX_STEPS);
-        let steps = Steps { lo, hi, count: count as u32, size: (hi - lo) / count, circle };
+        let count = count.clamp(1.0, MAX_STEPS) as u32;
+        let size = (hi - lo) / f64::from(count);
+        let steps = Steps { lo, hi, count, size, rate: 1.0 / size, circle };
         let far = lo.abs().max(hi.abs());
-        if far + steps.size() / 8.0 == far { refused } else { Ok(steps) }
+        if far + steps.size / 8.0 == far { refused } else { Ok(steps) }
     }
 
     /// The last step's number.
@@ -80,6 +84,7 @@ impl Steps {
     }
 
     /// The step nearest to `value`; none outside the range, or for what is not a finite number.
+    #[inline]
     pub fn step_of(&self, value: f64) -> Option<u32> {
         let taken = if self.circle { value.is_finite() } else { (self.lo..=self.hi).contains(&value) };
         if !taken {
@@ -88,25 +93,35 @@ impl Steps {
         let above = value - self.lo;
         let turn = self.hi - self.lo;
         let above = if (0.0..=turn).contains(&above) { above } else { above.rem_euclid(turn) };
-        // At most the count: the conversion is exact.
-        let step = (above / self.size).round().min(f64::from(self.count)) as u32;
+        // From 0 to the count, which is a `u32`.
+        let step = rounded(above * self.rate).clamp(0, i64::from(self.count)) as u32;
         Some(if self.circle && step == self.count { 0 } else { step })
     }
 
     /// The value that a step stands for; `step` is at most [`Steps::last`].
+    #[inline]
     pub fn value(&self, step: u32) -> f64 {
         // Rounding must not carry the last step off the bound, nor keep zero from being zero.
-        if step == self.count {
-            return self.hi;
-        }
-        let value = self.lo + f64::from(step) * self.size();
-        if value.abs() < self.size() * WHOLE { 0.0 } else { value }
+        let value = if step == self.count { self.hi } else { self.lo + f64::from(step) * self.size };
+        if value.abs() < self.size * WHOLE { 0.0 } else { value }
     }
 
     /// Whether zero is one of its values.
     pub fn has_zero(&self) -> bool {
         self.step_of(0.0).is_some_and(|step| self.value(step) == 0.0)
     }
+}
+
+/// The whole number nearest to a float between -2^51 and 2^51, ties to even. Of larger ones, and of what is no number,
+/// some number.
+///
+/// In one addition, where a call of [`f64::round`] and a conversion cost as much as all else of a value: between 2^52
+/// and 2^53 doubles are whole numbers, and their patterns count up by one.
+#[inline]
+pub(super) fn rounded(value: f64) -> i64 {
+    const MIDDLE: f64 = ((1u64 << 52) + (1u64 << 51)) as f64;
+    let pattern = (value + MIDDLE).to_bits().cast_signed();
+    pattern.wrapping_sub(MIDDLE.to_bits().cast_signed())
 }
 
 #[cfg(test)]
@@ -171,6 +186,17 @@ mod tests {
         let steps = Steps::range(-1.0, 1.0, 0.5).unwrap();
         assert_eq!([-1.0, 1.0].map(|v| steps.step_of(v)), [Some(0), Some(4)]);
         assert_eq!([-1.01, 1.01, f64::NAN, f64::INFINITY].map(|v| steps.step_of(v)), [None; 4]);
+    }
+
+    #[test]
+    fn rounds_as_floats_do() {
+        let mut rng = Rng::seeded(5);
+        let near = [0.0, 0.5, -0.5, 1.5, 2.5, 0.499_999_999_999_999_94, 4_294_967_295.5, -1e15, 1e15];
+        let random = (0..20_000).map(|_| (rng.unit() - 0.5) * f64::from(1u32 << rng.below(32) as u32));
+        for value in random.chain(near) {
+            let halves = [value, (value * 2.0).round() / 2.0];
+            halves.map(|value| assert_eq!(rounded(value) as f64, value.round_ties_even(), "{value}"));
+        }
     }
 
     #[test]

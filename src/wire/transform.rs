@@ -161,8 +161,14 @@ pub(super) fn step_of(steps: &Steps, value: f64) -> Result<u32, ValueError> {
 /// Writes the steps of a vector's components.
 pub(super) fn write_steps<S: BitSink + ?Sized, const N: usize>(steps: &Steps, found: [u32; N], sink: &mut S) {
     let bits = steps.bits();
-    if bits > 0 {
-        found.iter().for_each(|step| sink.bits(u64::from(*step), bits));
+    match bits {
+        0 => {}
+        // All at once.
+        _ if bits as usize * N <= 64 => {
+            let word = found.iter().rev().fold(0, |word, step| word << bits | u64::from(*step));
+            sink.bits(word, bits * N as u32);
+        }
+        _ => found.iter().for_each(|step| sink.bits(u64::from(*step), bits)),
     }
 }
 
@@ -171,10 +177,23 @@ pub(super) fn read_steps<const N: usize>(
     steps: &Steps,
     reader: &mut BitReader<'_>,
 ) -> Result<[u32; N], ReadError> {
+    let (bits, last) = (steps.bits(), u64::from(steps.last()));
     let mut found = [0; N];
+    if bits > 0 && bits as usize * N <= 64 {
+        // All at once.
+        let mut word = reader.bits(bits * N as u32)?;
+        for step in &mut found {
+            let offset = word & (u64::MAX >> (64 - bits));
+            if offset > last {
+                return reader.refuse(ReadError::OutOfRange { offset, span: last });
+            }
+            (*step, word) = (offset as u32, word >> bits);
+        }
+        return Ok(found);
+    }
     for step in &mut found {
         // At most the last step's number, which 32 bits hold.
-        *step = reader.offset(steps.last().into())? as u32;
+        *step = reader.offset(last)? as u32;
     }
     Ok(found)
 }
