@@ -111,10 +111,10 @@ impl SmallestThree {
         // Neither branches on the components nor writes more than once: both cost more than all the arithmetic.
         let sizes = q.map(f64::abs);
         let (mut largest, mut most) = (0, sizes[0]);
-        for i in 1..4 {
-            let larger = sizes[i] > most;
+        for (i, size) in sizes.into_iter().enumerate().skip(1) {
+            let larger = size > most;
             largest = if larger { i } else { largest };
-            most = if larger { sizes[i] } else { most };
+            most = if larger { size } else { most };
         }
         // A quaternion and its negative are one rotation.
         let sign = 1f64.copysign(q[largest]);
