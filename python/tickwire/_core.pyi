@@ -1,8 +1,11 @@
 """The native core of Tickwire. Import these names from :mod:`tickwire`."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum, Flag
 from types import GenericAlias, TracebackType
 from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, final, overload
+
+from typing_extensions import Buffer
 
 from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event
 from tickwire.hooks import AdmissionHook, PriorityHook
@@ -48,27 +51,48 @@ __all__ = [
     "Tick",
     "VirtualConnection",
     "__version__",
+    "angle",
+    "arena",
     "bits",
     "boolean",
+    "common_of",
     "data",
+    "dtype",
+    "enum_of",
     "fixed",
+    "flags",
+    "flags_of",
     "float32",
     "float64",
     "generate_key",
     "latest",
+    "list_of",
+    "nested_of",
+    "network_id",
+    "optional_of",
+    "pack",
     "payload",
     "quantized",
+    "quaternion",
     "ranged",
     "redundant",
     "reliable_ordered",
     "reliable_unordered",
+    "row_format",
     "sequence_distance",
     "sequence_greater",
     "sequence_less",
     "sequenced",
+    "signed_quaternion",
+    "sparse_of",
     "text",
+    "transform",
     "uint128",
+    "unit_vector",
+    "unpack",
     "unreliable",
+    "vec2",
+    "vec3",
     "wide_text",
 ]
 __version__: Final[str]
@@ -189,7 +213,14 @@ class FieldType:
     """How one field of a message is written. Made by :func:`bits`, :func:`ranged`, ..., used in ``Annotated``."""
 
     @property
-    def default(self) -> Any: ...
+    def default(self) -> Any:
+        """The value of a field that its class gives none."""
+    @property
+    def is_mutable(self) -> bool:
+        """Whether every object needs a default of its own."""
+    @property
+    def min_bits(self) -> int:
+        """The least that the field costs."""
     @property
     def max_bits(self) -> int:
         """An upper bound of what the field costs, alignment included."""
@@ -207,6 +238,22 @@ def fixed(low: int, high: int, fraction_bits: int, /) -> FieldType: ...
 def text(max_bytes: int, /) -> FieldType: ...
 def wide_text(max_units: int, /) -> FieldType: ...
 def data(max_bytes: int, /) -> FieldType: ...
+def angle(low: float, high: float, resolution: float, /) -> FieldType: ...
+def vec2(low: float, high: float, resolution: float, /) -> FieldType: ...
+def vec3(low: float, high: float, resolution: float, /) -> FieldType: ...
+def unit_vector(bits: int = 12, /) -> FieldType: ...
+def quaternion(bits: int = 9, /) -> FieldType: ...
+def signed_quaternion() -> FieldType: ...
+def transform(low: float, high: float, resolution: float, /, rotation_bits: int = 9) -> FieldType: ...
+def flags(*names: str) -> FieldType: ...
+def network_id(highest: int = 65_535, /) -> FieldType: ...
+def enum_of(class_: type[Enum], /) -> FieldType: ...
+def flags_of(class_: type[Flag], /) -> FieldType: ...
+def common_of(item: FieldType, values: Sequence[Any], /) -> FieldType: ...
+def optional_of(item: FieldType, /) -> FieldType: ...
+def list_of(item: FieldType, most: int, /) -> FieldType: ...
+def sparse_of(item: FieldType, slots: int, /) -> FieldType: ...
+def nested_of(class_: type, schema: Schema, /) -> FieldType: ...
 
 @final
 class Schema:
@@ -227,6 +274,46 @@ class Schema:
     def max_bits(self) -> int: ...
     def check(self, message: object, /) -> None:
         """Raises the FieldError that sending an object with these attributes would raise, if any."""
+
+# --- arrays of messages ------------------------------------------------------------------------------
+# Arrays are `Any`: numpy.ndarray where NumPy is installed, else memoryview. NumPy is no dependency.
+
+def dtype(class_: type, /) -> Any:
+    """The NumPy type of rows of a message class: ``numpy.zeros(n, tickwire.dtype(Move))`` are n rows.
+
+    Raises:
+        ImportError: NumPy is not installed; :func:`row_format` does without.
+        TypeError: the class was not made by :func:`message`, or has no fields.
+    """
+
+def row_format(class_: type, /) -> str:
+    """The format of rows of a message class, for the :mod:`struct` module.
+
+    Raises:
+        TypeError: the class was not made by :func:`message`, or has no fields.
+    """
+
+def pack(class_: type, rows: Buffer, /, *, arena: Buffer | None = None) -> bytes:
+    """Writes messages of one class, a row each, one behind the other.
+
+    Raises:
+        FieldError: naming the first row that is wrong, its field, its value and what it must be.
+        TypeError, ValueError: these are no rows of the class.
+    """
+
+def unpack(class_: type, data: bytes, count: int, /) -> Any:
+    """Reads what :func:`pack` wrote: an array with NumPy, else a memoryview with the class's :func:`row_format`.
+
+    Raises:
+        StreamError: saying what is refused, and in which row.
+    """
+
+def arena(rows: Any, /) -> memoryview:
+    """The bytes in which the texts, data and lists of rows lie that Tickwire made; of views of these rows too.
+
+    Raises:
+        ValueError: these are no such rows, or a copy of them.
+    """
 
 @final
 class Stream:
@@ -464,6 +551,9 @@ class ClientHandle:
         """The client slot, 0 to max_clients - 1."""
     @property
     def generation(self) -> int: ...
+    @property
+    def number(self) -> int:
+        """Slot and generation in one number, as the ``client`` column of rows has it."""
     @property
     def address(self) -> Address: ...
     @property
@@ -705,6 +795,18 @@ class Inbox(Generic[_M]):
     def notifications(self) -> Notifications:
         """What became of messages sent with ``notify=True``, and of payloads: each exactly once while its
         connection lasts."""
+    def columns(self, class_: type, /) -> Any:
+        """All messages of a class that comes as columns: a row each, read-only. With NumPy a structured array, else a
+        memoryview with a format for the :mod:`struct` module.
+
+        Before the fields of the class stand ``client`` (see :meth:`Server.client`; 0 on a client), ``received`` (when
+        its packet came, in seconds since the endpoint's start), ``slot``, ``key`` (of latest channels), ``sequence``
+        (of its packet), ``missed`` (how many before it never came; of redundant channels) and ``channel``. Where the
+        class has a field of such a name, an underscore stands behind ours.
+
+        Raises:
+            ValueError: the class comes as objects.
+        """
     @property
     def packets(self) -> PacketFates:
         """What became of packets: of each connection's newest 1,024 at most, each once."""
@@ -751,7 +853,7 @@ class Server:
             :attr:`DisconnectReason.KICKED`), and the game sees nothing of them. When it raises, all of these newcomers are
             refused, and the exception reaches the caller.
         slow_hook: seconds. The tick waits for its hooks; of one that takes longer the logger is told, at most once a
-            second. None: never. What hooks take is in ``counters``.
+            second. What hooks take is in ``counters``.
         driver: ``"polled"``: the socket is read and written when the game ticks. ``"thread"``: a native thread keeps
             the connections going between ticks, and while the game is busy: it acks, paces chunks, and sends again what
             was lost. What a tick sends still goes out together, with its flush.
@@ -759,6 +861,7 @@ class Server:
             its luck are those of one line: all peers share them.
         seed: makes those conditions repeatable; None: random.
         network: a simulated network with virtual time instead of a socket.
+        columns: message classes that come as columns (:meth:`Inbox.columns`) and not as objects.
 
     Raises:
         OSError: the address can't be bound; errno says why.
@@ -778,11 +881,12 @@ class Server:
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
         admission: AdmissionHook | None = None,
-        slow_hook: float | None = 0.005,
+        slow_hook: float = 0.005,
         driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
+        columns: Sequence[type] | None = None,
     ) -> Server: ...
     @property
     def address(self) -> Address: ...
@@ -867,13 +971,82 @@ class Server:
         message: Message | Any,
         channel: int = 0,
         *,
+        clients: Iterable[ClientHandle] | None = None,
         exclude: ClientHandle | None = None,
         key: int = 0,
         tag: int = 0,
         notify: bool = False,
     ) -> list[ClientHandle]:
-        """Queues one message for every connected client; it is encoded once. Returns the clients whose
-        channel was full: the others have it."""
+        """Queues one message for every connected client, or for those given; it is encoded once. Returns the clients
+        whose channel was full: the others have it. (Of those given, also the ones who left in this tick; who left
+        earlier is skipped.)"""
+    def send_columns(
+        self,
+        clients: Iterable[ClientHandle] | Buffer,
+        class_: type,
+        rows: Buffer,
+        channel: int = 0,
+        *,
+        arena: Buffer | None = None,
+        key: int | Buffer = 0,
+        tag: int | Buffer = 0,
+        notify: bool = False,
+    ) -> list[int]:
+        """Queues a row for each client. Returns the rows, by index, that were not queued because their client is gone
+        or its channel is full; all others are. A client that is there twice gets both rows. Nothing is queued when
+        a row is wrong.
+
+        Args:
+            clients: handles, or their numbers (uint64), as the ``client`` column of rows has them.
+            rows: an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`. It is copied before it is
+                checked: when another thread writes to it meanwhile, what is sent is old in parts and new in others.
+            arena: where texts, data and lists of the rows lie; their cells are offset (from its start) and length.
+            key, tag: a number for all rows, or a buffer of uint32 with one for each.
+
+        Raises:
+            FieldError: naming the first row that is wrong, its field, its value and what it must be.
+            TypeError, ValueError: these are no rows of the class.
+            As :meth:`send`, but for clients that are gone and channels that are full.
+        """
+    def send_rows(
+        self,
+        client: ClientHandle,
+        class_: type,
+        rows: Buffer,
+        channel: int = 0,
+        *,
+        arena: Buffer | None = None,
+        key: int | Buffer = 0,
+        tag: int | Buffer = 0,
+        notify: bool = False,
+    ) -> list[int]:
+        """Queues many rows for one client. Returns the rows, by index, for which the channel had no room.
+
+        Raises:
+            As :meth:`send_columns`; StaleClientError: the client is gone.
+        """
+    def broadcast_rows(
+        self,
+        class_: type,
+        rows: Buffer,
+        channel: int = 0,
+        *,
+        arena: Buffer | None = None,
+        clients: Iterable[ClientHandle] | None = None,
+        exclude: ClientHandle | None = None,
+        key: int | Buffer = 0,
+        tag: int | Buffer = 0,
+        notify: bool = False,
+    ) -> list[ClientHandle]:
+        """Queues rows for every connected client, or for those given; each row is encoded once. Returns clients as
+        :meth:`broadcast`: their channel had no room for all of the rows.
+
+        Raises:
+            As :meth:`send_columns`.
+        """
+    def client(self, number: int, /) -> ClientHandle | None:
+        """The client of a :attr:`ClientHandle.number`, as the ``client`` column of rows has it; None when it is
+        gone."""
     def disconnect(self, client: ClientHandle) -> None:
         """Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Queued messages are dropped.
 
@@ -916,7 +1089,7 @@ class Client:
         protocol: what both sides share.
         token: from the login backend.
         bind: the local address; None: any free port.
-        factory, priority, slow_hook, driver, conditions, seed, network: as for :class:`Server`.
+        factory, priority, slow_hook, driver, conditions, seed, network, columns: as for :class:`Server`.
 
     Raises:
         OSError: no socket could be made.
@@ -931,11 +1104,12 @@ class Client:
         bind: AddressLike | None = None,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
-        slow_hook: float | None = 0.005,
+        slow_hook: float = 0.005,
         driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
+        columns: Sequence[type] | None = None,
     ) -> Client: ...
     @staticmethod
     def connect(
@@ -949,11 +1123,12 @@ class Client:
         bind: AddressLike | None = None,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
-        slow_hook: float | None = 0.005,
+        slow_hook: float = 0.005,
         driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
+        columns: Sequence[type] | None = None,
     ) -> Client:
         """Development mode: makes its own token, with the well-known key or a shared one. Not for
         production: who holds the key can be anyone. A warning is given unless the address is loopback.
@@ -1000,6 +1175,22 @@ class Client:
 
         Raises:
             NotConnectedError: the connection is not up (yet, or any more).
+        """
+    def send_rows(
+        self,
+        class_: type,
+        rows: Buffer,
+        channel: int = 0,
+        *,
+        arena: Buffer | None = None,
+        key: int | Buffer = 0,
+        tag: int | Buffer = 0,
+        notify: bool = False,
+    ) -> list[int]:
+        """Queues many rows. Returns the rows, by index, for which the channel had no room.
+
+        Raises:
+            As :meth:`Server.send_columns`; NotConnectedError: the connection is not up (yet, or any more).
         """
     def send_payload(self, data: bytes, channel: int, *, tag: int) -> None:
         """As :meth:`Server.send_payload`."""
@@ -1070,8 +1261,10 @@ class Socket:
     def closed(self) -> bool: ...
     @property
     def counters(self) -> dict[str, int]:
-        """What went through and what passed by: ``sent``, ``received``, ``too_long``, ``send_buffer_full``,
-        ``unreachable``, ``interrupted``, ``send_errors``."""
+        """What went through and what passed by: ``sent``, ``sent_joined``, ``send_calls``, ``received``,
+        ``received_joined``, ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``,
+        ``unreachable``, ``interrupted``, ``send_errors``, ``cut_refused``. Those of ``server.counters`` have the
+        same names."""
     def send(self, to: AddressLike, data: bytes, /) -> bool:
         """Sends one datagram, which may be empty. False when it could not go now, which is counted and no worse
         than a loss on the way.

@@ -1,13 +1,20 @@
 //! What a tick hands up: one arena of message bodies and a record for each, the same for one client or a thousand.
+//! Types that the application takes as arrays lie in a [`Table`] each instead, and share an arena of their own.
 //!
 //! Knows no bytes from outside but bodies that were checked; memory is what the connections' queues held, kept for the
 //! next tick.
 
 use core::ops::Range;
+use std::sync::Arc;
 
+use super::table::{Head, Table};
 use crate::netcode::ClientHandle;
 use crate::time::Instant;
-use crate::transport::{Connection, Received};
+use crate::transport::{Body, Connection, Protocol, Received};
+
+/// Bytes of texts and lists in tables beyond which no more messages are taken until the next tick: a cell has 32 bits
+/// to say where they lie, and what waits as leftovers must find room too.
+const MOST_ARENA_BYTES: usize = 1 << 30;
 
 /// One message received.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,11 +36,34 @@ pub struct Record {
     body: Range<usize>,
 }
 
+/// A message that never came, before one that lies in a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// From whom.
+    pub client: ClientHandle,
+    /// The channel's index.
+    pub channel: u8,
+    /// How many messages are missing.
+    pub missed: u16,
+}
+
 /// Messages received and taken from the connections, in order within each channel of each client.
 #[derive(Clone, Debug, Default)]
 pub struct Inbox {
     arena: Vec<u8>,
     records: Vec<Record>,
+    tables: Option<Box<Tables>>,
+}
+
+/// The tables of an inbox.
+#[derive(Clone, Debug)]
+struct Tables {
+    protocol: Arc<Protocol>,
+    /// By message type: which table, if any.
+    places: Vec<Option<usize>>,
+    tables: Vec<Table>,
+    arena: Vec<u8>,
+    gaps: Vec<Gap>,
 }
 
 impl Inbox {
@@ -42,7 +72,22 @@ impl Inbox {
         Self::default()
     }
 
-    /// The messages.
+    /// An empty inbox with tables for messages of these types. Types that the core can't read have none.
+    pub fn with_tables(protocol: Arc<Protocol>, types: &[u16]) -> Self {
+        let mut places = vec![None; protocol.messages().len()];
+        let mut tables = Vec::new();
+        for message_type in types {
+            let number = usize::from(*message_type);
+            if let Some(Body::Declared(schema)) = protocol.messages().get(number).map(|kind| &kind.body) {
+                places[number] = Some(tables.len());
+                tables.push(Table::new(schema.row_size()));
+            }
+        }
+        let tables = Tables { protocol, places, tables, arena: Vec::new(), gaps: Vec::new() };
+        Inbox { tables: Some(Box::new(tables)), ..Inbox::default() }
+    }
+
+    /// The messages that lie in no table.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
@@ -57,43 +102,105 @@ impl Inbox {
         self.records.is_empty()
     }
 
-    /// Forgets all messages and keeps the memory.
+    /// Forgets the messages that lie in no table and keeps the memory.
     pub fn clear(&mut self) {
         self.arena.clear();
         self.records.clear();
     }
 
-    /// Moves the messages of `other` behind these.
+    /// Takes the tables, in the order of the types they were asked for, and the arena that their cells point into.
+    pub fn take_tables(&mut self) -> (Vec<Table>, Vec<u8>) {
+        let Some(tables) = &mut self.tables else { return (Vec::new(), Vec::new()) };
+        (tables.tables.iter_mut().map(Table::take).collect(), core::mem::take(&mut tables.arena))
+    }
+
+    /// Takes the gaps before messages in tables.
+    pub fn take_gaps(&mut self) -> Vec<Gap> {
+        self.tables.as_mut().map(|tables| core::mem::take(&mut tables.gaps)).unwrap_or_default()
+    }
+
+    /// Drops what lies in tables of clients that `keep` doesn't want.
+    pub fn keep_rows(&mut self, keep: impl Fn(ClientHandle) -> bool) {
+        if let Some(tables) = &mut self.tables {
+            tables.tables.iter_mut().for_each(|table| table.retain(&keep));
+            tables.gaps.retain(|gap| keep(gap.client));
+        }
+    }
+
+    /// Moves the messages of `other`, which has no tables, behind these.
     pub(super) fn append(&mut self, other: &mut Inbox) {
-        let base = self.arena.len();
-        self.arena.append(&mut other.arena);
-        self.records.extend(other.records.drain(..).map(|mut record| {
-            record.body = base + record.body.start..base + record.body.end;
-            record
-        }));
+        for record in other.records.drain(..) {
+            let body = &other.arena[record.body.clone()];
+            let head = Head {
+                client: record.client,
+                received_at: record.received_at,
+                key: record.key,
+                packet_sequence: record.packet_sequence,
+                missed: record.missed,
+                channel: record.channel,
+            };
+            self.push(head, record.message_type, body);
+        }
+        other.arena.clear();
     }
 
     /// Takes all that a connection has for its application.
     pub(super) fn take_from(&mut self, client: ClientHandle, connection: &mut Connection, channels: usize) {
         for channel in 0..channels {
-            while let Some(received) = connection.poll_received(channel) {
-                self.push(client, channel as u8, &received);
+            while !self.is_full()
+                && let Some(received) = connection.poll_received(channel)
+            {
+                let Received { received_at, key, packet_sequence, missed, .. } = received;
+                // A protocol has at most 64 channels.
+                let channel = channel as u8;
+                let head = Head { client, received_at, key, packet_sequence, missed, channel };
+                self.push(head, received.message_type, &received.body);
             }
         }
     }
 
-    fn push(&mut self, client: ClientHandle, channel: u8, received: &Received) {
+    fn is_full(&self) -> bool {
+        self.tables.as_ref().is_some_and(|tables| tables.arena.len() > MOST_ARENA_BYTES)
+    }
+
+    fn push(&mut self, head: Head, message_type: u16, body: &[u8]) {
+        if let Some(tables) = &mut self.tables
+            && tables.push(&head, message_type, body)
+        {
+            return;
+        }
         let start = self.arena.len();
-        self.arena.extend_from_slice(&received.body);
+        self.arena.extend_from_slice(body);
         self.records.push(Record {
-            client,
-            channel,
-            message_type: received.message_type,
-            packet_sequence: received.packet_sequence,
-            received_at: received.received_at,
-            key: received.key,
-            missed: received.missed,
+            client: head.client,
+            channel: head.channel,
+            message_type,
+            packet_sequence: head.packet_sequence,
+            received_at: head.received_at,
+            key: head.key,
+            missed: head.missed,
             body: start..self.arena.len(),
         });
+    }
+}
+
+impl Tables {
+    /// Adds a message to the table of its type; false when there is none.
+    fn push(&mut self, head: &Head, message_type: u16, body: &[u8]) -> bool {
+        let Tables { protocol, places, tables, arena, gaps } = self;
+        // Payloads have no type.
+        let channel = protocol.channels().get(usize::from(head.channel));
+        if channel.is_none_or(|channel| channel.kind.is_payload()) {
+            return false;
+        }
+        let number = usize::from(message_type);
+        let table = places.get(number).copied().flatten().and_then(|place| tables.get_mut(place));
+        let (Some(table), Some(kind)) = (table, protocol.messages().get(number)) else { return false };
+        let Body::Declared(schema) = &kind.body else { return false };
+        table.push(head, |rows| schema.split_body(body, rows, arena));
+        if head.missed > 0 {
+            gaps.push(Gap { client: head.client, channel: head.channel, missed: head.missed });
+        }
+        true
     }
 }

@@ -7,13 +7,15 @@ mod inbox;
 mod reason;
 mod reception;
 mod server;
+mod table;
 mod virtual_connection;
 
 pub use client::{Client, ClientConfig, ClientEvent};
-pub use inbox::{Inbox, Record};
+pub use inbox::{Gap, Inbox, Record};
 pub use reason::DisconnectReason;
 pub use reception::{ChunkLimits, ChunkStore, PartialChunks};
 pub use server::{Server, ServerConfig, ServerEvent};
+pub use table::{HEAD, HEAD_BYTES, HeadColumn, Table, stride};
 pub use virtual_connection::{
     VirtualConfig, VirtualConnection, VirtualCounters, VirtualDrop, VirtualEvent, VirtualSendError,
     VirtualState,

@@ -22,6 +22,19 @@ pub struct ClientHandle {
     pub generation: u32,
 }
 
+impl ClientHandle {
+    /// Both as one number, the slot in the low half: for columns.
+    pub fn number(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.slot)
+    }
+
+    /// The handle with this [`ClientHandle::number`].
+    pub fn from_number(number: u64) -> Self {
+        // The halves of the number.
+        ClientHandle { slot: number as u32, generation: (number >> 32) as u32 }
+    }
+}
+
 /// One connected client.
 pub(crate) struct Connection {
     pub(crate) client_id: u64,

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::address::{Address, AddressLike};
+use super::arrays::Rows;
 use super::development;
 use super::endpoint::Endpoint;
 use super::errors::{NotConnectedError, send_error, value_error};
@@ -35,7 +36,7 @@ const TOKEN_LIFETIME: u32 = 60;
 ///     protocol: what both sides share.
 ///     token: from the login backend.
 ///     bind: the local address; None: any free port.
-///     factory, priority, slow_hook, driver, conditions, seed, network: as for :class:`Server`.
+///     factory, priority, slow_hook, driver, conditions, seed, network, columns: as for :class:`Server`.
 ///
 /// Raises:
 ///     OSError: no socket could be made.
@@ -47,7 +48,8 @@ pub(crate) struct Client(Endpoint<endpoint::Client>);
 impl Client {
     #[new]
     #[pyo3(signature = (protocol, token, *, bind = None, factory = None, priority = None,
-                        slow_hook = hooks::SLOW, driver = "polled", conditions = None, seed = None, network = None))]
+                        slow_hook = 0.005, driver = "polled", conditions = None, seed = None, network = None,
+                        columns = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -56,11 +58,12 @@ impl Client {
         bind: Option<AddressLike>,
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
-        slow_hook: Option<f64>,
+        slow_hook: f64,
         driver: &str,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
+        columns: Option<Vec<Bound<'_, PyAny>>>,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
         Self::dial(
@@ -75,6 +78,7 @@ impl Client {
             conditions,
             seed,
             network,
+            columns,
         )
     }
 
@@ -86,10 +90,11 @@ impl Client {
     #[staticmethod]
     #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
                         user_data = None, bind = None, factory = None, priority = None,
-                        slow_hook = hooks::SLOW, driver = "polled", conditions = None, seed = None, network = None))]
+                        slow_hook = 0.005, driver = "polled", conditions = None, seed = None, network = None,
+                        columns = None))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
                              bind=None, factory=None, priority=None, slow_hook=0.005, driver='polled', \
-                             conditions=None, seed=None, network=None)")]
+                             conditions=None, seed=None, network=None, columns=None)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect(
         py: Python<'_>,
@@ -102,11 +107,12 @@ impl Client {
         bind: Option<AddressLike>,
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
-        slow_hook: Option<f64>,
+        slow_hook: f64,
         driver: &str,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
+        columns: Option<Vec<Bound<'_, PyAny>>>,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
         let address = address.0;
@@ -137,7 +143,10 @@ impl Client {
             user_data: &extract_user_data(user_data)?,
         };
         let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
-        Self::dial(py, protocol, token, bind, factory, priority, slow_hook, driver, conditions, seed, network)
+        Self::dial(
+            py, protocol, token, bind, factory, priority, slow_hook, driver, conditions, seed, network,
+            columns,
+        )
     }
 
     #[getter]
@@ -253,6 +262,32 @@ impl Client {
         sent.map_err(|error| send_error(&class_name(message), channel, &error))
     }
 
+    /// Queues many rows. Returns the rows, by index, for which the channel had no room. As :meth:`Server.send_rows`.
+    ///
+    /// Raises:
+    ///     NotConnectedError: the connection is not up (yet, or any more).
+    #[pyo3(signature = (class_, rows, channel = 0, *, arena = None, key = None, tag = None, notify = false))]
+    #[pyo3(text_signature = "($self, class_, rows, channel=0, *, arena=None, key=0, tag=0, notify=False)")]
+    #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
+    fn send_rows(
+        &self,
+        class_: &Bound<'_, PyAny>,
+        rows: &Bound<'_, PyAny>,
+        channel: i64,
+        arena: Option<&Bound<'_, PyAny>>,
+        key: Option<&Bound<'_, PyAny>>,
+        tag: Option<&Bound<'_, PyAny>>,
+        notify: bool,
+    ) -> PyResult<Vec<usize>> {
+        let rows = Rows::new(self.0.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
+        self.0.with(|core, driver| {
+            if !core.is_connected() {
+                return Err(NotConnectedError::new_err("the connection is not up"));
+            }
+            rows.queue(|_, channel, message, options| core.send(driver.now(), channel, message, options))
+        })?
+    }
+
     /// As :meth:`Server.send_payload`.
     #[pyo3(signature = (data, channel, *, tag))]
     fn send_payload(&self, data: &[u8], channel: i64, tag: i128) -> PyResult<()> {
@@ -318,11 +353,12 @@ impl Client {
         bind: Option<AddressLike>,
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
-        slow_hook: Option<f64>,
+        slow_hook: f64,
         driver: &str,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<VirtualNetwork>,
+        columns: Option<Vec<Bound<'_, PyAny>>>,
     ) -> PyResult<Self> {
         hooks::check(py, "priority", priority.as_ref())?;
         let hooks = HookClock::new(slow_hook)?;
@@ -339,7 +375,7 @@ impl Client {
         let core = endpoint::Client::new(config, protocol.get().core.clone(), token, driver.now())
             .map_err(value_error)?;
         let endpoint = Endpoint::new(py, core, driver, threaded, protocol, factory, priority, hooks)?;
-        Ok(Client(endpoint))
+        Ok(Client(endpoint.with_columns(py, columns)?))
     }
 
     /// See [`Endpoint::transmit`].

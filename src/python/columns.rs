@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_int, c_void};
 use std::ffi::CStr;
 use std::sync::Arc;
 
-use pyo3::exceptions::PyBufferError;
+use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
@@ -14,6 +14,11 @@ use pyo3::types::PyMemoryView;
 pub(super) trait Columns: Send + Sync {
     /// The column of this index: the same memory each time.
     fn column(&self, index: usize) -> Slice<'_>;
+
+    /// The index of the column that the cells of these point into, if they do.
+    fn arena(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// The entries of one column.
@@ -25,11 +30,19 @@ pub(super) enum Slice<'a> {
     U32(&'a [u32]),
     U64(&'a [u64]),
     F32(&'a [f32]),
+    /// Rows of several columns.
+    Rows {
+        rows: &'a [u8],
+        /// Bytes of each.
+        size: usize,
+        count: usize,
+        format: &'a CStr,
+    },
 }
 
-impl Slice<'_> {
+impl<'a> Slice<'a> {
     /// Where the entries are, how many, the bytes of each, and their format in the terms of Python's `struct`.
-    fn parts(&self) -> (*const c_void, usize, usize, &'static CStr) {
+    fn parts(self) -> (*const c_void, usize, usize, &'a CStr) {
         match self {
             Slice::Bool(entries) => (entries.as_ptr().cast(), entries.len(), 1, c"?"),
             Slice::U8(entries) => (entries.as_ptr().cast(), entries.len(), 1, c"B"),
@@ -37,13 +50,14 @@ impl Slice<'_> {
             Slice::U32(entries) => (entries.as_ptr().cast(), entries.len(), 4, c"I"),
             Slice::U64(entries) => (entries.as_ptr().cast(), entries.len(), 8, c"Q"),
             Slice::F32(entries) => (entries.as_ptr().cast(), entries.len(), 4, c"f"),
+            Slice::Rows { rows, size, count, format } => (rows.as_ptr().cast(), count, size, format),
         }
     }
 }
 
 /// One column, for the buffer protocol.
 #[pyclass(frozen, module = "tickwire")]
-struct Column {
+pub(super) struct Column {
     owner: Arc<dyn Columns>,
     index: usize,
     /// Entries; the buffer protocol wants it to have an address.
@@ -60,6 +74,15 @@ pub(super) fn view<'py>(
     let (_, entries, size, _) = owner.column(index).parts();
     let column = Column { shape: [entries as isize], strides: [size as isize], owner, index };
     PyMemoryView::from(Bound::new(py, column)?.as_any())
+}
+
+impl Column {
+    /// What the cells of these rows point into.
+    pub(super) fn arena<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
+        let index =
+            self.owner.arena().ok_or_else(|| PyValueError::new_err("this column points to nothing"))?;
+        view(py, self.owner.clone(), index)
+    }
 }
 
 #[pymethods]

@@ -116,6 +116,20 @@ impl<C: Core> Endpoint<C> {
         Ok(Endpoint { address, protocol, factory, priority, state })
     }
 
+    /// Lets messages of these classes come as columns.
+    ///
+    /// # Errors
+    /// When one of them is not declared by its fields, or not in the protocol.
+    pub(super) fn with_columns(
+        self,
+        py: Python<'_>,
+        columns: Option<Vec<Bound<'_, PyAny>>>,
+    ) -> PyResult<Self> {
+        let pending = Pending::new(self.protocol.bind(py).get(), &columns.unwrap_or_default())?;
+        self.state.lock()?.pending = Some(pending);
+        Ok(self)
+    }
+
     // --- a tick ------------------------------------------------------------------------------------------
 
     /// The first half of a tick: takes what arrived. `make` makes Python objects of it.

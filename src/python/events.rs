@@ -43,6 +43,12 @@ impl ClientHandle {
         self.core.generation
     }
 
+    /// Slot and generation in one number, as the ``client`` column of rows has it.
+    #[getter]
+    fn number(&self) -> u64 {
+        self.core.number()
+    }
+
     #[getter]
     fn address(&self) -> Address {
         self.address

@@ -6,14 +6,17 @@
 use std::sync::Arc;
 
 use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
+use super::arrays::{Received, declared};
 use super::client::Client;
 use super::codec::Failure;
 use super::columns::columns_class;
 use super::protocol::Protocol;
+use super::schema::Schema;
 use super::server::Server;
 use crate::endpoint;
 use crate::transport::{ChannelKind, Notification, OpaqueBody, PacketFate};
@@ -98,6 +101,14 @@ pub(crate) struct Inbox {
     missed: Py<PyList>,
     fates: Arc<Fates>,
     packets: Arc<Packets>,
+    columns: Vec<Columns>,
+}
+
+/// The messages of a class that come as columns.
+struct Columns {
+    class: Py<PyAny>,
+    schema: Py<Schema>,
+    rows: Arc<Received>,
 }
 
 #[pymethods]
@@ -114,6 +125,20 @@ impl Inbox {
         PacketFates(self.packets.clone())
     }
 
+    /// All messages of a class that comes as columns.
+    #[pyo3(signature = (class_, /))]
+    fn columns<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let found = self.columns.iter().find(|columns| columns.class.is(class_));
+        match found {
+            Some(Columns { schema, rows, .. }) => Received::array(rows, class_.py(), schema.get()),
+            None => {
+                let shown = class_.repr().map_or_else(|_| "it".into(), |text| text.to_string());
+                let sentence = format!("{shown} comes as objects: give it to the endpoint's columns=[...]");
+                Err(PyValueError::new_err(sentence))
+            }
+        }
+    }
+
     fn __repr__(&self, py: Python<'_>) -> String {
         let (events, messages) = (self.events.bind(py).len(), self.messages.bind(py).len());
         format!("<Inbox of {events} events and {messages} messages>")
@@ -121,7 +146,8 @@ impl Inbox {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let lists = [&self.events, &self.messages, &self.latest, &self.payloads, &self.missed];
-        lists.into_iter().try_for_each(|list| visit.call(list))
+        lists.into_iter().try_for_each(|list| visit.call(list))?;
+        self.columns.iter().try_for_each(|columns| visit.call(&columns.class))
     }
 }
 
@@ -136,9 +162,26 @@ pub(super) struct Pending {
     pub(super) records: endpoint::Inbox,
     /// The first record that no object was made of.
     next: usize,
+    /// The classes that come as columns, in the order of the tables.
+    columns: Vec<(Py<PyAny>, Py<Schema>)>,
 }
 
 impl Pending {
+    /// Nothing yet; messages of `columns` will come as columns.
+    pub(super) fn new(protocol: &Protocol, columns: &[Bound<'_, PyAny>]) -> PyResult<Self> {
+        let mut pending = Pending::default();
+        let mut types = Vec::new();
+        for class in columns {
+            pending.columns.push((class.clone().unbind(), declared(class)?.unbind()));
+            types.push(protocol.number_of_class(class)?);
+        }
+        if let Some(twice) = (1..types.len()).find(|place| types[..*place].contains(&types[*place])) {
+            return Err(PyValueError::new_err(format!("columns: {} is there twice", columns[twice].repr()?)));
+        }
+        pending.records = endpoint::Inbox::with_tables(protocol.core.clone(), &types);
+        Ok(pending)
+    }
+
     /// Makes objects of all records. `wrap` puts the sender before what it sent, in the form in which that is handed
     /// over; None drops it. Clients whose messages are refused are added to `refused`; what else they sent is dropped.
     ///
@@ -153,6 +196,10 @@ impl Pending {
         mut wrap: impl FnMut(endpoint::ClientHandle, &[Bound<'py, PyAny>]) -> PyResult<Option<Py<PyAny>>>,
     ) -> PyResult<()> {
         let Pending { messages, latest, payloads, missed, records, next, .. } = self;
+        for gap in records.take_gaps() {
+            let what = [gap.channel.into_bound_py_any(py)?, gap.missed.into_bound_py_any(py)?];
+            missed.extend(wrap(gap.client, &what)?);
+        }
         while let Some(record) = records.records().get(*next) {
             *next += 1;
             if refused.contains(&record.client) {
@@ -184,6 +231,9 @@ impl Pending {
             }
         }
         records.clear();
+        if !refused.is_empty() {
+            records.keep_rows(|client| !refused.contains(&client));
+        }
         *next = 0;
         Ok(())
     }
@@ -191,6 +241,13 @@ impl Pending {
     /// Hands everything over.
     pub(super) fn take(&mut self, py: Python<'_>, (fates, packets): (Fates, Packets)) -> PyResult<Inbox> {
         let list = |objects: &mut Vec<Py<PyAny>>| PyList::new(py, objects.drain(..)).map(Bound::unbind);
+        let (tables, arena) = self.records.take_tables();
+        let arena = Arc::new(arena);
+        let columns = self.columns.iter().zip(tables).map(|((class, schema), table)| {
+            let rows = Arc::new(Received::new(schema.get(), table, arena.clone())?);
+            Ok(Columns { class: class.clone_ref(py), schema: schema.clone_ref(py), rows })
+        });
+        let columns = columns.collect::<PyResult<Vec<_>>>()?;
         Ok(Inbox {
             events: list(&mut self.events)?,
             messages: list(&mut self.messages)?,
@@ -199,13 +256,15 @@ impl Pending {
             missed: list(&mut self.missed)?,
             fates: Arc::new(fates),
             packets: Arc::new(packets),
+            columns,
         })
     }
 
     pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let Pending { events, messages, latest, payloads, missed, .. } = self;
         let objects = [events, messages, latest, payloads, missed].into_iter().flatten();
-        objects.into_iter().try_for_each(|object| visit.call(object))
+        objects.into_iter().try_for_each(|object| visit.call(object))?;
+        self.columns.iter().try_for_each(|(class, _)| visit.call(class))
     }
 }
 

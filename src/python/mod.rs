@@ -6,6 +6,7 @@
 //! waits for Python. Only the proxy's detach, which wait for its thread.
 
 mod address;
+mod arrays;
 mod channel;
 mod client;
 mod codec;
@@ -27,7 +28,9 @@ mod sans_io;
 mod schema;
 mod server;
 mod setup;
+mod shape;
 mod shared;
+mod slots;
 mod stats;
 mod stream;
 mod token;
@@ -50,6 +53,8 @@ pub mod module {
     #[pymodule_export]
     use super::address::Address;
     #[pymodule_export]
+    use super::arrays::{arena, dtype, pack, row_format, unpack};
+    #[pymodule_export]
     use super::channel::{
         Channel, latest, payload, redundant, reliable_ordered, reliable_unordered, sequenced, unreliable,
     };
@@ -59,7 +64,9 @@ pub mod module {
     use super::events::{ClientHandle, Connected, Disconnected};
     #[pymodule_export]
     use super::fields::{
-        FieldType, bits, boolean, data, fixed, float32, float64, quantized, ranged, text, uint128, wide_text,
+        FieldType, angle, bits, boolean, common_of, data, enum_of, fixed, flags, flags_of, float32, float64,
+        list_of, nested_of, network_id, optional_of, quantized, quaternion, ranged, signed_quaternion,
+        sparse_of, text, transform, uint128, unit_vector, vec2, vec3, wide_text,
     };
     #[pymodule_export]
     use super::hooks::Candidates;

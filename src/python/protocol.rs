@@ -104,8 +104,15 @@ impl Protocol {
     ///     FieldError, UnregisteredMessageError, MessageTooLargeError
     #[pyo3(signature = (message, /))]
     fn encode<'py>(&self, message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        let encoded = self.encode_message(message)?;
-        Ok(PyBytes::new(message.py(), &transport::write_alone(&self.core, &encoded)))
+        let py = message.py();
+        let number = self.number_of(message)?;
+        let class = &self.classes[usize::from(number)];
+        if let Some(mut writer) = transport::begin_alone(&self.core, number) {
+            class.write(message, &mut writer)?;
+            return Ok(PyBytes::new(py, writer.as_bytes()));
+        }
+        let message = Message { message_type: number, encoded: class.encode(message)? };
+        Ok(PyBytes::new(py, &transport::write_alone(&self.core, &message)))
     }
 
     /// Reads what :meth:`encode` wrote.
@@ -128,8 +135,7 @@ impl Protocol {
     }
 
     fn __repr__(&self) -> String {
-        let names: Vec<&str> = self.classes.iter().map(Class::name).collect();
-        format!("Protocol(id={:#x}, messages=[{}])", self.id, names.join(", "))
+        format!("Protocol(id={:#x}, messages=[{}])", self.id, self.class_names())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -164,6 +170,23 @@ impl Protocol {
         })
     }
 
+    /// The number of a class made by `@tickwire.message`.
+    pub(super) fn number_of_class(&self, class: &Bound<'_, PyAny>) -> PyResult<u16> {
+        let number = self.by_type.get(&(class.as_ptr() as usize));
+        number.copied().ok_or_else(|| {
+            let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
+            UnregisteredMessageError::new_err(format!(
+                "{shown} is not among the protocol's messages: {}",
+                self.class_names()
+            ))
+        })
+    }
+
+    fn class_names(&self) -> String {
+        let names: Vec<&str> = self.classes.iter().map(Class::name).collect();
+        names.join(", ")
+    }
+
     fn number_of(&self, message: &Bound<'_, PyAny>) -> PyResult<u16> {
         let number = self.by_type.get(&(message.get_type_ptr() as usize));
         number.copied().ok_or_else(|| self.unregistered(message))
@@ -171,12 +194,11 @@ impl Protocol {
 
     #[cold]
     fn unregistered(&self, message: &Bound<'_, PyAny>) -> PyErr {
-        let names: Vec<&str> = self.classes.iter().map(Class::name).collect();
         let kind = message.get_type();
         let shown = kind.name().unwrap_or_else(|_| PyString::new(message.py(), "it"));
         UnregisteredMessageError::new_err(format!(
             "{shown} is not among the protocol's messages: {}",
-            names.join(", ")
+            self.class_names()
         ))
     }
 }

@@ -1,12 +1,14 @@
 //! Fixed-capacity containers that know nothing of networks: sequence arithmetic, the sequence buffer,
-//! bit sets, and the batch of datagrams that every sender writes into.
+//! bit sets, bytes that are few, and the batch of datagrams that every sender writes into.
 
 pub mod bit_set;
 pub(crate) mod counters;
 pub mod datagrams;
 pub mod sequence;
 pub mod sequence_buffer;
+pub mod small_bytes;
 
 pub use bit_set::BitSet;
 pub use datagrams::{Datagrams, Packets};
 pub use sequence_buffer::SequenceBuffer;
+pub use small_bytes::SmallBytes;

@@ -44,6 +44,9 @@ use crate::wire::{BitWriter, Encoded};
 /// A packet goes out at least this often: acks, RTT and loss stay fresh, and the peer knows we live.
 const KEEP_ALIVE: Duration = Duration::from_millis(100);
 
+/// A peer that has acked nothing for so long gets no more slices until it does: it may be gone.
+const SILENCE: Duration = Duration::from_secs(1);
+
 /// How long an ack may wait between ticks for a packet to ride in: longer than a tick of 60 Hz and its jitter, so that
 /// a game's own packets carry it; told to the peer, so no round trip looks longer for it.
 const ACK_DELAY: Duration = Duration::from_millis(25);
@@ -201,6 +204,10 @@ pub struct Connection {
     /// When the newest packet was handled, until our next packet has told the delay.
     newest_at: Option<Instant>,
     last_sent: Option<Instant>,
+    /// When the first packet went out since the peer acked one.
+    unanswered_since: Option<Instant>,
+    /// That is too long ago for slices.
+    silent: bool,
     scratch: Scratch,
 }
 
@@ -278,6 +285,8 @@ impl Connection {
             datagram_overhead: config.packets.overhead as usize,
             newest_at: None,
             last_sent: None,
+            unanswered_since: None,
+            silent: false,
             scratch: Scratch::default(),
             protocol,
         })
@@ -551,6 +560,7 @@ impl Connection {
             self.fates.resolve(acked.sequence, true, notifications);
         }
         if !stamps.is_empty() {
+            self.unanswered_since = None;
             self.controller.on_acked(now, stamps, round_trip);
         }
     }
@@ -561,9 +571,10 @@ impl Connection {
         lost.clear();
         self.endpoint.poll_lost(now, lost);
         for sequence in lost.drain(..) {
-            let Some(sent) = self.sent.get(sequence) else { continue };
-            self.controller.on_lost(now, sent.stamp);
-            for carried in &sent.carried {
+            if let Some(sent) = self.sent.get(sequence) {
+                self.controller.on_lost(now, sent.stamp);
+            }
+            for carried in self.sent.get(sequence).into_iter().flat_map(|sent| &sent.carried) {
                 match *carried {
                     Carried::Message { channel, mark } => {
                         let fate = self.lanes[usize::from(channel)].channel.handle_lost(mark);
@@ -589,14 +600,17 @@ impl Connection {
             self.owed.count(now);
         }
         for (channel, unread) in control.credits.drain(..) {
-            self.lanes[usize::from(channel)].channel.handle_credit(unread)?;
+            let fates = &mut self.fates;
+            let mut told = |fate| fates.tell(notification(channel, fate, true));
+            self.lanes[usize::from(channel)].channel.handle_credit(now, unread, &mut told)?;
         }
         for message in messages.drain(..) {
             let lane = &mut self.lanes[usize::from(message.channel)];
             lane.channel.handle(message.prefix, arrival, message.received)?;
         }
-        for item in chunk_items.drain(..) {
-            self.chunks.handle(now, item, slices);
+        if !chunk_items.is_empty() {
+            chunk_items.drain(..).for_each(|item| self.chunks.handle(now, item, slices));
+            self.chunks.update();
         }
         messages.shrink_to(KEPT_MESSAGES);
         self.scratch.row.clear();
@@ -639,7 +653,7 @@ impl Connection {
         self.transmit_keep_alive(now, out);
         self.transmit_chunks(now, out);
 
-        let channels = self.channels_deadline().max(tick_over).max(now + self.budget.wait());
+        let channels = self.channels_deadline().max(tick_over).max(self.budget.next());
         let keep_alive = self.last_sent.map_or(now, |sent| sent + KEEP_ALIVE);
         let chunks = self.chunks.next_deadline(self.endpoint.acks().probe_interval());
         let packets = channels.min(keep_alive).min(self.owed.due_at()).min(chunks);
@@ -701,7 +715,10 @@ impl Connection {
     }
 
     fn slices_deadline(&self) -> Instant {
-        if self.chunks.has_slices() { self.controller.next_send() } else { Instant::NEVER }
+        if self.silent {
+            return Instant::NEVER;
+        }
+        self.chunks.next_slice_at().max(self.controller.next_send())
     }
 
     /// Whether the peer has shown that it would understand a farewell.
@@ -754,11 +771,12 @@ impl Connection {
             return;
         }
         self.begin_packet(now);
-        let probe_after = self.endpoint.acks().probe_interval();
+        self.silent = self.unanswered_since.is_some_and(|since| now.since(since) > SILENCE);
+        let probe_after = if self.silent { KEEP_ALIVE } else { self.endpoint.acks().probe_interval() };
         if self.chunks.select_control(now, probe_after, &mut self.scratch.chunk) {
             self.send_whole_packet(now, out);
         }
-        while self.chunks.has_slices() && self.controller.can_send(now) {
+        while !self.silent && self.chunks.has_slices(now) && self.controller.can_send(now) {
             // Ack ranges and credit are for other packets to say: here they would keep out a slice.
             let control_bits = self.begin_brief_packet(now);
             let entry_bits = 2 + self.protocol.channel_bits() as usize;
@@ -768,7 +786,7 @@ impl Connection {
             }
             self.send_packet(now, out);
         }
-        if !self.chunks.has_slices() {
+        if self.chunks.next_slice_at() != Instant::ZERO {
             self.controller.on_app_limited(now);
         }
     }
@@ -851,8 +869,11 @@ impl Connection {
         let stamp = self.controller.on_sent(now, bytes as u32);
         let sent = SentPacket { hello: control.hello.is_some(), stamp, arrivals: *arrivals, carried };
         self.fates.await_packet(packet.sequence(), !sent.carried.is_empty());
-        self.sent.push(packet.sequence(), sent, self.endpoint.acks().sent_window());
+        // Those that the window of acks lost in this tick must still be here when the next one tells of them.
+        let window = (2 * self.endpoint.acks().sent_window()).min(32_768);
+        self.sent.push(packet.sequence(), sent, window);
         self.newest_at = None;
+        self.unanswered_since.get_or_insert(now);
     }
 }
 

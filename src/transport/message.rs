@@ -1,5 +1,6 @@
 //! Messages on their way: encoded and waiting to be sent, or read and waiting to be taken.
 
+use crate::store::SmallBytes;
 use crate::time::Instant;
 use crate::wire::Encoded;
 
@@ -41,7 +42,7 @@ pub struct Received {
     /// Redundant channels: how many messages before this one never came. 0 on others.
     pub missed: u16,
     /// Declared types: the row of their schema. Opaque types: see [`OpaqueBody`].
-    pub body: Box<[u8]>,
+    pub body: SmallBytes,
     /// What it counts against the byte window.
     pub(crate) window_bytes: usize,
 }

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::address::{Address, AddressLike};
+use super::arrays::{Recipients, Rows};
 use super::development;
 use super::endpoint::Endpoint;
 use super::errors::{StaleClientError, send_error, value_error};
@@ -29,7 +30,7 @@ use crate::endpoint::{
 };
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::netcode::{self};
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
 use crate::transport::{self, BudgetConfig, ConnectionConfig};
 
 /// The most seconds a token may be said to live: a year.
@@ -56,13 +57,14 @@ const MOST_CLOCK_SKEW: u64 = 3600;
 ///     priority: called in each flush in which messages wait whose order is free, with their
 ///         :class:`Candidates`; returns scores.
 ///     admission: called with the newcomers of a tick; returns those it refuses.
-///     slow_hook: seconds; of a hook that takes longer the logger is told, at most once a second. None: never.
+///     slow_hook: seconds; of a hook that takes longer the logger is told, at most once a second.
 ///     driver: "polled": the socket is read and written when the game ticks. "thread": a native thread keeps the
 ///         connections going between ticks, and while the game is busy.
 ///     conditions: a bad network to put on all that is sent, for tests. Its rate and its luck are those of one
 ///         line: all peers share them.
 ///     seed: makes those conditions repeatable; None: random.
 ///     network: a simulated network with virtual time instead of a socket.
+///     columns: message classes that come as columns (:meth:`Inbox.columns`) and not as objects.
 ///
 /// Raises:
 ///     OSError: the address can't be bound; errno says why.
@@ -91,8 +93,9 @@ impl Server {
     #[new]
     #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, public_addresses = None,
                         max_token_lifetime = None, clock_skew = 0, factory = None, priority = None,
-                        admission = None, slow_hook = hooks::SLOW, driver = "polled", conditions = None, seed = None,
-                        network = None))]
+                        admission = None, slow_hook = 0.005, driver = "polled", conditions = None, seed = None,
+                        network = None,
+                        columns = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -106,11 +109,12 @@ impl Server {
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
         admission: Option<Py<PyAny>>,
-        slow_hook: Option<f64>,
+        slow_hook: f64,
         driver: &str,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
+        columns: Option<Vec<Bound<'_, PyAny>>>,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
         hooks::check(py, "priority", priority.as_ref())?;
@@ -156,7 +160,8 @@ impl Server {
             id: SERVERS.fetch_add(1, Ordering::Relaxed),
             max_clients,
             admission,
-            endpoint: Endpoint::new(py, core, driver, threaded, protocol, factory, priority, hooks)?,
+            endpoint: Endpoint::new(py, core, driver, threaded, protocol, factory, priority, hooks)?
+                .with_columns(py, columns)?,
             players: Mutex::default(),
         })
     }
@@ -315,11 +320,13 @@ impl Server {
 
     /// Queues one message for every connected client; it is encoded once. Returns the clients whose
     /// channel was full: the others have it.
-    #[pyo3(signature = (message, channel = 0, *, exclude = None, key = 0, tag = 0, notify = false))]
+    #[pyo3(signature = (message, channel = 0, *, clients = None, exclude = None, key = 0, tag = 0, notify = false))]
+    #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
     fn broadcast(
         &self,
         message: &Bound<'_, PyAny>,
         channel: i64,
+        clients: Option<&Bound<'_, PyAny>>,
         exclude: Option<&Bound<'_, ClientHandle>>,
         key: i128,
         tag: i128,
@@ -329,26 +336,119 @@ impl Server {
         let py = message.py();
         let encoded = self.endpoint.protocol.get().encode_message(message)?;
         let channel = self.endpoint.protocol.get().channel(channel)?;
-        let exclude = exclude.and_then(|client| self.core_handle(client.get()).ok());
-        let mut full = Vec::new();
-        let sent = self.endpoint.with(|core, driver| {
-            let players = lock(&self.players);
-            // Whom no event has told the game of may yet be refused.
-            let known = core.clients().filter(|client| players.handles.contains_key(client));
-            let clients: Vec<_> = known.filter(|client| Some(*client) != exclude).collect();
-            for client in clients {
-                match core.send(driver.now(), client, channel, encoded.clone(), options) {
-                    Err(SendError::Channel(transport::SendError::Full { .. })) => {
-                        full.extend(players.handles.get(&client).map(|handle| handle.clone_ref(py)));
-                    }
-                    // Too large: for the first client and for all others.
-                    sent => sent?,
-                }
-            }
-            Ok(())
+        let clients = clients.map(|clients| self.recipients(clients)).transpose()?;
+        let sent = self.send_all(py, clients, exclude, |core, now, client| {
+            core.send(now, client, channel, encoded.clone(), options)
         })?;
-        sent.map_err(|error| send_error(&class_name(message), channel, &error))?;
-        Ok(full)
+        sent.map_err(|error| send_error(&class_name(message), channel, &error))
+    }
+
+    /// Queues a row for each client. Returns the rows, by index, that were not queued because their client is gone or
+    /// its channel is full. Nothing is queued when a row is wrong.
+    ///
+    /// Raises:
+    ///     FieldError: naming the first row that is wrong, its field, its value and what it must be.
+    ///     As :meth:`send`, but for a client that is gone and a channel that is full.
+    #[pyo3(signature = (clients, class_, rows, channel = 0, *, arena = None, key = None, tag = None, notify = false))]
+    #[pyo3(
+        text_signature = "($self, clients, class_, rows, channel=0, *, arena=None, key=0, tag=0, notify=False)"
+    )]
+    #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
+    fn send_columns(
+        &self,
+        clients: &Bound<'_, PyAny>,
+        class_: &Bound<'_, PyAny>,
+        rows: &Bound<'_, PyAny>,
+        channel: i64,
+        arena: Option<&Bound<'_, PyAny>>,
+        key: Option<&Bound<'_, PyAny>>,
+        tag: Option<&Bound<'_, PyAny>>,
+        notify: bool,
+    ) -> PyResult<Vec<usize>> {
+        let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
+        let clients = self.recipients(clients)?;
+        clients.check_count(&rows)?;
+        self.endpoint.with(|core, driver| {
+            rows.queue(|row, channel, message, options| {
+                let client = clients.0.get(row).copied().flatten().ok_or(SendError::StaleClient)?;
+                core.send(driver.now(), client, channel, message, options)
+            })
+        })?
+    }
+
+    /// Queues many rows for one client. Returns the rows, by index, for which the channel had no room.
+    ///
+    /// Raises:
+    ///     As :meth:`send_columns`; StaleClientError: the client is gone.
+    #[pyo3(signature = (client, class_, rows, channel = 0, *, arena = None, key = None, tag = None, notify = false))]
+    #[pyo3(
+        text_signature = "($self, client, class_, rows, channel=0, *, arena=None, key=0, tag=0, notify=False)"
+    )]
+    #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
+    fn send_rows(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        class_: &Bound<'_, PyAny>,
+        rows: &Bound<'_, PyAny>,
+        channel: i64,
+        arena: Option<&Bound<'_, PyAny>>,
+        key: Option<&Bound<'_, PyAny>>,
+        tag: Option<&Bound<'_, PyAny>>,
+        notify: bool,
+    ) -> PyResult<Vec<usize>> {
+        let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
+        let client = self.core_handle(client.get())?;
+        self.endpoint.with(|core, driver| {
+            if !core.is_connected(client) {
+                return Err(stale());
+            }
+            rows.queue(|_, channel, message, options| {
+                core.send(driver.now(), client, channel, message, options)
+            })
+        })?
+    }
+
+    /// Queues rows for every connected client, or for those given; each row is encoded once. Returns the clients whose
+    /// channel had no room for all of them, and those given that are gone.
+    ///
+    /// Raises:
+    ///     As :meth:`send_columns`.
+    #[pyo3(signature = (class_, rows, channel = 0, *, arena = None, clients = None, exclude = None, key = None,
+                        tag = None, notify = false))]
+    #[pyo3(
+        text_signature = "($self, class_, rows, channel=0, *, arena=None, clients=None, exclude=None, key=0, \
+                             tag=0, notify=False)"
+    )]
+    #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
+    fn broadcast_rows(
+        &self,
+        class_: &Bound<'_, PyAny>,
+        rows: &Bound<'_, PyAny>,
+        channel: i64,
+        arena: Option<&Bound<'_, PyAny>>,
+        clients: Option<&Bound<'_, PyAny>>,
+        exclude: Option<&Bound<'_, ClientHandle>>,
+        key: Option<&Bound<'_, PyAny>>,
+        tag: Option<&Bound<'_, PyAny>>,
+        notify: bool,
+    ) -> PyResult<Vec<Py<ClientHandle>>> {
+        let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
+        let clients = clients.map(|clients| self.recipients(clients)).transpose()?;
+        let (channel, messages) = rows.messages();
+        let sent = self.send_all(class_.py(), clients, exclude, |core, now, client| {
+            messages
+                .iter()
+                .try_for_each(|(message, options)| core.send(now, client, channel, message.clone(), *options))
+        })?;
+        sent.map_err(|error| send_error("the rows", channel, &error))
+    }
+
+    /// The client of a :attr:`ClientHandle.number`, as the ``client`` column of rows has it; None when it is gone.
+    #[pyo3(signature = (number, /))]
+    fn client(&self, py: Python<'_>, number: u64) -> Option<Py<ClientHandle>> {
+        let players = lock(&self.players);
+        let handle = players.handles.get(&endpoint::ClientHandle::from_number(number))?;
+        Some(handle.clone_ref(py))
     }
 
     /// Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Queued messages are dropped.
@@ -425,6 +525,43 @@ impl Server {
     /// See [`Endpoint::transmit`].
     pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
         self.endpoint.transmit(py)
+    }
+
+    fn recipients(&self, clients: &Bound<'_, PyAny>) -> PyResult<Recipients> {
+        Recipients::new(clients, |client| self.core_handle(client).ok())
+    }
+
+    /// Has `send` queue something for each of `clients`, or for everybody that the game knows of. Gives those who have
+    /// no room for it, and those who are gone and known by their handle.
+    fn send_all(
+        &self,
+        py: Python<'_>,
+        clients: Option<Recipients>,
+        exclude: Option<&Bound<'_, ClientHandle>>,
+        mut send: impl FnMut(&mut endpoint::Server, Instant, endpoint::ClientHandle) -> Result<(), SendError>,
+    ) -> PyResult<Result<Vec<Py<ClientHandle>>, SendError>> {
+        let exclude = exclude.and_then(|client| self.core_handle(client.get()).ok());
+        self.endpoint.with(|core, driver| {
+            let players = lock(&self.players);
+            let clients = match clients {
+                Some(Recipients(clients)) => clients.into_iter().flatten().collect(),
+                // Whom no event has told the game of may yet be refused.
+                None => {
+                    core.clients().filter(|client| players.handles.contains_key(client)).collect::<Vec<_>>()
+                }
+            };
+            let mut left_out = Vec::new();
+            for client in clients.into_iter().filter(|client| Some(*client) != exclude) {
+                match send(core, driver.now(), client) {
+                    Err(SendError::StaleClient | SendError::Channel(transport::SendError::Full { .. })) => {
+                        left_out.extend(players.handles.get(&client).map(|handle| handle.clone_ref(py)));
+                    }
+                    // Too large: for the first client and for all others.
+                    sent => sent?,
+                }
+            }
+            Ok(left_out)
+        })
     }
 
     /// The core's handle, if it is one of this server's.

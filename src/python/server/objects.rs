@@ -78,6 +78,11 @@ impl Server {
         let mut refused = Vec::new();
         self.make_events(py, pending, events)?;
         let Endpoint { protocol, factory, .. } = &self.endpoint;
+        if self.admission.is_some() {
+            // Whoever was not admitted has no handle.
+            let players = lock(&self.players);
+            pending.records.keep_rows(|client| players.handles.contains_key(&client));
+        }
         let made =
             pending.make_messages(py, protocol.get(), factory.as_ref(), &mut refused, |client, what| {
                 let handle = lock(&self.players).handles.get(&client).map(|handle| handle.clone_ref(py));

@@ -11,6 +11,7 @@ use core::time::Duration;
 
 use super::chunk_items::{read_item, write_item};
 use super::{Cost, ladder_bits, length_bits, opaque_length_bits};
+use crate::store::SmallBytes;
 use crate::time::Instant;
 use crate::transport::channel::{Prefix, Selected};
 use crate::transport::chunks::Item;
@@ -264,11 +265,24 @@ fn write_opaque(writer: &mut BitWriter, length_bits: u32, body: &Encoded) {
     writer.append(body);
 }
 
+/// Room for most messages, so that writing one alone allocates once.
+const USUAL_BYTES: usize = 64;
+
 /// One message by itself, with its type, as a packet carries it, and zero bits up to the next byte.
 pub fn write_alone(protocol: &Protocol, message: &Message) -> Vec<u8> {
     let mut writer = BitWriter::new();
     write_message(&mut writer, protocol, message);
     writer.into_bytes()
+}
+
+/// What [`write_alone`] begins with for a declared type: its fields are to follow. Nothing for other types.
+pub fn begin_alone(protocol: &Protocol, message_type: u16) -> Option<BitWriter> {
+    if opaque_length_bits(protocol, message_type) > 0 {
+        return None;
+    }
+    let mut writer = BitWriter::with_buffer(Vec::with_capacity(USUAL_BYTES));
+    write_name(&mut writer, u64::from(message_type), protocol.type_bits());
+    Some(writer)
 }
 
 /// An upper bound of the bits of [`write_alone`], padding aside, for a body of `body_bits`.
@@ -280,7 +294,7 @@ pub fn alone_bits(protocol: &Protocol, message_type: u16, body_bits: usize) -> u
 ///
 /// # Errors
 /// Whatever in a packet would be a violation.
-pub fn read_alone(protocol: &Protocol, bytes: &[u8]) -> Result<(u16, Box<[u8]>), Refusal> {
+pub fn read_alone(protocol: &Protocol, bytes: &[u8]) -> Result<(u16, SmallBytes), Refusal> {
     let mut reader = BitReader::new(bytes);
     let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 0, greeted: true };
     let received = read_message(&mut reader, protocol, &context, &mut Vec::new())?;
@@ -371,7 +385,7 @@ pub(crate) struct ReadContext {
 }
 
 impl ReadContext {
-    fn received(&self, message_type: u16, body: Box<[u8]>, bits: usize) -> Received {
+    fn received(&self, message_type: u16, body: SmallBytes, bits: usize) -> Received {
         Received {
             message_type,
             packet_sequence: self.sequence,
@@ -532,13 +546,13 @@ fn read_message(
 }
 
 /// A body that the core can't read, and its length in bits.
-fn read_opaque(reader: &mut BitReader<'_>, max_bytes: usize) -> Result<(Box<[u8]>, usize), Refusal> {
+fn read_opaque(reader: &mut BitReader<'_>, max_bytes: usize) -> Result<(SmallBytes, usize), Refusal> {
     let bits = reader.bits(length_bits(max_bytes))? as usize;
     if bits > max_bytes * 8 {
         return Err(Refusal::Length);
     }
     let (start_bit, bytes) = reader.cut(bits)?;
-    Ok((OpaqueBody { start_bit, bits, bytes }.write(), bits))
+    Ok((OpaqueBody { start_bit, bits, bytes }.write().into(), bits))
 }
 
 /// One of `count` things by its number.

@@ -1,0 +1,189 @@
+//! Messages of one type as rows: for applications that take them as arrays.
+//!
+//! A row is a head that says whence the message came, then the row of its schema. All numbers are little-endian.
+
+use core::ops::Range;
+
+use super::ClientHandle;
+use crate::time::Instant;
+
+/// One column of a row's head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadColumn {
+    /// Its name.
+    pub name: &'static str,
+    /// Its NumPy type string.
+    pub dtype: &'static str,
+    /// Its code in the terms of Python's `struct`.
+    pub code: char,
+    /// Where it lies in a row.
+    pub offset: usize,
+}
+
+const fn column(name: &'static str, dtype: &'static str, code: char, offset: usize) -> HeadColumn {
+    HeadColumn { name, dtype, code, offset }
+}
+
+/// What stands in a row's head.
+pub const HEAD: [HeadColumn; 7] = [
+    // [`ClientHandle::number`] of the sender.
+    column("client", "<u8", 'Q', 0),
+    // When the packet was handled, in seconds.
+    column("received", "<f8", 'd', 8),
+    column("slot", "<u4", 'I', 16),
+    column("key", "<u4", 'I', 20),
+    column("sequence", "<u2", 'H', 24),
+    column("missed", "<u2", 'H', 26),
+    column("channel", "u1", 'B', 28),
+];
+
+/// Bytes of a row's head: what rows are aligned to, too.
+pub const HEAD_BYTES: usize = 32;
+
+/// Bytes from a row to the next, of a schema with rows of `row_size` bytes.
+pub fn stride(row_size: usize) -> usize {
+    (HEAD_BYTES + row_size).next_multiple_of(8)
+}
+
+/// Whence a message came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) client: ClientHandle,
+    pub(super) received_at: Instant,
+    pub(super) key: u32,
+    pub(super) packet_sequence: u16,
+    pub(super) missed: u16,
+    pub(super) channel: u8,
+}
+
+impl Head {
+    fn bytes(&self) -> [u8; HEAD_BYTES] {
+        let mut bytes = [0; HEAD_BYTES];
+        let mut put = |at: usize, cell: &[u8]| bytes[at..at + cell.len()].copy_from_slice(cell);
+        put(0, &self.client.number().to_le_bytes());
+        put(8, &self.received_at.as_secs_f64().to_le_bytes());
+        put(16, &self.client.slot.to_le_bytes());
+        put(20, &self.key.to_le_bytes());
+        put(24, &self.packet_sequence.to_le_bytes());
+        put(26, &self.missed.to_le_bytes());
+        put(28, &[self.channel]);
+        bytes
+    }
+}
+
+/// The messages of one type.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    rows: Vec<u8>,
+    stride: usize,
+    /// Bytes of the table before this one: as many may come again.
+    expected: usize,
+}
+
+impl Table {
+    pub(super) fn new(row_size: usize) -> Self {
+        Table { rows: Vec::new(), stride: stride(row_size), expected: 0 }
+    }
+
+    /// The rows, one behind the other.
+    pub fn rows(&self) -> &[u8] {
+        &self.rows
+    }
+
+    /// The rows, with the memory they are in.
+    pub fn into_rows(self) -> Vec<u8> {
+        self.rows
+    }
+
+    /// Bytes from a row to the next.
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// How many rows there are.
+    pub fn count(&self) -> usize {
+        self.rows.len() / self.stride.max(1)
+    }
+
+    /// Appends a row whose head is this; `fill` appends the rest.
+    pub(super) fn push(&mut self, head: &Head, fill: impl FnOnce(&mut Vec<u8>)) {
+        if self.rows.capacity() == 0 {
+            self.rows.reserve(self.expected.max(16 * self.stride));
+        }
+        let end = self.rows.len() + self.stride;
+        self.rows.extend_from_slice(&head.bytes());
+        fill(&mut self.rows);
+        self.rows.resize(end, 0);
+    }
+
+    /// Takes the rows out and leaves an empty table.
+    pub(super) fn take(&mut self) -> Table {
+        let empty = Table { rows: Vec::new(), stride: self.stride, expected: self.rows.len() };
+        core::mem::replace(self, empty)
+    }
+
+    /// Drops the rows of clients that `keep` doesn't want.
+    pub(super) fn retain(&mut self, keep: impl Fn(ClientHandle) -> bool) {
+        let stride = self.stride;
+        let mut kept = 0;
+        for row in 0..self.count() {
+            let place: Range<usize> = row * stride..(row + 1) * stride;
+            let number =
+                self.rows[place.clone()].first_chunk().map_or(0, |number| u64::from_le_bytes(*number));
+            if keep(ClientHandle::from_number(number)) {
+                self.rows.copy_within(place, kept * stride);
+                kept += 1;
+            }
+        }
+        self.rows.truncate(kept * stride);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(slot: u32) -> Head {
+        Head {
+            client: ClientHandle { slot, generation: 3 },
+            received_at: Instant::from_millis(1500),
+            key: 7,
+            packet_sequence: 65_535,
+            missed: 2,
+            channel: 9,
+        }
+    }
+
+    #[test]
+    fn a_head_has_each_column_at_its_offset() {
+        let mut table = Table::new(3);
+        table.push(&head(5), |rows| rows.extend([1, 2, 3]));
+        assert_eq!((table.stride(), table.count(), table.rows().len()), (40, 1, 40));
+        let row = table.rows();
+        let expected: [&[u8]; 7] = [
+            &(3u64 << 32 | 5).to_le_bytes(),
+            &1.5f64.to_le_bytes(),
+            &5u32.to_le_bytes(),
+            &7u32.to_le_bytes(),
+            &65_535u16.to_le_bytes(),
+            &2u16.to_le_bytes(),
+            &[9],
+        ];
+        for (column, cell) in HEAD.iter().zip(expected) {
+            assert_eq!(&row[column.offset..column.offset + cell.len()], cell, "{}", column.name);
+        }
+        assert_eq!(row[HEAD_BYTES..], [1, 2, 3, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn rows_of_unwanted_clients_are_gone_and_the_others_stay_in_order() {
+        let mut table = Table::new(1);
+        (0..6).for_each(|n: u32| table.push(&head(n % 3), |rows| rows.push(n as u8)));
+        let gone = [head(1).client, ClientHandle { slot: 2, generation: 4 }];
+        table.retain(|client| !gone.contains(&client));
+        let bodies: Vec<u8> = table.rows().chunks(table.stride()).map(|row| row[HEAD_BYTES]).collect();
+        assert_eq!(bodies, [0, 2, 3, 5]);
+        assert_eq!(table.take().count(), 4);
+        assert_eq!(table.count(), 0);
+    }
+}

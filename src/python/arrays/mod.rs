@@ -1,0 +1,143 @@
+//! Arrays of messages: a row a message, as NumPy's structured arrays or as plain buffers with a `struct` format.
+//!
+//! Promises: no Python object is made for a message. What is handed up is one block of memory that nothing changes and
+//! that lives as long as a view of it. What is handed down is copied first and checked after, so that other threads may
+//! write to it meanwhile: what is sent then is some mixture, checked like any other. Wrong rows are refused before
+//! anything is queued.
+
+mod received;
+mod row_type;
+mod send;
+mod taken;
+
+pub(super) use received::Received;
+pub(super) use row_type::RowTypes;
+pub(super) use send::{Recipients, Rows};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyMemoryView, PyType};
+
+use super::columns;
+use super::errors::StreamError;
+use super::fields::within;
+use super::schema::Schema;
+use crate::wire::{BitReader, BitWriter};
+
+/// Most bytes that rows may take: their cells have 32 bits to say where something lies.
+const MOST_BYTES: usize = 1 << 31;
+
+/// The program of a class made by `@tickwire.message`.
+pub(super) fn declared<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Schema>> {
+    let py = class.py();
+    let own = class.cast::<PyType>().ok().and_then(|class| {
+        class.getattr(intern!(py, "__dict__")).ok()?.get_item(intern!(py, "__tickwire_schema__")).ok()
+    });
+    own.and_then(|own| own.cast_into::<Schema>().ok()).ok_or_else(|| {
+        let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
+        PyTypeError::new_err(format!(
+            "{shown} has no rows: only classes made by @tickwire.message have, by their fields"
+        ))
+    })
+}
+
+/// The program of a class that has rows.
+fn with_rows<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Schema>> {
+    let schema = declared(class)?;
+    match schema.get().core.row_size() {
+        0 => Err(PyTypeError::new_err(format!("{} has no fields, and so no rows", schema.get().name()))),
+        _ => Ok(schema),
+    }
+}
+
+/// The NumPy type of rows of a message class.
+///
+/// Raises:
+///     ImportError: NumPy is not installed; :func:`row_format` does without.
+///     TypeError: the class was not made by :func:`message`.
+#[pyfunction]
+#[pyo3(signature = (class_, /))]
+pub(crate) fn dtype<'py>(class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let schema = with_rows(class_)?;
+    schema.get().rows.dtype(class_.py(), &schema.get().core)
+}
+
+/// The format of rows of a message class, for the `struct` module.
+///
+/// Raises:
+///     TypeError: the class was not made by :func:`message`.
+#[pyfunction]
+#[pyo3(signature = (class_, /))]
+pub(crate) fn row_format(class_: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(with_rows(class_)?.get().core.row_format())
+}
+
+/// Writes messages of one class, a row each, one behind the other.
+///
+/// Raises:
+///     FieldError: naming the first row that is wrong, its field, its value and what it must be.
+///     TypeError, ValueError: these are no rows of the class.
+#[pyfunction]
+#[pyo3(signature = (class_, rows, /, *, arena = None))]
+pub(crate) fn pack<'py>(
+    class_: &Bound<'py, PyAny>,
+    rows: &Bound<'py, PyAny>,
+    arena: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let schema = with_rows(class_)?;
+    let rows = taken::take(&schema, rows, arena)?;
+    let core = &schema.get().core;
+    let mut writer =
+        BitWriter::with_buffer(Vec::with_capacity(rows.count() * core.max_bits().min(4096).div_ceil(8) + 8));
+    core.write_all(&rows, &mut writer)
+        .map_err(|error| taken::raise(class_.py(), schema.get(), &rows, &error))?;
+    Ok(PyBytes::new(class_.py(), writer.as_bytes()))
+}
+
+/// Reads what :func:`pack` wrote: an array with NumPy, else a memoryview with the class's :func:`row_format`.
+///
+/// Raises:
+///     StreamError: saying what is refused, and in which row.
+#[pyfunction]
+#[pyo3(signature = (class_, data, count, /))]
+pub(crate) fn unpack<'py>(
+    class_: &Bound<'py, PyAny>,
+    data: &[u8],
+    count: i128,
+) -> PyResult<Bound<'py, PyAny>> {
+    let schema = with_rows(class_)?;
+    let core = &schema.get().core;
+    let count = within("count", count, 0, MOST_BYTES / core.row_size())?;
+    let mut reader = BitReader::new(data);
+    let refuse = |row, error: &dyn core::fmt::Display| {
+        StreamError::new_err(format!("{}, row {row}: {error}", schema.get().name()))
+    };
+    let (rows, arena) = core.read_all(&mut reader, count).map_err(|(row, error)| refuse(row, &error))?;
+    reader.finish().map_err(|error| refuse(count, &error))?;
+    received::array(class_.py(), schema.get(), rows, count, arena)
+}
+
+/// The bytes in which the texts, data and lists of rows lie that Tickwire made; of views of these rows too.
+///
+/// Raises:
+///     ValueError: these are no such rows, or a copy of them.
+#[pyfunction]
+#[pyo3(signature = (rows, /))]
+pub(crate) fn arena<'py>(rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyMemoryView>> {
+    let py = rows.py();
+    let mut at = rows.clone();
+    // An array's base is what it is a view of; a memoryview's object, what it was made of.
+    for _ in 0..64 {
+        if let Ok(column) = at.cast::<columns::Column>() {
+            return column.get().arena(py);
+        }
+        let below =
+            if at.is_instance_of::<PyMemoryView>() { intern!(py, "obj") } else { intern!(py, "base") };
+        let Ok(next) = at.getattr(below) else { break };
+        at = next;
+    }
+    Err(PyValueError::new_err(
+        "these are no rows that Tickwire made, nor a view of them: a copy has no arena",
+    ))
+}

@@ -1,0 +1,81 @@
+//! Rows that were received, on their way up.
+
+use std::ffi::CString;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::row_type::{headed_format, numpy};
+use crate::endpoint::Table;
+use crate::python::columns::{Columns, Slice, view};
+use crate::python::schema::Schema;
+
+/// Rows, and the arena in which their texts, data and lists lie.
+#[derive(Debug)]
+pub(in crate::python) struct Received {
+    rows: Vec<u8>,
+    stride: usize,
+    count: usize,
+    format: CString,
+    arena: Arc<Vec<u8>>,
+    headed: bool,
+}
+
+const ROWS: usize = 0;
+const ARENA: usize = 1;
+
+impl Columns for Received {
+    fn column(&self, index: usize) -> Slice<'_> {
+        match index {
+            ROWS => {
+                Slice::Rows { rows: &self.rows, size: self.stride, count: self.count, format: &self.format }
+            }
+            _ => Slice::U8(&self.arena),
+        }
+    }
+
+    fn arena(&self) -> Option<usize> {
+        Some(ARENA)
+    }
+}
+
+impl Received {
+    /// The messages of a class that came in a tick.
+    pub(in crate::python) fn new(schema: &Schema, table: Table, arena: Arc<Vec<u8>>) -> PyResult<Self> {
+        let (stride, count) = (table.stride(), table.count());
+        let format = CString::new(headed_format(&schema.core))?;
+        Ok(Received { rows: table.into_rows(), stride, count, format, arena, headed: true })
+    }
+
+    /// As an array with NumPy, else as a memoryview.
+    pub(in crate::python) fn array<'py>(
+        this: &Arc<Self>,
+        py: Python<'py>,
+        schema: &Schema,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let view = view(py, this.clone(), ROWS)?;
+        let Some(ndarray) = numpy(py, "ndarray")? else { return Ok(view.into_any()) };
+        let types = &schema.rows;
+        let dtype =
+            if this.headed { types.headed(py, &schema.core)? } else { types.dtype(py, &schema.core)? };
+        let shape = PyTuple::new(py, [this.count])?;
+        ndarray.call1((shape, dtype, view))
+    }
+}
+
+/// Rows that were read by themselves.
+pub(super) fn array<'py>(
+    py: Python<'py>,
+    schema: &Schema,
+    rows: Vec<u8>,
+    count: usize,
+    arena: Vec<u8>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let format =
+        CString::new(schema.core.row_format()).map_err(|_| PyValueError::new_err("a format has no NUL"))?;
+    let stride = schema.core.row_size();
+    let received = Received { rows, stride, count, format, arena: Arc::new(arena), headed: false };
+    Received::array(&Arc::new(received), py, schema)
+}

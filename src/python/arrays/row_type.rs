@@ -1,0 +1,133 @@
+//! What NumPy must know of a class's rows.
+
+use std::sync::OnceLock;
+
+use pyo3::exceptions::{PyImportError, PyModuleNotFoundError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::endpoint::{HEAD, HEAD_BYTES, stride};
+use crate::wire::{Node, Schema};
+
+/// The NumPy types of a class's rows, made when they are first asked for.
+#[derive(Debug, Default)]
+pub(in crate::python) struct RowTypes {
+    bare: OnceLock<Py<PyAny>>,
+    headed: OnceLock<Py<PyAny>>,
+}
+
+/// A class of NumPy; None where NumPy is not installed.
+pub(super) fn numpy<'py>(py: Python<'py>, class: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    match py.import("numpy") {
+        Ok(numpy) => numpy.getattr(class).map(Some),
+        Err(error) if error.is_instance_of::<PyModuleNotFoundError>(py) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl RowTypes {
+    /// The type of rows by themselves.
+    pub(super) fn dtype<'py>(&self, py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyAny>> {
+        once(py, &self.bare, || row(py, schema))
+    }
+
+    /// The type of rows behind heads.
+    pub(super) fn headed<'py>(&self, py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyAny>> {
+        once(py, &self.headed, || headed(py, schema))
+    }
+}
+
+fn once<'py>(
+    py: Python<'py>,
+    made: &OnceLock<Py<PyAny>>,
+    spec: impl FnOnce() -> PyResult<Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(dtype) = made.get() {
+        return Ok(dtype.bind(py).clone());
+    }
+    let dtype = numpy(py, "dtype")?
+        .ok_or_else(|| PyImportError::new_err("NumPy is not installed; tickwire.row_format does without"))?;
+    // Two threads may both make it; the first one's is everybody's.
+    let dtype = dtype.call1((spec()?,))?.unbind();
+    Ok(made.get_or_init(|| dtype).bind(py).clone())
+}
+
+/// Names, formats and offsets, as `numpy.dtype` takes them.
+#[derive(Default)]
+struct Fields<'py> {
+    names: Vec<String>,
+    formats: Vec<Bound<'py, PyAny>>,
+    offsets: Vec<usize>,
+}
+
+impl<'py> Fields<'py> {
+    fn push(&mut self, name: String, format: Bound<'py, PyAny>, offset: usize) {
+        self.names.push(name);
+        self.formats.push(format);
+        self.offsets.push(offset);
+    }
+
+    fn push_all(&mut self, py: Python<'py>, schema: &Schema, at: usize) -> PyResult<()> {
+        for field in schema.fields() {
+            self.push(field.name().into(), format(py, field.node())?, at + field.offset());
+        }
+        Ok(())
+    }
+
+    fn spec(self, py: Python<'py>, size: usize) -> PyResult<Bound<'py, PyDict>> {
+        let spec = PyDict::new(py);
+        spec.set_item("names", self.names)?;
+        spec.set_item("formats", self.formats)?;
+        spec.set_item("offsets", self.offsets)?;
+        spec.set_item("itemsize", size)?;
+        Ok(spec)
+    }
+}
+
+fn row<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyDict>> {
+    let mut fields = Fields::default();
+    fields.push_all(py, schema, 0)?;
+    fields.spec(py, schema.row_size())
+}
+
+fn headed<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyDict>> {
+    let mut fields = Fields::default();
+    for column in HEAD {
+        let mut name = column.name.to_owned();
+        while schema.fields().iter().any(|field| field.name() == name) {
+            name.push('_');
+        }
+        fields.push(name, PyString::new(py, column.dtype).into_any(), column.offset);
+    }
+    fields.push_all(py, schema, HEAD_BYTES)?;
+    fields.spec(py, stride(schema.row_size()))
+}
+
+fn format<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match node {
+        Node::Leaf(leaf) => PyString::new(py, &leaf.column().dtype()).into_any(),
+        Node::Optional(optional) => {
+            let mut fields = Fields::default();
+            fields.push("value".into(), format(py, optional.item())?, 0);
+            fields.push("present".into(), PyString::new(py, "?").into_any(), optional.item().size());
+            fields.spec(py, node.size())?.into_any()
+        }
+        // Where they begin in the arena, and how many they are.
+        Node::List(_) | Node::Sparse(_) => PyString::new(py, "(2,)<u4").into_any(),
+        Node::Nested(schema) => row(py, schema)?.into_any(),
+    })
+}
+
+/// The `struct` format of rows behind heads.
+pub(super) fn headed_format(schema: &Schema) -> String {
+    let mut codes = String::from("<");
+    let mut end = 0;
+    for column in HEAD {
+        codes.push(column.code);
+        end = column.offset + 1;
+    }
+    // The last column is a byte.
+    let row = schema.row_format();
+    let rest = stride(schema.row_size()) - HEAD_BYTES - schema.row_size();
+    format!("{codes}{}x{}{rest}x", HEAD_BYTES - end, row.trim_start_matches('<'))
+}

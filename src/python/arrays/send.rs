@@ -1,0 +1,186 @@
+//! Rows as messages to send.
+
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use super::{taken, with_rows};
+use crate::endpoint::{self, SendError};
+use crate::python::errors::send_error;
+use crate::python::events::ClientHandle;
+use crate::python::fields::within;
+use crate::python::protocol::Protocol;
+use crate::transport::{self, ChannelKind, Message, SendOptions};
+use crate::wire::BitWriter;
+
+/// A number for all rows, or one for each.
+#[derive(Debug)]
+enum PerRow {
+    One(u32),
+    Each(Vec<u32>),
+}
+
+impl PerRow {
+    /// An argument: an int, or a buffer of uint32.
+    fn new(name: &str, given: &Bound<'_, PyAny>, count: usize) -> PyResult<Self> {
+        if let Ok(number) = given.extract::<i128>() {
+            return Ok(PerRow::One(within(name, number, 0, u32::MAX)?));
+        }
+        let Ok(each) = PyBuffer::<u32>::get(given).and_then(|each| each.to_vec(given.py())) else {
+            let class = given.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "{name} must be an int or a buffer of uint32, not {class}"
+            )));
+        };
+        if each.len() != count {
+            return Err(PyValueError::new_err(format!("{name} has {} numbers for {count} rows", each.len())));
+        }
+        Ok(PerRow::Each(each))
+    }
+
+    fn of(&self, row: usize) -> u32 {
+        match self {
+            PerRow::One(number) => *number,
+            PerRow::Each(each) => each.get(row).copied().unwrap_or_default(),
+        }
+    }
+}
+
+/// Rows that were checked whole: each is a message to queue.
+pub(in crate::python) struct Rows {
+    class: String,
+    channel: usize,
+    messages: Vec<(Message, SendOptions)>,
+}
+
+impl Rows {
+    /// Encodes rows of a class, for a channel.
+    ///
+    /// # Errors
+    /// What is wrong with the first row that is wrong, or with the arguments.
+    #[allow(clippy::too_many_arguments)] // Those of a Python method.
+    pub(in crate::python) fn new(
+        protocol: &Protocol,
+        class: &Bound<'_, PyAny>,
+        rows: &Bound<'_, PyAny>,
+        arena: Option<&Bound<'_, PyAny>>,
+        channel: i64,
+        key: Option<&Bound<'_, PyAny>>,
+        tag: Option<&Bound<'_, PyAny>>,
+        notify: bool,
+    ) -> PyResult<Self> {
+        let schema = with_rows(class)?;
+        let message_type = protocol.number_of_class(class)?;
+        let channel = protocol.channel(channel)?;
+        let rows = taken::take(&schema, rows, arena)?;
+        let count = rows.count();
+        let per_row = |name, given: Option<&Bound<'_, PyAny>>| {
+            given.map_or(Ok(PerRow::One(0)), |given| PerRow::new(name, given, count))
+        };
+        let (key, tag) = (per_row("key", key)?, per_row("tag", tag)?);
+        let mut writer = BitWriter::new();
+        let mut messages = Vec::with_capacity(count);
+        for row in 0..count {
+            writer.clear();
+            let written = schema.get().core.write_one(&rows, row, &mut writer);
+            written.map_err(|error| taken::raise(class.py(), schema.get(), &rows, &error))?;
+            let message = Message { message_type, encoded: writer.encoded() };
+            let options = SendOptions { key: key.of(row), tag: tag.of(row), notify };
+            check(protocol, channel, &message, options).map_err(|error| {
+                let what = format!("row {row} of {}", schema.get().name());
+                send_error(&what, channel, &SendError::Channel(error))
+            })?;
+            messages.push((message, options));
+        }
+        Ok(Rows { class: schema.get().name().to_owned(), channel, messages })
+    }
+
+    /// How many there are.
+    pub(in crate::python) fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Queues each row by `send`, which is given its index too; gives the rows whose client is gone or whose channel is
+    /// full.
+    pub(in crate::python) fn queue(
+        self,
+        mut send: impl FnMut(usize, usize, Message, SendOptions) -> Result<(), SendError>,
+    ) -> PyResult<Vec<usize>> {
+        let mut unsent = Vec::new();
+        for (row, (message, options)) in self.messages.into_iter().enumerate() {
+            match send(row, self.channel, message, options) {
+                Ok(()) => {}
+                Err(
+                    SendError::StaleClient
+                    | SendError::NotConnected
+                    | SendError::Channel(transport::SendError::Full { .. }),
+                ) => unsent.push(row),
+                // Everything else was checked before.
+                Err(error) => return Err(send_error(&self.class, self.channel, &error)),
+            }
+        }
+        Ok(unsent)
+    }
+
+    /// Each row, to be sent several times.
+    pub(in crate::python) fn messages(&self) -> (usize, &[(Message, SendOptions)]) {
+        (self.channel, &self.messages)
+    }
+}
+
+/// Whether a channel would take a message if it has room.
+fn check(
+    protocol: &Protocol,
+    channel: usize,
+    message: &Message,
+    options: SendOptions,
+) -> Result<(), transport::SendError> {
+    let config = &protocol.core.channels()[channel];
+    let (bytes, max_bytes) = (message.encoded.max_bits().div_ceil(8), config.max_message_bytes);
+    match config.kind {
+        ChannelKind::Payload { .. } | ChannelKind::Chunks => Err(transport::SendError::WrongKind),
+        ChannelKind::Latest { keys } if options.key as usize >= keys => {
+            Err(transport::SendError::NoKey { key: options.key, keys })
+        }
+        _ if bytes > max_bytes => Err(transport::SendError::TooLarge { bytes, max_bytes }),
+        _ => Ok(()),
+    }
+}
+
+/// Clients, one for each row; None for those of another server.
+pub(in crate::python) struct Recipients(pub(in crate::python) Vec<Option<endpoint::ClientHandle>>);
+
+impl Recipients {
+    /// A buffer of uint64, as the `client` column has them, or an iterable of handles; `own` gives the core's handle.
+    pub(in crate::python) fn new(
+        given: &Bound<'_, PyAny>,
+        own: impl Fn(&ClientHandle) -> Option<endpoint::ClientHandle>,
+    ) -> PyResult<Self> {
+        if let Ok(numbers) = PyBuffer::<u64>::get(given) {
+            let numbers = numbers.to_vec(given.py())?;
+            let handles = numbers.into_iter().map(|number| Some(endpoint::ClientHandle::from_number(number)));
+            return Ok(Recipients(handles.collect()));
+        }
+        let wrong = |what: &Bound<'_, PyAny>| {
+            let class = what.get_type().name().map_or_else(|_| "it".into(), |name| name.to_string());
+            PyTypeError::new_err(format!(
+                "clients must be ClientHandles, or a buffer of uint64 like the client column of rows, not {class}"
+            ))
+        };
+        let mut handles = Vec::new();
+        for item in given.try_iter().map_err(|_| wrong(given))? {
+            let item = item?;
+            handles.push(own(item.cast::<ClientHandle>().map_err(|_| wrong(&item))?.get()));
+        }
+        Ok(Recipients(handles))
+    }
+
+    /// Refuses other than one for each row.
+    pub(in crate::python) fn check_count(&self, rows: &Rows) -> PyResult<()> {
+        if self.0.len() == rows.len() {
+            return Ok(());
+        }
+        let sentence = format!("each client needs its row: {} clients and {} rows", self.0.len(), rows.len());
+        Err(PyValueError::new_err(sentence))
+    }
+}

@@ -1,0 +1,127 @@
+//! The cells of a row that point behind it: where texts, data, lists and sparse arrays lie.
+//!
+//! Promises: [`check`] finds every cell of the application's that points outside of its arena, before anything is read
+//! there. [`shift`] is for bodies that the core made, in which no two cells point to the same bytes.
+
+use super::column::cell;
+use super::{Column, Measure, Node, Schema, ValueError};
+
+/// Whether a row of this schema points behind itself.
+pub(super) fn any(schema: &Schema) -> bool {
+    schema.fields().iter().any(|field| points(field.node()))
+}
+
+fn points(node: &Node) -> bool {
+    match node {
+        Node::Leaf(leaf) => is_run(leaf.column()),
+        Node::Optional(optional) => points(optional.item()),
+        Node::List(_) | Node::Sparse(_) => true,
+        Node::Nested(schema) => schema.points(),
+    }
+}
+
+fn is_run(column: Column) -> bool {
+    matches!(column, Column::Text | Column::Data)
+}
+
+/// Refuses a value at `at` of a body whose cells point beyond its first `arena` bytes.
+pub(super) fn check(node: &Node, body: &[u8], at: usize, arena: usize) -> Result<(), ValueError> {
+    match node {
+        Node::Leaf(leaf) if is_run(leaf.column()) => within(body, at, 1, arena).map(drop),
+        Node::Leaf(_) => Ok(()),
+        Node::Optional(optional) => match optional.is_present(body, at) {
+            Some(true) => check(optional.item(), body, at, arena),
+            _ => Ok(()),
+        },
+        Node::List(list) => {
+            let (from, count) = within(body, at, list.stride(), arena)?;
+            // Too many are refused here, so that cells of lists in lists don't cost more than full ones.
+            list.write_count(count, &mut Measure::new())?;
+            if points(list.item()) {
+                (0..count).try_for_each(|i| check(list.item(), body, from + i * list.stride(), arena))?;
+            }
+            Ok(())
+        }
+        Node::Sparse(sparse) => {
+            let (from, count) = within(body, at, sparse.stride(), arena)?;
+            sparse.write_count(count, &mut Measure::new())?;
+            if points(sparse.item()) {
+                let item = |i| from + i * sparse.stride() + sparse.item_at();
+                (0..count).try_for_each(|i| check(sparse.item(), body, item(i), arena))?;
+            }
+            Ok(())
+        }
+        Node::Nested(schema) => check_row(schema, body, at, arena).map_err(|(_, error)| error),
+    }
+}
+
+/// As [`check`], for the row at `at`; the error comes with its field's index.
+pub(super) fn check_row(
+    schema: &Schema,
+    body: &[u8],
+    at: usize,
+    arena: usize,
+) -> Result<(), (usize, ValueError)> {
+    for (i, field) in schema.fields().iter().enumerate() {
+        check(field.node(), body, at + field.offset(), arena).map_err(|error| (i, error))?;
+    }
+    Ok(())
+}
+
+/// The offset and the count at `at`, when that many of `size` bytes each lie within the arena.
+fn within(body: &[u8], at: usize, size: usize, arena: usize) -> Result<(usize, usize), ValueError> {
+    let (offset, count) = run(body, at).ok_or(ValueError::Row)?;
+    let (from, many) = (offset as usize, count as usize);
+    let end = many.checked_mul(size).and_then(|bytes| bytes.checked_add(from));
+    // Nothing lies anywhere.
+    if many == 0 || end.is_some_and(|end| end <= arena) {
+        return Ok((from, many));
+    }
+    Err(ValueError::OutsideArena { offset, bytes: many.saturating_mul(size), arena })
+}
+
+fn run(body: &[u8], at: usize) -> Option<(u32, u32)> {
+    Some((u32::from_le_bytes(cell(body, at)?), u32::from_le_bytes(cell(body, at.checked_add(4)?)?)))
+}
+
+/// Adds `by` to where the cells of the row at `at` point; it wraps, so that they can move down too.
+pub(super) fn shift_row(schema: &Schema, body: &mut [u8], at: usize, by: u32) {
+    schema.fields().iter().for_each(|field| shift(field.node(), body, at + field.offset(), by));
+}
+
+fn shift(node: &Node, body: &mut [u8], at: usize, by: u32) {
+    match node {
+        Node::Leaf(leaf) if is_run(leaf.column()) => move_run(body, at, by),
+        Node::Leaf(_) => {}
+        Node::Optional(optional) => {
+            if optional.is_present(body, at) == Some(true) {
+                shift(optional.item(), body, at, by);
+            }
+        }
+        Node::List(list) => {
+            if points(list.item())
+                && let Some((from, count)) = run(body, at)
+            {
+                let item = |i| from as usize + i * list.stride();
+                (0..count as usize).for_each(|i| shift(list.item(), body, item(i), by));
+            }
+            move_run(body, at, by);
+        }
+        Node::Sparse(sparse) => {
+            if points(sparse.item())
+                && let Some((from, count)) = run(body, at)
+            {
+                let item = |i| from as usize + i * sparse.stride() + sparse.item_at();
+                (0..count as usize).for_each(|i| shift(sparse.item(), body, item(i), by));
+            }
+            move_run(body, at, by);
+        }
+        Node::Nested(schema) => shift_row(schema, body, at, by),
+    }
+}
+
+fn move_run(body: &mut [u8], at: usize, by: u32) {
+    if let Some(place) = body.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<4>()) {
+        *place = u32::from_le_bytes(*place).wrapping_add(by).to_le_bytes();
+    }
+}
