@@ -45,14 +45,16 @@ def pair(protocol: tw.Protocol, **options: object):
 
 def threads() -> int:
     """The driver threads of this process."""
-    return sum(task.read_text().startswith("tickwire-driver") for task in Path("/proc/self/task").glob("*/comm"))
+    return sum(
+        task.read_text().startswith("tickwire-driver") for task in Path("/proc/self/task").glob("*/comm")
+    )
 
 
 def test_the_driver_is_one_of_two_and_none_of_a_simulated_network(protocol: tw.Protocol) -> None:
-    with pytest.raises(ValueError, match="driver must be \"polled\" or \"thread\", not \"threads\""):
+    with pytest.raises(ValueError, match='driver must be "polled" or "thread", not "threads"'):
         tw.Server("127.0.0.1:0", protocol, driver="threads")
     network = tw.SimulatedNetwork()
-    with pytest.raises(ValueError, match="driver must be \"polled\" on a simulated network"):
+    with pytest.raises(ValueError, match='driver must be "polled" on a simulated network'):
         tw.Server("10.0.0.1:5", protocol, driver="thread", network=network)
     with pytest.raises(ValueError, match="driver must be"):
         tw.Client.connect("10.0.0.1:5", protocol, driver="thread", network=network)
@@ -114,7 +116,9 @@ def test_the_messages_of_a_tick_share_packets(protocol: tw.Protocol) -> None:
 
 
 def test_an_unread_inbox_is_bounded_and_its_sender_waits() -> None:
-    protocol = make_protocol(channels=[tw.reliable_ordered(receive_window=16), tw.unreliable(receive_queue=8)])
+    protocol = make_protocol(
+        channels=[tw.reliable_ordered(receive_window=16), tw.unreliable(receive_queue=8)]
+    )
     with pair(protocol) as (server, client):
         wait_until(lambda: client.stats().channels[0].queued == 0, server, client)
         sent = 0
