@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::address::Address;
+use super::chunks::Transfers;
 use super::errors::{ClosedError, os_error, value_error};
 use super::hooks::{Candidates, HookClock, Moment, Source, ask_priority};
 use super::inbox::{Inbox, Pending};
@@ -68,6 +69,7 @@ pub(super) struct State<C: Core> {
     asking: bool,
     /// None while objects are being made of it.
     pending: Option<Pending>,
+    pub(super) transfers: Transfers,
 }
 
 impl<C: Core> Endpoint<C> {
@@ -88,6 +90,7 @@ impl<C: Core> Endpoint<C> {
             hooks,
             asking: false,
             pending: Some(Pending::default()),
+            transfers: Transfers::default(),
         };
         Endpoint { address, protocol, factory, priority, state: Arc::new(Mutex::new(state)) }
     }
@@ -122,6 +125,7 @@ impl<C: Core> Endpoint<C> {
         let received = state.receive();
         let dropped = state.look_for_drops();
         state.core.take_messages(&mut pending.records);
+        state.core.take_chunk_events(&mut pending.chunk_events);
         if let Err(error) = received {
             state.pending = Some(pending);
             drop(state);
@@ -169,6 +173,7 @@ impl<C: Core> Endpoint<C> {
                 .map_err(|error| value_error(format!("the priority hook: {error}"))),
         });
         driver.transmit(|now, out| core.transmit(now, out));
+        state.note_transfers();
         ordered.map(|()| true)
     }
 
@@ -260,7 +265,10 @@ impl<C: Core> State<C> {
     fn receive(&mut self) -> std::io::Result<()> {
         let State { core, driver, .. } = self;
         let Some(driver) = driver else { return Ok(()) };
-        driver.receive(|now, unix, from, datagram, out| core.handle_datagram(now, unix, from, datagram, out))
+        let received = driver
+            .receive(|now, unix, from, datagram, out| core.handle_datagram(now, unix, from, datagram, out));
+        self.note_transfers();
+        received
     }
 
     fn counted(&self) -> Counted {
@@ -286,6 +294,7 @@ impl<C: Core> State<C> {
         driver.transmit(|now, out| self.core.close(now, out));
         driver.finish();
         self.driver_counters = driver.counters();
+        self.transfers.note(&mut *self.core, driver.now());
     }
 }
 
@@ -304,6 +313,6 @@ impl<C: Core> Drop for State<C> {
     }
 }
 
-fn closed<C: Core>() -> PyErr {
+pub(super) fn closed<C: Core>() -> PyErr {
     ClosedError::new_err(format!("the {} is closed", C::NAME))
 }
