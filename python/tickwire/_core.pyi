@@ -1011,7 +1011,7 @@ class Server:
             :attr:`DisconnectReason.KICKED`), and the game sees nothing of them. When it raises, all of these newcomers are
             refused, and the exception reaches the caller.
         slow_hook: seconds. The tick waits for its hooks; of one that takes longer the logger is told, at most once a
-            second. None: never. What hooks take is in ``counters``.
+            second. What hooks take is in ``counters``.
         chunk_memory: bytes of chunks that each client may have in memory here, those under way and those that
             ``inbox.chunks`` has not handed over yet; 0: none are taken. A larger chunk is refused.
         chunk_directory: where chunks go instead of memory: each into a file named by its hash in hex digits, however
@@ -1041,7 +1041,7 @@ class Server:
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
         admission: AdmissionHook | None = None,
-        slow_hook: float | None = 0.005,
+        slow_hook: float = 0.005,
         chunk_memory: int = 0,
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
@@ -1221,7 +1221,7 @@ class Client:
         bind: AddressLike | None = None,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
-        slow_hook: float | None = 0.005,
+        slow_hook: float = 0.005,
         chunk_memory: int = 67108864,
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
@@ -1243,7 +1243,7 @@ class Client:
         bind: AddressLike | None = None,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
-        slow_hook: float | None = 0.005,
+        slow_hook: float = 0.005,
         chunk_memory: int = 67108864,
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
@@ -1376,8 +1376,10 @@ class Socket:
     def closed(self) -> bool: ...
     @property
     def counters(self) -> dict[str, int]:
-        """What went through and what passed by: ``sent``, ``received``, ``too_long``, ``send_buffer_full``,
-        ``unreachable``, ``interrupted``, ``send_errors``."""
+        """What went through and what passed by: ``sent``, ``sent_joined``, ``send_calls``, ``received``,
+        ``received_joined``, ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``,
+        ``unreachable``, ``interrupted``, ``send_errors``, ``cut_refused``. Those of ``server.counters`` have the
+        same names."""
     def send(self, to: AddressLike, data: bytes, /) -> bool:
         """Sends one datagram, which may be empty. False when it could not go now, which is counted and no worse
         than a loss on the way.

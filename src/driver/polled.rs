@@ -10,7 +10,6 @@ use std::time::SystemTime;
 
 use super::simulated::VirtualNetwork;
 use super::udp::{DEFAULT_RECEIVE_BOUND, UdpConfig, UdpCounters, UdpSocket};
-use crate::limits::RECEIVE_BUFFER;
 use crate::netsim::conditions::{Conditions, ConditionsError};
 use crate::netsim::link::{Link, LinkCounters};
 use crate::store::Datagrams;
@@ -19,7 +18,7 @@ use crate::time::{Duration, Instant, UnixSeconds};
 /// A real socket or a place on a virtual network.
 #[derive(Debug)]
 enum Port {
-    Udp { socket: UdpSocket, started: std::time::Instant },
+    Udp { socket: Box<UdpSocket>, started: std::time::Instant },
     Simulated { network: VirtualNetwork, address: SocketAddr },
 }
 
@@ -46,7 +45,7 @@ impl Driver {
     /// # Errors
     /// As the system says it, errno kept.
     pub fn udp(address: SocketAddr, config: UdpConfig) -> io::Result<Self> {
-        let socket = UdpSocket::bind(address, config)?;
+        let socket = Box::new(UdpSocket::bind(address, config)?);
         Ok(Self::over(Port::Udp { socket, started: std::time::Instant::now() }))
     }
 
@@ -132,23 +131,24 @@ impl Driver {
         let Some(link) = &mut self.link else { return };
         while let Some(at) = link.next_delivery() {
             while let Some((to, datagram)) = link.poll(at) {
-                self.port.send(to, &datagram);
+                self.out.push(to, &datagram);
             }
         }
+        self.port.send(&self.out);
+        self.out.clear();
     }
 
     fn send(&mut self, now: Instant) {
-        match &mut self.link {
-            None => self.out.iter().for_each(|(to, datagram)| self.port.send(to, datagram)),
-            Some(link) => {
-                self.out.iter().for_each(|(to, datagram)| {
-                    link.send(now, (to, datagram.to_vec()), datagram.len());
-                });
-                while let Some((to, datagram)) = link.poll(now) {
-                    self.port.send(to, &datagram);
-                }
+        if let Some(link) = &mut self.link {
+            for (to, datagram) in self.out.iter() {
+                link.send(now, (to, datagram.to_vec()), datagram.len());
+            }
+            self.out.clear();
+            while let Some((to, datagram)) = link.poll(now) {
+                self.out.push(to, &datagram);
             }
         }
+        self.port.send(&self.out);
         self.out.clear();
     }
 }
@@ -157,7 +157,7 @@ impl Port {
     fn receive(&mut self, mut handle: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<()> {
         match self {
             Port::Udp { socket, .. } => {
-                let _more = socket.receive_each(&mut [0; RECEIVE_BUFFER], DEFAULT_RECEIVE_BOUND, handle)?;
+                let _more = socket.receive_each(socket.receive_bound(), handle)?;
             }
             Port::Simulated { network, address } => {
                 let waiting = std::iter::from_fn(|| network.receive(*address));
@@ -169,13 +169,13 @@ impl Port {
         Ok(())
     }
 
-    fn send(&mut self, to: SocketAddr, datagram: &[u8]) {
+    /// Whatever becomes of a datagram is counted, and no worse than a loss on the way.
+    fn send(&mut self, batch: &Datagrams) {
         match self {
-            Port::Udp { socket, .. } => {
-                // Whatever becomes of it is counted, and no worse than a loss on the way.
-                let _counted = socket.send(to, datagram);
+            Port::Udp { socket, .. } => socket.send_batch(batch),
+            Port::Simulated { network, address } => {
+                batch.iter().for_each(|(to, datagram)| network.send(*address, to, datagram));
             }
-            Port::Simulated { network, address } => network.send(*address, to, datagram),
         }
     }
 }

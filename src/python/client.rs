@@ -60,7 +60,7 @@ pub(crate) struct Client(Endpoint<endpoint::Client>);
 impl Client {
     #[new]
     #[pyo3(signature = (protocol, token, *, bind = None, factory = None, priority = None,
-                        slow_hook = hooks::SLOW, chunk_memory = CLIENT_MEMORY, chunk_directory = None,
+                        slow_hook = 0.005, chunk_memory = CLIENT_MEMORY, chunk_directory = None,
                         chunk_file_limit = None, resume = None, congestion = None, conditions = None, seed = None,
                         network = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
@@ -71,7 +71,7 @@ impl Client {
         bind: Option<AddressLike>,
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
-        slow_hook: Option<f64>,
+        slow_hook: f64,
         chunk_memory: i128,
         chunk_directory: Option<PathBuf>,
         chunk_file_limit: Option<i128>,
@@ -107,7 +107,7 @@ impl Client {
     #[staticmethod]
     #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
                         user_data = None, bind = None, factory = None, priority = None,
-                        slow_hook = hooks::SLOW, chunk_memory = CLIENT_MEMORY, chunk_directory = None,
+                        slow_hook = 0.005, chunk_memory = CLIENT_MEMORY, chunk_directory = None,
                         chunk_file_limit = None, resume = None, congestion = None, conditions = None, seed = None,
                         network = None))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
@@ -126,7 +126,7 @@ impl Client {
         bind: Option<AddressLike>,
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
-        slow_hook: Option<f64>,
+        slow_hook: f64,
         chunk_memory: i128,
         chunk_directory: Option<PathBuf>,
         chunk_file_limit: Option<i128>,
@@ -348,7 +348,7 @@ impl Client {
         bind: Option<AddressLike>,
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
-        slow_hook: Option<f64>,
+        slow_hook: f64,
         bulk: Bulk<'_>,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,

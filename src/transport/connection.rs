@@ -510,9 +510,10 @@ impl Connection {
         lost.clear();
         self.endpoint.poll_lost(now, lost);
         for sequence in lost.drain(..) {
-            let Some(sent) = self.sent.get(sequence) else { continue };
-            self.controller.on_lost(now, sent.stamp);
-            for carried in &sent.carried {
+            if let Some(sent) = self.sent.get(sequence) {
+                self.controller.on_lost(now, sent.stamp);
+            }
+            for carried in self.sent.get(sequence).into_iter().flat_map(|sent| &sent.carried) {
                 match *carried {
                     Carried::Message { channel, mark } => {
                         let fate = self.lanes[usize::from(channel)].channel.handle_lost(mark);
@@ -536,7 +537,9 @@ impl Connection {
         self.ack_owed |= control.hello.is_some() || !control.credits.is_empty() || !messages.is_empty();
         self.ack_owed |= !chunk_items.is_empty();
         for (channel, unread) in control.credits.drain(..) {
-            self.lanes[usize::from(channel)].channel.handle_credit(unread)?;
+            let fates = &mut self.fates;
+            let mut told = |fate| fates.tell(notification(channel, fate, true));
+            self.lanes[usize::from(channel)].channel.handle_credit(now, unread, &mut told)?;
         }
         for message in messages.drain(..) {
             let lane = &mut self.lanes[usize::from(message.channel)];
@@ -740,7 +743,9 @@ impl Connection {
         let stamp = self.controller.on_sent(now, bytes as u32);
         let sent = SentPacket { hello: control.hello.is_some(), stamp, arrivals: *arrivals, carried };
         self.fates.await_packet(packet.sequence(), !sent.carried.is_empty());
-        self.sent.push(packet.sequence(), sent, self.endpoint.acks().sent_window());
+        // Those that the window of acks lost in this tick must still be here when the next one tells of them.
+        let window = (2 * self.endpoint.acks().sent_window()).min(32_768);
+        self.sent.push(packet.sequence(), sent, window);
         self.newest_at = None;
     }
 }

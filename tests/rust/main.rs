@@ -1,5 +1,7 @@
 //! The integration tests, in one binary.
 
+mod bulk;
+mod bulk_line;
 mod channels;
 mod chunks;
 mod endpoint;

@@ -57,7 +57,7 @@ const MOST_CLOCK_SKEW: u64 = 3600;
 ///     priority: called in each flush in which messages wait whose order is free, with their
 ///         :class:`Candidates`; returns scores.
 ///     admission: called with the newcomers of a tick; returns those it refuses.
-///     slow_hook: seconds; of a hook that takes longer the logger is told, at most once a second. None: never.
+///     slow_hook: seconds; of a hook that takes longer the logger is told, at most once a second.
 ///     chunk_memory: bytes of chunks that each client may have in memory here; 0: none are taken.
 ///     chunk_directory: where they go instead, as files.
 ///     chunk_file_limit: bytes of the largest of these files; None: 1 GiB.
@@ -94,7 +94,7 @@ impl Server {
     #[new]
     #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, public_addresses = None,
                         max_token_lifetime = None, clock_skew = 0, factory = None, priority = None,
-                        admission = None, slow_hook = hooks::SLOW, chunk_memory = 0, chunk_directory = None,
+                        admission = None, slow_hook = 0.005, chunk_memory = 0, chunk_directory = None,
                         chunk_file_limit = None, congestion = None, conditions = None, seed = None, network = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
@@ -109,7 +109,7 @@ impl Server {
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
         admission: Option<Py<PyAny>>,
-        slow_hook: Option<f64>,
+        slow_hook: f64,
         chunk_memory: i128,
         chunk_directory: Option<PathBuf>,
         chunk_file_limit: Option<i128>,

@@ -243,8 +243,13 @@ pub(crate) trait Channel: fmt::Debug + Send {
     /// A message from the peer; `arrival` numbers packets without wrapping.
     fn handle(&mut self, prefix: Prefix, arrival: u64, message: Received) -> Result<(), WindowViolation>;
 
-    /// The peer's application has taken every message before `unread`.
-    fn handle_credit(&mut self, _unread: u16) -> Result<(), WindowViolation> {
+    /// The peer's application has taken every message before `unread`: so they are delivered, whatever acks said.
+    fn handle_credit(
+        &mut self,
+        _now: Instant,
+        _unread: u16,
+        _delivered: &mut dyn FnMut(Fate),
+    ) -> Result<(), WindowViolation> {
         Err(WindowViolation)
     }
 

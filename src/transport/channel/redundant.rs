@@ -149,7 +149,10 @@ impl Channel for Redundant {
     }
 
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
-        let Some(outgoing) = self.find(mark).filter(|outgoing| !outgoing.acked) else { return Fate::Open };
+        let copies = self.copies;
+        // One that is spent was told of: it may still be here, behind an older one.
+        let open = |outgoing: &&mut Outgoing| !outgoing.acked && !outgoing.spent(copies);
+        let Some(outgoing) = self.find(mark).filter(open) else { return Fate::Open };
         outgoing.acked = true;
         let (latency, fate) = (now - outgoing.submission.at, outgoing.submission.fate());
         self.stats.count_delivered(latency);
