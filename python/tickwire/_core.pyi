@@ -1128,8 +1128,9 @@ class Server:
                 is sent). It is read and hashed in this call: see :class:`Chunk`, which is what to give when several
                 clients get the same.
             label: your own name for it, up to 64 bytes of UTF-8.
-            burst: let all of it go out at once, at the risk that a slow link drops some, which takes longer then. At
-                most 256 KiB; for load screens, when nothing else matters.
+            burst: while nothing is known of the link, send all of it within a round trip instead of feeling the way, at
+                the risk that a slow link drops some, and messages with it. At most 256 KiB; for load screens, when
+                nothing else matters.
 
         Raises:
             StaleClientError: the client is gone.

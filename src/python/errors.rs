@@ -74,7 +74,7 @@ pub(crate) fn file_error(py: Python<'_>, error: &io::Error, path: &Path) -> PyEr
         let Some(number) = error.raw_os_error() else {
             return Ok(PyOSError::new_err(format!("{error}: {}", path.display())));
         };
-        Ok(PyOSError::new_err((number, error_text(py, number)?, path.to_owned())))
+        Ok(PyOSError::new_err((number, error_text(py, number)?, path.as_os_str().to_owned())))
     };
     described().unwrap_or_else(|error| error)
 }

@@ -17,7 +17,23 @@ use crate::transport::chunks::{BytesSource, ContentHash, Source};
 /// Hashing less takes so little time that letting go of the interpreter would cost more: some 50 microseconds.
 const HASHED_ATTACHED: usize = 64 * 1024;
 
-/// Something to send to one client or many: read and hashed once, here.
+/// Something large to send, to one client or to many: it is read and hashed (SHA-256) once, here, and held once.
+///
+/// That takes 0.5 to 4 ms for each MiB, depending on the processor; above 64 KiB other threads run meanwhile.
+///
+/// Args:
+///     data: bytes (held, not copied), another contiguous buffer (copied once), or the path of a file. The file is
+///         opened here and read again while it is sent; when it changes meanwhile, the transfer fails.
+///
+/// Raises:
+///     OSError: the file can't be read; errno and filename say why.
+///     TypeError: ``data`` is neither a buffer nor a path.
+///     ValueError: the buffer is not contiguous.
+///
+/// Example:
+///     >>> chunk = Chunk(b"the world" * 1000)
+///     >>> chunk.size, chunk.hash.hex()[:8]
+///     (9000, 'd3a4bd2a')
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Clone, Debug)]
 pub(crate) struct Chunk {
