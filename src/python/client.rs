@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::address::{Address, AddressLike};
-use super::chunks::{Arrivals, CLIENT_MEMORY, Chunk, IncomingChunk, Transfer};
+use super::chunks::{Arrivals, Chunk, IncomingChunk, Transfer};
 use super::congestion::Congestion;
 use super::development;
 use super::endpoint::Endpoint;
@@ -60,7 +60,7 @@ pub(crate) struct Client(Endpoint<endpoint::Client>);
 impl Client {
     #[new]
     #[pyo3(signature = (protocol, token, *, bind = None, factory = None, priority = None,
-                        slow_hook = 0.005, chunk_memory = CLIENT_MEMORY, chunk_directory = None,
+                        slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
                         chunk_file_limit = None, resume = None, congestion = None, conditions = None, seed = None,
                         network = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
@@ -107,7 +107,7 @@ impl Client {
     #[staticmethod]
     #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
                         user_data = None, bind = None, factory = None, priority = None,
-                        slow_hook = 0.005, chunk_memory = CLIENT_MEMORY, chunk_directory = None,
+                        slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
                         chunk_file_limit = None, resume = None, congestion = None, conditions = None, seed = None,
                         network = None))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \

@@ -11,12 +11,14 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from tickwire.demo.options import Options
-from tickwire.demo.report import ChannelCounts, Link, Phase
+from tickwire.demo.report import ChannelCounts, Link, Load, Phase
 from tickwire.demo.summary import Ends, Links
 
 if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
+
+BAR_WIDTH = 8
 
 TITLES = {
     Phase.CONNECT: "connecting",
@@ -85,9 +87,15 @@ class PlainLines(Display):
             f"up {mean(lambda bot: bot.sent_kbps):.0f} kbit/s  "
             f"down {mean(lambda bot: bot.received_kbps):.0f} kbit/s  "
             f"reliable {sum(end.received.delivered for end in ends)}"
-            f" of {sum(end.sent.count for end in ends)} delivered",
+            f" of {sum(end.sent.count for end in ends)} delivered" + _loading(bots),
             flush=True,
         )
+
+
+def _loading(bots: list[Link]) -> str:
+    """How much of the world has come, while it comes."""
+    loads = [bot.load for bot in bots if bot.load and bot.load.intact is None and bot.load.fraction]
+    return "".join(f"  world {load.fraction:.0%}" for load in loads)
 
 
 class LiveTable(Display):
@@ -108,6 +116,7 @@ def _table(phase: Phase, links: Links) -> Table:
     headings = "bot", "RTT ms", "jitter ms", "loss % up", "down", "kbit/s up", "down"
     for heading in (*headings, "reliable up", "down", "inputs", "positions", "health"):
         table.add_column(heading, justify="right")
+    table.add_column("world", no_wrap=True)
     for number, ends in links.items():
         table.add_row(str(number), *_cells(ends))
     return table
@@ -129,7 +138,17 @@ def _cells(ends: Ends) -> list[str]:
         *(str(side.get("reliable", none).received) for side in (up, down)),
         str(up.get("inputs", none).received),
         *(str(down.get(channel, none).received) for channel in ("positions", "health")),
+        _bar(bot.load),
     ]
+
+
+def _bar(load: Load | None) -> str:
+    if load is None:
+        return ""
+    if load.intact is not None:
+        return f"{load.seconds:.1f} s" if load.intact else "failed"
+    filled = round(BAR_WIDTH * load.fraction)
+    return "█" * filled + "░" * (BAR_WIDTH - filled)
 
 
 def _mean_over(links: list[Link]) -> Callable[[Callable[[Link], float]], float]:

@@ -12,7 +12,7 @@ mod transfer;
 pub(crate) use content::Chunk;
 pub(crate) use progress::IncomingChunk;
 pub(crate) use received::ReceivedChunk;
-pub(super) use settings::{Arrivals, CLIENT_MEMORY};
+pub(super) use settings::Arrivals;
 pub(crate) use transfer::Transfer;
 pub(super) use transfer::Transfers;
 

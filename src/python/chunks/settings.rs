@@ -11,9 +11,6 @@ use crate::python::errors::file_error;
 use crate::python::fields::within;
 use crate::transport::chunks::MAX_CHUNK_BYTES;
 
-/// What a client takes into memory if nothing is said, as its signature has it.
-pub(in crate::python) const CLIENT_MEMORY: i128 = ChunkLimits::CLIENT.memory_bytes as i128;
-
 /// The largest file that is taken if nothing is said: 1 GiB, which a game hardly has and a disk does.
 const FILE_LIMIT: u64 = 1 << 30;
 
