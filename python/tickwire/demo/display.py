@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
-BAR_WIDTH = 8
+BAR_WIDTH = 30
 
 TITLES = {
     Phase.CONNECT: "connecting",
@@ -116,9 +116,10 @@ def _table(phase: Phase, links: Links) -> Table:
     headings = "bot", "RTT ms", "jitter ms", "loss % up", "down", "kbit/s up", "down"
     for heading in (*headings, "reliable up", "down", "inputs", "positions", "health"):
         table.add_column(heading, justify="right")
-    table.add_column("world", no_wrap=True)
     for number, ends in links.items():
         table.add_row(str(number), *_cells(ends))
+        if ends.bot and ends.bot.load:
+            table.caption = _progress(number, ends.bot.load)
     return table
 
 
@@ -138,17 +139,15 @@ def _cells(ends: Ends) -> list[str]:
         *(str(side.get("reliable", none).received) for side in (up, down)),
         str(up.get("inputs", none).received),
         *(str(down.get(channel, none).received) for channel in ("positions", "health")),
-        _bar(bot.load),
     ]
 
 
-def _bar(load: Load | None) -> str:
-    if load is None:
-        return ""
+def _progress(bot: int, load: Load) -> str:
     if load.intact is not None:
-        return f"{load.seconds:.1f} s" if load.intact else "failed"
+        return f"Bot {bot} {'loaded' if load.intact else 'failed to load'} the world in {load.seconds:.1f} s"
     filled = round(BAR_WIDTH * load.fraction)
-    return "█" * filled + "░" * (BAR_WIDTH - filled)
+    bar = "█" * filled + "░" * (BAR_WIDTH - filled)
+    return f"Bot {bot} loads the world {bar} {load.fraction:4.0%}"
 
 
 def _mean_over(links: list[Link]) -> Callable[[Callable[[Link], float]], float]:
