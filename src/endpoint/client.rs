@@ -305,7 +305,11 @@ impl Client {
 
     /// Appends what happened to chunks since the last call, on the default handle.
     pub fn take_chunk_events(&mut self, out: &mut Vec<(ClientHandle, ChunkEvent)>) {
-        self.reception.take_events(core::iter::once(&mut self.account), out);
+        if let Some(connection) = &mut self.connection {
+            self.reception.look(ClientHandle::default(), 0, connection, &mut self.account);
+        }
+        self.account.read();
+        self.reception.take_events(out);
     }
 
     /// Appends what became of chunks of ours since the last call, on the default handle; what came in stays to be taken.

@@ -176,13 +176,15 @@ impl Reception {
         out.extend(fates);
     }
 
-    /// What happened, for the application; `accounts` are those of all connections.
-    pub(super) fn take_events<'a>(
-        &mut self,
-        accounts: impl Iterator<Item = &'a mut Account>,
-        out: &mut Vec<(ClientHandle, ChunkEvent)>,
-    ) {
+    /// What happened, for the application.
+    pub(super) fn take_events(&mut self, out: &mut Vec<(ClientHandle, ChunkEvent)>) {
         out.extend(self.events.drain(..));
-        accounts.for_each(|account| account.unread = 0);
+    }
+}
+
+impl Account {
+    /// The application takes all that was received.
+    pub(super) fn read(&mut self) {
+        self.unread = 0;
     }
 }

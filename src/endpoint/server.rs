@@ -300,8 +300,11 @@ impl Server {
 
     /// Appends what happened to chunks since the last call.
     pub fn take_chunk_events(&mut self, out: &mut Vec<(ClientHandle, ChunkEvent)>) {
-        let accounts = self.sessions.iter_mut().flatten().map(|session| &mut session.account);
-        self.reception.take_events(accounts, out);
+        for Session { client, client_id, connection, account } in self.sessions.iter_mut().flatten() {
+            self.reception.look(*client, *client_id, connection, account);
+            account.read();
+        }
+        self.reception.take_events(out);
     }
 
     /// Appends what became of chunks of ours since the last call; what came in stays to be taken.

@@ -125,7 +125,7 @@ impl<C: Core> Endpoint<C> {
         let received = state.receive();
         let dropped = state.look_for_drops();
         state.core.take_messages(&mut pending.records);
-        state.core.take_chunk_events(&mut pending.chunk_events);
+        state.take_chunk_events(&mut pending.chunk_events);
         if let Err(error) = received {
             state.pending = Some(pending);
             drop(state);

@@ -44,6 +44,9 @@ use crate::wire::{BitWriter, Encoded};
 /// A packet goes out at least this often: acks, RTT and loss stay fresh, and the peer knows we live.
 const KEEP_ALIVE: Duration = Duration::from_millis(100);
 
+/// A peer that has acked nothing for so long gets no more slices until it does: it may be gone.
+const SILENCE: Duration = Duration::from_secs(1);
+
 /// A packet that does nothing but ack takes no more bytes than what it acks, so that nobody is made to send more
 /// than he is sent; what was received and not acked counts up to two datagrams.
 const MOST_PAID_FOR: usize = 2 * MAX_DATAGRAM;
@@ -187,6 +190,10 @@ pub struct Connection {
     /// When the newest packet was handled, until our next packet has told the delay.
     newest_at: Option<Instant>,
     last_sent: Option<Instant>,
+    /// When the first packet went out since the peer acked one.
+    unanswered_since: Option<Instant>,
+    /// That is too long ago for slices.
+    silent: bool,
     scratch: Scratch,
 }
 
@@ -234,6 +241,8 @@ impl Connection {
             datagram_overhead: config.packets.overhead as usize,
             newest_at: None,
             last_sent: None,
+            unanswered_since: None,
+            silent: false,
             scratch: Scratch::default(),
             protocol,
         })
@@ -500,6 +509,7 @@ impl Connection {
             self.fates.resolve(acked.sequence, true, notifications);
         }
         if !stamps.is_empty() {
+            self.unanswered_since = None;
             self.controller.on_acked(now, stamps, round_trip);
         }
     }
@@ -545,8 +555,9 @@ impl Connection {
             let lane = &mut self.lanes[usize::from(message.channel)];
             lane.channel.handle(message.prefix, arrival, message.received)?;
         }
-        for item in chunk_items.drain(..) {
-            self.chunks.handle(now, item, slices);
+        if !chunk_items.is_empty() {
+            chunk_items.drain(..).for_each(|item| self.chunks.handle(now, item, slices));
+            self.chunks.update();
         }
         messages.shrink_to(KEPT_MESSAGES);
         self.scratch.row.clear();
@@ -591,7 +602,8 @@ impl Connection {
         let resend_timeout = self.endpoint.acks().resend_timeout();
         let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE);
         let channels = self.lanes.iter().map(|lane| lane.channel.next_deadline(resend_timeout));
-        let slices = if self.chunks.has_slices() { self.controller.next_send() } else { Instant::NEVER };
+        let slices = self.chunks.next_slice_at().max(self.controller.next_send());
+        let slices = if self.silent { Instant::NEVER } else { slices };
         let chunks = self.chunks.next_deadline(self.endpoint.acks().probe_interval());
         channels.fold(keep_alive, Instant::min).min(chunks).min(slices)
     }
@@ -646,11 +658,12 @@ impl Connection {
             return;
         }
         self.begin_packet(now);
-        let probe_after = self.endpoint.acks().probe_interval();
+        self.silent = self.unanswered_since.is_some_and(|since| now.since(since) > SILENCE);
+        let probe_after = if self.silent { KEEP_ALIVE } else { self.endpoint.acks().probe_interval() };
         if self.chunks.select_control(now, probe_after, &mut self.scratch.chunk) {
             self.send_whole_packet(now, out);
         }
-        while self.chunks.has_slices() && self.controller.can_send(now) {
+        while !self.silent && self.chunks.has_slices(now) && self.controller.can_send(now) {
             // Ack ranges and credit are for other packets to say: here they would keep out a slice.
             let control_bits = self.begin_brief_packet(now);
             let entry_bits = 2 + self.protocol.channel_bits() as usize;
@@ -660,7 +673,7 @@ impl Connection {
             }
             self.send_packet(now, out);
         }
-        if !self.chunks.has_slices() {
+        if self.chunks.next_slice_at() != Instant::ZERO {
             self.controller.on_app_limited(now);
         }
     }
@@ -747,6 +760,7 @@ impl Connection {
         let window = (2 * self.endpoint.acks().sent_window()).min(32_768);
         self.sent.push(packet.sequence(), sent, window);
         self.newest_at = None;
+        self.unanswered_since.get_or_insert(now);
     }
 }
 

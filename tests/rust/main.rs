@@ -1,6 +1,7 @@
 //! The integration tests, in one binary.
 
 mod bulk;
+#[allow(dead_code)] // Some of it is for benches/links.rs.
 mod bulk_line;
 mod channels;
 mod chunks;

@@ -144,6 +144,16 @@ impl<C: Core> Endpoint<C> {
 }
 
 impl<C: Core> State<C> {
+    /// Appends what happened to chunks, and tells transfers what became of theirs.
+    pub(in crate::python) fn take_chunk_events(
+        &mut self,
+        out: &mut Vec<(endpoint::ClientHandle, ChunkEvent)>,
+    ) {
+        let before = out.len();
+        self.core.take_chunk_events(out);
+        self.transfers.tell(&out[before..]);
+    }
+
     /// Writes down how far transfers are: after all that changes it.
     pub(in crate::python) fn note_transfers(&mut self) {
         let State { core, driver, transfers, .. } = self;

@@ -52,9 +52,7 @@ impl Transfers {
         }
         let mut fates = Vec::new();
         core.take_chunk_fates(&mut fates);
-        for (client, event) in &fates {
-            self.end(*client, event);
-        }
+        self.tell(&fates);
         for (client, transfers) in &self.0 {
             // Those behind them wait.
             for (number, status) in transfers.iter().take(MAX_OPEN.into()) {
@@ -63,6 +61,11 @@ impl Transfers {
                 }
             }
         }
+    }
+
+    /// Writes down what became of those that are over by these events.
+    pub(super) fn tell(&mut self, events: &[(endpoint::ClientHandle, ChunkEvent)]) {
+        events.iter().for_each(|(client, event)| self.end(*client, event));
     }
 
     /// A transfer was cancelled: its endpoint will say so too, later.
