@@ -1,4 +1,4 @@
-# `make demo`, `make test`, `make bench`, `make delivery`, `make wheel`. Needs Python 3.11 or later with pip, a Rust toolchain
+# `make demo`, `make test`, `make bench`, `make delivery`, `make links`, `make wheel`. Needs Python 3.11 or later with pip, a Rust toolchain
 # and a C compiler; everything else goes into .venv.
 
 PYTHON ?= python3
@@ -11,7 +11,7 @@ SOURCES := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: build demo test test-rust test-python bench delivery wheel clean
+.PHONY: build demo test test-rust test-python bench delivery links wheel clean
 
 build: $(VENV)/.built
 
@@ -41,6 +41,10 @@ bench: $(VENV)/.built $(VENV)/.dev
 # How soon messages arrive over a lossy link, in virtual time; writes benches/delivery/results.json.
 delivery:
 	cargo bench --bench delivery
+
+# How fast blocks move over bad links, in virtual time; writes benches/links/results.json.
+links:
+	cargo bench --bench links
 
 wheel: $(VENV)/.tools
 	$(BIN)/maturin build --release --out dist

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import boundary
 import hooks
+import player
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,7 +28,7 @@ def nanoseconds(call: Callable[[], object], *, per: int = 1, runs: int = 7) -> f
 
 
 def measured_from_python() -> Iterator[dict[str, object]]:
-    for name, (call, per) in boundary.cases().items():
+    for name, (call, per) in {**boundary.cases(), **player.cases()}.items():
         yield {"name": f"python/{name}", "unit": "ns", "value": round(nanoseconds(call, per=per), 1)}
     for name, value in hooks.measured():
         yield {"name": f"python/{name}", "unit": "ns", "value": round(value, 2)}

@@ -1,6 +1,7 @@
 """The native core of Tickwire. Import these names from :mod:`tickwire`."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum, Flag
 from os import PathLike
 from pathlib import Path
 from types import GenericAlias, TracebackType
@@ -58,17 +59,27 @@ __all__ = [
     "Transfer",
     "VirtualConnection",
     "__version__",
+    "angle",
     "bits",
     "boolean",
     "chunks",
+    "common_of",
     "data",
+    "enum_of",
     "fixed",
+    "flags",
+    "flags_of",
     "float32",
     "float64",
     "generate_key",
     "latest",
+    "list_of",
+    "nested_of",
+    "network_id",
+    "optional_of",
     "payload",
     "quantized",
+    "quaternion",
     "ranged",
     "redundant",
     "reliable_ordered",
@@ -77,9 +88,15 @@ __all__ = [
     "sequence_greater",
     "sequence_less",
     "sequenced",
+    "signed_quaternion",
+    "sparse_of",
     "text",
+    "transform",
     "uint128",
+    "unit_vector",
     "unreliable",
+    "vec2",
+    "vec3",
     "wide_text",
 ]
 __version__: Final[str]
@@ -200,7 +217,14 @@ class FieldType:
     """How one field of a message is written. Made by :func:`bits`, :func:`ranged`, ..., used in ``Annotated``."""
 
     @property
-    def default(self) -> Any: ...
+    def default(self) -> Any:
+        """The value of a field that its class gives none."""
+    @property
+    def is_mutable(self) -> bool:
+        """Whether every object needs a default of its own."""
+    @property
+    def min_bits(self) -> int:
+        """The least that the field costs."""
     @property
     def max_bits(self) -> int:
         """An upper bound of what the field costs, alignment included."""
@@ -218,6 +242,22 @@ def fixed(low: int, high: int, fraction_bits: int, /) -> FieldType: ...
 def text(max_bytes: int, /) -> FieldType: ...
 def wide_text(max_units: int, /) -> FieldType: ...
 def data(max_bytes: int, /) -> FieldType: ...
+def angle(low: float, high: float, resolution: float, /) -> FieldType: ...
+def vec2(low: float, high: float, resolution: float, /) -> FieldType: ...
+def vec3(low: float, high: float, resolution: float, /) -> FieldType: ...
+def unit_vector(bits: int = 12, /) -> FieldType: ...
+def quaternion(bits: int = 9, /) -> FieldType: ...
+def signed_quaternion() -> FieldType: ...
+def transform(low: float, high: float, resolution: float, /, rotation_bits: int = 9) -> FieldType: ...
+def flags(*names: str) -> FieldType: ...
+def network_id(highest: int = 65_535, /) -> FieldType: ...
+def enum_of(class_: type[Enum], /) -> FieldType: ...
+def flags_of(class_: type[Flag], /) -> FieldType: ...
+def common_of(item: FieldType, values: Sequence[Any], /) -> FieldType: ...
+def optional_of(item: FieldType, /) -> FieldType: ...
+def list_of(item: FieldType, most: int, /) -> FieldType: ...
+def sparse_of(item: FieldType, slots: int, /) -> FieldType: ...
+def nested_of(class_: type, schema: Schema, /) -> FieldType: ...
 
 @final
 class Schema:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import tickwire
-from tickwire import demo, proxy
+from tickwire import demo, inspection, proxy
 from tickwire.demo import options as demo_options
 from tickwire.proxy import options as proxy_options
 
@@ -34,6 +34,7 @@ def _make_parser() -> Parser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_demo(commands)
     _add_proxy(commands)
+    _add_inspect(commands)
     return parser
 
 
@@ -62,6 +63,22 @@ def _add_proxy(commands: argparse._SubParsersAction[Parser]) -> None:
             return proxy.run(proxy_options.parse(parsed))
         except ValueError as error:
             parser.error(str(error))
+
+    parser.set_defaults(run=run)
+
+
+def _add_inspect(commands: argparse._SubParsersAction[Parser]) -> None:
+    text = "show what each field of a protocol's messages costs, and its channels"
+    parser = commands.add_parser("inspect", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    parser.add_argument("protocol", metavar="MODULE:PROTOCOL", help="where it is, such as game:protocol")
+
+    def run(parsed: argparse.Namespace) -> int:
+        try:
+            protocol = inspection.find(parsed.protocol)
+        except ValueError as error:
+            parser.error(str(error))
+        print(inspection.describe(protocol))
+        return 0
 
     parser.set_defaults(run=run)
 

@@ -8,14 +8,27 @@ raises at once and names the class and the field.
 from __future__ import annotations
 
 import dataclasses
+import enum
+import functools
 import inspect
 import sys
 import types
 import typing
 from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform
 
-from tickwire._core import FieldType, Schema, Stream
-from tickwire.fields import BARE, MUST_SAY
+from tickwire._core import (
+    FieldType,
+    Schema,
+    Stream,
+    common_of,
+    enum_of,
+    flags_of,
+    list_of,
+    nested_of,
+    optional_of,
+    sparse_of,
+)
+from tickwire.fields import BARE, MUST_SAY, Bound
 
 __all__ = ["Message", "MessageFactory", "message"]
 
@@ -46,13 +59,15 @@ def message(cls: type[_T]) -> type[_T]:
         )
     hints = _resolve_hints(cls, sys._getframe(1).f_locals)
     own = {
-        name: _field_type(cls, name, hints[name])
+        name: _field_type(cls, f"{cls.__name__}.{name}", hints[name])
         for name in inspect.get_annotations(cls)
         if not _is_class_variable(hints[name])
     }
     for name, field_type in own.items():
         if name not in cls.__dict__:
-            setattr(cls, name, field_type.default)
+            made_anew = functools.partial(getattr, field_type, "default")
+            mutable = field_type.is_mutable
+            setattr(cls, name, dataclasses.field(default_factory=made_anew) if mutable else made_anew())
     made = dataclasses.dataclass(slots=True)(cls)
     _rebind_class_cell(cls, made)
 
@@ -82,7 +97,8 @@ def _default(field: dataclasses.Field[Any], natural: Any) -> Any:
 def _resolve_hints(cls: type, names: dict[str, Any]) -> dict[str, Any]:
     """The class's annotations as objects, also where they are text that names locals of a function."""
     try:
-        return typing.get_type_hints(cls, localns={**names, **vars(cls)}, include_extras=True)
+        own = {**names, **vars(cls), cls.__name__: cls}
+        return typing.get_type_hints(cls, localns=own, include_extras=True)
     except NameError as error:
         raise TypeError(
             f"{cls.__name__}: {error} in an annotation. Names in annotations must be those of the module, "
@@ -94,31 +110,58 @@ def _is_class_variable(hint: Any) -> bool:
     return hint is ClassVar or typing.get_origin(hint) is ClassVar
 
 
-def _field_type(cls: type, name: str, hint: Any) -> FieldType:
+def _field_type(cls: type, where: str, hint: Any) -> FieldType:
     """The field type an annotation stands for."""
-    where = f"{cls.__name__}.{name}"
     plain = hint
-    found: list[FieldType] = []
+    extras: list[Any] = []
     if typing.get_origin(hint) is Annotated:
         plain = hint.__origin__
-        found = [extra for extra in hint.__metadata__ if isinstance(extra, FieldType)]
-    if len(found) > 1:
-        raise TypeError(f"{where}: {' and '.join(map(str, found))} contradict each other; give one")
-    if found:
-        if plain is not found[0].python_type:
-            raise TypeError(
-                f"{where}: {found[0]} is for {found[0].python_type.__name__}, not for {_name(plain)}"
-            )
-        return found[0]
+        extras = [extra for extra in hint.__metadata__ if isinstance(extra, FieldType | Bound)]
+    found = [extra for extra in extras if isinstance(extra, FieldType)]
+    bounds = {extra.name: extra for extra in extras if isinstance(extra, Bound)}
+    if len(found) > 1 or len(found) + len(bounds) < len(extras):
+        raise TypeError(f"{where}: {' and '.join(map(str, extras))} contradict each other; give one")
+    common = bounds.pop("common", None)
+    try:
+        made = found[0] if found else _plain_type(cls, where, plain, bounds)
+        if found and (typing.get_origin(plain) or plain) is not made.python_type:
+            raise TypeError(f"{made} is for {made.python_type.__name__}, not for {_name(plain)}")
+        if bounds:
+            raise TypeError(f"{' and '.join(map(str, bounds.values()))} is not for {_name(plain)}")
+        return common_of(made, common.arguments) if common else made
+    except (TypeError, ValueError) as error:
+        if str(error).startswith(where):
+            raise
+        raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{where}: {error}") from error
+
+
+def _plain_type(cls: type, where: str, plain: Any, bounds: dict[str, Bound]) -> FieldType:
+    """The field type of an annotation without a field type in it; takes from ``bounds`` what it needs."""
+    origin, arguments = typing.get_origin(plain), typing.get_args(plain)
+    if origin in (typing.Union, types.UnionType):
+        held = [argument for argument in arguments if argument is not types.NoneType]
+        if len(held) == 1:
+            return optional_of(_field_type(cls, where, held[0]))
+    if origin is list and "up_to" in bounds:
+        return list_of(_field_type(cls, f"{where}[]", arguments[0]), *bounds.pop("up_to").arguments)
+    if origin is dict and "sparse" in bounds and arguments[0] is int:
+        return sparse_of(_field_type(cls, f"{where}[]", arguments[1]), *bounds.pop("sparse").arguments)
+    if plain is cls:
+        raise TypeError("a message can't hold itself")
+    if isinstance(plain, type) and issubclass(plain, enum.Enum):
+        return flags_of(plain) if issubclass(plain, enum.Flag) else enum_of(plain)
+    schema = getattr(plain, "__dict__", {}).get("__tickwire_schema__")
+    if schema is not None:
+        return nested_of(plain, schema)
     if plain in BARE:
         return BARE[plain]
-    if plain in MUST_SAY:
-        raise TypeError(f"{where}: {_name(plain)} must say {MUST_SAY[plain]}")
-    raise TypeError(f"{where}: {_name(plain)} is not a type that a field can have")
+    if (origin or plain) in MUST_SAY:
+        raise TypeError(f"{_name(plain)} must say {MUST_SAY[origin or plain]}")
+    raise TypeError(f"{_name(plain)} is not a type that a field can have")
 
 
 def _name(hint: Any) -> str:
-    return hint.__name__ if isinstance(hint, type) else str(hint)
+    return hint.__name__ if isinstance(hint, type) and typing.get_origin(hint) is None else str(hint)
 
 
 def _rebind_class_cell(old: type, new: type) -> None:

@@ -18,18 +18,20 @@ use pyo3::types::{PyDict, PyString, PyType};
 use super::errors::{MessageTooLargeError, StreamError};
 use super::fields::bounded;
 use super::schema::Schema;
+use super::slots::Slots;
 use super::stream::Stream;
 use crate::transport::protocol::MAX_MESSAGE_BYTES;
 use crate::transport::{Body, MessageType, OpaqueBody};
 use crate::wire::{self, BitWriter, Encoded};
 
+/// Room for most messages, so that writing them allocates once.
+const USUAL_BYTES: usize = 64;
+
 /// One class of a protocol.
 #[derive(Debug)]
 pub(super) struct Class {
-    class: Py<PyType>,
+    slots: Slots,
     name: Arc<str>,
-    /// The class's `__new__`.
-    new: Py<PyAny>,
     kind: Kind,
 }
 
@@ -73,8 +75,10 @@ impl Class {
         let Ok(class) = class.cast::<PyType>() else { return Err(refuse("is not a class")) };
         let name: Arc<str> = class.name()?.to_str()?.into();
         let own = class.getattr(intern!(py, "__dict__"))?.get_item("__tickwire_schema__");
-        let kind = if let Ok(schema) = own {
-            Kind::Declared(schema.cast_into::<Schema>()?.unbind())
+        let (kind, slots) = if let Ok(schema) = own {
+            let schema = schema.cast_into::<Schema>()?;
+            let slots = schema.get().slots(class)?;
+            (Kind::Declared(schema.unbind()), slots)
         } else {
             let base = py.import("tickwire.message")?.getattr("Message")?.cast_into::<PyType>()?;
             if !class.is_subclass(&base)? {
@@ -85,14 +89,14 @@ impl Class {
             }
             let what = format!("{name}.max_bytes");
             let most = u32::try_from(MAX_MESSAGE_BYTES).unwrap_or(u32::MAX);
-            Kind::Own { max_bytes: bounded(&what, &class.getattr("max_bytes")?, 1, most)? }
+            let max_bytes = bounded(&what, &class.getattr("max_bytes")?, 1, most)?;
+            (Kind::Own { max_bytes }, Slots::new(class, core::iter::empty())?)
         };
-        let new = class.getattr(intern!(py, "__new__"))?.unbind();
-        Ok(Class { class: class.clone().unbind(), name, new, kind })
+        Ok(Class { slots, name, kind })
     }
 
     pub(super) fn class(&self) -> &Py<PyType> {
-        &self.class
+        self.slots.class()
     }
 
     pub(super) fn name(&self) -> &str {
@@ -100,8 +104,7 @@ impl Class {
     }
 
     pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.class)?;
-        visit.call(&self.new)
+        self.slots.traverse(visit)
     }
 
     /// The core's description of the class.
@@ -117,8 +120,8 @@ impl Class {
     pub(super) fn encode(&self, message: &Bound<'_, PyAny>) -> PyResult<Encoded> {
         match &self.kind {
             Kind::Declared(schema) => {
-                let mut writer = BitWriter::new();
-                schema.get().write(message, &mut writer)?;
+                let mut writer = BitWriter::with_buffer(Vec::with_capacity(USUAL_BYTES));
+                schema.get().write(message, Some(&self.slots), &mut writer)?;
                 Ok(writer.encoded())
             }
             Kind::Own { max_bytes } => {
@@ -138,12 +141,20 @@ impl Class {
         }
     }
 
+    /// Writes the fields of a declared class's object behind what is there.
+    pub(super) fn write(&self, message: &Bound<'_, PyAny>, writer: &mut BitWriter) -> PyResult<()> {
+        match &self.kind {
+            Kind::Declared(schema) => schema.get().write(message, Some(&self.slots), writer),
+            Kind::Own { .. } => Err(PyValueError::new_err("the class declares no fields")),
+        }
+    }
+
     /// An upper bound of the bits of the object's body.
     pub(super) fn measure(&self, message: &Bound<'_, PyAny>) -> PyResult<usize> {
         match &self.kind {
             Kind::Declared(schema) => {
                 let mut measure = wire::Measure::new();
-                schema.get().write(message, &mut measure)?;
+                schema.get().write(message, Some(&self.slots), &mut measure)?;
                 Ok(measure.bits_bound())
             }
             Kind::Own { .. } => Ok(self.run(message, wire::Stream::measuring())?.position()),
@@ -158,11 +169,11 @@ impl Class {
         factory: Option<&Py<PyAny>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let message = match factory {
-            None => self.new.bind(py).call1((&self.class,))?,
-            Some(factory) => factory.bind(py).call_method1(intern!(py, "create"), (&self.class,))?,
+            None => self.slots.make(py)?,
+            Some(factory) => factory.bind(py).call_method1(intern!(py, "create"), (self.class(),))?,
         };
         match &self.kind {
-            Kind::Declared(schema) => schema.get().load(body, &message)?,
+            Kind::Declared(schema) => schema.get().load(body, 0, &message, Some(&self.slots))?,
             Kind::Own { .. } => {
                 let body = OpaqueBody::read(body);
                 self.read(&message, body)?;

@@ -1,29 +1,75 @@
 //! Field types: what `Annotated` carries.
 
 use core::fmt::Display;
+use std::sync::Arc;
 
-use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString, PyType};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
-use crate::wire::{Kind, MAX_LENGTH, Schema, SchemaError};
+use super::schema::Schema;
+use super::shape::{FlagClass, Members, Nested, Shape, members_of};
+use super::value::Takes;
+use crate::wire::{self, BitWriter, Kind, MAX_LENGTH, SchemaError};
 
 /// How one field of a message is written. Made by :func:`bits`, :func:`ranged`, ..., used in ``Annotated``.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct FieldType {
     pub(super) kind: Kind,
+    pub(super) shape: Arc<Shape>,
+    default: Default,
+    python_type: Py<PyType>,
+    min_bits: usize,
     max_bits: usize,
     label: String,
 }
 
+/// Where the value of a field comes from that its class gives no default.
+#[derive(Debug)]
+enum Default {
+    /// One for all.
+    Shared(Py<PyAny>),
+    /// What this class makes, for each object anew.
+    Made(Py<PyType>),
+}
+
 impl FieldType {
-    /// Checks the parameters once, here, where the caller stands.
-    fn new(kind: Kind, label: String) -> PyResult<Self> {
-        let schema = Schema::new([("", kind.clone())])
-            .map_err(|error| PyValueError::new_err(format!("{label}: {}", without_field(&error))))?;
-        Ok(FieldType { kind, max_bits: schema.max_bits(), label })
+    /// A field that is one object of a builtin type.
+    fn plain(py: Python<'_>, kind: Kind, label: String) -> PyResult<Self> {
+        let Some(takes) = Takes::of(&kind) else {
+            return Err(PyValueError::new_err(format!("{label}: not one value")));
+        };
+        let (default, python_type) = natural(py, &kind)?;
+        let default = Default::Shared(default.unbind());
+        Self::new(kind, Shape::Plain(takes), default, python_type.unbind(), label)
     }
+
+    /// A field that is a tuple of floats.
+    fn floats(py: Python<'_>, kind: Kind, default: &[f64], label: String) -> PyResult<Self> {
+        let shape = Shape::Floats(default.len());
+        let default = Default::Shared(PyTuple::new(py, default)?.into_any().unbind());
+        Self::new(kind, shape, default, py.get_type::<PyTuple>().unbind(), label)
+    }
+
+    /// Checks the parameters once, here, where the caller stands.
+    fn new(
+        kind: Kind,
+        shape: Shape,
+        default: Default,
+        python_type: Py<PyType>,
+        label: String,
+    ) -> PyResult<Self> {
+        let schema = compiled(&kind, &label)?;
+        let (min_bits, max_bits) = (schema.min_bits(), schema.max_bits());
+        Ok(FieldType { kind, shape: Arc::new(shape), default, python_type, min_bits, max_bits, label })
+    }
+}
+
+/// A schema of this one field.
+fn compiled(kind: &Kind, label: &str) -> PyResult<wire::Schema> {
+    wire::Schema::new([("", kind.clone())])
+        .map_err(|error| PyValueError::new_err(format!("{label}: {}", without_field(&error))))
 }
 
 fn without_field(error: &SchemaError) -> String {
@@ -33,27 +79,50 @@ fn without_field(error: &SchemaError) -> String {
     }
 }
 
+/// The natural default and the type of fields that are one builtin object.
+fn natural<'py>(py: Python<'py>, kind: &Kind) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyType>)> {
+    let int = py.get_type::<PyInt>();
+    let float = |value: f64| (PyFloat::new(py, value).into_any(), py.get_type::<PyFloat>());
+    Ok(match *kind {
+        Kind::Bool => (PyBool::new(py, false).to_owned().into_any(), py.get_type::<PyBool>()),
+        Kind::Ranged { lo, hi } => (nearest(lo, 0, hi).into_pyobject(py)?.into_any(), int),
+        Kind::Quantized { lo, hi, .. } | Kind::Angle { lo, hi, .. } => float(nearest(lo, 0.0, hi)),
+        Kind::Fixed { lo, hi, .. } => float(nearest(lo as f64, 0.0, hi as f64)),
+        Kind::Float | Kind::Double => float(0.0),
+        Kind::Text { .. } | Kind::WideText { .. } => {
+            (PyString::new(py, "").into_any(), py.get_type::<PyString>())
+        }
+        Kind::Data { .. } => (PyBytes::new(py, b"").into_any(), py.get_type::<PyBytes>()),
+        _ => (0u8.into_pyobject(py)?.into_any(), int),
+    })
+}
+
+/// The value, if it is within its bounds, else the lower one.
+fn nearest<T: PartialOrd>(lo: T, value: T, hi: T) -> T {
+    if (&lo..=&hi).contains(&&value) { value } else { lo }
+}
+
 #[pymethods]
 impl FieldType {
+    /// The value of a field that its class gives none.
     #[getter]
     fn default<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(match self.kind {
-            Kind::Bool => PyBool::new(py, false).to_owned().into_any(),
-            Kind::Bits { .. } | Kind::Uint128 => 0u8.into_pyobject(py)?.into_any(),
-            Kind::Ranged { lo, hi } => {
-                let nearest = if (lo..=hi).contains(&0) { 0 } else { lo };
-                nearest.into_pyobject(py)?.into_any()
-            }
-            Kind::Float | Kind::Double => PyFloat::new(py, 0.0).into_any(),
-            Kind::Quantized { lo, hi, .. } => {
-                PyFloat::new(py, if (lo..=hi).contains(&0.0) { 0.0 } else { lo }).into_any()
-            }
-            Kind::Fixed { lo, hi, .. } => {
-                PyFloat::new(py, if (lo..=hi).contains(&0) { 0.0 } else { lo as f64 }).into_any()
-            }
-            Kind::Text { .. } | Kind::WideText { .. } => PyString::new(py, "").into_any(),
-            Kind::Data { .. } => PyBytes::new(py, b"").into_any(),
-        })
+        match &self.default {
+            Default::Shared(value) => Ok(value.bind(py).clone()),
+            Default::Made(class) => class.bind(py).call0(),
+        }
+    }
+
+    /// Whether every object needs a default of its own.
+    #[getter]
+    fn is_mutable(&self) -> bool {
+        matches!(self.default, Default::Made(_))
+    }
+
+    /// The least that the field costs.
+    #[getter]
+    fn min_bits(&self) -> usize {
+        self.min_bits
     }
 
     /// An upper bound of what the field costs, alignment included.
@@ -64,15 +133,7 @@ impl FieldType {
 
     #[getter]
     fn python_type<'py>(&self, py: Python<'py>) -> Bound<'py, PyType> {
-        match self.kind {
-            Kind::Bool => py.get_type::<PyBool>(),
-            Kind::Bits { .. } | Kind::Ranged { .. } | Kind::Uint128 => py.get_type::<PyInt>(),
-            Kind::Float | Kind::Double | Kind::Quantized { .. } | Kind::Fixed { .. } => {
-                py.get_type::<PyFloat>()
-            }
-            Kind::Text { .. } | Kind::WideText { .. } => py.get_type::<PyString>(),
-            Kind::Data { .. } => py.get_type::<PyBytes>(),
-        }
+        self.python_type.bind(py).clone()
     }
 
     fn __repr__(&self) -> &str {
@@ -117,49 +178,51 @@ fn outside(name: &str, value: impl Display, low: impl Display, high: impl Displa
 #[pyfunction]
 #[pyo3(signature = (count, /))]
 pub(crate) fn bits(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
+    let py = count.py();
     let bits = bounded("count", count, 1, 64)?;
-    FieldType::new(Kind::Bits { bits }, format!("bits({bits})"))
+    FieldType::plain(py, Kind::Bits { bits }, format!("bits({bits})"))
 }
 
 /// An integer from ``low`` to ``high``, both included, in the bits that ``high - low`` takes.
 #[pyfunction]
 #[pyo3(signature = (low, high, /))]
 pub(crate) fn ranged(low: &Bound<'_, PyAny>, high: &Bound<'_, PyAny>) -> PyResult<FieldType> {
+    let py = low.py();
     let lo = bounded("low", low, i128::MIN, i128::MAX)?;
     let hi = bounded("high", high, i128::MIN, i128::MAX)?;
-    FieldType::new(Kind::Ranged { lo, hi }, format!("ranged({lo}, {hi})"))
+    FieldType::plain(py, Kind::Ranged { lo, hi }, format!("ranged({lo}, {hi})"))
 }
 
 /// An unsigned integer of 128 bits.
 #[pyfunction]
-pub(crate) fn uint128() -> PyResult<FieldType> {
-    FieldType::new(Kind::Uint128, "uint128()".into())
+pub(crate) fn uint128(py: Python<'_>) -> PyResult<FieldType> {
+    FieldType::plain(py, Kind::Uint128, "uint128()".into())
 }
 
 /// True or False, in one bit.
 #[pyfunction]
-pub(crate) fn boolean() -> PyResult<FieldType> {
-    FieldType::new(Kind::Bool, "boolean()".into())
+pub(crate) fn boolean(py: Python<'_>) -> PyResult<FieldType> {
+    FieldType::plain(py, Kind::Bool, "boolean()".into())
 }
 
 /// A float in 32 bits.
 #[pyfunction]
-pub(crate) fn float32() -> PyResult<FieldType> {
-    FieldType::new(Kind::Float, "float32()".into())
+pub(crate) fn float32(py: Python<'_>) -> PyResult<FieldType> {
+    FieldType::plain(py, Kind::Float, "float32()".into())
 }
 
 /// A float in 64 bits.
 #[pyfunction]
-pub(crate) fn float64() -> PyResult<FieldType> {
-    FieldType::new(Kind::Double, "float64()".into())
+pub(crate) fn float64(py: Python<'_>) -> PyResult<FieldType> {
+    FieldType::plain(py, Kind::Double, "float64()".into())
 }
 
 /// A float from ``low`` to ``high`` in steps of about ``resolution``.
 #[pyfunction]
 #[pyo3(signature = (low, high, resolution, /))]
-pub(crate) fn quantized(low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
+pub(crate) fn quantized(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
     let label = format!("quantized({low}, {high}, {resolution})");
-    FieldType::new(Kind::Quantized { lo: low, hi: high, resolution }, label)
+    FieldType::plain(py, Kind::Quantized { lo: low, hi: high, resolution }, label)
 }
 
 /// A number from ``low`` to ``high`` with ``fraction_bits`` binary places.
@@ -170,33 +233,261 @@ pub(crate) fn fixed(
     high: &Bound<'_, PyAny>,
     fraction_bits: &Bound<'_, PyAny>,
 ) -> PyResult<FieldType> {
+    let py = low.py();
     let lo = bounded("low", low, i64::MIN, i64::MAX)?;
     let hi = bounded("high", high, i64::MIN, i64::MAX)?;
     let fraction_bits = bounded("fraction_bits", fraction_bits, 0, 64)?;
     let label = format!("fixed({lo}, {hi}, {fraction_bits})");
-    FieldType::new(Kind::Fixed { fraction_bits, lo, hi }, label)
+    FieldType::plain(py, Kind::Fixed { fraction_bits, lo, hi }, label)
 }
 
 /// Text of at most ``max_bytes`` bytes of UTF-8, without NUL.
 #[pyfunction]
 #[pyo3(signature = (max_bytes, /))]
 pub(crate) fn text(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
+    let py = max_bytes.py();
     let max_bytes = bounded("max_bytes", max_bytes, 0, MAX_LENGTH)?;
-    FieldType::new(Kind::Text { max_bytes }, format!("text({max_bytes})"))
+    FieldType::plain(py, Kind::Text { max_bytes }, format!("text({max_bytes})"))
 }
 
 /// Text of at most ``max_units`` UTF-16 units, without NUL, in 32 bits each: serialize's wide string.
 #[pyfunction]
 #[pyo3(signature = (max_units, /))]
 pub(crate) fn wide_text(max_units: &Bound<'_, PyAny>) -> PyResult<FieldType> {
+    let py = max_units.py();
     let max_units = bounded("max_units", max_units, 0, MAX_LENGTH)?;
-    FieldType::new(Kind::WideText { max_units }, format!("wide_text({max_units})"))
+    FieldType::plain(py, Kind::WideText { max_units }, format!("wide_text({max_units})"))
 }
 
 /// At most ``max_bytes`` bytes.
 #[pyfunction]
 #[pyo3(signature = (max_bytes, /))]
 pub(crate) fn data(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
+    let py = max_bytes.py();
     let max_bytes = bounded("max_bytes", max_bytes, 0, MAX_LENGTH)?;
-    FieldType::new(Kind::Data { max_bytes }, format!("data({max_bytes})"))
+    FieldType::plain(py, Kind::Data { max_bytes }, format!("data({max_bytes})"))
+}
+
+/// An angle on a circle from ``low`` to ``high``, which is ``low`` again, in steps of at most ``resolution``.
+#[pyfunction]
+#[pyo3(signature = (low, high, resolution, /))]
+pub(crate) fn angle(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
+    FieldType::plain(
+        py,
+        Kind::Angle { lo: low, hi: high, resolution },
+        format!("angle({low}, {high}, {resolution})"),
+    )
+}
+
+/// Two numbers from ``low`` to ``high``, each in steps of at most ``resolution``.
+#[pyfunction]
+#[pyo3(signature = (low, high, resolution, /))]
+pub(crate) fn vec2(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
+    vector(py, 2, low, high, resolution)
+}
+
+/// Three numbers from ``low`` to ``high``, each in steps of at most ``resolution``.
+#[pyfunction]
+#[pyo3(signature = (low, high, resolution, /))]
+pub(crate) fn vec3(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
+    vector(py, 3, low, high, resolution)
+}
+
+fn vector(py: Python<'_>, axes: u32, lo: f64, hi: f64, resolution: f64) -> PyResult<FieldType> {
+    let label = format!("vec{axes}({lo}, {hi}, {resolution})");
+    let default = vec![nearest(lo, 0.0, hi); axes as usize];
+    FieldType::floats(py, Kind::Vector { axes, lo, hi, resolution }, &default, label)
+}
+
+/// A direction in space: a vector of length 1, in two components of ``bits`` bits.
+#[pyfunction]
+#[pyo3(signature = (bits = 12, /))]
+pub(crate) fn unit_vector(py: Python<'_>, bits: u32) -> PyResult<FieldType> {
+    FieldType::floats(py, Kind::Direction { bits }, &[0.0, 0.0, 1.0], format!("unit_vector({bits})"))
+}
+
+/// A rotation (x, y, z, w), by its three smallest components of ``bits`` bits.
+#[pyfunction]
+#[pyo3(signature = (bits = 9, /))]
+pub(crate) fn quaternion(py: Python<'_>, bits: u32) -> PyResult<FieldType> {
+    FieldType::floats(py, Kind::Rotation { bits }, &[0.0, 0.0, 0.0, 1.0], format!("quaternion({bits})"))
+}
+
+/// A rotation (x, y, z, w): x, y and z in 16 bits each and the sign of w.
+#[pyfunction]
+pub(crate) fn signed_quaternion(py: Python<'_>) -> PyResult<FieldType> {
+    FieldType::floats(py, Kind::SignedRotation, &[0.0, 0.0, 0.0, 1.0], "signed_quaternion()".into())
+}
+
+/// A translation from ``low`` to ``high`` along each axis, a rotation and a scale.
+#[pyfunction]
+#[pyo3(signature = (low, high, resolution, /, rotation_bits = 9))]
+pub(crate) fn transform(
+    py: Python<'_>,
+    low: f64,
+    high: f64,
+    resolution: f64,
+    rotation_bits: u32,
+) -> PyResult<FieldType> {
+    let kind = Kind::Transform { lo: low, hi: high, resolution, bits: rotation_bits };
+    let label = format!("transform({low}, {high}, {resolution}, rotation_bits={rotation_bits})");
+    let class = py.import("tickwire.fields")?.getattr("Transform")?.cast_into::<PyType>()?;
+    let default = Default::Shared(class.call0()?.unbind());
+    FieldType::new(kind, Shape::Transform, default, class.unbind(), label)
+}
+
+/// An int whose bits are booleans of these names, the first the lowest.
+#[pyfunction]
+#[pyo3(signature = (*names))]
+pub(crate) fn flags(py: Python<'_>, names: Vec<String>) -> PyResult<FieldType> {
+    let label = format!("flags({})", names.join(", "));
+    if let Some(twice) = names.iter().enumerate().find_map(|(i, n)| names[..i].contains(n).then_some(n)) {
+        return Err(PyValueError::new_err(format!("{label}: {twice} is there twice")));
+    }
+    FieldType::plain(py, Kind::Flags { names }, label)
+}
+
+/// The network id of an object, up to ``highest``; 0 is none.
+#[pyfunction]
+#[pyo3(signature = (highest = 65_535, /))]
+pub(crate) fn network_id(py: Python<'_>, highest: u32) -> PyResult<FieldType> {
+    FieldType::plain(py, Kind::Ranged { lo: 0, hi: highest.into() }, format!("network_id({highest})"))
+}
+
+/// A member of an enumeration.
+#[pyfunction]
+#[pyo3(signature = (class_, /))]
+pub(crate) fn enum_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
+    let label = class_.name()?.to_string();
+    let members = members_of(class_)?;
+    let Some((_, _, first)) = members.first() else {
+        return Err(PyTypeError::new_err(format!("{label} has no members")));
+    };
+    let default = Default::Shared(first.clone().unbind());
+    let shape = Shape::Member(Members::new(
+        class_,
+        members.iter().map(|(_, value, member)| (*value, member.clone().unbind())).collect(),
+    ));
+    let mut members: Vec<_> = members.into_iter().map(|(name, value, _)| (name, value)).collect();
+    members.sort_by_key(|(_, value)| *value);
+    FieldType::new(Kind::Enum { members }, shape, default, class_.clone().unbind(), label)
+}
+
+/// Flags of a class derived from :class:`enum.Flag` whose flags are 1, 2, 4 and so on.
+#[pyfunction]
+#[pyo3(signature = (class_, /))]
+pub(crate) fn flags_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
+    const MOST: usize = 16;
+    let label = class_.name()?.to_string();
+    let mut members = members_of(class_)?;
+    members.sort_by_key(|(_, value, _)| *value);
+    let rising = members.iter().enumerate().all(|(i, (_, value, _))| i < MOST && *value == 1 << i);
+    if members.is_empty() || !rising {
+        return Err(PyTypeError::new_err(format!(
+            "{label} must have flags 1, 2, 4 and so on, none left out, at most {MOST} (each combination that \
+             arrives stays in its class); tw.flags(...) takes more, as an int"
+        )));
+    }
+    let shape = Shape::Flags(FlagClass::new(class_, members.len())?);
+    let default = Default::Shared(class_.call1((0,))?.unbind());
+    let names = members.into_iter().map(|(name, _, _)| name).collect();
+    FieldType::new(Kind::Flags { names }, shape, default, class_.clone().unbind(), label)
+}
+
+/// The field with one or two values that cost one or two bits.
+#[pyfunction]
+#[pyo3(signature = (item, values, /))]
+pub(crate) fn common_of(item: &Bound<'_, FieldType>, values: Vec<Bound<'_, PyAny>>) -> PyResult<FieldType> {
+    let FieldType { kind, shape, python_type, label, .. } = item.get();
+    let shown: Vec<String> =
+        values.iter().map(|value| Ok(value.repr()?.to_string())).collect::<PyResult<_>>()?;
+    let own = compiled(kind, label)?;
+    let field = own.fields().first().ok_or_else(|| PyValueError::new_err("a field"))?;
+    let mut words = Vec::new();
+    for value in &values {
+        let mut writer = BitWriter::new();
+        let written = shape.write(field.node(), value, &mut writer);
+        written.map_err(|refusal| refusal.raise(label, "common", value))?;
+        let mut word = [0; 16];
+        for (byte, written) in word.iter_mut().zip(writer.as_bytes()) {
+            *byte = *written;
+        }
+        words.push(u128::from_le_bytes(word));
+    }
+    let default = match values.first() {
+        Some(value) => Default::Shared(value.clone().unbind()),
+        None => return Err(PyValueError::new_err("common() takes one or two values")),
+    };
+    let kind = Kind::Common { item: Box::new(kind.clone()), words };
+    let label = format!("{label}, common({})", shown.join(", "));
+    let schema = compiled(&kind, &label)?;
+    Ok(FieldType {
+        kind,
+        shape: shape.clone(),
+        default,
+        python_type: python_type.clone_ref(item.py()),
+        min_bits: schema.min_bits(),
+        max_bits: schema.max_bits(),
+        label,
+    })
+}
+
+/// A value or None.
+#[pyfunction]
+#[pyo3(signature = (item, /))]
+pub(crate) fn optional_of(item: &Bound<'_, FieldType>) -> PyResult<FieldType> {
+    let FieldType { kind, shape, python_type, label, .. } = item.get();
+    FieldType::new(
+        Kind::Optional(Box::new(kind.clone())),
+        Shape::Optional(shape.clone()),
+        Default::Shared(item.py().None()),
+        python_type.clone_ref(item.py()),
+        format!("{label} | None"),
+    )
+}
+
+/// Up to ``most`` values.
+#[pyfunction]
+#[pyo3(signature = (item, most, /))]
+pub(crate) fn list_of(item: &Bound<'_, FieldType>, most: &Bound<'_, PyAny>) -> PyResult<FieldType> {
+    let FieldType { kind, shape, label, .. } = item.get();
+    let max = bounded("up_to", most, 0, MAX_LENGTH)?;
+    let list = item.py().get_type::<PyList>().unbind();
+    FieldType::new(
+        Kind::List { max, item: Box::new(kind.clone()) },
+        Shape::List(shape.clone()),
+        Default::Made(list.clone_ref(item.py())),
+        list,
+        format!("list[{label}], up_to({max})"),
+    )
+}
+
+/// Values of some of ``slots`` slots.
+#[pyfunction]
+#[pyo3(signature = (item, slots, /))]
+pub(crate) fn sparse_of(item: &Bound<'_, FieldType>, slots: &Bound<'_, PyAny>) -> PyResult<FieldType> {
+    let FieldType { kind, shape, label, .. } = item.get();
+    let slots = bounded("sparse", slots, 1, MAX_LENGTH)?;
+    let dict = item.py().get_type::<PyDict>().unbind();
+    FieldType::new(
+        Kind::Sparse { slots, item: Box::new(kind.clone()) },
+        Shape::Sparse(shape.clone()),
+        Default::Made(dict.clone_ref(item.py())),
+        dict,
+        format!("dict[int, {label}], sparse({slots})"),
+    )
+}
+
+/// The fields of a message class.
+#[pyfunction]
+#[pyo3(signature = (class_, schema, /))]
+pub(crate) fn nested_of(class_: &Bound<'_, PyType>, schema: &Bound<'_, Schema>) -> PyResult<FieldType> {
+    let fields = schema.get().core.fields().iter();
+    FieldType::new(
+        Kind::Nested { fields: fields.map(|field| (field.name().into(), field.kind().clone())).collect() },
+        Shape::Nested(Nested::new(class_, schema.clone().unbind())?),
+        Default::Made(class_.clone().unbind()),
+        class_.clone().unbind(),
+        class_.name()?.to_string(),
+    )
 }

@@ -28,6 +28,8 @@ mod sans_io;
 mod schema;
 mod server;
 mod setup;
+mod shape;
+mod slots;
 mod stats;
 mod stream;
 mod token;
@@ -64,7 +66,9 @@ pub mod module {
     use super::events::{ClientHandle, Connected, Disconnected};
     #[pymodule_export]
     use super::fields::{
-        FieldType, bits, boolean, data, fixed, float32, float64, quantized, ranged, text, uint128, wide_text,
+        FieldType, angle, bits, boolean, common_of, data, enum_of, fixed, flags, flags_of, float32, float64,
+        list_of, nested_of, network_id, optional_of, quantized, quaternion, ranged, signed_quaternion,
+        sparse_of, text, transform, uint128, unit_vector, vec2, vec3, wide_text,
     };
     #[pymodule_export]
     use super::hooks::Candidates;

@@ -104,8 +104,15 @@ impl Protocol {
     ///     FieldError, UnregisteredMessageError, MessageTooLargeError
     #[pyo3(signature = (message, /))]
     fn encode<'py>(&self, message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        let encoded = self.encode_message(message)?;
-        Ok(PyBytes::new(message.py(), &transport::write_alone(&self.core, &encoded)))
+        let py = message.py();
+        let number = self.number_of(message)?;
+        let class = &self.classes[usize::from(number)];
+        if let Some(mut writer) = transport::begin_alone(&self.core, number) {
+            class.write(message, &mut writer)?;
+            return Ok(PyBytes::new(py, writer.as_bytes()));
+        }
+        let message = Message { message_type: number, encoded: class.encode(message)? };
+        Ok(PyBytes::new(py, &transport::write_alone(&self.core, &message)))
     }
 
     /// Reads what :meth:`encode` wrote.

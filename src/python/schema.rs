@@ -1,11 +1,15 @@
 //! The compiled program of a message class declared by its fields: attributes to bits, rows to attributes.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyString, PyType};
 
 use super::fields::FieldType;
-use super::value::{Takes, to_python};
+use super::shape::Shape;
+use super::slots::Slots;
+use super::value::Refusal;
 use crate::wire::{self, BitSink, Measure};
 
 /// The compiled program of a message class declared by its fields.
@@ -24,7 +28,7 @@ pub(crate) struct Schema {
 #[derive(Debug)]
 struct Attribute {
     name: Py<PyString>,
-    takes: Takes,
+    shape: Arc<Shape>,
     field_type: Py<FieldType>,
 }
 
@@ -38,7 +42,7 @@ impl Schema {
             wire::Schema::new(kinds).map_err(|error| PyValueError::new_err(format!("{name}: {error}")))?;
         let attributes = fields.into_iter().map(|(name, field_type)| Attribute {
             name: PyString::intern(field_type.py(), &name).unbind(),
-            takes: Takes::of(&field_type.get().kind),
+            shape: field_type.get().shape.clone(),
             field_type: field_type.unbind(),
         });
         Ok(Schema { attributes: attributes.collect(), name, core })
@@ -68,27 +72,74 @@ impl Schema {
     /// Raises the FieldError that sending an object with these attributes would raise, if any.
     #[pyo3(signature = (message, /))]
     fn check(&self, message: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.write(message, &mut Measure::new())
+        self.write(message, None, &mut Measure::new())
     }
 }
 
 impl Schema {
+    /// The name of the field at `index`.
+    pub(super) fn field_name(&self, index: usize) -> &str {
+        self.core.fields().get(index).map_or("", wire::Field::name)
+    }
+
+    /// How objects of the class that has this schema are made and their fields reached.
+    pub(super) fn slots(&self, class: &Bound<'_, PyType>) -> PyResult<Slots> {
+        let names = self.attributes.iter().map(|attribute| attribute.name.bind(class.py()));
+        Slots::new(class, names)
+    }
+
     /// Writes the object's attributes.
-    pub(super) fn write(&self, message: &Bound<'_, PyAny>, sink: &mut impl BitSink) -> PyResult<()> {
-        let py = message.py();
-        for (field, attribute) in self.core.fields().iter().zip(&self.attributes) {
-            let object = message.getattr(attribute.name.bind(py))?;
-            let written = attribute.takes.value(&object).and_then(|value| Ok(field.write(value, sink)?));
-            written.map_err(|refusal| refusal.raise(&self.name, field.name(), &object))?;
+    #[inline]
+    pub(super) fn write(
+        &self,
+        message: &Bound<'_, PyAny>,
+        slots: Option<&Slots>,
+        sink: &mut impl BitSink,
+    ) -> PyResult<()> {
+        self.write_fields(message, slots, sink)
+            .map_err(|(field, object, refusal)| refusal.raise(&self.name, self.field_name(field), &object))
+    }
+
+    /// As [`Schema::write`]; a refusal comes with the field's index and its value.
+    pub(super) fn write_fields<'py>(
+        &self,
+        message: &Bound<'py, PyAny>,
+        slots: Option<&Slots>,
+        sink: &mut impl BitSink,
+    ) -> Result<(), (usize, Bound<'py, PyAny>, Refusal)> {
+        let slots = slots.and_then(|slots| slots.of(message));
+        for (i, (field, attribute)) in self.core.fields().iter().zip(&self.attributes).enumerate() {
+            let object = match slots {
+                Some(slots) => slots.get(i, message),
+                None => message.getattr(attribute.name.bind(message.py())),
+            };
+            let object = match object {
+                Ok(object) => object,
+                Err(error) => return Err((i, message.clone(), Refusal::Raised(error))),
+            };
+            if let Err(refusal) = attribute.shape.write(field.node(), &object, sink) {
+                return Err((i, object, refusal));
+            }
         }
         Ok(())
     }
 
-    /// Sets the object's attributes from a body that the core read.
-    pub(super) fn load(&self, body: &[u8], message: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Sets the object's attributes from the row at `row` of a body.
+    pub(super) fn load(
+        &self,
+        body: &[u8],
+        row: usize,
+        message: &Bound<'_, PyAny>,
+        slots: Option<&Slots>,
+    ) -> PyResult<()> {
         let py = message.py();
-        for (field, attribute) in self.core.fields().iter().zip(&self.attributes) {
-            message.setattr(attribute.name.bind(py), to_python(py, field.load(body))?)?;
+        let slots = slots.and_then(|slots| slots.of(message));
+        for (i, (field, attribute)) in self.core.fields().iter().zip(&self.attributes).enumerate() {
+            let object = attribute.shape.load(py, field.node(), body, row + field.offset())?;
+            match slots {
+                Some(slots) => slots.set(i, message, &object)?,
+                None => message.setattr(attribute.name.bind(py), object)?,
+            }
         }
         Ok(())
     }

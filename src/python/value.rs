@@ -5,14 +5,14 @@
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyFloat, PyString};
+use pyo3::types::{PyBool, PyBytes, PyFloat, PyString, PyTuple};
 
 use super::errors::{FieldError, FieldTypeError};
 use crate::wire::{Kind, Value, ValueError};
 
 /// What Python objects a field takes.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Takes {
+pub(crate) enum Takes {
     Bool,
     /// Integers of an i64.
     Int,
@@ -24,16 +24,21 @@ pub(super) enum Takes {
 }
 
 impl Takes {
-    pub(super) fn of(kind: &Kind) -> Self {
-        match *kind {
+    /// What fields of this kind take; nothing for kinds that are more than one builtin object.
+    pub(super) fn of(kind: &Kind) -> Option<Self> {
+        Some(match *kind {
             Kind::Bool => Takes::Bool,
             Kind::Bits { bits } if bits < 64 => Takes::Int,
             Kind::Ranged { lo, hi } if lo >= i64::MIN.into() && hi <= i64::MAX.into() => Takes::Int,
-            Kind::Bits { .. } | Kind::Ranged { .. } | Kind::Uint128 => Takes::WideInt,
-            Kind::Float | Kind::Double | Kind::Quantized { .. } | Kind::Fixed { .. } => Takes::Float,
+            Kind::Flags { ref names } if names.len() < 64 => Takes::Int,
+            Kind::Bits { .. } | Kind::Ranged { .. } | Kind::Uint128 | Kind::Flags { .. } => Takes::WideInt,
+            Kind::Float | Kind::Double | Kind::Quantized { .. } | Kind::Fixed { .. } | Kind::Angle { .. } => {
+                Takes::Float
+            }
             Kind::Text { .. } | Kind::WideText { .. } => Takes::Text,
             Kind::Data { .. } => Takes::Data,
-        }
+            _ => return None,
+        })
     }
 
     /// The object as a value that borrows from it.
@@ -105,6 +110,21 @@ fn wide_int<'a>(object: &Bound<'_, PyAny>) -> Result<Value<'a>, Refusal> {
 pub(super) enum Refusal {
     /// The wrong type; the right one in words.
     Type(&'static str),
+    /// Not an object of the class of this name.
+    Instance(String),
+    /// Not a vector of this many numbers.
+    Components {
+        /// How many there are, where that is known.
+        length: Option<usize>,
+        count: usize,
+    },
+    /// A part of the value, and not the whole, is refused.
+    Within {
+        /// The part, as it is written behind the field's name.
+        path: String,
+        part: Py<PyAny>,
+        refusal: Box<Refusal>,
+    },
     /// The right type, out of the field's bounds.
     Value(ValueError),
     /// A number that no field of any range takes.
@@ -122,13 +142,37 @@ impl From<ValueError> for Refusal {
 }
 
 impl Refusal {
+    /// The refusal of what has this part: of the part, by its path.
+    #[cold]
+    pub(super) fn within(self, step: &str, part: &Bound<'_, PyAny>) -> Self {
+        match self {
+            Refusal::Within { path, part, refusal } => {
+                Refusal::Within { path: format!("{step}{path}"), part, refusal }
+            }
+            Refusal::Raised(error) => Refusal::Raised(error),
+            refusal => {
+                Refusal::Within { path: step.into(), part: part.clone().unbind(), refusal: Box::new(refusal) }
+            }
+        }
+    }
+
     /// The exception, naming class, field and value.
     #[cold]
     pub(super) fn raise(self, class: &str, field: &str, object: &Bound<'_, PyAny>) -> PyErr {
         let args = |bound: String| (class.to_owned(), field.to_owned(), object.clone().unbind(), bound);
         match self {
             Refusal::Raised(error) => error,
+            Refusal::Within { path, part, refusal } => {
+                refusal.raise(class, &format!("{field}{path}"), part.bind(object.py()))
+            }
             Refusal::Type(expected) => FieldTypeError::new_err(args(expected.into())),
+            Refusal::Instance(class) => FieldTypeError::new_err(args(format!("a {class}"))),
+            Refusal::Components { length: None, count } => {
+                FieldTypeError::new_err(args(format!("a tuple of {count} numbers")))
+            }
+            Refusal::Components { length: Some(length), count } => {
+                FieldError::new_err(args(format!("{count} numbers, and these are {length}")))
+            }
             Refusal::Value(error) => FieldError::new_err(args(bound(&error))),
             Refusal::Beyond => FieldError::new_err(args("a number of at most 128 bits".into())),
             Refusal::Surrogates => FieldError::new_err(args("text without lone surrogates".into())),
@@ -149,6 +193,9 @@ fn bound(error: &ValueError) -> String {
         ValueError::Length { length, count } => format!("exactly {count} bytes, and these are {length}"),
         ValueError::InteriorNul { at } => format!("text without NUL, and byte {at} is one"),
         ValueError::NotIncreasing { previous, .. } => format!("above {previous}"),
+        ValueError::NotAMember { .. } => "a member of the enumeration".into(),
+        ValueError::NoDirection => "of a length above 0".into(),
+        ValueError::Components { length, count } => format!("{count} numbers, and these are {length}"),
         ValueError::Row => "a row of the schema".into(),
     }
 }
@@ -171,5 +218,10 @@ pub(super) fn to_python<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Boun
         Value::Float(value) => PyFloat::new(py, value).into_any(),
         Value::Text(value) => PyString::new(py, value).into_any(),
         Value::Data(value) => PyBytes::new(py, value).into_any(),
+        Value::Floats(floats) => PyTuple::new(py, floats)?.into_any(),
+        Value::Cells(cells) => {
+            let floats = (0..cells.count()).map(|i| cells.float(i).unwrap_or(f64::NAN));
+            PyTuple::new(py, floats)?.into_any()
+        }
     })
 }

@@ -29,7 +29,7 @@ pub use congestion::{AdaptiveConfig, CongestionConfig};
 pub use connection::{Connection, ConnectionConfig, End, SendOptions, Violation};
 pub use estimate::Stats as PacketStats;
 pub use fates::{Notification, PacketFate};
-pub use framing::{CloseReason, Refusal, VERSION, alone_bits, read_alone, write_alone};
+pub use framing::{CloseReason, Refusal, VERSION, alone_bits, begin_alone, read_alone, write_alone};
 pub use message::{Message, OpaqueBody, Received};
 pub use pacing::BudgetConfig;
 pub use protocol::{Body, ChannelConfig, ChannelKind, MessageType, Protocol, ProtocolError, Resend, Share};

@@ -89,11 +89,7 @@ impl<'a> BitReader<'a> {
     pub fn int128(&mut self, lo: i128, hi: i128) -> Result<i128, ReadError> {
         debug_assert!(lo <= hi, "{lo}..={hi} is empty");
         let span = span128(lo, hi);
-        let offset = match bit_len128(span) {
-            0 => self.advance(0).map(|_| 0)?,
-            n @ 1..=64 => u128::from(self.bits(n)?),
-            n => u128::from(self.bits(64)?) | u128::from(self.bits(n - 64)?) << 64,
-        };
+        let offset = self.bits128(bit_len128(span))?;
         if offset > span {
             let saturated = |n: u128| u64::try_from(n).unwrap_or(u64::MAX);
             return self.refuse(ReadError::OutOfRange { offset: saturated(offset), span: saturated(span) });
@@ -101,9 +97,18 @@ impl<'a> BitReader<'a> {
         Ok(lo.wrapping_add(offset.cast_signed()))
     }
 
+    /// `n` bits, `n` in 0..=128, low half first.
+    pub(super) fn bits128(&mut self, n: u32) -> Result<u128, ReadError> {
+        match n {
+            0 => self.advance(0).map(|_| 0),
+            1..=64 => self.bits(n).map(u128::from),
+            _ => Ok(u128::from(self.bits(64)?) | u128::from(self.bits(n - 64)?) << 64),
+        }
+    }
+
     /// 128 bits.
     pub fn uint128(&mut self) -> Result<u128, ReadError> {
-        Ok(u128::from(self.bits(64)?) | u128::from(self.bits(64)?) << 64)
+        self.bits128(128)
     }
 
     /// A fixed-point number, as its raw (scaled) integer.
@@ -298,8 +303,9 @@ impl<'a> BitReader<'a> {
         self.refuse(ReadError::PastEnd { needed: n as u64, remaining })
     }
 
+    /// Fails, for good.
     #[cold]
-    fn refuse<T>(&mut self, error: ReadError) -> Result<T, ReadError> {
+    pub(super) fn refuse<T>(&mut self, error: ReadError) -> Result<T, ReadError> {
         self.position = FAILED;
         Err(error)
     }

@@ -2,9 +2,12 @@
 //! comparison and a few shifts.
 
 use super::column::cell;
+use super::common::Common;
+use super::direction::{Octahedral, SignedThree, SmallestThree, normalized};
+use super::transform::{self, Transform, read_steps, step_of, steps_of, write_steps};
 use super::{
-    BitReader, BitSink, Column, FixedPoint, Kind, MAX_LENGTH, ParameterError, Quantizer, ReadError, Value,
-    ValueError, bit_len, bit_len128, span, span128,
+    BitReader, BitSink, Column, FixedPoint, Kind, MAX_LENGTH, ParameterError, Quantizer, ReadError, Steps,
+    Value, ValueError, bit_len, bit_len128, span, span128,
 };
 
 #[derive(Clone, Debug)]
@@ -41,12 +44,28 @@ pub(super) enum Codec {
     WideText {
         max: u32,
     },
+    /// Integers of a list, rising; the wire has their places in it.
+    Member {
+        values: Box<[i64]>,
+    },
+    Angle(Steps),
+    Vector2(Steps),
+    Vector3(Steps),
+    Direction(Octahedral),
+    Rotation(SmallestThree),
+    SignedRotation,
+    Transform(Box<Transform>),
+    Common(Box<Common>),
 }
 
 impl Codec {
-    pub(super) fn new(kind: &Kind) -> Result<Self, ParameterError> {
+    /// The codec of a kind that is one value; kinds made of parts have none.
+    pub(super) fn new(kind: &Kind) -> Result<Option<Self>, ParameterError> {
         let length = |max| if max > MAX_LENGTH { Err(ParameterError::Length { max }) } else { Ok(max) };
-        Ok(match *kind {
+        let codec = match *kind {
+            Kind::Optional(_) | Kind::List { .. } | Kind::Sparse { .. } | Kind::Nested { .. } => {
+                return Ok(None);
+            }
             Kind::Bool => Codec::Bool,
             Kind::Bits { bits } if !(1..=64).contains(&bits) => return Err(ParameterError::Bits { bits }),
             Kind::Bits { bits } => Codec::Unsigned { lo: 0, span: u64::MAX >> (64 - bits), bits },
@@ -66,7 +85,36 @@ impl Codec {
             Kind::Text { max_bytes } => Codec::Text { max: length(max_bytes)? },
             Kind::Data { max_bytes } => Codec::Data { max: length(max_bytes)? },
             Kind::WideText { max_units } => Codec::WideText { max: length(max_units)? },
-        })
+            Kind::Enum { ref members } => {
+                let values: Box<[i64]> = members.iter().map(|(_, value)| *value).collect();
+                let rising = values.windows(2).all(|pair| pair[0] < pair[1]);
+                if values.is_empty() || values.len() > MAX_LENGTH as usize || !rising {
+                    return Err(ParameterError::Members);
+                }
+                Codec::Member { values }
+            }
+            Kind::Flags { ref names } => match u32::try_from(names.len()) {
+                Ok(bits @ 1..=64) => Codec::Unsigned { lo: 0, span: u64::MAX >> (64 - bits), bits },
+                _ => return Err(ParameterError::Flags { count: names.len() }),
+            },
+            Kind::Angle { lo, hi, resolution } => Codec::Angle(Steps::circle(lo, hi, resolution)?),
+            Kind::Vector { axes, lo, hi, resolution } => match axes {
+                2 => Codec::Vector2(Steps::range(lo, hi, resolution)?),
+                3 => Codec::Vector3(Steps::range(lo, hi, resolution)?),
+                _ => return Err(ParameterError::Axes { axes }),
+            },
+            Kind::Direction { bits } => Codec::Direction(Octahedral::new(bits)?),
+            Kind::Rotation { bits } => Codec::Rotation(SmallestThree::new(bits)?),
+            Kind::SignedRotation => Codec::SignedRotation,
+            Kind::Transform { lo, hi, resolution, bits } => {
+                Codec::Transform(Box::new(Transform::new(lo, hi, resolution, bits)?))
+            }
+            Kind::Common { ref item, ref words } => {
+                let item = Codec::new(item)?.ok_or(ParameterError::NoFixedWidth)?;
+                Codec::Common(Box::new(Common::new(item, words)?))
+            }
+        };
+        Ok(Some(codec))
     }
 
     fn ranged(lo: i128, hi: i128) -> Self {
@@ -91,6 +139,17 @@ impl Codec {
             // The standard's arithmetic is in singles: a double would hold nothing more.
             Codec::Float | Codec::Quantized(_) => Column::Float32,
             Codec::Double | Codec::Fixed(_) => Column::Float64,
+            Codec::Member { ref values } => {
+                let bound = |value: Option<&i64>| i128::from(value.copied().unwrap_or(0));
+                Column::of_range(bound(values.first()), bound(values.last()))
+            }
+            Codec::Angle(_) => Column::Float64,
+            Codec::Vector2(_) => Column::Doubles(2),
+            Codec::Vector3(_) => Column::Doubles(3),
+            Codec::Direction(_) => Column::Singles(3),
+            Codec::Rotation(_) | Codec::SignedRotation => Column::Singles(4),
+            Codec::Transform(_) => Column::Doubles(transform::NUMBERS as u8),
+            Codec::Common(ref common) => common.item().column(),
             Codec::Text { .. } | Codec::WideText { .. } => Column::Text,
             Codec::Data { .. } => Column::Data,
         }
@@ -116,6 +175,15 @@ impl Codec {
                 let length = bit_len(u64::from(max)) as usize;
                 (length, length + max as usize * 32)
             }
+            Codec::Member { ref values } => exact(place_bits(values)),
+            Codec::Angle(ref steps) => exact(steps.bits()),
+            Codec::Vector2(ref steps) => exact(2 * steps.bits()),
+            Codec::Vector3(ref steps) => exact(3 * steps.bits()),
+            Codec::Direction(direction) => exact(direction.bits()),
+            Codec::Rotation(rotation) => exact(rotation.bits()),
+            Codec::SignedRotation => exact(SignedThree::BITS),
+            Codec::Transform(ref transform) => transform.bit_range(),
+            Codec::Common(ref common) => common.bit_range(),
         }
     }
 
@@ -160,6 +228,22 @@ impl Codec {
                 Value::Data(data) => sink.data(within(data, max)?, max),
                 _ => return Err(refusal("bytes", value)),
             },
+            Codec::Member { ref values } => {
+                let place = value.as_i64().and_then(|value| values.binary_search(&value).ok());
+                self.write_offset(place.map(|place| place as u64), place_bits(values), value, sink)?;
+            }
+            Codec::Angle(ref steps) => write_steps(steps, [step_of(steps, number(value)?)?], sink),
+            Codec::Vector2(ref steps) => {
+                write_steps(steps, steps_of::<2>(steps, value.as_floats()?)?, sink);
+            }
+            Codec::Vector3(ref steps) => {
+                write_steps(steps, steps_of::<3>(steps, value.as_floats()?)?, sink);
+            }
+            Codec::Direction(ref direction) => direction.write(normalized(value.as_floats()?)?, sink),
+            Codec::Rotation(ref rotation) => rotation.write(normalized(value.as_floats()?)?, sink),
+            Codec::SignedRotation => SignedThree::write(normalized(value.as_floats()?)?, sink),
+            Codec::Transform(ref transform) => transform.write(value.as_floats()?, sink)?,
+            Codec::Common(ref common) => common.write(value, sink)?,
         }
         Ok(())
     }
@@ -237,6 +321,19 @@ impl Codec {
                 reader.wide_chars(max, |c| out.extend_from_slice(c.encode_utf8(&mut utf8).as_bytes()))?;
                 point(out, start, cell, from);
             }
+            Codec::Member { ref values } => {
+                let place = reader.offset((values.len() - 1) as u64)? as usize;
+                let value = values.get(place).copied().unwrap_or_default();
+                column.store(out, cell, value.cast_unsigned());
+            }
+            Codec::Angle(ref steps) => put_steps(out, cell, steps, read_steps::<1>(steps, reader)?),
+            Codec::Vector2(ref steps) => put_steps(out, cell, steps, read_steps::<2>(steps, reader)?),
+            Codec::Vector3(ref steps) => put_steps(out, cell, steps, read_steps::<3>(steps, reader)?),
+            Codec::Direction(ref direction) => put_singles(out, cell, &direction.read(reader)?),
+            Codec::Rotation(ref rotation) => put_singles(out, cell, &rotation.read(reader)?),
+            Codec::SignedRotation => put_singles(out, cell, &SignedThree::read(reader)?),
+            Codec::Transform(ref transform) => put_doubles(out, cell, &transform.read(reader)?),
+            Codec::Common(ref common) => common.read_cell(reader, out, start, at, column)?,
         }
         Ok(())
     }
@@ -253,6 +350,9 @@ impl Codec {
 
     #[cold]
     fn integer_error(&self, value: Value<'_>) -> ValueError {
+        if let (Codec::Member { .. }, Some(value)) = (self, value.as_i128()) {
+            return ValueError::NotAMember { value };
+        }
         let (lo, hi) = self.bounds();
         match (value.as_i128(), value.as_u128()) {
             (Some(value), _) => ValueError::OutOfRange { value, lo, hi },
@@ -260,6 +360,11 @@ impl Codec {
             _ => refusal("an integer", value),
         }
     }
+}
+
+/// Bits of a place in an enumeration.
+fn place_bits(values: &[i64]) -> u32 {
+    bit_len(values.len() as u64 - 1)
 }
 
 /// The float as a single; refuses numbers that are too large for one.
@@ -331,8 +436,24 @@ fn refusal(expected: &'static str, value: Value<'_>) -> ValueError {
     ValueError::Type { expected, found: value.type_name() }
 }
 
-fn put<const N: usize>(out: &mut [u8], at: usize, bytes: [u8; N]) {
+pub(super) fn put<const N: usize>(out: &mut [u8], at: usize, bytes: [u8; N]) {
     out[at..at + N].copy_from_slice(&bytes);
+}
+
+fn put_steps<const N: usize>(out: &mut [u8], at: usize, steps: &Steps, found: [u32; N]) {
+    put_doubles(out, at, &found.map(|step| steps.value(step)));
+}
+
+fn put_doubles(out: &mut [u8], at: usize, values: &[f64]) {
+    for (i, value) in values.iter().enumerate() {
+        put(out, at + i * 8, value.to_le_bytes());
+    }
+}
+
+fn put_singles(out: &mut [u8], at: usize, values: &[f64]) {
+    for (i, value) in values.iter().enumerate() {
+        put(out, at + i * 4, (*value as f32).to_le_bytes());
+    }
 }
 
 fn append(out: &mut Vec<u8>, start: usize, cell: usize, data: &[u8]) {
@@ -343,7 +464,7 @@ fn append(out: &mut Vec<u8>, start: usize, cell: usize, data: &[u8]) {
 
 /// Writes into `cell` where the bytes from `from` to the end lie, seen from `start`. A schema's bounds keep
 /// a body far below 4 GiB.
-fn point(out: &mut [u8], start: usize, cell: usize, from: usize) {
+pub(super) fn point(out: &mut [u8], start: usize, cell: usize, from: usize) {
     put(out, cell, ((from - start) as u32).to_le_bytes());
     put(out, cell + 4, ((out.len() - from) as u32).to_le_bytes());
 }

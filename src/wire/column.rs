@@ -2,6 +2,8 @@
 //! messages can be seen as columns without a copy.
 
 use super::Value;
+use super::value::Cells;
+use std::borrow::Cow;
 
 /// The type of a field's place in a row. Numbers are little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,10 @@ pub enum Column {
     Float32,
     /// An IEEE double.
     Float64,
+    /// A vector of this many IEEE singles.
+    Singles(u8),
+    /// A vector of this many IEEE doubles.
+    Doubles(u8),
     /// The text or data lies behind the row: its offset from the row's start and its length in bytes, 32
     /// bits each. Text is UTF-8.
     Text,
@@ -70,20 +76,22 @@ impl Column {
             Column::Uint32 | Column::Int32 | Column::Float32 => 4,
             Column::Uint64 | Column::Int64 | Column::Float64 | Column::Text | Column::Data => 8,
             Column::Uint128 | Column::Int128 => 16,
+            Column::Singles(count) => usize::from(count) * 4,
+            Column::Doubles(count) => usize::from(count) * 8,
         }
     }
 
     /// What its offset in a row is a multiple of: its parts' size, at most 8.
     pub fn alignment(self) -> usize {
         match self {
-            Column::Text | Column::Data => 4,
+            Column::Text | Column::Data | Column::Singles(_) => 4,
             _ => self.size().min(8),
         }
     }
 
     /// The NumPy type string.
-    pub fn dtype(self) -> &'static str {
-        match self {
+    pub fn dtype(self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             Column::Bool => "?",
             Column::Uint8 => "u1",
             Column::Uint16 => "<u2",
@@ -97,7 +105,9 @@ impl Column {
             Column::Float32 => "<f4",
             Column::Float64 => "<f8",
             Column::Text | Column::Data => "(2,)<u4",
-        }
+            Column::Singles(count) => return format!("({count},)<f4").into(),
+            Column::Doubles(count) => return format!("({count},)<f8").into(),
+        })
     }
 
     /// Puts the low bytes of `bits` into the `size` bytes at `at`; columns of up to 64 bits.
@@ -129,9 +139,15 @@ impl Column {
             Column::Int128 => Value::Int128(i128::from_le_bytes(cell(body, at)?)),
             Column::Float32 => Value::Float(f32::from_le_bytes(cell(body, at)?).into()),
             Column::Float64 => Value::Float(f64::from_le_bytes(cell(body, at)?)),
+            Column::Singles(_) => Value::Cells(Cells::Singles(self.vector(body, at)?.as_chunks().0)),
+            Column::Doubles(_) => Value::Cells(Cells::Doubles(self.vector(body, at)?.as_chunks().0)),
             Column::Text => Value::Text(core::str::from_utf8(tail(body, at)?).ok()?),
             Column::Data => Value::Data(tail(body, at)?),
         })
+    }
+
+    fn vector(self, body: &[u8], at: usize) -> Option<&[u8]> {
+        body.get(at..)?.get(..self.size())
     }
 }
 

@@ -57,6 +57,10 @@ pub enum ReadError {
         /// Bits that are left.
         remaining: u64,
     },
+    /// A float is not a finite number where there are only numbers.
+    NotFinite,
+    /// A value is written out that has a shorter form.
+    NotShortest,
     /// An earlier read failed: nothing behind it has a position.
     Failed,
 }
@@ -89,6 +93,8 @@ impl fmt::Display for ReadError {
             ReadError::Trailing { remaining } => {
                 write!(f, "after the last value {remaining} bits are left that are not a byte's zero rest")
             }
+            ReadError::NotFinite => write!(f, "the float is not a finite number"),
+            ReadError::NotShortest => write!(f, "the value has a shorter form than the one written"),
             ReadError::Failed => write!(f, "an earlier read of this stream failed"),
         }
     }
@@ -169,6 +175,20 @@ pub enum ValueError {
         /// The value given.
         current: u32,
     },
+    /// An integer is none of an enumeration's values.
+    NotAMember {
+        /// The value given.
+        value: i128,
+    },
+    /// A vector of length zero where a direction is needed.
+    NoDirection,
+    /// A vector with another number of components.
+    Components {
+        /// How many it has.
+        length: usize,
+        /// How many it should have.
+        count: usize,
+    },
     /// A row is too short, or its text or data lies outside of it or is not UTF-8.
     Row,
 }
@@ -193,6 +213,11 @@ impl fmt::Display for ValueError {
             ValueError::InteriorNul { at } => write!(f, "value has a NUL at byte {at}"),
             ValueError::NotIncreasing { previous, current } => {
                 write!(f, "value {current} is not above {previous}")
+            }
+            ValueError::NotAMember { value } => write!(f, "value {value} is not one of the enumeration's"),
+            ValueError::NoDirection => write!(f, "value has length 0 and so no direction"),
+            ValueError::Components { length, count } => {
+                write!(f, "value has {length} numbers, not {count}")
             }
             ValueError::Row => write!(f, "the row's bytes don't hold what its schema says"),
         }
@@ -247,6 +272,58 @@ pub enum ParameterError {
         /// The maximum given.
         max: u32,
     },
+    /// Bounds and a resolution that don't make steps of doubles.
+    Steps {
+        /// The lower bound.
+        lo: f64,
+        /// The upper bound.
+        hi: f64,
+        /// The resolution.
+        resolution: f64,
+    },
+    /// Translations of a transform of which none is zero.
+    NoZero {
+        /// The lower bound.
+        lo: f64,
+        /// The upper bound.
+        hi: f64,
+        /// The resolution.
+        resolution: f64,
+    },
+    /// A vector of neither 2 nor 3 components.
+    Axes {
+        /// The number given.
+        axes: u32,
+    },
+    /// A component's width outside [`super::direction::COMPONENT_BITS`].
+    ComponentBits {
+        /// The width given.
+        bits: u32,
+    },
+    /// An enumeration without members, with more than [`super::MAX_LENGTH`], or with two of one value.
+    Members,
+    /// Flags that are none or more than 64.
+    Flags {
+        /// The number given.
+        count: usize,
+    },
+    /// Common values that are none or more than two, alike, or none of their field's.
+    Common,
+    /// Common values of a field whose encoding has no fixed width of 1 to 128 bits.
+    NoFixedWidth,
+    /// Items of a list that take no bits: any number of them would.
+    NoBits,
+    /// An array without slots.
+    NoSlots,
+    /// A message's lists can take more than [`super::schema::MAX_SPREAD`] bytes once read.
+    Spread {
+        /// The bytes they can take.
+        bytes: usize,
+    },
+    /// Parts within parts beyond [`super::schema::MAX_DEPTH`].
+    Depth,
+    /// A message within a message is refused.
+    Nested(Box<super::SchemaError>),
 }
 
 impl fmt::Display for ParameterError {
@@ -279,6 +356,44 @@ impl fmt::Display for ParameterError {
             ParameterError::Length { max } => {
                 write!(f, "the maximum length {max} is above {}", super::MAX_LENGTH)
             }
+            ParameterError::Steps { lo, hi, resolution } => {
+                write!(
+                    f,
+                    "the bounds {lo} and {hi} with a resolution of {resolution} are not finite and rising by at \
+                     most 2^32 - 1 steps that floats tell apart"
+                )
+            }
+            ParameterError::NoZero { lo, hi, resolution } => {
+                write!(f, "0 is none of the steps of {resolution} from {lo} to {hi}")
+            }
+            ParameterError::Axes { axes } => write!(f, "a vector has 2 or 3 components, not {axes}"),
+            ParameterError::ComponentBits { bits } => {
+                let range = super::direction::COMPONENT_BITS;
+                write!(f, "a component of {bits} bits is not in {}..={}", range.start(), range.end())
+            }
+            ParameterError::Members => {
+                write!(f, "an enumeration has 1 to {} members of different values", super::MAX_LENGTH)
+            }
+            ParameterError::Flags { count } => write!(f, "{count} flags are not in 1..=64"),
+            ParameterError::Common => {
+                write!(f, "common values are one or two different values of their field")
+            }
+            ParameterError::NoFixedWidth => {
+                write!(f, "only a field that always takes the same bits, 1 to 128, has common values")
+            }
+            ParameterError::NoBits => write!(f, "items of a list take at least one bit each"),
+            ParameterError::NoSlots => write!(f, "a sparse array has at least one slot"),
+            ParameterError::Spread { bytes } => {
+                write!(
+                    f,
+                    "full lists of {bytes} bytes are above the {} that a message's may take",
+                    super::schema::MAX_SPREAD
+                )
+            }
+            ParameterError::Depth => {
+                write!(f, "parts within parts go deeper than {}", super::schema::MAX_DEPTH)
+            }
+            ParameterError::Nested(error) => error.fmt(f),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! A field of a message class: its name, its kind, and where it lies in a row.
 
-use super::codec::Codec;
-use super::{BitReader, BitSink, Column, ParameterError, ReadError, Value, ValueError};
+use super::{BitReader, BitSink, Node, ParameterError, ReadError, Steps, Value, ValueError};
 use core::fmt;
 
 /// What a field holds and how it is written.
@@ -60,11 +59,117 @@ pub enum Kind {
         /// The largest length in UTF-16 units.
         max_units: u32,
     },
+    /// One of the integers of an enumeration, in the bits that tell its members apart.
+    Enum {
+        /// Names and values, rising by value.
+        members: Vec<(String, i64)>,
+    },
+    /// Booleans as the bits of one integer, the first lowest.
+    Flags {
+        /// A name for each.
+        names: Vec<String>,
+    },
+    /// A number on a circle from `lo` to `hi`, which is `lo` again; others come round.
+    Angle {
+        /// The lower bound.
+        lo: f64,
+        /// The upper bound.
+        hi: f64,
+        /// The largest step.
+        resolution: f64,
+    },
+    /// A vector of numbers in `lo..=hi`, each in equal steps.
+    Vector {
+        /// Components, 2 or 3.
+        axes: u32,
+        /// The lower bound.
+        lo: f64,
+        /// The upper bound.
+        hi: f64,
+        /// The largest step.
+        resolution: f64,
+    },
+    /// A unit vector in space, on an unfolded octahedron.
+    Direction {
+        /// Bits of each of two components.
+        bits: u32,
+    },
+    /// A rotation as a quaternion (x, y, z, w), by its three smallest components.
+    Rotation {
+        /// Bits of each of them.
+        bits: u32,
+    },
+    /// A rotation as a quaternion: x, y and z in 16 bits each and the sign of w, as the book has it.
+    SignedRotation,
+    /// A translation, a rotation and a scale.
+    Transform {
+        /// The lower bound of translations.
+        lo: f64,
+        /// Their upper bound.
+        hi: f64,
+        /// Their largest step.
+        resolution: f64,
+        /// Bits of each component of the rotation.
+        bits: u32,
+    },
+    /// A field with one or two values that cost a bit or two.
+    Common {
+        /// All values.
+        item: Box<Kind>,
+        /// The encodings of the common ones.
+        words: Vec<u128>,
+    },
+    /// A value or none.
+    Optional(Box<Kind>),
+    /// Up to so many values.
+    List {
+        /// The most.
+        max: u32,
+        /// What each is.
+        item: Box<Kind>,
+    },
+    /// Values of some of so many slots.
+    Sparse {
+        /// How many slots there are.
+        slots: u32,
+        /// What each holds.
+        item: Box<Kind>,
+    },
+    /// The fields of another message.
+    Nested {
+        /// Their names and kinds.
+        fields: Vec<(String, Kind)>,
+    },
+}
+
+/// The bounds in hex and the last step of what [`Steps`] makes of parameters; nothing when it refuses them.
+fn steps(steps: Result<Steps, ParameterError>) -> String {
+    steps.map_or_else(
+        |_| String::new(),
+        |steps| {
+            let (lo, hi) = steps.bounds();
+            format!("{:016x},{:016x},{}", lo.to_bits(), hi.to_bits(), steps.last())
+        },
+    )
+}
+
+/// Writes items with commas between them.
+fn joined<T>(
+    f: &mut fmt::Formatter<'_>,
+    items: &[T],
+    write: impl Fn(&mut fmt::Formatter<'_>, &T) -> fmt::Result,
+) -> fmt::Result {
+    for (i, item) in items.iter().enumerate() {
+        f.write_str(if i > 0 { "," } else { "" })?;
+        write(f, item)?;
+    }
+    Ok(())
 }
 
 impl fmt::Display for Kind {
     /// The canonical form that [`super::Schema::describe`] is made of. The parameters of a quantized float
-    /// are given as they are used: the patterns of their singles, in hex.
+    /// are given as they are used: the patterns of their singles, in hex. Steps are given by the patterns of
+    /// their bounds and the last one's number. Names stand behind their length in bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Kind::Bool => write!(f, "bool"),
@@ -81,6 +186,41 @@ impl fmt::Display for Kind {
             Kind::Text { max_bytes } => write!(f, "text({max_bytes})"),
             Kind::Data { max_bytes } => write!(f, "data({max_bytes})"),
             Kind::WideText { max_units } => write!(f, "wide({max_units})"),
+            Kind::Enum { ref members } => {
+                f.write_str("enum(")?;
+                joined(f, members, |f, (name, value)| write!(f, "{}:{name}={value}", name.len()))?;
+                f.write_str(")")
+            }
+            Kind::Flags { ref names } => {
+                f.write_str("flags(")?;
+                joined(f, names, |f, name| write!(f, "{}:{name}", name.len()))?;
+                f.write_str(")")
+            }
+            Kind::Angle { lo, hi, resolution } => {
+                write!(f, "angle({})", steps(Steps::circle(lo, hi, resolution)))
+            }
+            Kind::Vector { axes, lo, hi, resolution } => {
+                write!(f, "vector({axes},{})", steps(Steps::range(lo, hi, resolution)))
+            }
+            Kind::Direction { bits } => write!(f, "direction({bits})"),
+            Kind::Rotation { bits } => write!(f, "rotation({bits})"),
+            Kind::SignedRotation => write!(f, "rotation"),
+            Kind::Transform { lo, hi, resolution, bits } => {
+                write!(f, "transform({},{bits})", steps(Steps::range(lo, hi, resolution)))
+            }
+            Kind::Common { ref item, ref words } => {
+                write!(f, "common({item},")?;
+                joined(f, words, |f, word| write!(f, "{word:x}"))?;
+                f.write_str(")")
+            }
+            Kind::Optional(ref item) => write!(f, "optional({item})"),
+            Kind::List { max, ref item } => write!(f, "list({max},{item})"),
+            Kind::Sparse { slots, ref item } => write!(f, "sparse({slots},{item})"),
+            Kind::Nested { ref fields } => {
+                f.write_str("message(")?;
+                joined(f, fields, |f, (name, kind)| write!(f, "{}:{name} {kind}", name.len()))?;
+                f.write_str(")")
+            }
         }
     }
 }
@@ -91,17 +231,20 @@ pub struct Field {
     name: String,
     kind: Kind,
     offset: usize,
-    column: Column,
-    codec: Codec,
+    node: Node,
 }
 
 impl Field {
     /// A field in a row whose first `row_size` bytes are taken: at the next offset of its alignment.
-    pub(super) fn new(name: String, kind: Kind, row_size: usize) -> Result<Self, ParameterError> {
-        let codec = Codec::new(&kind)?;
-        let column = codec.column();
-        let offset = row_size.next_multiple_of(column.alignment());
-        Ok(Field { name, kind, offset, column, codec })
+    pub(super) fn new(
+        name: String,
+        kind: Kind,
+        row_size: usize,
+        depth: usize,
+    ) -> Result<Self, ParameterError> {
+        let node = Node::new(&kind, depth)?;
+        let offset = row_size.next_multiple_of(node.alignment());
+        Ok(Field { name, kind, offset, node })
     }
 
     /// Its name.
@@ -119,41 +262,48 @@ impl Field {
         self.offset
     }
 
-    /// How it lies in a row.
-    pub fn column(&self) -> Column {
-        self.column
+    /// What it is made of, and so how it lies in a row.
+    pub fn node(&self) -> &Node {
+        &self.node
     }
 
     /// The least and the most bits it takes, 7 of them for an align.
     pub fn bit_range(&self) -> (usize, usize) {
-        self.codec.bit_range()
+        self.node.bit_range()
     }
 
     /// Checks `value` and writes it. Numeric fields take integers of any variant, float fields also
-    /// integers; a boolean is no integer.
+    /// integers; a boolean is no integer. What is made of parts takes none: see [`Field::node`].
     ///
     /// # Errors
     /// When the value is of another type or outside the field's bounds. Nothing is written then.
     #[inline]
     pub fn write<S: BitSink + ?Sized>(&self, value: Value<'_>, sink: &mut S) -> Result<(), ValueError> {
-        self.codec.write(value, sink)
+        match &self.node {
+            Node::Leaf(leaf) => leaf.write(value, sink),
+            _ => Err(ValueError::Type { expected: "made of parts", found: value.type_name() }),
+        }
     }
 
     /// Its value in a body that [`super::Schema::read`] appended.
     ///
     /// # Panics
-    /// When the body is not one of its schema's. Rows of another origin go through
-    /// [`super::Schema::write_row`], which doubts them.
+    /// When the body is not one of its schema's, or the field is made of parts. Rows of another origin go
+    /// through [`super::Schema::write_row`], which doubts them.
     pub fn load<'a>(&self, body: &'a [u8]) -> Value<'a> {
-        self.column.load(body, self.offset).expect("the body is one of this schema's")
+        match &self.node {
+            Node::Leaf(leaf) => leaf.load(body, self.offset).expect("the body is one of this schema's"),
+            _ => panic!("field {:?} is made of parts", self.name),
+        }
     }
 
     pub(super) fn write_cell<S: BitSink + ?Sized>(
         &self,
         body: &[u8],
+        row: usize,
         sink: &mut S,
     ) -> Result<(), ValueError> {
-        self.codec.write_cell(body, self.offset, self.column, sink)
+        self.node.write_cell(body, row.saturating_add(self.offset), sink)
     }
 
     pub(super) fn read_cell(
@@ -161,7 +311,8 @@ impl Field {
         reader: &mut BitReader<'_>,
         out: &mut Vec<u8>,
         start: usize,
+        row: usize,
     ) -> Result<(), ReadError> {
-        self.codec.read_cell(reader, out, start, self.offset, self.column)
+        self.node.read_cell(reader, out, start, row + self.offset)
     }
 }

@@ -13,27 +13,36 @@ pub mod bit_sink;
 pub mod bit_writer;
 mod codec;
 pub mod column;
+mod common;
+pub mod direction;
 pub mod encoded;
 pub mod error;
 pub mod field;
 pub mod measure;
+pub mod node;
 pub mod quantize;
 pub mod schema;
+pub mod steps;
 pub mod stream;
+pub mod transform;
 pub mod value;
 
 pub use bit_reader::BitReader;
 pub use bit_sink::BitSink;
 pub use bit_writer::BitWriter;
 pub use column::Column;
+pub use direction::{Octahedral, SignedThree, SmallestThree};
 pub use encoded::Encoded;
 pub use error::{ParameterError, ReadError, ValueError};
 pub use field::{Field, Kind};
 pub use measure::Measure;
+pub use node::Node;
 pub use quantize::{FixedPoint, Quantizer};
 pub use schema::{Schema, SchemaError};
+pub use steps::Steps;
 pub use stream::{Stream, StreamError};
-pub use value::Value;
+pub use transform::Transform;
+pub use value::{Cells, Value};
 
 /// Most bytes of a text or of data, and most UTF-16 units of a wide text: what a 16-bit length can say.
 pub const MAX_LENGTH: u32 = 65_535;

@@ -4,13 +4,14 @@
 //! each field at its natural alignment, padding zero, as a C compiler lays out a struct; see
 //! [`Column`](super::Column) for the types. Texts and data lie in the tail, where their row cell points.
 //!
-//! Promises: a row read and written again gives the same bits; nothing is appended when bytes are refused;
-//! a body is never larger than the row plus what the packet held (a wide text's 4 bytes shrink to 3 at
-//! most). Refuses, when it is built, parameters that make no sense, by field.
+//! Promises: a row read and written again gives the same bits (rotations and directions the same within their error);
+//! nothing is appended when bytes are refused; a body is never larger than the row, what the packet held (a wide
+//! text's 4 bytes shrink to 3 at most) and [`Schema::spread`], the bound of its lists. Refuses, when it is built, parameters that make no sense, by field.
 //!
 //! Of a peer's bytes nothing is trusted: every field checks its own. The row has a size of its own, though, whatever the
 //! bits: a field of one value takes no bits and has a cell. Who bounds memory counts messages as well as bytes.
 
+pub use super::node::MAX_DEPTH;
 use super::{BitReader, BitSink, Field, Kind, ParameterError, ReadError, ValueError};
 use core::fmt;
 use core::fmt::Write;
@@ -18,6 +19,10 @@ use std::collections::HashSet;
 
 /// Most fields of a schema. With [`super::MAX_LENGTH`] it keeps a body below 4 GiB.
 pub const MAX_FIELDS: usize = 1024;
+
+/// Most bytes that a message's lists may take once read: a bit in a packet can be a row of many bytes in memory,
+/// and that many of them must be no more than a game can bear.
+pub const MAX_SPREAD: usize = 1 << 18;
 
 /// Why fields don't make a schema.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +60,8 @@ impl core::error::Error for SchemaError {}
 pub struct Schema {
     fields: Box<[Field]>,
     row_size: usize,
+    alignment: usize,
+    spread: usize,
     min_bits: usize,
     max_bits: usize,
 }
@@ -65,9 +72,18 @@ impl Schema {
     /// # Errors
     /// When parameters make no sense, a name comes twice, or there are more than [`MAX_FIELDS`].
     pub fn new<N: Into<String>>(declared: impl IntoIterator<Item = (N, Kind)>) -> Result<Self, SchemaError> {
+        Self::within(declared, 0)
+    }
+
+    /// As [`Schema::new`], `depth` parts deep in another.
+    pub(super) fn within<N: Into<String>>(
+        declared: impl IntoIterator<Item = (N, Kind)>,
+        depth: usize,
+    ) -> Result<Self, SchemaError> {
         let mut fields: Vec<Field> = Vec::new();
         let mut names = HashSet::new();
-        let (mut end, mut alignment, mut min_bits, mut max_bits) = (0, 1, 0, 0);
+        let (mut end, mut alignment, mut spread) = (0, 1, 0usize);
+        let (mut min_bits, mut max_bits) = (0usize, 0usize);
         for (name, kind) in declared {
             let name: String = name.into();
             if fields.len() == MAX_FIELDS {
@@ -76,17 +92,21 @@ impl Schema {
             if !names.insert(name.clone()) {
                 return Err(SchemaError::Duplicate { field: name });
             }
-            let field = Field::new(name.clone(), kind, end)
-                .map_err(|error| SchemaError::Parameter { field: name, error })?;
-            end = field.offset() + field.column().size();
-            alignment = alignment.max(field.column().alignment());
+            let refuse = |error| SchemaError::Parameter { field: name.clone(), error };
+            let field = Field::new(name.clone(), kind, end, depth).map_err(refuse)?;
+            end = field.offset() + field.node().size();
+            alignment = alignment.max(field.node().alignment());
+            spread = spread.saturating_add(field.node().spread());
+            if spread > MAX_SPREAD {
+                return Err(refuse(ParameterError::Spread { bytes: spread }));
+            }
             let (least, most) = field.bit_range();
-            min_bits += least;
-            max_bits += most;
+            min_bits = min_bits.saturating_add(least);
+            max_bits = max_bits.saturating_add(most);
             fields.push(field);
         }
         let row_size = end.next_multiple_of(alignment);
-        Ok(Schema { fields: fields.into(), row_size, min_bits, max_bits })
+        Ok(Schema { fields: fields.into(), row_size, alignment, spread, min_bits, max_bits })
     }
 
     /// The fields, in their order on the wire.
@@ -97,6 +117,16 @@ impl Schema {
     /// Bytes of a row, a multiple of its widest alignment.
     pub fn row_size(&self) -> usize {
         self.row_size
+    }
+
+    /// What a row's place within another is a multiple of.
+    pub fn alignment(&self) -> usize {
+        self.alignment
+    }
+
+    /// Bytes that lists take behind the row when they are full.
+    pub fn spread(&self) -> usize {
+        self.spread
     }
 
     /// The least bits a message takes.
@@ -118,11 +148,22 @@ impl Schema {
         reader.require(self.min_bits)?;
         let start = out.len();
         out.resize(start + self.row_size, 0);
-        let read = self.fields.iter().try_for_each(|field| field.read_cell(reader, out, start));
+        let read = self.read_at(reader, out, start, 0);
         if read.is_err() {
             out.truncate(start);
         }
         read
+    }
+
+    /// Reads a message into its row, `row` bytes into the body that starts at `start` of `out`.
+    pub(super) fn read_at(
+        &self,
+        reader: &mut BitReader<'_>,
+        out: &mut Vec<u8>,
+        start: usize,
+        row: usize,
+    ) -> Result<(), ReadError> {
+        self.fields.iter().try_for_each(|field| field.read_cell(reader, out, start, row))
     }
 
     /// Writes the message of a body, from [`Schema::read`] or from the application.
@@ -134,8 +175,18 @@ impl Schema {
         body: &[u8],
         sink: &mut S,
     ) -> Result<(), (usize, ValueError)> {
+        self.write_at(body, 0, sink)
+    }
+
+    /// Writes the message of the row at `row` of a body.
+    pub(super) fn write_at<S: BitSink + ?Sized>(
+        &self,
+        body: &[u8],
+        row: usize,
+        sink: &mut S,
+    ) -> Result<(), (usize, ValueError)> {
         for (i, field) in self.fields.iter().enumerate() {
-            if let Err(error) = field.write_cell(body, sink) {
+            if let Err(error) = field.write_cell(body, row, sink) {
                 return Err((i, error));
             }
         }
@@ -157,7 +208,7 @@ impl Schema {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BitWriter, Column, MAX_LENGTH, Measure, Value};
+    use super::super::{BitWriter, Column, MAX_LENGTH, Measure, Node, Value};
     use super::*;
     use crate::rng::Rng;
 
@@ -167,6 +218,7 @@ mod tests {
         Plain(Value<'static>),
         Text(String),
         Data(Vec<u8>),
+        Floats(Vec<f64>),
     }
 
     impl Owned {
@@ -175,6 +227,7 @@ mod tests {
                 Owned::Plain(value) => *value,
                 Owned::Text(text) => Value::Text(text),
                 Owned::Data(data) => Value::Data(data),
+                Owned::Floats(floats) => Value::Floats(floats),
             }
         }
     }
@@ -186,7 +239,7 @@ mod tests {
 
     fn random_kind(rng: &mut Rng) -> Kind {
         let max = rng.below(40) as u32;
-        match rng.below(11) {
+        match rng.below(15) {
             0 => Kind::Bool,
             1 | 2 => Kind::Bits { bits: 1 + rng.below(64) as u32 },
             3 | 4 => {
@@ -204,6 +257,10 @@ mod tests {
             }
             8 => Kind::Text { max_bytes: max },
             9 => Kind::Data { max_bytes: max },
+            10 => Kind::Angle { lo: -180.0, hi: 180.0, resolution: 0.01 },
+            11 => Kind::Vector { axes: 2 + rng.below(2) as u32, lo: -100.0, hi: 100.0, resolution: 0.01 },
+            12 => Kind::Enum { members: (0..=i64::from(max)).map(|n| (n.to_string(), n * 3 - 7)).collect() },
+            13 => Kind::Flags { names: (0..=max).map(|n| n.to_string()).collect() },
             _ => Kind::WideText { max_units: max },
         }
     }
@@ -244,6 +301,13 @@ mod tests {
             Kind::Data { max_bytes } => {
                 return Owned::Data(vec![rng.next_u64() as u8; rng.below(u64::from(max_bytes) + 1) as usize]);
             }
+            Kind::Angle { lo, hi, .. } => Value::Float(lo + rng.unit() * (hi - lo - 0.01)),
+            Kind::Vector { axes, lo, hi, .. } => {
+                return Owned::Floats((0..axes).map(|_| lo + rng.unit() * (hi - lo)).collect());
+            }
+            Kind::Enum { ref members } => Value::Int(members[rng.below(members.len() as u64) as usize].1),
+            Kind::Flags { ref names } => Value::Uint(rng.next_u64() >> (64 - names.len())),
+            ref parts => unreachable!("{parts} is not among the random kinds"),
         })
     }
 
@@ -255,7 +319,13 @@ mod tests {
     /// Whether a loaded value is the one written, as far as the kind keeps it.
     fn same(kind: &Kind, loaded: Value<'_>, written: Value<'_>) -> bool {
         match (kind, loaded, written) {
-            (Kind::Quantized { .. }, Value::Float(a), Value::Float(b)) => (a - b).abs() < 0.0051,
+            (Kind::Quantized { .. } | Kind::Angle { .. }, Value::Float(a), Value::Float(b)) => {
+                (a - b).abs() < 0.0051
+            }
+            (_, Value::Cells(cells), Value::Floats(floats)) => {
+                let near = |(i, b): (usize, &f64)| cells.float(i).is_some_and(|a| (a - b).abs() < 0.0051);
+                cells.count() == floats.len() && floats.iter().enumerate().all(near)
+            }
             (Kind::Fixed { fraction_bits, .. }, Value::Float(a), Value::Float(b)) => {
                 (a - b).abs() * 2f64.powi(*fraction_bits as i32) <= 0.5
             }
@@ -353,6 +423,13 @@ mod tests {
         assert_eq!(schema.write_row(&[], &mut BitWriter::new()), Err((0, ValueError::Row)));
     }
 
+    fn column(field: &Field) -> Column {
+        match field.node() {
+            Node::Leaf(leaf) => leaf.column(),
+            node => panic!("{node:?} is made of parts"),
+        }
+    }
+
     #[test]
     fn a_row_is_laid_out_like_a_c_struct() {
         let schema = Schema::new([
@@ -365,11 +442,11 @@ mod tests {
             ("team", Kind::Bits { bits: 2 }),
         ])
         .unwrap();
-        let layout: Vec<_> = schema.fields().iter().map(|f| (f.offset(), f.column().dtype())).collect();
+        let layout: Vec<_> = schema.fields().iter().map(|f| (f.offset(), column(f).dtype())).collect();
         let expected =
             [(0, "?"), (4, "<f4"), (8, "i1"), (12, "(2,)<u4"), (24, "<u8"), (32, "V16"), (48, "u1")];
-        assert_eq!(layout, expected);
-        assert_eq!((schema.row_size(), schema.fields()[3].column()), (56, Column::Text));
+        assert_eq!(layout, expected.map(|(offset, dtype)| (offset, dtype.into())));
+        assert_eq!((schema.row_size(), column(&schema.fields()[3])), (56, Column::Text));
         let fixed = 1 + 4 + 7 + 5 + 33 + 128 + 2;
         assert_eq!((schema.min_bits(), schema.max_bits()), (fixed, fixed + 7 + 16 * 8));
     }
@@ -469,12 +546,31 @@ mod tests {
             ("i", Kind::Text { max_bytes: 5 }),
             ("j", Kind::Data { max_bytes: 6 }),
             ("k", Kind::WideText { max_units: 7 }),
+            ("l", Kind::Enum { members: vec![("IDLE".into(), -1), ("ON".into(), 3)] }),
+            ("m", Kind::Flags { names: vec!["fire".into(), "up".into()] }),
+            ("n", Kind::Angle { lo: 0.0, hi: 360.0, resolution: 0.1 }),
+            ("o", Kind::Vector { axes: 2, lo: -1.0, hi: 1.0, resolution: 0.5 }),
+            ("p", Kind::Direction { bits: 12 }),
+            ("q", Kind::Rotation { bits: 9 }),
+            ("r", Kind::SignedRotation),
+            ("s", Kind::Transform { lo: -1.0, hi: 1.0, resolution: 0.5, bits: 9 }),
+            ("t", Kind::Common { item: Box::new(Kind::Bits { bits: 8 }), words: vec![255, 0] }),
+            ("u", Kind::Optional(Box::new(Kind::Float))),
+            ("v", Kind::List { max: 9, item: Box::new(Kind::Bool) }),
+            ("w", Kind::Sparse { slots: 64, item: Box::new(Kind::Bool) }),
+            ("x", Kind::Nested { fields: vec![("y".into(), Kind::Bool), ("zz".into(), Kind::Float)] }),
         ])
         .unwrap();
         let expected = "1:a bool\n7:größe bits(13)\n\
              1:c ranged(-5,170141183460469231731687303715884105727)\n1:d uint128\n1:e float\n1:f double\n\
              1:g quantized(bf800000,3f800000,3c23d70a)\n1:h fixed(8,-3,3)\n1:i text(5)\n1:j data(6)\n\
-             1:k wide(7)\n";
+             1:k wide(7)\n\
+             1:l enum(4:IDLE=-1,2:ON=3)\n1:m flags(4:fire,2:up)\n\
+             1:n angle(0000000000000000,4076800000000000,3599)\n\
+             1:o vector(2,bff0000000000000,3ff0000000000000,4)\n1:p direction(12)\n1:q rotation(9)\n\
+             1:r rotation\n1:s transform(bff0000000000000,3ff0000000000000,4,9)\n\
+             1:t common(bits(8),ff,0)\n1:u optional(float)\n1:v list(9,bool)\n1:w sparse(64,bool)\n\
+             1:x message(1:y bool,2:zz float)\n";
         assert_eq!(schema.describe(), expected);
     }
 }

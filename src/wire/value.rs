@@ -1,5 +1,7 @@
 //! One value of a message's field, on its way between the application and a row or the wire.
 
+use super::ValueError;
+
 /// A field's value. Integers come in whichever variant holds them; fields take any that fits their range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
@@ -19,6 +21,37 @@ pub enum Value<'a> {
     Text(&'a str),
     /// Bytes.
     Data(&'a [u8]),
+    /// The components of a vector, from the application.
+    Floats(&'a [f64]),
+    /// The components of a vector, as they lie in a row.
+    Cells(Cells<'a>),
+}
+
+/// The floats of a row's vector, little-endian.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cells<'a> {
+    /// Singles.
+    Singles(&'a [[u8; 4]]),
+    /// Doubles.
+    Doubles(&'a [[u8; 8]]),
+}
+
+impl Cells<'_> {
+    /// The float at `index`.
+    pub fn float(&self, index: usize) -> Option<f64> {
+        match self {
+            Cells::Singles(cells) => cells.get(index).map(|cell| f32::from_le_bytes(*cell).into()),
+            Cells::Doubles(cells) => cells.get(index).map(|cell| f64::from_le_bytes(*cell)),
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        match self {
+            Cells::Singles(cells) => cells.len(),
+            Cells::Doubles(cells) => cells.len(),
+        }
+    }
 }
 
 impl Value<'_> {
@@ -30,6 +63,7 @@ impl Value<'_> {
             Value::Float(_) => "a float",
             Value::Text(_) => "a text",
             Value::Data(_) => "bytes",
+            Value::Floats(_) | Value::Cells(_) => "a vector",
         }
     }
 
@@ -72,6 +106,22 @@ impl Value<'_> {
             Value::Uint128(v) => Some(v),
             _ => self.as_i128().and_then(|v| u128::try_from(v).ok()),
         }
+    }
+
+    /// The components, when there are `N` of them.
+    pub(super) fn as_floats<const N: usize>(&self) -> Result<[f64; N], ValueError> {
+        let length = match self {
+            Value::Floats(floats) => match (*floats).try_into() {
+                Ok(floats) => return Ok(floats),
+                Err(_) => floats.len(),
+            },
+            Value::Cells(cells) if cells.count() == N => {
+                return Ok(core::array::from_fn(|i| cells.float(i).unwrap_or(f64::NAN)));
+            }
+            Value::Cells(cells) => cells.count(),
+            _ => return Err(ValueError::Type { expected: "a vector", found: self.type_name() }),
+        };
+        Err(ValueError::Components { length, count: N })
     }
 
     /// The number, integer or float, rounded to an `f64`.

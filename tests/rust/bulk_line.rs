@@ -101,6 +101,11 @@ impl Line {
         self.sending = true;
     }
 
+    /// Begins to note how long the game's messages take.
+    pub(crate) fn listen(&mut self) {
+        self.sending = true;
+    }
+
     /// A millisecond.
     pub(crate) fn step(&mut self) {
         self.now += Duration::from_millis(1);

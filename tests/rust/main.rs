@@ -1,5 +1,6 @@
 //! The integration tests, in one binary.
 
+mod block_times;
 mod bulk;
 #[allow(dead_code)] // Some of it is for benches/links.rs.
 mod bulk_line;
@@ -11,6 +12,8 @@ mod hostile_chunks;
 mod hostile_peer;
 mod interop;
 mod layers;
+#[allow(dead_code)]
+mod link_table;
 mod links;
 mod loss_bounds;
 mod memory;

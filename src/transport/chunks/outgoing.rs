@@ -20,7 +20,7 @@ const ONCE_MORE_AFTER: Duration = Duration::from_millis(4);
 
 /// Slices that may go once more: one in so many of those sent again, and one in so many of all.
 const ONCE_MORE_OF_RESENT: u32 = 5;
-const ONCE_MORE_OF_ALL: u32 = 50;
+const ONCE_MORE_OF_ALL: u32 = 72;
 
 /// A chunk of ours.
 #[derive(Debug)]

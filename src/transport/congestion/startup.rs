@@ -15,7 +15,7 @@ const ENOUGH: f64 = 6_000.0;
 
 /// A burst beyond the first train is spread over this part of a round trip: slowly enough that a link which can't hold it
 /// drops only some of each part, so that losses show as soon as the rest is acked.
-const BURST_SPREAD: f64 = 0.75;
+const BURST_SPREAD: f64 = 0.72;
 
 /// What is known before the rate is.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ mod vectors;
 
 pub(crate) use chunk_items::slice_bits;
 pub(crate) use native::AckRange;
-pub use native::{CloseReason, Refusal, VERSION, alone_bits, read_alone, write_alone};
+pub use native::{CloseReason, Refusal, VERSION, alone_bits, begin_alone, read_alone, write_alone};
 
 use super::message::Message;
 use super::protocol::{Body, Protocol, bits_to_name_one_of};

@@ -264,11 +264,24 @@ fn write_opaque(writer: &mut BitWriter, length_bits: u32, body: &Encoded) {
     writer.append(body);
 }
 
+/// Room for most messages, so that writing one alone allocates once.
+const USUAL_BYTES: usize = 64;
+
 /// One message by itself, with its type, as a packet carries it, and zero bits up to the next byte.
 pub fn write_alone(protocol: &Protocol, message: &Message) -> Vec<u8> {
     let mut writer = BitWriter::new();
     write_message(&mut writer, protocol, message);
     writer.into_bytes()
+}
+
+/// What [`write_alone`] begins with for a declared type: its fields are to follow. Nothing for other types.
+pub fn begin_alone(protocol: &Protocol, message_type: u16) -> Option<BitWriter> {
+    if opaque_length_bits(protocol, message_type) > 0 {
+        return None;
+    }
+    let mut writer = BitWriter::with_buffer(Vec::with_capacity(USUAL_BYTES));
+    write_name(&mut writer, u64::from(message_type), protocol.type_bits());
+    Some(writer)
 }
 
 /// An upper bound of the bits of [`write_alone`], padding aside, for a body of `body_bits`.

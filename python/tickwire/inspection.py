@@ -1,0 +1,75 @@
+"""What a protocol's messages cost, field by field, as text for people."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+
+from tickwire._core import Protocol, Schema
+from tickwire.message import Message
+
+__all__ = ["describe", "find"]
+
+Row = tuple[str, str, str]
+
+
+def find(target: str) -> Protocol:
+    """The protocol that ``module:name`` names, the module as ``import`` finds it from the current directory.
+
+    Raises:
+        ValueError: saying in a sentence what is not there.
+    """
+    module_name, colon, name = target.partition(":")
+    if not (module_name and colon and name):
+        raise ValueError(f"{target!r} is not of the form module:protocol")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # Whatever the game's module raises.
+        raise ValueError(f"importing {module_name} failed: {type(error).__name__}: {error}") from error
+    found: object = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise ValueError(f"{module_name} has no {name}")
+        found = getattr(found, part)
+    if not isinstance(found, Protocol):
+        raise ValueError(f"{module_name}:{name} is a {type(found).__name__}, not a tickwire.Protocol")
+    return found
+
+
+def describe(protocol: Protocol) -> str:
+    """The channels, then the messages with the bits that their fields take."""
+    type_bits = (len(protocol.messages) - 1).bit_length()
+    lines = [f"protocol {protocol.id:#x}, hash {protocol.hash:016x}"]
+    lines += ["", f"channels: {len(protocol.channels)}"]
+    for number, channel in enumerate(protocol.channels):
+        name = f" {channel.name!r}" if channel.name else ""
+        share = "strict" if channel.strict else f"weight {channel.weight}"
+        lines.append(f"  {number}  {channel.kind}{name}, {share}")
+    lines += ["", f"messages: {len(protocol.messages)}, {_bits(type_bits, type_bits)} for the type of each"]
+    for cls in protocol.messages:
+        lines += ["", *_message(cls)]
+    return "\n".join(lines)
+
+
+def _message(cls: type) -> Iterator[str]:
+    schema: Schema | None = cls.__dict__.get("__tickwire_schema__")
+    if schema is None:
+        assert issubclass(cls, Message)
+        yield f"{cls.__name__}: writes itself, at most {cls.max_bytes:,} bytes"
+        return
+    most_bytes = -(-schema.max_bits // 8)
+    yield f"{cls.__name__}: {_bits(schema.min_bits, schema.max_bits)}, at most {most_bytes:,} bytes"
+    rows: list[Row] = [
+        (name, _bits(field.min_bits, field.max_bits), str(field)) for name, field in schema.fields
+    ]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
+    for name, bits, kind in rows:
+        yield f"  {name:<{widths[0]}}  {bits:>{widths[1]}}  {kind}"
+
+
+def _bits(least: int, most: int) -> str:
+    unit = "bit" if most == 1 else "bits"
+    return f"{most:,} {unit}" if least == most else f"{least:,} to {most:,} {unit}"

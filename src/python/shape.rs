@@ -1,0 +1,379 @@
+//! What a field's value is in Python: one object, or objects within objects.
+//!
+//! Promises: what a [`Shape`] writes, the field's node reads, and the other way round; no Python code runs but that of
+//! an object's own conversions and of flag classes of many bits. A refusal says where in the value it was.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+
+use super::schema::Schema;
+use super::slots::Slots;
+use super::value::{Refusal, Takes, float, integer, to_python};
+use crate::wire::node::Leaf;
+use crate::wire::transform::NUMBERS;
+use crate::wire::{BitSink, Node, Value};
+
+/// A shape and the [`Node`] it belongs to are made of one kind, so they have the same parts.
+#[derive(Debug)]
+pub(crate) enum Shape {
+    /// An object of a builtin type.
+    Plain(Takes),
+    /// A member of an enumeration.
+    Member(Members),
+    /// A flag of a class of flags.
+    Flags(FlagClass),
+    /// A tuple of this many floats.
+    Floats(usize),
+    /// A `tickwire.Transform`.
+    Transform,
+    /// An object or None.
+    Optional(Arc<Shape>),
+    /// A list.
+    List(Arc<Shape>),
+    /// A dict by slot.
+    Sparse(Arc<Shape>),
+    /// An object of a message class.
+    Nested(Nested),
+}
+
+/// The members of an enumeration, with the integers that stand for them.
+#[derive(Debug)]
+pub(crate) struct Members {
+    class: Py<PyType>,
+    /// Rising by integer.
+    members: Vec<(i64, Py<PyAny>)>,
+    /// By the address of the member, which `members` keeps alive.
+    by_member: HashMap<usize, i64>,
+}
+
+/// A class derived from `enum.Flag`.
+#[derive(Debug)]
+pub(crate) struct FlagClass {
+    class: Py<PyType>,
+    /// The flags of every integer, where that are not too many.
+    known: Vec<Py<PyAny>>,
+}
+
+/// A message class within another.
+#[derive(Debug)]
+pub(crate) struct Nested {
+    slots: Slots,
+    schema: Py<Schema>,
+}
+
+/// Bits up to which all combinations of flags are made beforehand.
+const KNOWN_FLAG_BITS: usize = 8;
+
+impl Members {
+    /// Members with the integers that stand for them, in any order.
+    pub(super) fn new(class: &Bound<'_, PyType>, mut members: Vec<(i64, Py<PyAny>)>) -> Self {
+        members.sort_by_key(|(value, _)| *value);
+        let by_member = members.iter().map(|(value, member)| (member.as_ptr() as usize, *value)).collect();
+        Members { class: class.clone().unbind(), members, by_member }
+    }
+
+    fn value(&self, object: &Bound<'_, PyAny>) -> Result<i64, Refusal> {
+        let found = self.by_member.get(&(object.as_ptr() as usize));
+        found.copied().ok_or_else(|| instance_of(&self.class, object.py()))
+    }
+
+    fn member<'py>(&self, py: Python<'py>, value: i128) -> PyResult<Bound<'py, PyAny>> {
+        let found = self.members.binary_search_by_key(&value, |(value, _)| (*value).into());
+        let member = found.ok().and_then(|place| self.members.get(place));
+        member.map(|(_, member)| member.bind(py).clone()).ok_or_else(broken)
+    }
+}
+
+impl FlagClass {
+    pub(super) fn new(class: &Bound<'_, PyType>, count: usize) -> PyResult<Self> {
+        let known = if count <= KNOWN_FLAG_BITS { 1u32 << count } else { 0 };
+        let known = (0..known).map(|bits| Ok(class.call1((bits,))?.unbind())).collect::<PyResult<_>>()?;
+        Ok(FlagClass { class: class.clone().unbind(), known })
+    }
+
+    fn value(&self, object: &Bound<'_, PyAny>) -> Result<Value<'static>, Refusal> {
+        let py = object.py();
+        if !object.is_instance(self.class.bind(py)).map_err(Refusal::Raised)? {
+            return Err(instance_of(&self.class, py));
+        }
+        let value = object.getattr(intern!(py, "value")).map_err(Refusal::Raised)?;
+        integer(&value).map(Value::Int128)
+    }
+
+    fn flags<'py>(&self, py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+        let Value::Uint(bits) = value else { return Err(broken()) };
+        match usize::try_from(bits).ok().and_then(|bits| self.known.get(bits)) {
+            Some(flags) => Ok(flags.bind(py).clone()),
+            None => self.class.bind(py).call1((bits,)),
+        }
+    }
+}
+
+impl Nested {
+    /// A message class and its program.
+    pub(super) fn new(class: &Bound<'_, PyType>, schema: Py<Schema>) -> PyResult<Self> {
+        Ok(Nested { slots: schema.get().slots(class)?, schema })
+    }
+}
+
+impl Shape {
+    /// Checks the object and writes it.
+    #[inline]
+    pub(super) fn write<S: BitSink>(
+        &self,
+        node: &Node,
+        object: &Bound<'_, PyAny>,
+        sink: &mut S,
+    ) -> Result<(), Refusal> {
+        match (self, node) {
+            (Shape::Plain(takes), Node::Leaf(leaf)) => Ok(leaf.write(takes.value(object)?, sink)?),
+            (Shape::Optional(shape), Node::Optional(optional)) => {
+                sink.bool(!object.is_none());
+                if object.is_none() { Ok(()) } else { shape.write(optional.item(), object, sink) }
+            }
+            (_, Node::Leaf(leaf)) => self.write_leaf(leaf, object, sink),
+            _ => self.write_parts(node, object, sink),
+        }
+    }
+
+    fn write_leaf<S: BitSink>(
+        &self,
+        leaf: &Leaf,
+        object: &Bound<'_, PyAny>,
+        sink: &mut S,
+    ) -> Result<(), Refusal> {
+        let mut floats = [0.0; NUMBERS];
+        let value = match self {
+            Shape::Member(members) => Value::Int(members.value(object)?),
+            Shape::Flags(class) => class.value(object)?,
+            Shape::Floats(count) => {
+                let floats = &mut floats[..*count];
+                fill(floats, object)?;
+                Value::Floats(floats)
+            }
+            Shape::Transform => {
+                fill_transform(&mut floats, object)?;
+                Value::Floats(&floats)
+            }
+            _ => return Err(Refusal::Raised(broken())),
+        };
+        Ok(leaf.write(value, sink)?)
+    }
+
+    fn write_parts<S: BitSink>(
+        &self,
+        node: &Node,
+        object: &Bound<'_, PyAny>,
+        sink: &mut S,
+    ) -> Result<(), Refusal> {
+        match (self, node) {
+            (Shape::List(shape), Node::List(list)) => {
+                let items = items(object, "a list")?;
+                list.write_count(items.len(), sink)?;
+                for (i, item) in items.iter().enumerate() {
+                    let written = shape.write(list.item(), &item, sink);
+                    written.map_err(|refusal| refusal.within(&format!("[{i}]"), &item))?;
+                }
+                Ok(())
+            }
+            (Shape::Sparse(shape), Node::Sparse(sparse)) => {
+                let entries = entries(object)?;
+                let mut slots = sparse.write_count(entries.len(), sink)?;
+                for (slot, item) in &entries {
+                    slots.write(*slot, sink)?;
+                    let written = shape.write(sparse.item(), item, sink);
+                    written.map_err(|refusal| refusal.within(&format!("[{slot}]"), item))?;
+                }
+                Ok(())
+            }
+            (Shape::Nested(nested), Node::Nested(_)) => {
+                let py = object.py();
+                if !object.is_instance(nested.slots.class().bind(py)).map_err(Refusal::Raised)? {
+                    return Err(instance_of(nested.slots.class(), py));
+                }
+                let schema = nested.schema.get();
+                schema.write_fields(object, Some(&nested.slots), sink).map_err(|(field, object, refusal)| {
+                    refusal.within(&format!(".{}", schema.field_name(field)), &object)
+                })
+            }
+            _ => Err(Refusal::Raised(broken())),
+        }
+    }
+
+    /// The object of the value at `at` of a body that the core read.
+    #[inline]
+    pub(super) fn load<'py>(
+        &self,
+        py: Python<'py>,
+        node: &Node,
+        body: &[u8],
+        at: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match (self, node) {
+            (Shape::Plain(_) | Shape::Floats(_), Node::Leaf(leaf)) => to_python(py, value(leaf, body, at)?),
+            (Shape::Optional(shape), Node::Optional(optional)) => {
+                if optional.is_present(body, at).ok_or_else(broken)? {
+                    shape.load(py, optional.item(), body, at)
+                } else {
+                    Ok(py.None().into_bound(py))
+                }
+            }
+            (Shape::Member(members), Node::Leaf(leaf)) => match value(leaf, body, at)? {
+                Value::Int(value) => members.member(py, value.into()),
+                Value::Uint(value) => members.member(py, value.into()),
+                _ => Err(broken()),
+            },
+            (Shape::Flags(class), Node::Leaf(leaf)) => class.flags(py, value(leaf, body, at)?),
+            (Shape::Transform, Node::Leaf(leaf)) => transform(py, value(leaf, body, at)?),
+            _ => self.load_parts(py, node, body, at),
+        }
+    }
+
+    fn load_parts<'py>(
+        &self,
+        py: Python<'py>,
+        node: &Node,
+        body: &[u8],
+        at: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match (self, node) {
+            (Shape::List(shape), Node::List(list)) => {
+                let (from, count) = list.items(body, at).ok_or_else(broken)?;
+                let objects = PyList::empty(py);
+                for i in 0..count {
+                    objects.append(shape.load(py, list.item(), body, from + i * list.stride())?)?;
+                }
+                Ok(objects.into_any())
+            }
+            (Shape::Sparse(shape), Node::Sparse(sparse)) => {
+                let objects = PyDict::new(py);
+                for entry in sparse.entries(body, at).ok_or_else(broken)? {
+                    let (slot, at) = entry.ok_or_else(broken)?;
+                    objects.set_item(slot, shape.load(py, sparse.item(), body, at)?)?;
+                }
+                Ok(objects.into_any())
+            }
+            (Shape::Nested(nested), Node::Nested(_)) => {
+                let object = nested.slots.make(py)?;
+                nested.schema.get().load(body, at, &object, Some(&nested.slots))?;
+                Ok(object)
+            }
+            _ => Err(broken()),
+        }
+    }
+}
+
+fn value<'a>(leaf: &Leaf, body: &'a [u8], at: usize) -> PyResult<Value<'a>> {
+    leaf.load(body, at).ok_or_else(broken)
+}
+
+/// What can't be: the core made the body, and one kind made both shape and node.
+#[cold]
+fn broken() -> PyErr {
+    PyValueError::new_err("the body is not one of its schema's")
+}
+
+#[cold]
+fn instance_of(class: &Py<PyType>, py: Python<'_>) -> Refusal {
+    let name = class.bind(py).name().map_or_else(|_| "message".into(), |name| name.to_string());
+    Refusal::Instance(name)
+}
+
+/// The objects of a list or tuple, as they are now: their own code may change the list.
+fn items<'py>(object: &Bound<'py, PyAny>, expected: &'static str) -> Result<Bound<'py, PyTuple>, Refusal> {
+    if let Ok(tuple) = object.cast::<PyTuple>() {
+        return Ok(tuple.clone());
+    }
+    object.cast::<PyList>().map(|list| list.to_tuple()).map_err(|_| Refusal::Type(expected))
+}
+
+/// The slots of a dict and what they hold, by slot.
+fn entries<'py>(object: &Bound<'py, PyAny>) -> Result<Vec<(i128, Bound<'py, PyAny>)>, Refusal> {
+    let Ok(dict) = object.cast::<PyDict>() else { return Err(Refusal::Type("a dict")) };
+    let mut entries = Vec::with_capacity(dict.len());
+    for entry in dict.items() {
+        let entry = entry.cast_into::<PyTuple>().map_err(|_| Refusal::Raised(broken()))?;
+        let slot = entry.get_item(0).map_err(Refusal::Raised)?;
+        let item = entry.get_item(1).map_err(Refusal::Raised)?;
+        let slot = integer(&slot).map_err(|refusal| refusal.within(" (slot)", &slot))?;
+        entries.push((slot, item));
+    }
+    entries.sort_by_key(|(slot, _)| *slot);
+    Ok(entries)
+}
+
+/// Takes exactly as many floats as there is room for from a tuple, a list or whatever else has an order.
+fn fill(floats: &mut [f64], object: &Bound<'_, PyAny>) -> Result<(), Refusal> {
+    let count = floats.len();
+    let wrong = |length| Refusal::Components { length, count };
+    if let Ok(tuple) = object.cast::<PyTuple>() {
+        if tuple.len() != count {
+            return Err(wrong(Some(tuple.len())));
+        }
+        for (i, place) in floats.iter_mut().enumerate() {
+            let item = tuple.get_borrowed_item(i).map_err(Refusal::Raised)?;
+            *place = component(&item, i)?;
+        }
+        return Ok(());
+    }
+    let Ok(mut found) = object.try_iter() else { return Err(wrong(None)) };
+    for (i, place) in floats.iter_mut().enumerate() {
+        let item = found.next().ok_or_else(|| wrong(Some(i)))?.map_err(Refusal::Raised)?;
+        *place = component(&item, i)?;
+    }
+    if found.next().is_some() { Err(wrong(None)) } else { Ok(()) }
+}
+
+fn component(object: &Bound<'_, PyAny>, i: usize) -> Result<f64, Refusal> {
+    float(object).map_err(|refusal| refusal.within(&format!("[{i}]"), object))
+}
+
+/// Takes the translation, the rotation and the scale of a `Transform`.
+fn fill_transform(numbers: &mut [f64; NUMBERS], object: &Bound<'_, PyAny>) -> Result<(), Refusal> {
+    let expected = "a Transform";
+    let parts = items(object, expected)?;
+    if parts.len() != 3 {
+        return Err(Refusal::Type(expected));
+    }
+    let (translation, rest) = numbers.split_at_mut(3);
+    let (rotation, scale) = rest.split_at_mut(4);
+    let names = [".translation", ".rotation", ".scale"];
+    for ((part, floats), name) in parts.iter().zip([translation, rotation, scale]).zip(names) {
+        fill(floats, &part).map_err(|refusal| refusal.within(name, &part))?;
+    }
+    Ok(())
+}
+
+/// A `Transform` of a row's numbers.
+fn transform<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let Value::Cells(cells) = value else { return Err(broken()) };
+    let part =
+        |from: usize, to: usize| PyTuple::new(py, (from..to).map(|i| cells.float(i).unwrap_or(f64::NAN)));
+    let class = CLASS.import(py, "tickwire.fields", "Transform")?;
+    class.call1((part(0, 3)?, part(3, 7)?, part(7, NUMBERS)?))
+}
+
+/// The names and objects of an enumeration's members, and the integers that stand for them: their own values where all
+/// are integers, else their places.
+pub(super) fn members_of<'py>(class: &Bound<'py, PyType>) -> PyResult<Vec<(String, i64, Bound<'py, PyAny>)>> {
+    let py = class.py();
+    let members = class.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+    let own = members.iter().map(|member| member.getattr(intern!(py, "value"))?.extract::<i64>());
+    let own = own.collect::<PyResult<Vec<_>>>();
+    let named = members.into_iter().enumerate().map(|(place, member)| {
+        let name = member.getattr(intern!(py, "name"))?.extract::<String>()?;
+        let value = match &own {
+            Ok(values) => values.get(place).copied(),
+            Err(_) => i64::try_from(place).ok(),
+        };
+        Ok((name, value.ok_or_else(|| PyTypeError::new_err("too many members"))?, member))
+    });
+    named.collect()
+}

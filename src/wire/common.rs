@@ -1,0 +1,96 @@
+//! Values that are common enough to have a form of their own: one costs a single bit, each of two costs two. All
+//! others cost one bit more.
+//!
+//! Promises: values are told apart as the wire does, after quantizing. There is one form for each: a reader
+//! refuses a common value written out.
+
+use super::codec::Codec;
+use super::transform::Word;
+use super::{BitReader, BitSink, Column, ParameterError, ReadError, Value, ValueError};
+
+/// A field's codec with one or two common values.
+#[derive(Clone, Debug)]
+pub(super) struct Common {
+    item: Codec,
+    /// Bits of an encoded value.
+    bits: u32,
+    /// The common ones.
+    words: Box<[u128]>,
+}
+
+impl Common {
+    pub(super) fn new(item: Codec, words: &[u128]) -> Result<Self, ParameterError> {
+        let bits = match item.bit_range() {
+            (least, most @ 1..=128) if least == most => least as u32,
+            _ => return Err(ParameterError::NoFixedWidth),
+        };
+        let distinct = match words {
+            [_] => true,
+            [first, second] => first != second,
+            _ => false,
+        };
+        let common = Common { item, bits, words: words.into() };
+        if distinct && words.iter().all(|word| common.is_value(*word)) {
+            Ok(common)
+        } else {
+            Err(ParameterError::Common)
+        }
+    }
+
+    pub(super) fn item(&self) -> &Codec {
+        &self.item
+    }
+
+    pub(super) fn bit_range(&self) -> (usize, usize) {
+        (self.words.len(), 1 + self.bits as usize)
+    }
+
+    pub(super) fn write<S: BitSink + ?Sized>(
+        &self,
+        value: Value<'_>,
+        sink: &mut S,
+    ) -> Result<(), ValueError> {
+        let mut written = Word::default();
+        self.item.write(value, &mut written)?;
+        let found = self.words.iter().position(|word| *word == written.bits);
+        sink.bool(found.is_some());
+        match found {
+            None => sink.bits128(written.bits, self.bits),
+            Some(which) if self.words.len() == 2 => sink.bool(which == 1),
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn read_cell(
+        &self,
+        reader: &mut BitReader<'_>,
+        out: &mut Vec<u8>,
+        start: usize,
+        at: usize,
+        column: Column,
+    ) -> Result<(), ReadError> {
+        if reader.bool()? {
+            let which = usize::from(self.words.len() == 2 && reader.bool()?);
+            let word = self.words.get(which).copied().unwrap_or_default();
+            return self.item.read_cell(&mut self.reader(&word.to_le_bytes()), out, start, at, column);
+        }
+        let word = reader.clone().bits128(self.bits);
+        if word.is_ok_and(|word| self.words.contains(&word)) {
+            return reader.refuse(ReadError::NotShortest);
+        }
+        self.item.read_cell(reader, out, start, at, column)
+    }
+
+    fn reader<'a>(&self, word: &'a [u8; 16]) -> BitReader<'a> {
+        BitReader::with_range(word, 0, self.bits as usize)
+    }
+
+    /// Whether these bits are ones that the item reads.
+    fn is_value(&self, word: u128) -> bool {
+        let column = self.item.column();
+        let mut cell = vec![0; column.size()];
+        self.item.read_cell(&mut self.reader(&word.to_le_bytes()), &mut cell, 0, 0, column).is_ok()
+            && super::bit_len128(word) <= self.bits
+    }
+}
