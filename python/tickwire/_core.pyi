@@ -1058,6 +1058,9 @@ class Server:
             many there are. Made if it isn't there.
         chunk_file_limit: bytes of the largest of these files; None: 1 GiB. A larger chunk is refused.
         congestion: how fast chunks may go out; None: :meth:`Congestion.adaptive`.
+        driver: ``"polled"``: the socket is read and written when the game ticks. ``"thread"``: a native thread keeps
+            the connections going between ticks, and while the game is busy: it acks, paces chunks, and sends again what
+            was lost. What a tick sends still goes out together, with its flush.
         conditions: a bad network to put on all that is sent, for tests. Give it to both sides. Its rate and
             its luck are those of one line: all peers share them.
         seed: makes those conditions repeatable; None: random.
@@ -1086,6 +1089,7 @@ class Server:
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
         congestion: Congestion | None = None,
+        driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
@@ -1117,6 +1121,24 @@ class Server:
     def pump(self) -> None:
         """Keeps connections alive without taking messages (while loading, say): they wait, and when the
         receive window is full their sender has to wait too. Nothing reliable is lost."""
+    def step(self) -> float:
+        """What needn't wait for a tick, for event loops to call when the socket is readable and when it is time: reads,
+        acks, keeps alive, and sends chunks and again what was lost. Messages wait for :meth:`receive` as with
+        :meth:`pump`. Returns the seconds after which it is time again, if nothing arrives or is sent before.
+
+        Raises:
+            OSError: receiving doesn't work any more.
+            ClosedError: the server is closed.
+        """
+    @property
+    def has_news(self) -> bool:
+        """Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications."""
+    def fileno(self) -> int:
+        """The system's number of the socket, for event loops to watch: when it is readable, :meth:`step`.
+
+        Raises:
+            ValueError: there is no socket to watch: a thread does, or the network is simulated.
+        """
     def send(
         self,
         client: ClientHandle,
@@ -1245,8 +1267,8 @@ class Client:
         chunk_memory: as for :class:`Server`; here 64 MiB unless said.
         resume: a client whose connection is over: what it has of chunks that didn't get through is not sent again when
             the server sends the same content. It goes on where it was, in memory or in its file.
-        factory, priority, slow_hook, chunk_directory, chunk_file_limit, congestion, conditions, seed, network: as for
-            :class:`Server`.
+        factory, priority, slow_hook, chunk_directory, chunk_file_limit, congestion, driver, conditions, seed, network: as
+            for :class:`Server`.
 
     Raises:
         OSError: no socket or directory could be made.
@@ -1268,6 +1290,7 @@ class Client:
         chunk_file_limit: int | None = None,
         resume: Client | None = None,
         congestion: Congestion | None = None,
+        driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
@@ -1290,6 +1313,7 @@ class Client:
         chunk_file_limit: int | None = None,
         resume: Client | None = None,
         congestion: Congestion | None = None,
+        driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
@@ -1325,6 +1349,13 @@ class Client:
     def receive(self) -> Inbox[Any]: ...
     def flush(self) -> None: ...
     def pump(self) -> None: ...
+    def step(self) -> float:
+        """Between ticks, for event loops: as :meth:`Server.step`."""
+    @property
+    def has_news(self) -> bool:
+        """Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications."""
+    def fileno(self) -> int:
+        """The system's number of the socket, as :meth:`Server.fileno`."""
     def send(
         self, message: Message | Any, channel: int = 0, *, key: int = 0, tag: int = 0, notify: bool = False
     ) -> None:

@@ -97,7 +97,7 @@ def _default(field: dataclasses.Field[Any], natural: Any) -> Any:
 def _resolve_hints(cls: type, names: dict[str, Any]) -> dict[str, Any]:
     """The class's annotations as objects, also where they are text that names locals of a function."""
     try:
-        own = {**names, **vars(cls), cls.__name__: cls}
+        own = {**names, cls.__name__: cls, **vars(cls)}
         return typing.get_type_hints(cls, localns=own, include_extras=True)
     except NameError as error:
         raise TypeError(

@@ -110,10 +110,23 @@ impl Driver {
     /// A receive error that won't pass by itself. What was received before it has been handled and answered.
     pub fn receive(
         &mut self,
-        mut handle: impl FnMut(Instant, UnixSeconds, SocketAddr, &mut [u8], &mut Datagrams),
+        handle: impl FnMut(Instant, UnixSeconds, SocketAddr, &mut [u8], &mut Datagrams),
     ) -> io::Result<()> {
+        self.receive_at_most(DEFAULT_RECEIVE_BOUND, handle).map(drop)
+    }
+
+    /// As [`Driver::receive`], with a bound of its own. True when that ended it and more may wait.
+    ///
+    /// # Errors
+    /// As [`Driver::receive`].
+    pub fn receive_at_most(
+        &mut self,
+        bound: usize,
+        mut handle: impl FnMut(Instant, UnixSeconds, SocketAddr, &mut [u8], &mut Datagrams),
+    ) -> io::Result<bool> {
         let (now, unix) = (self.now(), self.unix());
-        let result = self.port.receive(|from, datagram| handle(now, unix, from, datagram, &mut self.out));
+        let result =
+            self.port.receive(bound, |from, datagram| handle(now, unix, from, datagram, &mut self.out));
         self.send(now);
         result
     }
@@ -124,6 +137,19 @@ impl Driver {
         let result = write(now, &mut self.out);
         self.send(now);
         result
+    }
+
+    /// The socket, to wait for it; None on a virtual network.
+    pub fn socket(&self) -> Option<&UdpSocket> {
+        match &self.port {
+            Port::Udp { socket, .. } => Some(socket),
+            Port::Simulated { .. } => None,
+        }
+    }
+
+    /// When a packet leaves the simulated link in front: the driver is to be called then.
+    pub fn next_delivery(&self) -> Instant {
+        self.link.as_ref().and_then(Link::next_delivery).unwrap_or(Instant::NEVER)
     }
 
     /// Sends at once all that a simulated link still holds: no later call will come.
@@ -154,19 +180,15 @@ impl Driver {
 }
 
 impl Port {
-    fn receive(&mut self, mut handle: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<()> {
+    fn receive(&mut self, bound: usize, mut handle: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<bool> {
         match self {
-            Port::Udp { socket, .. } => {
-                let _more = socket.receive_each(socket.receive_bound(), handle)?;
-            }
+            Port::Udp { socket, .. } => socket.receive_each(bound, handle),
             Port::Simulated { network, address } => {
-                let waiting = std::iter::from_fn(|| network.receive(*address));
-                waiting
-                    .take(DEFAULT_RECEIVE_BOUND)
-                    .for_each(|(from, mut datagram)| handle(from, &mut datagram));
+                let waiting = std::iter::from_fn(|| network.receive(*address)).take(bound);
+                let read = waiting.map(|(from, mut datagram)| handle(from, &mut datagram)).count();
+                Ok(read == bound)
             }
         }
-        Ok(())
     }
 
     /// Whatever becomes of a datagram is counted, and no worse than a loss on the way.

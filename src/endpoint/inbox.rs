@@ -52,6 +52,11 @@ impl Inbox {
         &self.arena[record.body.clone()]
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
     /// Forgets all messages and keeps the memory.
     pub fn clear(&mut self) {
         self.arena.clear();

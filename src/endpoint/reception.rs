@@ -176,6 +176,11 @@ impl Reception {
         out.extend(fates);
     }
 
+    /// Whether something happened that the application wasn't told of.
+    pub(super) fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// What happened, for the application.
     pub(super) fn take_events(&mut self, out: &mut Vec<(ClientHandle, ChunkEvent)>) {
         out.extend(self.events.drain(..));

@@ -18,11 +18,10 @@ use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
 use super::fields::within;
 use super::hooks::{self, HookClock};
 use super::inbox::{Inbox, Pending, Tick, Ticking, payload};
-use super::lock;
 use super::log::{Level, log, log_end};
 use super::network::{Conditions, SimulatedNetwork};
 use super::protocol::Protocol;
-use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send_options};
+use super::setup::{REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver, random, send_options};
 use super::stats::ConnectionStats;
 use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
 use crate::driver::{VirtualNetwork, unix_now};
@@ -47,8 +46,8 @@ struct Bulk<'a> {
 ///     token: from the login backend.
 ///     bind: the local address; None: any free port.
 ///     resume: a client whose connection is over: what is there of chunks from the same server is not sent again.
-///     factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit, congestion, conditions, seed,
-///         network: as for :class:`Server`, but ``chunk_memory`` is 64 MiB unless said.
+///     factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit, congestion, driver, conditions,
+///         seed, network: as for :class:`Server`, but ``chunk_memory`` is 64 MiB unless said.
 ///
 /// Raises:
 ///     OSError: no socket could be made.
@@ -61,8 +60,8 @@ impl Client {
     #[new]
     #[pyo3(signature = (protocol, token, *, bind = None, factory = None, priority = None,
                         slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
-                        chunk_file_limit = None, resume = None, congestion = None, conditions = None, seed = None,
-                        network = None))]
+                        chunk_file_limit = None, resume = None, congestion = None, driver = "polled",
+                        conditions = None, seed = None, network = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -77,6 +76,7 @@ impl Client {
         chunk_file_limit: Option<i128>,
         resume: Option<&Bound<'_, Self>>,
         congestion: Option<&Bound<'_, Congestion>>,
+        driver: &str,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
@@ -93,6 +93,7 @@ impl Client {
             priority,
             slow_hook,
             bulk,
+            driver,
             conditions,
             seed,
             network,
@@ -108,11 +109,11 @@ impl Client {
     #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
                         user_data = None, bind = None, factory = None, priority = None,
                         slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
-                        chunk_file_limit = None, resume = None, congestion = None, conditions = None, seed = None,
-                        network = None))]
+                        chunk_file_limit = None, resume = None, congestion = None, driver = "polled",
+                        conditions = None, seed = None, network = None))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
                              bind=None, factory=None, priority=None, slow_hook=0.005, chunk_memory=67108864, \
-                             chunk_directory=None, chunk_file_limit=None, resume=None, congestion=None, \
+                             chunk_directory=None, chunk_file_limit=None, resume=None, congestion=None, driver='polled', \
                              conditions=None, seed=None, network=None)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect(
@@ -132,6 +133,7 @@ impl Client {
         chunk_file_limit: Option<i128>,
         resume: Option<&Bound<'_, Self>>,
         congestion: Option<&Bound<'_, Congestion>>,
+        driver: &str,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
@@ -167,28 +169,30 @@ impl Client {
             user_data: &extract_user_data(user_data)?,
         };
         let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
-        Self::dial(py, protocol, token, bind, factory, priority, slow_hook, bulk, conditions, seed, network)
+        Self::dial(
+            py, protocol, token, bind, factory, priority, slow_hook, bulk, driver, conditions, seed, network,
+        )
     }
 
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let state = lock(&self.0.state).core.state();
+        let state = self.0.state.lock()?.core.state();
         state_to_python(py, state)
     }
 
     #[getter]
-    fn connected(&self) -> bool {
-        lock(&self.0.state).core.is_connected()
+    fn connected(&self) -> PyResult<bool> {
+        Ok(self.0.state.lock()?.core.is_connected())
     }
 
     #[getter]
-    fn closed(&self) -> bool {
+    fn closed(&self) -> PyResult<bool> {
         self.0.closed()
     }
 
     #[getter]
     fn disconnect_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let reason = lock(&self.0.state).core.disconnect_reason();
+        let reason = self.0.state.lock()?.core.disconnect_reason();
         reason.map(|reason| reason_to_python(py, reason)).transpose()
     }
 
@@ -200,14 +204,14 @@ impl Client {
 
     /// The server dialled now.
     #[getter]
-    fn server_address(&self) -> Address {
-        Address(lock(&self.0.state).core.server_address())
+    fn server_address(&self) -> PyResult<Address> {
+        Ok(Address(self.0.state.lock()?.core.server_address()))
     }
 
     /// Our client slot on the server, once connected.
     #[getter]
-    fn slot(&self) -> Option<u32> {
-        lock(&self.0.state).core.slot()
+    fn slot(&self) -> PyResult<Option<u32>> {
+        Ok(self.0.state.lock()?.core.slot())
     }
 
     #[getter]
@@ -242,6 +246,25 @@ impl Client {
     /// Keeps the connection alive without taking messages, as :meth:`Server.pump`.
     fn pump(&self, py: Python<'_>) -> PyResult<()> {
         self.0.pump(py)
+    }
+
+    /// Between ticks, for event loops: as :meth:`Server.step`.
+    fn step(&self, py: Python<'_>) -> PyResult<f64> {
+        self.0.step(py)
+    }
+
+    /// Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications.
+    #[getter]
+    fn has_news(&self) -> PyResult<bool> {
+        self.0.has_news()
+    }
+
+    /// The system's number of the socket, for event loops to watch: when it is readable, :meth:`step`.
+    ///
+    /// Raises:
+    ///     ValueError: there is no socket to watch: a thread does, or the network is simulated.
+    fn fileno(&self) -> PyResult<i64> {
+        self.0.fileno()
     }
 
     /// As :meth:`Server.send`.
@@ -288,7 +311,7 @@ impl Client {
     }
 
     /// The server's chunks that are under way, as they are now.
-    fn incoming_chunks(&self, py: Python<'_>) -> Vec<IncomingChunk> {
+    fn incoming_chunks(&self, py: Python<'_>) -> PyResult<Vec<IncomingChunk>> {
         self.0.incoming_chunks(None, py)
     }
 
@@ -296,7 +319,7 @@ impl Client {
     #[pyo3(signature = (bytes_per_second, burst_bytes))]
     fn set_budget(&self, bytes_per_second: f64, burst_bytes: f64) -> PyResult<()> {
         let budget = BudgetConfig { bytes_per_second, burst_bytes };
-        lock(&self.0.state).core.set_budget(budget).map_err(value_error)
+        self.0.state.lock()?.core.set_budget(budget).map_err(value_error)
     }
 
     /// How the connection is doing.
@@ -304,7 +327,7 @@ impl Client {
     /// Raises:
     ///     NotConnectedError: the connection is not up (yet, or any more).
     fn stats(&self) -> PyResult<ConnectionStats> {
-        let state = lock(&self.0.state);
+        let state = self.0.state.lock()?;
         let not_connected = || NotConnectedError::new_err("the connection is not up");
         let stats = state.core.stats().ok_or_else(not_connected)?;
         let bulk = state.core.bulk_rate().zip(state.core.chunk_counters()).ok_or_else(not_connected)?;
@@ -329,7 +352,7 @@ impl Client {
     }
 
     fn __repr__(&self) -> String {
-        let state = lock(&self.0.state);
+        let Ok(state) = self.0.state.lock() else { return "<Client, of no use here>".into() };
         let closed = if state.driver.is_none() { ", closed" } else { "" };
         format!("<Client of {}, {:?}{closed}>", state.core.server_address(), state.core.state())
     }
@@ -350,12 +373,14 @@ impl Client {
         priority: Option<Py<PyAny>>,
         slow_hook: f64,
         bulk: Bulk<'_>,
+        driver: &str,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<VirtualNetwork>,
     ) -> PyResult<Self> {
         hooks::check(py, "priority", priority.as_ref())?;
         let hooks = HookClock::new(slow_hook)?;
+        let threaded = is_threaded(driver, network.as_ref())?;
         let bind = match bind {
             Some(address) => address.0,
             None => any_port(token.addresses().first(), network.is_some()),
@@ -374,12 +399,13 @@ impl Client {
         if let Some(before) = resume {
             core.resume_chunks(before.get().take_partial_chunks()?);
         }
-        Ok(Client(Endpoint::new(core, driver, protocol, factory, priority, hooks)))
+        let endpoint = Endpoint::new(py, core, driver, threaded, protocol, factory, priority, hooks)?;
+        Ok(Client(endpoint))
     }
 
     /// What is there of chunks, for the next connection.
     fn take_partial_chunks(&self) -> PyResult<PartialChunks> {
-        let mut state = lock(&self.0.state);
+        let mut state = self.0.state.lock()?;
         if state.core.is_connected() {
             return Err(PyValueError::new_err(
                 "resume must be a client whose connection is over: this one is up",

@@ -18,16 +18,16 @@ use crate::wire::{self, BitWriter, Kind, MAX_LENGTH, SchemaError};
 pub(crate) struct FieldType {
     pub(super) kind: Kind,
     pub(super) shape: Arc<Shape>,
-    default: Default,
+    default: Natural,
     python_type: Py<PyType>,
     min_bits: usize,
     max_bits: usize,
     label: String,
 }
 
-/// Where the value of a field comes from that its class gives no default.
+/// Where the value of a field comes from that its class gives none.
 #[derive(Debug)]
-enum Default {
+enum Natural {
     /// One for all.
     Shared(Py<PyAny>),
     /// What this class makes, for each object anew.
@@ -41,14 +41,14 @@ impl FieldType {
             return Err(PyValueError::new_err(format!("{label}: not one value")));
         };
         let (default, python_type) = natural(py, &kind)?;
-        let default = Default::Shared(default.unbind());
+        let default = Natural::Shared(default.unbind());
         Self::new(kind, Shape::Plain(takes), default, python_type.unbind(), label)
     }
 
     /// A field that is a tuple of floats.
     fn floats(py: Python<'_>, kind: Kind, default: &[f64], label: String) -> PyResult<Self> {
         let shape = Shape::Floats(default.len());
-        let default = Default::Shared(PyTuple::new(py, default)?.into_any().unbind());
+        let default = Natural::Shared(PyTuple::new(py, default)?.into_any().unbind());
         Self::new(kind, shape, default, py.get_type::<PyTuple>().unbind(), label)
     }
 
@@ -56,7 +56,7 @@ impl FieldType {
     fn new(
         kind: Kind,
         shape: Shape,
-        default: Default,
+        default: Natural,
         python_type: Py<PyType>,
         label: String,
     ) -> PyResult<Self> {
@@ -108,15 +108,15 @@ impl FieldType {
     #[getter]
     fn default<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.default {
-            Default::Shared(value) => Ok(value.bind(py).clone()),
-            Default::Made(class) => class.bind(py).call0(),
+            Natural::Shared(value) => Ok(value.bind(py).clone()),
+            Natural::Made(class) => class.bind(py).call0(),
         }
     }
 
     /// Whether every object needs a default of its own.
     #[getter]
     fn is_mutable(&self) -> bool {
-        matches!(self.default, Default::Made(_))
+        matches!(self.default, Natural::Made(_))
     }
 
     /// The least that the field costs.
@@ -332,7 +332,7 @@ pub(crate) fn transform(
     let kind = Kind::Transform { lo: low, hi: high, resolution, bits: rotation_bits };
     let label = format!("transform({low}, {high}, {resolution}, rotation_bits={rotation_bits})");
     let class = py.import("tickwire.fields")?.getattr("Transform")?.cast_into::<PyType>()?;
-    let default = Default::Shared(class.call0()?.unbind());
+    let default = Natural::Shared(class.call0()?.unbind());
     FieldType::new(kind, Shape::Transform, default, class.unbind(), label)
 }
 
@@ -363,7 +363,7 @@ pub(crate) fn enum_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
     let Some((_, _, first)) = members.first() else {
         return Err(PyTypeError::new_err(format!("{label} has no members")));
     };
-    let default = Default::Shared(first.clone().unbind());
+    let default = Natural::Shared(first.clone().unbind());
     let shape = Shape::Member(Members::new(
         class_,
         members.iter().map(|(_, value, member)| (*value, member.clone().unbind())).collect(),
@@ -389,7 +389,7 @@ pub(crate) fn flags_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
         )));
     }
     let shape = Shape::Flags(FlagClass::new(class_, members.len())?);
-    let default = Default::Shared(class_.call1((0,))?.unbind());
+    let default = Natural::Shared(class_.call1((0,))?.unbind());
     let names = members.into_iter().map(|(name, _, _)| name).collect();
     FieldType::new(Kind::Flags { names }, shape, default, class_.clone().unbind(), label)
 }
@@ -415,7 +415,7 @@ pub(crate) fn common_of(item: &Bound<'_, FieldType>, values: Vec<Bound<'_, PyAny
         words.push(u128::from_le_bytes(word));
     }
     let default = match values.first() {
-        Some(value) => Default::Shared(value.clone().unbind()),
+        Some(value) => Natural::Shared(value.clone().unbind()),
         None => return Err(PyValueError::new_err("common() takes one or two values")),
     };
     let kind = Kind::Common { item: Box::new(kind.clone()), words };
@@ -440,7 +440,7 @@ pub(crate) fn optional_of(item: &Bound<'_, FieldType>) -> PyResult<FieldType> {
     FieldType::new(
         Kind::Optional(Box::new(kind.clone())),
         Shape::Optional(shape.clone()),
-        Default::Shared(item.py().None()),
+        Natural::Shared(item.py().None()),
         python_type.clone_ref(item.py()),
         format!("{label} | None"),
     )
@@ -456,7 +456,7 @@ pub(crate) fn list_of(item: &Bound<'_, FieldType>, most: &Bound<'_, PyAny>) -> P
     FieldType::new(
         Kind::List { max, item: Box::new(kind.clone()) },
         Shape::List(shape.clone()),
-        Default::Made(list.clone_ref(item.py())),
+        Natural::Made(list.clone_ref(item.py())),
         list,
         format!("list[{label}], up_to({max})"),
     )
@@ -472,7 +472,7 @@ pub(crate) fn sparse_of(item: &Bound<'_, FieldType>, slots: &Bound<'_, PyAny>) -
     FieldType::new(
         Kind::Sparse { slots, item: Box::new(kind.clone()) },
         Shape::Sparse(shape.clone()),
-        Default::Made(dict.clone_ref(item.py())),
+        Natural::Made(dict.clone_ref(item.py())),
         dict,
         format!("dict[int, {label}], sparse({slots})"),
     )
@@ -486,7 +486,7 @@ pub(crate) fn nested_of(class_: &Bound<'_, PyType>, schema: &Bound<'_, Schema>) 
     FieldType::new(
         Kind::Nested { fields: fields.map(|field| (field.name().into(), field.kind().clone())).collect() },
         Shape::Nested(Nested::new(class_, schema.clone().unbind())?),
-        Default::Made(class_.clone().unbind()),
+        Natural::Made(class_.clone().unbind()),
         class_.clone().unbind(),
         class_.name()?.to_string(),
     )

@@ -4,12 +4,14 @@
 //! each field at its natural alignment, padding zero, as a C compiler lays out a struct; see
 //! [`Column`](super::Column) for the types. Texts and data lie in the tail, where their row cell points.
 //!
-//! Promises: a row read and written again gives the same bits (rotations and directions the same within their error);
-//! nothing is appended when bytes are refused; a body is never larger than the row, what the packet held (a wide
-//! text's 4 bytes shrink to 3 at most) and [`Schema::spread`], the bound of its lists. Refuses, when it is built, parameters that make no sense, by field.
+//! Promises: a row read and written again gives the same bits (rotations and directions the same within their
+//! error); nothing is appended when bytes are refused; a body is never larger than the row, what the packet
+//! held (a wide text's 4 bytes shrink to 3 at most) and [`Schema::spread`], the bound of its lists. Refuses,
+//! when it is built, parameters that make no sense, by field.
 //!
-//! Of a peer's bytes nothing is trusted: every field checks its own. The row has a size of its own, though, whatever the
-//! bits: a field of one value takes no bits and has a cell. Who bounds memory counts messages as well as bytes.
+//! Of a peer's bytes nothing is trusted: every field checks its own. The row has a size of its own, though,
+//! whatever the bits: a field of one value takes no bits and has a cell. Who bounds memory counts messages as
+//! well as bytes.
 
 pub use super::node::MAX_DEPTH;
 use super::{BitReader, BitSink, Field, Kind, ParameterError, ReadError, ValueError};
@@ -530,6 +532,34 @@ mod tests {
         let mut writer = BitWriter::new();
         schema.write_row(&body, &mut writer).unwrap();
         assert_eq!(writer.as_bytes(), bytes);
+    }
+
+    #[test]
+    fn the_bytes_of_our_own_kinds_are_pinned() {
+        let bytes = |kind: Kind, value: Value<'_>| {
+            let schema = Schema::new([("f", kind)]).unwrap();
+            let mut writer = BitWriter::new();
+            schema.fields()[0].write(value, &mut writer).unwrap();
+            let message = writer.encoded();
+            assert!(message.bits() <= schema.max_bits());
+            let mut body = Vec::new();
+            schema.read(&mut BitReader::with_range(message.bytes(), 0, message.bits()), &mut body).unwrap();
+            hex::encode(message.bytes())
+        };
+        let (lo, hi, resolution) = (-2048.0, 2047.0, 1.0 / 512.0);
+        let angle = Kind::Angle { lo: 0.0, hi: 360.0, resolution: 0.1 };
+        assert_eq!(bytes(angle, Value::Float(-90.0)), "8c0a");
+        let vector = Kind::Vector { axes: 3, lo, hi, resolution };
+        assert_eq!(bytes(vector, Value::Floats(&[0.0, 10.5, -3.25])), "000010a00202e63f");
+        let direction = Kind::Direction { bits: 12 };
+        assert_eq!(bytes(direction.clone(), Value::Floats(&[1.0, 2.0, 2.0])), "9829b3");
+        assert_eq!(bytes(direction, Value::Floats(&[1.0, -2.0, -2.0])), "cb9c19");
+        let turned = Value::Floats(&[0.1, -0.9, 0.3, 0.2]);
+        assert_eq!(bytes(Kind::Rotation { bits: 9 }, turned), "6983540b");
+        assert_eq!(bytes(Kind::SignedRotation, turned), "218dcf0964a700");
+        let transform = Kind::Transform { lo, hi, resolution, bits: 9 };
+        let moved = [1.0, 2.0, 3.0, 0.0, 0.6, 0.0, 0.8, 2.0, 2.0, 2.0];
+        assert_eq!(bytes(transform, Value::Floats(&moved)), "0004200001043080ff77fddf00000040");
     }
 
     #[test]

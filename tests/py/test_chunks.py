@@ -11,6 +11,7 @@ import os
 import random
 import re
 import sys
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -563,6 +564,43 @@ def test_transfers_and_chunks_keep_no_endpoint_alive() -> None:
     assert transfer.over
     assert len(kept) == 2
     again.close()
+
+
+# --- sockets ---
+
+
+def patiently(condition: Callable[[], bool], *endpoints: tw.Server | tw.Client) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        for endpoint in endpoints:
+            endpoint.pump()
+        time.sleep(0.001)
+
+
+def test_chunks_go_over_sockets(tmp_path: Path) -> None:
+    source = tmp_path / "world.map"
+    source.write_bytes(content(1, 2 * MIB))
+    with tw.Server("127.0.0.1:0", PROTOCOL) as server, tw.Client.connect(server.address, PROTOCOL) as client:
+        patiently(lambda: client.connected, server, client)
+        server.receive()
+        transfer = server.send_chunk(server.clients[0], source)
+        patiently(lambda: transfer.over, server, client)
+        assert transfer.done
+        assert bytes(client.receive().chunks[0]) == content(1, 2 * MIB)
+
+
+def test_with_a_thread_chunks_go_while_the_game_is_busy() -> None:
+    settings: dict[str, Any] = {"driver": "thread"}
+    server = tw.Server("127.0.0.1:0", PROTOCOL, **settings)
+    with server, tw.Client.connect(server.address, PROTOCOL, **settings) as client:
+        patiently(lambda: client.connected, server, client)
+        server.receive()
+        transfer = server.send_chunk(server.clients[0], content(1, 2 * MIB))
+        server.flush()
+        patiently(lambda: transfer.over)
+        assert transfer.done
+        assert bytes(client.receive().chunks[0]) == content(1, 2 * MIB)
 
 
 # --- how fast ---

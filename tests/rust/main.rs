@@ -1,5 +1,6 @@
 //! The integration tests, in one binary.
 
+mod between;
 mod block_times;
 mod bulk;
 #[allow(dead_code)] // Some of it is for benches/links.rs.

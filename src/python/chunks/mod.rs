@@ -16,15 +16,15 @@ pub(super) use settings::Arrivals;
 pub(crate) use transfer::Transfer;
 pub(super) use transfer::Transfers;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 
 use super::endpoint::{Endpoint, State};
 use super::errors::send_chunk_error;
 use super::events::ClientHandle;
-use super::lock;
 use super::sans_io::Core;
+use super::shared::Shared;
 use crate::endpoint::{self, Client, SendChunkError, Server};
 use crate::time::Instant;
 use crate::transport::chunks::{ChunkEvent, ContentHash, Offer, Progress, Source};
@@ -113,7 +113,7 @@ impl<C: Core> Endpoint<C> {
         burst: bool,
     ) -> PyResult<Transfer> {
         let to = client.as_ref().map(|client| client.get().core).unwrap_or_default();
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock()?;
         let State { core, driver, transfers, .. } = &mut *state;
         let now = driver.as_ref().ok_or_else(super::endpoint::closed::<C>)?.now();
         let number = core.send_chunk(now, to, chunk.source(), chunk.hash, label, burst);
@@ -128,18 +128,18 @@ impl<C: Core> Endpoint<C> {
         &self,
         client: Option<&Py<ClientHandle>>,
         py: Python<'_>,
-    ) -> Vec<IncomingChunk> {
+    ) -> PyResult<Vec<IncomingChunk>> {
         let from = client.map(|client| client.get().core).unwrap_or_default();
-        let state = lock(&self.state);
+        let state = self.state.lock()?;
         // Once closed, no connection is left.
-        let Some(now) = state.driver.as_ref().map(|driver| driver.now()) else { return Vec::new() };
+        let Some(now) = state.driver.as_ref().map(|driver| driver.now()) else { return Ok(Vec::new()) };
         let chunks = state.core.incoming_chunks(now, from);
         drop(state);
         let make = |(offer, progress)| {
             let client = client.map(|client| client.clone_ref(py));
             IncomingChunk::new(client, offer, progress, Arc::downgrade(&self.state) as _)
         };
-        chunks.into_iter().map(make).collect()
+        Ok(chunks.into_iter().map(make).collect())
     }
 }
 
@@ -163,30 +163,30 @@ impl<C: Core> State<C> {
     }
 }
 
-/// Where chunks are cancelled.
+/// Where chunks are cancelled: an endpoint, which raises as all its calls do where it can't be used.
 pub(super) trait Canceller: Send + Sync {
     /// Ends a chunk of ours; false when it is over already.
-    fn cancel(&self, client: endpoint::ClientHandle, number: u64) -> bool;
+    fn cancel(&self, client: endpoint::ClientHandle, number: u64) -> PyResult<bool>;
 
     /// Ends a chunk of the peer; false when it is over already.
-    fn reject(&self, client: endpoint::ClientHandle, offer: &Offer) -> bool;
+    fn reject(&self, client: endpoint::ClientHandle, offer: &Offer) -> PyResult<bool>;
 }
 
-impl<C: Core> Canceller for Mutex<State<C>> {
-    fn cancel(&self, client: endpoint::ClientHandle, number: u64) -> bool {
-        let mut state = lock(self);
+impl<C: Core> Canceller for Shared<State<C>> {
+    fn cancel(&self, client: endpoint::ClientHandle, number: u64) -> PyResult<bool> {
+        let mut state = self.lock()?;
         let cancelled = state.core.cancel_chunk(client, number);
         if cancelled {
             state.transfers.cancelled(client, number);
         }
-        cancelled
+        Ok(cancelled)
     }
 
-    fn reject(&self, client: endpoint::ClientHandle, offer: &Offer) -> bool {
-        let mut state = lock(self);
-        let Some(now) = state.driver.as_ref().map(|driver| driver.now()) else { return false };
+    fn reject(&self, client: endpoint::ClientHandle, offer: &Offer) -> PyResult<bool> {
+        let mut state = self.lock()?;
+        let Some(now) = state.driver.as_ref().map(|driver| driver.now()) else { return Ok(false) };
         // Ids come again after a while.
         let open = state.core.incoming_chunks(now, client);
-        open.iter().any(|(open, _)| open == offer) && state.core.reject_chunk(client, offer.id)
+        Ok(open.iter().any(|(open, _)| open == offer) && state.core.reject_chunk(client, offer.id))
     }
 }

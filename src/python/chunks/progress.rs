@@ -107,9 +107,9 @@ impl IncomingChunk {
     }
 
     /// Ends it: the sender is told, and ``inbox.chunk_failures`` has it. False when it is over already.
-    fn cancel(&self) -> bool {
+    fn cancel(&self) -> PyResult<bool> {
         let from = self.client.as_ref().map(|client| client.get().core).unwrap_or_default();
-        self.endpoint.upgrade().is_some_and(|endpoint| endpoint.reject(from, &self.offer))
+        self.endpoint.upgrade().map_or(Ok(false), |endpoint| endpoint.reject(from, &self.offer))
     }
 
     fn __repr__(&self) -> String {

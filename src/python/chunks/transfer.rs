@@ -215,9 +215,9 @@ impl Transfer {
     }
 
     /// Ends it; the peer is told. False when it is over already.
-    fn cancel(&self) -> bool {
+    fn cancel(&self) -> PyResult<bool> {
         let to = self.client.as_ref().map(|client| client.get().core).unwrap_or_default();
-        self.endpoint.upgrade().is_some_and(|endpoint| endpoint.cancel(to, self.number))
+        self.endpoint.upgrade().map_or(Ok(false), |endpoint| endpoint.cancel(to, self.number))
     }
 
     fn __repr__(&self) -> String {

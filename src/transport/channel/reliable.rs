@@ -252,6 +252,10 @@ impl Channel for Reliable {
         self.receiver.credit_known(mark);
     }
 
+    fn has_received(&self) -> bool {
+        self.receiver.has_next()
+    }
+
     fn poll_received(&mut self) -> Option<Received> {
         self.receiver.poll()
     }
