@@ -142,7 +142,8 @@ def measured() -> Iterator[tuple[str, float]]:
     rows = entities()
     data = tw.pack(Entity, rows)
     objects = [
-        Entity(int(row["id"]), tuple(row["position"]), tuple(row["rotation"]), int(row["flags"])) for row in rows
+        Entity(int(row["id"]), tuple(row["position"]), tuple(row["rotation"]), int(row["flags"]))
+        for row in rows
     ]
     protocol = tw.Protocol(1, [Snapshot])
     snapshot = Snapshot(1, objects)

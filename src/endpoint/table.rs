@@ -128,7 +128,8 @@ impl Table {
         let mut kept = 0;
         for row in 0..self.count() {
             let place: Range<usize> = row * stride..(row + 1) * stride;
-            let number = self.rows[place.clone()].first_chunk().map_or(0, |number| u64::from_le_bytes(*number));
+            let number =
+                self.rows[place.clone()].first_chunk().map_or(0, |number| u64::from_le_bytes(*number));
             if keep(ClientHandle::from_number(number)) {
                 self.rows.copy_within(place, kept * stride);
                 kept += 1;

@@ -139,7 +139,9 @@ impl Client {
             user_data: &extract_user_data(user_data)?,
         };
         let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
-        Self::dial(py, protocol, token, bind, factory, priority, slow_hook, conditions, seed, network, columns)
+        Self::dial(
+            py, protocol, token, bind, factory, priority, slow_hook, conditions, seed, network, columns,
+        )
     }
 
     #[getter]

@@ -79,7 +79,8 @@ pub(super) fn view<'py>(
 impl Column {
     /// What the cells of these rows point into.
     pub(super) fn arena<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        let index = self.owner.arena().ok_or_else(|| PyValueError::new_err("this column points to nothing"))?;
+        let index =
+            self.owner.arena().ok_or_else(|| PyValueError::new_err("this column points to nothing"))?;
         view(py, self.owner.clone(), index)
     }
 }

@@ -88,8 +88,10 @@ pub(crate) fn pack<'py>(
     let schema = with_rows(class_)?;
     let rows = taken::take(&schema, rows, arena)?;
     let core = &schema.get().core;
-    let mut writer = BitWriter::with_buffer(Vec::with_capacity(rows.count() * core.max_bits().min(4096).div_ceil(8) + 8));
-    core.write_all(&rows, &mut writer).map_err(|error| taken::raise(class_.py(), schema.get(), &rows, &error))?;
+    let mut writer =
+        BitWriter::with_buffer(Vec::with_capacity(rows.count() * core.max_bits().min(4096).div_ceil(8) + 8));
+    core.write_all(&rows, &mut writer)
+        .map_err(|error| taken::raise(class_.py(), schema.get(), &rows, &error))?;
     Ok(PyBytes::new(class_.py(), writer.as_bytes()))
 }
 
@@ -130,9 +132,12 @@ pub(crate) fn arena<'py>(rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyMemo
         if let Ok(column) = at.cast::<columns::Column>() {
             return column.get().arena(py);
         }
-        let below = if at.is_instance_of::<PyMemoryView>() { intern!(py, "obj") } else { intern!(py, "base") };
+        let below =
+            if at.is_instance_of::<PyMemoryView>() { intern!(py, "obj") } else { intern!(py, "base") };
         let Ok(next) = at.getattr(below) else { break };
         at = next;
     }
-    Err(PyValueError::new_err("these are no rows that Tickwire made, nor a view of them: a copy has no arena"))
+    Err(PyValueError::new_err(
+        "these are no rows that Tickwire made, nor a view of them: a copy has no arena",
+    ))
 }

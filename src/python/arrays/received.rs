@@ -29,7 +29,9 @@ const ARENA: usize = 1;
 impl Columns for Received {
     fn column(&self, index: usize) -> Slice<'_> {
         match index {
-            ROWS => Slice::Rows { rows: &self.rows, size: self.stride, count: self.count, format: &self.format },
+            ROWS => {
+                Slice::Rows { rows: &self.rows, size: self.stride, count: self.count, format: &self.format }
+            }
             _ => Slice::U8(&self.arena),
         }
     }
@@ -71,7 +73,8 @@ pub(super) fn array<'py>(
     count: usize,
     arena: Vec<u8>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let format = CString::new(schema.core.row_format()).map_err(|_| PyValueError::new_err("a format has no NUL"))?;
+    let format =
+        CString::new(schema.core.row_format()).map_err(|_| PyValueError::new_err("a format has no NUL"))?;
     let stride = schema.core.row_size();
     let received = Received { rows, stride, count, format, arena: Arc::new(arena), headed: false };
     Received::array(&Arc::new(received), py, schema)

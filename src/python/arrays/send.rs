@@ -28,7 +28,9 @@ impl PerRow {
         }
         let Ok(each) = PyBuffer::<u32>::get(given).and_then(|each| each.to_vec(given.py())) else {
             let class = given.get_type().name()?;
-            return Err(PyTypeError::new_err(format!("{name} must be an int or a buffer of uint32, not {class}")));
+            return Err(PyTypeError::new_err(format!(
+                "{name} must be an int or a buffer of uint32, not {class}"
+            )));
         };
         if each.len() != count {
             return Err(PyValueError::new_err(format!("{name} has {} numbers for {count} rows", each.len())));

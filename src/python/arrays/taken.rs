@@ -117,7 +117,9 @@ pub(super) fn take(
     let arena_bytes = behind.as_ref().map_or(0, Raw::len);
     for (what, bytes) in [("rows", raw.len()), ("arena", arena_bytes)] {
         if bytes > MOST_BYTES {
-            return Err(PyValueError::new_err(format!("{what} must be at most {MOST_BYTES} bytes, not {bytes}")));
+            return Err(PyValueError::new_err(format!(
+                "{what} must be at most {MOST_BYTES} bytes, not {bytes}"
+            )));
         }
     }
     let mut bytes = Vec::with_capacity(arena_bytes + raw.len());
@@ -157,7 +159,9 @@ pub(super) fn raise(py: Python<'_>, schema: &Schema, rows: &Rows, refused: &RowE
     let value = match refused.error {
         ValueError::OutOfRange { value, .. } | ValueError::NotAMember { value } => Some(Value::Int128(value)),
         ValueError::AboveRange { value, .. } => Some(Value::Uint128(value)),
-        ValueError::FloatOutOfRange { value, .. } | ValueError::NotFinite { value } => Some(Value::Float(value)),
+        ValueError::FloatOutOfRange { value, .. } | ValueError::NotFinite { value } => {
+            Some(Value::Float(value))
+        }
         ValueError::OutsideArena { .. } => None,
         _ => schema.core.load_one(rows, refused.row, refused.field),
     };

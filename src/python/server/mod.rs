@@ -318,7 +318,9 @@ impl Server {
     ///     FieldError: naming the first row that is wrong, its field, its value and what it must be.
     ///     As :meth:`send`, but for a client that is gone and a channel that is full.
     #[pyo3(signature = (clients, class_, rows, channel = 0, *, arena = None, key = None, tag = None, notify = false))]
-    #[pyo3(text_signature = "($self, clients, class_, rows, channel=0, *, arena=None, key=0, tag=0, notify=False)")]
+    #[pyo3(
+        text_signature = "($self, clients, class_, rows, channel=0, *, arena=None, key=0, tag=0, notify=False)"
+    )]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
     fn send_columns(
         &self,
@@ -347,7 +349,9 @@ impl Server {
     /// Raises:
     ///     As :meth:`send_columns`; StaleClientError: the client is gone.
     #[pyo3(signature = (client, class_, rows, channel = 0, *, arena = None, key = None, tag = None, notify = false))]
-    #[pyo3(text_signature = "($self, client, class_, rows, channel=0, *, arena=None, key=0, tag=0, notify=False)")]
+    #[pyo3(
+        text_signature = "($self, client, class_, rows, channel=0, *, arena=None, key=0, tag=0, notify=False)"
+    )]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
     fn send_rows(
         &self,
@@ -379,8 +383,10 @@ impl Server {
     ///     As :meth:`send_columns`.
     #[pyo3(signature = (class_, rows, channel = 0, *, arena = None, clients = None, exclude = None, key = None,
                         tag = None, notify = false))]
-    #[pyo3(text_signature = "($self, class_, rows, channel=0, *, arena=None, clients=None, exclude=None, key=0, \
-                             tag=0, notify=False)")]
+    #[pyo3(
+        text_signature = "($self, class_, rows, channel=0, *, arena=None, clients=None, exclude=None, key=0, \
+                             tag=0, notify=False)"
+    )]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
     fn broadcast_rows(
         &self,
@@ -398,9 +404,9 @@ impl Server {
         let clients = clients.map(|clients| self.recipients(clients)).transpose()?;
         let (channel, messages) = rows.messages();
         let sent = self.send_all(class_.py(), clients, exclude, |core, now, client| {
-            messages.iter().try_for_each(|(message, options)| {
-                core.send(now, client, channel, message.clone(), *options)
-            })
+            messages
+                .iter()
+                .try_for_each(|(message, options)| core.send(now, client, channel, message.clone(), *options))
         })?;
         sent.map_err(|error| send_error("the rows", channel, &error))
     }
@@ -508,7 +514,9 @@ impl Server {
             let clients = match clients {
                 Some(Recipients(clients)) => clients.into_iter().flatten().collect(),
                 // Whom no event has told the game of may yet be refused.
-                None => core.clients().filter(|client| players.handles.contains_key(client)).collect::<Vec<_>>(),
+                None => {
+                    core.clients().filter(|client| players.handles.contains_key(client)).collect::<Vec<_>>()
+                }
             };
             let mut left_out = Vec::new();
             for client in clients.into_iter().filter(|client| Some(*client) != exclude) {
