@@ -1,5 +1,5 @@
-# `make demo`, `make test`, `make bench`, `make delivery`, `make wheel`. Needs Python 3.11 or later with pip, a Rust toolchain
-# and a C compiler; everything else goes into .venv.
+# `make demo`, `make test`, `make bench`, `make delivery`, `make links`, `make compare`, `make wheel`. Needs
+# Python 3.11 or later with pip, a Rust toolchain and a C compiler; everything else goes into .venv.
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +11,7 @@ SOURCES := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: build demo test test-rust test-python bench delivery wheel clean
+.PHONY: build demo test test-rust test-python bench delivery links compare wheel clean
 
 build: $(VENV)/.built
 
@@ -35,12 +35,20 @@ test-python: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/pytest $(ARGS)
 
 bench: $(VENV)/.built $(VENV)/.dev
-	cargo bench --bench endpoint --bench netcode --bench transport --bench wire
+	cargo bench --bench endpoint --bench netcode --bench renet --bench transport --bench wire
 	$(BIN)/python benches/py/run.py
 
 # How soon messages arrive over a lossy link, in virtual time; writes benches/delivery/results.json.
 delivery:
 	cargo bench --bench delivery
+
+# How fast blocks move over bad links, in virtual time; writes benches/links/results.json.
+links:
+	cargo bench --bench links
+
+# Tickwire beside other libraries, some minutes; writes benches/compare/RESULTS.md and results.json.
+compare: $(VENV)/.built
+	$(BIN)/python benches/compare/run.py $(ARGS)
 
 wheel: $(VENV)/.tools
 	$(BIN)/maturin build --release --out dist

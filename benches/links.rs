@@ -1,59 +1,77 @@
-//! How fast blocks move over links that lose packets, and what they do to a game beside them. In virtual time.
+//! How fast blocks move over links that lose packets, at what cost, and what they do to a game beside them. In virtual
+//! time, so the figures are the same on every machine. Prints a table and writes `benches/links/results.json`.
 
 #[allow(dead_code)]
 #[path = "../tests/rust/bulk_line.rs"]
 mod bulk_line;
+#[path = "../tests/rust/link_table.rs"]
+mod link_table;
 #[allow(dead_code)]
 #[path = "../tests/rust/pair.rs"]
 mod pair;
 
-use bulk_line::{Act, Line, median, percentile};
-use tickwire::netsim::{Bursts, Conditions};
-use tickwire::time::Duration;
-use tickwire::transport::CongestionConfig;
+use std::fs;
 
-fn link(mbit: u64, rtt_ms: u64) -> Conditions {
-    let rate = mbit * 1_000_000 / 8;
-    let half = Duration::from_micros(rtt_ms * 500);
-    Conditions::perfect().latency(half, Duration::ZERO).rate(rate, rate * rtt_ms / 1000)
-}
+use bulk_line::{Act, median};
+use link_table::{Measured, TableLink, game_alone, links, measure};
+use serde_json::{Value, json};
+use tickwire::transport::{BudgetConfig, CongestionConfig};
+
+const SMALL: usize = 256 << 10;
+const LARGE: usize = 8 << 20;
+const SMALL_SEEDS: u64 = 25;
+const LARGE_SEEDS: u64 = 7;
 
 fn main() {
-    let rows = [
-        ("10/50/0", link(10, 50), 10.0, 0.05, 1.05, 1.09),
-        ("10/50/2", link(10, 50).loss(0.02), 10.0, 0.05, 1.25, 1.10),
-        ("50/100/1", link(50, 100).loss(0.01), 50.0, 0.1, 1.5, 1.2),
-        ("100/30/b5", link(100, 30).bursts(Bursts::mean(0.05, 5.0).unwrap()), 100.0, 0.03, 2.5, 1.3),
-        ("100/30/o5", link(100, 30).outages(Duration::from_millis(5), 0.05), 100.0, 0.03, 1.5, 1.25),
-        ("2/150/3", link(2, 150).loss(0.03), 2.0, 0.15, 1.25, 1.12),
-    ];
-    for act in [Act::AtOnce, Act::Polled] {
-        for (name, conditions, mbit, rtt, small_goal, large_goal) in rows {
-            for (block, seeds, goal) in [(256 << 10, 21, small_goal), (8 << 20, 5, large_goal)] {
-                let ideal = block as f64 * 8.0 / (mbit * 1e6) + rtt;
-                let (mut ratios, mut queues, mut again) = (Vec::new(), Vec::new(), Vec::new());
-                for seed in 1..=seeds {
-                    let mut line = Line::new(conditions, act, block, seed);
-                    let flow = line.add(CongestionConfig::default(), false);
-                    line.run(1.5);
-                    line.send(flow, block <= 256 << 10);
-                    line.finish(60.0);
-                    ratios.push(line.took(flow) / ideal);
-                    let queue: Vec<f64> =
-                        line.queue.iter().map(|bytes| *bytes as f64 * 8e-3 / mbit).collect();
-                    queues.push(percentile(&queue, 99) / 1000.0 * 1000.0);
-                    let (resent, lost) = line.resent_and_lost();
-                    again.push((resent - 0.02 * block as f64) / lost.max(1.0));
+    let mut results = Vec::new();
+    println!(
+        "x ideal; q: queue p95/p99 ms; r: (resent - 2 %) / lost; game: p99 ms, and alone. Medians of {SMALL_SEEDS} and {LARGE_SEEDS} seeds."
+    );
+    for (ends, act) in [("at once", Act::AtOnce), ("60 Hz", Act::Polled)] {
+        for link in links() {
+            for block in [SMALL, LARGE] {
+                for controller in ["adaptive", "fixed"] {
+                    results.push(row(&link, ends, act, block, controller));
                 }
-                let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
-                println!(
-                    "{act:?} {name} {block}: ratio {:.3} (mean {mean:.3}, worst {:.3}) goal {goal} queue p99 {:.1} ms, (resent-2%)/lost {:.2}",
-                    median(ratios.clone()),
-                    ratios.iter().cloned().fold(0.0, f64::max),
-                    median(queues),
-                    median(again)
-                );
             }
         }
     }
+    fs::create_dir_all("benches/links").unwrap();
+    fs::write("benches/links/results.json", serde_json::to_string_pretty(&results).unwrap() + "\n").unwrap();
+}
+
+fn row(link: &TableLink, ends: &str, act: Act, block: usize, controller: &str) -> Value {
+    // A little below the link's rate: what somebody who knew it would set.
+    let fixed = BudgetConfig { bytes_per_second: link.rate() * 0.97, burst_bytes: 16_384.0 };
+    let congestion = match controller {
+        "fixed" => CongestionConfig::Fixed(fixed),
+        _ => CongestionConfig::default(),
+    };
+    let seeds = 1..=if block == SMALL { SMALL_SEEDS } else { LARGE_SEEDS };
+    let runs: Vec<Measured> =
+        seeds.clone().map(|seed| measure(link, act, block, congestion, false, seed)).collect();
+    let of = |value: fn(&Measured) -> f64| round(median(runs.iter().map(value).collect()));
+    let (ratio, seconds, again) = (of(|m| m.ratio), of(|m| m.seconds), of(|m| m.resent_over_lost));
+    let (p95, p99) = (of(|m| m.queue_ms[0]), of(|m| m.queue_ms[1]));
+    let worst = round(runs.iter().map(|m| m.ratio).fold(0.0, f64::max));
+    let (mut game, mut alone) = (Value::Null, Value::Null);
+    if block == LARGE {
+        let with = seeds.clone().map(|seed| measure(link, act, block, congestion, true, seed).game_p99_ms);
+        let without = seeds.map(|seed| game_alone(link, act, seconds, seed));
+        (game, alone) = (json!(round(median(with.collect()))), json!(round(median(without.collect()))));
+    }
+    println!(
+        "{ends:>7} {:44} {:>5} KiB {controller:>8}: {ratio:.3} (worst {worst:.3}), q {p95}/{p99}, r {again}, game {game}, {alone}",
+        link.name,
+        block >> 10
+    );
+    json!({
+        "link": link.name, "ends": ends, "block_bytes": block, "controller": controller, "seconds": seconds,
+        "ideal_seconds": round(link.ideal(block)), "ratio": ratio, "worst_ratio": worst, "added_delay_ms": p95,
+        "added_delay_p99_ms": p99, "retransmit_ratio": again, "game_p99_ms": game, "game_alone_p99_ms": alone,
+    })
+}
+
+fn round(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
 }

@@ -853,7 +853,10 @@ class Server:
             :attr:`DisconnectReason.KICKED`), and the game sees nothing of them. When it raises, all of these newcomers are
             refused, and the exception reaches the caller.
         slow_hook: seconds. The tick waits for its hooks; of one that takes longer the logger is told, at most once a
-            second. None: never. What hooks take is in ``counters``.
+            second. What hooks take is in ``counters``.
+        driver: ``"polled"``: the socket is read and written when the game ticks. ``"thread"``: a native thread keeps
+            the connections going between ticks, and while the game is busy: it acks, paces chunks, and sends again what
+            was lost. What a tick sends still goes out together, with its flush.
         conditions: a bad network to put on all that is sent, for tests. Give it to both sides. Its rate and
             its luck are those of one line: all peers share them.
         seed: makes those conditions repeatable; None: random.
@@ -878,7 +881,8 @@ class Server:
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
         admission: AdmissionHook | None = None,
-        slow_hook: float | None = 0.005,
+        slow_hook: float = 0.005,
+        driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
@@ -911,6 +915,24 @@ class Server:
     def pump(self) -> None:
         """Keeps connections alive without taking messages (while loading, say): they wait, and when the
         receive window is full their sender has to wait too. Nothing reliable is lost."""
+    def step(self) -> float:
+        """What needn't wait for a tick, for event loops to call when the socket is readable and when it is time: reads,
+        acks, keeps alive, and sends chunks and again what was lost. Messages wait for :meth:`receive` as with
+        :meth:`pump`. Returns the seconds after which it is time again, if nothing arrives or is sent before.
+
+        Raises:
+            OSError: receiving doesn't work any more.
+            ClosedError: the server is closed.
+        """
+    @property
+    def has_news(self) -> bool:
+        """Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications."""
+    def fileno(self) -> int:
+        """The system's number of the socket, for event loops to watch: when it is readable, :meth:`step`.
+
+        Raises:
+            ValueError: there is no socket to watch: a thread does, or the network is simulated.
+        """
     def send(
         self,
         client: ClientHandle,
@@ -1067,7 +1089,7 @@ class Client:
         protocol: what both sides share.
         token: from the login backend.
         bind: the local address; None: any free port.
-        factory, priority, slow_hook, conditions, seed, network, columns: as for :class:`Server`.
+        factory, priority, slow_hook, driver, conditions, seed, network, columns: as for :class:`Server`.
 
     Raises:
         OSError: no socket could be made.
@@ -1082,7 +1104,8 @@ class Client:
         bind: AddressLike | None = None,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
-        slow_hook: float | None = 0.005,
+        slow_hook: float = 0.005,
+        driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
@@ -1100,7 +1123,8 @@ class Client:
         bind: AddressLike | None = None,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
-        slow_hook: float | None = 0.005,
+        slow_hook: float = 0.005,
+        driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
@@ -1137,6 +1161,13 @@ class Client:
     def receive(self) -> Inbox[Any]: ...
     def flush(self) -> None: ...
     def pump(self) -> None: ...
+    def step(self) -> float:
+        """Between ticks, for event loops: as :meth:`Server.step`."""
+    @property
+    def has_news(self) -> bool:
+        """Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications."""
+    def fileno(self) -> int:
+        """The system's number of the socket, as :meth:`Server.fileno`."""
     def send(
         self, message: Message | Any, channel: int = 0, *, key: int = 0, tag: int = 0, notify: bool = False
     ) -> None:
@@ -1230,8 +1261,10 @@ class Socket:
     def closed(self) -> bool: ...
     @property
     def counters(self) -> dict[str, int]:
-        """What went through and what passed by: ``sent``, ``received``, ``too_long``, ``send_buffer_full``,
-        ``unreachable``, ``interrupted``, ``send_errors``."""
+        """What went through and what passed by: ``sent``, ``sent_joined``, ``send_calls``, ``received``,
+        ``received_joined``, ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``,
+        ``unreachable``, ``interrupted``, ``send_errors``, ``cut_refused``. Those of ``server.counters`` have the
+        same names."""
     def send(self, to: AddressLike, data: bytes, /) -> bool:
         """Sends one datagram, which may be empty. False when it could not go now, which is counted and no worse
         than a loss on the way.

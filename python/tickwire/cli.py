@@ -33,8 +33,8 @@ def _make_parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"tickwire {tickwire.__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_demo(commands)
-    _add_inspect(commands)
     _add_proxy(commands)
+    _add_inspect(commands)
     return parser
 
 
@@ -53,6 +53,20 @@ def _add_demo(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.set_defaults(run=run)
 
 
+def _add_proxy(commands: argparse._SubParsersAction[Parser]) -> None:
+    text = "put bad network conditions between any UDP clients and their server"
+    parser = commands.add_parser("proxy", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    proxy_options.add_arguments(parser)
+
+    def run(parsed: argparse.Namespace) -> int:
+        try:
+            return proxy.run(proxy_options.parse(parsed))
+        except ValueError as error:
+            parser.error(str(error))
+
+    parser.set_defaults(run=run)
+
+
 def _add_inspect(commands: argparse._SubParsersAction[Parser]) -> None:
     text = "show what each field of a protocol's messages costs, and its channels"
     parser = commands.add_parser("inspect", help=text, description=f"{text[0].upper()}{text[1:]}.")
@@ -65,20 +79,6 @@ def _add_inspect(commands: argparse._SubParsersAction[Parser]) -> None:
             parser.error(str(error))
         print(inspection.describe(protocol))
         return 0
-
-    parser.set_defaults(run=run)
-
-
-def _add_proxy(commands: argparse._SubParsersAction[Parser]) -> None:
-    text = "put bad network conditions between any UDP clients and their server"
-    parser = commands.add_parser("proxy", help=text, description=f"{text[0].upper()}{text[1:]}.")
-    proxy_options.add_arguments(parser)
-
-    def run(parsed: argparse.Namespace) -> int:
-        try:
-            return proxy.run(proxy_options.parse(parsed))
-        except ValueError as error:
-            parser.error(str(error))
 
     parser.set_defaults(run=run)
 

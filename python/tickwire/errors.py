@@ -7,10 +7,16 @@ ends that peer's connection, and is never raised.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tickwire.connection import DisconnectReason
+
 __all__ = [
     "ChannelError",
     "ChannelFullError",
     "ClosedError",
+    "ConnectFailedError",
     "FieldError",
     "FieldTypeError",
     "MessageTooLargeError",
@@ -78,6 +84,18 @@ class NotConnectedError(TickwireError, RuntimeError):
 
 class ClosedError(TickwireError, RuntimeError):
     """The endpoint was closed."""
+
+
+class ConnectFailedError(TickwireError, ConnectionError):
+    """The connection that was waited for never came up."""
+
+    def __init__(self, reason: DisconnectReason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        """Why."""
+
+    def __str__(self) -> str:
+        return str(self.reason)
 
 
 class StreamError(TickwireError, ValueError):

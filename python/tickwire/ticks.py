@@ -19,9 +19,13 @@ def ticks(rate: float, duration: float | None = None) -> Iterator[int]:
         rate: ticks a second, above 0.
         duration: seconds after which it ends; None: never.
     """
+    check_rate(rate)
+    return _ticks(rate, math.inf if duration is None else duration)
+
+
+def check_rate(rate: float) -> None:
     if not (math.isfinite(rate) and rate > 0):
         raise ValueError(f"rate must be above 0 ticks a second, not {rate!r}")
-    return _ticks(rate, math.inf if duration is None else duration)
 
 
 def _ticks(rate: float, duration: float) -> Iterator[int]:

@@ -1,7 +1,8 @@
 //! The only place with sockets and clocks.
 //!
 //! A [`Driver`] carries the datagrams of one endpoint, over a UDP socket in real time or over a
-//! [`VirtualNetwork`] in virtual time. It is polled: it works when it is called, for a bounded time.
+//! [`VirtualNetwork`] in virtual time. It is polled: it works when it is called, for a bounded time. A
+//! [`DriverThread`] calls it when a datagram comes or something is due, also while the game is busy.
 //! A [`proxy`] carries those of any other programs, over bad links.
 
 mod entropy;
@@ -9,8 +10,10 @@ pub mod files;
 mod polled;
 pub mod proxy;
 mod simulated;
+mod threaded;
 pub mod udp;
 
 pub use entropy::OsEntropy;
 pub use polled::{Driver, DriverCounters, unix_now};
 pub use simulated::VirtualNetwork;
+pub use threaded::{DriverThread, Station, Turn};

@@ -10,7 +10,6 @@ use std::time::SystemTime;
 
 use super::simulated::VirtualNetwork;
 use super::udp::{DEFAULT_RECEIVE_BOUND, UdpConfig, UdpCounters, UdpSocket};
-use crate::limits::RECEIVE_BUFFER;
 use crate::netsim::conditions::{Conditions, ConditionsError};
 use crate::netsim::link::{Link, LinkCounters};
 use crate::store::Datagrams;
@@ -19,7 +18,7 @@ use crate::time::{Duration, Instant, UnixSeconds};
 /// A real socket or a place on a virtual network.
 #[derive(Debug)]
 enum Port {
-    Udp { socket: UdpSocket, started: std::time::Instant },
+    Udp { socket: Box<UdpSocket>, started: std::time::Instant },
     Simulated { network: VirtualNetwork, address: SocketAddr },
 }
 
@@ -46,7 +45,7 @@ impl Driver {
     /// # Errors
     /// As the system says it, errno kept.
     pub fn udp(address: SocketAddr, config: UdpConfig) -> io::Result<Self> {
-        let socket = UdpSocket::bind(address, config)?;
+        let socket = Box::new(UdpSocket::bind(address, config)?);
         Ok(Self::over(Port::Udp { socket, started: std::time::Instant::now() }))
     }
 
@@ -111,10 +110,23 @@ impl Driver {
     /// A receive error that won't pass by itself. What was received before it has been handled and answered.
     pub fn receive(
         &mut self,
-        mut handle: impl FnMut(Instant, UnixSeconds, SocketAddr, &mut [u8], &mut Datagrams),
+        handle: impl FnMut(Instant, UnixSeconds, SocketAddr, &mut [u8], &mut Datagrams),
     ) -> io::Result<()> {
+        self.receive_at_most(DEFAULT_RECEIVE_BOUND, handle).map(drop)
+    }
+
+    /// As [`Driver::receive`], with a bound of its own. True when that ended it and more may wait.
+    ///
+    /// # Errors
+    /// As [`Driver::receive`].
+    pub fn receive_at_most(
+        &mut self,
+        bound: usize,
+        mut handle: impl FnMut(Instant, UnixSeconds, SocketAddr, &mut [u8], &mut Datagrams),
+    ) -> io::Result<bool> {
         let (now, unix) = (self.now(), self.unix());
-        let result = self.port.receive(|from, datagram| handle(now, unix, from, datagram, &mut self.out));
+        let result =
+            self.port.receive(bound, |from, datagram| handle(now, unix, from, datagram, &mut self.out));
         self.send(now);
         result
     }
@@ -127,55 +139,65 @@ impl Driver {
         result
     }
 
+    /// The socket, to wait for it; None on a virtual network.
+    pub fn socket(&self) -> Option<&UdpSocket> {
+        match &self.port {
+            Port::Udp { socket, .. } => Some(socket),
+            Port::Simulated { .. } => None,
+        }
+    }
+
+    /// When a packet leaves the simulated link in front: the driver is to be called then.
+    pub fn next_delivery(&self) -> Instant {
+        self.link.as_ref().and_then(Link::next_delivery).unwrap_or(Instant::NEVER)
+    }
+
     /// Sends at once all that a simulated link still holds: no later call will come.
     pub fn finish(&mut self) {
         let Some(link) = &mut self.link else { return };
         while let Some(at) = link.next_delivery() {
             while let Some((to, datagram)) = link.poll(at) {
-                self.port.send(to, &datagram);
+                self.out.push(to, &datagram);
             }
         }
+        self.port.send(&self.out);
+        self.out.clear();
     }
 
     fn send(&mut self, now: Instant) {
-        match &mut self.link {
-            None => self.out.iter().for_each(|(to, datagram)| self.port.send(to, datagram)),
-            Some(link) => {
-                self.out.iter().for_each(|(to, datagram)| {
-                    link.send(now, (to, datagram.to_vec()), datagram.len());
-                });
-                while let Some((to, datagram)) = link.poll(now) {
-                    self.port.send(to, &datagram);
-                }
+        if let Some(link) = &mut self.link {
+            for (to, datagram) in self.out.iter() {
+                link.send(now, (to, datagram.to_vec()), datagram.len());
+            }
+            self.out.clear();
+            while let Some((to, datagram)) = link.poll(now) {
+                self.out.push(to, &datagram);
             }
         }
+        self.port.send(&self.out);
         self.out.clear();
     }
 }
 
 impl Port {
-    fn receive(&mut self, mut handle: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<()> {
+    fn receive(&mut self, bound: usize, mut handle: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<bool> {
         match self {
-            Port::Udp { socket, .. } => {
-                let _more = socket.receive_each(&mut [0; RECEIVE_BUFFER], DEFAULT_RECEIVE_BOUND, handle)?;
-            }
+            Port::Udp { socket, .. } => socket.receive_each(bound, handle),
             Port::Simulated { network, address } => {
-                let waiting = std::iter::from_fn(|| network.receive(*address));
-                waiting
-                    .take(DEFAULT_RECEIVE_BOUND)
-                    .for_each(|(from, mut datagram)| handle(from, &mut datagram));
+                let waiting = std::iter::from_fn(|| network.receive(*address)).take(bound);
+                let read = waiting.map(|(from, mut datagram)| handle(from, &mut datagram)).count();
+                Ok(read == bound)
             }
         }
-        Ok(())
     }
 
-    fn send(&mut self, to: SocketAddr, datagram: &[u8]) {
+    /// Whatever becomes of a datagram is counted, and no worse than a loss on the way.
+    fn send(&mut self, batch: &Datagrams) {
         match self {
-            Port::Udp { socket, .. } => {
-                // Whatever becomes of it is counted, and no worse than a loss on the way.
-                let _counted = socket.send(to, datagram);
+            Port::Udp { socket, .. } => socket.send_batch(batch),
+            Port::Simulated { network, address } => {
+                batch.iter().for_each(|(to, datagram)| network.send(*address, to, datagram));
             }
-            Port::Simulated { network, address } => network.send(*address, to, datagram),
         }
     }
 }

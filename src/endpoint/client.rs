@@ -70,6 +70,8 @@ pub struct Client {
     packets: Packets,
     reception: Reception,
     account: Account,
+    /// When the connection has something to do between ticks; ZERO if that must be found out.
+    next: Instant,
 }
 
 impl Client {
@@ -98,6 +100,7 @@ impl Client {
             packets: Packets::new(),
             reception: Reception::new(config.chunks),
             account: Account::default(),
+            next: Instant::ZERO,
         })
     }
 
@@ -141,6 +144,7 @@ impl Client {
     ) {
         let received = self.netcode.handle_datagram(now, from, datagram, out);
         self.apply_netcode_events();
+        self.next = Instant::ZERO;
         if let Some(payload) = received
             && let Some(connection) = &mut self.connection
             && let Err(end) = connection.handle_datagram(now, payload)
@@ -151,11 +155,35 @@ impl Client {
 
     /// Appends everything due now to `out`, and notices timeouts: once a tick.
     pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
-        self.netcode.update(now, out);
-        self.apply_netcode_events();
+        self.transmit_with(now, out, |connection, packets| {
+            connection.transmit(now, packets);
+            Instant::ZERO
+        });
+    }
+
+    /// Appends what needn't wait for the tick, as [`Connection::transmit_between`], and notices timeouts: for drivers
+    /// that are awake when [`Client::next_deadline`] comes, and after datagrams.
+    pub fn transmit_between(&mut self, now: Instant, out: &mut Datagrams) {
+        self.transmit_with(now, out, |connection, packets| connection.transmit_between(now, packets));
+    }
+
+    /// When [`Client::transmit_between`] has something to do if nothing arrives before; [`Instant::ZERO`] when that
+    /// isn't known because something was sent or received.
+    pub fn next_deadline(&self) -> Instant {
+        let connection = if self.connection.is_some() { self.next } else { Instant::NEVER };
+        self.netcode.next_deadline().min(connection)
+    }
+
+    /// `transmit` returns when the connection next has something to do.
+    fn transmit_with(
+        &mut self,
+        now: Instant,
+        out: &mut Datagrams,
+        transmit: impl FnOnce(&mut Connection, &mut Packets) -> Instant,
+    ) {
         if let Some(connection) = &mut self.connection {
             self.reception.look(ClientHandle::default(), 0, connection, &mut self.account);
-            connection.transmit(now, &mut self.packets);
+            self.next = transmit(connection, &mut self.packets);
             for (_, packet) in self.packets.iter() {
                 // We are connected and the packet fits: both are this module's doing.
                 let sent = self.netcode.send_payload(now, packet, out);
@@ -163,6 +191,9 @@ impl Client {
             }
             self.packets.clear();
         }
+        // Behind the packets, which keep connections alive as well.
+        self.netcode.update(now, out);
+        self.apply_netcode_events();
     }
 
     /// Ends the connection, all farewells at once: no later call comes.
@@ -171,6 +202,13 @@ impl Client {
             self.leave(now, Some(CloseReason::Closed), out);
             self.report(DisconnectReason::Closed, None);
         }
+    }
+
+    /// Whether there are events, messages or fates that weren't taken.
+    pub fn has_news(&self) -> bool {
+        let told = !self.events.is_empty() || !self.told.is_empty() || self.reception.has_events();
+        let connection = self.connection.as_ref();
+        told || !self.leftovers.is_empty() || connection.is_some_and(|connection| connection.has_news())
     }
 
     /// The next event.
@@ -197,7 +235,7 @@ impl Client {
         message: Message,
         options: SendOptions,
     ) -> Result<(), SendError> {
-        let connection = self.connection.as_mut().ok_or(SendError::NotConnected)?;
+        let connection = self.connection_to_change().ok_or(SendError::NotConnected)?;
         Ok(connection.send(now, channel, message, options)?)
     }
 
@@ -212,7 +250,7 @@ impl Client {
         payload: Encoded,
         tag: u32,
     ) -> Result<(), SendError> {
-        let connection = self.connection.as_mut().ok_or(SendError::NotConnected)?;
+        let connection = self.connection_to_change().ok_or(SendError::NotConnected)?;
         Ok(connection.send_payload(now, channel, payload, tag)?)
     }
 
@@ -283,24 +321,28 @@ impl Client {
         label: &str,
         burst: bool,
     ) -> Result<u64, SendChunkError> {
-        let connection = self.connection.as_mut().ok_or(SendChunkError::NotConnected)?;
+        let connection = self.connection_to_change().ok_or(SendChunkError::NotConnected)?;
         Ok(connection.send_chunk(now, source, hash, label, burst)?)
     }
 
     /// Ends a chunk of ours; false when it is over already.
     pub fn cancel_chunk(&mut self, number: u64) -> bool {
-        self.connection.as_mut().is_some_and(|connection| connection.cancel_chunk(number))
+        self.connection_to_change().is_some_and(|connection| connection.cancel_chunk(number))
     }
 
     /// Ends a chunk of the server by its id; false when it is over already.
     pub fn reject_chunk(&mut self, id: u16) -> bool {
-        let connection = self.connection.as_mut();
+        let connection = self.connection_to_change();
         connection.is_some_and(|connection| connection.reject_chunk(id, Rejection::Cancelled))
     }
 
     /// Appends what happened to chunks since the last call, on the default handle.
     pub fn take_chunk_events(&mut self, out: &mut Vec<(ClientHandle, ChunkEvent)>) {
-        self.reception.take_events(core::iter::once(&mut self.account), out);
+        if let Some(connection) = &mut self.connection {
+            self.reception.look(ClientHandle::default(), 0, connection, &mut self.account);
+        }
+        self.account.read();
+        self.reception.take_events(out);
     }
 
     /// How far a chunk of ours is; None when it is over.
@@ -332,10 +374,7 @@ impl Client {
     pub fn set_budget(&mut self, budget: BudgetConfig) -> Result<(), BudgetError> {
         budget.check()?;
         self.config.budget = budget;
-        if let Some(connection) = &mut self.connection {
-            connection.set_budget(budget)?;
-        }
-        Ok(())
+        self.connection_to_change().map_or(Ok(()), |connection| Ok(connection.set_budget(budget)?))
     }
 
     /// Ends the connection because one of the server's messages is not what its class allows: found out by
@@ -365,6 +404,12 @@ impl Client {
     /// What the secure connection counted, drops by name.
     pub fn netcode(&self) -> &netcode::Client {
         &self.netcode
+    }
+
+    /// The connection, which may have something else to do after that.
+    fn connection_to_change(&mut self) -> Option<&mut Connection> {
+        self.next = Instant::ZERO;
+        self.connection.as_deref_mut()
     }
 
     fn apply_netcode_events(&mut self) {

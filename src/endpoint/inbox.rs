@@ -97,6 +97,11 @@ impl Inbox {
         &self.arena[record.body.clone()]
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
     /// Forgets the messages that lie in no table and keeps the memory.
     pub fn clear(&mut self) {
         self.arena.clear();

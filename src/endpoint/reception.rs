@@ -167,13 +167,20 @@ impl Reception {
         self.events.extend(told.map(|event| (client, event)));
     }
 
-    /// What happened, for the application; `accounts` are those of all connections.
-    pub(super) fn take_events<'a>(
-        &mut self,
-        accounts: impl Iterator<Item = &'a mut Account>,
-        out: &mut Vec<(ClientHandle, ChunkEvent)>,
-    ) {
+    /// Whether something happened that the application wasn't told of.
+    pub(super) fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// What happened, for the application.
+    pub(super) fn take_events(&mut self, out: &mut Vec<(ClientHandle, ChunkEvent)>) {
         out.extend(self.events.drain(..));
-        accounts.for_each(|account| account.unread = 0);
+    }
+}
+
+impl Account {
+    /// The application takes all that was received.
+    pub(super) fn read(&mut self) {
+        self.unread = 0;
     }
 }

@@ -5,7 +5,8 @@
 //!
 //! Who sent a datagram is known from the secure connection, and it reaches that client's [`Connection`] and no other. An
 //! answer to a violation, and all else that is not the handshake, goes to proven addresses. Events, messages and fates
-//! wait until they are taken: a tick that doesn't read lets them grow by what the slots can hold, and by who comes and goes.
+//! wait until they are taken, and grow until then by what the slots can hold: when each slot's client has come and gone,
+//! newcomers wait too.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -89,6 +90,8 @@ struct Session {
     client_id: u64,
     connection: Box<Connection>,
     account: Account,
+    /// When the connection has something to do between ticks; ZERO if that must be found out.
+    next: Instant,
 }
 
 impl Server {
@@ -135,6 +138,7 @@ impl Server {
         datagram: &mut [u8],
         out: &mut Datagrams,
     ) {
+        self.netcode.set_welcoming(self.events.len() < 2 * self.sessions.len());
         let received = self.netcode.handle_datagram(now, unix, from, datagram, out);
         self.apply_netcode_events();
         if let netcode::Received::Payload { client, payload } = received
@@ -147,12 +151,41 @@ impl Server {
 
     /// Appends everything due now to `out`, and notices timeouts: once a tick.
     pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
-        self.netcode.update(now, out);
-        self.apply_netcode_events();
-        for session in self.sessions.iter_mut().flatten() {
-            let Session { client, client_id, connection, account } = session;
+        let transmit = |connection: &mut Connection, packets: &mut Packets| {
+            connection.transmit(now, packets);
+            Instant::ZERO
+        };
+        self.transmit_with(now, Instant::NEVER, out, transmit);
+    }
+
+    /// Appends what needn't wait for the tick, as [`Connection::transmit_between`], and notices timeouts: for drivers
+    /// that are awake when [`Server::next_deadline`] comes, and after datagrams. Only connections that something was
+    /// sent to, received from or is due for cost more than a glance.
+    pub fn transmit_between(&mut self, now: Instant, out: &mut Datagrams) {
+        let transmit =
+            |connection: &mut Connection, packets: &mut Packets| connection.transmit_between(now, packets);
+        self.transmit_with(now, now, out, transmit);
+    }
+
+    /// When [`Server::transmit_between`] has something to do if nothing arrives before; [`Instant::ZERO`] when that
+    /// isn't known because something was sent or received.
+    pub fn next_deadline(&self) -> Instant {
+        let sessions = self.sessions.iter().flatten().map(|session| session.next);
+        sessions.fold(self.netcode.next_deadline(), Instant::min)
+    }
+
+    /// Has the sessions that are due until `due` transmit; `transmit` returns when one next has something to do.
+    fn transmit_with(
+        &mut self,
+        now: Instant,
+        due: Instant,
+        out: &mut Datagrams,
+        transmit: impl Fn(&mut Connection, &mut Packets) -> Instant,
+    ) {
+        for session in self.sessions.iter_mut().flatten().filter(|session| session.next <= due) {
+            let Session { client, client_id, connection, account, next } = session;
             self.reception.look(*client, *client_id, connection, account);
-            connection.transmit(now, &mut self.packets);
+            *next = transmit(connection, &mut self.packets);
             for (_, packet) in self.packets.iter() {
                 // The slot is taken and the packet fits: both are this module's doing.
                 let sent = self.netcode.send_payload(now, session.client, packet, out);
@@ -160,6 +193,9 @@ impl Server {
             }
             self.packets.clear();
         }
+        // Behind the packets, which keep connections alive as well.
+        self.netcode.update(now, out);
+        self.apply_netcode_events();
     }
 
     /// Ends every connection, all farewells at once: no later call comes.
@@ -172,6 +208,13 @@ impl Server {
     }
 
     // --- the application ---------------------------------------------------------------------------------
+
+    /// Whether there are events, messages or fates that weren't taken.
+    pub fn has_news(&self) -> bool {
+        let told = !self.events.is_empty() || !self.told.is_empty() || self.reception.has_events();
+        told || !self.leftovers.is_empty()
+            || self.sessions.iter().flatten().any(|session| session.connection.has_news())
+    }
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<ServerEvent> {
@@ -297,8 +340,11 @@ impl Server {
 
     /// Appends what happened to chunks since the last call.
     pub fn take_chunk_events(&mut self, out: &mut Vec<(ClientHandle, ChunkEvent)>) {
-        let accounts = self.sessions.iter_mut().flatten().map(|session| &mut session.account);
-        self.reception.take_events(accounts, out);
+        for Session { client, client_id, connection, account, .. } in self.sessions.iter_mut().flatten() {
+            self.reception.look(*client, *client_id, connection, account);
+            account.read();
+        }
+        self.reception.take_events(out);
     }
 
     /// How far a chunk of ours is; None when it is over.
@@ -409,8 +455,10 @@ impl Server {
         self.sessions.get(client.slot as usize)?.as_ref().filter(|session| session.client == client)
     }
 
+    /// A session, whose connection may have something else to do after that.
     fn session(&mut self, client: ClientHandle) -> Option<&mut Session> {
         let session = self.sessions.get_mut(client.slot as usize)?.as_mut()?;
+        session.next = Instant::ZERO;
         (session.client == client).then_some(session)
     }
 
@@ -422,7 +470,13 @@ impl Server {
                         continue;
                     };
                     let connection = Box::new(connection);
-                    let session = Session { client, client_id, connection, account: Account::default() };
+                    let session = Session {
+                        client,
+                        client_id,
+                        connection,
+                        account: Account::default(),
+                        next: Instant::ZERO,
+                    };
                     self.sessions[client.slot as usize] = Some(session);
                     self.events.push_back(ServerEvent::Connected { client, client_id, address, user_data });
                 }

@@ -77,6 +77,8 @@ drop_reasons! {
     HalfOpenFull = "half_open_full",
     /// A request or response that was answered with "denied": every client slot is taken.
     ServerFull = "server_full",
+    /// A request or response while newcomers have to wait: see [`Server::set_welcoming`](super::Server::set_welcoming).
+    NotWelcoming = "not_welcoming",
     /// A response whose challenge this server didn't make, or made before its start.
     ChallengeNotAuthentic = "challenge_not_authentic",
     /// A response with a challenge of the same client from before its token's first request.

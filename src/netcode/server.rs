@@ -89,6 +89,7 @@ pub struct Server {
     leaving: LeavingList,
     /// No keep-alive or timeout is due before this.
     next_scan: Instant,
+    welcoming: bool,
     events: VecDeque<ServerEvent>,
     counters: Counters,
 }
@@ -115,6 +116,7 @@ impl Server {
             admission: Admission::new(config, entropy, hash, unix),
             leaving: LeavingList::default(),
             next_scan: Instant::NEVER,
+            welcoming: true,
             events: VecDeque::new(),
             counters: Counters::default(),
         })
@@ -131,6 +133,8 @@ impl Server {
     ) -> Received<'a> {
         let received = if let Some(client) = self.slots.by_address(from) {
             self.handle_connected(now, client, datagram)
+        } else if !self.welcoming {
+            Err(DropReason::NotWelcoming)
         } else if datagram.first() == Some(&REQUEST_PREFIX) {
             self.admission
                 .handle_request(now, unix, from, datagram, &self.slots, out)
@@ -142,6 +146,12 @@ impl Server {
             self.counters.count(reason);
             Received::Nothing
         })
+    }
+
+    /// Whether newcomers are let in, for a layer above that can't keep up with who comes and goes. Without an answer
+    /// they ask again until their token's timeout.
+    pub fn set_welcoming(&mut self, welcoming: bool) {
+        self.welcoming = welcoming;
     }
 
     /// Sends keep-alives and goodbyes that are due and frees the slots of clients that fell silent.

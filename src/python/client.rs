@@ -16,11 +16,10 @@ use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
 use super::fields::within;
 use super::hooks::{self, HookClock};
 use super::inbox::{Inbox, Pending, Tick, Ticking, payload};
-use super::lock;
 use super::log::{Level, log, log_end};
 use super::network::{Conditions, SimulatedNetwork};
 use super::protocol::Protocol;
-use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send_options};
+use super::setup::{REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver, random, send_options};
 use super::stats::ConnectionStats;
 use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
 use crate::driver::{VirtualNetwork, unix_now};
@@ -37,7 +36,7 @@ const TOKEN_LIFETIME: u32 = 60;
 ///     protocol: what both sides share.
 ///     token: from the login backend.
 ///     bind: the local address; None: any free port.
-///     factory, priority, slow_hook, conditions, seed, network, columns: as for :class:`Server`.
+///     factory, priority, slow_hook, driver, conditions, seed, network, columns: as for :class:`Server`.
 ///
 /// Raises:
 ///     OSError: no socket could be made.
@@ -49,7 +48,8 @@ pub(crate) struct Client(Endpoint<endpoint::Client>);
 impl Client {
     #[new]
     #[pyo3(signature = (protocol, token, *, bind = None, factory = None, priority = None,
-                        slow_hook = hooks::SLOW, conditions = None, seed = None, network = None, columns = None))]
+                        slow_hook = 0.005, driver = "polled", conditions = None, seed = None, network = None,
+                        columns = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -58,7 +58,8 @@ impl Client {
         bind: Option<AddressLike>,
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
-        slow_hook: Option<f64>,
+        slow_hook: f64,
+        driver: &str,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
@@ -73,6 +74,7 @@ impl Client {
             factory,
             priority,
             slow_hook,
+            driver,
             conditions,
             seed,
             network,
@@ -88,10 +90,11 @@ impl Client {
     #[staticmethod]
     #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
                         user_data = None, bind = None, factory = None, priority = None,
-                        slow_hook = hooks::SLOW, conditions = None, seed = None, network = None, columns = None))]
+                        slow_hook = 0.005, driver = "polled", conditions = None, seed = None, network = None,
+                        columns = None))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
-                             bind=None, factory=None, priority=None, slow_hook=0.005, conditions=None, seed=None, \
-                             network=None, columns=None)")]
+                             bind=None, factory=None, priority=None, slow_hook=0.005, driver='polled', \
+                             conditions=None, seed=None, network=None, columns=None)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect(
         py: Python<'_>,
@@ -104,7 +107,8 @@ impl Client {
         bind: Option<AddressLike>,
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
-        slow_hook: Option<f64>,
+        slow_hook: f64,
+        driver: &str,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
@@ -140,29 +144,30 @@ impl Client {
         };
         let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
         Self::dial(
-            py, protocol, token, bind, factory, priority, slow_hook, conditions, seed, network, columns,
+            py, protocol, token, bind, factory, priority, slow_hook, driver, conditions, seed, network,
+            columns,
         )
     }
 
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let state = lock(&self.0.state).core.state();
+        let state = self.0.state.lock()?.core.state();
         state_to_python(py, state)
     }
 
     #[getter]
-    fn connected(&self) -> bool {
-        lock(&self.0.state).core.is_connected()
+    fn connected(&self) -> PyResult<bool> {
+        Ok(self.0.state.lock()?.core.is_connected())
     }
 
     #[getter]
-    fn closed(&self) -> bool {
+    fn closed(&self) -> PyResult<bool> {
         self.0.closed()
     }
 
     #[getter]
     fn disconnect_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let reason = lock(&self.0.state).core.disconnect_reason();
+        let reason = self.0.state.lock()?.core.disconnect_reason();
         reason.map(|reason| reason_to_python(py, reason)).transpose()
     }
 
@@ -174,14 +179,14 @@ impl Client {
 
     /// The server dialled now.
     #[getter]
-    fn server_address(&self) -> Address {
-        Address(lock(&self.0.state).core.server_address())
+    fn server_address(&self) -> PyResult<Address> {
+        Ok(Address(self.0.state.lock()?.core.server_address()))
     }
 
     /// Our client slot on the server, once connected.
     #[getter]
-    fn slot(&self) -> Option<u32> {
-        lock(&self.0.state).core.slot()
+    fn slot(&self) -> PyResult<Option<u32>> {
+        Ok(self.0.state.lock()?.core.slot())
     }
 
     #[getter]
@@ -216,6 +221,25 @@ impl Client {
     /// Keeps the connection alive without taking messages, as :meth:`Server.pump`.
     fn pump(&self, py: Python<'_>) -> PyResult<()> {
         self.0.pump(py)
+    }
+
+    /// Between ticks, for event loops: as :meth:`Server.step`.
+    fn step(&self, py: Python<'_>) -> PyResult<f64> {
+        self.0.step(py)
+    }
+
+    /// Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications.
+    #[getter]
+    fn has_news(&self) -> PyResult<bool> {
+        self.0.has_news()
+    }
+
+    /// The system's number of the socket, for event loops to watch: when it is readable, :meth:`step`.
+    ///
+    /// Raises:
+    ///     ValueError: there is no socket to watch: a thread does, or the network is simulated.
+    fn fileno(&self) -> PyResult<i64> {
+        self.0.fileno()
     }
 
     /// As :meth:`Server.send`.
@@ -278,7 +302,7 @@ impl Client {
     #[pyo3(signature = (bytes_per_second, burst_bytes))]
     fn set_budget(&self, bytes_per_second: f64, burst_bytes: f64) -> PyResult<()> {
         let budget = BudgetConfig { bytes_per_second, burst_bytes };
-        lock(&self.0.state).core.set_budget(budget).map_err(value_error)
+        self.0.state.lock()?.core.set_budget(budget).map_err(value_error)
     }
 
     /// How the connection is doing.
@@ -286,7 +310,7 @@ impl Client {
     /// Raises:
     ///     NotConnectedError: the connection is not up (yet, or any more).
     fn stats(&self) -> PyResult<ConnectionStats> {
-        let state = lock(&self.0.state);
+        let state = self.0.state.lock()?;
         let not_connected = || NotConnectedError::new_err("the connection is not up");
         let stats = state.core.stats().ok_or_else(not_connected)?;
         Ok(ConnectionStats::new(stats, state.core.budget(), &self.0.protocol.get().core, |channel| {
@@ -310,7 +334,7 @@ impl Client {
     }
 
     fn __repr__(&self) -> String {
-        let state = lock(&self.0.state);
+        let Ok(state) = self.0.state.lock() else { return "<Client, of no use here>".into() };
         let closed = if state.driver.is_none() { ", closed" } else { "" };
         format!("<Client of {}, {:?}{closed}>", state.core.server_address(), state.core.state())
     }
@@ -329,7 +353,8 @@ impl Client {
         bind: Option<AddressLike>,
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
-        slow_hook: Option<f64>,
+        slow_hook: f64,
+        driver: &str,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<VirtualNetwork>,
@@ -337,6 +362,7 @@ impl Client {
     ) -> PyResult<Self> {
         hooks::check(py, "priority", priority.as_ref())?;
         let hooks = HookClock::new(slow_hook)?;
+        let threaded = is_threaded(driver, network.as_ref())?;
         let bind = match bind {
             Some(address) => address.0,
             None => any_port(token.addresses().first(), network.is_some()),
@@ -348,7 +374,7 @@ impl Client {
         let config = ClientConfig { netcode: settings, connection, chunks: ChunkLimits::CLIENT };
         let core = endpoint::Client::new(config, protocol.get().core.clone(), token, driver.now())
             .map_err(value_error)?;
-        let endpoint = Endpoint::new(core, driver, protocol, factory, priority, hooks);
+        let endpoint = Endpoint::new(py, core, driver, threaded, protocol, factory, priority, hooks)?;
         Ok(Client(endpoint.with_columns(py, columns)?))
     }
 

@@ -227,9 +227,6 @@ fn ask_admission(
 
 // --- what hooks cost -------------------------------------------------------------------------------------
 
-/// Seconds that are slow for a hook by default: a third of a tick at 60 Hz.
-pub(super) const SLOW: Option<f64> = Some(0.005);
-
 /// How often the logger is told at most.
 const PERIOD: Duration = Duration::from_secs(1);
 
@@ -253,8 +250,8 @@ impl HookCounters {
 #[derive(Debug)]
 pub(super) struct HookClock {
     counters: HookCounters,
-    /// What takes longer is slow; None: nothing is.
-    bound: Option<Duration>,
+    /// What takes longer is slow.
+    bound: Duration,
     told_at: Option<std::time::Instant>,
     /// Slow calls when the logger was told.
     told: u64,
@@ -270,14 +267,14 @@ pub(super) struct Slow {
 }
 
 impl HookClock {
-    /// `slow` in seconds; None for no bound.
-    pub(super) fn new(slow: Option<f64>) -> PyResult<Self> {
-        let bound = slow.map(|seconds| {
-            Duration::try_from_secs_f64(seconds).map_err(|_| {
-                PyValueError::new_err(format!("slow_hook must be 0 or more seconds, or None, not {seconds}"))
-            })
-        });
-        Ok(HookClock { counters: HookCounters::default(), bound: bound.transpose()?, told_at: None, told: 0 })
+    /// `slow` in seconds.
+    pub(super) fn new(slow: f64) -> PyResult<Self> {
+        if slow.is_nan() || slow < 0.0 {
+            return Err(PyValueError::new_err(format!("slow_hook must be 0 or more seconds, not {slow}")));
+        }
+        // What is too long for a duration is never reached.
+        let bound = Duration::try_from_secs_f64(slow).unwrap_or(Duration::MAX);
+        Ok(HookClock { counters: HookCounters::default(), bound, told_at: None, told: 0 })
     }
 
     pub(super) fn counters(&self) -> HookCounters {
@@ -289,14 +286,16 @@ impl HookClock {
         let took = ended - started;
         self.counters.calls += 1;
         self.counters.time += took;
-        let bound = self.bound.filter(|bound| took > *bound)?;
+        if took <= self.bound {
+            return None;
+        }
         self.counters.slow += 1;
         if self.told_at.is_some_and(|told| ended - told < PERIOD) {
             return None;
         }
         let calls = self.counters.slow - self.told;
         (self.told_at, self.told) = (Some(ended), self.counters.slow);
-        Some(Slow { took, bound, calls })
+        Some(Slow { took, bound: self.bound, calls })
     }
 }
 

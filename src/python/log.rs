@@ -131,7 +131,7 @@ fn is_drop(layer: &str, name: &str) -> bool {
     match layer {
         "netcode" => true,
         "packets" => PACKET_DROPS.contains(&name),
-        "socket" => name == "too_long",
+        "socket" => ["too_long", "kernel_drops"].contains(&name),
         _ => false,
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Promises: every name, signature and doc of `python/tickwire/_core.pyi`. Classes are frozen with one lock
 //! inside where state changes, and no lock is held while Python code runs. Calls stay attached to the
-//! interpreter: all of them take bounded time. Only the proxy's detach, which wait for its thread.
+//! interpreter: all of them take bounded time, also where they wait for a turn of the driver's thread, which never
+//! waits for Python. Only the proxy's detach, which wait for its thread.
 
 mod address;
 mod arrays;
@@ -15,6 +16,7 @@ mod endpoint;
 mod errors;
 mod events;
 mod fields;
+mod forks;
 mod hooks;
 mod inbox;
 mod log;
@@ -27,6 +29,7 @@ mod schema;
 mod server;
 mod setup;
 mod shape;
+mod shared;
 mod slots;
 mod stats;
 mod stream;

@@ -30,6 +30,9 @@ pub(super) trait Core: Send + 'static {
     fn take_fates(&mut self) -> (Fates, Packets);
 
     fn transmit(&mut self, now: Instant, out: &mut Datagrams);
+    fn transmit_between(&mut self, now: Instant, out: &mut Datagrams);
+    fn next_deadline(&self) -> Instant;
+    fn has_news(&self) -> bool;
     fn close(&mut self, now: Instant, out: &mut Datagrams);
     fn poll_event(&mut self) -> Option<Self::Event>;
     fn take_messages(&mut self, inbox: &mut Inbox);
@@ -45,6 +48,18 @@ macro_rules! as_it_is {
     () => {
         fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
             self.transmit(now, out);
+        }
+
+        fn transmit_between(&mut self, now: Instant, out: &mut Datagrams) {
+            self.transmit_between(now, out);
+        }
+
+        fn next_deadline(&self) -> Instant {
+            self.next_deadline()
+        }
+
+        fn has_news(&self) -> bool {
+            self.has_news()
         }
 
         fn close(&mut self, now: Instant, out: &mut Datagrams) {

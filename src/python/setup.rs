@@ -38,6 +38,18 @@ pub(super) fn open_driver(
     Ok(driver)
 }
 
+/// Whether a driver of this name has a thread.
+pub(super) fn is_threaded(driver: &str, network: Option<&VirtualNetwork>) -> PyResult<bool> {
+    match (driver, network) {
+        ("polled", _) => Ok(false),
+        ("thread", None) => Ok(true),
+        ("thread", Some(_)) => Err(value_error(
+            "driver must be \"polled\" on a simulated network: its time passes when it is told to, and for no thread",
+        )),
+        (other, _) => Err(value_error(format!("driver must be \"polled\" or \"thread\", not {other:?}"))),
+    }
+}
+
 /// The simulated network's randomness, or the operating system's.
 pub(super) fn entropy(network: Option<VirtualNetwork>) -> Box<dyn Entropy> {
     match network {

@@ -45,6 +45,17 @@ impl<To: Copy> Datagrams<To> {
         self.entries.iter().map(|(to, range)| (*to, &self.arena[range.clone()]))
     }
 
+    /// The destination of each datagram, in order, and where its bytes are in [`Datagrams::arena`]: those of one
+    /// begin where those of the one before it end.
+    pub fn entries(&self) -> &[(To, Range<usize>)] {
+        &self.entries
+    }
+
+    /// The bytes of all datagrams, one behind the other.
+    pub fn arena(&self) -> &[u8] {
+        &self.arena
+    }
+
     /// As [`Datagrams::iter`], to change in place.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (To, &mut [u8])> {
         // Ranges follow each other without gaps.

@@ -44,6 +44,22 @@ use crate::wire::{BitWriter, Encoded};
 /// A packet goes out at least this often: acks, RTT and loss stay fresh, and the peer knows we live.
 const KEEP_ALIVE: Duration = Duration::from_millis(100);
 
+/// A peer that has acked nothing for so long gets no more slices until it does: it may be gone.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// How long an ack may wait between ticks for a packet to ride in: longer than a tick of 60 Hz and its jitter, so that
+/// a game's own packets carry it; told to the peer, so no round trip looks longer for it.
+const ACK_DELAY: Duration = Duration::from_millis(25);
+
+/// So many packets aren't kept waiting for their ack: as many as the ack bits of one header cover.
+const MOST_UNACKED: u32 = 32;
+
+/// A game that sent something so long ago and didn't flush since isn't about to: what it sent goes out.
+const LONGEST_TICK: Duration = Duration::from_millis(100);
+
+/// Between ticks, connections needn't be looked at more often, unless something arrives.
+const GRAIN: Duration = Duration::from_millis(1);
+
 /// A packet that does nothing but ack takes no more bytes than what it acks, so that nobody is made to send more
 /// than he is sent; what was received and not acked counts up to two datagrams.
 const MOST_PAID_FOR: usize = 2 * MAX_DATAGRAM;
@@ -178,8 +194,9 @@ pub struct Connection {
     hello_known: bool,
     /// A packet of the peer had a hello.
     greeted: bool,
-    /// The peer sent something since our last packet that it wants acked.
-    ack_owed: bool,
+    owed: Owed,
+    /// When the application sent the first message since the tick's last [`Connection::transmit`].
+    tick_open: Option<Instant>,
     /// Bytes of datagrams received that no ack was sent for: see [`MOST_PAID_FOR`].
     paid_for: usize,
     /// Bytes that the layers below add to each datagram.
@@ -187,7 +204,40 @@ pub struct Connection {
     /// When the newest packet was handled, until our next packet has told the delay.
     newest_at: Option<Instant>,
     last_sent: Option<Instant>,
+    /// When the first packet went out since the peer acked one.
+    unanswered_since: Option<Instant>,
+    /// That is too long ago for slices.
+    silent: bool,
     scratch: Scratch,
+}
+
+/// What the peer sent since our last packet that it wants acked.
+#[derive(Debug, Default)]
+struct Owed {
+    packets: u32,
+    /// When the first of them came.
+    since: Instant,
+    /// An ack alone would have been more than what it acks.
+    unpaid: bool,
+}
+
+impl Owed {
+    fn count(&mut self, now: Instant) {
+        if self.packets == 0 {
+            self.since = now;
+        }
+        self.packets = self.packets.saturating_add(1);
+    }
+
+    /// When an ack is due that no other packet carried.
+    fn due_at(&self) -> Instant {
+        match self.packets {
+            0 => Instant::NEVER,
+            _ if self.unpaid => Instant::NEVER,
+            MOST_UNACKED.. => Instant::ZERO,
+            _ => self.since + ACK_DELAY,
+        }
+    }
 }
 
 /// Memory used again by each packet.
@@ -229,11 +279,14 @@ impl Connection {
             datagram_bits: config.packets.fragment_above * 8,
             hello_known: false,
             greeted: false,
-            ack_owed: false,
+            owed: Owed::default(),
+            tick_open: None,
             paid_for: 0,
             datagram_overhead: config.packets.overhead as usize,
             newest_at: None,
             last_sent: None,
+            unanswered_since: None,
+            silent: false,
             scratch: Scratch::default(),
             protocol,
         })
@@ -288,6 +341,7 @@ impl Connection {
             return Err(SendError::TooLarge { bytes, max_bytes });
         }
         let replaced = lane.channel.send(Submission { message, at: now, options })?;
+        self.tick_open.get_or_insert(now);
         self.fates.tell(notification(channel as u8, replaced, false));
         Ok(())
     }
@@ -334,6 +388,11 @@ impl Connection {
         budget.check()?;
         self.budget.reconfigure(budget);
         Ok(())
+    }
+
+    /// Whether a message or a fate waits for the application.
+    pub fn has_news(&self) -> bool {
+        self.fates.has_told() || self.lanes.iter().any(|lane| lane.channel.has_received())
     }
 
     /// Takes the next message of a channel for the application.
@@ -439,6 +498,7 @@ impl Connection {
     pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) -> Result<(), End> {
         let bytes = datagram.len() + self.datagram_overhead;
         self.paid_for = (self.paid_for + bytes).min(MOST_PAID_FOR);
+        self.owed.unpaid = false;
         // A datagram that is no packet is dropped, and counted by the endpoint.
         let Ok(Some(incoming)) = self.endpoint.open(datagram) else { return Ok(()) };
         let header = incoming.header();
@@ -500,6 +560,7 @@ impl Connection {
             self.fates.resolve(acked.sequence, true, notifications);
         }
         if !stamps.is_empty() {
+            self.unanswered_since = None;
             self.controller.on_acked(now, stamps, round_trip);
         }
     }
@@ -510,9 +571,10 @@ impl Connection {
         lost.clear();
         self.endpoint.poll_lost(now, lost);
         for sequence in lost.drain(..) {
-            let Some(sent) = self.sent.get(sequence) else { continue };
-            self.controller.on_lost(now, sent.stamp);
-            for carried in &sent.carried {
+            if let Some(sent) = self.sent.get(sequence) {
+                self.controller.on_lost(now, sent.stamp);
+            }
+            for carried in self.sent.get(sequence).into_iter().flat_map(|sent| &sent.carried) {
                 match *carried {
                     Carried::Message { channel, mark } => {
                         let fate = self.lanes[usize::from(channel)].channel.handle_lost(mark);
@@ -533,17 +595,22 @@ impl Connection {
         self.newest_arrival = self.newest_arrival.max(arrival);
         let Packet { control, messages, chunk_items, slices } = &mut self.scratch.packet;
         self.greeted |= control.hello.is_some();
-        self.ack_owed |= control.hello.is_some() || !control.credits.is_empty() || !messages.is_empty();
-        self.ack_owed |= !chunk_items.is_empty();
+        let said = control.hello.is_some() || !control.credits.is_empty() || !messages.is_empty();
+        if said || !chunk_items.is_empty() {
+            self.owed.count(now);
+        }
         for (channel, unread) in control.credits.drain(..) {
-            self.lanes[usize::from(channel)].channel.handle_credit(unread)?;
+            let fates = &mut self.fates;
+            let mut told = |fate| fates.tell(notification(channel, fate, true));
+            self.lanes[usize::from(channel)].channel.handle_credit(now, unread, &mut told)?;
         }
         for message in messages.drain(..) {
             let lane = &mut self.lanes[usize::from(message.channel)];
             lane.channel.handle(message.prefix, arrival, message.received)?;
         }
-        for item in chunk_items.drain(..) {
-            self.chunks.handle(now, item, slices);
+        if !chunk_items.is_empty() {
+            chunk_items.drain(..).for_each(|item| self.chunks.handle(now, item, slices));
+            self.chunks.update();
         }
         messages.shrink_to(KEPT_MESSAGES);
         self.scratch.row.clear();
@@ -555,23 +622,12 @@ impl Connection {
 
     /// Appends the packets due now to `out`: once a tick.
     pub fn transmit(&mut self, now: Instant, out: &mut Packets) {
-        self.apply_losses(now);
-        self.endpoint.update(now);
-        self.budget.refill(now);
-        let mut silent = true;
-        while self.budget.allows() && self.controller.can_send_packet(now) && self.compose(now) {
-            self.send_whole_packet(now, out);
-            silent = false;
+        self.begin_transmit(now);
+        self.transmit_messages(now, true, out);
+        if self.owed.packets > 0 {
+            self.transmit_ack(now, out);
         }
-        let kept_alive = self.last_sent.is_some_and(|sent| now - sent < KEEP_ALIVE);
-        if silent && (self.ack_owed || !kept_alive) && self.controller.can_send_packet(now) {
-            self.begin_packet(now);
-            let bytes = self.packet_bytes();
-            if !kept_alive || self.paid_for >= bytes {
-                self.paid_for = self.paid_for.saturating_sub(bytes);
-                self.send_whole_packet(now, out);
-            }
-        }
+        self.transmit_keep_alive(now, out);
         self.transmit_chunks(now, out);
         for (channel, lane) in self.lanes.iter_mut().enumerate() {
             let fates = &mut self.fates;
@@ -579,18 +635,90 @@ impl Connection {
         }
     }
 
+    /// Appends the packets that needn't wait for the tick's [`Connection::transmit`], for drivers that can be awake
+    /// between ticks: chunks as their pace has it, keep-alives, acks that waited long enough. Messages only as long as the
+    /// application has sent nothing since the last tick, so that those of a tick share packets, or when the tick takes
+    /// very long. Nothing is dropped for want of room.
+    ///
+    /// Returns when to call again if nothing arrives or is sent before: in a millisecond at the earliest.
+    pub fn transmit_between(&mut self, now: Instant, out: &mut Packets) -> Instant {
+        self.begin_transmit(now);
+        let tick_over = self.tick_open.map_or(Instant::ZERO, |since| since + LONGEST_TICK);
+        if tick_over <= now {
+            self.transmit_messages(now, false, out);
+        }
+        if self.owed.due_at() <= now {
+            self.transmit_ack(now, out);
+        }
+        self.transmit_keep_alive(now, out);
+        self.transmit_chunks(now, out);
+
+        let channels = self.channels_deadline().max(tick_over).max(self.budget.next());
+        let keep_alive = self.last_sent.map_or(now, |sent| sent + KEEP_ALIVE);
+        let chunks = self.chunks.next_deadline(self.endpoint.acks().probe_interval());
+        let packets = channels.min(keep_alive).min(self.owed.due_at()).min(chunks);
+        let allowed = if self.controller.can_send_packet(now) { now } else { self.controller.next_send() };
+        packets.max(allowed).min(self.slices_deadline()).max(now + GRAIN)
+    }
+
+    fn begin_transmit(&mut self, now: Instant) {
+        self.apply_losses(now);
+        self.endpoint.update(now);
+        self.budget.refill(now);
+    }
+
+    fn transmit_messages(&mut self, now: Instant, tick: bool, out: &mut Packets) {
+        self.tick_open = None;
+        while self.budget.allows() && self.controller.can_send_packet(now) && self.compose(now, tick) {
+            self.send_whole_packet(now, out);
+        }
+    }
+
+    /// A packet that does nothing but ack, if it is no larger than what it acks.
+    fn transmit_ack(&mut self, now: Instant, out: &mut Packets) {
+        if !self.controller.can_send_packet(now) {
+            return;
+        }
+        self.begin_packet(now);
+        let bytes = self.packet_bytes();
+        self.owed.unpaid = self.paid_for < bytes;
+        if !self.owed.unpaid {
+            self.paid_for -= bytes;
+            self.send_whole_packet(now, out);
+        }
+    }
+
+    fn transmit_keep_alive(&mut self, now: Instant, out: &mut Packets) {
+        let kept_alive = self.last_sent.is_some_and(|sent| now - sent < KEEP_ALIVE);
+        if !kept_alive && self.controller.can_send_packet(now) {
+            self.begin_packet(now);
+            self.paid_for = self.paid_for.saturating_sub(self.packet_bytes());
+            self.send_whole_packet(now, out);
+        }
+    }
+
     /// When [`Connection::transmit`] next has something to do if nothing arrives and nothing is sent before: for
     /// drivers that can wake then. Ticks may come at any time.
     pub fn next_deadline(&self) -> Instant {
-        if self.ack_owed {
+        if self.owed.packets > 0 {
             return Instant::ZERO;
         }
-        let resend_timeout = self.endpoint.acks().resend_timeout();
         let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE);
-        let channels = self.lanes.iter().map(|lane| lane.channel.next_deadline(resend_timeout));
-        let slices = if self.chunks.has_slices() { self.controller.next_send() } else { Instant::NEVER };
         let chunks = self.chunks.next_deadline(self.endpoint.acks().probe_interval());
-        channels.fold(keep_alive, Instant::min).min(chunks).min(slices)
+        self.channels_deadline().min(keep_alive).min(chunks).min(self.slices_deadline())
+    }
+
+    fn channels_deadline(&self) -> Instant {
+        let resend_timeout = self.endpoint.acks().resend_timeout();
+        let channels = self.lanes.iter().map(|lane| lane.channel.next_deadline(resend_timeout));
+        channels.min().unwrap_or(Instant::NEVER)
+    }
+
+    fn slices_deadline(&self) -> Instant {
+        if self.silent {
+            return Instant::NEVER;
+        }
+        self.chunks.next_slice_at().max(self.controller.next_send())
     }
 
     /// Whether the peer has shown that it would understand a farewell.
@@ -617,10 +745,10 @@ impl Connection {
     }
 
     /// Decides what the next packet carries; false when no message is due.
-    fn compose(&mut self, now: Instant) -> bool {
+    fn compose(&mut self, now: Instant, tick: bool) -> bool {
         let control_bits = self.begin_packet(now);
         let room = self.datagram_bits.saturating_sub(control_bits);
-        let moment = Moment { now, resend_timeout: self.endpoint.acks().resend_timeout() };
+        let moment = Moment { now, tick, resend_timeout: self.endpoint.acks().resend_timeout() };
         let (lanes, protocol) = (&mut self.lanes, &self.protocol);
         let cost = |channel| native::cost(protocol, channel);
         // Packets of their own take turns with the others, so that neither starves.
@@ -643,11 +771,12 @@ impl Connection {
             return;
         }
         self.begin_packet(now);
-        let probe_after = self.endpoint.acks().probe_interval();
+        self.silent = self.unanswered_since.is_some_and(|since| now.since(since) > SILENCE);
+        let probe_after = if self.silent { KEEP_ALIVE } else { self.endpoint.acks().probe_interval() };
         if self.chunks.select_control(now, probe_after, &mut self.scratch.chunk) {
             self.send_whole_packet(now, out);
         }
-        while self.chunks.has_slices() && self.controller.can_send(now) {
+        while !self.silent && self.chunks.has_slices(now) && self.controller.can_send(now) {
             // Ack ranges and credit are for other packets to say: here they would keep out a slice.
             let control_bits = self.begin_brief_packet(now);
             let entry_bits = 2 + self.protocol.channel_bits() as usize;
@@ -657,7 +786,7 @@ impl Connection {
             }
             self.send_packet(now, out);
         }
-        if !self.chunks.has_slices() {
+        if self.chunks.next_slice_at() != Instant::ZERO {
             self.controller.on_app_limited(now);
         }
     }
@@ -704,7 +833,7 @@ impl Connection {
     /// Writes a packet that says all that is to be said besides messages.
     fn send_whole_packet(&mut self, now: Instant, out: &mut Packets) {
         self.send_packet(now, out);
-        self.ack_owed = false;
+        self.owed = Owed::default();
         self.last_sent = Some(now);
     }
 
@@ -740,8 +869,11 @@ impl Connection {
         let stamp = self.controller.on_sent(now, bytes as u32);
         let sent = SentPacket { hello: control.hello.is_some(), stamp, arrivals: *arrivals, carried };
         self.fates.await_packet(packet.sequence(), !sent.carried.is_empty());
-        self.sent.push(packet.sequence(), sent, self.endpoint.acks().sent_window());
+        // Those that the window of acks lost in this tick must still be here when the next one tells of them.
+        let window = (2 * self.endpoint.acks().sent_window()).min(32_768);
+        self.sent.push(packet.sequence(), sent, window);
         self.newest_at = None;
+        self.unanswered_since.get_or_insert(now);
     }
 }
 

@@ -101,6 +101,11 @@ impl Fates {
         self.told.pop_front()
     }
 
+    /// Whether there is a next notification.
+    pub(super) fn has_told(&self) -> bool {
+        !self.told.is_empty()
+    }
+
     /// The fate of the next packet.
     pub(super) fn poll_packet(&mut self) -> Option<PacketFate> {
         self.told_packets.as_mut()?.pop_front()

@@ -1,4 +1,5 @@
-//! How many bytes a connection may send now: a bucket that fills at a rate and holds one burst.
+//! How many bytes a connection may send now: buckets that fill at a rate and hold one burst. [`Budget`] has a fixed rate,
+//! [`Pacer`] one that a congestion controller sets anew at each turn.
 
 use core::time::Duration;
 
@@ -63,10 +64,8 @@ impl Budget {
     /// Brings the level up to date.
     pub(crate) fn refill(&mut self, now: Instant) {
         let idle = self.filled_at.map_or(Duration::ZERO, |filled| now - filled);
-        // What was granted besides is not taken away again.
-        let most = self.config.burst_bytes.max(self.level);
         self.level += self.config.bytes_per_second * idle.as_secs_f64();
-        self.level = self.level.min(most);
+        self.level = self.level.min(self.config.burst_bytes);
         self.filled_at = Some(now);
     }
 
@@ -75,30 +74,73 @@ impl Budget {
         self.level > 0.0
     }
 
-    /// How long until another packet may go.
-    pub(crate) fn wait(&self) -> Duration {
-        // Above 0, and an hour is as good as any longer time.
-        let seconds = (-self.level / self.config.bytes_per_second).clamp(0.0, 3600.0);
-        if self.allows() {
-            Duration::ZERO
-        } else {
-            Duration::from_secs_f64(seconds) + Duration::from_nanos(1)
+    pub(crate) fn spend(&mut self, bytes: usize) {
+        self.level -= bytes as f64;
+    }
+
+    /// When another packet may go.
+    pub(crate) fn next(&self) -> Instant {
+        let wait = Duration::try_from_secs_f64(-self.level.min(0.0) / self.config.bytes_per_second);
+        self.filled_at.map_or(Instant::ZERO, |filled| filled + wait.unwrap_or(Duration::MAX))
+    }
+}
+
+/// Spreads what a congestion controller allows over time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pacer {
+    credit: f64,
+    filled_at: Option<Instant>,
+}
+
+impl Pacer {
+    /// Brings the credit up to date: `rate` bytes a second came in since the last time, as long as there were fewer than
+    /// `most`.
+    pub(crate) fn refill(&mut self, now: Instant, rate: f64, most: f64) {
+        let elapsed = self.filled_at.replace(now).map_or(Duration::ZERO, |filled| now - filled);
+        if self.credit < most {
+            self.credit = (self.credit + rate * elapsed.as_secs_f64()).min(most);
         }
     }
 
-    /// Allows so many bytes besides.
-    pub(crate) fn grant(&mut self, bytes: usize) {
-        self.level += bytes as f64;
+    /// Lets `bytes` go at once, whatever was owed.
+    pub(crate) fn grant(&mut self, bytes: f64) {
+        self.credit = bytes;
     }
 
-    pub(crate) fn spend(&mut self, bytes: usize) {
-        self.level -= bytes as f64;
+    /// Whether another packet may go. The last one may overdraw.
+    pub(crate) fn allows(&self) -> bool {
+        self.credit > 0.0
+    }
+
+    pub(crate) fn spend(&mut self, bytes: f64) {
+        self.credit -= bytes;
+    }
+
+    /// When another packet may go, at this rate.
+    pub(crate) fn next(&self, rate: f64) -> Instant {
+        let wait = Duration::try_from_secs_f64(-self.credit.min(0.0) / rate).unwrap_or(Duration::MAX);
+        self.filled_at.map_or(Instant::ZERO, |filled| filled + wait)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pacer_follows_its_rate_and_keeps_what_was_granted() {
+        let mut pacer = Pacer::default();
+        pacer.refill(Instant::ZERO, 1e6, 500.0);
+        assert!(!pacer.allows());
+        pacer.refill(Instant::from_millis(1), 1e6, 500.0);
+        pacer.spend(1_500.0);
+        assert!(!pacer.allows(), "1,000 came in, of which 500 were kept");
+        assert_eq!(pacer.next(1e6), Instant::from_millis(2));
+        pacer.grant(9_000.0);
+        pacer.refill(Instant::from_millis(5), 1e6, 500.0);
+        pacer.spend(8_999.0);
+        assert!(pacer.allows());
+    }
 
     #[test]
     fn sends_at_its_rate_after_a_burst() {

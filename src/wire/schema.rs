@@ -4,12 +4,14 @@
 //! each field at its natural alignment, padding zero, as a C compiler lays out a struct; see
 //! [`Column`](super::Column) for the types. Texts and data lie in the tail, where their row cell points.
 //!
-//! Promises: a row read and written again gives the same bits (rotations and directions the same within their error);
-//! nothing is appended when bytes are refused; a body is never larger than the row, what the packet held (a wide
-//! text's 4 bytes shrink to 3 at most) and [`Schema::spread`], the bound of its lists. Refuses, when it is built, parameters that make no sense, by field.
+//! Promises: a row read and written again gives the same bits (rotations and directions the same within their
+//! error); nothing is appended when bytes are refused; a body is never larger than the row, what the packet
+//! held (a wide text's 4 bytes shrink to 3 at most) and [`Schema::spread`], the bound of its lists. Refuses,
+//! when it is built, parameters that make no sense, by field.
 //!
-//! Of a peer's bytes nothing is trusted: every field checks its own. The row has a size of its own, though, whatever the
-//! bits: a field of one value takes no bits and has a cell. Who bounds memory counts messages as well as bytes.
+//! Of a peer's bytes nothing is trusted: every field checks its own. The row has a size of its own, though,
+//! whatever the bits: a field of one value takes no bits and has a cell. Who bounds memory counts messages as
+//! well as bytes.
 
 pub use super::node::MAX_DEPTH;
 use super::{BitReader, BitSink, Field, Kind, ParameterError, ReadError, ValueError, runs};

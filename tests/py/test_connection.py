@@ -42,7 +42,7 @@ def test_messages_of_every_kind_go_both_ways_in_order_over_a_bad_network(protoco
     handle = server.clients[0]
     sent: list[Any] = [Chat(n % 64, f"number {n}") for n in range(200)]
     sent += [Odd(n=n) if n <= 500 else Odd(n=n, extra=n) for n in range(0, 1000, 100)]
-    sent += [Blob(bytes(range(256)) * 100), Move(1, 2, 0.5)]
+    sent += [Blob(bytes(range(256)) * 20), Move(1, 2, 0.5)]
     for message in sent:
         client.send(message)
         server.send(handle, message, channel=0)

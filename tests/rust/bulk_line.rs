@@ -16,7 +16,6 @@ use crate::pair::{blob, protocol_with};
 
 /// What sealing adds to a packet; IP and UDP headers are the link's.
 pub(crate) const SEAL_BYTES: usize = 19;
-const GAME_TICK: Duration = Duration::from_micros(16_667);
 
 /// How often the ends act.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +24,8 @@ pub(crate) enum Act {
     AtOnce,
     /// At ticks of 60 Hz, each end at its own times.
     Polled,
+    /// The sending end each millisecond, the other one at ticks of 60 Hz.
+    AnswersPolled,
 }
 
 /// Two ends of a connection; the first one sends chunks.
@@ -50,6 +51,10 @@ pub(crate) struct Line {
     game_sent: Vec<Instant>,
     /// The queue of the first direction, in bytes, each millisecond since chunks were sent.
     pub(crate) queue: Vec<u64>,
+    /// By each end, all headers included.
+    pub(crate) sent_bytes: [usize; 2],
+    /// By one end in one tick.
+    pub(crate) most_at_once: usize,
     sending: bool,
 }
 
@@ -68,6 +73,8 @@ impl Line {
             content: Arc::new(content),
             game_sent: Vec::new(),
             queue: Vec::new(),
+            sent_bytes: [0; 2],
+            most_at_once: 0,
             sending: false,
         }
     }
@@ -94,6 +101,11 @@ impl Line {
         self.sending = true;
     }
 
+    /// Begins to note how long the game's messages take.
+    pub(crate) fn listen(&mut self) {
+        self.sending = true;
+    }
+
     /// A millisecond.
     pub(crate) fn step(&mut self) {
         self.now += Duration::from_millis(1);
@@ -104,28 +116,27 @@ impl Line {
             self.game_sent.push(self.now);
         }
         let number = self.game_sent.len() as u32;
-        for (index, flow) in self.flows.iter_mut().enumerate() {
-            for end in 0..2 {
-                if flow.game && game_tick {
-                    flow.ends[end].send(self.now, 0, blob(number - 1, 195), SendOptions::default()).unwrap();
-                }
-                let _ = index;
+        for flow in self.flows.iter_mut().filter(|flow| flow.game && game_tick) {
+            for end in &mut flow.ends {
+                end.send(self.now, 0, blob(number - 1, 195), SendOptions::default()).unwrap();
             }
         }
+        let acts = [0, 1].map(|end| match self.act {
+            Act::AtOnce => true,
+            Act::Polled => tick(7 * end),
+            Act::AnswersPolled => end == 0 || tick(7),
+        });
         for direction in 0..2 {
             // What arrives at the end that this direction leads to.
             let to = 1 - direction;
-            if self.act == Act::Polled && !tick(7 * to as u64) {
+            if !acts[to] {
                 continue;
             }
             while let Some((flow, packet)) = self.links[direction].poll(self.now) {
                 self.flows[flow].ends[to].handle_datagram(self.now, &packet).unwrap();
             }
         }
-        for end in 0..2 {
-            if self.act == Act::Polled && !tick(7 * end as u64) {
-                continue;
-            }
+        for end in (0..2).filter(|end| acts[*end]) {
             for index in 0..self.flows.len() {
                 self.act(index, end);
             }
@@ -157,6 +168,9 @@ impl Line {
             }
         }
         connection.transmit(self.now, &mut self.packets);
+        let bytes: usize = self.packets.iter().map(|(_, packet)| packet.len() + SEAL_BYTES + 28).sum();
+        self.sent_bytes[end] += bytes;
+        self.most_at_once = self.most_at_once.max(bytes);
         for (_, packet) in self.packets.iter() {
             self.links[end].send(self.now, (index, packet.to_vec()), packet.len() + SEAL_BYTES);
         }

@@ -518,3 +518,81 @@ fn four_thousand_slots_are_all_usable() {
     let kicked = (0..4_096).filter(|&i| world.client_reason(i) == Some(DisconnectReason::Kicked)).count();
     assert_eq!(kicked, 1);
 }
+
+#[test]
+fn endpoints_that_are_called_only_when_they_say_so_stay_connected() {
+    let mut world = World::new(20, Conditions::perfect().latency(ms(20), ms(5)).loss(0.05));
+    (0..20).for_each(|_| drop(world.add_client()));
+    let address: SocketAddr = SERVER.parse().unwrap();
+    let (mut calls, end) = (0, Instant::from_millis(30_000));
+    let mut sent = 0;
+    while world.network.now() < end {
+        let now = world.network.now();
+        while let Some((from, mut datagram)) = world.network.receive(address) {
+            world.server.handle_datagram(now, unix(now), from, &mut datagram, &mut world.out);
+        }
+        if world.server.next_deadline() <= now {
+            world.server.transmit_between(now, &mut world.out);
+            calls += 1;
+        }
+        world.carry(address);
+        for index in 0..20 {
+            let (address, client, _) = &mut world.clients[index];
+            let address = *address;
+            while let Some((from, mut datagram)) = world.network.receive(address) {
+                client.handle_datagram(now, from, &mut datagram, &mut world.out);
+            }
+            if client.next_deadline() <= now {
+                client.transmit_between(now, &mut world.out);
+            }
+            if client.is_connected() && sent < index + 1 {
+                client.send(now, RELIABLE, number(index as u32), SendOptions::default()).unwrap();
+                assert_eq!(client.next_deadline(), Instant::ZERO, "something may be due now");
+                sent += 1;
+            }
+            world.carry(address);
+        }
+        let clients = world.clients.iter().map(|(_, client, _)| client.next_deadline());
+        let due = clients.fold(world.server.next_deadline(), Instant::min);
+        let due = world.network.next_delivery().map_or(due, |at| at.min(due));
+        world.network.advance(due.max(now + Duration::from_micros(1)).min(end));
+    }
+    assert_eq!(world.server.clients().count(), 20);
+    let mut inbox = Inbox::new();
+    assert!(world.server.has_news());
+    world.server.take_messages(&mut inbox);
+    assert_eq!(inbox.records().len(), 20, "sent though nobody ever flushed");
+    // Two calls for each client and keep-alive, and those of the beginning.
+    assert!(calls < 2 * 20 * 300 + 2_000, "{calls} calls");
+}
+
+#[test]
+fn newcomers_wait_for_an_application_that_is_told_of_nobody() {
+    let mut world = World::new(1, Conditions::perfect());
+    let mut unheard = 0;
+    for client in 0..5 {
+        world.add_client();
+        for _ in 0..30 {
+            world.network.advance(world.network.now() + ms(20));
+            let (now, address) = (world.network.now(), SERVER.parse().unwrap());
+            while let Some((from, mut datagram)) = world.network.receive(address) {
+                world.server.handle_datagram(now, unix(now), from, &mut datagram, &mut world.out);
+            }
+            world.server.transmit_between(now, &mut world.out);
+            world.carry(address);
+            world.tick_client(client);
+        }
+        unheard += usize::from(!world.client(client).is_connected());
+        let (now, address) = (world.network.now(), world.clients[client].0);
+        let mut out = Datagrams::new();
+        world.client(client).close(now, &mut out);
+        out.iter().for_each(|(to, datagram)| world.network.send(address, to, datagram));
+    }
+    assert_eq!(unheard, 4);
+    assert_eq!(std::iter::from_fn(|| world.server.poll_event()).count(), 2, "one came and went");
+    let counters = world.server.netcode().counters();
+    assert!(counters.dropped(netcode::DropReason::NotWelcoming) > 10);
+    world.add_client();
+    world.ticks(30);
+    assert!(world.client(5).is_connected(), "now there is room to tell");
+}

@@ -19,7 +19,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 /// What only the outermost layers may touch.
-const OUTSIDE: &[&str] = &["std::net", "std::thread", "std::time", "pyo3", "socket2", "mio::", "getrandom"];
+const OUTSIDE: &[&str] =
+    &["std::net", "std::thread", "std::time", "pyo3", "socket2", "libc::", "mio::", "getrandom"];
 
 fn sources(root: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(root).unwrap() {

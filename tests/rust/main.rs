@@ -1,5 +1,10 @@
 //! The integration tests, in one binary.
 
+mod between;
+mod block_times;
+mod bulk;
+#[allow(dead_code)] // Some of it is for benches/links.rs.
+mod bulk_line;
 mod channels;
 mod chunks;
 mod endpoint;
@@ -8,6 +13,8 @@ mod hostile_chunks;
 mod hostile_peer;
 mod interop;
 mod layers;
+#[allow(dead_code)]
+mod link_table;
 mod links;
 mod loss_bounds;
 mod memory;

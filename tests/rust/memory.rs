@@ -1,9 +1,11 @@
-//! The memory of one connection, counted as it is allocated: a server holds thousands.
+//! The memory of one connection, counted as it is allocated: a server holds thousands. And that of a socket.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
+use tickwire::driver::Driver;
+use tickwire::driver::udp::UdpConfig;
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
 use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
@@ -14,11 +16,13 @@ use tickwire::wire::{BitSink, BitWriter, Schema};
 
 use crate::pair::{RELIABLE, UNRELIABLE, blob, number, protocol};
 
-/// Counts the bytes that each thread holds, so that tests in parallel don't see each other's.
+/// Counts the bytes that each thread holds, and how often it asks for more, so that tests in parallel don't see each
+/// other's.
 struct Counting;
 
 thread_local! {
     static LIVE: Cell<isize> = const { Cell::new(0) };
+    static REQUESTS: Cell<usize> = const { Cell::new(0) };
 }
 
 /// The bytes that this thread holds.
@@ -29,6 +33,7 @@ pub(crate) fn held() -> isize {
 fn count(bytes: isize) {
     // A thread that ends has no counter any more, and nobody who asks.
     let _ = LIVE.try_with(|live| live.set(live.get() + bytes));
+    let _ = REQUESTS.try_with(|requests| requests.set(requests.get() + usize::from(bytes > 0)));
 }
 
 // SAFETY: every call is the system allocator's; beside it, only a number is kept.
@@ -146,4 +151,28 @@ fn the_largest_packet_leaves_little_behind() {
     assert_eq!(connection.channel_stats(0).received, 16_384);
     let held = LIVE.get() - before;
     assert!(held <= 64 * 1024, "{held}");
+}
+
+#[test]
+fn a_socket_in_use_asks_for_no_memory() {
+    for batched in [false, true] {
+        let config = UdpConfig { batched, ..UdpConfig::default() };
+        let [mut a, mut b] = [(); 2].map(|()| Driver::udp("127.0.0.1:0".parse().unwrap(), config).unwrap());
+        let to = b.local_address();
+        let mut received = 0;
+        let mut exchange = || {
+            // Some alike and some not, answered one by one: about as many as wait at most.
+            a.transmit(|_, out| {
+                (0..200).for_each(|n| out.push(to, &[n; 1200][..1200 - usize::from(n % 7 / 5)]));
+            });
+            b.receive(|_, _, from, datagram, out| out.push(from, &datagram[..100])).unwrap();
+            a.receive(|_, _, _, _, _| received += 1).unwrap();
+        };
+        // Memory grows with what one call brings, a few times.
+        (0..10).for_each(|_| exchange());
+        let before = REQUESTS.get();
+        (0..10).for_each(|_| exchange());
+        assert_eq!(REQUESTS.get() - before, 0);
+        assert!(received > 3000, "{received}");
+    }
 }

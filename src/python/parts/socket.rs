@@ -9,9 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use super::counts;
-use crate::driver::udp::{
-    DEFAULT_KERNEL_BUFFER, DEFAULT_RECEIVE_BOUND, UdpConfig, UdpCounters, UdpSocket, number,
-};
+use crate::driver::udp::{DEFAULT_KERNEL_BUFFER, UdpConfig, UdpCounters, UdpSocket, number};
 use crate::python::address::{Address, AddressLike};
 use crate::python::errors::{ClosedError, os_error};
 use crate::python::fields::{bounded, within};
@@ -74,8 +72,6 @@ struct State {
     socket: Option<UdpSocket>,
     /// Of the socket, once closed.
     counted: UdpCounters,
-    /// One longer than the longest datagram.
-    buffer: Vec<u8>,
 }
 
 #[pymethods]
@@ -101,20 +97,18 @@ impl Socket {
                 DEFAULT_KERNEL_BUFFER,
                 LARGEST_KERNEL_BUFFER,
             )?,
-            receive_bound: DEFAULT_RECEIVE_BOUND,
+            max_datagram: size("max_datagram", max_datagram, LARGEST_DATAGRAM, LARGEST_DATAGRAM)?,
+            // Who waits by the socket's number must find in the system all that waits.
+            joined: false,
+            ..UdpConfig::default()
         };
-        let max_datagram = size("max_datagram", max_datagram, LARGEST_DATAGRAM, LARGEST_DATAGRAM)?;
         let socket = UdpSocket::bind(address.0, config).map_err(|error| os_error(py, &error, address.0))?;
         Ok(Socket {
             address: Address(socket.local_address()),
             send_buffer: socket.send_buffer(),
             receive_buffer: socket.receive_buffer(),
-            max_datagram,
-            state: Mutex::new(State {
-                socket: Some(socket),
-                counted: UdpCounters::default(),
-                buffer: vec![0; max_datagram + 1],
-            }),
+            max_datagram: config.max_datagram,
+            state: Mutex::new(State { socket: Some(socket), counted: UdpCounters::default() }),
         })
     }
 
@@ -147,8 +141,9 @@ impl Socket {
         lock(&self.state).socket.is_none()
     }
 
-    /// What went through and what passed by: ``sent``, ``received``, ``too_long``, ``send_buffer_full``,
-    /// ``unreachable``, ``interrupted``, ``send_errors``.
+    /// What went through and what passed by: ``sent``, ``sent_joined``, ``send_calls``, ``received``,
+    /// ``received_joined``, ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``, ``unreachable``,
+    /// ``interrupted``, ``send_errors``, ``cut_refused``. Those of ``server.counters`` have the same names.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = {
@@ -167,7 +162,7 @@ impl Socket {
     #[pyo3(signature = (to, data, /))]
     fn send(&self, to: AddressLike, data: &Bound<'_, PyBytes>) -> PyResult<bool> {
         self.check(to.0, data)?;
-        let sent = self.with(|socket, _| socket.send(to.0, data.as_bytes()))?;
+        let sent = self.with(|socket| socket.send(to.0, data.as_bytes()))?;
         sent.map_err(|error| os_error(data.py(), &error, to.0))
     }
 
@@ -184,7 +179,7 @@ impl Socket {
             self.check(to.0, &data)?;
             batch.push(to.0, data.as_bytes());
         }
-        self.with(|socket, _| {
+        self.with(|socket| {
             let before = socket.counters().sent;
             socket.send_batch(&batch);
             socket.counters().sent - before
@@ -196,9 +191,9 @@ impl Socket {
     /// Raises:
     ///     OSError: receiving doesn't work any more.
     fn receive<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyBytes>, Address)>> {
-        let received = self.with(|socket, buffer| {
-            let received = socket.receive(buffer)?;
-            Ok(received.map(|(len, from)| (buffer.get(..len).unwrap_or_default().to_vec(), from)))
+        let received = self.with(|socket| {
+            let received = socket.receive()?;
+            Ok(received.map(|(from, data)| (data.to_vec(), from)))
         })?;
         let received = received.map_err(|error| os_error(py, &error, self.address.0))?;
         Ok(received.map(|(data, from)| (PyBytes::new(py, &data), Address(from))))
@@ -214,9 +209,8 @@ impl Socket {
     ) -> PyResult<Vec<(Bound<'py, PyBytes>, Address)>> {
         let bound = within("bound", bound, 1, LARGEST_BOUND)?;
         let mut batch = Datagrams::<SocketAddr>::new();
-        let received = self.with(|socket, buffer| {
-            socket.receive_each(buffer, bound, |from, datagram| batch.push(from, datagram))
-        })?;
+        let received =
+            self.with(|socket| socket.receive_each(bound, |from, datagram| batch.push(from, datagram)))?;
         match received {
             // An error that lasts comes again with the next call, when nothing is left to hand over.
             Err(error) if batch.is_empty() => Err(os_error(py, &error, self.address.0)),
@@ -233,7 +227,7 @@ impl Socket {
     fn wait(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
         let mut left = seconds("timeout", timeout, LONGEST_WAIT)?.as_secs_f64();
         // A handle of its own: the number of one that another thread closes may be given to another file.
-        let handle = self.with(|socket, _| socket.handle())?;
+        let handle = self.with(|socket| socket.handle())?;
         let handle = handle.map_err(|error| os_error(py, &error, self.address.0))?;
         let select = py.import(intern!(py, "select"))?;
         let clock = py.import(intern!(py, "time"))?.getattr(intern!(py, "monotonic"))?;
@@ -252,7 +246,7 @@ impl Socket {
 
     /// The system's number of the socket, for ``select``, ``selectors`` and ``asyncio``'s ``add_reader``.
     fn fileno(&self) -> PyResult<i64> {
-        self.with(|socket, _| socket.number())
+        self.with(|socket| socket.number())
     }
 
     /// Closes the socket. Closing twice is fine.
@@ -280,11 +274,9 @@ impl Socket {
 }
 
 impl Socket {
-    /// Uses the socket, with its buffer, unless it is closed. No Python code runs meanwhile.
-    fn with<T>(&self, operation: impl FnOnce(&mut UdpSocket, &mut [u8]) -> T) -> PyResult<T> {
-        let mut state = lock(&self.state);
-        let State { socket, buffer, .. } = &mut *state;
-        socket.as_mut().map(|socket| operation(socket, buffer)).ok_or_else(closed)
+    /// Uses the socket, unless it is closed. No Python code runs meanwhile.
+    fn with<T>(&self, operation: impl FnOnce(&mut UdpSocket) -> T) -> PyResult<T> {
+        lock(&self.state).socket.as_mut().map(operation).ok_or_else(closed)
     }
 
     fn check(&self, to: SocketAddr, data: &Bound<'_, PyBytes>) -> PyResult<()> {

@@ -22,7 +22,7 @@ use super::inbox::{Inbox, Tick, Ticking, payload};
 use super::lock;
 use super::network::{Conditions, SimulatedNetwork};
 use super::protocol::Protocol;
-use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, send_options};
+use super::setup::{REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver, send_options};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
 use super::token::extract_key;
 use crate::endpoint::{
@@ -57,7 +57,9 @@ const MOST_CLOCK_SKEW: u64 = 3600;
 ///     priority: called in each flush in which messages wait whose order is free, with their
 ///         :class:`Candidates`; returns scores.
 ///     admission: called with the newcomers of a tick; returns those it refuses.
-///     slow_hook: seconds; of a hook that takes longer the logger is told, at most once a second. None: never.
+///     slow_hook: seconds; of a hook that takes longer the logger is told, at most once a second.
+///     driver: "polled": the socket is read and written when the game ticks. "thread": a native thread keeps the
+///         connections going between ticks, and while the game is busy.
 ///     conditions: a bad network to put on all that is sent, for tests. Its rate and its luck are those of one
 ///         line: all peers share them.
 ///     seed: makes those conditions repeatable; None: random.
@@ -91,7 +93,9 @@ impl Server {
     #[new]
     #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, public_addresses = None,
                         max_token_lifetime = None, clock_skew = 0, factory = None, priority = None,
-                        admission = None, slow_hook = hooks::SLOW, conditions = None, seed = None, network = None, columns = None))]
+                        admission = None, slow_hook = 0.005, driver = "polled", conditions = None, seed = None,
+                        network = None,
+                        columns = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -105,7 +109,8 @@ impl Server {
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
         admission: Option<Py<PyAny>>,
-        slow_hook: Option<f64>,
+        slow_hook: f64,
+        driver: &str,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
@@ -115,6 +120,7 @@ impl Server {
         hooks::check(py, "priority", priority.as_ref())?;
         hooks::check(py, "admission", admission.as_ref())?;
         let hooks = HookClock::new(slow_hook)?;
+        let threaded = is_threaded(driver, network.as_ref())?;
         let private_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
         let max_clients = within("max_clients", max_clients, 1, MAX_CLIENT_SLOTS)?;
         let lifetime = |seconds| within("max_token_lifetime", seconds, 1, MOST_TOKEN_LIFETIME);
@@ -154,7 +160,7 @@ impl Server {
             id: SERVERS.fetch_add(1, Ordering::Relaxed),
             max_clients,
             admission,
-            endpoint: Endpoint::new(core, driver, protocol, factory, priority, hooks)
+            endpoint: Endpoint::new(py, core, driver, threaded, protocol, factory, priority, hooks)?
                 .with_columns(py, columns)?,
             players: Mutex::default(),
         })
@@ -177,14 +183,15 @@ impl Server {
 
     /// The connected clients, by slot.
     #[getter]
-    fn clients(&self, py: Python<'_>) -> Vec<Py<ClientHandle>> {
-        let state = lock(&self.endpoint.state);
+    fn clients(&self, py: Python<'_>) -> PyResult<Vec<Py<ClientHandle>>> {
+        let state = self.endpoint.state.lock()?;
         let players = lock(&self.players);
-        state.core.clients().filter_map(|client| Some(players.handles.get(&client)?.clone_ref(py))).collect()
+        let known = |client| Some(players.handles.get(&client)?.clone_ref(py));
+        Ok(state.core.clients().filter_map(known).collect())
     }
 
     #[getter]
-    fn closed(&self) -> bool {
+    fn closed(&self) -> PyResult<bool> {
         self.endpoint.closed()
     }
 
@@ -216,6 +223,31 @@ impl Server {
     /// receive window is full their sender has to wait too. Nothing reliable is lost.
     fn pump(&self, py: Python<'_>) -> PyResult<()> {
         self.endpoint.pump(py)
+    }
+
+    /// What needn't wait for a tick, for event loops to call when the socket is readable and when it is time: reads,
+    /// acks, keeps alive, and sends chunks and again what was lost. Messages wait for :meth:`receive` as with
+    /// :meth:`pump`. Returns the seconds after which it is time again, if nothing arrives or is sent before.
+    ///
+    /// Raises:
+    ///     OSError: receiving doesn't work any more.
+    ///     ClosedError: the server is closed.
+    fn step(&self, py: Python<'_>) -> PyResult<f64> {
+        self.endpoint.step(py)
+    }
+
+    /// Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications.
+    #[getter]
+    fn has_news(&self) -> PyResult<bool> {
+        self.endpoint.has_news()
+    }
+
+    /// The system's number of the socket, for event loops to watch: when it is readable, :meth:`step`.
+    ///
+    /// Raises:
+    ///     ValueError: there is no socket to watch: a thread does, or the network is simulated.
+    fn fileno(&self) -> PyResult<i64> {
+        self.endpoint.fileno()
     }
 
     /// Queues a message for the next flush.
@@ -280,7 +312,7 @@ impl Server {
     ) -> PyResult<()> {
         let client = client.map(|client| self.core_handle(client.get())).transpose()?;
         let budget = BudgetConfig { bytes_per_second, burst_bytes };
-        lock(&self.endpoint.state).core.set_budget(client, budget).map_err(|error| match error {
+        self.endpoint.state.lock()?.core.set_budget(client, budget).map_err(|error| match error {
             BudgetError::StaleClient => stale(),
             BudgetError::Config(error) => value_error(error),
         })
@@ -437,7 +469,7 @@ impl Server {
     ///     StaleClientError: the client is gone.
     fn stats(&self, client: &Bound<'_, ClientHandle>) -> PyResult<ConnectionStats> {
         let client = self.core_handle(client.get())?;
-        let state = lock(&self.endpoint.state);
+        let state = self.endpoint.state.lock()?;
         let stats = state.core.stats(client).ok_or_else(stale)?;
         let budget = state.core.budget(client).ok_or_else(stale)?;
         Ok(ConnectionStats::new(stats, budget, &self.endpoint.protocol.get().core, |channel| {
@@ -446,15 +478,15 @@ impl Server {
     }
 
     /// Counts of all channels of all connected clients, as columns.
-    fn channel_stats(&self) -> ChannelSnapshot {
-        let state = lock(&self.endpoint.state);
+    fn channel_stats(&self) -> PyResult<ChannelSnapshot> {
+        let state = self.endpoint.state.lock()?;
         let mut snapshot = SnapshotColumns::default();
         for client in state.core.clients() {
             let channels = (0..=u8::MAX)
                 .map_while(|channel| Some((channel, state.core.channel_stats(client, channel.into())?)));
             channels.for_each(|(channel, counts)| snapshot.push(client.slot, channel, &counts));
         }
-        ChannelSnapshot(Arc::new(snapshot))
+        Ok(ChannelSnapshot(Arc::new(snapshot)))
     }
 
     /// Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket.
@@ -474,7 +506,7 @@ impl Server {
     }
 
     fn __repr__(&self) -> String {
-        let state = lock(&self.endpoint.state);
+        let Ok(state) = self.endpoint.state.lock() else { return "<Server, of no use here>".into() };
         let clients = state.core.clients().count();
         let closed = if state.driver.is_none() { ", closed" } else { "" };
         format!(

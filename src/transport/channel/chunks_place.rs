@@ -38,6 +38,10 @@ impl Channel for ChunksPlace {
         Err(WindowViolation)
     }
 
+    fn has_received(&self) -> bool {
+        false
+    }
+
     fn poll_received(&mut self) -> Option<Received> {
         None
     }

@@ -229,6 +229,10 @@ impl Channel for Latest {
         Ok(())
     }
 
+    fn has_received(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
     fn poll_received(&mut self) -> Option<Received> {
         let key = self.ready.pop_front()?;
         self.arrived[usize::from(key)].as_mut()?.value.take()

@@ -175,6 +175,8 @@ pub(crate) struct Selected {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     pub(crate) now: Instant,
+    /// It is a tick's, not one between ticks.
+    pub(crate) tick: bool,
     /// How long to wait for an ack before sending again on suspicion: RTT and its variance.
     pub(crate) resend_timeout: Duration,
 }
@@ -243,8 +245,13 @@ pub(crate) trait Channel: fmt::Debug + Send {
     /// A message from the peer; `arrival` numbers packets without wrapping.
     fn handle(&mut self, prefix: Prefix, arrival: u64, message: Received) -> Result<(), WindowViolation>;
 
-    /// The peer's application has taken every message before `unread`.
-    fn handle_credit(&mut self, _unread: u16) -> Result<(), WindowViolation> {
+    /// The peer's application has taken every message before `unread`: so they are delivered, whatever acks said.
+    fn handle_credit(
+        &mut self,
+        _now: Instant,
+        _unread: u16,
+        _delivered: &mut dyn FnMut(Fate),
+    ) -> Result<(), WindowViolation> {
         Err(WindowViolation)
     }
 
@@ -255,6 +262,9 @@ pub(crate) trait Channel: fmt::Debug + Send {
 
     /// The packet that said this of credit was acked.
     fn credit_known(&mut self, _mark: CreditMark) {}
+
+    /// Whether a message waits for the application.
+    fn has_received(&self) -> bool;
 
     /// Takes the next message for the application.
     fn poll_received(&mut self) -> Option<Received>;

@@ -18,6 +18,9 @@ use crate::time::Instant;
 use crate::transport::framing::Cost;
 use crate::transport::message::Received;
 
+/// How far apart copies go out while the game doesn't tick.
+const WITHOUT_TICK: Duration = Duration::from_millis(100);
+
 #[derive(Debug)]
 pub(super) struct Redundant {
     capacity: usize,
@@ -78,10 +81,14 @@ impl Outgoing {
         copies > 0 && self.copies >= copies && self.in_flight == 0
     }
 
-    /// Once a tick, as long as copies are owed.
+    /// Once a tick, as long as copies are owed; and when no tick comes, now and then.
     fn due(&self, moment: &Moment, copies: u32) -> bool {
         let owed = copies == 0 || self.copies < copies;
-        !self.acked && owed && self.last_sent != Some(moment.now)
+        let waited = self.last_sent.is_none_or(|sent| match moment.tick {
+            true => sent != moment.now,
+            false => moment.now - sent >= WITHOUT_TICK,
+        });
+        !self.acked && owed && waited
     }
 }
 
@@ -149,7 +156,10 @@ impl Channel for Redundant {
     }
 
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
-        let Some(outgoing) = self.find(mark).filter(|outgoing| !outgoing.acked) else { return Fate::Open };
+        let copies = self.copies;
+        // One that is spent was told of: it may still be here, behind an older one.
+        let open = |outgoing: &&mut Outgoing| !outgoing.acked && !outgoing.spent(copies);
+        let Some(outgoing) = self.find(mark).filter(open) else { return Fate::Open };
         outgoing.acked = true;
         let (latency, fate) = (now - outgoing.submission.at, outgoing.submission.fate());
         self.stats.count_delivered(latency);
@@ -188,6 +198,10 @@ impl Channel for Redundant {
         let message = Received { missed, ..message };
         self.stats.dropped += push_newest(&mut self.received, self.receive_queue, message);
         Ok(())
+    }
+
+    fn has_received(&self) -> bool {
+        !self.received.is_empty()
     }
 
     fn poll_received(&mut self) -> Option<Received> {

@@ -231,8 +231,17 @@ impl Channel for Reliable {
         Ok(())
     }
 
-    fn handle_credit(&mut self, unread: u16) -> Result<(), WindowViolation> {
-        self.sender.handle_credit(unread)
+    fn handle_credit(
+        &mut self,
+        now: Instant,
+        unread: u16,
+        delivered: &mut dyn FnMut(Fate),
+    ) -> Result<(), WindowViolation> {
+        let stats = &mut self.stats;
+        self.sender.handle_credit(unread, |submission| {
+            stats.count_delivered(now - submission.at);
+            delivered(submission.fate());
+        })
     }
 
     fn credit_due(&self) -> Option<CreditMark> {
@@ -241,6 +250,10 @@ impl Channel for Reliable {
 
     fn credit_known(&mut self, mark: CreditMark) {
         self.receiver.credit_known(mark);
+    }
+
+    fn has_received(&self) -> bool {
+        self.receiver.has_next()
     }
 
     fn poll_received(&mut self) -> Option<Received> {
@@ -280,15 +293,20 @@ impl Sender {
         }
     }
 
-    fn pop_front(&mut self) {
-        if let Some(outgoing) = self.queue.pop_front() {
-            self.unread_sizes.push_back(outgoing.window_bytes);
-            self.unread_bytes += outgoing.window_bytes as usize;
-            self.oldest += 1;
-        }
+    /// Forgets the oldest message; gives it if no ack has come for it.
+    fn pop_front(&mut self) -> Option<Submission> {
+        let outgoing = self.queue.pop_front()?;
+        self.unread_sizes.push_back(outgoing.window_bytes);
+        self.unread_bytes += outgoing.window_bytes as usize;
+        self.oldest += 1;
+        outgoing.submission
     }
 
-    fn handle_credit(&mut self, unread: u16) -> Result<(), WindowViolation> {
+    fn handle_credit(
+        &mut self,
+        unread: u16,
+        mut delivered: impl FnMut(Submission),
+    ) -> Result<(), WindowViolation> {
         let taken = distance(unread, self.peer_unread as u16);
         for _ in 0..taken {
             // What the peer's application took has arrived, even if no ack has said so yet.
@@ -296,7 +314,7 @@ impl Sender {
                 if self.queue.front().is_none_or(|outgoing| outgoing.copies == 0) {
                     return Err(WindowViolation);
                 }
-                self.pop_front();
+                self.pop_front().into_iter().for_each(&mut delivered);
             }
             self.unread_bytes -= self.unread_sizes.pop_front().map_or(0, |bytes| bytes as usize);
             self.peer_unread += 1;

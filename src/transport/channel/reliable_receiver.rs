@@ -95,6 +95,11 @@ impl Receiver {
         Ok(true)
     }
 
+    /// Whether [`Receiver::poll`] would give a message.
+    pub(super) fn has_next(&self) -> bool {
+        if self.ordered { matches!(self.slots.front(), Some(Slot::Here(_))) } else { !self.ready.is_empty() }
+    }
+
     pub(super) fn poll(&mut self) -> Option<Received> {
         let id = if self.ordered { self.unread as u16 } else { self.ready.pop_front()? };
         let index = usize::from(id.wrapping_sub(self.unread as u16));

@@ -166,6 +166,10 @@ impl Channel for Unreliable {
         Ok(())
     }
 
+    fn has_received(&self) -> bool {
+        !self.received.is_empty()
+    }
+
     fn poll_received(&mut self) -> Option<Received> {
         self.received.pop_front()
     }

@@ -9,8 +9,8 @@ use super::storage::{Sink, StorageError, Stored};
 use super::{ContentHash, Offer};
 use crate::store::BitSet;
 
-/// Bytes read back to be hashed in one call: some milliseconds.
-const HASHED_AT_ONCE: usize = 2 << 20;
+/// Bytes read back to be hashed in one call, one a packet with slices and one a tick: well below a millisecond.
+const HASHED_AT_ONCE: usize = 512 << 10;
 
 /// Bytes read back at a time.
 const READ_BYTES: usize = 64 << 10;

@@ -535,8 +535,13 @@ impl Chunks {
     }
 
     /// Whether [`Chunks::select_slice`] would find one.
-    pub(crate) fn has_slices(&self) -> bool {
-        self.outgoing.iter().any(Outgoing::has_slices)
+    pub(crate) fn has_slices(&self, now: Instant) -> bool {
+        self.next_slice_at() <= now
+    }
+
+    /// When there is one, if nothing is lost before.
+    pub(crate) fn next_slice_at(&self) -> Instant {
+        self.outgoing.iter().map(Outgoing::next_slice_at).min().unwrap_or(Instant::NEVER)
     }
 
     /// When [`Chunks::select_control`] finds something.

@@ -14,6 +14,14 @@ const UNANSWERED_SLICES: u32 = (256 * 1024usize).div_ceil(SLICE_BYTES) as u32;
 /// Slices behind which the offer is said again while it may be lost.
 const OFFER_AGAIN: u32 = 16;
 
+/// How long after a slice was sent again it goes once more, when there is nothing else to send: the last ones would
+/// cost a round trip each time they are lost.
+const ONCE_MORE_AFTER: Duration = Duration::from_millis(4);
+
+/// Slices that may go once more: one in so many of those sent again, and one in so many of all.
+const ONCE_MORE_OF_RESENT: u32 = 5;
+const ONCE_MORE_OF_ALL: u32 = 72;
+
 /// A chunk of ours.
 #[derive(Debug)]
 pub(super) struct Outgoing {
@@ -36,6 +44,11 @@ pub(super) struct Outgoing {
     /// Slices to send again, in the order in which they were lost; `waiting` are those in it.
     lost: VecDeque<u32>,
     waiting: BitSet,
+    /// Slices that were sent again, and when, of late.
+    resent: VecDeque<(Instant, u32)>,
+    resent_count: u32,
+    /// Slices that went once more.
+    once_more: u32,
     last_sent: Instant,
     rate: Rate,
 }
@@ -57,6 +70,9 @@ impl Outgoing {
             fresh: 0,
             lost: VecDeque::new(),
             waiting: BitSet::new(slices),
+            resent: VecDeque::new(),
+            resent_count: 0,
+            once_more: 0,
             last_sent: now,
             rate: Rate::default(),
         }
@@ -120,12 +136,29 @@ impl Outgoing {
         if self.withdrawal_due || (self.offer_due && !self.withdrawn) {
             return Instant::ZERO;
         }
-        let idle = self.opened && !self.withdrawn && !self.has_slices() && !self.there.is_full();
+        let idle = self.opened && !self.withdrawn && !self.has_due_slices() && !self.there.is_full();
         if idle { self.last_sent + probe_after } else { Instant::NEVER }
     }
 
-    /// Whether there is a slice to send.
-    pub(super) fn has_slices(&self) -> bool {
+    /// When there is a slice to send.
+    pub(super) fn next_slice_at(&self) -> Instant {
+        if self.has_due_slices() {
+            return Instant::ZERO;
+        }
+        self.next_once_more().map_or(Instant::NEVER, |(at, _)| at)
+    }
+
+    /// The slice that goes once more next, and when.
+    fn next_once_more(&self) -> Option<(Instant, u32)> {
+        let allowed = self.resent_count / ONCE_MORE_OF_RESENT + self.offer.slices() / ONCE_MORE_OF_ALL;
+        let open = self.offer.slices() - self.there.len() as u32;
+        let next = self.resent.iter().find(|(_, index)| !self.there.contains(*index as usize));
+        let next = next.filter(|_| !self.withdrawn && self.once_more + open <= allowed);
+        next.map(|(at, index)| (*at + ONCE_MORE_AFTER, *index))
+    }
+
+    /// Whether there is a slice that was never sent, or lost.
+    fn has_due_slices(&self) -> bool {
         let fresh_bound = if self.accepted { u32::MAX } else { UNANSWERED_SLICES };
         let fresh = self.fresh < self.offer.slices().min(fresh_bound);
         self.opened && !self.withdrawn && (fresh || !self.lost.is_empty())
@@ -139,10 +172,10 @@ impl Outgoing {
         selection: &mut Selection,
         counters: &mut ChunkCounters,
     ) -> Option<Result<(), (u64, StorageError)>> {
-        if !self.has_slices() || slice_bits(usize::from(self.offer.slice_bytes)) > bits_left {
+        if self.next_slice_at() > now || slice_bits(usize::from(self.offer.slice_bytes)) > bits_left {
             return None;
         }
-        let (index, again) = self.next_slice()?;
+        let (index, again) = self.next_slice(now)?;
         let place = self.offer.slice(index);
         let start = selection.arena.len();
         selection.arena.resize(start + (place.end - place.start) as usize, 0);
@@ -162,21 +195,26 @@ impl Outgoing {
     }
 
     /// Which slice goes next, and whether it was sent before.
-    fn next_slice(&mut self) -> Option<(u32, bool)> {
+    fn next_slice(&mut self, now: Instant) -> Option<(u32, bool)> {
         while let Some(index) = self.lost.pop_front() {
             self.waiting.remove(index as usize);
             if !self.there.contains(index as usize) {
+                self.resent.push_back((now, index));
+                self.resent_count += 1;
                 return Some((index, true));
             }
         }
-        while self.has_slices() {
+        while self.has_due_slices() {
             let index = self.fresh;
             self.fresh += 1;
             if !self.there.contains(index as usize) {
                 return Some((index, false));
             }
         }
-        None
+        let (_, index) = self.next_once_more().filter(|(at, _)| *at <= now)?;
+        while self.resent.pop_front().is_some_and(|(_, other)| other != index) {}
+        self.once_more += 1;
+        Some((index, true))
     }
 
     // --- what became of it -------------------------------------------------------------------------------
@@ -241,6 +279,10 @@ impl Outgoing {
             let bytes = self.length(index);
             self.bytes += bytes;
             self.rate.add(now, bytes);
+            let there = &self.there;
+            while self.resent.front().is_some_and(|(_, index)| there.contains(*index as usize)) {
+                self.resent.pop_front();
+            }
         }
     }
 

@@ -2,56 +2,152 @@
 
 use crate::time::{Duration, Instant};
 
-/// The least value of a time that reaches back one to two buckets.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Floor {
+/// How long the least round trip is believed without being seen again: one to two of these.
+const BASE_BUCKET: Duration = Duration::from_secs(5);
+
+/// Taken for the round trip before one was measured, in seconds.
+const UNKNOWN_RTT: f64 = 0.1;
+
+/// Ticks longer than this are pauses, in seconds.
+pub(super) const LONGEST_TICK: f64 = 0.035;
+
+/// Round trips, and how the ends' ticks blur them. All values are in seconds.
+#[derive(Debug, Default)]
+pub(super) struct Delay {
+    base: Floor,
+    recent: Floor,
+    sends: Rhythm,
+    acks: Rhythm,
+}
+
+impl Delay {
+    /// Takes a round trip. `spacing` is the time between packets; `counts` says whether the packet's wait tells what
+    /// packets sent now would wait.
+    pub(super) fn sample(&mut self, now: Instant, rtt: f64, spacing: f64, counts: bool) {
+        self.base.push(now, BASE_BUCKET, rtt);
+        if counts {
+            // Long enough for the least of it to be free of jitter and of the wait behind the packets of one tick.
+            let bucket = (self.base() / 8.0).max(self.ticks()).max(2.0 * spacing);
+            self.recent.push(now, Duration::from_secs_f64(bucket), rtt);
+        }
+    }
+
+    pub(super) fn on_send(&mut self, now: Instant) {
+        self.sends.beat(now);
+    }
+
+    pub(super) fn on_ack(&mut self, now: Instant) {
+        self.acks.beat(now);
+    }
+
+    /// The round trip without queues.
+    pub(super) fn base(&self) -> f64 {
+        self.base.value().unwrap_or(UNKNOWN_RTT)
+    }
+
+    /// The wait in queues of late.
+    pub(super) fn queue(&self) -> f64 {
+        self.recent.value().map_or(0.0, |recent| (recent - self.base()).max(0.0))
+    }
+
+    /// The time between our sends.
+    pub(super) fn send_tick(&self) -> f64 {
+        self.sends.interval
+    }
+
+    /// What ticks may add to a round trip: the time between our sends, and the one between the peer's.
+    pub(super) fn ticks(&self) -> f64 {
+        self.sends.interval + self.acks.interval
+    }
+}
+
+/// The least of the values that came in the last one to two buckets of time.
+#[derive(Debug, Default)]
+struct Floor {
     since: Instant,
     current: Option<f64>,
     previous: Option<f64>,
 }
 
 impl Floor {
-    pub(super) fn push(&mut self, now: Instant, bucket: Duration, value: f64) {
+    fn push(&mut self, now: Instant, bucket: Duration, value: f64) {
         let age = now - self.since;
-        if self.current.is_none() || age >= bucket {
-            // After a long silence both buckets are old.
-            self.previous = self.current.filter(|_| age < bucket * 2);
-            (self.since, self.current) = (now, Some(value));
-        } else {
-            self.current = self.current.map(|least| least.min(value));
+        match &mut self.current {
+            Some(least) if age < bucket => *least = least.min(value),
+            current => {
+                self.previous = current.filter(|_| age < bucket * 2);
+                (self.since, self.current) = (now, Some(value));
+            }
         }
     }
 
-    pub(super) fn value(&self) -> Option<f64> {
+    fn value(&self) -> Option<f64> {
         match (self.previous, self.current) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
     }
-
-    pub(super) fn clear(&mut self) {
-        *self = Floor::default();
-    }
 }
 
-/// How far apart events are that come in groups: of packets acked or sent together, the first counts.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Rhythm {
+/// How far apart things happen that happen in groups, smoothed.
+#[derive(Debug, Default)]
+struct Rhythm {
     last: Option<Instant>,
-    /// Seconds.
     interval: f64,
 }
 
 impl Rhythm {
-    pub(super) fn beat(&mut self, now: Instant, longest: f64) {
+    fn beat(&mut self, now: Instant) {
         let Some(last) = self.last.replace(now) else { return };
         let gap = (now - last).as_secs_f64();
-        if gap > 0.0 && gap < longest {
+        if gap > 0.0 && gap < LONGEST_TICK {
             self.interval += (gap - self.interval) / 8.0;
         }
     }
+}
 
-    pub(super) fn interval(&self) -> f64 {
-        self.interval
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    #[test]
+    fn the_least_is_forgotten_after_one_to_two_buckets() {
+        let mut floor = Floor::default();
+        let bucket = Duration::from_millis(100);
+        floor.push(ms(0), bucket, 5.0);
+        floor.push(ms(50), bucket, 3.0);
+        floor.push(ms(120), bucket, 9.0);
+        assert_eq!(floor.value(), Some(3.0));
+        floor.push(ms(230), bucket, 8.0);
+        assert_eq!(floor.value(), Some(8.0));
+        floor.push(ms(900), bucket, 20.0);
+        assert_eq!(floor.value(), Some(20.0), "after a silence nothing old is left");
+    }
+
+    #[test]
+    fn the_queue_is_what_all_recent_packets_waited() {
+        let mut delay = Delay::default();
+        delay.sample(ms(0), 0.050, 0.001, true);
+        for n in 1..=20 {
+            let rtt = if n % 3 == 0 { 0.060 } else { 0.075 };
+            delay.sample(ms(n * 5), rtt, 0.001, true);
+        }
+        assert!((delay.queue() - 0.010).abs() < 1e-9, "{delay:?}");
+        delay.sample(ms(101), 0.050, 0.001, false);
+        assert!(delay.queue() > 0.009, "it was sent under other circumstances");
+    }
+
+    #[test]
+    fn ticks_are_told_from_pauses_and_groups() {
+        let mut rhythm = Rhythm::default();
+        for tick in 0..60 {
+            let pause = if tick < 40 { 0 } else { 5_000 };
+            (0..10).for_each(|_| rhythm.beat(ms(tick * 16 + pause)));
+        }
+        assert!((rhythm.interval - 0.016).abs() < 0.001, "{rhythm:?}");
     }
 }

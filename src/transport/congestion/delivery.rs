@@ -1,115 +1,79 @@
-//! How fast packets arrive, and what share of them doesn't.
+//! How much arrives, and what share doesn't.
 
 use crate::time::Instant;
 
-/// What was acked in one epoch.
-#[derive(Clone, Copy, Debug, Default)]
+/// More than this share of losses is taken for congestion whatever the delay says.
+const MOST_LOSS: f64 = 0.12;
+
+/// What became of packets during one round trip or so. Amounts are bytes.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Epoch {
-    pub(super) started: Instant,
+    pub(super) began: Instant,
     pub(super) delivered: f64,
-    pub(super) limited: f64,
+    /// Of those, the ones that the application sent slower than it might have.
+    pub(super) app_limited: f64,
     pub(super) lost: f64,
+    /// The shortest wait in the queue, in seconds.
     pub(super) least_queue: f64,
 }
 
 impl Epoch {
     pub(super) fn new(now: Instant) -> Self {
-        Epoch { started: now, least_queue: f64::INFINITY, ..Epoch::default() }
+        Epoch { began: now, delivered: 0.0, app_limited: 0.0, lost: 0.0, least_queue: f64::INFINITY }
+    }
+
+    /// Bytes a second that arrived.
+    pub(super) fn rate(&self, now: Instant) -> f64 {
+        self.delivered / (now - self.began).as_secs_f64()
+    }
+
+    pub(super) fn is_app_limited(&self) -> bool {
+        self.app_limited > 0.5 * self.delivered
     }
 }
 
-/// The share of packets lost of late while there was no queue to overflow.
-#[derive(Clone, Copy, Debug, Default)]
+/// The share of bytes lost of late for other reasons than a full queue.
+#[derive(Debug, Default)]
 pub(super) struct LossShare {
     lost: f64,
     judged: f64,
 }
 
 impl LossShare {
-    pub(super) fn add(&mut self, lost: f64, delivered: f64) {
+    pub(super) fn add(&mut self, epoch: &Epoch) {
+        // What is ten epochs old counts a third.
         const KEEP: f64 = 0.9;
-        self.lost = self.lost * KEEP + lost;
-        self.judged = self.judged * KEEP + lost + delivered;
+        self.lost = self.lost * KEEP + epoch.lost;
+        self.judged = self.judged * KEEP + epoch.lost + epoch.delivered;
     }
 
     pub(super) fn value(&self) -> f64 {
-        if self.judged > 0.0 { (self.lost / self.judged).clamp(0.0, 0.12) } else { 0.0 }
+        if self.judged > 0.0 { (self.lost / self.judged).clamp(0.0, MOST_LOSS) } else { 0.0 }
     }
 }
 
-/// The acks of packets that went out at one instant: the narrowest place on the way sets how far apart they come.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Train {
-    sent_at: Option<Instant>,
-    sent_bytes: f64,
-    settled_bytes: f64,
-    first_ack: Instant,
-    previous_ack: Instant,
-    last_ack: Instant,
-    /// Times at which some were acked.
-    acks: u32,
-    /// Acked after `first_ack` and up to `previous_ack`.
-    inner: f64,
-    /// Acked at `last_ack`.
-    group: f64,
-    largest_group: f64,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Train {
-    pub(super) fn on_sent(&mut self, now: Instant, bytes: f64) {
-        if *self.sent_at.get_or_insert(now) == now {
-            self.sent_bytes += bytes;
-        }
+    fn epoch(delivered: f64, lost: f64) -> Epoch {
+        Epoch { delivered, lost, ..Epoch::new(Instant::ZERO) }
     }
 
-    /// Takes an ack; true if it is of a packet that went later: the train is complete.
-    pub(super) fn on_acked(&mut self, now: Instant, sent_at: Instant, bytes: f64) -> bool {
-        let Some(began) = self.sent_at else { return false };
-        if sent_at != began {
-            return sent_at > began && self.acks > 0;
-        }
-        if self.acks == 0 {
-            (self.first_ack, self.last_ack, self.acks) = (now, now, 1);
-        } else if now > self.last_ack {
-            if self.acks > 1 {
-                self.inner += self.group;
-            }
-            (self.previous_ack, self.last_ack, self.group) = (self.last_ack, now, 0.0);
-            self.acks += 1;
-        }
-        self.settled_bytes += bytes;
-        self.group += bytes;
-        self.largest_group = self.largest_group.max(self.group);
-        false
+    #[test]
+    fn the_share_of_losses_follows_and_is_bounded() {
+        let mut loss = LossShare::default();
+        assert_eq!(loss.value(), 0.0);
+        (0..20).for_each(|_| loss.add(&epoch(95.0, 5.0)));
+        assert!((loss.value() - 0.05).abs() < 1e-9);
+        (0..20).for_each(|_| loss.add(&epoch(0.0, 100.0)));
+        assert_eq!(loss.value(), MOST_LOSS);
+        loss.add(&epoch(100.0, -2_000.0));
+        assert_eq!(loss.value(), 0.0, "late acks took back more than was counted");
     }
 
-    pub(super) fn on_lost(&mut self, sent_at: Instant, bytes: f64) {
-        if self.sent_at == Some(sent_at) {
-            self.settled_bytes += bytes;
-        }
-    }
-
-    /// Whether the fate of each packet is known.
-    pub(super) fn is_settled(&self) -> bool {
-        self.sent_bytes > 0.0 && self.settled_bytes >= self.sent_bytes
-    }
-
-    pub(super) fn sent_bytes(&self) -> f64 {
-        self.sent_bytes
-    }
-
-    /// Bytes a second that the narrowest place lets through; none if the train passed as quickly as it is possible
-    /// to tell. The first and last groups may have been cut short, so they don't count.
-    pub(super) fn rate(&self) -> Option<f64> {
-        (self.acks >= 3 && self.inner >= 6_000.0)
-            .then(|| self.inner / (self.previous_ack - self.first_ack).as_secs_f64())
-    }
-
-    /// Bytes a second that it lets through at the very least.
-    pub(super) fn least_rate(&self) -> f64 {
-        self.largest_group / TICK
+    #[test]
+    fn a_rate_is_bytes_over_time() {
+        assert_eq!(epoch(500.0, 0.0).rate(Instant::from_millis(250)), 2_000.0);
     }
 }
-
-/// Seconds between the times at which a slow peer looks for packets.
-pub(super) const TICK: f64 = 1.0 / 60.0;

@@ -1,20 +1,18 @@
-//! A fixed rate, whatever becomes of the packets: for links that are known, and to compare with.
+//! A rate that the configuration sets.
 
 use super::{Controller, SentStamp};
 use crate::time::{Duration, Instant};
 use crate::transport::pacing::{Budget, BudgetConfig};
 
-/// Sends at a fixed rate.
+/// Sends at a fixed rate, whatever happens to the packets.
 #[derive(Debug)]
 pub(super) struct Fixed {
-    config: BudgetConfig,
     budget: Budget,
-    now: Instant,
 }
 
 impl Fixed {
     pub(super) fn new(config: BudgetConfig) -> Self {
-        Fixed { config, budget: Budget::new(config), now: Instant::ZERO }
+        Fixed { budget: Budget::new(config) }
     }
 }
 
@@ -24,27 +22,39 @@ impl Controller for Fixed {
         SentStamp { sent_at: now, bytes, bulk: false, blind: false, app_limited: false }
     }
 
-    fn on_acked(&mut self, _: Instant, _: &[(SentStamp, bool)], _: Option<Duration>) {}
+    fn on_acked(&mut self, _now: Instant, _acked: &[(SentStamp, bool)], _rtt: Option<Duration>) {}
 
-    fn on_lost(&mut self, _: Instant, _: SentStamp) {}
+    fn on_lost(&mut self, _now: Instant, _stamp: SentStamp) {}
 
-    fn on_app_limited(&mut self, _: Instant) {}
+    fn on_app_limited(&mut self, _now: Instant) {}
 
     fn can_send(&mut self, now: Instant) -> bool {
-        self.now = now;
         self.budget.refill(now);
         self.budget.allows()
     }
 
     fn next_send(&self) -> Instant {
-        self.now + self.budget.wait()
+        self.budget.next()
     }
 
-    fn begin_burst(&mut self, _: Instant, bytes: u32) {
-        self.budget.grant(bytes as usize);
-    }
+    fn begin_burst(&mut self, _now: Instant, _bytes: u32) {}
 
     fn rate(&self) -> f64 {
-        self.config.bytes_per_second
+        self.budget.config().bytes_per_second
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_its_rate_and_says_when_it_goes_on() {
+        let mut fixed = Fixed::new(BudgetConfig { bytes_per_second: 10_000.0, burst_bytes: 1_000.0 });
+        assert!(fixed.can_send(Instant::ZERO));
+        fixed.on_sent(Instant::ZERO, 1_500);
+        assert!(!fixed.can_send(Instant::ZERO));
+        assert_eq!(fixed.next_send(), Instant::from_millis(50));
+        assert!(fixed.can_send(Instant::from_millis(51)));
     }
 }

@@ -8,15 +8,21 @@
 
 mod adaptive;
 mod binary;
-mod competition;
 mod delay;
 mod delivery;
 mod fixed;
 #[cfg(test)]
+mod links;
+mod rivals;
+#[cfg(test)]
 mod simulation;
+mod startup;
 
 use core::fmt;
 
+use self::adaptive::Adaptive;
+use self::binary::Binary;
+use self::fixed::Fixed;
 use super::ack_config::ConfigError;
 use super::good_bad::GoodBadConfig;
 use super::pacing::BudgetConfig;
@@ -94,12 +100,12 @@ pub struct AdaptiveConfig {
 }
 
 impl Default for AdaptiveConfig {
-    /// 4 KB/s to 125 MB/s (1 Gbit/s), 48 KiB at the start, and bursts of 256 KiB: a tick of 60 Hz at 120 Mbit/s.
+    /// 4 KB/s to 125 MB/s (1 Gbit/s), 32 KiB at the start, and bursts of 256 KiB: a tick of 60 Hz at 120 Mbit/s.
     fn default() -> Self {
         AdaptiveConfig {
             min_bytes_per_second: 4_000.0,
             max_bytes_per_second: 125_000_000.0,
-            initial_bytes: 48 * 1024,
+            initial_bytes: 32 * 1024,
             max_burst_bytes: 256 * 1024,
         }
     }
@@ -113,9 +119,9 @@ impl CongestionConfig {
     pub(crate) fn controller(&self) -> Result<Box<dyn Controller>, ConfigError> {
         self.check()?;
         Ok(match *self {
-            CongestionConfig::Fixed(budget) => Box::new(fixed::Fixed::new(budget)),
-            CongestionConfig::Adaptive(config) => Box::new(adaptive::Adaptive::new(config)),
-            CongestionConfig::GoodBad(config) => Box::new(binary::Binary::new(config)?),
+            CongestionConfig::Fixed(budget) => Box::new(Fixed::new(budget)),
+            CongestionConfig::Adaptive(config) => Box::new(Adaptive::new(config)),
+            CongestionConfig::GoodBad(config) => Box::new(Binary::new(config)?),
         })
     }
 
@@ -146,5 +152,48 @@ impl AdaptiveConfig {
         ConfigError::unless(max.is_finite() && max >= min, "max_bytes_per_second", max, bound)?;
         ConfigError::unless(self.initial_bytes > 0, "initial_bytes", self.initial_bytes, "above 0")?;
         ConfigError::unless(self.max_burst_bytes > 0, "max_burst_bytes", self.max_burst_bytes, "above 0")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_checked() {
+        let check = |adaptive| CongestionConfig::Adaptive(adaptive).check().map_err(|error| error.field);
+        let good = AdaptiveConfig::default();
+        assert_eq!(check(good), Ok(()));
+        assert_eq!(
+            check(AdaptiveConfig { min_bytes_per_second: f64::NAN, ..good }),
+            Err("min_bytes_per_second")
+        );
+        assert_eq!(
+            check(AdaptiveConfig { max_bytes_per_second: 3_000.0, ..good }),
+            Err("max_bytes_per_second")
+        );
+        assert_eq!(check(AdaptiveConfig { initial_bytes: 0, ..good }), Err("initial_bytes"));
+        assert_eq!(check(AdaptiveConfig { max_burst_bytes: 0, ..good }), Err("max_burst_bytes"));
+        assert!(CongestionConfig::Fixed(BudgetConfig::default()).check().is_ok());
+    }
+
+    #[test]
+    fn the_rate_stays_within_its_bounds_whatever_is_acked() {
+        let config = AdaptiveConfig { max_bytes_per_second: 50_000.0, ..AdaptiveConfig::default() };
+        let mut controller = CongestionConfig::Adaptive(config).controller().unwrap();
+        let mut now = Instant::ZERO;
+        for turn in 0..3_000u64 {
+            now = Instant::from_millis(turn);
+            let mut sent = Vec::new();
+            while controller.can_send(now) {
+                sent.push((controller.on_sent(now, 1_200), turn % 7 == 0));
+            }
+            let rtt = if turn % 5 == 0 { Duration::MAX } else { Duration::ZERO };
+            controller.on_acked(now, &sent, Some(rtt));
+            controller.on_acked(now, &sent, None);
+            sent.iter().for_each(|(stamp, _)| controller.on_lost(now, *stamp));
+            assert!((4_000.0..=50_000.0).contains(&controller.rate()), "{controller:?}");
+        }
+        assert!(controller.next_send() > now || controller.can_send(controller.next_send()));
     }
 }

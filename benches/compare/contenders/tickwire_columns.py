@@ -1,0 +1,88 @@
+"""Tickwire by column: what is sent and received in a tick crosses as one array. The messages are numbers of
+64 bits, 8 of them to the server (64 bytes) and 25 from it (200 bytes)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import tickwire as tw
+
+from contenders.endpoint import LOCALHOST, Options
+from contenders.tickwire_messages import PROTOCOL_ID, End, channels
+
+
+def numbers(name: str, bytes_: int) -> type:
+    """A message class of that many bytes."""
+    return tw.message(type(name, (), {"__annotations__": {f"f{i}": tw.u64 for i in range(bytes_ // 8)}}))
+
+
+Request, Answer = numbers("Request", 64), numbers("Answer", 200)
+
+
+def protocol() -> tw.Protocol:
+    return tw.Protocol(PROTOCOL_ID, [Request, Answer], channels())
+
+
+class Columns(End):
+    """What both ends have: a row of ``outgoing`` is made of the first bytes of the data."""
+
+    outgoing: type
+
+    def rows(self, data: bytes, count: int) -> Any:
+        dtype = tw.dtype(self.outgoing)
+        return numpy.frombuffer(data[: dtype.itemsize].ljust(dtype.itemsize, b"\0") * count, dtype)
+
+    async def count(self, timeout: float) -> int:
+        return len(self.wait(timeout))
+
+
+class ServerEnd(Columns):
+    outgoing = Answer
+
+    def __init__(self, options: Options) -> None:
+        slots = max(options.clients, 8)
+        super().__init__(tw.Server((LOCALHOST, 0), protocol(), max_clients=slots, columns=[Request]), options)
+        self.port = self.endpoint.address.port
+        self.peers = []
+
+    def take(self) -> Any:
+        inbox = self.endpoint.receive()
+        self.peers.extend(event.client for event in inbox.events if isinstance(event, tw.Connected))
+        rows = inbox.columns(Request)
+        return rows if len(rows) else []
+
+    def poll(self, timeout: float) -> list[tuple[Any, bytes]]:
+        # Nobody asks a row's sender where there is more than one.
+        return [(self.peers[0], bytes(64))] * len(self.wait(timeout))
+
+    def send(self, peer: Any, data: bytes) -> None:
+        self.endpoint.send_rows(peer, Answer, self.rows(data, 1), self.channel)
+
+    def send_all(self, data: bytes) -> None:
+        self.endpoint.send_columns(self.peers, Answer, self.rows(data, len(self.peers)), self.channel)
+
+
+class ClientEnd(Columns):
+    outgoing = Request
+
+    def __init__(self, port: int, options: Options) -> None:
+        super().__init__(tw.Client.connect((LOCALHOST, port), protocol(), columns=[Answer]), options)
+
+    @property
+    def peers(self) -> list[Any]:
+        return [self.endpoint] if self.endpoint.connected else []
+
+    def take(self) -> Any:
+        rows = self.endpoint.receive().columns(Answer)
+        return rows if len(rows) else []
+
+    def poll(self, timeout: float) -> list[tuple[Any, bytes]]:
+        rows = self.wait(timeout)
+        return [(self.endpoint, row["f0"].tobytes()) for row in rows]
+
+    def send(self, peer: Any, data: bytes) -> None:
+        self.send_many(peer, data, 1)
+
+    def send_many(self, peer: Any, data: bytes, count: int) -> None:
+        peer.send_rows(Request, self.rows(data, count), self.channel)

@@ -1,0 +1,255 @@
+"""One end of one measurement, in a process of its own: ``roles.py CONTENDER VARIANT ROLE OPTIONS``.
+
+It speaks in lines of JSON on standard output: ``port`` once it listens, ``measuring`` when the time that
+counts begins, ``result`` in the end. It ends by itself, or when its standard input does.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+import struct
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import contenders
+from contenders.endpoint import Endpoint, Options
+
+RATE = 60
+REQUEST, ANSWER = bytes(64), bytes(200)
+PATIENCE = 30.0
+
+
+def tell(**what: Any) -> None:
+    print(json.dumps(what), flush=True)
+
+
+def cpu_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+async def connected(end: Endpoint, count: int) -> None:
+    """Waits until so many peers are there."""
+    until = time.monotonic() + PATIENCE
+    while len(end.peers) < count:
+        if time.monotonic() > until:
+            raise TimeoutError(f"{len(end.peers)} of {count} peers connected in {PATIENCE:.0f} s")
+        await end.receive(0.005)
+        await end.flush()
+
+
+async def flood_receive(end: Endpoint, options: Options) -> None:
+    """Counts what comes and tells the sender how many that were."""
+    total = at_mark = 0
+    first = mark = cpu = 0.0
+    silent = time.monotonic() + PATIENCE
+    while True:
+        came = await end.count(0.05)
+        now = time.monotonic()
+        if not came:
+            await end.flush()
+            if now > silent:
+                raise TimeoutError(f"nothing came for {PATIENCE:.0f} s")
+            continue
+        silent = now + PATIENCE
+        total += came
+        end.send(end.peers[0], struct.pack("<Q56x", total))
+        await end.flush()
+        first = first or now
+        if not mark and now - first >= options.warm:
+            mark, at_mark, cpu = now, total, cpu_seconds()
+        elif mark and now - mark >= options.seconds:
+            tell(result={"messages": total - at_mark, "seconds": now - mark, "cpu": cpu_seconds() - cpu})
+            mark = math.inf  # The sender has its own end to come to: go on until both are ended.
+
+
+async def flood_send(end: Endpoint, options: Options) -> None:
+    """Sends batches as long as the window has room; after a silence, what was not credited counts as lost."""
+    await connected(end, 1)
+    peer = end.peers[0]
+    sent = credited = lost = 0
+    window, batch = options.window, options.batch
+    mark = cpu = 0.0
+    credited_then = 0
+    started = heard = time.monotonic()
+    while True:
+        room = sent + batch <= credited + lost + window
+        if room:
+            end.send_many(peer, REQUEST, batch)
+            sent += batch
+            await end.flush()
+        news = await end.receive(0.0 if room else 0.02)
+        now = time.monotonic()
+        if news:
+            credited, heard = struct.unpack_from("<Q", news[-1][1])[0], now
+        elif now - heard > 0.1 and not options.reliable:
+            lost, heard = sent - credited, now
+        if not room:
+            await end.flush()
+        if not mark and now - started >= options.warm:
+            mark, cpu, credited_then = now, cpu_seconds(), credited
+        elif mark and now - mark >= options.seconds:
+            spent = cpu_seconds() - cpu
+            tell(result={"credited": credited - credited_then, "cpu": spent, "lost": lost / sent})
+            mark = math.inf
+
+
+async def echo(end: Endpoint, _options: Options) -> None:
+    while True:
+        for peer, data in await end.receive(1.0):
+            end.send(peer, data)
+        await end.flush()
+
+
+async def ping(end: Endpoint, options: Options) -> None:
+    """Sixty pings a second."""
+    await connected(end, 1)
+    times = []
+    count = int(options.seconds * RATE)
+    for _ in range(count):
+        sent = time.perf_counter()
+        end.send(end.peers[0], REQUEST)
+        await end.flush()
+        while not (news := await end.receive(0.2 - (time.perf_counter() - sent))):
+            if time.perf_counter() - sent > 0.2:
+                break
+        if news:
+            times.append((time.perf_counter() - sent) * 1e3)
+        await end.idle(1 / RATE - (time.perf_counter() - sent))
+    tell(result={"times": times, "sent": count})
+
+
+async def ticks(end: Endpoint, options: Options) -> None:
+    """A server's ticks: receives all, sends 200 bytes to each client. What is told is how long after its
+    due time each tick was done, and the processor time since the tick before."""
+    await connected(end, options.clients)
+    warm, measured = int(options.warm * RATE), int(options.seconds * RATE)
+    took, spent = [], []
+    received = sent = 0
+    cpu = since = 0.0
+    due = time.perf_counter()
+    spent_before = time.process_time()
+    for tick in range(warm + measured):
+        if tick == warm:
+            tell(measuring=True)
+            received = sent = 0
+            cpu, since = cpu_seconds(), time.perf_counter()
+        await end.idle(due - time.perf_counter())
+        received += len(await end.receive(0.0))
+        end.send_all(ANSWER)
+        sent += len(end.peers)
+        await end.flush()
+        now = time.perf_counter()
+        spent_now = time.process_time()
+        if tick >= warm:
+            took.append(now - due)
+            spent.append(spent_now - spent_before)
+        spent_before = spent_now
+        due = max(due + 1 / RATE, now - 1 / RATE)
+    passed = time.perf_counter() - since
+    counts = {"received": received, "sent": sent, "seconds": passed, "cpu": cpu_seconds() - cpu}
+    tell(result={**counts, "took": took, "spent": spent})
+
+
+async def block_send(end: Endpoint, options: Options) -> None:
+    await connected(end, 1)
+    # Round trip times are known by now, as in a game that runs.
+    until = time.monotonic() + 1.0
+    while time.monotonic() < until:
+        await end.receive(0.01)
+        await end.flush()
+    tell(result={"at": time.monotonic()})
+    end.send_block(end.peers[0], os.urandom(options.block))
+    while True:
+        await end.flush()
+        await end.receive(0.001)
+
+
+async def block_receive(end: Endpoint, options: Options) -> None:
+    came = 0
+    while came < options.block:
+        came += sum(len(data) for _, data in await end.receive(0.001))
+        await end.flush()
+    tell(result={"at": time.monotonic()})
+
+
+async def stamps_send(end: Endpoint, _options: Options) -> None:
+    """Sixty messages a second that say when they were sent."""
+    await connected(end, 1)
+    due = time.monotonic()
+    while True:
+        end.send(end.peers[0], struct.pack("<d56x", time.monotonic()))
+        due += 1 / RATE
+        while True:
+            await end.flush()
+            left = due - time.monotonic()
+            if left <= 0:
+                break
+            await end.receive(min(left, 0.001))
+
+
+async def stamps_receive(end: Endpoint, options: Options) -> None:
+    times: list[float] = []
+    first = 0.0
+    while not first or time.monotonic() - first < options.warm + options.seconds:
+        for _, data in await end.receive(0.001):
+            now = time.monotonic()
+            first = first or now
+            if now - first >= options.warm:
+                times.append((now - struct.unpack_from("<d", data)[0]) * 1e3)
+        await end.flush()
+    tell(result={"times": times})
+
+
+SERVERS = {
+    "flood_receive": flood_receive,
+    "echo": echo,
+    "ticks": ticks,
+    "block_receive": block_receive,
+    "stamps_receive": stamps_receive,
+}
+CLIENTS = {
+    "flood_send": flood_send,
+    "ping": ping,
+    "block_send": block_send,
+    "stamps_send": stamps_send,
+}
+
+
+async def play(contender: Any, variant: str, role: str, options: Options) -> None:
+    if role in SERVERS:
+        end = await contender.serve(variant, options)
+        tell(port=end.port)
+        await SERVERS[role](end, options)
+    else:
+        end = await contender.connect(variant, options.port, options)
+        await CLIENTS[role](end, options)
+
+
+def end_with_parent() -> None:
+    sys.stdin.read()
+    os._exit(0)
+
+
+def main() -> None:
+    sys.path.insert(0, str(Path(__file__).parent))
+    name, variant, role, given = sys.argv[1:]
+    contender = contenders.load(name)
+    if role == "missing":
+        tell(missing=contender.missing(variant))
+        return
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    contender.run(variant, play(contender, variant, role, Options(**json.loads(given))))
+    sys.stdout.flush()
+    # Event loops and libraries that have not closed yet don't matter any more.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

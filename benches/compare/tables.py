@@ -1,0 +1,234 @@
+"""What is measured: for each table, a measurement of one contender once. Values come as lists by (table,
+metric, unit); all runs' lists are put together and summed up in the end."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
+
+import tickwire as tw
+from contenders.endpoint import Options
+from processes import FailedError, Process, Processes, processes
+
+Values = dict[tuple[str, str, str], list[float]]
+MICROSECONDS, MILLISECONDS = "µs", "ms"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long and how often."""
+
+    repeats: int
+    seconds: float
+    server_seconds: float
+    server_sizes: tuple[int, ...]
+    server_repeats: int
+    links: tuple[str, ...]
+    blocks: tuple[int, ...]
+
+
+FULL = Plan(
+    3, 1.0, 2.0, (64, 256, 1000), 2, ("10 Mbit/s 50 ms 2 %", "50 Mbit/s 100 ms 1 %"), (256 << 10, 4 << 20)
+)
+QUICK = Plan(1, 0.3, 0.5, (64,), 1, ("10 Mbit/s 50 ms 2 %",), (256 << 10,))
+
+LINKS = {
+    "10 Mbit/s 50 ms 2 %": (1_250_000, 0.050, 0.02),
+    "50 Mbit/s 100 ms 1 %": (6_250_000, 0.100, 0.01),
+}
+"""Rate in bytes a second, round trip time, loss of each direction. The queue holds one bandwidth-delay
+product."""
+
+
+MOST_TIMES_IDEAL = 10
+"""A block that takes longer is not waited for."""
+
+
+def percentile(values: list[float], percent: int) -> float:
+    return (
+        statistics.quantiles(values, n=100, method="inclusive")[percent - 1] if len(values) > 1 else values[0]
+    )
+
+
+def median(values: list[float]) -> float:
+    return statistics.median(values)
+
+
+def p99(values: list[float]) -> float:
+    return percentile(values, 99)
+
+
+SUMMARY: dict[str, Callable[[list[float]], float]] = {"p50": median, "p99": p99}
+"""How the values of all runs become one, by the end of the metric's name; the rest are medians."""
+
+
+def summed_up(metric: str, values: list[float]) -> float:
+    return SUMMARY.get(metric.rpartition(" ")[2], median)(values)
+
+
+def flood(contender: ModuleType, variant: str, plan: Plan, reliable: bool = False) -> Values:
+    table = "reliable" if reliable else "flood"
+    options = Options(reliable=reliable, seconds=plan.seconds)
+    with processes() as started:
+        receiver = started.role(contender, variant, "flood_receive", options)
+        options.port = receiver.hear("port", 10)
+        sender = started.role(contender, variant, "flood_send", options)
+        received = receiver.hear("result", 20)
+        sent = sender.hear("result", 20)
+    delivered = sent["credited"]
+    if not delivered or not received["messages"]:
+        raise FailedError("nothing arrived while it was measured")
+    receiving = received["cpu"] / received["messages"] * 1e6
+    sending = sent["cpu"] / delivered * 1e6
+    return {
+        (table, "delivered", "1/s"): [received["messages"] / received["seconds"]],
+        (table, "CPU of the receiver a message", MICROSECONDS): [receiving],
+        (table, "CPU of the sender a message", MICROSECONDS): [sending],
+        (table, "CPU of both a message", MICROSECONDS): [receiving + sending],
+        (table, "lost", "%"): [100 * sent["lost"]],
+    }
+
+
+def reliable(contender: ModuleType, variant: str, plan: Plan) -> Values:
+    return flood(contender, variant, plan, reliable=True)
+
+
+def ping(contender: ModuleType, variant: str, plan: Plan) -> Values:
+    options = Options(seconds=2 * plan.seconds, reliable=not contender.UNRELIABLE)
+    with processes() as started:
+        server = started.role(contender, variant, "echo", options)
+        options.port = server.hear("port", 10)
+        client = started.role(contender, variant, "ping", options)
+        times = client.hear("result", 30)["times"]
+    if not times:
+        raise FailedError("no ping was answered")
+    return {("ping", "time p50", MILLISECONDS): times, ("ping", "time p99", MILLISECONDS): times}
+
+
+def servers(contender: ModuleType, variant: str, plan: Plan, clients: int) -> Values:
+    table = f"servers/{clients}"
+    kind = contender.swarm(variant) if hasattr(contender, "swarm") else contender.SWARM
+    options = Options(clients=clients, warm=1.0, seconds=plan.server_seconds)
+    with processes() as started:
+        server = started.role(contender, variant, "ticks", options)
+        swarm = started.swarm(kind, server.hear("port", 10), clients)
+        server.hear("measuring", 40)
+        swarm.say("mark")
+        result = server.hear("result", 40)
+        swarm.finish()
+        heard = swarm.hear("result", 10)
+    took = [second * 1e3 for second in result["took"]]
+    spent = [second * 1e3 for second in result.get("spent", [])]
+    due = plan.server_seconds * 60
+    held = sum(time < 1000 / 60 for time in took) / due * 100
+    messages = result["received"] + result["sent"]
+    return {
+        (table, "tick done after p50", MILLISECONDS): took,
+        (table, "tick done after p99", MILLISECONDS): took,
+        (table, "CPU of a tick p99", MILLISECONDS): spent,
+        (table, "ticks held", "%"): [min(held, 100.0)],
+        (table, "CPU of the server", "s/s"): [result["cpu"] / result["seconds"]],
+        (table, "CPU of the server a message", MICROSECONDS): [result["cpu"] / messages * 1e6],
+        (table, "received by the server", "%"): [result["received"] / result["seconds"] / clients / 0.6],
+        (table, "received by the clients", "%"): [heard["received"] / heard["seconds"] / clients / 0.6],
+        (table, "CPU of the clients", "s/s"): [heard["cpu"] / heard["seconds"]],
+    }
+
+
+def conditions(link: str) -> tw.Conditions:
+    rate, round_trip, loss = LINKS[link]
+    return tw.Conditions(latency=round_trip / 2, loss=loss, rate=rate, queue=int(rate * round_trip))
+
+
+def latency(contender: ModuleType, variant: str, plan: Plan, link: str) -> Values:
+    with processes() as started:
+        options = Options(reliable=True, warm=0.5, seconds=plan.server_seconds)
+        receiver = through_proxy(started, contender, variant, link, "stamps", options)[0]
+        times = receiver.hear("result", 30)["times"]
+    table = f"links/{link}"
+    return {(table, "latency p50", MILLISECONDS): times, (table, "latency p99", MILLISECONDS): times}
+
+
+def block(contender: ModuleType, variant: str, _plan: Plan, link: str, size: int) -> Values:
+    """From the call that sends a block to the last byte in the receiver's hands."""
+    rate, round_trip, _ = LINKS[link]
+    ideal = size / rate + round_trip
+    with processes() as started:
+        options = Options(reliable=True, block=size)
+        receiver, sender = through_proxy(started, contender, variant, link, "block", options)
+        began = sender.hear("result", 30)["at"]
+        took = receiver.hear("result", MOST_TIMES_IDEAL * ideal)["at"] - began
+    return {(f"links/{link}", f"block of {size >> 10} KiB, times ideal", ""): [took / ideal]}
+
+
+def through_proxy(
+    started: Processes, contender: ModuleType, variant: str, link: str, what: str, options: Options
+) -> tuple[Process, Process]:
+    """Both ends of a role over a link."""
+    receiver = started.role(contender, variant, f"{what}_receive", options)
+    proxy = tw.Proxy(
+        ("127.0.0.1", 0), to=("127.0.0.1", receiver.hear("port", 10)), conditions=conditions(link), seed=7
+    )
+    started.stack.callback(proxy.close)
+    options.port = proxy.address.port
+    return receiver, started.role(contender, variant, f"{what}_send", options)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one contender does once: a ``kind`` of measurement, whose ``name`` says which of them."""
+
+    table: str
+    kind: str
+    name: str
+    run: Callable[[ModuleType, str, Plan], Values]
+    takes_part: Callable[[ModuleType], str | None]
+    repeats: int
+
+
+def everyone(_contender: ModuleType) -> str | None:
+    return None
+
+
+def unreliable_only(contender: ModuleType) -> str | None:
+    return None if contender.UNRELIABLE else "all its messages are reliable: see there"
+
+
+def reliable_only(contender: ModuleType) -> str | None:
+    return None if contender.RELIABLE else "it has no reliable messages"
+
+
+def swarming(contender: ModuleType) -> str | None:
+    return None if contender.SWARM else contender.NO_SWARM
+
+
+def blocks(contender: ModuleType) -> str | None:
+    return lossy(contender) or contender.blocks()
+
+
+def lossy(contender: ModuleType) -> str | None:
+    if not contender.DATAGRAMS:
+        return "TCP doesn't pass a UDP proxy"
+    return reliable_only(contender)
+
+
+def measurements(plan: Plan) -> Iterator[Measurement]:
+    yield Measurement("flood", "flood", "flood", flood, unreliable_only, plan.repeats)
+    yield Measurement("reliable", "reliable", "reliable", reliable, reliable_only, plan.repeats)
+    yield Measurement("ping", "ping", "ping", ping, everyone, plan.server_repeats)
+    for clients in plan.server_sizes:
+        run = partial(servers, clients=clients)
+        yield Measurement("servers", "servers", f"{clients} clients", run, swarming, plan.server_repeats)
+    for link in plan.links:
+        yield Measurement(
+            "links", "latency over links", f"latency at {link}", partial(latency, link=link), lossy, 1
+        )
+        for size in plan.blocks:
+            name = f"{size >> 10} KiB at {link}"
+            run = partial(block, link=link, size=size)
+            yield Measurement(
+                "links", "blocks over links", name, run, blocks, plan.server_repeats if size < 1 << 20 else 1
+            )

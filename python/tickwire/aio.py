@@ -1,0 +1,223 @@
+"""Servers and clients on asyncio.
+
+A :class:`Driver` keeps one going on the event loop: it wakes when a datagram arrives and when something is due, and
+sleeps otherwise. What arrives is handed over as soon as it is there, or at the pace of ticks::
+
+    async with aio.Driver(tw.Client.connect(address, protocol)) as driver:
+        await driver.connected()
+        async for inbox in driver:            # when something arrived
+            for message in inbox.messages:
+                driver.endpoint.send(answer(message))
+
+Which driver when: docs/loops.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from tickwire._core import Client, Inbox, Server
+from tickwire.errors import ConnectFailedError
+from tickwire.ticks import check_rate
+
+__all__ = ["Driver", "ticks"]
+
+E = TypeVar("E", Server, Client)
+
+
+class Driver(Generic[E]):
+    """Keeps a server or a client going on the running event loop, between ``async with`` and its end, which closes it.
+
+    To be used from that loop alone. Whoever waits here may be cancelled: what arrives then is handed over later.
+
+    Args:
+        endpoint: one with ``driver="polled"``, on a real socket. One with a thread needs no other driver.
+
+    Raises:
+        ValueError: on entry: the endpoint has a thread, or is on a simulated network.
+        RuntimeError: on entry: the event loop can't watch sockets, as the proactor of Windows can't.
+    """
+
+    def __init__(self, endpoint: E) -> None:
+        self.endpoint: E = endpoint
+        self.wakes = 0
+        """How often the event loop was woken for it."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._fileno = -1
+        self._timer: asyncio.TimerHandle | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._error: Exception | None = None
+        self._handed_out = False  # an inbox, and what its body queues is to be sent
+
+    async def __aenter__(self) -> Driver[E]:
+        if self._loop is not None:
+            raise RuntimeError("this driver was entered before: make a new one")
+        self._loop = asyncio.get_running_loop()
+        try:
+            fileno = self.endpoint.fileno()
+            self._loop.add_reader(fileno, self._wake)
+        except NotImplementedError:
+            self.endpoint.close()
+            raise RuntimeError(
+                f"{type(self._loop).__name__} can't watch sockets: run asyncio with a SelectorEventLoop, "
+                'or give the endpoint driver="thread" and tick it with aio.ticks'
+            ) from None
+        except ValueError:
+            self.endpoint.close()
+            raise
+        self._fileno = fileno
+        self._step()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the connections, tells their other sides, and lets go of the event loop. Closing twice is fine."""
+        try:
+            if self._handed_out and not self.endpoint.closed:
+                self.endpoint.flush()
+        finally:
+            self._stop()
+            self.endpoint.close()
+            self._notify()
+
+    async def connected(self) -> None:
+        """Waits until the client is connected.
+
+        Raises:
+            ConnectFailedError: it never will be; ``reason`` says why.
+            TypeError: a server has no connection of its own.
+        """
+        client = self.endpoint
+        if not isinstance(client, Client):
+            raise TypeError("a server has no connection to wait for: its clients come as events")
+        while not client.connected:
+            if client.disconnect_reason is not None:
+                raise ConnectFailedError(client.disconnect_reason)
+            await self._wait()
+
+    def __aiter__(self) -> AsyncIterator[Inbox[Any]]:
+        """Yields an inbox whenever something arrived: events, messages, notifications. What the body queued is sent at
+        its end. Ends when the endpoint is closed, and with a client's connection, after the inbox that says so."""
+        return self._inboxes()
+
+    async def _inboxes(self) -> AsyncIterator[Inbox[Any]]:
+        while not self.endpoint.closed:
+            self._check()
+            if self.endpoint.has_news:
+                yield self._receive()
+                self._flush()
+                # Others have their turn, however much arrives.
+                await asyncio.sleep(0)
+            elif self._over():
+                return
+            else:
+                await self._wait()
+
+    async def ticks(self, rate: float, duration: float | None = None) -> AsyncIterator[Inbox[Any]]:
+        """Yields an inbox at ``rate`` a second, whatever arrived, paced as :func:`ticks`. What the body queued is sent at
+        its end. Ends as the iteration without pace does."""
+        async for _ in ticks(rate, duration):
+            if self.endpoint.closed or (self._over() and not self.endpoint.has_news):
+                return
+            self._check()
+            yield self._receive()
+            self._flush()
+
+    # --- inside ------------------------------------------------------------------------------------------
+
+    def _over(self) -> bool:
+        endpoint = self.endpoint
+        return isinstance(endpoint, Client) and endpoint.disconnect_reason is not None
+
+    def _receive(self) -> Inbox[Any]:
+        self._handed_out = True
+        return self.endpoint.receive()
+
+    def _flush(self) -> None:
+        self._handed_out = False
+        if self.endpoint.closed:
+            return
+        try:
+            self.endpoint.flush()
+        finally:
+            self._step()
+
+    def _wake(self) -> None:
+        self.wakes += 1
+        self._step()
+
+    def _step(self) -> None:
+        """Does what is due, and sees to it that the event loop comes back in time."""
+        if self._loop is None or self._fileno < 0:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        try:
+            wait = self.endpoint.step()
+        except Exception as error:
+            # Told to whoever waits, or asks next: an event loop would only log it.
+            self._error = None if self.endpoint.closed else error
+            self._stop()
+            self._notify()
+            return
+        self._timer = self._loop.call_later(wait, self._wake)
+        if self._waiter is not None and self.endpoint.has_news:
+            self._notify()
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._loop is not None and self._fileno >= 0:
+            self._loop.remove_reader(self._fileno)
+        self._fileno = -1
+
+    def _notify(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise self._error
+        if self._fileno < 0 and not self.endpoint.closed:
+            raise RuntimeError("a driver works between its `async with` and that one's end")
+
+    async def _wait(self) -> None:
+        """Waits until something arrived, or the driver has ended."""
+        self._check()
+        if self._waiter is not None:
+            raise RuntimeError("something else waits for this driver already")
+        assert self._loop is not None
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+        self._check()
+
+
+async def ticks(rate: float, duration: float | None = None) -> AsyncIterator[int]:
+    """Yields tick numbers at ``rate`` a second, as :func:`tickwire.ticks` does, and leaves the time between to the event
+    loop. Works on every event loop, and with every endpoint, one with a thread included.
+
+    Args:
+        rate: ticks a second, above 0.
+        duration: seconds after which it ends; None: never.
+    """
+    check_rate(rate)
+    loop = asyncio.get_running_loop()
+    start, number, end = loop.time(), 0, math.inf if duration is None else duration
+    while number / rate < end:
+        yield number
+        number = max(number + 1, math.floor((loop.time() - start) * rate))
+        await asyncio.sleep(start + number / rate - loop.time())

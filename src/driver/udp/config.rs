@@ -1,0 +1,81 @@
+//! The settings of a socket, and what it counts.
+
+use crate::limits::MAX_DATAGRAM;
+use crate::store::counters::counters;
+
+/// Kernel buffers, each direction: a full datagram takes up to 2.5 kB of it, which Linux allows for by granting twice
+/// what it is asked, so that more than [`DEFAULT_RECEIVE_BOUND`] of them fit. A system may grant less.
+pub const DEFAULT_KERNEL_BUFFER: usize = 4 << 20;
+
+/// Datagrams that one call reads: 1,000 clients that send 60 a second, read 30 times a second, and half as many
+/// again. (100 Mbit/s in full datagrams, read 60 times a second, are 170.) With what netcode does to find them
+/// forged, that is some milliseconds of work: more of a flood waits in the kernel.
+pub const DEFAULT_RECEIVE_BOUND: usize = 3000;
+
+/// Settings of a [`UdpSocket`](super::UdpSocket).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UdpConfig {
+    /// The kernel's send buffer to ask for, in bytes.
+    pub send_buffer: usize,
+    /// The kernel's receive buffer to ask for, in bytes.
+    pub receive_buffer: usize,
+    /// Datagrams that one call reads at most, those dropped counted; at least 1.
+    pub receive_bound: usize,
+    /// The longest datagram to receive, in bytes. Longer ones are dropped.
+    pub max_datagram: usize,
+    /// Carry several datagrams with one system call, where the system can.
+    pub batched: bool,
+    /// Let datagrams of one length to one peer leave as one (GSO), where the system can; only with `batched`.
+    pub cut: bool,
+    /// Let datagrams of one length from one peer arrive as one (GRO), where the system can; only with `batched`.
+    /// Some may then wait here and not in the system: not for who waits by [`UdpSocket::number`](super::UdpSocket::number) or
+    /// [`UdpSocket::handle`](super::UdpSocket::handle).
+    pub joined: bool,
+}
+
+impl Default for UdpConfig {
+    fn default() -> Self {
+        UdpConfig {
+            send_buffer: DEFAULT_KERNEL_BUFFER,
+            receive_buffer: DEFAULT_KERNEL_BUFFER,
+            receive_bound: DEFAULT_RECEIVE_BOUND,
+            max_datagram: MAX_DATAGRAM,
+            batched: true,
+            cut: true,
+            joined: true,
+        }
+    }
+}
+
+counters! {
+    /// What went through a socket and what passed by.
+    pub struct UdpCounters {
+        /// Datagrams handed to the kernel.
+        sent,
+        /// Of these, such that left together as one, to be cut apart on their way (GSO).
+        sent_joined,
+        /// System calls to send, those in vain included.
+        send_calls,
+        /// Datagrams received.
+        received,
+        /// Of these, such that came together as one (GRO).
+        received_joined,
+        /// System calls to receive, those in vain included.
+        receive_calls,
+        /// Datagrams that the kernel dropped, because its receive buffer was full or their checksum wrong, where the
+        /// system tells (Linux). Such that would have come as one (GRO) count as one.
+        kernel_drops,
+        /// Datagrams dropped because they are longer than the caller takes.
+        too_long,
+        /// Datagrams not sent because the kernel's buffers were full.
+        send_buffer_full,
+        /// Reports that a peer or its network can't be reached.
+        unreachable,
+        /// Calls that a signal interrupted.
+        interrupted,
+        /// Datagrams not sent for another reason, which the call returned.
+        send_errors,
+        /// Times that the system didn't take several datagrams as one. They went one by one.
+        cut_refused,
+    }
+}

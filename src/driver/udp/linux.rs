@@ -1,0 +1,248 @@
+//! Several datagrams with one system call, and several as one datagram that the system cuts or joins.
+//!
+//! The only place in the driver with `unsafe`: the standard library has no such calls. Each call builds its
+//! headers anew on the stack, so no pointer outlives the call that needed it.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_uint};
+use std::io;
+use std::mem::{MaybeUninit, offset_of, size_of, zeroed};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::ptr;
+
+use super::runs::Run;
+use super::slab::{Arrived, Slab};
+
+/// The most headers of one call. More gain nothing, and this many fit the stack anywhere.
+pub(super) const BATCH: usize = 64;
+
+/// `SK_MEMINFO_DROPS`, and the entries up to it, of what `SO_MEMINFO` gives.
+const MEMINFO_DROPS: usize = 8;
+
+/// One message of ancillary data, laid out as `CMSG_DATA` and `CMSG_SPACE` would.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Control<T> {
+    header: libc::cmsghdr,
+    value: T,
+}
+
+/// A `sockaddr_in` or a `sockaddr_in6`, as bytes.
+#[repr(C, align(4))]
+#[derive(Clone, Copy)]
+struct Name([u8; NAME_BYTES]);
+
+const NAME_BYTES: usize = size_of::<libc::sockaddr_in6>();
+
+// What `Name` says of their layout.
+const _: () = {
+    assert!(size_of::<libc::sockaddr_in>() == 16 && size_of::<libc::sockaddr_in6>() == 28);
+    assert!(offset_of!(libc::sockaddr_in, sin_port) == 2 && offset_of!(libc::sockaddr_in6, sin6_port) == 2);
+    assert!(
+        offset_of!(libc::sockaddr_in, sin_addr) == 4 && offset_of!(libc::sockaddr_in6, sin6_flowinfo) == 4
+    );
+    assert!(
+        offset_of!(libc::sockaddr_in6, sin6_addr) == 8 && offset_of!(libc::sockaddr_in6, sin6_scope_id) == 24
+    );
+};
+
+impl Name {
+    const EMPTY: Name = Name([0; NAME_BYTES]);
+
+    /// The address, and how many bytes of it count.
+    fn of(address: SocketAddr) -> (Name, u32) {
+        let mut name = Name::EMPTY;
+        let mut put = |at: usize, bytes: &[u8]| name.0[at..at + bytes.len()].copy_from_slice(bytes);
+        put(2, &address.port().to_be_bytes());
+        let len = match address {
+            SocketAddr::V4(v4) => {
+                put(0, &(libc::AF_INET as libc::sa_family_t).to_ne_bytes());
+                put(4, &v4.ip().octets());
+                size_of::<libc::sockaddr_in>()
+            }
+            SocketAddr::V6(v6) => {
+                put(0, &(libc::AF_INET6 as libc::sa_family_t).to_ne_bytes());
+                put(4, &v6.flowinfo().to_ne_bytes());
+                put(8, &v6.ip().octets());
+                put(24, &v6.scope_id().to_ne_bytes());
+                size_of::<libc::sockaddr_in6>()
+            }
+        };
+        (name, len as u32)
+    }
+
+    /// An unspecified address for a family that an IP socket doesn't receive from.
+    fn address(&self) -> SocketAddr {
+        let [f0, f1, p0, p1, rest @ ..] = self.0;
+        let port = u16::from_be_bytes([p0, p1]);
+        let word = |at: usize| [rest[at], rest[at + 1], rest[at + 2], rest[at + 3]];
+        match c_int::from(libc::sa_family_t::from_ne_bytes([f0, f1])) {
+            libc::AF_INET => SocketAddrV4::new(Ipv4Addr::from(word(0)), port).into(),
+            libc::AF_INET6 => {
+                let mut ip = [0; 16];
+                ip.copy_from_slice(&rest[4..20]);
+                let (flow, scope) = (u32::from_ne_bytes(word(0)), u32::from_ne_bytes(word(20)));
+                SocketAddrV6::new(Ipv6Addr::from(ip), port, flow, scope).into()
+            }
+            _ => SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0).into(),
+        }
+    }
+}
+
+impl<T: Copy> Control<T> {
+    const LEN: usize = offset_of!(Self, value) + size_of::<T>();
+
+    fn new(level: c_int, kind: c_int, value: T) -> Self {
+        // SAFETY: a `cmsghdr` is integers (and padding on some C libraries), for which zeros are valid.
+        let mut header: libc::cmsghdr = unsafe { zeroed() };
+        header.cmsg_level = level;
+        header.cmsg_type = kind;
+        header.cmsg_len = Self::LEN as _;
+        Control { header, value }
+    }
+}
+
+/// Sends at most [`BATCH`] of `runs`, whose bytes are in `arena`: how many went, in order. The error is that of
+/// the first: of a later one it is told when that is the first.
+pub(super) fn send(socket: &UdpSocket, arena: &[u8], runs: &[Run]) -> io::Result<usize> {
+    let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
+    let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; BATCH];
+    let mut names = [const { MaybeUninit::<Name>::uninit() }; BATCH];
+    let mut controls = [const { MaybeUninit::<Control<u16>>::uninit() }; BATCH];
+    let places = headers.iter_mut().zip(&mut vectors).zip(names.iter_mut().zip(&mut controls));
+    let count = runs.len().min(BATCH);
+    for (run, ((header, vector), (name, control))) in runs.iter().zip(places) {
+        let bytes = &arena[run.bytes.clone()];
+        let (address, name_len) = Name::of(run.to);
+        // The system only reads what a vector to send points to.
+        let vector =
+            vector.write(libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() });
+        let header = header.write(empty_header(vector));
+        header.msg_hdr.msg_name = ptr::from_mut(name.write(address)).cast();
+        header.msg_hdr.msg_namelen = name_len;
+        if run.count > 1 {
+            let segment = Control::new(libc::SOL_UDP, libc::UDP_SEGMENT, run.segment);
+            header.msg_hdr.msg_control = ptr::from_mut(control.write(segment)).cast();
+            header.msg_hdr.msg_controllen = size_of::<Control<u16>>() as _;
+        }
+    }
+    // SAFETY: the first `count` headers are written; what they point to is in this frame or in `arena`, of the
+    // lengths given, and lives until the call returns.
+    let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr().cast(), count as c_uint, 0) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Receives into a slab of which all was handed out, at most `most` slots: how many slots were read into, and how
+/// many could have been.
+pub(super) fn receive(socket: &UdpSocket, slab: &mut Slab, most: usize) -> io::Result<(usize, usize)> {
+    let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
+    let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; BATCH];
+    let mut names = [const { MaybeUninit::<Name>::uninit() }; BATCH];
+    let mut controls = [const { MaybeUninit::<Control<c_int>>::uninit() }; BATCH];
+    let (slots, arrived) = slab.refill(most.min(BATCH));
+    let count = slots.len();
+    let places = headers.iter_mut().zip(&mut vectors).zip(names.iter_mut().zip(&mut controls));
+    for (slot, ((header, vector), (name, control))) in slots.zip(places) {
+        let vector = vector.write(libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot.len() });
+        let header = header.write(empty_header(vector));
+        header.msg_hdr.msg_name = ptr::from_mut(name.write(Name::EMPTY)).cast();
+        header.msg_hdr.msg_namelen = NAME_BYTES as u32;
+        header.msg_hdr.msg_control = ptr::from_mut(control.write(Control::new(0, 0, 0))).cast();
+        header.msg_hdr.msg_controllen = size_of::<Control<c_int>>() as _;
+    }
+    // SAFETY: the first `count` headers are written; each points to places of this frame and to a slot of its own,
+    // of the lengths given, which live until the call returns and are not looked at meanwhile.
+    let received = unsafe {
+        libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr().cast(), count as c_uint, 0, ptr::null_mut())
+    };
+    let received = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
+    for ((header, vector), (name, control)) in
+        headers.iter().zip(&vectors).zip(names.iter().zip(&controls)).take(received.min(count))
+    {
+        // SAFETY: all four were written above, for each of the first `count`. The system wrote into them whole
+        // integers, bytes of an address, and a length.
+        let (header, vector, name, control) = unsafe {
+            (
+                header.assume_init_ref(),
+                vector.assume_init_ref(),
+                name.assume_init_ref(),
+                control.assume_init_ref(),
+            )
+        };
+        let segment = joined_of(&header.msg_hdr, control).unwrap_or(vector.iov_len);
+        arrived.push(Arrived { from: name.address(), len: header.msg_len as usize, segment });
+    }
+    Ok((received, count))
+}
+
+fn empty_header(vector: &mut libc::iovec) -> libc::mmsghdr {
+    // SAFETY: integers and pointers (and padding on some C libraries), for which zeros are valid.
+    let mut header: libc::mmsghdr = unsafe { zeroed() };
+    header.msg_hdr.msg_iov = vector;
+    header.msg_hdr.msg_iovlen = 1;
+    header
+}
+
+/// The length of each datagram, if the system joined several.
+fn joined_of(header: &libc::msghdr, control: &Control<c_int>) -> Option<usize> {
+    let is_whole = header.msg_controllen >= Control::<c_int>::LEN as _;
+    let is_it = (control.header.cmsg_level, control.header.cmsg_type) == (libc::SOL_UDP, libc::UDP_GRO);
+    (is_whole && is_it && control.value > 0).then_some(control.value as usize)
+}
+
+/// Whether this system cuts what is sent with a segment length. One that doesn't know how would send it whole.
+pub(super) fn can_cut(socket: &UdpSocket) -> bool {
+    set(socket, libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok()
+}
+
+/// Lets the system join datagrams of one source that arrive together; false when it doesn't know how.
+pub(super) fn join(socket: &UdpSocket) -> bool {
+    set(socket, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok()
+}
+
+/// Datagrams that the system dropped before they were read, since the socket began, modulo 2^32; `None` when it
+/// doesn't tell.
+pub(super) fn drops(socket: &UdpSocket) -> Option<u32> {
+    let mut info = [0u32; MEMINFO_DROPS + 1];
+    let mut len = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: the system writes at most `len` bytes to `info`, which is as long, and any bits are valid integers.
+    let result = unsafe {
+        let info = info.as_mut_ptr().cast();
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MEMINFO, info, &raw mut len)
+    };
+    (result == 0 && len as usize == size_of_val(&info)).then_some(info[MEMINFO_DROPS])
+}
+
+/// Whether an error of a run may say that this system, or its network card, doesn't cut. That a run is too long for
+/// one destination's MTU (`EMSGSIZE`) says nothing of the others.
+pub(super) fn refuses_to_cut(error: &io::Error) -> bool {
+    let refusals = [libc::EIO, libc::EINVAL, libc::ENOPROTOOPT, libc::EOPNOTSUPP];
+    error.raw_os_error().is_some_and(|code| refusals.contains(&code))
+}
+
+/// Sets an option whose value is an integer.
+pub(super) fn set(socket: &UdpSocket, level: c_int, option: c_int, value: c_int) -> io::Result<()> {
+    let len = size_of::<c_int>() as libc::socklen_t;
+    // SAFETY: the value is in this frame and as long as is said.
+    let result =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), len) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_survive_the_way_through_the_system() {
+        let v6 = |scope| SocketAddr::from(SocketAddrV6::new("fe80::1:2".parse().unwrap(), 65_000, 7, scope));
+        for address in ["1.2.3.4:5".parse().unwrap(), "[2001:db8::9]:443".parse().unwrap(), v6(0), v6(3)] {
+            let (name, len) = Name::of(address);
+            assert_eq!(name.address(), address);
+            assert_eq!(len, if address.is_ipv4() { 16 } else { 28 });
+        }
+        assert_eq!(Name::EMPTY.address(), "0.0.0.0:0".parse().unwrap());
+    }
+}

@@ -1,0 +1,132 @@
+//! Memory that datagrams are received into, several with one call, and used again.
+//!
+//! Promises: it grows to what one call brought and no further than its bound; then it allocates nothing. What was
+//! received together is handed out one datagram at a time, in order.
+
+use std::net::SocketAddr;
+use std::ops::Range;
+
+/// Memory of one slab at most, unless one slot needs more. It is asked for zeroed, so that what is never touched
+/// costs nothing on most systems.
+const MAX_BYTES: usize = 1 << 20;
+
+/// What one slot holds: a datagram, or several of one length (the last may be shorter) that the system joined.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived {
+    pub(super) from: SocketAddr,
+    pub(super) len: usize,
+    /// The length of each datagram, at least 1; `len` or more when there is but one.
+    pub(super) segment: usize,
+}
+
+/// One datagram in a slab.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) from: SocketAddr,
+    pub(super) bytes: Range<usize>,
+    /// Whether it came together with others, as one.
+    pub(super) joined: bool,
+}
+
+/// Slots of equal length, and what is in them.
+#[derive(Debug)]
+pub(super) struct Slab {
+    memory: Vec<u8>,
+    slot: usize,
+    max_slots: usize,
+    arrived: Vec<Arrived>,
+    /// The next piece to hand out: the index of its slot, and where it begins there.
+    next: (usize, usize),
+}
+
+impl Slab {
+    /// A slab of slots of `slot` bytes, at least 1, that grows from one slot to `max_slots`.
+    pub(super) fn new(slot: usize, max_slots: usize) -> Self {
+        let max_slots = max_slots.min(MAX_BYTES / slot).max(1);
+        Slab { memory: vec![0; slot], slot, max_slots, arrived: Vec::new(), next: (0, 0) }
+    }
+
+    /// Forgets what it holds, and gives at most `count` slots to read into, and the list to say there, in order,
+    /// what was read.
+    pub(super) fn refill(
+        &mut self,
+        count: usize,
+    ) -> (impl ExactSizeIterator<Item = &mut [u8]>, &mut Vec<Arrived>) {
+        let slots = self.memory.len() / self.slot;
+        if self.arrived.len() == slots && slots < self.max_slots {
+            self.memory = vec![0; (slots * 4).min(self.max_slots) * self.slot];
+        }
+        self.arrived.clear();
+        self.next = (0, 0);
+        (self.memory.chunks_exact_mut(self.slot).take(count), &mut self.arrived)
+    }
+
+    /// The next datagram not yet handed out.
+    pub(super) fn take(&mut self) -> Option<Piece> {
+        let (index, start) = self.next;
+        let Arrived { from, len, segment } = *self.arrived.get(index)?;
+        let end = len.min(start.saturating_add(segment));
+        self.next = if end < len { (index, end) } else { (index + 1, 0) };
+        let slot = index * self.slot;
+        Some(Piece { from, bytes: slot + start..slot + end, joined: segment < len })
+    }
+
+    /// Whether all was handed out.
+    pub(super) fn is_empty(&self) -> bool {
+        self.next.0 >= self.arrived.len()
+    }
+
+    /// The bytes of a piece, until the next refill.
+    pub(super) fn bytes(&mut self, piece: &Piece) -> &mut [u8] {
+        &mut self.memory[piece.bytes.clone()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(port: u16) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], port))
+    }
+
+    /// Refills with what came, as much as there is room for: how much that is.
+    fn fill(slab: &mut Slab, count: usize, came: &[(u16, &[u8], usize)]) -> usize {
+        let (slots, arrived) = slab.refill(count);
+        for (slot, (port, bytes, segment)) in slots.zip(came) {
+            slot[..bytes.len()].copy_from_slice(bytes);
+            arrived.push(Arrived { from: from(*port), len: bytes.len(), segment: *segment });
+        }
+        arrived.len()
+    }
+
+    fn take(slab: &mut Slab) -> Option<(u16, Vec<u8>, bool)> {
+        let piece = slab.take()?;
+        Some((piece.from.port(), slab.bytes(&piece).to_vec(), piece.joined))
+    }
+
+    #[test]
+    fn what_was_joined_comes_out_as_it_was_sent() {
+        let mut slab = Slab::new(16, 4);
+        assert_eq!(fill(&mut slab, 9, &[(1, b"abcde", 2)]), 1);
+        let all: Vec<_> = std::iter::from_fn(|| take(&mut slab)).collect();
+        assert_eq!(all, [(1, b"ab".to_vec(), true), (1, b"cd".to_vec(), true), (1, b"e".to_vec(), true)]);
+        assert!(slab.is_empty());
+        let came: [(u16, &[u8], usize); 3] = [(1, b"", 16), (2, b"abcd", 4), (3, b"ef", 16)];
+        assert_eq!(fill(&mut slab, 9, &came), 3);
+        let all: Vec<_> = std::iter::from_fn(|| take(&mut slab)).collect();
+        assert_eq!(all, [(1, b"".to_vec(), false), (2, b"abcd".to_vec(), false), (3, b"ef".to_vec(), false)]);
+    }
+
+    #[test]
+    fn it_grows_when_full_and_not_beyond_its_bounds() {
+        let came: [(u16, &[u8], usize); 64] = [(1, b"x", 1); 64];
+        let mut slab = Slab::new(10, 6);
+        let filled: Vec<_> = (0..4).map(|_| fill(&mut slab, 64, &came)).collect();
+        assert_eq!(filled, [1, 4, 6, 6]);
+        assert_eq!(fill(&mut slab, 2, &came), 2, "no more than asked for");
+        let mut large = Slab::new(MAX_BYTES / 2, 64);
+        assert_eq!([(); 3].map(|()| fill(&mut large, 64, &came)), [1, 2, 2]);
+        assert_eq!(fill(&mut Slab::new(MAX_BYTES + 1, 64), 64, &came), 1);
+    }
+}

@@ -1,0 +1,44 @@
+//! Which side of a fork this is.
+//!
+//! Promises: asking is one read of memory. Refuses to know of forks that `os.fork` has no part in: no Python runs in
+//! their children.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+/// How many forks lie between the first process and this one.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// A process, told from its children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Process(u32);
+
+impl Process {
+    /// The process that this is.
+    pub(super) fn current(py: Python<'_>) -> PyResult<Self> {
+        static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
+        REGISTERED.get_or_try_init(py, || {
+            let os = py.import("os")?;
+            // Windows has no forks.
+            if os.hasattr("register_at_fork")? {
+                let keywords = pyo3::types::PyDict::new(py);
+                keywords.set_item("after_in_child", wrap_pyfunction!(count_fork, py)?)?;
+                os.call_method("register_at_fork", (), Some(&keywords))?;
+            }
+            PyResult::Ok(())
+        })?;
+        Ok(Process(FORKS.load(Ordering::Relaxed)))
+    }
+
+    /// Whether this is still that process, and no child of it.
+    pub(super) fn is_here(self) -> bool {
+        self.0 == FORKS.load(Ordering::Relaxed)
+    }
+}
+
+#[pyfunction]
+fn count_fork() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}

@@ -1,1 +1,0 @@
-//! Whether others fill the queue, and the share to claim then.

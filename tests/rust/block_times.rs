@@ -1,0 +1,29 @@
+//! The table of links, a few seeds of it, pinned: when a figure moves, the change that moved it shows it. To take over new
+//! ones: `TICKWIRE_PIN=1 cargo test block_times`. `make links` measures with more seeds.
+
+use std::fmt::Write;
+use std::{env, fs};
+
+use tickwire::transport::CongestionConfig;
+
+use crate::bulk_line::{Act, median};
+use crate::link_table::{links, measure};
+
+#[test]
+fn blocks_take_as_long_as_they_did() {
+    let mut table = String::from("link; block; ends: times the ideal, median of 5 seeds (8 MiB: of 1)\n");
+    for (ends, act) in [("at once", Act::AtOnce), ("60 Hz", Act::Polled)] {
+        for link in links() {
+            for (block, seeds) in [(256 << 10, 5), (8 << 20, 1)] {
+                let run = |seed| measure(&link, act, block, CongestionConfig::default(), false, seed).ratio;
+                let ratio = median((1..=seeds).map(run).collect());
+                writeln!(table, "{}; {} KiB; {ends}: {ratio:.3}", link.name, block >> 10).unwrap();
+            }
+        }
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rust/block_times.txt");
+    if env::var_os("TICKWIRE_PIN").is_some() {
+        fs::write(path, &table).unwrap();
+    }
+    assert_eq!(table, fs::read_to_string(path).unwrap());
+}
