@@ -1,8 +1,8 @@
 """What messages cost as rows of arrays, beside objects and beside NumPy alone.
 
-`receive/...` are whole receives of the server, from the datagrams to what the game reads, for one message of six fields.
-`snapshot/...` are 100 entities of 112 bits; `..._numpy` packs and unpacks the same bits with NumPy by hand, and
-`..._objects` with message objects.
+`receive/...` are whole receives of the server, from the datagrams to what the game reads, for one message
+of six fields. `snapshot/...` are 100 entities of 112 bits; `..._numpy` packs and unpacks the same bits with
+NumPy by hand, and `..._objects` with message objects.
 """
 
 from __future__ import annotations
@@ -142,7 +142,8 @@ def measured() -> Iterator[tuple[str, float]]:
     rows = entities()
     data = tw.pack(Entity, rows)
     objects = [
-        Entity(int(row["id"]), tuple(row["position"]), tuple(row["rotation"]), int(row["flags"])) for row in rows
+        Entity(int(row["id"]), tuple(row["position"]), tuple(row["rotation"]), int(row["flags"]))
+        for row in rows
     ]
     protocol = tw.Protocol(1, [Snapshot])
     snapshot = Snapshot(1, objects)

@@ -316,7 +316,8 @@ impl Client {
             if !core.is_connected() {
                 return Err(NotConnectedError::new_err("the connection is not up"));
             }
-            rows.queue(|_, channel, message, options| core.send(driver.now(), channel, message, options))
+            let now = driver.now();
+            rows.queue(|_, channel, message, options| core.send(now, channel, message, options))
         })?
     }
 

@@ -454,15 +454,23 @@ fn refusal(expected: &'static str, value: Value<'_>) -> ValueError {
 }
 
 /// The doubles at `at` of a body.
+#[inline]
 fn doubles<const N: usize>(body: &[u8], at: usize) -> Result<[f64; N], ValueError> {
     let cells = body.get(at..).and_then(|rest| rest.as_chunks().0.first_chunk::<N>());
-    cells.map(|cells| cells.map(f64::from_le_bytes)).ok_or(ValueError::Row)
+    let cells = cells.ok_or(ValueError::Row)?;
+    let mut found = [0.0; N];
+    found.iter_mut().zip(cells).for_each(|(place, cell)| *place = f64::from_le_bytes(*cell));
+    Ok(found)
 }
 
 /// The singles at `at` of a body.
+#[inline]
 fn singles<const N: usize>(body: &[u8], at: usize) -> Result<[f64; N], ValueError> {
     let cells = body.get(at..).and_then(|rest| rest.as_chunks().0.first_chunk::<N>());
-    cells.map(|cells| cells.map(|cell| f32::from_le_bytes(cell).into())).ok_or(ValueError::Row)
+    let cells = cells.ok_or(ValueError::Row)?;
+    let mut found = [0.0; N];
+    found.iter_mut().zip(cells).for_each(|(place, cell)| *place = f32::from_le_bytes(*cell).into());
+    Ok(found)
 }
 
 pub(super) fn put<const N: usize>(out: &mut [u8], at: usize, bytes: [u8; N]) {
@@ -470,7 +478,9 @@ pub(super) fn put<const N: usize>(out: &mut [u8], at: usize, bytes: [u8; N]) {
 }
 
 fn put_steps<const N: usize>(out: &mut [u8], at: usize, steps: &Steps, found: [u32; N]) {
-    put_doubles(out, at, &found.map(|step| steps.value(step)));
+    for (i, step) in found.into_iter().enumerate() {
+        put(out, at + i * 8, steps.value(step).to_le_bytes());
+    }
 }
 
 fn put_doubles(out: &mut [u8], at: usize, values: &[f64]) {

@@ -109,17 +109,17 @@ impl SmallestThree {
     #[inline]
     pub fn write<S: BitSink + ?Sized>(&self, q: [f64; 4], sink: &mut S) {
         // Neither branches on the components nor writes more than once: both cost more than all the arithmetic.
-        let sizes = q.map(f64::abs);
-        let (mut largest, mut most) = (0, sizes[0]);
-        for (i, size) in sizes.into_iter().enumerate().skip(1) {
-            let larger = size > most;
+        let (mut largest, mut most) = (0, q[0].abs());
+        for (i, component) in [(1, q[1]), (2, q[2]), (3, q[3])] {
+            let larger = component.abs() > most;
             largest = if larger { i } else { largest };
-            most = if larger { size } else { most };
+            most = if larger { component.abs() } else { most };
         }
         // A quaternion and its negative are one rotation.
         let sign = 1f64.copysign(q[largest]);
         let bits = self.0.bits;
-        let [a, b, c] = OTHERS[largest].map(|i| self.0.code(sign * q[i]));
+        let [i, j, k] = OTHERS[largest];
+        let [a, b, c] = [self.0.code(sign * q[i]), self.0.code(sign * q[j]), self.0.code(sign * q[k])];
         sink.bits(largest as u64 | (a | b << bits | c << (2 * bits)) << 2, self.bits());
     }
 
@@ -145,12 +145,12 @@ impl SmallestThree {
         let (bits, last) = (self.0.bits, self.0.last());
         // Two bits: at most 3.
         let largest = (word & 3) as usize;
-        let codes = [word >> 2, word >> (2 + bits), word >> (2 + 2 * bits)];
-        let codes = codes.map(|code| code & (u64::MAX >> (64 - bits)));
-        if let Some(offset) = codes.into_iter().find(|code| *code > last) {
-            return reader.refuse(ReadError::OutOfRange { offset, span: last });
+        let code = |place: u32| word >> (2 + place * bits) & (u64::MAX >> (64 - bits));
+        let [a, b, c] = [code(0), code(1), code(2)];
+        if a.max(b).max(c) > last {
+            return reader.refuse(ReadError::OutOfRange { offset: a.max(b).max(c), span: last });
         }
-        let [a, b, c] = codes.map(|code| self.0.value(code));
+        let [a, b, c] = [self.0.value(a), self.0.value(b), self.0.value(c)];
         let [a, b, c, fourth] = completed([a, b, c, 0.0], 3, 1.0);
         let [i, j, k] = OTHERS[largest];
         for (i, component) in [(i, a), (j, b), (k, c), (largest, fourth)] {
@@ -267,6 +267,10 @@ fn folded(x: f64, y: f64) -> (f64, f64) {
     ((1.0 - y.abs()) * 1f64.copysign(x), (1.0 - x.abs()) * 1f64.copysign(y))
 }
 
+/// How far the squares of singles that were normalized are from 1 when added up: to divide by the root of that again
+/// would change no level, and takes longer than all the rest.
+const AS_SINGLES_SAY_ONE: f64 = 2.5e-7;
+
 /// The vector at length 1.
 ///
 /// # Errors
@@ -274,10 +278,15 @@ fn folded(x: f64, y: f64) -> (f64, f64) {
 #[inline]
 pub(super) fn normalized<const N: usize>(v: [f64; N]) -> Result<[f64; N], ValueError> {
     let squared = v.iter().map(|c| c * c).sum::<f64>();
+    if (squared - 1.0).abs() < AS_SINGLES_SAY_ONE {
+        return Ok(v);
+    }
     // Then all are finite, and some are not zero.
     if (1e-200..1e200).contains(&squared) {
         let scale = 1.0 / squared.sqrt();
-        return Ok(v.map(|c| c * scale));
+        let mut v = v;
+        v.iter_mut().for_each(|c| *c *= scale);
+        return Ok(v);
     }
     normalized_slowly(v)
 }

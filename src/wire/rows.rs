@@ -116,3 +116,114 @@ impl Schema {
         rows.extend_from_slice(&body[..self.row_size().min(body.len())]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{BitWriter, Kind};
+    use super::*;
+    use crate::rng::Rng;
+
+    /// Texts in a list in a message, sparse data, an optional text, and numbers.
+    fn schema() -> Schema {
+        let text = Kind::Text { max_bytes: 9 };
+        let named = Kind::Nested {
+            fields: vec![("n".into(), Kind::Bits { bits: 5 }), ("text".into(), text.clone())],
+        };
+        Schema::new([
+            ("flag", Kind::Bool),
+            ("named", Kind::List { max: 4, item: Box::new(named) }),
+            ("maybe", Kind::Optional(Box::new(text))),
+            ("slots", Kind::Sparse { slots: 8, item: Box::new(Kind::Data { max_bytes: 3 }) }),
+            ("place", Kind::Vector { axes: 3, lo: -4.0, hi: 4.0, resolution: 0.5 }),
+        ])
+        .unwrap()
+    }
+
+    /// Random bits that the schema reads, `count` messages of them, one behind the other and one by one.
+    fn messages(schema: &Schema, count: usize, seed: u64) -> (BitWriter, Vec<Vec<u8>>) {
+        let (mut rng, mut all, mut bodies) = (Rng::seeded(seed), BitWriter::new(), Vec::new());
+        while bodies.len() < count {
+            // Bytes that are mostly low are text.
+            let bytes: Vec<u8> =
+                (0..60).map(|_| rng.next_u64() as u8 & rng.next_u64() as u8 & 0x7F).collect();
+            let mut body = Vec::new();
+            if schema.read(&mut BitReader::new(&bytes), &mut body).is_ok() {
+                schema.write_row(&body, &mut all).unwrap();
+                bodies.push(body);
+            }
+        }
+        (all, bodies)
+    }
+
+    #[test]
+    fn rows_are_read_and_written_as_their_messages_one_by_one() {
+        let schema = schema();
+        assert!(schema.points());
+        for seed in 0..40 {
+            let (mut all, bodies) = messages(&schema, 7, seed);
+            let mut reader = BitReader::with_range(all.as_bytes(), 0, usize::MAX);
+            let (rows, arena) = schema.read_all(&mut reader, bodies.len()).unwrap();
+            let rows = Rows::new([&arena[..], &rows].concat(), arena.len(), bodies.len());
+            let mut again = BitWriter::new();
+            schema.write_all(&rows, &mut again).unwrap();
+            assert_eq!(again.as_bytes(), all.as_bytes(), "seed {seed}");
+
+            let (mut split, mut arena) = (Vec::new(), Vec::new());
+            bodies.iter().for_each(|body| schema.split_body(body, &mut split, &mut arena));
+            let rows = Rows::new([&arena[..], &split].concat(), arena.len(), bodies.len());
+            again.clear();
+            schema.write_all(&rows, &mut again).unwrap();
+            assert_eq!(again.as_bytes(), all.as_bytes(), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_rows_that_are_written_or_refused() {
+        let schema = schema();
+        let mut rng = Rng::seeded(9);
+        let (mut written, mut refused) = (0, 0);
+        for _ in 0..20_000 {
+            let (arena, count) = (rng.below(64) as usize, rng.below(3) as usize);
+            // Cells near the arena, flags that are bits, numbers that are small.
+            let byte = |rng: &mut Rng| if rng.chance(0.7) { 0 } else { rng.next_u64() as u8 & 3 };
+            let bytes = (0..arena + count * schema.row_size()).map(|_| byte(&mut rng)).collect();
+            match schema.write_all(&Rows::new(bytes, arena, count), &mut BitWriter::new()) {
+                Ok(()) => written += count,
+                Err(error) => {
+                    assert!(error.row < count && error.field < 5);
+                    refused += 1;
+                }
+            }
+        }
+        assert!(written > 100 && refused > 100, "{written} written, {refused} refused");
+    }
+
+    #[test]
+    fn a_cell_may_point_to_the_end_of_the_arena_and_no_further() {
+        let schema = Schema::new([("data", Kind::Data { max_bytes: 9 })]).unwrap();
+        let write = |offset: u32, length: u32| {
+            let cell = [offset.to_le_bytes(), length.to_le_bytes()].concat();
+            let rows = Rows::new([&b"arena"[..], &cell].concat(), 5, 1);
+            schema.write_all(&rows, &mut BitWriter::new())
+        };
+        assert_eq!(write(2, 3), Ok(()));
+        assert_eq!(write(5, 0), Ok(()));
+        for (offset, length) in [(6, 0), (2, 4), (5, 1), (u32::MAX, 1), (1, u32::MAX)] {
+            let error = ValueError::OutsideArena { offset, bytes: length as usize, arena: 5 };
+            assert_eq!(write(offset, length), Err(RowError { row: 0, field: 0, error }));
+        }
+    }
+
+    #[test]
+    fn what_the_bits_cannot_hold_costs_no_rows() {
+        let schema = schema();
+        assert!(matches!(schema.read_all(&mut BitReader::new(&[0; 9]), usize::MAX), Err((0, _))));
+    }
+
+    #[test]
+    fn the_format_of_a_row_has_its_padding() {
+        assert_eq!(schema().row_format(), "<?3x2I2I?3x2I3d");
+        let nothing: [(&str, Kind); 0] = [];
+        assert_eq!(Schema::new(nothing).unwrap().row_format(), "<");
+    }
+}

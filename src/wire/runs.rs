@@ -73,8 +73,7 @@ fn within(body: &[u8], at: usize, size: usize, arena: usize) -> Result<(usize, u
     let (offset, count) = run(body, at).ok_or(ValueError::Row)?;
     let (from, many) = (offset as usize, count as usize);
     let end = many.checked_mul(size).and_then(|bytes| bytes.checked_add(from));
-    // Nothing lies anywhere.
-    if many == 0 || end.is_some_and(|end| end <= arena) {
+    if end.is_some_and(|end| end <= arena) {
         return Ok((from, many));
     }
     Err(ValueError::OutsideArena { offset, bytes: many.saturating_mul(size), arena })

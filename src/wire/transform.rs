@@ -137,6 +137,7 @@ impl BitSink for Word {
 }
 
 /// The steps of a vector's components.
+#[inline]
 pub(super) fn steps_of<const N: usize>(steps: &Steps, vector: [f64; N]) -> Result<[u32; N], ValueError> {
     let mut found = [0; N];
     for (found, value) in found.iter_mut().zip(vector) {
@@ -159,6 +160,7 @@ pub(super) fn step_of(steps: &Steps, value: f64) -> Result<u32, ValueError> {
 }
 
 /// Writes the steps of a vector's components.
+#[inline]
 pub(super) fn write_steps<S: BitSink + ?Sized, const N: usize>(steps: &Steps, found: [u32; N], sink: &mut S) {
     let bits = steps.bits();
     match bits {
@@ -173,6 +175,7 @@ pub(super) fn write_steps<S: BitSink + ?Sized, const N: usize>(steps: &Steps, fo
 }
 
 /// Reads the steps of a vector's components.
+#[inline]
 pub(super) fn read_steps<const N: usize>(
     steps: &Steps,
     reader: &mut BitReader<'_>,

@@ -161,7 +161,9 @@ def test_rows_have_the_bytes_of_objects_for_every_kind_of_field() -> None:
         bare[name] = arrived[name]
     assert server.send_rows(server.clients[0], Everything, bare, arena=tw.arena(arrived)) == []
     inbox, _ = tick(network, clients[0], server)
-    assert [ALONE.encode(message) for message in inbox.messages] == [ALONE.encode(message) for message in objects]
+    assert [ALONE.encode(message) for message in inbox.messages] == [
+        ALONE.encode(message) for message in objects
+    ]
 
 
 @pytest.mark.parametrize("name", list(EVERYTHING.__slots__))
@@ -177,7 +179,7 @@ def test_each_kind_of_field_alone_has_the_bytes_of_objects(name: str) -> None:
 
 def test_many_rows_are_packed_one_behind_the_other() -> None:
     rows = moves(100)
-    assert 100 * (16 + 8 + 10) // 8 == len(tw.pack(Move, rows))
+    assert len(tw.pack(Move, rows)) == 100 * (16 + 8 + 10) // 8
     back = tw.unpack(Move, tw.pack(Move, rows), 100)
     assert (back == rows).all()
     assert not back.flags.writeable
@@ -250,14 +252,13 @@ def test_a_cell_that_points_out_of_its_arena_is_named() -> None:
     rows["text"][1] = (0, 2)
     with pytest.raises(tw.FieldError, match="Chat.text of row 1"):
         tw.pack(Chat, rows, arena=b"\xff\xfe")
+    rows = np.zeros(1, tw.dtype(Everything))
+    rows["one"], rows["mood"] = 5, 1
+    rows["rotation"] = rows["book"] = (0, 0, 0, 1)
+    rows["facing"] = (0, 0, 1)
+    rows["names"] = (0, 1)
+    # The list is in the arena, and its text is not.
     with pytest.raises(tw.FieldError, match="Everything.names of row 0"):
-        rows = np.zeros(1, tw.dtype(Everything))
-        rows["one"] = 5
-        rows["mood"] = 1
-        rows["rotation"] = rows["book"] = (0, 0, 0, 1)
-        rows["facing"] = (0, 0, 1)
-        rows["names"] = (0, 1)
-        # The list is in the arena, and its text is not.
         tw.pack(Everything, rows, arena=np.array([[8, 1]], "<u4"))
 
 
@@ -297,6 +298,9 @@ def test_only_declared_classes_with_fields_have_rows() -> None:
 def test_rows_that_another_thread_writes_to_are_sent_as_some_mixture() -> None:
     """Whatever the other thread writes is checked; nothing else may be sent."""
     rows = moves(64)
+    packed = tw.pack(Move, rows)
+    values = set(tw.unpack(Move, packed, 64)["aim"].tolist())
+    assert len(values) == 1
     stop = threading.Event()
 
     def write() -> None:
@@ -310,13 +314,14 @@ def test_rows_that_another_thread_writes_to_are_sent_as_some_mixture() -> None:
         for _ in range(300):
             try:
                 packed = tw.pack(Move, rows)
-            except tw.FieldError as error:
-                assert error.value == 5.0
+            except tw.FieldError as refused:
+                values.add(refused.value)
             else:
-                assert (tw.unpack(Move, packed, 64)["aim"] == np.float32(0.5)).all()
+                values.update(tw.unpack(Move, packed, 64)["aim"].tolist())
     finally:
         stop.set()
         writer.join()
+    assert len(values - {5.0}) == 1
 
 
 # --- columns in ---------------------------------------------------------------------------------------------

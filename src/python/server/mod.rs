@@ -427,9 +427,10 @@ impl Server {
         let clients = self.recipients(clients)?;
         clients.check_count(&rows)?;
         self.endpoint.with(|core, driver| {
+            let now = driver.now();
             rows.queue(|row, channel, message, options| {
                 let client = clients.0.get(row).copied().flatten().ok_or(SendError::StaleClient)?;
-                core.send(driver.now(), client, channel, message, options)
+                core.send(now, client, channel, message, options)
             })
         })?
     }
@@ -460,9 +461,8 @@ impl Server {
             if !core.is_connected(client) {
                 return Err(stale());
             }
-            rows.queue(|_, channel, message, options| {
-                core.send(driver.now(), client, channel, message, options)
-            })
+            let now = driver.now();
+            rows.queue(|_, channel, message, options| core.send(now, client, channel, message, options))
         })?
     }
 
@@ -609,9 +609,9 @@ impl Server {
                     core.clients().filter(|client| players.handles.contains_key(client)).collect::<Vec<_>>()
                 }
             };
-            let mut left_out = Vec::new();
+            let (now, mut left_out) = (driver.now(), Vec::new());
             for client in clients.into_iter().filter(|client| Some(*client) != exclude) {
-                match send(core, driver.now(), client) {
+                match send(core, now, client) {
                     Err(SendError::StaleClient | SendError::Channel(transport::SendError::Full { .. })) => {
                         left_out.extend(players.handles.get(&client).map(|handle| handle.clone_ref(py)));
                     }
