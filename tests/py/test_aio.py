@@ -323,3 +323,27 @@ def test_drivers_refuse_what_they_cant_drive(protocol: tw.Protocol) -> None:
                 pass
 
     asyncio.run(misuse())
+
+
+def test_what_a_factory_raises_leaves_the_rest_for_the_next_iteration(
+    run: Any, protocol: tw.Protocol
+) -> None:
+    class Picky(tw.MessageFactory):
+        def create(self, cls: type[Any]) -> Any:
+            if cls is Chat:
+                raise LookupError("no chat today")
+            return super().create(cls)
+
+    async def main() -> list[Any]:
+        async with pair(protocol, factory=Picky()) as (server, client):
+            for message in (Move(1), Chat(1, "hi"), Move(2)):
+                client.endpoint.send(message)
+            client.endpoint.flush()
+            with pytest.raises(LookupError, match="no chat today"):
+                async for _ in server:
+                    pass
+            async for inbox in server:
+                return [message for _, message in inbox.messages]
+            return []
+
+    assert run(main()) == [Move(1), Move(2)]
