@@ -84,7 +84,7 @@ def test_a_paced_loop_has_its_ticks_and_its_messages(run: Any, protocol: tw.Prot
                 count += 1
             assert loop.time() - started > 0.45
             assert count <= 50
-            assert len(heard) > 10
+            assert len(heard) > 3
             echoing.cancel()
 
     run(main())
@@ -248,7 +248,7 @@ def test_an_idle_connection_wakes_only_for_keep_alives(protocol: tw.Protocol) ->
 
     wakes, sent = asyncio.run(main())
     # Ten keep-alives a second each way: one wake to send each of ours, one to read each of theirs.
-    assert all(15 <= count <= 42 for count in sent), sent
+    assert all(10 <= count <= 26 for count in sent), sent
     assert all(count <= 2 * 21 + 6 for count in wakes), wakes
 
 
