@@ -1,8 +1,7 @@
 //! A thread that keeps an endpoint going between the game's calls, and while the game makes none.
 //!
 //! Promises: it sleeps until a datagram comes or something is due; it holds the lock that it shares with the game for
-//! one [`Station::turn`] at a time, and leaves a pause behind each after which it would go on at once; it ends before
-//! [`DriverThread::stop`] returns. Should it panic, [`DriverThread::failure`] says so.
+//! one [`Station::turn`] at a time; it ends before [`DriverThread::stop`] returns. Should it panic, [`DriverThread::failure`] says so.
 //! Refuses: to run anything of the game. What is due is known to a millisecond.
 
 use std::any::Any;
@@ -16,9 +15,6 @@ use mio::net::UdpSocket;
 use mio::{Events, Interest, Poll, Token, Waker};
 
 use crate::time::Duration;
-
-/// How long the game has for taking the lock when the thread could go on at once.
-const PAUSE: Duration = Duration::from_micros(100);
 
 /// How long the thread sleeps at most: should waking it fail, it finds out then.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
@@ -35,8 +31,8 @@ pub trait Station: Send + 'static {
 /// What comes after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// The next one, soon: more waits than one turn takes.
-    Again,
+    /// The next one after this long, whatever comes before: there is more to do, and others want the lock.
+    Pause(Duration),
     /// The next one when a datagram comes, and after this long at the latest.
     Wait(Duration),
     /// None.
@@ -97,6 +93,7 @@ impl DriverThread {
         self.wake();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
+            thread.thread().unpark();
             // It caught its panics.
             let _ended = thread.join();
         }
@@ -117,8 +114,8 @@ fn run<S: Station>(mut poll: Poll, mut socket: UdpSocket, station: &Weak<Mutex<S
         drop(station);
         let wait = match turn {
             Turn::Over => return,
-            Turn::Again => {
-                std::thread::sleep(PAUSE);
+            Turn::Pause(pause) => {
+                std::thread::park_timeout(pause);
                 continue;
             }
             Turn::Wait(wait) => wait.min(LONGEST_WAIT),
@@ -130,7 +127,7 @@ fn run<S: Station>(mut poll: Poll, mut socket: UdpSocket, station: &Weak<Mutex<S
         match armed.and_then(|()| poll.poll(&mut events, Some(wait))) {
             Err(error) if error.kind() != ErrorKind::Interrupted => {
                 // Never seen; should it last, it must not take the whole processor.
-                std::thread::sleep(wait.clamp(PAUSE, Duration::from_millis(1)));
+                std::thread::park_timeout(Duration::from_millis(1));
             }
             _ => {}
         }
@@ -205,7 +202,7 @@ mod tests {
         let mut left = 5;
         let (station, _, thread) = start(move || {
             left -= 1;
-            if left > 0 { Turn::Again } else { Turn::Over }
+            if left > 0 { Turn::Pause(Duration::from_micros(10)) } else { Turn::Over }
         });
         let handle = thread.thread.lock().unwrap().take().unwrap();
         handle.join().unwrap();
@@ -222,6 +219,21 @@ mod tests {
         thread.wake();
         let handle = thread.thread.lock().unwrap().take().unwrap();
         handle.join().unwrap();
+    }
+
+    #[test]
+    fn a_pause_ends_when_the_thread_is_to_end() {
+        let (sender, turns) = channel();
+        let (_station, _, thread) = start(move || {
+            sender.send(()).unwrap();
+            Turn::Pause(LONG)
+        });
+        turns.recv_timeout(LONG).unwrap();
+        thread.wake();
+        let before = std::time::Instant::now();
+        thread.stop();
+        assert!(before.elapsed() < LONG / 2);
+        assert!(turns.try_recv().is_err(), "no wake ends it");
     }
 
     #[test]

@@ -97,8 +97,8 @@ impl Inbox {
         &self.arena[record.body.clone()]
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
+    /// Whether there are no messages but in tables.
+    pub(super) fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 

@@ -33,6 +33,9 @@ use crate::transport::{Attribute, Column};
 /// Datagrams read in one turn between ticks: some 100 microseconds that a call of the game may have to wait.
 const READ_BOUND: usize = 64;
 
+/// How long the thread waits for the game when it could go on at once: a lock let go is not a lock handed over.
+const BETWEEN_TURNS: Duration = Duration::from_micros(100);
+
 /// How long the thread leaves a socket alone that raised an error.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
 
@@ -85,6 +88,8 @@ pub(super) struct State<C: Core> {
     /// None while objects are being made of it.
     pending: Option<Pending>,
     pub(super) transfers: Transfers,
+    /// The last receive raised, and left something for the next.
+    unfinished: bool,
 }
 
 impl<C: Core> Endpoint<C> {
@@ -114,6 +119,7 @@ impl<C: Core> Endpoint<C> {
             failed: None,
             pending: Some(Pending::default()),
             transfers: Transfers::default(),
+            unfinished: false,
         };
         let state = Shared::new(py, C::NAME, state, socket, process)?;
         Ok(Endpoint { address, protocol, factory, priority, state })
@@ -147,7 +153,10 @@ impl<C: Core> Endpoint<C> {
             let fates = self.state.lock()?.core.take_fates();
             pending.take(py, fates)
         });
-        self.state.lock()?.pending = Some(pending);
+        let mut state = self.state.lock()?;
+        state.pending = Some(pending);
+        state.unfinished = inbox.is_err();
+        drop(state);
         inbox
     }
 
@@ -166,6 +175,7 @@ impl<C: Core> Endpoint<C> {
         state.take_chunk_events(&mut pending.chunk_events);
         if let Err(error) = received {
             state.pending = Some(pending);
+            state.unfinished = true;
             drop(state);
             self.log_drops(py, dropped);
             return Err(os_error(py, &error, self.address.0));
@@ -284,15 +294,16 @@ impl<C: Core> Endpoint<C> {
             return Err(os_error(py, &error, self.address.0));
         }
         match turn {
-            Turn::Again => Ok(0.0),
-            Turn::Wait(wait) => Ok(wait.min(LONGEST_STEP).as_secs_f64()),
+            Turn::Pause(BETWEEN_TURNS) => Ok(0.0),
+            Turn::Pause(wait) | Turn::Wait(wait) => Ok(wait.min(LONGEST_STEP).as_secs_f64()),
             Turn::Over => Err(closed::<C>()),
         }
     }
 
     /// Whether the next receive has something for the game.
     pub(super) fn has_news(&self) -> PyResult<bool> {
-        Ok(self.state.lock()?.core.has_news())
+        let state = self.state.lock()?;
+        Ok(state.core.has_news() || state.unfinished)
     }
 
     /// The system's number of the socket.
@@ -377,8 +388,7 @@ impl<C: Core> Station for State<C> {
         let State { core, driver, asking, failed, transfers, .. } = self;
         let Some(driver) = driver else { return Turn::Over };
         if *asking {
-            // The flush that asks ends with a wake.
-            return Turn::Wait(Duration::MAX);
+            return Turn::Pause(BETWEEN_TURNS);
         }
         let received = driver.receive_at_most(READ_BOUND, |now, unix, from, datagram, out| {
             core.handle_datagram(now, unix, from, datagram, out);
@@ -386,14 +396,14 @@ impl<C: Core> Station for State<C> {
         driver.transmit(|now, out| core.transmit_between(now, out));
         transfers.note(&mut **core, driver.now());
         match received {
-            Ok(true) => Turn::Again,
+            Ok(true) => Turn::Pause(BETWEEN_TURNS),
             Ok(false) => {
                 let due = core.next_deadline().min(driver.next_delivery());
                 Turn::Wait(due - driver.now())
             }
             Err(error) => {
                 *failed = Some(error);
-                Turn::Wait(AFTER_ERROR)
+                Turn::Pause(AFTER_ERROR)
             }
         }
     }

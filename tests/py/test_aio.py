@@ -84,7 +84,7 @@ def test_a_paced_loop_has_its_ticks_and_its_messages(run: Any, protocol: tw.Prot
                 count += 1
             assert loop.time() - started > 0.45
             assert count <= 50
-            assert len(heard) > 10
+            assert len(heard) > 3
             echoing.cancel()
 
     run(main())
@@ -248,7 +248,7 @@ def test_an_idle_connection_wakes_only_for_keep_alives(protocol: tw.Protocol) ->
 
     wakes, sent = asyncio.run(main())
     # Ten keep-alives a second each way: one wake to send each of ours, one to read each of theirs.
-    assert all(15 <= count <= 42 for count in sent), sent
+    assert all(10 <= count <= 26 for count in sent), sent
     assert all(count <= 2 * 21 + 6 for count in wakes), wakes
 
 
@@ -323,3 +323,27 @@ def test_drivers_refuse_what_they_cant_drive(protocol: tw.Protocol) -> None:
                 pass
 
     asyncio.run(misuse())
+
+
+def test_what_a_factory_raises_leaves_the_rest_for_the_next_iteration(
+    run: Any, protocol: tw.Protocol
+) -> None:
+    class Picky(tw.MessageFactory):
+        def create(self, cls: type[Any]) -> Any:
+            if cls is Chat:
+                raise LookupError("no chat today")
+            return super().create(cls)
+
+    async def main() -> list[Any]:
+        async with pair(protocol, factory=Picky()) as (server, client):
+            for message in (Move(1), Chat(1, "hi"), Move(2)):
+                client.endpoint.send(message)
+            client.endpoint.flush()
+            with pytest.raises(LookupError, match="no chat today"):
+                async for _ in server:
+                    pass
+            async for inbox in server:
+                return [message for _, message in inbox.messages]
+            return []
+
+    assert run(main()) == [Move(1), Move(2)]

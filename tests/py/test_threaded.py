@@ -103,14 +103,15 @@ def test_what_was_sent_before_a_stall_is_sent_again_when_it_is_lost(protocol: tw
 def test_the_messages_of_a_tick_share_packets(protocol: tw.Protocol) -> None:
     with pair(protocol) as (server, client):
         wait_until(lambda: client.stats().channels[0].queued == 0, server, client)
-        before = client.counters["packets.sent"]
+        before, started = client.counters["packets.sent"], time.monotonic()
         for number in range(60):
             client.send(Move(number))
             # Time for the thread to take turns: it hears from the server, and wakes.
             server.flush()
         client.flush()
         sent = client.counters["packets.sent"] - before
-        assert sent <= 5, "one of messages, and the keep-alives and acks of a slow machine"
+        # One with messages; keep-alives and acks, the more the slower the machine.
+        assert sent <= 3 + 30 * (time.monotonic() - started)
         (at_server,) = wait_until(lambda: client.stats().channels[0].queued == 0, server)
         assert [message.tick for _, message in at_server] == list(range(60))
 
