@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum, Flag
+from os import PathLike
+from pathlib import Path
 from types import GenericAlias, TracebackType
 from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, final, overload
 
@@ -22,12 +24,15 @@ __all__ = [
     "Channel",
     "ChannelSnapshot",
     "ChannelStats",
+    "Chunk",
     "ChunkProgress",
     "ChunkReceiver",
     "ChunkSender",
+    "ChunkStats",
     "Client",
     "ClientHandle",
     "Conditions",
+    "Congestion",
     "ConnectToken",
     "Connected",
     "ConnectionStats",
@@ -35,6 +40,7 @@ __all__ = [
     "FieldType",
     "GoodBad",
     "Inbox",
+    "IncomingChunk",
     "Link",
     "Notifications",
     "Outages",
@@ -42,6 +48,7 @@ __all__ = [
     "PacketStats",
     "Protocol",
     "Proxy",
+    "ReceivedChunk",
     "Schema",
     "SequenceBuffer",
     "Server",
@@ -49,12 +56,14 @@ __all__ = [
     "Socket",
     "Stream",
     "Tick",
+    "Transfer",
     "VirtualConnection",
     "__version__",
     "angle",
     "arena",
     "bits",
     "boolean",
+    "chunks",
     "common_of",
     "data",
     "dtype",
@@ -498,6 +507,10 @@ def payload(
     :meth:`Server.send_payload`. What became of each comes in ``inbox.notifications``, in the order of the packets.
     Arguments as for :func:`unreliable`."""
 
+def chunks(name: str = "") -> Channel:
+    """Large blocks of data, beside the messages: see :meth:`Server.send_chunk`. A protocol has at most one such channel,
+    and messages don't go over it."""
+
 @final
 class Protocol:
     """What both sides must share: an id, the message classes in order, the channels in order.
@@ -662,7 +675,45 @@ class ConnectionStats:
     def budget_burst_bytes(self) -> float:
         """What may be sent at once after a silence, in bytes."""
     @property
+    def bulk_rate(self) -> float:
+        """At which chunks may go out now: bytes a second, with UDP/IP headers."""
+    @property
+    def chunks(self) -> ChunkStats: ...
+    @property
     def channels(self) -> list[ChannelStats]: ...
+
+@final
+class ChunkStats:
+    """Counts of the chunks of one connection since it began, both directions. A slice is a piece of a chunk that fills
+    a packet."""
+
+    @property
+    def slices_sent(self) -> int:
+        """Slices sent, each counted once."""
+    @property
+    def slices_resent(self) -> int:
+        """Slices sent again."""
+    @property
+    def bytes_sent(self) -> int:
+        """Bytes of slices sent, each time they were."""
+    @property
+    def slices_received(self) -> int:
+        """Slices received, each counted once."""
+    @property
+    def slice_duplicates(self) -> int:
+        """Slices received again, and dropped."""
+    @property
+    def slices_unexpected(self) -> int:
+        """Slices dropped because their chunk is not open: unknown, over, or not accepted yet."""
+    @property
+    def slices_invalid(self) -> int:
+        """Slices dropped because their place or length is not the chunk's."""
+    @property
+    def offers_invalid(self) -> int:
+        """Offers dropped because they are out of turn, or contradict themselves."""
+    @property
+    def answers_invalid(self) -> int:
+        """Answers dropped because their chunk is not open, or has no such slices."""
 
 @final
 class ChannelSnapshot:
@@ -768,6 +819,206 @@ class PacketFates:
     def delivered(self) -> memoryview[bool]:
         """True: the other side has it. False: it counts as lost."""
 
+# --- chunks ------------------------------------------------------------------------------------------
+
+@final
+class Chunk:
+    """Something large to send, to one client or to many: it is read and hashed (SHA-256) once, here, and held once.
+
+    That takes 0.5 to 4 ms for each MiB, depending on the processor; above 64 KiB other threads run meanwhile.
+
+    Args:
+        data: bytes (held, not copied), another contiguous buffer (copied once), or the path of a file. The file is
+            opened here and read again while it is sent; when it changes meanwhile, the transfer fails.
+
+    Raises:
+        OSError: the file can't be read; errno and filename say why.
+        TypeError: ``data`` is neither a buffer nor a path.
+        ValueError: the buffer is not contiguous.
+
+    Example:
+        >>> chunk = Chunk(b"the world" * 1000)
+        >>> chunk.size, chunk.hash.hex()[:8]
+        (9000, 'd3a4bd2a')
+    """
+
+    def __new__(cls, data: Buffer | str | PathLike[str], /) -> Chunk: ...
+    @property
+    def size(self) -> int:
+        """Bytes of the content."""
+    @property
+    def hash(self) -> bytes:
+        """The SHA-256 of the content, 32 bytes."""
+    @property
+    def path(self) -> Path | None:
+        """The file; None when the content is in memory."""
+
+@final
+class Transfer:
+    """A chunk on its way to the peer. Its attributes change with the ticks of its endpoint; reading them waits for
+    nothing. It doesn't keep its endpoint alive, and nothing happens to the chunk when it goes."""
+
+    @property
+    def client(self) -> ClientHandle | None:
+        """The client it goes to; None on a client."""
+    @property
+    def label(self) -> str: ...
+    @property
+    def size(self) -> int:
+        """Bytes of the chunk."""
+    @property
+    def hash(self) -> bytes:
+        """The SHA-256 of the content, 32 bytes."""
+    @property
+    def bytes_done(self) -> int:
+        """Bytes that the peer is known to have."""
+    @property
+    def slices(self) -> int:
+        """Slices of the chunk: pieces that fill a packet."""
+    @property
+    def slices_done(self) -> int:
+        """Slices that the peer is known to have."""
+    @property
+    def fraction(self) -> float:
+        """Which part of it, from 0 to 1."""
+    @property
+    def rate(self) -> float:
+        """Bytes a second, over the last second or so; as it was last once it is over."""
+    @property
+    def time_left(self) -> float | None:
+        """Seconds that the rest takes at this rate; None while the rate is 0, and when it failed."""
+    @property
+    def done(self) -> bool:
+        """Whether the peer has all of it, and has verified it."""
+    @property
+    def error(self) -> str | None:
+        """Why it failed, a sentence; None while it is under way and when it is done."""
+    @property
+    def over(self) -> bool:
+        """Whether it is done or failed."""
+    def cancel(self) -> bool:
+        """Ends it; the peer is told. False when it is over already."""
+
+@final
+class IncomingChunk:
+    """A chunk that the peer is sending, as it was when it was asked for."""
+
+    @property
+    def client(self) -> ClientHandle | None:
+        """The client that sends it; None on a client."""
+    @property
+    def label(self) -> str:
+        """What the peer calls it: whatever the peer likes."""
+    @property
+    def size(self) -> int:
+        """Bytes of the chunk."""
+    @property
+    def hash(self) -> bytes:
+        """The SHA-256 that the content is to have, 32 bytes."""
+    @property
+    def bytes_done(self) -> int:
+        """Bytes that are here."""
+    @property
+    def slices(self) -> int:
+        """Slices of the chunk: pieces that fill a packet."""
+    @property
+    def slices_done(self) -> int:
+        """Slices that are here."""
+    @property
+    def fraction(self) -> float:
+        """Which part of it, from 0 to 1."""
+    @property
+    def rate(self) -> float:
+        """Bytes a second, over the last second or so."""
+    @property
+    def time_left(self) -> float | None:
+        """Seconds that the rest takes at this rate; None while the rate is 0."""
+    def cancel(self) -> bool:
+        """Ends it: the sender is told, and ``inbox.chunk_failures`` has it. False when it is over already."""
+
+@final
+class ReceivedChunk:
+    """A chunk that the peer sent, whole and verified. One in memory is a read-only buffer: ``bytes(chunk)``,
+    ``memoryview(chunk)``, ``numpy.frombuffer(chunk, ...)``.
+
+    Raises:
+        BufferError: it is in a file, and was asked for its buffer.
+    """
+
+    @property
+    def client(self) -> ClientHandle | None:
+        """The client that sent it; None on a client."""
+    @property
+    def label(self) -> str:
+        """What the peer calls it: whatever the peer likes."""
+    @property
+    def size(self) -> int:
+        """Bytes of the content."""
+    @property
+    def hash(self) -> bytes:
+        """The SHA-256 of the content, 32 bytes: verified."""
+    @property
+    def path(self) -> Path | None:
+        """The file it is in; None when it is in memory."""
+    @property
+    def data(self) -> memoryview:
+        """The content, read-only and without copying."""
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@final
+class Congestion:
+    """How fast chunks may go out. Messages don't wait for it (but with :meth:`good_bad`): they have their own budget, and
+    what they take is counted here."""
+
+    @staticmethod
+    def adaptive(
+        *,
+        min_bytes_per_second: float = 4000.0,
+        max_bytes_per_second: float = 125_000_000.0,
+        initial_bytes: int = 49_152,
+        max_burst_bytes: int = 262_144,
+    ) -> Congestion:
+        """As fast as the link carries it without a queue of more than some milliseconds: the default. It backs off when
+        packets take longer or get lost.
+
+        Args:
+            min_bytes_per_second, max_bytes_per_second: never slower or faster, UDP/IP headers included.
+            initial_bytes: what may go out before anything is known of the link.
+            max_burst_bytes: the most that goes out at one time, and so with one tick.
+
+        Raises:
+            ValueError: naming the argument, its value and its bound.
+        """
+    @staticmethod
+    def fixed(bytes_per_second: float, burst_bytes: float) -> Congestion:
+        """At a fixed rate: where the link is known, or something else keeps it free.
+
+        Args:
+            bytes_per_second: UDP/IP headers included.
+            burst_bytes: what may go out at once after a silence, and so at most with one tick.
+
+        Raises:
+            ValueError: naming the argument, its value and its bound.
+        """
+    @staticmethod
+    def good_bad(
+        *,
+        bad_rtt: float = 0.25,
+        good_packets_per_second: float = 30.0,
+        bad_packets_per_second: float = 10.0,
+        recovery_time: float = 4.0,
+        min_recovery_time: float = 1.0,
+        max_recovery_time: float = 60.0,
+        double_below: float = 10.0,
+        halve_every: float = 10.0,
+    ) -> Congestion:
+        """So many packets a second while the RTT is short, fewer while it isn't. It holds for all packets of the
+        connection, those of messages too. Arguments as for :class:`GoodBad`.
+
+        Raises:
+            ValueError: naming the argument, its value and its bound.
+        """
+
 # --- endpoints ---------------------------------------------------------------------------------------
 
 @final
@@ -791,6 +1042,13 @@ class Inbox(Generic[_M]):
     def missed(self) -> list[Any]:
         """Gaps in redundant channels, in which so many messages never came: ``(client, channel, count)`` on a server,
         ``(channel, count)`` on a client."""
+    @property
+    def chunks(self) -> list[ReceivedChunk]:
+        """Chunks that the peer sent: whole, verified, in the order in which they were queued."""
+    @property
+    def chunk_failures(self) -> list[Any]:
+        """Chunks that the peer was sending and that will not come: ``(client, label, error)`` on a server,
+        ``(label, error)`` on a client. The error is a sentence."""
     @property
     def notifications(self) -> Notifications:
         """What became of messages sent with ``notify=True``, and of payloads: each exactly once while its
@@ -854,6 +1112,12 @@ class Server:
             refused, and the exception reaches the caller.
         slow_hook: seconds. The tick waits for its hooks; of one that takes longer the logger is told, at most once a
             second. What hooks take is in ``counters``.
+        chunk_memory: bytes of chunks that each client may have in memory here, those under way and those that
+            ``inbox.chunks`` has not handed over yet; 0: none are taken. A larger chunk is refused.
+        chunk_directory: where chunks go instead of memory: each into a file named by its hash in hex digits, however
+            many there are. Made if it isn't there.
+        chunk_file_limit: bytes of the largest of these files; None: 1 GiB. A larger chunk is refused.
+        congestion: how fast chunks may go out; None: :meth:`Congestion.adaptive`.
         driver: ``"polled"``: the socket is read and written when the game ticks. ``"thread"``: a native thread keeps
             the connections going between ticks, and while the game is busy: it acks, paces chunks, and sends again what
             was lost. What a tick sends still goes out together, with its flush.
@@ -864,7 +1128,7 @@ class Server:
         columns: message classes that come as columns (:meth:`Inbox.columns`) and not as objects.
 
     Raises:
-        OSError: the address can't be bound; errno says why.
+        OSError: the address can't be bound, or the directory can't be made; errno says why.
         ValueError: naming the argument, its value and its bound.
     """
 
@@ -882,6 +1146,10 @@ class Server:
         priority: PriorityHook | None = None,
         admission: AdmissionHook | None = None,
         slow_hook: float = 0.005,
+        chunk_memory: int = 0,
+        chunk_directory: str | PathLike[str] | None = None,
+        chunk_file_limit: int | None = None,
+        congestion: Congestion | None = None,
         driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
         seed: int | None = None,
@@ -965,6 +1233,44 @@ class Server:
 
         Raises:
             as :meth:`send`.
+        """
+    def send_chunk(
+        self,
+        client: ClientHandle,
+        data: Chunk | Buffer | str | PathLike[str],
+        /,
+        *,
+        label: str = "",
+        burst: bool = False,
+    ) -> Transfer:
+        """Queues a large block of data for a client. It goes beside the messages, which come first, as fast as
+        ``congestion`` allows, cut into slices; slices that are lost are sent again. The client has it in
+        ``inbox.chunks`` when it is whole and verified. Chunks arrive in the order in which they were queued.
+
+        Args:
+            data: bytes (held, not copied), another contiguous buffer (copied once), or the path of a file (read as it
+                is sent). It is read and hashed in this call: see :class:`Chunk`, which is what to give when several
+                clients get the same.
+            label: your own name for it, up to 64 bytes of UTF-8.
+            burst: while nothing is known of the link, send all of it within a round trip instead of feeling the way, at
+                the risk that a slow link drops some, and messages with it. At most 256 KiB; for load screens, when
+                nothing else matters.
+
+        Raises:
+            StaleClientError: the client is gone.
+            ChannelFullError: 256 chunks for this client wait already.
+            ChannelError: the protocol has no channel of chunks.
+            MessageTooLargeError: the chunk is 2**40 bytes or more, or above 256 KiB with ``burst``.
+            ValueError: the label is too long, or the buffer is not contiguous.
+            TypeError: ``data`` is neither a buffer nor a path.
+            OSError: the file can't be read; errno and filename say why.
+            ClosedError: the server is closed.
+        """
+    def incoming_chunks(self, client: ClientHandle) -> list[IncomingChunk]:
+        """The chunks of a client that are under way or waiting for room, as they are now.
+
+        Raises:
+            StaleClientError: the client is gone.
         """
     def broadcast(
         self,
@@ -1089,11 +1395,16 @@ class Client:
         protocol: what both sides share.
         token: from the login backend.
         bind: the local address; None: any free port.
-        factory, priority, slow_hook, driver, conditions, seed, network, columns: as for :class:`Server`.
+        chunk_memory: as for :class:`Server`; here 64 MiB unless said.
+        resume: a client whose connection is over: what it has of chunks that didn't get through is not sent again when
+            the server sends the same content. It goes on where it was, in memory or in its file.
+        factory, priority, slow_hook, chunk_directory, chunk_file_limit, congestion, driver, conditions, seed, network, columns: as
+            for :class:`Server`.
 
     Raises:
-        OSError: no socket could be made.
-        ValueError: the token is for another protocol id.
+        OSError: no socket or directory could be made.
+        ValueError: the token is for another protocol id, or an argument is out of its bounds, or the connection of
+            ``resume`` is up.
     """
 
     def __new__(
@@ -1105,6 +1416,11 @@ class Client:
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
         slow_hook: float = 0.005,
+        chunk_memory: int = 67108864,
+        chunk_directory: str | PathLike[str] | None = None,
+        chunk_file_limit: int | None = None,
+        resume: Client | None = None,
+        congestion: Congestion | None = None,
         driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
         seed: int | None = None,
@@ -1124,6 +1440,11 @@ class Client:
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
         slow_hook: float = 0.005,
+        chunk_memory: int = 67108864,
+        chunk_directory: str | PathLike[str] | None = None,
+        chunk_file_limit: int | None = None,
+        resume: Client | None = None,
+        congestion: Congestion | None = None,
         driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
         seed: int | None = None,
@@ -1194,6 +1515,21 @@ class Client:
         """
     def send_payload(self, data: bytes, channel: int, *, tag: int) -> None:
         """As :meth:`Server.send_payload`."""
+    def send_chunk(
+        self,
+        data: Chunk | Buffer | str | PathLike[str],
+        /,
+        *,
+        label: str = "",
+        burst: bool = False,
+    ) -> Transfer:
+        """As :meth:`Server.send_chunk`. A server takes no chunks unless it is told to.
+
+        Raises:
+            NotConnectedError: the connection is not up (yet, or any more).
+        """
+    def incoming_chunks(self) -> list[IncomingChunk]:
+        """As :meth:`Server.incoming_chunks`; none without a connection."""
     def set_budget(self, bytes_per_second: float, burst_bytes: float) -> None:
         """As :meth:`Server.set_budget`, also before the connection is up."""
     def stats(self) -> ConnectionStats: ...

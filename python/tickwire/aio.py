@@ -1,7 +1,7 @@
 """Servers and clients on asyncio.
 
-A :class:`Driver` keeps one going on the event loop: it wakes when a datagram arrives and when something is due, and
-sleeps otherwise. What arrives is handed over as soon as it is there, or at the pace of ticks::
+A :class:`Driver` keeps one going on the event loop: it wakes when a datagram arrives and when something is
+due, and sleeps otherwise. What arrives is handed over as soon as it is there, or at the pace of ticks::
 
     async with aio.Driver(tw.Client.connect(address, protocol)) as driver:
         await driver.connected()
@@ -30,9 +30,9 @@ E = TypeVar("E", Server, Client)
 
 
 class Driver(Generic[E]):
-    """Keeps a server or a client going on the running event loop, between ``async with`` and its end, which closes it.
+    """Keeps a server or a client going on the running event loop in an ``async with``, whose end closes it.
 
-    To be used from that loop alone. Whoever waits here may be cancelled: what arrives then is handed over later.
+    To be used from that loop alone. Whoever waits here may be cancelled: what arrives then comes later.
 
     Args:
         endpoint: one with ``driver="polled"``, on a real socket. One with a thread needs no other driver.
@@ -82,7 +82,7 @@ class Driver(Generic[E]):
         self.close()
 
     def close(self) -> None:
-        """Ends the connections, tells their other sides, and lets go of the event loop. Closing twice is fine."""
+        """Ends the connections, says so to the other sides, and leaves the loop. Closing twice is fine."""
         try:
             if self._handed_out and not self.endpoint.closed:
                 self.endpoint.flush()
@@ -107,8 +107,9 @@ class Driver(Generic[E]):
             await self._wait()
 
     def __aiter__(self) -> AsyncIterator[Inbox[Any]]:
-        """Yields an inbox whenever something arrived: events, messages, notifications. What the body queued is sent at
-        its end. Ends when the endpoint is closed, and with a client's connection, after the inbox that says so."""
+        """Yields an inbox whenever something arrived: events, messages, notifications. What the body queued
+        is sent at its end. Ends when the endpoint is closed, and with a client's connection, after the inbox
+        that says so."""
         return self._inboxes()
 
     async def _inboxes(self) -> AsyncIterator[Inbox[Any]]:
@@ -125,8 +126,8 @@ class Driver(Generic[E]):
                 await self._wait()
 
     async def ticks(self, rate: float, duration: float | None = None) -> AsyncIterator[Inbox[Any]]:
-        """Yields an inbox at ``rate`` a second, whatever arrived, paced as :func:`ticks`. What the body queued is sent at
-        its end. Ends as the iteration without pace does."""
+        """Yields an inbox at ``rate`` a second, whatever arrived, paced as :func:`ticks`. What the body
+        queued is sent at its end. Ends as the iteration without pace does."""
         async for _ in ticks(rate, duration):
             if self.endpoint.closed or (self._over() and not self.endpoint.has_news):
                 return
@@ -207,8 +208,8 @@ class Driver(Generic[E]):
 
 
 async def ticks(rate: float, duration: float | None = None) -> AsyncIterator[int]:
-    """Yields tick numbers at ``rate`` a second, as :func:`tickwire.ticks` does, and leaves the time between to the event
-    loop. Works on every event loop, and with every endpoint, one with a thread included.
+    """Yields tick numbers at ``rate`` a second, as :func:`tickwire.ticks` does, and leaves the time between
+    to the event loop. Works on every event loop, and with every endpoint, one with a thread included.
 
     Args:
         rate: ticks a second, above 0.

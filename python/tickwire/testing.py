@@ -14,7 +14,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tickwire._core import Bursts, Client, Conditions, Outages, Protocol, Server, SimulatedNetwork
+from tickwire._core import (
+    Bursts,
+    Client,
+    Conditions,
+    Outages,
+    Protocol,
+    ReceivedChunk,
+    Server,
+    SimulatedNetwork,
+)
 from tickwire.connection import Event
 
 __all__ = ["Bursts", "Collected", "Conditions", "Outages", "SimulatedNetwork", "connected_pair", "run"]
@@ -29,6 +38,8 @@ class Collected:
     latest: list[Any] = field(default_factory=list)
     payloads: list[Any] = field(default_factory=list)
     missed: list[Any] = field(default_factory=list)
+    chunks: list[ReceivedChunk] = field(default_factory=list)
+    chunk_failures: list[Any] = field(default_factory=list)
     notifications: list[tuple[int, int, int, bool]] = field(default_factory=list)
     """``(slot, channel, tag, delivered)``, as the columns of :class:`tickwire.Notifications` have them."""
 
@@ -46,6 +57,8 @@ def run(
                 into.latest += inbox.latest
                 into.payloads += inbox.payloads
                 into.missed += inbox.missed
+                into.chunks += inbox.chunks
+                into.chunk_failures += inbox.chunk_failures
                 told = inbox.notifications
                 into.notifications += zip(told.slot, told.channel, told.tag, told.delivered, strict=True)
         network.advance(1 / rate)

@@ -7,6 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 
@@ -23,11 +24,11 @@ fn failed(what: &str, path: &Path, error: &io::Error) -> StorageError {
     StorageError(format!("can't {what} {}: {error}", path.display()))
 }
 
-/// A file that is being sent.
+/// A file that is being sent. A clone reads the same open file, for another connection.
 #[derive(Debug)]
 pub struct FileSource {
     path: PathBuf,
-    file: File,
+    file: Arc<Mutex<File>>,
     size: u64,
     buffer: Vec<u8>,
     buffer_at: u64,
@@ -52,17 +53,30 @@ impl FileSource {
                 }
             }
         }
-        buffer.clear();
-        let source = FileSource { path: path.to_owned(), file, size, buffer, buffer_at: 0 };
+        let (path, file) = (path.to_owned(), Arc::new(Mutex::new(file)));
+        let source = FileSource { path, file, size, buffer: Vec::new(), buffer_at: 0 };
         Ok((source, hasher.finalize().into()))
+    }
+
+    /// Where it was when it was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     fn fill(&mut self, offset: u64, at_least: usize) -> io::Result<()> {
         let rest = usize::try_from(self.size - offset).unwrap_or(READ_AHEAD);
         self.buffer.resize(rest.min(READ_AHEAD).max(at_least), 0);
         self.buffer_at = offset;
-        self.file.seek(SeekFrom::Start(offset))?;
-        self.file.read_exact(&mut self.buffer).inspect_err(|_| self.buffer.clear())
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(&mut self.buffer));
+        read.inspect_err(|_| self.buffer.clear())
+    }
+}
+
+impl Clone for FileSource {
+    fn clone(&self) -> Self {
+        let (path, file) = (self.path.clone(), self.file.clone());
+        FileSource { path, file, size: self.size, buffer: Vec::new(), buffer_at: 0 }
     }
 }
 
@@ -176,10 +190,13 @@ mod tests {
         std::fs::write(&path, &content).unwrap();
         let (mut source, hash) = FileSource::open(&path).unwrap();
         assert_eq!((source.size(), hash), (200_000, Sha256::digest(&content).into()));
+        let mut another = source.clone();
         for offset in [0, 1152, 199_000, 65_000, 64_384, 2304] {
-            let mut slice = [0; 1000];
-            source.read_at(offset, &mut slice).unwrap();
-            assert_eq!(slice, content[offset as usize..offset as usize + 1000]);
+            for source in [&mut source, &mut another] {
+                let mut slice = [0; 1000];
+                source.read_at(offset, &mut slice).unwrap();
+                assert_eq!(slice, content[offset as usize..offset as usize + 1000]);
+            }
         }
         OpenOptions::new().write(true).open(&path).unwrap().set_len(1000).unwrap();
         let error = source.read_at(150_000, &mut [0; 1000]).unwrap_err();

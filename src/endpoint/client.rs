@@ -147,9 +147,14 @@ impl Client {
         self.next = Instant::ZERO;
         if let Some(payload) = received
             && let Some(connection) = &mut self.connection
-            && let Err(end) = connection.handle_datagram(now, payload)
         {
-            self.end(now, &end, out);
+            match connection.handle_datagram(now, payload) {
+                // Now: the next datagram may have a slice of what this one offers.
+                Ok(()) => {
+                    self.reception.look(ClientHandle::default(), 0, connection, &mut self.account);
+                }
+                Err(end) => self.end(now, &end, out),
+            }
         }
     }
 
@@ -345,6 +350,11 @@ impl Client {
         self.reception.take_events(out);
     }
 
+    /// Appends what became of chunks of ours since the last call, on the default handle; what came in stays to be taken.
+    pub fn take_chunk_fates(&mut self, out: &mut Vec<(ClientHandle, ChunkEvent)>) {
+        self.reception.take_fates(out);
+    }
+
     /// How far a chunk of ours is; None when it is over.
     pub fn chunk_progress(&self, now: Instant, number: u64) -> Option<Progress> {
         self.connection.as_ref()?.chunk_progress(now, number)
@@ -360,6 +370,11 @@ impl Client {
     /// What chunks cost; None before the connection is up and after it ended.
     pub fn chunk_counters(&self) -> Option<ChunkCounters> {
         self.connection.as_ref().map(|connection| connection.chunk_counters())
+    }
+
+    /// Bytes a second at which chunks may go out now; None as for [`Client::chunk_counters`].
+    pub fn bulk_rate(&self) -> Option<f64> {
+        self.connection.as_ref().map(|connection| connection.bulk_rate())
     }
 
     /// How much may be sent.

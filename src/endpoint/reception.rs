@@ -167,6 +167,15 @@ impl Reception {
         self.events.extend(told.map(|event| (client, event)));
     }
 
+    /// What became of chunks of ours. What came in stays, for someone to read.
+    pub(super) fn take_fates(&mut self, out: &mut Vec<(ClientHandle, ChunkEvent)>) {
+        let ours = |event: &ChunkEvent| matches!(event, ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. });
+        let (fates, rest): (VecDeque<_>, _) =
+            core::mem::take(&mut self.events).into_iter().partition(|(_, event)| ours(event));
+        self.events = rest;
+        out.extend(fates);
+    }
+
     /// Whether something happened that the application wasn't told of.
     pub(super) fn has_events(&self) -> bool {
         !self.events.is_empty()

@@ -141,11 +141,14 @@ impl Server {
         self.netcode.set_welcoming(self.events.len() < 2 * self.sessions.len());
         let received = self.netcode.handle_datagram(now, unix, from, datagram, out);
         self.apply_netcode_events();
-        if let netcode::Received::Payload { client, payload } = received
-            && let Some(session) = self.session(client)
-            && let Err(end) = session.connection.handle_datagram(now, payload)
-        {
-            self.end(now, client, &end, out);
+        let netcode::Received::Payload { client, payload } = received else { return };
+        let session = self.sessions.get_mut(client.slot as usize).and_then(Option::as_mut);
+        let Some(session) = session.filter(|session| session.client == client) else { return };
+        let Session { client_id, connection, account, .. } = session;
+        match connection.handle_datagram(now, payload) {
+            // Now: the next datagram may have a slice of what this one offers.
+            Ok(()) => self.reception.look(client, *client_id, connection, account),
+            Err(end) => self.end(now, client, &end, out),
         }
     }
 
@@ -347,6 +350,11 @@ impl Server {
         self.reception.take_events(out);
     }
 
+    /// Appends what became of chunks of ours since the last call; what came in stays to be taken.
+    pub fn take_chunk_fates(&mut self, out: &mut Vec<(ClientHandle, ChunkEvent)>) {
+        self.reception.take_fates(out);
+    }
+
     /// How far a chunk of ours is; None when it is over.
     pub fn chunk_progress(&self, now: Instant, client: ClientHandle, number: u64) -> Option<Progress> {
         self.live(client)?.connection.chunk_progress(now, number)
@@ -362,6 +370,11 @@ impl Server {
     /// What chunks of a client cost; None when it is gone.
     pub fn chunk_counters(&self, client: ClientHandle) -> Option<ChunkCounters> {
         Some(self.live(client)?.connection.chunk_counters())
+    }
+
+    /// Bytes a second at which chunks may go out to a client now; None when it is gone.
+    pub fn bulk_rate(&self, client: ClientHandle) -> Option<f64> {
+        Some(self.live(client)?.connection.bulk_rate())
     }
 
     /// How much may be sent to a client; None when it is gone.

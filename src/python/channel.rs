@@ -227,3 +227,12 @@ pub(crate) fn payload(
     let kind = ChannelKind::Payload { receive_queue: count("receive_queue", receive_queue)? };
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
+
+/// Large blocks of data beside the messages: at most one such channel a protocol.
+#[pyfunction]
+#[pyo3(signature = (name = ""))]
+pub(crate) fn chunks(name: &str) -> PyResult<Channel> {
+    let config = ChannelConfig { name: name.to_owned(), ..ChannelConfig::new(ChannelKind::Chunks) };
+    config.validate().map_err(value_error)?;
+    Ok(Channel { config })
+}

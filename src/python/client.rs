@@ -1,6 +1,7 @@
 //! A client for Python: the sans-IO client, its tokens, and what its messages and events look like.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -9,6 +10,8 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::address::{Address, AddressLike};
 use super::arrays::Rows;
+use super::chunks::{Arrivals, Chunk, IncomingChunk, Transfer};
+use super::congestion::Congestion;
 use super::development;
 use super::endpoint::Endpoint;
 use super::errors::{NotConnectedError, send_error, value_error};
@@ -23,12 +26,19 @@ use super::setup::{REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver,
 use super::stats::ConnectionStats;
 use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
 use crate::driver::{VirtualNetwork, unix_now};
-use crate::endpoint::{self, ChunkLimits, ClientConfig, ClientEvent, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY};
+use crate::endpoint::{self, ClientConfig, ClientEvent, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, PartialChunks};
 use crate::netcode::{self, TokenParams};
-use crate::transport::{BudgetConfig, ConnectionConfig};
+use crate::transport::{BudgetConfig, CongestionConfig, ConnectionConfig};
 
 /// Seconds in which a token made on the spot must start its connection.
 const TOKEN_LIFETIME: u32 = 60;
+
+/// What a client does with chunks.
+struct Bulk<'a> {
+    arrivals: Arrivals,
+    resume: Option<&'a Bound<'a, Client>>,
+    congestion: CongestionConfig,
+}
 
 /// A client of one server, dialling with a connect token.
 ///
@@ -36,7 +46,9 @@ const TOKEN_LIFETIME: u32 = 60;
 ///     protocol: what both sides share.
 ///     token: from the login backend.
 ///     bind: the local address; None: any free port.
-///     factory, priority, slow_hook, driver, conditions, seed, network, columns: as for :class:`Server`.
+///     resume: a client whose connection is over: what is there of chunks from the same server is not sent again.
+///     factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit, congestion, driver, conditions,
+///         seed, network, columns: as for :class:`Server`, but ``chunk_memory`` is 64 MiB unless said.
 ///
 /// Raises:
 ///     OSError: no socket could be made.
@@ -48,7 +60,9 @@ pub(crate) struct Client(Endpoint<endpoint::Client>);
 impl Client {
     #[new]
     #[pyo3(signature = (protocol, token, *, bind = None, factory = None, priority = None,
-                        slow_hook = 0.005, driver = "polled", conditions = None, seed = None, network = None,
+                        slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
+                        chunk_file_limit = None, resume = None, congestion = None, driver = "polled",
+                        conditions = None, seed = None, network = None,
                         columns = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
@@ -59,6 +73,11 @@ impl Client {
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
         slow_hook: f64,
+        chunk_memory: i128,
+        chunk_directory: Option<PathBuf>,
+        chunk_file_limit: Option<i128>,
+        resume: Option<&Bound<'_, Self>>,
+        congestion: Option<&Bound<'_, Congestion>>,
         driver: &str,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
@@ -66,6 +85,8 @@ impl Client {
         columns: Option<Vec<Bound<'_, PyAny>>>,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
+        let arrivals = Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit)?;
+        let bulk = Bulk { arrivals, resume, congestion: Congestion::or_default(congestion) };
         Self::dial(
             py,
             protocol,
@@ -74,6 +95,7 @@ impl Client {
             factory,
             priority,
             slow_hook,
+            bulk,
             driver,
             conditions,
             seed,
@@ -90,10 +112,13 @@ impl Client {
     #[staticmethod]
     #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
                         user_data = None, bind = None, factory = None, priority = None,
-                        slow_hook = 0.005, driver = "polled", conditions = None, seed = None, network = None,
+                        slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
+                        chunk_file_limit = None, resume = None, congestion = None, driver = "polled",
+                        conditions = None, seed = None, network = None,
                         columns = None))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
-                             bind=None, factory=None, priority=None, slow_hook=0.005, driver='polled', \
+                             bind=None, factory=None, priority=None, slow_hook=0.005, chunk_memory=67108864, \
+                             chunk_directory=None, chunk_file_limit=None, resume=None, congestion=None, driver='polled', \
                              conditions=None, seed=None, network=None, columns=None)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect(
@@ -108,6 +133,11 @@ impl Client {
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
         slow_hook: f64,
+        chunk_memory: i128,
+        chunk_directory: Option<PathBuf>,
+        chunk_file_limit: Option<i128>,
+        resume: Option<&Bound<'_, Self>>,
+        congestion: Option<&Bound<'_, Congestion>>,
         driver: &str,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
@@ -126,6 +156,8 @@ impl Client {
             );
             development::warn(py, sentence)?;
         }
+        let arrivals = Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit)?;
+        let bulk = Bulk { arrivals, resume, congestion: Congestion::or_default(congestion) };
         let mut entropy = entropy(network.clone());
         let client_id = match client_id {
             Some(id) => within("client_id", id, 0, u64::MAX)?,
@@ -144,7 +176,7 @@ impl Client {
         };
         let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
         Self::dial(
-            py, protocol, token, bind, factory, priority, slow_hook, driver, conditions, seed, network,
+            py, protocol, token, bind, factory, priority, slow_hook, bulk, driver, conditions, seed, network,
             columns,
         )
     }
@@ -299,6 +331,24 @@ impl Client {
         sent.map_err(|error| send_error("the payload", channel, &error))
     }
 
+    /// As :meth:`Server.send_chunk`, to the server.
+    ///
+    /// Raises:
+    ///     NotConnectedError: the connection is not up (yet, or any more).
+    #[pyo3(signature = (data, /, *, label = "", burst = false))]
+    fn send_chunk(&self, data: &Bound<'_, PyAny>, label: &str, burst: bool) -> PyResult<Transfer> {
+        // Before all is read and hashed in vain.
+        if !self.0.with(|core, _| core.is_connected())? {
+            return Err(NotConnectedError::new_err("the connection is not up"));
+        }
+        self.0.send_chunk(None, &Chunk::given(data)?, label, burst)
+    }
+
+    /// The server's chunks that are under way, as they are now.
+    fn incoming_chunks(&self, py: Python<'_>) -> PyResult<Vec<IncomingChunk>> {
+        self.0.incoming_chunks(None, py)
+    }
+
     /// Changes how much may be sent, also before the connection is up.
     #[pyo3(signature = (bytes_per_second, burst_bytes))]
     fn set_budget(&self, bytes_per_second: f64, burst_bytes: f64) -> PyResult<()> {
@@ -314,7 +364,8 @@ impl Client {
         let state = self.0.state.lock()?;
         let not_connected = || NotConnectedError::new_err("the connection is not up");
         let stats = state.core.stats().ok_or_else(not_connected)?;
-        Ok(ConnectionStats::new(stats, state.core.budget(), &self.0.protocol.get().core, |channel| {
+        let bulk = state.core.bulk_rate().zip(state.core.chunk_counters()).ok_or_else(not_connected)?;
+        Ok(ConnectionStats::new(stats, state.core.budget(), bulk, &self.0.protocol.get().core, |channel| {
             state.core.channel_stats(channel)
         }))
     }
@@ -355,6 +406,7 @@ impl Client {
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
         slow_hook: f64,
+        bulk: Bulk<'_>,
         driver: &str,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
@@ -371,12 +423,30 @@ impl Client {
         let driver = open_driver(py, bind, conditions, seed, network.as_ref())?;
         let mut settings = netcode::ClientConfig::new(protocol.get().id);
         settings.replay_window = REPLAY_WINDOW;
-        let connection = ConnectionConfig { packet_fates: true, ..ConnectionConfig::default() };
-        let config = ClientConfig { netcode: settings, connection, chunks: ChunkLimits::CLIENT };
-        let core = endpoint::Client::new(config, protocol.get().core.clone(), token, driver.now())
+        let Bulk { arrivals, resume, congestion } = bulk;
+        let connection = ConnectionConfig { congestion, packet_fates: true, ..ConnectionConfig::default() };
+        let config = ClientConfig { netcode: settings, connection, chunks: arrivals.limits };
+        let mut core = endpoint::Client::new(config, protocol.get().core.clone(), token, driver.now())
             .map_err(value_error)?;
+        if let Some(directory) = arrivals.directory {
+            core.set_chunk_store(Box::new(directory));
+        }
+        if let Some(before) = resume {
+            core.resume_chunks(before.get().take_partial_chunks()?);
+        }
         let endpoint = Endpoint::new(py, core, driver, threaded, protocol, factory, priority, hooks)?;
         Ok(Client(endpoint.with_columns(py, columns)?))
+    }
+
+    /// What is there of chunks, for the next connection.
+    fn take_partial_chunks(&self) -> PyResult<PartialChunks> {
+        let mut state = self.0.state.lock()?;
+        if state.core.is_connected() {
+            return Err(PyValueError::new_err(
+                "resume must be a client whose connection is over: this one is up",
+            ));
+        }
+        Ok(state.core.take_partial_chunks())
     }
 
     /// See [`Endpoint::transmit`].
@@ -387,6 +457,7 @@ impl Client {
     /// Makes Python objects of what was taken. The lock is held for moments only, never while Python runs.
     fn make_objects(&self, py: Python<'_>, pending: &mut Pending, events: Vec<ClientEvent>) -> PyResult<()> {
         self.make_events(py, pending, events)?;
+        pending.make_chunks(py, |_| Some(None))?;
         let mut refused = Vec::new();
         let protocol = self.0.protocol.get();
         let made =

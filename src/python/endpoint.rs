@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::address::Address;
+use super::chunks::Transfers;
 use super::errors::{ClosedError, os_error, value_error};
 use super::forks::Process;
 use super::hooks::{Candidates, HookClock, Moment, Source, ask_priority};
@@ -83,6 +84,7 @@ pub(super) struct State<C: Core> {
     failed: Option<std::io::Error>,
     /// None while objects are being made of it.
     pending: Option<Pending>,
+    pub(super) transfers: Transfers,
 }
 
 impl<C: Core> Endpoint<C> {
@@ -111,6 +113,7 @@ impl<C: Core> Endpoint<C> {
             asking: false,
             failed: None,
             pending: Some(Pending::default()),
+            transfers: Transfers::default(),
         };
         let state = Shared::new(py, C::NAME, state, socket, process)?;
         Ok(Endpoint { address, protocol, factory, priority, state })
@@ -160,6 +163,7 @@ impl<C: Core> Endpoint<C> {
         let received = self.read(&mut state);
         let dropped = state.look_for_drops();
         state.core.take_messages(&mut pending.records);
+        state.take_chunk_events(&mut pending.chunk_events);
         if let Err(error) = received {
             state.pending = Some(pending);
             drop(state);
@@ -213,6 +217,7 @@ impl<C: Core> Endpoint<C> {
                 .map_err(|error| value_error(format!("the priority hook: {error}"))),
         });
         driver.transmit(|now, out| core.transmit(now, out));
+        state.note_transfers();
         drop(state);
         // What was sent may be due again before what the thread sleeps for.
         self.state.wake();
@@ -342,7 +347,10 @@ impl<C: Core> State<C> {
     fn receive(&mut self) -> std::io::Result<()> {
         let State { core, driver, .. } = self;
         let Some(driver) = driver else { return Ok(()) };
-        driver.receive(|now, unix, from, datagram, out| core.handle_datagram(now, unix, from, datagram, out))
+        let received = driver
+            .receive(|now, unix, from, datagram, out| core.handle_datagram(now, unix, from, datagram, out));
+        self.note_transfers();
+        received
     }
 
     fn counted(&self) -> Counted {
@@ -366,7 +374,7 @@ impl<C: Core> State<C> {
 
 impl<C: Core> Station for State<C> {
     fn turn(&mut self) -> Turn {
-        let State { core, driver, asking, failed, .. } = self;
+        let State { core, driver, asking, failed, transfers, .. } = self;
         let Some(driver) = driver else { return Turn::Over };
         if *asking {
             // The flush that asks ends with a wake.
@@ -376,6 +384,7 @@ impl<C: Core> Station for State<C> {
             core.handle_datagram(now, unix, from, datagram, out);
         });
         driver.transmit(|now, out| core.transmit_between(now, out));
+        transfers.note(&mut **core, driver.now());
         match received {
             Ok(true) => Turn::Again,
             Ok(false) => {
@@ -396,6 +405,7 @@ impl<C: Core> Close for State<C> {
         driver.transmit(|now, out| self.core.close(now, out));
         driver.finish();
         self.driver_counters = driver.counters();
+        self.transfers.note(&mut *self.core, driver.now());
     }
 
     fn forsake(&mut self) {
@@ -411,6 +421,6 @@ impl<C: Core> Source for Mutex<State<C>> {
     }
 }
 
-fn closed<C: Core>() -> PyErr {
+pub(super) fn closed<C: Core>() -> PyErr {
     ClosedError::new_err(format!("the {} is closed", C::NAME))
 }

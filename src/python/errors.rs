@@ -5,12 +5,14 @@
 use core::fmt::Display;
 use core::net::SocketAddr;
 use std::io;
+use std::path::Path;
 
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::endpoint::SendError;
+use crate::endpoint::{SendChunkError, SendError};
 use crate::transport;
+use crate::transport::chunks::ChunkError;
 
 mod classes {
     use pyo3::import_exception;
@@ -51,6 +53,36 @@ pub(crate) fn send_error(class: &str, channel: usize, error: &SendError) -> PyEr
     }
 }
 
+/// The exception for a chunk that an endpoint doesn't take.
+pub(crate) fn send_chunk_error(label: &str, error: &SendChunkError) -> PyErr {
+    let sentence = format!("chunk {label:?}: {error}");
+    match error {
+        SendChunkError::StaleClient => StaleClientError::new_err(error.to_string()),
+        SendChunkError::NotConnected => NotConnectedError::new_err(error.to_string()),
+        SendChunkError::Chunk(ChunkError::Full) => ChannelFullError::new_err(sentence),
+        SendChunkError::Chunk(ChunkError::TooLarge { .. } | ChunkError::Burst { .. }) => {
+            MessageTooLargeError::new_err(sentence)
+        }
+        SendChunkError::Chunk(ChunkError::Label { .. }) => value_error(sentence),
+        SendChunkError::Chunk(ChunkError::NoChannel) => ChannelError::new_err(error.to_string()),
+    }
+}
+
+/// OSError, of the class that fits, with its errno and the file it is about.
+pub(crate) fn file_error(py: Python<'_>, error: &io::Error, path: &Path) -> PyErr {
+    let described = || -> PyResult<PyErr> {
+        let Some(number) = error.raw_os_error() else {
+            return Ok(PyOSError::new_err(format!("{error}: {}", path.display())));
+        };
+        Ok(PyOSError::new_err((number, error_text(py, number)?, path.as_os_str().to_owned())))
+    };
+    described().unwrap_or_else(|error| error)
+}
+
+fn error_text(py: Python<'_>, number: i32) -> PyResult<String> {
+    py.import("os")?.call_method1("strerror", (number,))?.extract()
+}
+
 /// OSError with its errno, and the address it is about.
 pub(crate) fn os_error(py: Python<'_>, error: &io::Error, address: SocketAddr) -> PyErr {
     let described = || -> PyResult<PyErr> {
@@ -62,7 +94,7 @@ pub(crate) fn os_error(py: Python<'_>, error: &io::Error, address: SocketAddr) -
             }
             None => return Ok(PyOSError::new_err(format!("{error}: {address}"))),
         };
-        let text = py.import("os")?.call_method1("strerror", (number,))?;
+        let text = error_text(py, number)?;
         Ok(PyOSError::new_err((number, format!("{text}: {address}"))))
     };
     described().unwrap_or_else(|error| error)

@@ -12,13 +12,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use super::arrays::{Received, declared};
+use super::chunks::ReceivedChunk;
 use super::client::Client;
 use super::codec::Failure;
 use super::columns::columns_class;
+use super::events::ClientHandle;
 use super::protocol::Protocol;
 use super::schema::Schema;
 use super::server::Server;
 use crate::endpoint;
+use crate::transport::chunks::ChunkEvent;
 use crate::transport::{ChannelKind, Notification, OpaqueBody, PacketFate};
 use crate::wire::{BitReader, BitSink, BitWriter, Encoded};
 
@@ -99,6 +102,12 @@ pub(crate) struct Inbox {
     /// Gaps in redundant channels: ``(client, channel, count)`` on a server, ``(channel, count)`` on a client.
     #[pyo3(get)]
     missed: Py<PyList>,
+    /// Chunks that were received.
+    #[pyo3(get)]
+    chunks: Py<PyList>,
+    /// Chunks that will not be: ``(client, label, error)`` on a server, ``(label, error)`` on a client.
+    #[pyo3(get)]
+    chunk_failures: Py<PyList>,
     fates: Arc<Fates>,
     packets: Arc<Packets>,
     columns: Vec<Columns>,
@@ -146,6 +155,7 @@ impl Inbox {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let lists = [&self.events, &self.messages, &self.latest, &self.payloads, &self.missed];
+        let lists = lists.into_iter().chain([&self.chunks, &self.chunk_failures]);
         lists.into_iter().try_for_each(|list| visit.call(list))?;
         self.columns.iter().try_for_each(|columns| visit.call(&columns.class))
     }
@@ -159,6 +169,9 @@ pub(super) struct Pending {
     latest: Vec<Py<PyAny>>,
     payloads: Vec<Py<PyAny>>,
     missed: Vec<Py<PyAny>>,
+    chunks: Vec<Py<PyAny>>,
+    chunk_failures: Vec<Py<PyAny>>,
+    pub(super) chunk_events: Vec<(endpoint::ClientHandle, ChunkEvent)>,
     pub(super) records: endpoint::Inbox,
     /// The first record that no object was made of.
     next: usize,
@@ -238,6 +251,34 @@ impl Pending {
         Ok(())
     }
 
+    /// Makes objects of the chunks that came in. `peer` is who sent them, by handle (on a client None); None drops what
+    /// strangers sent.
+    pub(super) fn make_chunks(
+        &mut self,
+        py: Python<'_>,
+        peer: impl Fn(endpoint::ClientHandle) -> Option<Option<Py<ClientHandle>>>,
+    ) -> PyResult<()> {
+        for (client, event) in self.chunk_events.drain(..) {
+            let Some(client) = peer(client) else { continue };
+            match event {
+                ChunkEvent::Received { offer, stored } => {
+                    self.chunks.push(Py::new(py, ReceivedChunk::new(client, offer, stored))?.into_any());
+                }
+                ChunkEvent::NotReceived { offer, failure } => {
+                    let told = (&*offer.label, failure.to_string());
+                    let told = match client {
+                        Some(client) => (client, told.0, told.1).into_py_any(py)?,
+                        None => told.into_py_any(py)?,
+                    };
+                    self.chunk_failures.push(told);
+                }
+                // Transfers know of ours, and the core has answered the offers.
+                ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. } | ChunkEvent::Offered(_) => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Hands everything over.
     pub(super) fn take(&mut self, py: Python<'_>, (fates, packets): (Fates, Packets)) -> PyResult<Inbox> {
         let list = |objects: &mut Vec<Py<PyAny>>| PyList::new(py, objects.drain(..)).map(Bound::unbind);
@@ -254,6 +295,8 @@ impl Pending {
             latest: list(&mut self.latest)?,
             payloads: list(&mut self.payloads)?,
             missed: list(&mut self.missed)?,
+            chunks: list(&mut self.chunks)?,
+            chunk_failures: list(&mut self.chunk_failures)?,
             fates: Arc::new(fates),
             packets: Arc::new(packets),
             columns,
@@ -261,9 +304,9 @@ impl Pending {
     }
 
     pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Pending { events, messages, latest, payloads, missed, .. } = self;
-        let objects = [events, messages, latest, payloads, missed].into_iter().flatten();
-        objects.into_iter().try_for_each(|object| visit.call(object))?;
+        let Pending { events, messages, latest, payloads, missed, chunks, chunk_failures, .. } = self;
+        let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures];
+        objects.into_iter().flatten().try_for_each(|object| visit.call(object))?;
         self.columns.iter().try_for_each(|(class, _)| visit.call(class))
     }
 }

@@ -3,14 +3,16 @@
 //! Promises: every name, signature and doc of `python/tickwire/_core.pyi`. Classes are frozen with one lock
 //! inside where state changes, and no lock is held while Python code runs. Calls stay attached to the
 //! interpreter: all of them take bounded time, also where they wait for a turn of the driver's thread, which never
-//! waits for Python. Only the proxy's detach, which wait for its thread.
+//! waits for Python. Only those detach that hash a large chunk, and the proxy's, which wait for its thread.
 
 mod address;
 mod arrays;
 mod channel;
+mod chunks;
 mod client;
 mod codec;
 mod columns;
+mod congestion;
 mod development;
 mod endpoint;
 mod errors;
@@ -56,10 +58,15 @@ pub mod module {
     use super::arrays::{arena, dtype, pack, row_format, unpack};
     #[pymodule_export]
     use super::channel::{
-        Channel, latest, payload, redundant, reliable_ordered, reliable_unordered, sequenced, unreliable,
+        Channel, chunks, latest, payload, redundant, reliable_ordered, reliable_unordered, sequenced,
+        unreliable,
     };
     #[pymodule_export]
+    use super::chunks::{Chunk, IncomingChunk, ReceivedChunk, Transfer};
+    #[pymodule_export]
     use super::client::Client;
+    #[pymodule_export]
+    use super::congestion::Congestion;
     #[pymodule_export]
     use super::events::{ClientHandle, Connected, Disconnected};
     #[pymodule_export]
@@ -89,7 +96,7 @@ pub mod module {
     #[pymodule_export]
     use super::server::Server;
     #[pymodule_export]
-    use super::stats::{ChannelSnapshot, ChannelStats, ConnectionStats};
+    use super::stats::{ChannelSnapshot, ChannelStats, ChunkStats, ConnectionStats};
     #[pymodule_export]
     use super::stream::Stream;
     #[pymodule_export]

@@ -3,6 +3,7 @@
 use core::net::SocketAddr;
 
 use super::address::Address;
+use super::chunks::ChunkCore;
 use super::inbox::{Fates, Packets};
 use crate::endpoint::{Client, ClientEvent, Inbox, Server, ServerEvent};
 use crate::netcode::Counters;
@@ -11,7 +12,7 @@ use crate::time::{Instant, UnixSeconds};
 use crate::transport::{Attribute, Column, PacketCounters, ScoreError};
 
 /// A server or a client.
-pub(super) trait Core: Send + 'static {
+pub(super) trait Core: ChunkCore + Send + 'static {
     type Event;
     /// What it is, for sentences.
     const NAME: &str;

@@ -8,6 +8,7 @@ use super::hooks::HookCounters;
 use crate::driver::DriverCounters;
 use crate::netcode::Counters;
 use crate::time::Duration;
+use crate::transport::chunks::ChunkCounters;
 use crate::transport::{self, BudgetConfig, PacketCounters, PacketStats, Protocol};
 
 /// Counts of one channel of one connection since it began.
@@ -40,6 +41,56 @@ pub(crate) struct ChannelStats {
     latency_ms: f64,
 }
 
+/// Counts of the chunks of one connection since it began, both directions.
+#[pyclass(frozen, get_all, module = "tickwire")]
+#[derive(Clone, Debug)]
+pub(crate) struct ChunkStats {
+    /// Slices sent, each counted once.
+    slices_sent: u64,
+    /// Slices sent again.
+    slices_resent: u64,
+    /// Bytes of slices sent, each time they were.
+    bytes_sent: u64,
+    /// Slices received, each counted once.
+    slices_received: u64,
+    /// Slices received again, and dropped.
+    slice_duplicates: u64,
+    /// Slices dropped because their chunk is not open: unknown, over, or not accepted yet.
+    slices_unexpected: u64,
+    /// Slices dropped because their place or length is not the chunk's.
+    slices_invalid: u64,
+    /// Offers dropped because they are out of turn, or contradict themselves.
+    offers_invalid: u64,
+    /// Answers dropped because their chunk is not open, or has no such slices.
+    answers_invalid: u64,
+}
+
+#[pymethods]
+impl ChunkStats {
+    fn __repr__(&self) -> String {
+        format!(
+            "<ChunkStats: {} slices sent, {} resent, {} received>",
+            self.slices_sent, self.slices_resent, self.slices_received
+        )
+    }
+}
+
+impl From<ChunkCounters> for ChunkStats {
+    fn from(counters: ChunkCounters) -> Self {
+        ChunkStats {
+            slices_sent: counters.slices_sent,
+            slices_resent: counters.slices_resent,
+            bytes_sent: counters.bytes_sent,
+            slices_received: counters.slices_received,
+            slice_duplicates: counters.slice_duplicates,
+            slices_unexpected: counters.slices_unexpected,
+            slices_invalid: counters.slices_invalid,
+            offers_invalid: counters.offers_invalid,
+            answers_invalid: counters.answers_invalid,
+        }
+    }
+}
+
 /// How one connection is doing. Times in milliseconds, rates in kilobits per second with UDP/IP headers.
 #[pyclass(frozen, get_all, module = "tickwire")]
 #[derive(Debug)]
@@ -63,6 +114,9 @@ pub(crate) struct ConnectionStats {
     budget_bytes_per_second: f64,
     /// What may be sent at once after a silence, in bytes.
     budget_burst_bytes: f64,
+    /// At which chunks may go out now: bytes a second, with UDP/IP headers.
+    bulk_rate: f64,
+    chunks: ChunkStats,
     channels: Vec<ChannelStats>,
 }
 
@@ -91,6 +145,7 @@ impl ConnectionStats {
     pub(super) fn new(
         (stats, counters): (PacketStats, PacketCounters),
         budget: BudgetConfig,
+        (bulk_rate, chunks): (f64, ChunkCounters),
         protocol: &Protocol,
         channel: impl Fn(usize) -> Option<transport::ChannelStats>,
     ) -> Self {
@@ -128,6 +183,8 @@ impl ConnectionStats {
             packets_lost: counters.lost,
             budget_bytes_per_second: budget.bytes_per_second,
             budget_burst_bytes: budget.burst_bytes,
+            bulk_rate,
+            chunks: chunks.into(),
             channels: channels.collect(),
         }
     }

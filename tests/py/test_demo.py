@@ -15,11 +15,12 @@ from typing import cast
 import pytest
 from tickwire.demo.display import Display, LiveTable, PlainLines, open_display
 from tickwire.demo.ledger import Received, Sent
+from tickwire.demo.loading import make_world
 from tickwire.demo.messages import Throw
 from tickwire.demo.options import Options
 from tickwire.demo.processes import Processes
 from tickwire.demo.referee import DRAIN_SECONDS, Match, Referee
-from tickwire.demo.report import ChannelCounts, Link, Phase, Report
+from tickwire.demo.report import ChannelCounts, Link, Load, Phase, Report
 from tickwire.demo.summary import Ends, Links, find_faults, summarize
 from tickwire.demo.world import COINS, HEAL, HIT, MAX_HEALTH, REACH, SIZE, SPEED, Placed, Taken, World
 
@@ -49,6 +50,9 @@ def test_a_short_match_is_played_and_judged() -> None:
         "loss_percent",
         "kbps_up",
         "kbps_down",
+        "load_seconds",
+        "load_intact",
+        "load_rtt_ms",
         "ok",
     ]
     assert summary["ok"] is True
@@ -60,6 +64,9 @@ def test_a_short_match_is_played_and_judged() -> None:
     assert summary["misordered"] == summary["duplicates"] == 0
     assert summary["rtt_ms"] >= 80
     assert 0 < summary["loss_percent"] < 20
+    assert summary["load_intact"] is True
+    assert 0 < summary["load_seconds"] < 20
+    assert summary["load_rtt_ms"] >= 80
     if summary["ticks"] > 160:  # bandwidth is measured over the older half of the last 256 packets
         assert summary["kbps_up"] > 0
         assert summary["kbps_down"] > 0
@@ -76,6 +83,7 @@ def test_a_short_match_is_played_and_judged() -> None:
         (["--loss", "101"], "--loss"),
         (["--loss", "-1"], "--loss"),
         (["--latency", "5", "--jitter", "6"], "--jitter"),
+        (["--world", "33"], "--world"),
         (["--port", "65536"], "--port"),
         (["--seed", "-1"], "--seed"),
         (["--colour"], "--colour"),
@@ -196,6 +204,17 @@ def test_waiting_for_the_last_messages_is_bounded(monkeypatch: pytest.MonkeyPatc
     assert time.monotonic() - started < 20 + DRAIN_SECONDS + 1
 
 
+@pytest.mark.parametrize(("intact", "seconds"), [(None, DRAIN_SECONDS), (True, 0.5)])
+def test_a_world_that_is_still_loading_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, intact: bool | None, seconds: float
+) -> None:
+    script = {phase: [link(0), link(0, load=Load(intact=intact))] for phase in Phase}
+    processes = ScriptedProcesses(script, monkeypatch)
+    started = time.monotonic()
+    play_scripted(processes)
+    assert time.monotonic() - started == pytest.approx(20 + seconds, abs=1)
+
+
 # --- the display ---
 
 
@@ -210,6 +229,7 @@ def some_links() -> Links:
         0: Ends(link(0, rtt_ms=123.4, received_kbps=77.7, channels=counts), link(0, channels=counts)),
         1: Ends(link(1, connected=False, reason="the server is full"), None),
         2: Ends(None, link(2)),
+        3: Ends(link(3, load=Load(fraction=0.52)), link(3)),
     }
 
 
@@ -224,7 +244,8 @@ def test_plain_lines_come_once_a_second(
             display.show(Phase.PLAY, some_links())
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
-    assert "playing: 1 connected  RTT 123 ms" in lines[0]
+    assert "playing: 2 connected  RTT 62 ms" in lines[0]
+    assert lines[0].endswith("delivered  world 52%")
 
 
 def test_the_live_table_has_a_row_for_each_bot(
@@ -240,6 +261,24 @@ def test_the_live_table_has_a_row_for_each_bot(
     assert "123" in shown
     assert "78" in shown
     assert "the server is full" in shown
+
+
+@pytest.mark.parametrize(
+    ("load", "caption"),
+    [
+        (Load(fraction=0.5), f"Bot 0 loads the world {'█' * 15}{'░' * 15}  50%"),
+        (Load(seconds=1.23, intact=True), "Bot 0 loaded the world in 1.2 s"),
+        (Load(seconds=1.23, intact=False), "Bot 0 failed to load the world in 1.2 s"),
+    ],
+)
+def test_the_live_table_has_a_bar_for_the_world(
+    load: Load, caption: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "140")
+    with open_display(Options()) as display:
+        display.show(Phase.PLAY, {0: Ends(link(0, load=load), link(0))})
+    assert caption in capsys.readouterr().out
 
 
 def test_without_rich_a_terminal_gets_plain_lines(
@@ -430,6 +469,20 @@ def test_a_bot_must_know_the_newest_health_of_all() -> None:
         ]
 
 
+@pytest.mark.parametrize(
+    ("load", "fault"),
+    [
+        (Load(fraction=0.5), "Bot 0 has only 50% of the world."),
+        (Load(intact=False), "Bot 0 got a world with the wrong hash."),
+        (Load(intact=False, error="it was cancelled"), "Bot 0 did not get the world: it was cancelled."),
+        (Load(intact=True), None),
+    ],
+)
+def test_the_world_must_arrive_intact(load: Load, fault: str | None) -> None:
+    faults = find_faults({0: Ends(link(0, load=load), link(0))}, clients=1)
+    assert faults == ([fault] if fault else [])
+
+
 def test_ticks_that_come_after_newer_ones_are_counted() -> None:
     end = Link(bot=0)
     for tick in (3, 4, 2, 4, 9):
@@ -464,3 +517,20 @@ def test_the_summary_adds_up_both_directions() -> None:
     assert (summary.reliable_sent, summary.reliable_delivered) == (120, 120)
     assert (summary.rtt_ms, summary.kbps_up, summary.kbps_down) == (100.5, 10.0, 30.0)
     assert summary.loss_percent == 1.5
+    assert (summary.load_seconds, summary.load_intact, summary.load_rtt_ms) == (None, None, None)
+
+
+def test_the_summary_tells_of_the_world() -> None:
+    load = Load(seconds=1.234, intact=True)
+    for tick, rtt_ms in enumerate((100.0, 110.0, 120.0), 1):
+        load.note_rtt(tick, rtt_ms)
+    pairs = {0: Ends(link(0), link(0)), 1: Ends(link(1, load=load), link(1))}
+    summary = summarize(pairs, pairs, ticks=120, seconds=2.0, ok=True)
+    assert (summary.load_seconds, summary.load_intact, summary.load_rtt_ms) == (1.23, True, 110.0)
+
+
+def test_the_last_bot_loads_the_world_unless_there_is_none() -> None:
+    assert (Options(clients=5).loader, Options(clients=5, world=0).loader) == (4, None)
+    assert make_world(Options(world=0.5)) == make_world(Options(world=0.5))
+    assert len(make_world(Options(world=0.5))) == 512 * 1024
+    assert make_world(Options(seed=2)) != make_world(Options(seed=3))

@@ -80,7 +80,7 @@ def test_the_server_and_the_clients_chat(folder: Path) -> None:
         assert server.poll() is None
 
 
-@pytest.mark.parametrize("name", ["odd.py", "production.py", "fates.py", "hooks.py"])
+@pytest.mark.parametrize("name", ["odd.py", "production.py", "fates.py", "chunks.py", "hooks.py"])
 def test_an_example_runs_to_its_end(folder: Path, name: str) -> None:
     with running(folder, name) as process:
         assert process.wait() == 0

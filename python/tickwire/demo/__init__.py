@@ -36,6 +36,11 @@ def run(options: Options) -> int:
         f"Of {summary.reliable_sent} reliable messages {summary.reliable_delivered} arrived, "
         f"{summary.misordered} out of order, {summary.duplicates} more than once."
     )
+    if summary.load_intact:
+        print(
+            f"Bot {options.loader} loaded {options.world:g} MiB in {summary.load_seconds:.1f} s while the "
+            f"others played, and the hash is right. Its RTT meanwhile: {summary.load_rtt_ms:.0f} ms."
+        )
     for fault in faults:
         print(fault)
     print("FAILED." if faults else "OK: every reliable message arrived exactly once, in order, both ways.")

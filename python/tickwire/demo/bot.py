@@ -7,13 +7,16 @@ import math
 import random
 
 import tickwire as tw
+from tickwire.demo.loading import Loader
 from tickwire.demo.messages import (
     INPUTS,
     PROTOCOL,
     RELIABLE,
     CoinPlaced,
     CoinTaken,
+    Numbered,
     PlayerState,
+    Ready,
     Steer,
     Throw,
     Welcome,
@@ -26,7 +29,7 @@ THROWS_PER_SECOND = 4
 
 
 class Bot:
-    """Runs to the nearest coin it knows of, and throws coins about."""
+    """Runs to the nearest coin it knows of, and throws coins about; one loads the world first."""
 
     def __init__(self, number: int, address: str, options: Options) -> None:
         seed = options.seed + 1 + number
@@ -34,6 +37,7 @@ class Bot:
             address, PROTOCOL, client_id=number, conditions=options.conditions, seed=seed
         )
         self._random = random.Random(seed)
+        self._loader = Loader(options) if number == options.loader else None
         self._link = Link(bot=number)
         self._player: int | None = None
         self._spot: Spot | None = None
@@ -53,7 +57,12 @@ class Bot:
                 self._handle(message)
             for player, message in inbox.latest:
                 self._link.health[player] = message.health
-            if phase is Phase.PLAY and self._client.connected:
+            begun = phase is Phase.PLAY or self._link.load is not None
+            if begun and self._loader and self._loader.under_way:
+                self._link.load = self._loader.load
+                if self._loader.tick(self._client, inbox):
+                    self._tell(Ready())
+            elif phase is Phase.PLAY and self._client.connected:
                 self._play(tick)
 
     def _handle(self, message: object) -> None:
@@ -79,21 +88,20 @@ class Bot:
             self._steer(Steer(tick, x, y))
         if tick >= self._next_throw:
             self._next_throw = tick + self._throw_every
-            self._throw((self._random.uniform(0, SIZE), self._random.uniform(0, SIZE)))
+            self._tell(Throw(self._random.uniform(0, SIZE), self._random.uniform(0, SIZE)))
 
     def _steer(self, steer: Steer) -> None:
         # Full when the server hasn't heard of us for long: old inputs are of no use then anyway.
         with contextlib.suppress(tw.ChannelFullError):
             self._client.send(steer, channel=INPUTS)
 
-    def _throw(self, spot: Spot) -> None:
-        sent = self._link.sent
-        throw = Throw(*spot, number=sent.count)
-        try:
-            self._client.send(throw, channel=RELIABLE)
-        except tw.ChannelFullError:
-            return  # the server hasn't heard of us for long; throw later
-        sent.add(throw)
+    def _tell(self, message: Numbered) -> None:
+        """Sends a reliable message and notes it down."""
+        message.number = self._link.sent.count
+        # Full when the server hasn't heard of us for long; gone when it never will.
+        with contextlib.suppress(tw.ChannelFullError, tw.NotConnectedError):
+            self._client.send(message, channel=RELIABLE)
+            self._link.sent.add(message)
 
     def link(self) -> Link:
         if self._client.connected:

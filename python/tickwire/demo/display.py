@@ -11,12 +11,14 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from tickwire.demo.options import Options
-from tickwire.demo.report import ChannelCounts, Link, Phase
+from tickwire.demo.report import ChannelCounts, Link, Load, Phase
 from tickwire.demo.summary import Ends, Links
 
 if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
+
+BAR_WIDTH = 30
 
 TITLES = {
     Phase.CONNECT: "connecting",
@@ -85,9 +87,15 @@ class PlainLines(Display):
             f"up {mean(lambda bot: bot.sent_kbps):.0f} kbit/s  "
             f"down {mean(lambda bot: bot.received_kbps):.0f} kbit/s  "
             f"reliable {sum(end.received.delivered for end in ends)}"
-            f" of {sum(end.sent.count for end in ends)} delivered",
+            f" of {sum(end.sent.count for end in ends)} delivered" + _loading(bots),
             flush=True,
         )
+
+
+def _loading(bots: list[Link]) -> str:
+    """How much of the world has come, while it comes."""
+    loads = [bot.load for bot in bots if bot.load and bot.load.intact is None and bot.load.fraction]
+    return "".join(f"  world {load.fraction:.0%}" for load in loads)
 
 
 class LiveTable(Display):
@@ -110,6 +118,8 @@ def _table(phase: Phase, links: Links) -> Table:
         table.add_column(heading, justify="right")
     for number, ends in links.items():
         table.add_row(str(number), *_cells(ends))
+        if ends.bot and ends.bot.load:
+            table.caption = _progress(number, ends.bot.load)
     return table
 
 
@@ -130,6 +140,14 @@ def _cells(ends: Ends) -> list[str]:
         str(up.get("inputs", none).received),
         *(str(down.get(channel, none).received) for channel in ("positions", "health")),
     ]
+
+
+def _progress(bot: int, load: Load) -> str:
+    if load.intact is not None:
+        return f"Bot {bot} {'loaded' if load.intact else 'failed to load'} the world in {load.seconds:.1f} s"
+    filled = round(BAR_WIDTH * load.fraction)
+    bar = "█" * filled + "░" * (BAR_WIDTH - filled)
+    return f"Bot {bot} loads the world {bar} {load.fraction:4.0%}"
 
 
 def _mean_over(links: list[Link]) -> Callable[[Callable[[Link], float]], float]:

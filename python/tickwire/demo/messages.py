@@ -3,7 +3,8 @@
 Each kind of data has the channel that fits it. What must not get lost goes over the reliable one: a bot that
 missed one coin would see a wrong field for ever. A bot's inputs ride in three packets each, so that a lost
 packet costs no time. Of positions only the newest counts, and an older one never undoes it. Of a player's
-health the last value must arrive, but no value before it.
+health the last value must arrive, but no value before it. The world that a bot loads when it joins is a
+chunk: it goes beside all these and delays none.
 
 Reliable messages carry a ``number`` that counts up from 0 for each connection and direction. The transport
 doesn't need it; it lets the demo check from outside that nothing was lost, doubled or swapped. With the
@@ -69,6 +70,13 @@ class Throw:
     number: tw.u32 = 0
 
 
+@tw.message
+class Ready:
+    """The world is loaded: the bot plays from now on."""
+
+    number: tw.u32 = 0
+
+
 # --- inputs: bots to server ---
 
 
@@ -102,17 +110,18 @@ class Health:
     health: HealthPoints
 
 
-Numbered: TypeAlias = Welcome | CoinPlaced | CoinTaken | Throw
+Numbered: TypeAlias = Welcome | CoinPlaced | CoinTaken | Throw | Ready
 
 RELIABLE, INPUTS, POSITIONS, HEALTH = range(4)
 
 PROTOCOL = tw.Protocol(
     id=0x7469636B_64656D6F,
-    messages=[Welcome, CoinPlaced, CoinTaken, Throw, Steer, PlayerState, Health],
+    messages=[Welcome, CoinPlaced, CoinTaken, Throw, Ready, Steer, PlayerState, Health],
     channels=[
         tw.reliable_ordered("reliable", send_queue=4096, resend_time=None),
         tw.redundant("inputs", copies=3, strict=True),
         tw.sequenced("positions"),
         tw.latest("health", keys=MAX_PLAYERS),
+        tw.chunks("world"),
     ],
 )

@@ -23,9 +23,19 @@ class Options:
     duplicate: float = 1.0
     reorder: float = 1.0
     seed: int = 1
+    world: float = 4.0
     port: int = 0
     plain: bool = False
     json: bool = False
+
+    @property
+    def loader(self) -> int | None:
+        """The bot that loads the world while the others play."""
+        return self.clients - 1 if self.world else None
+
+    @property
+    def world_bytes(self) -> int:
+        return round(self.world * 2**20)
 
     @property
     def conditions(self) -> tw.Conditions:
@@ -60,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     number("loss", float, 0, 100, "percent of packets lost")
     number("duplicate", float, 0, 100, "percent of packets that arrive twice")
     number("reorder", float, 0, 100, "percent of packets held back, so that later ones overtake them")
+    number("world", float, 0, 32, "MiB that the last bot loads before it plays, 0: nothing")
     number("port", int, 0, 65_535, "the server's UDP port on 127.0.0.1; 0: any free one")
     parser.add_argument(
         "--seed",

@@ -10,7 +10,7 @@ from tickwire.demo.display import Display
 from tickwire.demo.options import Options
 from tickwire.demo.processes import SERVER, START_SECONDS, Processes
 from tickwire.demo.report import Phase, Report
-from tickwire.demo.summary import Ends, Links, stale_health
+from tickwire.demo.summary import Ends, Links, is_loading, stale_health
 
 DRAIN_SECONDS = 15.0
 """How long what was sent may take to arrive after play."""
@@ -80,7 +80,7 @@ class Referee:
     def _all_delivered(self) -> bool:
         """Whether nothing is under way any more, and nothing new comes."""
         links = [link for report in self._reports.values() for link in report.links]
-        waiting = any(link.connected and link.queued for link in links)
+        waiting = any(link.connected and (link.queued or is_loading(link)) for link in links)
         return (
             self._all_in(Phase.DRAIN) and not waiting and not any(map(stale_health, self._links().values()))
         )

@@ -29,6 +29,23 @@ class ChannelCounts:
 
 
 @dataclass
+class Load:
+    """How the bot that loads the world is doing."""
+
+    fraction: float = 0.0
+    seconds: float = 0.0
+    intact: bool | None = None
+    """Whether it has the right hash; None while it is under way."""
+    error: str = ""
+    rtt_ms: float = 0.0
+    """The mean RTT meanwhile: the game's packets on the same connection."""
+
+    def note_rtt(self, ticks: int, rtt_ms: float) -> None:
+        """Takes in the RTT at the latest of so many ticks."""
+        self.rtt_ms += (rtt_ms - self.rtt_ms) / ticks
+
+
+@dataclass
 class Link:
     """One end of one connection."""
 
@@ -48,6 +65,9 @@ class Link:
     """How many of them came after a newer one."""
     health: dict[int, int] = field(default_factory=dict)
     """The newest health of each player that the server told, or that the bot heard."""
+
+    load: Load | None = None
+    """Of the bot that loads the world."""
 
     rtt_ms: float = 0.0
     jitter_ms: float = 0.0

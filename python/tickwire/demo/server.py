@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import tickwire as tw
+from tickwire.demo.loading import make_world
 from tickwire.demo.messages import (
     HEALTH,
     POSITIONS,
@@ -15,6 +16,7 @@ from tickwire.demo.messages import (
     Health,
     Numbered,
     PlayerState,
+    Ready,
     Steer,
     Throw,
     Welcome,
@@ -45,6 +47,8 @@ class GameServer:
         self._guests: dict[tw.ClientHandle, Guest] = {}
         self._gone: list[Guest] = []
         self._rate = options.rate
+        self._loader = options.loader
+        self._map = make_world(options) if self._loader is not None else b""
 
     @property
     def address(self) -> str:
@@ -61,6 +65,7 @@ class GameServer:
             for client, message in inbox.messages:
                 self._handle(client, message)
             if phase is Phase.PLAY:
+                self._send_world()
                 for happening in self._world.step(1 / self._rate):
                     self._tell_all(happening)
                 self._broadcast_state(tick)
@@ -72,6 +77,13 @@ class GameServer:
         self._tell(guest, Welcome(client.slot))
         for coin, (x, y) in self._world.coins.items():
             self._tell(guest, CoinPlaced(coin, x, y))
+
+    def _send_world(self) -> None:
+        """Once play has begun: to the bot that loads it."""
+        for guest in self._guests.values():
+            if guest.link.bot == self._loader:
+                self._server.send_chunk(guest.handle, self._map, label="world")
+                self._loader = None
 
     def _say_goodbye(self, client: tw.ClientHandle, reason: str) -> None:
         guest = self._guests.pop(client)
@@ -90,6 +102,8 @@ class GameServer:
             case Throw(x, y):
                 guest.link.received.add(message)
                 self._world.throw(client.slot, (x, y))
+            case Ready():
+                guest.link.received.add(message)
 
     def _tell_all(self, happening: Happening) -> None:
         for guest in self._guests.values():

@@ -38,6 +38,11 @@ class Summary:
     loss_percent: float
     kbps_up: float
     kbps_down: float
+    load_seconds: float | None
+    """How long the world took to load; None when none was."""
+    load_intact: bool | None
+    load_rtt_ms: float | None
+    """The mean RTT of the bot that loaded it, meanwhile."""
     ok: bool
 
     def to_json(self) -> str:
@@ -55,6 +60,7 @@ def summarize(played: Links, final: Links, *, ticks: int, seconds: float, ok: bo
     bots = [ends.bot for ends in played.values() if ends.bot]
     ends = [link for pair in final.values() for link in (pair.bot, pair.server) if link]
     acked, lost = sum(link.packets_acked for link in ends), sum(link.packets_lost for link in ends)
+    load = next((link.load for link in ends if link.load), None)
     return Summary(
         clients=sum(1 for pair in final.values() if pair.bot and pair.server),
         ticks=ticks,
@@ -67,6 +73,9 @@ def summarize(played: Links, final: Links, *, ticks: int, seconds: float, ok: bo
         loss_percent=round(100 * lost / (acked + lost), 2) if acked + lost else 0.0,
         kbps_up=_mean(link.sent_kbps for link in bots),
         kbps_down=_mean(link.received_kbps for link in bots),
+        load_seconds=round(load.seconds, 2) if load else None,
+        load_intact=load.intact if load else None,
+        load_rtt_ms=round(load.rtt_ms, 2) if load else None,
         ok=ok,
     )
 
@@ -84,6 +93,7 @@ def find_faults(links: Links, clients: int) -> list[str]:
             faults.append(f"Bot {number} lost its connection{reason}.")
         if not ends.server.connected:
             faults.append(f"The server lost its connection to bot {number}: {ends.server.reason}.")
+        faults += _judge_load(ends.bot)
         if stale := stale_health(ends):
             faults.append(f"Bot {number} doesn't know the newest health of {stale} players.")
         faults += _compare(ends.bot, ends.server, f"from bot {number} to the server")
@@ -97,6 +107,21 @@ def stale_health(ends: Ends) -> int:
         return 0
     heard = ends.bot.health
     return sum(heard.get(player) != health for player, health in ends.server.health.items())
+
+
+def is_loading(link: Link) -> bool:
+    """Whether this is a bot that still loads the world."""
+    return link.load is not None and link.load.intact is None
+
+
+def _judge_load(bot: Link) -> list[str]:
+    if bot.load is None or bot.load.intact:
+        return []
+    if bot.load.error:
+        return [f"Bot {bot.bot} did not get the world: {bot.load.error}."]
+    if bot.load.intact is None:
+        return [f"Bot {bot.bot} has only {bot.load.fraction:.0%} of the world."]
+    return [f"Bot {bot.bot} got a world with the wrong hash."]
 
 
 def _compare(sender: Link, receiver: Link, direction: str) -> list[str]:

@@ -62,16 +62,16 @@ impl GoodBad {
         double_below: f64,
         halve_every: f64,
     ) -> PyResult<Self> {
-        let config = GoodBadConfig {
-            bad_rtt: seconds("bad_rtt", bad_rtt, LONGEST)?,
+        let config = good_bad_config(
+            bad_rtt,
             good_packets_per_second,
             bad_packets_per_second,
-            recovery_time: seconds("recovery_time", recovery_time, LONGEST)?,
-            min_recovery_time: seconds("min_recovery_time", min_recovery_time, LONGEST)?,
-            max_recovery_time: seconds("max_recovery_time", max_recovery_time, LONGEST)?,
-            double_below: seconds("double_below", double_below, LONGEST)?,
-            halve_every: seconds("halve_every", halve_every, LONGEST)?,
-        };
+            recovery_time,
+            min_recovery_time,
+            max_recovery_time,
+            double_below,
+            halve_every,
+        )?;
         let core = good_bad::GoodBad::new(config).map_err(value_error)?;
         Ok(GoodBad { core: Mutex::new(core) })
     }
@@ -107,6 +107,30 @@ impl GoodBad {
     fn __repr__(&self) -> String {
         format!("<GoodBad: {}, {} packets/s>", self.mode(), self.packets_per_second())
     }
+}
+
+/// The settings, all times in seconds.
+#[allow(clippy::too_many_arguments)] // As Python has them.
+pub(in crate::python) fn good_bad_config(
+    bad_rtt: f64,
+    good_packets_per_second: f64,
+    bad_packets_per_second: f64,
+    recovery_time: f64,
+    min_recovery_time: f64,
+    max_recovery_time: f64,
+    double_below: f64,
+    halve_every: f64,
+) -> PyResult<GoodBadConfig> {
+    Ok(GoodBadConfig {
+        bad_rtt: seconds("bad_rtt", bad_rtt, LONGEST)?,
+        good_packets_per_second,
+        bad_packets_per_second,
+        recovery_time: seconds("recovery_time", recovery_time, LONGEST)?,
+        min_recovery_time: seconds("min_recovery_time", min_recovery_time, LONGEST)?,
+        max_recovery_time: seconds("max_recovery_time", max_recovery_time, LONGEST)?,
+        double_below: seconds("double_below", double_below, LONGEST)?,
+        halve_every: seconds("halve_every", halve_every, LONGEST)?,
+    })
 }
 
 fn name(mode: Mode) -> &'static str {

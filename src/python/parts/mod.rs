@@ -24,7 +24,7 @@ pub(super) use bit_reader::BitReader;
 pub(super) use bit_writer::{BitMeasure, BitWriter};
 pub(super) use chunk_receiver::ChunkReceiver;
 pub(super) use chunk_sender::{ChunkProgress, ChunkSender};
-pub(super) use good_bad::GoodBad;
+pub(super) use good_bad::{GoodBad, good_bad_config};
 pub(super) use link::Link;
 pub(super) use sequence::{sequence_distance, sequence_greater, sequence_less};
 pub(super) use sequence_buffer::SequenceBuffer;

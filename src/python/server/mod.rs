@@ -3,6 +3,7 @@
 mod objects;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -12,6 +13,8 @@ use pyo3::types::PyDict;
 
 use super::address::{Address, AddressLike};
 use super::arrays::{Recipients, Rows};
+use super::chunks::{Arrivals, Chunk, IncomingChunk, Transfer};
+use super::congestion::Congestion;
 use super::development;
 use super::endpoint::Endpoint;
 use super::errors::{StaleClientError, send_error, value_error};
@@ -25,9 +28,7 @@ use super::protocol::Protocol;
 use super::setup::{REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver, send_options};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
 use super::token::extract_key;
-use crate::endpoint::{
-    self, BudgetError, ChunkLimits, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, SendError, ServerConfig,
-};
+use crate::endpoint::{self, BudgetError, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, SendError, ServerConfig};
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::netcode::{self};
 use crate::time::{Duration, Instant};
@@ -58,6 +59,10 @@ const MOST_CLOCK_SKEW: u64 = 3600;
 ///         :class:`Candidates`; returns scores.
 ///     admission: called with the newcomers of a tick; returns those it refuses.
 ///     slow_hook: seconds; of a hook that takes longer the logger is told, at most once a second.
+///     chunk_memory: bytes of chunks that each client may have in memory here; 0: none are taken.
+///     chunk_directory: where they go instead, as files.
+///     chunk_file_limit: bytes of the largest of these files; None: 1 GiB.
+///     congestion: how fast chunks may go out; None: adaptive.
 ///     driver: "polled": the socket is read and written when the game ticks. "thread": a native thread keeps the
 ///         connections going between ticks, and while the game is busy.
 ///     conditions: a bad network to put on all that is sent, for tests. Its rate and its luck are those of one
@@ -93,8 +98,9 @@ impl Server {
     #[new]
     #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, public_addresses = None,
                         max_token_lifetime = None, clock_skew = 0, factory = None, priority = None,
-                        admission = None, slow_hook = 0.005, driver = "polled", conditions = None, seed = None,
-                        network = None,
+                        admission = None, slow_hook = 0.005, chunk_memory = 0, chunk_directory = None,
+                        chunk_file_limit = None, congestion = None, driver = "polled", conditions = None,
+                        seed = None, network = None,
                         columns = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
@@ -110,6 +116,10 @@ impl Server {
         priority: Option<Py<PyAny>>,
         admission: Option<Py<PyAny>>,
         slow_hook: f64,
+        chunk_memory: i128,
+        chunk_directory: Option<PathBuf>,
+        chunk_file_limit: Option<i128>,
+        congestion: Option<&Bound<'_, Congestion>>,
         driver: &str,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
@@ -126,6 +136,7 @@ impl Server {
         let lifetime = |seconds| within("max_token_lifetime", seconds, 1, MOST_TOKEN_LIFETIME);
         let max_token_lifetime = max_token_lifetime.map(lifetime).transpose()?;
         let clock_skew = within("clock_skew", clock_skew, 0, MOST_CLOCK_SKEW)?;
+        let arrivals = Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit)?;
         let address = address.0;
         if key.is_none() && network.is_none() && !address.ip().is_loopback() {
             let sentence = format!(
@@ -150,11 +161,16 @@ impl Server {
         settings.replay_window = REPLAY_WINDOW;
         settings.max_token_lifetime = max_token_lifetime.map(Duration::from_secs);
         settings.clock_skew = Duration::from_secs(clock_skew);
-        let connection = ConnectionConfig { packet_fates: true, ..ConnectionConfig::default() };
-        let config = ServerConfig { netcode: settings, connection, chunks: ChunkLimits::SERVER };
+        let congestion = Congestion::or_default(congestion);
+        let connection = ConnectionConfig { congestion, packet_fates: true, ..ConnectionConfig::default() };
+        let config = ServerConfig { netcode: settings, connection, chunks: arrivals.limits };
         let mut entropy = entropy(network);
         let core = protocol.get().core.clone();
-        let core = endpoint::Server::new(config, core, &mut *entropy, driver.unix()).map_err(value_error)?;
+        let mut core =
+            endpoint::Server::new(config, core, &mut *entropy, driver.unix()).map_err(value_error)?;
+        if let Some(directory) = arrivals.directory {
+            core.set_chunk_store(Box::new(directory));
+        }
         static SERVERS: AtomicU64 = AtomicU64::new(0);
         Ok(Server {
             id: SERVERS.fetch_add(1, Ordering::Relaxed),
@@ -300,6 +316,48 @@ impl Server {
             client.map(|client| core.send_payload(driver.now(), client, channel, payload(data), tag))
         })??;
         sent.map_err(|error| send_error("the payload", channel, &error))
+    }
+
+    /// Queues a chunk for a client: it goes beside the messages, which come first.
+    ///
+    /// Raises:
+    ///     StaleClientError: the client is gone.
+    ///     ChannelFullError: too many chunks wait.
+    ///     ChannelError: the protocol has no channel of chunks.
+    ///     MessageTooLargeError: the chunk is too large, or too large for ``burst``.
+    ///     ValueError: the label is too long.
+    ///     OSError: the file can't be read; errno says why.
+    ///     ClosedError: the server is closed.
+    #[pyo3(signature = (client, data, /, *, label = "", burst = false))]
+    fn send_chunk(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        data: &Bound<'_, PyAny>,
+        label: &str,
+        burst: bool,
+    ) -> PyResult<Transfer> {
+        let handle = self.core_handle(client.get())?;
+        // Before all is read and hashed in vain.
+        if !self.endpoint.with(|core, _| core.is_connected(handle))? {
+            return Err(stale());
+        }
+        self.endpoint.send_chunk(Some(client.clone().unbind()), &Chunk::given(data)?, label, burst)
+    }
+
+    /// The chunks of a client that are under way, as they are now.
+    ///
+    /// Raises:
+    ///     StaleClientError: the client is gone.
+    fn incoming_chunks(
+        &self,
+        py: Python<'_>,
+        client: &Bound<'_, ClientHandle>,
+    ) -> PyResult<Vec<IncomingChunk>> {
+        let handle = self.core_handle(client.get())?;
+        if !self.endpoint.state.lock()?.core.is_connected(handle) {
+            return Err(stale());
+        }
+        self.endpoint.incoming_chunks(Some(client.as_unbound()), py)
     }
 
     /// Changes how much may be sent to one client, or with None to each of them, those to come included.
@@ -472,7 +530,8 @@ impl Server {
         let state = self.endpoint.state.lock()?;
         let stats = state.core.stats(client).ok_or_else(stale)?;
         let budget = state.core.budget(client).ok_or_else(stale)?;
-        Ok(ConnectionStats::new(stats, budget, &self.endpoint.protocol.get().core, |channel| {
+        let bulk = state.core.bulk_rate(client).zip(state.core.chunk_counters(client)).ok_or_else(stale)?;
+        Ok(ConnectionStats::new(stats, budget, bulk, &self.endpoint.protocol.get().core, |channel| {
             state.core.channel_stats(client, channel)
         }))
     }

@@ -77,6 +77,10 @@ impl Server {
         let admitted = self.admit(py, &mut events);
         let mut refused = Vec::new();
         self.make_events(py, pending, events)?;
+        // Whoever was not admitted has no handle.
+        pending.make_chunks(py, |client| {
+            lock(&self.players).handles.get(&client).map(|handle| Some(handle.clone_ref(py)))
+        })?;
         let Endpoint { protocol, factory, .. } = &self.endpoint;
         if self.admission.is_some() {
             // Whoever was not admitted has no handle.

@@ -54,6 +54,19 @@ struct Sender {
     /// Window bytes of the messages `peer_unread .. oldest`: acked, and in the peer's buffer for all we know.
     unread_sizes: VecDeque<u32>,
     unread_bytes: usize,
+    /// Messages that were sent and owe copies.
+    owing: usize,
+    scan: Scan,
+}
+
+/// The beginning of the queue has nothing to send at this moment: composing many packets need not go through it for
+/// each. Whatever may change that resets it.
+#[derive(Debug, Default)]
+struct Scan {
+    at: Option<Instant>,
+    messages: usize,
+    /// Window bytes of the messages that the peer has not taken, these included.
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -93,6 +106,11 @@ impl Outgoing {
         }
     }
 
+    /// Whether it was sent, is not acked, and owes copies.
+    fn owes(&self) -> bool {
+        self.submission.is_some() && self.copies > 0 && self.owed > 0
+    }
+
     /// Notes that a packet carries it.
     fn launch(&mut self, now: Instant, resend: Resend) {
         if self.owed == 0 {
@@ -128,6 +146,8 @@ impl Reliable {
                 peer_unread: 0,
                 unread_sizes: VecDeque::new(),
                 unread_bytes: 0,
+                owing: 0,
+                scan: Scan::default(),
             },
             receiver: Receiver::new(ordered, window, window_bytes),
             stats: ChannelStats::default(),
@@ -161,9 +181,13 @@ impl Channel for Reliable {
         let mut used = cost.entry;
         let resend = self.sender.resend;
         for early in [false, true] {
+            if early && self.sender.owing == 0 {
+                break;
+            }
             let mut misfits = 0;
             let mut previous = None;
-            for (mark, outgoing) in self.sender.sendable() {
+            let mut owing = self.sender.owing;
+            for (mark, outgoing) in self.sender.sendable(moment.now) {
                 let due = outgoing.due(moment, resend, early);
                 let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) else {
                     continue;
@@ -181,19 +205,31 @@ impl Channel for Reliable {
                 previous = Some(id);
                 self.stats.count_sent(message, outgoing.copies > 0);
                 selected.push(Selected { prefix: Prefix::Id(id), message: message.clone(), mark });
+                owing -= usize::from(outgoing.owes());
                 outgoing.launch(moment.now, resend);
+                owing += usize::from(outgoing.owes());
             }
+            self.sender.owing = owing;
         }
         if selected.len() == before { 0 } else { used }
     }
 
     fn next_bits(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize> {
         let resend = self.sender.resend;
-        self.sender.sendable().find_map(|(mark, outgoing)| {
+        let (mut passed, mut bytes) = (0, 0);
+        let mut first = None;
+        for (mark, outgoing) in self.sender.sendable(moment.now) {
             let due = outgoing.due(moment, resend, false) || outgoing.due(moment, resend, true);
-            let Submission { message, .. } = outgoing.submission.as_ref().filter(|_| due)?;
-            Some(cost.entry + cost.id(None, mark as u16) + cost.message(message))
-        })
+            if let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) {
+                first = Some(cost.entry + cost.id(None, mark as u16) + cost.message(message));
+                break;
+            }
+            passed += 1;
+            bytes += outgoing.window_bytes as usize;
+        }
+        self.sender.scan.messages += passed;
+        self.sender.scan.bytes += bytes;
+        first
     }
 
     fn next_deadline(&self, resend_timeout: Duration) -> Instant {
@@ -203,14 +239,18 @@ impl Channel for Reliable {
     }
 
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
+        self.sender.scan.at = None;
         let Some(outgoing) = self.sender.find(mark) else { return Fate::Open };
+        let owed = outgoing.owes();
         let Some(submission) = outgoing.submission.take() else { return Fate::Open };
+        self.sender.owing -= usize::from(owed);
         self.stats.count_delivered(now - submission.at);
         self.sender.pop_acked();
         submission.fate()
     }
 
     fn handle_lost(&mut self, mark: u64) -> Fate {
+        self.sender.scan.at = None;
         if let Some(outgoing) = self.sender.find(mark) {
             outgoing.in_flight = outgoing.in_flight.saturating_sub(1);
         }
@@ -271,12 +311,16 @@ impl Sender {
         self.window - (self.oldest - self.peer_unread) as usize
     }
 
-    /// The messages, acked ones among them, that the receiver surely has room for, by their marks.
-    fn sendable(&mut self) -> impl Iterator<Item = (u64, &mut Outgoing)> {
+    /// The messages, acked ones among them, that the receiver surely has room for, by their marks; without those at the
+    /// beginning that have nothing to send at this moment.
+    fn sendable(&mut self, now: Instant) -> impl Iterator<Item = (u64, &mut Outgoing)> {
+        if self.scan.at != Some(now) {
+            self.scan = Scan { at: Some(now), messages: 0, bytes: self.unread_bytes };
+        }
         let room = self.room();
-        let mut bytes = self.unread_bytes;
+        let Scan { messages, mut bytes, .. } = self.scan;
         let (oldest, window_bytes) = (self.oldest, self.window_bytes);
-        self.queue.iter_mut().take(room).enumerate().map_while(move |(i, outgoing)| {
+        self.queue.iter_mut().enumerate().take(room).skip(messages).map_while(move |(i, outgoing)| {
             bytes += outgoing.window_bytes as usize;
             (bytes <= window_bytes).then(|| (oldest + i as u64, outgoing))
         })
@@ -296,6 +340,8 @@ impl Sender {
     /// Forgets the oldest message; gives it if no ack has come for it.
     fn pop_front(&mut self) -> Option<Submission> {
         let outgoing = self.queue.pop_front()?;
+        self.scan.at = None;
+        self.owing -= usize::from(outgoing.owes());
         self.unread_sizes.push_back(outgoing.window_bytes);
         self.unread_bytes += outgoing.window_bytes as usize;
         self.oldest += 1;
@@ -307,6 +353,7 @@ impl Sender {
         unread: u16,
         mut delivered: impl FnMut(Submission),
     ) -> Result<(), WindowViolation> {
+        self.scan.at = None;
         let taken = distance(unread, self.peer_unread as u16);
         for _ in 0..taken {
             // What the peer's application took has arrived, even if no ack has said so yet.

@@ -104,13 +104,10 @@ impl Outgoing {
     }
 
     pub(super) fn progress(&self, now: Instant) -> Progress {
-        Progress {
-            size: self.offer.size,
-            bytes: self.bytes,
-            slices: self.offer.slices(),
-            slices_done: self.there.len() as u32,
-            rate: self.rate.per_second(now),
-        }
+        // Before the answer, what was acked may not have been kept.
+        let (bytes, slices_done) = if self.accepted { (self.bytes, self.there.len() as u32) } else { (0, 0) };
+        let Offer { size, .. } = self.offer;
+        Progress { size, bytes, slices: self.offer.slices(), slices_done, rate: self.rate.per_second(now) }
     }
 
     // --- sending -----------------------------------------------------------------------------------------

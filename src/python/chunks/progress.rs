@@ -1,0 +1,119 @@
+//! How far a chunk is, and the peer's chunks that are under way.
+
+use std::sync::Weak;
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::Canceller;
+use crate::python::events::ClientHandle;
+use crate::transport::chunks::{ContentHash, Offer, Progress};
+
+/// Which part of a chunk is there, from 0 to 1; an empty one is there when all of its slices are.
+pub(super) fn fraction(progress: &Progress) -> f64 {
+    f64::from(progress.slices_done) / f64::from(progress.slices)
+}
+
+/// Seconds that the rest takes at the rate of late.
+pub(super) fn time_left(progress: &Progress) -> Option<f64> {
+    progress.time_left().map(|left| left.as_secs_f64())
+}
+
+/// The beginning of a hash in hex digits, for people.
+pub(super) fn short_hash(hash: &ContentHash) -> String {
+    hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A chunk that the peer is sending, as it was when it was asked for.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct IncomingChunk {
+    client: Option<Py<ClientHandle>>,
+    offer: Offer,
+    progress: Progress,
+    endpoint: Weak<dyn Canceller>,
+}
+
+impl IncomingChunk {
+    pub(super) fn new(
+        client: Option<Py<ClientHandle>>,
+        offer: Offer,
+        progress: Progress,
+        endpoint: Weak<dyn Canceller>,
+    ) -> Self {
+        IncomingChunk { client, offer, progress, endpoint }
+    }
+}
+
+#[pymethods]
+impl IncomingChunk {
+    /// The client that sends it; None on a client.
+    #[getter]
+    fn client(&self, py: Python<'_>) -> Option<Py<ClientHandle>> {
+        self.client.as_ref().map(|client| client.clone_ref(py))
+    }
+
+    /// What the peer calls it: whatever the peer likes.
+    #[getter]
+    fn label(&self) -> &str {
+        &self.offer.label
+    }
+
+    /// Bytes of the chunk.
+    #[getter]
+    fn size(&self) -> u64 {
+        self.offer.size
+    }
+
+    /// The SHA-256 that the content is to have, 32 bytes.
+    #[getter]
+    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.offer.hash)
+    }
+
+    /// Bytes that are here.
+    #[getter]
+    fn bytes_done(&self) -> u64 {
+        self.progress.bytes
+    }
+
+    /// Slices of the chunk.
+    #[getter]
+    fn slices(&self) -> u32 {
+        self.progress.slices
+    }
+
+    /// Slices that are here.
+    #[getter]
+    fn slices_done(&self) -> u32 {
+        self.progress.slices_done
+    }
+
+    /// Which part is here, from 0 to 1.
+    #[getter]
+    fn fraction(&self) -> f64 {
+        fraction(&self.progress)
+    }
+
+    /// Bytes a second, over the last second or so.
+    #[getter]
+    fn rate(&self) -> f64 {
+        self.progress.rate
+    }
+
+    /// Seconds that the rest takes at this rate; None while the rate is 0.
+    #[getter]
+    fn time_left(&self) -> Option<f64> {
+        time_left(&self.progress)
+    }
+
+    /// Ends it: the sender is told, and ``inbox.chunk_failures`` has it. False when it is over already.
+    fn cancel(&self) -> PyResult<bool> {
+        let from = self.client.as_ref().map(|client| client.get().core).unwrap_or_default();
+        self.endpoint.upgrade().map_or(Ok(false), |endpoint| endpoint.reject(from, &self.offer))
+    }
+
+    fn __repr__(&self) -> String {
+        let (done, size) = (self.progress.bytes, self.offer.size);
+        format!("<IncomingChunk {:?}: {done} of {size} bytes>", self.offer.label)
+    }
+}

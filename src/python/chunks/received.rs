@@ -1,0 +1,99 @@
+//! Chunks that were received.
+
+use core::ffi::c_int;
+use std::path::Path;
+
+use pyo3::exceptions::PyBufferError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyMemoryView};
+
+use super::progress::short_hash;
+use crate::python::events::ClientHandle;
+use crate::transport::chunks::{Offer, Stored};
+
+/// A chunk that the peer sent, whole and verified.
+#[pyclass(frozen, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct ReceivedChunk {
+    client: Option<Py<ClientHandle>>,
+    offer: Offer,
+    stored: Stored,
+}
+
+impl ReceivedChunk {
+    pub(in crate::python) fn new(client: Option<Py<ClientHandle>>, offer: Offer, stored: Stored) -> Self {
+        ReceivedChunk { client, offer, stored }
+    }
+
+    fn bytes(&self) -> PyResult<&[u8]> {
+        match &self.stored {
+            Stored::Bytes(bytes) => Ok(bytes),
+            Stored::File(path) => {
+                let path = path.display();
+                Err(PyBufferError::new_err(format!("the chunk is not in memory but in the file {path}")))
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl ReceivedChunk {
+    /// The client that sent it; None on a client.
+    #[getter]
+    fn client(&self, py: Python<'_>) -> Option<Py<ClientHandle>> {
+        self.client.as_ref().map(|client| client.clone_ref(py))
+    }
+
+    /// What the peer calls it: whatever the peer likes.
+    #[getter]
+    fn label(&self) -> &str {
+        &self.offer.label
+    }
+
+    /// Bytes of the content.
+    #[getter]
+    fn size(&self) -> u64 {
+        self.offer.size
+    }
+
+    /// The SHA-256 of the content, 32 bytes: verified.
+    #[getter]
+    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.offer.hash)
+    }
+
+    /// The file it is in; None when it is in memory.
+    #[getter]
+    fn path(&self) -> Option<&Path> {
+        match &self.stored {
+            Stored::Bytes(_) => None,
+            Stored::File(path) => Some(path),
+        }
+    }
+
+    /// The content, read-only and without copying.
+    #[getter]
+    fn data<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyMemoryView>> {
+        PyMemoryView::from(slf.as_any())
+    }
+
+    #[allow(unsafe_code)] // The buffer protocol hands over addresses.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let bytes = slf.get().bytes()?;
+        let (start, length) = (bytes.as_ptr().cast_mut().cast(), bytes.len() as ffi::Py_ssize_t);
+        // SAFETY: the interpreter gives a Py_buffer to fill. What it is filled with is read-only, nothing changes or
+        // moves it while the chunk is alive, and the chunk is kept alive until the buffer is released.
+        let filled = unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 1, flags) };
+        if filled == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+    }
+
+    fn __repr__(&self) -> String {
+        let place = match &self.stored {
+            Stored::Bytes(_) => String::new(),
+            Stored::File(path) => format!(" in {}", path.display()),
+        };
+        let Offer { label, size, hash, .. } = &self.offer;
+        format!("<ReceivedChunk {label:?} of {size} bytes, {}{place}>", short_hash(hash))
+    }
+}

@@ -1,0 +1,232 @@
+//! Chunks that are being sent, and how they are doing.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, Weak};
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::progress::{fraction, time_left};
+use super::{Canceller, Chunk, ChunkCore};
+use crate::endpoint;
+use crate::python::events::ClientHandle;
+use crate::python::lock;
+use crate::time::Instant;
+use crate::transport::chunks::{ChunkEvent, ChunkFailure, ContentHash, MAX_OPEN, Progress};
+
+/// How a transfer is doing: written down by its endpoint, read without it.
+#[derive(Debug)]
+pub(super) struct Status {
+    progress: Progress,
+    /// Once it is over: why it failed, if it did.
+    end: Option<Result<(), String>>,
+}
+
+type Shared = Arc<Mutex<Status>>;
+
+/// The transfers of an endpoint that are not over: of each client in the order in which they were queued.
+#[derive(Debug, Default)]
+pub(in crate::python) struct Transfers(HashMap<endpoint::ClientHandle, VecDeque<(u64, Shared)>>);
+
+impl Transfers {
+    /// A chunk was queued.
+    pub(super) fn add(
+        &mut self,
+        core: &impl ChunkCore,
+        now: Instant,
+        client: endpoint::ClientHandle,
+        number: u64,
+    ) -> Shared {
+        let nothing = Progress { size: 0, bytes: 0, slices: 1, slices_done: 0, rate: 0.0 };
+        // It was queued a moment ago.
+        let progress = core.chunk_progress(now, client, number).unwrap_or(nothing);
+        let status = Arc::new(Mutex::new(Status { progress, end: None }));
+        self.0.entry(client).or_default().push_back((number, status.clone()));
+        status
+    }
+
+    /// Writes down what became of transfers, and how far the others are.
+    pub(in crate::python) fn note(&mut self, core: &mut impl ChunkCore, now: Instant) {
+        if self.0.is_empty() {
+            return;
+        }
+        let mut fates = Vec::new();
+        core.take_chunk_fates(&mut fates);
+        self.tell(&fates);
+        for (client, transfers) in &self.0 {
+            // Those behind them wait.
+            for (number, status) in transfers.iter().take(MAX_OPEN.into()) {
+                if let Some(progress) = core.chunk_progress(now, *client, *number) {
+                    lock(status).progress = progress;
+                }
+            }
+        }
+    }
+
+    /// Writes down what became of those that are over by these events.
+    pub(super) fn tell(&mut self, events: &[(endpoint::ClientHandle, ChunkEvent)]) {
+        events.iter().for_each(|(client, event)| self.end(*client, event));
+    }
+
+    /// A transfer was cancelled: its endpoint will say so too, later.
+    pub(super) fn cancelled(&mut self, client: endpoint::ClientHandle, number: u64) {
+        self.end(client, &ChunkEvent::NotSent { number, failure: ChunkFailure::Cancelled });
+    }
+
+    fn end(&mut self, client: endpoint::ClientHandle, event: &ChunkEvent) {
+        let (number, end) = match event {
+            ChunkEvent::Sent { number } => (*number, Ok(())),
+            ChunkEvent::NotSent { number, failure } => (*number, Err(failure.to_string())),
+            _ => return,
+        };
+        let Some(transfers) = self.0.get_mut(&client) else { return };
+        let at = transfers.iter().position(|(other, _)| *other == number);
+        if let Some((_, status)) = at.and_then(|at| transfers.remove(at)) {
+            lock(&status).finish(end);
+        }
+        if transfers.is_empty() {
+            self.0.remove(&client);
+        }
+    }
+}
+
+impl Status {
+    fn finish(&mut self, end: Result<(), String>) {
+        if end.is_ok() {
+            self.progress.bytes = self.progress.size;
+            self.progress.slices_done = self.progress.slices;
+        }
+        self.end = Some(end);
+    }
+}
+
+/// A chunk on its way to the peer.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct Transfer {
+    client: Option<Py<ClientHandle>>,
+    number: u64,
+    label: String,
+    hash: ContentHash,
+    size: u64,
+    status: Shared,
+    endpoint: Weak<dyn Canceller>,
+}
+
+impl Transfer {
+    pub(super) fn new(
+        client: Option<Py<ClientHandle>>,
+        number: u64,
+        chunk: &Chunk,
+        label: &str,
+        status: Shared,
+        endpoint: Weak<dyn Canceller>,
+    ) -> Self {
+        let Chunk { hash, size, .. } = *chunk;
+        Transfer { client, number, label: label.to_owned(), hash, size, status, endpoint }
+    }
+
+    fn progress(&self) -> Progress {
+        lock(&self.status).progress
+    }
+}
+
+#[pymethods]
+impl Transfer {
+    /// The client it goes to; None on a client.
+    #[getter]
+    fn client(&self, py: Python<'_>) -> Option<Py<ClientHandle>> {
+        self.client.as_ref().map(|client| client.clone_ref(py))
+    }
+
+    #[getter]
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Bytes of the chunk.
+    #[getter]
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The SHA-256 of the content, 32 bytes.
+    #[getter]
+    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.hash)
+    }
+
+    /// Bytes that the peer is known to have.
+    #[getter]
+    fn bytes_done(&self) -> u64 {
+        self.progress().bytes
+    }
+
+    /// Slices of the chunk.
+    #[getter]
+    fn slices(&self) -> u32 {
+        self.progress().slices
+    }
+
+    /// Slices that the peer is known to have.
+    #[getter]
+    fn slices_done(&self) -> u32 {
+        self.progress().slices_done
+    }
+
+    /// Which part the peer is known to have, from 0 to 1.
+    #[getter]
+    fn fraction(&self) -> f64 {
+        fraction(&self.progress())
+    }
+
+    /// Bytes a second, over the last second or so; as it was last once it is over.
+    #[getter]
+    fn rate(&self) -> f64 {
+        self.progress().rate
+    }
+
+    /// Seconds that the rest takes at this rate; None while the rate is 0, and when it failed.
+    #[getter]
+    fn time_left(&self) -> Option<f64> {
+        let status = lock(&self.status);
+        match status.end {
+            None => time_left(&status.progress),
+            Some(Ok(())) => Some(0.0),
+            Some(Err(_)) => None,
+        }
+    }
+
+    /// Whether the peer has all of it, and has verified it.
+    #[getter]
+    fn done(&self) -> bool {
+        matches!(lock(&self.status).end, Some(Ok(())))
+    }
+
+    /// Why it failed; None while it is under way and when it is done.
+    #[getter]
+    fn error(&self) -> Option<String> {
+        lock(&self.status).end.clone()?.err()
+    }
+
+    /// Whether it is done or failed.
+    #[getter]
+    fn over(&self) -> bool {
+        lock(&self.status).end.is_some()
+    }
+
+    /// Ends it; the peer is told. False when it is over already.
+    fn cancel(&self) -> PyResult<bool> {
+        let to = self.client.as_ref().map(|client| client.get().core).unwrap_or_default();
+        self.endpoint.upgrade().map_or(Ok(false), |endpoint| endpoint.cancel(to, self.number))
+    }
+
+    fn __repr__(&self) -> String {
+        let status = lock(&self.status);
+        let how = match &status.end {
+            None => format!("{} of {} bytes", status.progress.bytes, self.size),
+            Some(Ok(())) => format!("done, {} bytes", self.size),
+            Some(Err(error)) => format!("failed: {error}"),
+        };
+        format!("<Transfer {:?}: {how}>", self.label)
+    }
+}

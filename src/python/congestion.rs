@@ -1,0 +1,97 @@
+//! How fast chunks may go out beside messages.
+
+use pyo3::prelude::*;
+
+use super::errors::value_error;
+use super::fields::within;
+use super::parts::good_bad_config;
+use crate::transport::{AdaptiveConfig, BudgetConfig, CongestionConfig};
+
+/// How fast chunks may go out. Made by its static methods.
+#[pyclass(frozen, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct Congestion(pub(super) CongestionConfig);
+
+#[pymethods]
+impl Congestion {
+    /// As fast as the link carries it without a queue of more than some milliseconds: the default.
+    #[staticmethod]
+    #[pyo3(signature = (*, min_bytes_per_second = 4_000.0, max_bytes_per_second = 125_000_000.0,
+                        initial_bytes = 49_152, max_burst_bytes = 262_144))]
+    fn adaptive(
+        min_bytes_per_second: f64,
+        max_bytes_per_second: f64,
+        initial_bytes: i128,
+        max_burst_bytes: i128,
+    ) -> PyResult<Self> {
+        Self::checked(CongestionConfig::Adaptive(AdaptiveConfig {
+            min_bytes_per_second,
+            max_bytes_per_second,
+            initial_bytes: within("initial_bytes", initial_bytes, 1, u32::MAX)?,
+            max_burst_bytes: within("max_burst_bytes", max_burst_bytes, 1, u32::MAX)?,
+        }))
+    }
+
+    /// At a fixed rate: where the link is known, or other means keep it free.
+    #[staticmethod]
+    fn fixed(bytes_per_second: f64, burst_bytes: f64) -> PyResult<Self> {
+        Self::checked(CongestionConfig::Fixed(BudgetConfig { bytes_per_second, burst_bytes }))
+    }
+
+    /// So many packets a second while the round trip is short, fewer while it isn't; messages' packets too.
+    #[staticmethod]
+    #[pyo3(signature = (*, bad_rtt = 0.25, good_packets_per_second = 30.0, bad_packets_per_second = 10.0,
+                        recovery_time = 4.0, min_recovery_time = 1.0, max_recovery_time = 60.0,
+                        double_below = 10.0, halve_every = 10.0))]
+    #[allow(clippy::too_many_arguments)] // Settings, all by keyword.
+    fn good_bad(
+        bad_rtt: f64,
+        good_packets_per_second: f64,
+        bad_packets_per_second: f64,
+        recovery_time: f64,
+        min_recovery_time: f64,
+        max_recovery_time: f64,
+        double_below: f64,
+        halve_every: f64,
+    ) -> PyResult<Self> {
+        Self::checked(CongestionConfig::GoodBad(good_bad_config(
+            bad_rtt,
+            good_packets_per_second,
+            bad_packets_per_second,
+            recovery_time,
+            min_recovery_time,
+            max_recovery_time,
+            double_below,
+            halve_every,
+        )?))
+    }
+
+    fn __repr__(&self) -> String {
+        match &self.0 {
+            CongestionConfig::Adaptive(AdaptiveConfig {
+                min_bytes_per_second, max_bytes_per_second, ..
+            }) => {
+                format!("<Congestion adaptive, {min_bytes_per_second} to {max_bytes_per_second} bytes/s>")
+            }
+            CongestionConfig::Fixed(budget) => {
+                format!("<Congestion fixed, {} bytes/s>", budget.bytes_per_second)
+            }
+            CongestionConfig::GoodBad(modes) => {
+                let (good, bad) = (modes.good_packets_per_second, modes.bad_packets_per_second);
+                format!("<Congestion good_bad, {good} or {bad} packets/s>")
+            }
+        }
+    }
+}
+
+impl Congestion {
+    fn checked(config: CongestionConfig) -> PyResult<Self> {
+        config.check().map_err(value_error)?;
+        Ok(Congestion(config))
+    }
+
+    /// What is given, or the default.
+    pub(super) fn or_default(given: Option<&Bound<'_, Self>>) -> CongestionConfig {
+        given.map(|given| given.get().0).unwrap_or_default()
+    }
+}
