@@ -75,7 +75,8 @@ impl Schema {
         (0..rows.count).try_for_each(|row| self.write_one(rows, row, sink))
     }
 
-    /// Reads `count` messages; gives their rows and the arena of these.
+    /// Reads `count` messages; gives their rows and the arena of these. The caller bounds `count` where messages may take
+    /// no bits.
     ///
     /// # Errors
     /// Everything the standard refuses, with the index of the row.
@@ -103,16 +104,15 @@ impl Schema {
     /// Appends the row of a body that [`Schema::read`] made to `rows`; when it points behind itself, the body goes to
     /// `arena`.
     pub fn split_body(&self, body: &[u8], rows: &mut Vec<u8>, arena: &mut Vec<u8>) {
-        let start = if self.points() { arena.len() } else { 0 };
-        let body = if self.points() {
-            arena.extend_from_slice(body);
-            let body = &mut arena[start..];
-            // The caller keeps the arena below 4 GiB: no cell could say more.
-            runs::shift_row(self, body, 0, start as u32);
-            body
-        } else {
-            body
-        };
+        if !self.points() {
+            rows.extend_from_slice(body);
+            return;
+        }
+        let start = arena.len();
+        arena.extend_from_slice(body);
+        let body = &mut arena[start..];
+        // The caller keeps the arena below 4 GiB: no cell could say more.
+        runs::shift_row(self, body, 0, start as u32);
         rows.extend_from_slice(&body[..self.row_size().min(body.len())]);
     }
 }

@@ -475,6 +475,24 @@ def test_rows_of_those_who_are_not_admitted_are_dropped() -> None:
     assert set(rows["client"].tolist()) == {server.clients[0].number}
 
 
+def test_rows_of_a_client_that_left_are_handed_over() -> None:
+    network, server, (client, other) = world([Move, Chat], columns=[Move, Chat])
+    number = next(handle.number for handle in server.clients if handle.slot == client.slot)
+    assert client.send_rows(Move, moves(5), 1) == []
+    client.send(Chat(1, "bye"), 1)
+    client.flush()
+    client.close()
+    network.advance(1 / 60)
+    inbox = server.receive()
+    assert [type(event) for event in inbox.events] == [tw.Disconnected]
+    assert inbox.columns(Move)["tick"].tolist() == list(range(5))
+    assert inbox.columns(Move)["client"].tolist() == [number] * 5
+    offset, length = inbox.columns(Chat)["text"][0]
+    assert bytes(tw.arena(inbox.columns(Chat))[offset : offset + length]) == b"bye"
+    assert server.client(number) is None
+    assert other.connected
+
+
 # --- columns out --------------------------------------------------------------------------------------------
 
 

@@ -88,8 +88,8 @@ pub(crate) fn pack<'py>(
     let schema = with_rows(class_)?;
     let rows = taken::take(&schema, rows, arena)?;
     let core = &schema.get().core;
-    let mut writer =
-        BitWriter::with_buffer(Vec::with_capacity(rows.count() * core.max_bits().min(4096).div_ceil(8) + 8));
+    let about = rows.count() * core.max_bits().div_ceil(8).min(core.row_size()) + 8;
+    let mut writer = BitWriter::with_buffer(Vec::with_capacity(about));
     core.write_all(&rows, &mut writer)
         .map_err(|error| taken::raise(class_.py(), schema.get(), &rows, &error))?;
     Ok(PyBytes::new(class_.py(), writer.as_bytes()))

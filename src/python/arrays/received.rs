@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 
 use super::row_type::{headed_format, numpy};
@@ -56,12 +57,16 @@ impl Received {
         schema: &Schema,
     ) -> PyResult<Bound<'py, PyAny>> {
         let view = view(py, this.clone(), ROWS)?;
-        let Some(ndarray) = numpy(py, "ndarray")? else { return Ok(view.into_any()) };
+        // Looked up once: to import what is imported already takes longer than to make an array.
+        static NDARRAY: PyOnceLock<Option<Py<PyAny>>> = PyOnceLock::new();
+        let ndarray =
+            NDARRAY.get_or_try_init(py, || Ok::<_, PyErr>(numpy(py, "ndarray")?.map(Bound::unbind)))?;
+        let Some(ndarray) = ndarray else { return Ok(view.into_any()) };
         let types = &schema.rows;
         let dtype =
             if this.headed { types.headed(py, &schema.core)? } else { types.dtype(py, &schema.core)? };
         let shape = PyTuple::new(py, [this.count])?;
-        ndarray.call1((shape, dtype, view))
+        ndarray.bind(py).call1((shape, dtype, view))
     }
 }
 
