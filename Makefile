@@ -42,9 +42,15 @@ bench: $(VENV)/.built $(VENV)/.dev
 delivery:
 	cargo bench --bench delivery
 
-# How fast blocks move over bad links, in virtual time; writes benches/links/results.json.
+# How fast blocks move over bad links, in virtual time; writes benches/links/results.json. `make links ARGS=--real`: over
+# real sockets through the proxy, and over loopback; writes results_real.json there.
+ifeq ($(ARGS),--real)
+links: $(VENV)/.built
+	$(BIN)/python benches/py/links_real.py
+else
 links:
 	cargo bench --bench links
+endif
 
 # Tickwire beside other libraries, some minutes; writes benches/compare/RESULTS.md and results.json.
 compare: $(VENV)/.built

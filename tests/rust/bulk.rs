@@ -2,7 +2,7 @@
 
 use tickwire::netsim::Conditions;
 use tickwire::time::Duration;
-use tickwire::transport::CongestionConfig;
+use tickwire::transport::{AdaptiveConfig, CongestionConfig};
 
 use crate::bulk_line::{Act, Line};
 
@@ -61,4 +61,18 @@ fn a_tick_sends_no_more_at_once_than_the_setting_says() {
     assert!(line.finish(5.0));
     // 256 KiB, and the packet that went over it.
     assert!((100_000..264_000).contains(&line.most_at_once), "{}", line.most_at_once);
+}
+
+#[test]
+fn the_greatest_rate_holds_from_the_start() {
+    let mut line = Line::new(link(100, 100), Act::AtOnce, 1 << 20, 1);
+    let most = AdaptiveConfig { max_bytes_per_second: 50_000.0, ..AdaptiveConfig::default() };
+    let flow = line.add(CongestionConfig::Adaptive(most), false);
+    line.run(1.5);
+    let before = line.sent_bytes[0];
+    line.send(flow, false);
+    line.run(1.0);
+    let sent = line.sent_bytes[0] - before;
+    // Two of the shortest trains that tell a rate are over it.
+    assert!((20_000..72_000).contains(&sent), "{sent}");
 }

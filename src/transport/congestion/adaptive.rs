@@ -130,10 +130,20 @@ impl Flight {
     }
 }
 
+/// Seconds of the greatest rate that a train may have, and packets that it has at least: fewer tell no rate.
+const LONGEST_TRAIN: f64 = 0.05;
+const LEAST_TRAIN: f64 = 8.0 * PACKET;
+
+/// A startup whose trains, one a round trip, are no longer than what the greatest rate sends in [`LONGEST_TRAIN`].
+fn startup(config: &AdaptiveConfig) -> Startup {
+    let most = (config.max_bytes_per_second * LONGEST_TRAIN).max(LEAST_TRAIN) as u32;
+    Startup::new(config.initial_bytes.min(most), config.max_burst_bytes.min(most))
+}
+
 impl Adaptive {
     pub(super) fn new(config: AdaptiveConfig) -> Self {
         Adaptive {
-            startup: Some(Startup::new(config.initial_bytes, config.max_burst_bytes)),
+            startup: Some(startup(&config)),
             config,
             delay: Delay::default(),
             epoch: Epoch::new(Instant::ZERO),
@@ -347,7 +357,7 @@ impl Controller for Adaptive {
     fn can_send(&mut self, now: Instant) -> bool {
         self.delay.on_send(now);
         if self.startup.is_none() && now - self.last_bulk > FORGET {
-            self.startup = Some(Startup::new(self.config.initial_bytes, self.config.max_burst_bytes));
+            self.startup = Some(startup(&self.config));
         }
         if self.startup.as_ref().is_some_and(Startup::is_settled) {
             self.conclude_startup(now);
