@@ -1,5 +1,5 @@
-"""Blocks over real sockets: through a proxy with the links of ``benches/links.rs``, and over clean loopback for
-what they cost the sender's processor. Prints a table and writes ``benches/links/results_real.json``.
+"""Blocks over real sockets: through a proxy with the links of ``benches/links.rs``, and over clean loopback
+for what they cost the sender's processor. Prints a table and writes ``benches/links/results_real.json``.
 """
 
 from __future__ import annotations

@@ -700,7 +700,7 @@ impl Connection {
     /// When [`Connection::transmit`] next has something to do if nothing arrives and nothing is sent before: for
     /// drivers that can wake then. Ticks may come at any time.
     pub fn next_deadline(&self) -> Instant {
-        if self.owed.packets > 0 {
+        if self.owed.packets > 0 && !self.owed.unpaid {
             return Instant::ZERO;
         }
         let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE);
