@@ -90,7 +90,7 @@ class End(Polled):
     def wait(self, timeout: float) -> list[Any]:
         messages = self.take()
         until = time.perf_counter() + timeout
-        while not messages and time.perf_counter() < until:
+        while len(messages) == 0 and time.perf_counter() < until:
             self.endpoint.flush()
             time.sleep(0.0005)
             messages = self.take()
