@@ -770,11 +770,14 @@ impl Connection {
         if !self.controller.can_send_packet(now) {
             return;
         }
-        self.begin_packet(now);
         self.silent = self.unanswered_since.is_some_and(|since| now.since(since) > SILENCE);
         let probe_after = if self.silent { KEEP_ALIVE } else { self.endpoint.acks().probe_interval() };
-        if self.chunks.select_control(now, probe_after, &mut self.scratch.chunk) {
-            self.send_whole_packet(now, out);
+        // Asked first: gathering ack ranges and credit costs more, and chunks that are over are remembered for long.
+        if self.chunks.next_deadline(probe_after) <= now {
+            self.begin_packet(now);
+            if self.chunks.select_control(now, probe_after, &mut self.scratch.chunk) {
+                self.send_whole_packet(now, out);
+            }
         }
         while !self.silent && self.chunks.has_slices(now) && self.controller.can_send(now) {
             // Ack ranges and credit are for other packets to say: here they would keep out a slice.
