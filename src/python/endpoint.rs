@@ -17,6 +17,7 @@ use super::address::Address;
 use super::chunks::Transfers;
 use super::errors::{ClosedError, os_error, value_error};
 use super::forks::Process;
+use super::held::read_held;
 use super::hooks::{Candidates, HookClock, Moment, Source, ask_priority};
 use super::inbox::{Inbox, Pending};
 use super::lock;
@@ -27,8 +28,9 @@ use super::shared::{Close, Shared};
 use super::stats::Counted;
 use crate::driver::udp::UdpSocket;
 use crate::driver::{Driver, DriverCounters, Station, Turn};
+use crate::endpoint;
 use crate::time::Duration;
-use crate::transport::{Attribute, Column};
+use crate::transport::{Attribute, Column, Read};
 
 /// Datagrams read in one turn between ticks: some 100 microseconds that a call of the game may have to wait.
 const READ_BOUND: usize = 64;
@@ -169,8 +171,16 @@ impl<C: Core> Endpoint<C> {
         let Some(mut pending) = state.pending.take() else {
             return Err(PyRuntimeError::new_err("another receive() is still running"));
         };
-        let received = self.read(&mut state);
+        let mut received = self.read(&mut state).map_err(|error| os_error(py, &error, self.address.0));
         let dropped = state.look_for_drops();
+        let unread = state.core.take_unread();
+        if !unread.is_empty() {
+            drop(state);
+            let (read, raised) = read_held(py, self.protocol.get(), unread);
+            state = self.state.lock()?;
+            state.handle_read(read, &mut pending.records);
+            received = received.and(raised);
+        }
         state.core.take_messages(&mut pending.records);
         state.take_chunk_events(&mut pending.chunk_events);
         if let Err(error) = received {
@@ -178,7 +188,7 @@ impl<C: Core> Endpoint<C> {
             state.unfinished = true;
             drop(state);
             self.log_drops(py, dropped);
-            return Err(os_error(py, &error, self.address.0));
+            return Err(error);
         }
         let events = core::iter::from_fn(|| state.core.poll_event()).collect();
         drop(state);
@@ -362,6 +372,17 @@ impl<C: Core> State<C> {
             .receive(|now, unix, from, datagram, out| core.handle_datagram(now, unix, from, datagram, out));
         self.note_transfers();
         received
+    }
+
+    /// Gives the core what held packets say.
+    fn handle_read(&mut self, read: Vec<(endpoint::ClientHandle, Read)>, inbox: &mut endpoint::Inbox) {
+        let State { core, driver, .. } = self;
+        let Some(driver) = driver else { return };
+        driver.transmit(|now, out| {
+            for (client, read) in read {
+                core.handle_read(now, client, read, inbox, out);
+            }
+        });
     }
 
     fn counted(&self) -> Counted {

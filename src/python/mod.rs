@@ -19,6 +19,7 @@ mod errors;
 mod events;
 mod fields;
 mod forks;
+mod held;
 mod hooks;
 mod inbox;
 mod log;
