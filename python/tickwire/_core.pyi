@@ -2646,10 +2646,77 @@ class SimulatedNetwork:
         receiver: AddressLike | None = None,
     ) -> None:
         """As :meth:`set_conditions`, when virtual time comes to ``at`` seconds since the start."""
+    def partition(self, *parts: Iterable[AddressLike]) -> None:
+        """From now on hosts of different parts don't reach each other; those in no part reach all. What is under
+        way arrives. The last partition holds; :meth:`heal` ends it.
+
+        Args:
+            parts: the addresses of the hosts of each.
+        """
+    def heal(self) -> None:
+        """Ends the partition."""
+    def move_host(self, address: AddressLike, to: AddressLike, /) -> Address:
+        """Moves a host to another address, as when a player goes from Wi-Fi to a phone network: its endpoint sends
+        from there and receives there. What is under way to the old address finds nobody.
+
+        Args:
+            address: where the host is now.
+            to: port 0 picks one.
+
+        Returns:
+            where it is. (The ``address`` of its endpoint stays what it was bound to.)
+
+        Raises:
+            ValueError: there is no host at that address.
+            OSError: ``to`` is in use.
+        """
+    def unplug(self, address: AddressLike, /) -> None:
+        """Takes a host off the network, as when its machine loses power: its endpoint sends and receives nothing
+        any more, and another one can have the address.
+
+        Raises:
+            ValueError: there is no host at that address.
+        """
+    def add_nat(
+        self,
+        public: str,
+        inside: Sequence[str],
+        *,
+        kind: Literal["full-cone", "restricted", "port-restricted", "symmetric"] = "port-restricted",
+        lifetime: float = 120.0,
+    ) -> None:
+        """Puts a box that translates addresses (NAT) between some hosts and all others, as home routers and carriers
+        do. Those inside reach each other as before; all others see them as ports of the box, and reach them there if
+        it lets them in. It knows how the ports it gives away belong to hosts as long as something goes out.
+
+        Args:
+            public: the IP address of the box.
+            inside: the IP addresses of the hosts behind it, those to come too.
+            kind: whom it lets in. ``"full-cone"``: anyone; ``"restricted"``: hosts to which the one inside has sent;
+                ``"port-restricted"``: addresses to which it has sent; ``"symmetric"``: as that, with another port
+                for each address it sends to.
+            lifetime: seconds without anything going out after which a port is given back, up to 3,600.
+
+        Raises:
+            ValueError: naming the argument, its value and its bound, or the address that is in use.
+        """
+    def restart_nat(self, public: str, /) -> None:
+        """A box forgets which ports belong to whom; the next ones are others. To those outside, the hosts behind it
+        have other addresses then.
+
+        Raises:
+            ValueError: there is no box at that address.
+        """
+    @property
+    def transcript(self) -> str:
+        """SHA-256, in hex digits, over every datagram that was sent until now, with its time and addresses: two runs
+        with the same transcript sent the same bytes at the same times."""
     @property
     def counters(self) -> dict[str, int]:
         """What became of all packets: the counts of :attr:`Link.counters` for all links together,
-        ``unknown_destination`` (nobody was there) and ``mailbox_full`` (nobody received)."""
+        ``unknown_destination`` (nobody was there), ``mailbox_full`` (nobody received), ``partitioned``, and of boxes
+        that translate addresses ``nat_exhausted`` (no port was free), ``nat_unmapped`` (the port is nobody's) and
+        ``nat_filtered`` (the sender isn't let in)."""
 
 @final
 class Proxy:

@@ -27,3 +27,4 @@ mod slices;
 mod statistics;
 mod vectors;
 mod virtual_connection;
+mod virtual_internet;
