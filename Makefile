@@ -24,7 +24,7 @@ test: test-rust test-python
 test-rust: $(VENV)/.tools
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
-	cargo clippy --lib --features python -- -D warnings
+	cargo clippy --lib --features faults -- -D warnings
 	cargo test --quiet
 
 test-python: $(VENV)/.built $(VENV)/.dev
@@ -69,7 +69,7 @@ $(VENV)/.tools: pyproject.toml
 	touch $@
 
 $(VENV)/.built: $(VENV)/.tools $(SOURCES)
-	$(BIN)/maturin develop --release --extras demo
+	$(BIN)/maturin develop --release --features python,faults --extras demo
 	touch $@
 
 # The tools of the `dev` extra, read from pyproject.toml so that they are named once.

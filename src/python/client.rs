@@ -449,6 +449,12 @@ impl Client {
         Ok(state.core.take_partial_chunks())
     }
 
+    /// See [`Endpoint::break_thread`].
+    #[cfg(feature = "faults")]
+    pub(super) fn break_thread(&self) -> PyResult<()> {
+        self.0.break_thread()
+    }
+
     /// See [`Endpoint::transmit`].
     pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
         self.0.transmit(py)

@@ -17,6 +17,9 @@ mod development;
 mod endpoint;
 mod errors;
 mod events;
+mod exit;
+#[cfg(feature = "faults")]
+mod faults;
 mod fields;
 mod forks;
 mod hooks;
@@ -33,6 +36,7 @@ mod setup;
 mod shape;
 mod shared;
 mod slots;
+mod state;
 mod stats;
 mod stream;
 mod token;
@@ -69,6 +73,9 @@ pub mod module {
     use super::congestion::Congestion;
     #[pymodule_export]
     use super::events::{ClientHandle, Connected, Disconnected};
+    #[cfg(feature = "faults")]
+    #[pymodule_export]
+    use super::faults::_break_thread;
     #[pymodule_export]
     use super::fields::{
         FieldType, angle, bits, boolean, common_of, data, enum_of, fixed, flags, flags_of, float32, float64,

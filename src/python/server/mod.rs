@@ -586,6 +586,12 @@ impl Server {
         self.endpoint.transmit(py)
     }
 
+    /// See [`Endpoint::break_thread`].
+    #[cfg(feature = "faults")]
+    pub(super) fn break_thread(&self) -> PyResult<()> {
+        self.endpoint.break_thread()
+    }
+
     fn recipients(&self, clients: &Bound<'_, PyAny>) -> PyResult<Recipients> {
         Recipients::new(clients, |client| self.core_handle(client).ok())
     }
