@@ -31,6 +31,7 @@ test-python: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/pyright
 	$(BIN)/python -m mypy.stubtest tickwire._core --allowlist tests/py/stubtest.txt --ignore-unused-allowlist
 	$(BIN)/pytest $(ARGS)
 
@@ -69,13 +70,13 @@ $(VENV)/.tools: pyproject.toml
 	touch $@
 
 $(VENV)/.built: $(VENV)/.tools $(SOURCES)
-	$(BIN)/maturin develop --release --features python,faults --extras demo
+	$(BIN)/maturin develop --release --features python,faults --extras demo,samples
 	touch $@
 
-# The tools of the `dev` extra, read from pyproject.toml so that they are named once.
+# What all extras need, read from pyproject.toml so that it is named once.
 $(VENV)/.dev: $(VENV)/.tools pyproject.toml
 	$(BIN)/python -c 'import tomllib; \
 	extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
-	print(*extras["demo"], *extras["dev"], sep="\n")' > $(VENV)/dev.txt
+	print(*(need for extra in extras.values() for need in extra), sep="\n")' > $(VENV)/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/dev.txt
 	touch $@

@@ -5,7 +5,7 @@ from enum import Enum, Flag
 from os import PathLike
 from pathlib import Path
 from types import GenericAlias, TracebackType
-from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, final, overload
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, final, overload
 
 from typing_extensions import Buffer
 
@@ -575,23 +575,28 @@ class ClientHandle:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
+# `client` is a handle on servers, where games use it, and None on clients, where nobody asks: hence Any.
+
 @final
 class Connected:
-    """A connection is up. ``client`` is None on the client's own side."""
+    """A connection is up."""
 
-    __match_args__: ClassVar[tuple[str, ...]]
+    __match_args__ = ("client",)
     @property
-    def client(self) -> ClientHandle | None: ...
+    def client(self) -> ClientHandle | Any:
+        """Whose it is, on a server; None on the client's own side."""
 
 @final
 class Disconnected:
-    """A connection ended. ``client`` is None on the client's own side."""
+    """A connection ended."""
 
-    __match_args__: ClassVar[tuple[str, ...]]
+    __match_args__ = ("client", "reason")
     @property
-    def client(self) -> ClientHandle | None: ...
+    def client(self) -> ClientHandle | Any:
+        """Whose it is, on a server; None on the client's own side."""
     @property
-    def reason(self) -> DisconnectReason: ...
+    def reason(self) -> DisconnectReason:
+        """Why."""
 
 @final
 class ChannelStats:

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 import tickwire as tw
 from tickwire.cli import Parser
 
-PORT = 40000
+DEFAULT = tw.Address("127.0.0.1:40000")
+"""Where servers listen, and clients look for them."""
 NETWORKS = ("none", "3g", "4g", "wifi-bad", "transatlantic", "satellite")
 # Seconds: patience with a server that doesn't answer. Short, as the samples' servers are usually near.
 TIMEOUT = 5
@@ -41,20 +42,19 @@ def run(parser: Parser, arguments: Sequence[str] | None) -> int:
     return code or 0
 
 
-def add_server_options(parser: argparse.ArgumentParser) -> None:
+def add_server_options(parser: argparse.ArgumentParser, default: tw.Address = DEFAULT) -> None:
     """``--listen`` and ``--key``."""
-    default = tw.Address(f"127.0.0.1:{PORT}")
-    text = f"where to listen ({default}); 0.0.0.0:{PORT} is for everyone who can reach this machine"
-    parser.add_argument("--listen", metavar="ADDRESS", type=argument(tw.Address), default=default, help=text)
+    address = argument(tw.Address)
+    text = f"where to listen ({default}); with 0.0.0.0 everyone who can reach this machine may come"
+    parser.add_argument("--listen", metavar="ADDRESS", type=address, default=default, help=text)
     _add_key_option(parser)
 
 
 def add_client_options(parser: argparse.ArgumentParser) -> None:
     """The server's address and ``--key``."""
-    default = f"127.0.0.1:{PORT}"
-    text = f"the server, like {default} (the default) or play.example.org:{PORT}"
+    text = f"the server, like {DEFAULT} (the default) or play.example.org:{DEFAULT.port}"
     look_up = argument(_look_up)
-    parser.add_argument("address", metavar="ADDRESS", type=look_up, nargs="?", default=default, help=text)
+    parser.add_argument("address", metavar="ADDRESS", type=look_up, nargs="?", default=DEFAULT, help=text)
     _add_key_option(parser)
 
 
@@ -111,10 +111,11 @@ def dial_through(
     if parsed.key is None:
         return tw.Client.connect(proxy.address, protocol, timeout=TIMEOUT, **settings)
     # The token names the proxy for the client to dial, and for the server its own address.
+    client_id = settings.pop("client_id", None)
     token = tw.ConnectToken.generate(
         protocol=protocol,
         key=parsed.key,
-        client_id=secrets.randbits(64),
+        client_id=secrets.randbits(64) if client_id is None else client_id,
         servers=[proxy.address],
         internal_servers=[parsed.address],
         timeout=TIMEOUT,

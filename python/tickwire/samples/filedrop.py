@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import sys
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -94,8 +96,10 @@ def send(parsed: argparse.Namespace) -> None:
         text = f"can't read {parsed.file}: {error.strerror}; name a file that you may read"
         raise command.SampleError(text) from None
     transfer: tw.Transfer | None = None
+    saved: list[Saved] = []
     # A thread sends as fast as the link carries it, also between ticks.
-    with command.dial(parsed, PROTOCOL, driver="thread") as client, _progress(name) as show:
+    settings = {"driver": "thread", "client_id": client_id(chunk)}
+    with command.dial(parsed, PROTOCOL, **settings) as client, _progress(name) as show:
         for _ in tw.ticks(TICKS_PER_SECOND):
             with client.tick() as inbox:
                 for event in inbox.events:
@@ -104,6 +108,7 @@ def send(parsed: argparse.Namespace) -> None:
                             transfer = client.send_chunk(chunk, label=_label(name))
                         case tw.Disconnected(_, reason):
                             raise command.disconnected(reason, parsed.address)
+                saved += inbox.messages
             if transfer is None:
                 continue
             if transfer.error:
@@ -111,9 +116,15 @@ def send(parsed: argparse.Namespace) -> None:
                     f"{name} didn't go through: {transfer.error}; see --limit of its server"
                 )
             show(transfer)
-            if inbox.messages:
+            if saved:
                 break
-    print(f"The server has it, as {safe_name(inbox.messages[0].name)}.")
+    print(f"The server has it, as {safe_name(saved[0].name)}.")
+
+
+def client_id(chunk: tw.Chunk) -> int:
+    """The same for the same file from the same machine: the server keeps by it what was broken off."""
+    machine = uuid.getnode().to_bytes(8, "little")
+    return int.from_bytes(hashlib.sha256(chunk.hash + machine).digest()[:8], "little")
 
 
 def _label(name: str) -> str:

@@ -81,7 +81,7 @@ def _bots(parsed: argparse.Namespace, server: tw.Server) -> Iterator[list[Bot]]:
     # They have a network of their own, so that their ways look like those of players.
     network = tw.Conditions(latency=0.03, jitter=0.01, loss=0.01)
     with ExitStack() as clients:
-        bots = []
+        bots: list[Bot] = []
         for number in range(parsed.bots):
             client = tw.Client.connect(
                 address, PROTOCOL, key=parsed.key, client_id=number, conditions=network, seed=number

@@ -51,12 +51,16 @@ class Player:
                         self._take(message)
                     case Taken():
                         self.news.append(message)
+                    case _:
+                        pass  # the server says nothing else
             for key, value in inbox.latest:
                 match value:
                     case Gem(x, y):
                         self.gem = (x, y)
                     case Score(points):
                         self.scores[key] = points
+                    case _:
+                        pass
             if self.spot is not None and self.client.connected:
                 self._steer(steer)
 
@@ -101,7 +105,7 @@ def _between(
     before: tuple[int, dict[int, Spot]], after: tuple[int, dict[int, Spot]], now: float
 ) -> dict[int, Spot]:
     part = min(max((now - before[0]) / (after[0] - before[0]), 0.0), 1.0)
-    spots = {}
+    spots: dict[int, Spot] = {}
     for slot, (x, y) in after[1].items():
         x0, y0 = before[1].get(slot, (x, y))
         spots[slot] = (x0 + (x - x0) * part, y0 + (y - y0) * part)

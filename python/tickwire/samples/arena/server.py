@@ -55,9 +55,9 @@ class Arena:
         with self._server.tick() as inbox:
             for event in inbox.events:
                 match event:
-                    case tw.Connected(tw.ClientHandle() as client):
+                    case tw.Connected(client):
                         self._welcome(client)
-                    case tw.Disconnected(tw.ClientHandle() as client):
+                    case tw.Disconnected(client):
                         self._guests.pop(client, None)
             for client, message in inbox.messages:
                 if isinstance(message, Move) and client in self._guests:

@@ -70,11 +70,10 @@ class Room:
                 self._handle(client, message)
             for event in inbox.events:
                 # After the messages: the last words of someone who left come before the goodbye.
-                match event:
-                    case tw.Disconnected(client) if client in self._names:
-                        self._tell(Said("", f"{self._names.pop(client)} left"))
-                        self._said.pop(client, None)
-                        self._list_people()
+                if isinstance(event, tw.Disconnected) and event.client in self._names:
+                    self._said.pop(event.client)
+                    self._tell(Said("", f"{self._names.pop(event.client)} left"))
+                    self._list_people()
 
     def _handle(self, client: tw.ClientHandle, message: object) -> None:
         match message:
@@ -89,6 +88,8 @@ class Room:
                     self._kick(client)
                 elif line := printable(text).strip():
                     self._tell(Said(self._names[client], line))
+            case _:
+                pass  # a line without a name, or a second name
 
     def _free_name(self, wanted: str) -> str:
         taken, number, name = set(self._names.values()), 2, shorten(wanted, MAX_NAME)
