@@ -1,6 +1,5 @@
-# `make demo`, `make test`, `make bench`, `make delivery`, `make links`, `make compare`,
-# `make fuzz`, `make wheel`. Needs Python 3.11 or later with pip, a Rust toolchain
-# and a C compiler; everything else goes into .venv.
+# `make demo`, `make test`, `make bench`, `make delivery`, `make links`, `make compare`, `make fuzz`, `make mutations`,
+# `make wheel`. Needs Python 3.11 or later with pip, a Rust toolchain and a C compiler; everything else goes into .venv.
 
 PYTHON ?= python3
 VENV := .venv

@@ -61,7 +61,7 @@ impl End {
         let content = Arc::new(vec![self.chunks.len() as u8; bytes]);
         let hash = Sha256::digest(&*content).into();
         let source = Box::new(BytesSource(content.clone()));
-        if self.connection.send_chunk(now, source, hash, "", bytes % 2 == 0).is_ok() {
+        if self.connection.send_chunk(now, source, hash, "", bytes.is_multiple_of(2)).is_ok() {
             self.chunks.push(content);
         }
     }
@@ -88,7 +88,7 @@ pub fn run(data: &[u8]) {
                 match channel {
                     CHUNKS => ends[us].send_chunk(now, usize::from(input.u16())),
                     _ => {
-                        ends[us].send(now, channel, usize::from(input.u8()) * usize::from(1 + (op >> 4 & 7)))
+                        ends[us].send(now, channel, usize::from(input.u8()) * usize::from(1 + (op >> 4 & 7)));
                     }
                 }
             }

@@ -90,7 +90,7 @@ fn simple(input: &mut Input<'_>) -> Kind {
     let kind = input.below(11);
     let mut bound = || input.u64() as i64 >> input.below(64);
     let (a, b) = (bound(), bound());
-    let length = u32::from(input.u16()) % 1024 >> input.below(10);
+    let length = (u32::from(input.u16()) % 1024) >> input.below(10);
     match kind {
         0 => Kind::Bool,
         1 => Kind::Bits { bits: 1 + input.below(64) },
