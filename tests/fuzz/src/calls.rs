@@ -15,7 +15,6 @@ use super::input::Input;
 use super::world::{CHANNELS, KEYS, ORDERED, PAYLOAD, SEQUENCED, UNORDERED, blob, number, protocol};
 
 const CHUNKS: usize = CHANNELS - 1;
-/// Latest and payload channels are the only ones that may not give a number twice but give it late.
 const REDUNDANT: [usize; 2] = [4, 5];
 
 struct End {
@@ -208,7 +207,8 @@ fn check(channel: usize, number: u32, before: &[u32]) {
         _ => {
             let key = |number: u32| number % KEYS as u32;
             let newest = before.iter().rev().find(|old| key(**old) == key(number));
-            assert!(newest.is_none_or(|old| number > *old), "of each key the newest");
+            // The same one may come again, when its ack is lost.
+            assert!(newest.is_none_or(|old| number >= *old), "of each key never an older one");
         }
     }
 }
