@@ -1,5 +1,5 @@
-# `make demo`, `make test`, `make bench`, `make delivery`, `make links`, `make compare`, `make wheel`. Needs
-# Python 3.11 or later with pip, a Rust toolchain and a C compiler; everything else goes into .venv.
+# `make demo`, `make test`, `make bench`, `make delivery`, `make links`, `make compare`, `make fuzz`, `make mutations`,
+# `make wheel`. Needs Python 3.11 or later with pip, a Rust toolchain and a C compiler; everything else goes into .venv.
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +11,7 @@ SOURCES := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: build demo test test-rust test-python bench delivery links compare wheel clean
+.PHONY: build demo test test-rust test-python bench delivery links compare fuzz wheel clean
 
 build: $(VENV)/.built
 
@@ -56,6 +56,11 @@ endif
 # Tickwire beside other libraries, some minutes; writes benches/compare/RESULTS.md and results.json.
 compare: $(VENV)/.built
 	$(BIN)/python benches/compare/run.py $(ARGS)
+
+# Fuzzes each target for a minute: `make fuzz ARGS="600 packets calls"` for other times and targets. Needs the nightly
+# toolchain and cargo-fuzz.
+fuzz:
+	tests/fuzz/run.sh $(ARGS)
 
 wheel: $(VENV)/.tools
 	$(BIN)/maturin build --release --out dist
