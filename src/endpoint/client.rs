@@ -67,6 +67,7 @@ pub struct Client {
     /// Fates of messages, once the connection is over.
     told: VecDeque<Notification>,
     ended: PacketCounters,
+    ended_chunks: ChunkCounters,
     packets: Packets,
     reception: Reception,
     account: Account,
@@ -97,6 +98,7 @@ impl Client {
             leftovers: Inbox::new(),
             told: VecDeque::new(),
             ended: PacketCounters::default(),
+            ended_chunks: ChunkCounters::default(),
             packets: Packets::new(),
             reception: Reception::new(config.chunks),
             account: Account::default(),
@@ -416,6 +418,11 @@ impl Client {
         self.connection.as_ref().map_or(self.ended, |connection| self.ended + connection.counters())
     }
 
+    /// Chunks of the connection, also once it is over.
+    pub fn all_chunk_counters(&self) -> ChunkCounters {
+        self.chunk_counters().unwrap_or_default() + self.ended_chunks
+    }
+
     /// What the secure connection counted, drops by name.
     pub fn netcode(&self) -> &netcode::Client {
         &self.netcode
@@ -479,6 +486,7 @@ impl Client {
             self.told.extend(core::iter::from_fn(|| connection.poll_notification()));
             self.reception.finish(ClientHandle::default(), 0, &mut connection);
             self.ended = self.ended + connection.counters();
+            self.ended_chunks = self.ended_chunks + connection.chunk_counters();
         }
         self.slot = None;
         self.reason = Some(reason);

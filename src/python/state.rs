@@ -105,6 +105,7 @@ impl<C: Core> State<C> {
             driver: self.driver.as_ref().map_or(self.driver_counters, Driver::counters),
             netcode: self.core.netcode_counters().clone(),
             packets: self.core.packet_counters(),
+            chunks: self.core.all_chunk_counters(),
             hooks: self.hooks.counters(),
         }
     }
