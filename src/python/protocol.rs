@@ -111,7 +111,7 @@ impl Protocol {
             class.write(message, &mut writer)?;
             return Ok(PyBytes::new(py, writer.as_bytes()));
         }
-        let message = Message { message_type: number, encoded: class.encode(message)? };
+        let message = Message::new(number, class.encode(message)?);
         Ok(PyBytes::new(py, &transport::write_alone(&self.core, &message)))
     }
 
@@ -148,7 +148,7 @@ impl Protocol {
     pub(super) fn encode_message(&self, message: &Bound<'_, PyAny>) -> PyResult<Message> {
         let message_type = self.number_of(message)?;
         let encoded = self.classes[usize::from(message_type)].encode(message)?;
-        Ok(Message { message_type, encoded })
+        Ok(Message::new(message_type, encoded))
     }
 
     /// An object made of what the core received.

@@ -32,3 +32,4 @@ mod statistics;
 mod vectors;
 mod virtual_connection;
 mod virtual_internet;
+mod yojimbo;

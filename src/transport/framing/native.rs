@@ -160,6 +160,10 @@ pub(crate) fn cost(protocol: &Protocol, channel: usize) -> Cost<'_> {
         message: 1 + kind as usize,
         key: key_bits(&config.kind) as usize,
         payload,
+        most: usize::MAX,
+        block: 0,
+        fragment_bytes: 1,
+        fragment_entry: 0,
     }
 }
 
@@ -385,7 +389,7 @@ pub(crate) struct ReadContext {
 }
 
 impl ReadContext {
-    fn received(&self, message_type: u16, body: SmallBytes, bits: usize) -> Received {
+    pub(super) fn received(&self, message_type: u16, body: SmallBytes, bits: usize) -> Received {
         Received {
             message_type,
             packet_sequence: self.sequence,
@@ -393,6 +397,7 @@ impl ReadContext {
             key: 0,
             missed: 0,
             body,
+            block: None,
             window_bytes: window_bytes(bits),
         }
     }

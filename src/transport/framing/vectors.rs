@@ -98,7 +98,7 @@ fn message(told: &[Json]) -> Message {
             2
         }
     };
-    Message { message_type, encoded: writer.encoded() }
+    Message::new(message_type, writer.encoded())
 }
 
 /// An item of chunks as the vectors tell it.
@@ -289,7 +289,7 @@ fn a_message_alone_reads_back_and_nothing_may_follow_it() {
     let protocol = protocol();
     let mut writer = BitWriter::new();
     writer.bits(0b1_0110, 5);
-    let odd = Message { message_type: 2, encoded: writer.encoded() };
+    let odd = Message::new(2, writer.encoded());
     let alone = super::write_alone(&protocol, &odd);
     // Two bits of type, seven of length, five of body.
     assert_eq!(super::alone_bits(&protocol, 2, 5), 14);
