@@ -285,10 +285,10 @@ impl Pending {
         let (tables, arena) = self.records.take_tables();
         let arena = Arc::new(arena);
         let columns = self.columns.iter().zip(tables).map(|((class, schema), table)| {
-            let rows = Arc::new(Received::new(schema.get(), table, arena.clone())?);
-            Ok(Columns { class: class.clone_ref(py), schema: schema.clone_ref(py), rows })
+            let rows = Arc::new(Received::new(schema.get(), table, arena.clone()));
+            Columns { class: class.clone_ref(py), schema: schema.clone_ref(py), rows }
         });
-        let columns = columns.collect::<PyResult<Vec<_>>>()?;
+        let columns = columns.collect();
         Ok(Inbox {
             events: list(&mut self.events)?,
             messages: list(&mut self.messages)?,
