@@ -86,6 +86,8 @@ pub struct ConnectionConfig {
     pub congestion: CongestionConfig,
     /// Whether the fates of packets are kept for [`Connection::poll_packet_fate`].
     pub packet_fates: bool,
+    /// Whether the peer may speak of messages that were never sent: those of the game whose capture is replayed.
+    pub replayed: bool,
 }
 
 impl Default for ConnectionConfig {
@@ -97,6 +99,7 @@ impl Default for ConnectionConfig {
             budget: BudgetConfig::default(),
             congestion: CongestionConfig::default(),
             packet_fates: false,
+            replayed: false,
         }
     }
 }
@@ -208,6 +211,8 @@ pub struct Connection {
     unanswered_since: Option<Instant>,
     /// That is too long ago for slices.
     silent: bool,
+    /// See [`ConnectionConfig`].
+    replayed: bool,
     scratch: Scratch,
 }
 
@@ -287,6 +292,7 @@ impl Connection {
             last_sent: None,
             unanswered_since: None,
             silent: false,
+            replayed: config.replayed,
             scratch: Scratch::default(),
             protocol,
         })
@@ -602,7 +608,10 @@ impl Connection {
         for (channel, unread) in control.credits.drain(..) {
             let fates = &mut self.fates;
             let mut told = |fate| fates.tell(notification(channel, fate, true));
-            self.lanes[usize::from(channel)].channel.handle_credit(now, unread, &mut told)?;
+            let credited = self.lanes[usize::from(channel)].channel.handle_credit(now, unread, &mut told);
+            if !self.replayed {
+                credited?;
+            }
         }
         for message in messages.drain(..) {
             let lane = &mut self.lanes[usize::from(message.channel)];

@@ -307,7 +307,8 @@ impl Protocol {
             let field = "number of channels of chunks";
             return Err(ProtocolError { field, value: of_chunks as u64, low: 0, high: 1 });
         }
-        let hash = hash(&messages, &channels);
+        let digest = Sha256::digest(describe(&messages, &channels));
+        let hash = u64::from_le_bytes(core::array::from_fn(|i| digest[i]));
         Ok(Protocol { messages, channels, hash })
     }
 
@@ -331,6 +332,11 @@ impl Protocol {
         self.hash
     }
 
+    /// The canonical text that the hash is made of: `STANDARD.md`, "Protocol hash".
+    pub fn describe(&self) -> String {
+        describe(&self.messages, &self.channels)
+    }
+
     /// Bits of a message type on the wire: none when there is only one.
     pub fn type_bits(&self) -> u32 {
         bits_to_name_one_of(self.messages.len())
@@ -347,8 +353,8 @@ pub(crate) fn bits_to_name_one_of(count: usize) -> u32 {
     usize::BITS - count.saturating_sub(1).leading_zeros()
 }
 
-/// The first eight bytes, little-endian, of SHA-256 over the canonical text of `STANDARD.md`, "Protocol hash".
-fn hash(messages: &[MessageType], channels: &[ChannelConfig]) -> u64 {
+/// The canonical text of `STANDARD.md`, "Protocol hash".
+fn describe(messages: &[MessageType], channels: &[ChannelConfig]) -> String {
     let mut text = String::from("tickwire protocol 1\n");
     for MessageType { name, body } in messages {
         // The length before the name makes the text unambiguous whatever is in a name.
@@ -373,8 +379,7 @@ fn hash(messages: &[MessageType], channels: &[ChannelConfig]) -> u64 {
         };
         text.push('\n');
     }
-    let digest = Sha256::digest(text.as_bytes());
-    u64::from_le_bytes(core::array::from_fn(|i| digest[i]))
+    text
 }
 
 #[cfg(test)]
