@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import tickwire
 from tickwire import demo, inspection, proxy
+from tickwire.capture import commands as capture_commands
 from tickwire.demo import options as demo_options
 from tickwire.proxy import options as proxy_options
 
@@ -35,6 +36,7 @@ def _make_parser() -> Parser:
     _add_demo(commands)
     _add_proxy(commands)
     _add_inspect(commands)
+    _add_capture(commands)
     return parser
 
 
@@ -81,6 +83,12 @@ def _add_inspect(commands: argparse._SubParsersAction[Parser]) -> None:
         return 0
 
     parser.set_defaults(run=run)
+
+
+def _add_capture(commands: argparse._SubParsersAction[Parser]) -> None:
+    text = "capture a game's packets for Wireshark; open, show and replay captures"
+    parser = commands.add_parser("capture", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    capture_commands.add_commands(parser)
 
 
 if __name__ == "__main__":

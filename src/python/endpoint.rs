@@ -20,7 +20,7 @@ use super::forks::Process;
 use super::hooks::{Candidates, HookClock, Moment, Source, ask_priority};
 use super::inbox::{Inbox, Pending};
 use super::lock;
-use super::log::{DropLog, Dropped};
+use super::log::{DropLog, Dropped, Level, log};
 use super::protocol::Protocol;
 use super::sans_io::Core;
 use super::shared::{Close, Shared};
@@ -90,6 +90,8 @@ pub(super) struct State<C: Core> {
     pub(super) transfers: Transfers,
     /// The last receive raised, and left something for the next.
     unfinished: bool,
+    /// The logger knows that the capture ended.
+    capture_told: bool,
 }
 
 impl<C: Core> Endpoint<C> {
@@ -120,6 +122,7 @@ impl<C: Core> Endpoint<C> {
             pending: Some(Pending::default()),
             transfers: Transfers::default(),
             unfinished: false,
+            capture_told: false,
         };
         let state = Shared::new(py, C::NAME, state, socket, process)?;
         Ok(Endpoint { address, protocol, factory, priority, state })
@@ -171,6 +174,7 @@ impl<C: Core> Endpoint<C> {
         };
         let received = self.read(&mut state);
         let dropped = state.look_for_drops();
+        let ended = state.look_at_capture();
         state.core.take_messages(&mut pending.records);
         state.take_chunk_events(&mut pending.chunk_events);
         if let Err(error) = received {
@@ -178,11 +182,13 @@ impl<C: Core> Endpoint<C> {
             state.unfinished = true;
             drop(state);
             self.log_drops(py, dropped);
+            self.log_capture(py, ended);
             return Err(os_error(py, &error, self.address.0));
         }
         let events = core::iter::from_fn(|| state.core.poll_event()).collect();
         drop(state);
         self.log_drops(py, dropped);
+        self.log_capture(py, ended);
         Ok((pending, events))
     }
 
@@ -341,6 +347,12 @@ impl<C: Core> Endpoint<C> {
         }
     }
 
+    fn log_capture(&self, py: Python<'_>, ended: Option<String>) {
+        if let Some(ended) = ended {
+            log(py, Level::Warning, || format!("{} {ended}", self.described()));
+        }
+    }
+
     pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.protocol)?;
         visit.call(&self.factory)?;
@@ -371,6 +383,14 @@ impl<C: Core> State<C> {
             packets: self.core.packet_counters(),
             hooks: self.hooks.counters(),
         }
+    }
+
+    /// In what words to tell, once, that the capture ended.
+    fn look_at_capture(&mut self) -> Option<String> {
+        let capture = self.driver.as_ref()?.capture().filter(|_| !self.capture_told)?;
+        let ended = capture.ended()?;
+        self.capture_told = true;
+        Some(ended)
     }
 
     fn look_for_drops(&mut self) -> Option<Dropped> {
