@@ -1,4 +1,4 @@
-"""``tickwire capture``: runs a game and captures it, opens, shows, replays; says in a sentence what is wrong."""
+"""``tickwire capture``: runs a game and captures it, opens, shows, replays; and tells what is wrong."""
 
 from __future__ import annotations
 
