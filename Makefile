@@ -72,10 +72,10 @@ $(VENV)/.built: $(VENV)/.tools $(SOURCES)
 	$(BIN)/maturin develop --release --extras demo
 	touch $@
 
-# The tools of the `dev` extra, read from pyproject.toml so that they are named once.
+# The tools of the `dev` extra, and what the others bring, read from pyproject.toml so that they are named once.
 $(VENV)/.dev: $(VENV)/.tools pyproject.toml
 	$(BIN)/python -c 'import tomllib; \
 	extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
-	print(*extras["demo"], *extras["dev"], sep="\n")' > $(VENV)/dev.txt
+	print(*sum(extras.values(), []), sep="\n")' > $(VENV)/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/dev.txt
 	touch $@

@@ -11,6 +11,7 @@ import tickwire
 from tickwire import demo, inspection, proxy
 from tickwire.capture import commands as capture_commands
 from tickwire.demo import options as demo_options
+from tickwire.live import commands as top
 from tickwire.proxy import options as proxy_options
 
 
@@ -37,6 +38,7 @@ def _make_parser() -> Parser:
     _add_proxy(commands)
     _add_inspect(commands)
     _add_capture(commands)
+    _add_top(commands)
     return parser
 
 
@@ -89,6 +91,13 @@ def _add_capture(commands: argparse._SubParsersAction[Parser]) -> None:
     text = "capture a game's packets for Wireshark; open, show and replay captures"
     parser = commands.add_parser("capture", help=text, description=f"{text[0].upper()}{text[1:]}.")
     capture_commands.add_commands(parser)
+
+
+def _add_top(commands: argparse._SubParsersAction[Parser]) -> None:
+    text = "watch the connections of a server that has a stats port"
+    parser = commands.add_parser("top", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    top.add_arguments(parser)
+    parser.set_defaults(run=top.run)
 
 
 if __name__ == "__main__":
