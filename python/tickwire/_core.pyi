@@ -21,6 +21,7 @@ __all__ = [
     "BitWriter",
     "Bursts",
     "Candidates",
+    "Capture",
     "Channel",
     "ChannelSnapshot",
     "ChannelStats",
@@ -45,6 +46,7 @@ __all__ = [
     "Notifications",
     "Outages",
     "PacketFates",
+    "PacketOpener",
     "PacketStats",
     "Protocol",
     "Proxy",
@@ -203,7 +205,7 @@ class ConnectToken:
             ValueError: saying what is wrong with them.
         """
 
-    def to_bytes(self) -> bytes: ...
+    def to_bytes(self) -> _Bytes: ...
     @property
     def protocol_id(self) -> int: ...
     @property
@@ -512,6 +514,97 @@ def chunks(name: str = "") -> Channel:
     and messages don't go over it."""
 
 @final
+class Capture:
+    """A pcapng file for the datagrams of servers and clients (their argument ``capture``), which Wireshark reads.
+
+    Several endpoints may share one. Received datagrams are captured as they arrive, sent ones as they leave, behind the
+    simulated link of ``conditions=``; IP and UDP headers are made up from the addresses. Packets stay sealed:
+    :func:`tickwire.capture.open_capture` opens them, for who has the keys.
+
+    Args:
+        path: the file; one of that name is overwritten.
+        max_bytes: what it may grow to, 4,096 to 2**40; further datagrams are counted as dropped.
+        keys: another file, for the secrets with which the captured packets can be opened and replayed, readable for its
+            owner only; None: they are not written anywhere.
+
+    Raises:
+        OSError: a file can't be made; errno says why.
+        ValueError: naming the argument, its value and its bound.
+    """
+
+    def __new__(
+        cls,
+        path: str | PathLike[str],
+        *,
+        max_bytes: int = 1073741824,
+        keys: str | PathLike[str] | None = None,
+    ) -> Capture: ...
+    @property
+    def path(self) -> Path:
+        """Where it goes."""
+    @property
+    def packets(self) -> int:
+        """Datagrams captured."""
+    @property
+    def size(self) -> int:
+        """Bytes of the file, those that are still to be written included."""
+    @property
+    def dropped(self) -> int:
+        """Datagrams not captured, because of ``max_bytes``, because writing failed, or after :meth:`close`."""
+    def write(
+        self,
+        nanoseconds: int,
+        sender: AddressLike,
+        receiver: AddressLike,
+        datagram: bytes,
+        *,
+        outgoing: bool,
+        opened: bool = False,
+    ) -> None:
+        """Writes a datagram as an endpoint would: for tools.
+
+        Args:
+            nanoseconds: when, since 1970.
+            sender, receiver: between whom.
+            outgoing: it was sent, and not received.
+            opened: it is one that was decrypted.
+
+        Raises:
+            ValueError: the datagram is longer than any, or the time is out of its bounds.
+        """
+    def flush(self) -> None:
+        """Writes what is still in memory. It is written anyway, at the latest with the first datagram a second later, and
+        when an endpoint closes."""
+    def close(self) -> None:
+        """Writes what is still in memory and closes the file. Endpoints that still capture go on without it.
+
+        Raises:
+            OSError: something could not be written, now or before: naming the file.
+        """
+    def __enter__(self) -> Capture: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+@final
+class PacketOpener:
+    """Opens captured packets, for who holds their keys.
+
+    Args:
+        keys: private keys of servers, 32 bytes each.
+        tokens: connect tokens of clients.
+    """
+
+    def __new__(cls, *, keys: Sequence[bytes] = (), tokens: Sequence[ConnectToken] = ()) -> PacketOpener: ...
+    def open(self, sender: AddressLike, receiver: AddressLike, datagram: bytes) -> bytes | None:
+        """Takes the next datagram of a capture. Returns it with its body in clear and without its tag, or None: it is a
+        request, which is not sealed, or there is no key for it."""
+
+@final
 class Protocol:
     """What both sides must share: an id, the message classes in order, the channels in order.
 
@@ -530,6 +623,9 @@ class Protocol:
     @property
     def hash(self) -> int:
         """64 bits over messages and channels, compared by the two sides when they connect."""
+    @property
+    def description(self) -> str:
+        """The canonical text that the hash is made of: each message with its fields, each channel."""
     @property
     def messages(self) -> list[type]: ...
     @property
@@ -1131,6 +1227,8 @@ class Server:
         seed: makes those conditions repeatable; None: random.
         network: a simulated network with virtual time instead of a socket.
         columns: message classes that come as columns (:meth:`Inbox.columns`) and not as objects.
+        capture: a :class:`Capture` of all datagrams, or the path of a new one. When it can't go on, the logger is
+            told, and the game is not disturbed.
 
     Raises:
         OSError: the address can't be bound, or the directory can't be made; errno says why.
@@ -1160,6 +1258,7 @@ class Server:
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
         columns: Sequence[type] | None = None,
+        capture: Capture | str | PathLike[str] | None = None,
     ) -> Server: ...
     @property
     def address(self) -> Address: ...
@@ -1431,6 +1530,7 @@ class Client:
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
         columns: Sequence[type] | None = None,
+        capture: Capture | str | PathLike[str] | None = None,
     ) -> Client: ...
     @staticmethod
     def connect(
@@ -1455,6 +1555,7 @@ class Client:
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
         columns: Sequence[type] | None = None,
+        capture: Capture | str | PathLike[str] | None = None,
     ) -> Client:
         """Development mode: makes its own token, with the well-known key or a shared one. Not for
         production: who holds the key can be anyone. A warning is given unless the address is loopback.
@@ -2626,6 +2727,10 @@ class SimulatedNetwork:
     """
 
     def __new__(cls, *, seed: int = 0, conditions: Conditions | None = None) -> SimulatedNetwork: ...
+    @staticmethod
+    def _replaying(drawn: bytes, epoch: int) -> SimulatedNetwork: ...
+    def _advance_to(self, nanoseconds: int) -> None: ...
+    def _deliver(self, sender: AddressLike, receiver: AddressLike, datagram: bytes) -> None: ...
     @property
     def now(self) -> float:
         """Virtual seconds since the start."""

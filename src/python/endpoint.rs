@@ -16,7 +16,7 @@ use super::errors::{ClosedError, os_error, value_error};
 use super::forks::Process;
 use super::hooks::{Candidates, HookClock, Moment, ask_priority};
 use super::inbox::{Inbox, Pending};
-use super::log::Dropped;
+use super::log::{Dropped, Level, log};
 use super::protocol::Protocol;
 use super::sans_io::Core;
 use super::shared::Shared;
@@ -104,6 +104,7 @@ impl<C: Core> Endpoint<C> {
         };
         let received = self.read(&mut state);
         let dropped = state.look_for_drops();
+        let ended = state.look_at_capture();
         state.core.take_messages(&mut pending.records);
         state.take_chunk_events(&mut pending.chunk_events);
         if let Err(error) = received {
@@ -111,11 +112,13 @@ impl<C: Core> Endpoint<C> {
             state.unfinished = true;
             drop(state);
             self.log_drops(py, dropped);
+            self.log_capture(py, ended);
             return Err(os_error(py, &error, self.address.0));
         }
         let events = core::iter::from_fn(|| state.core.poll_event()).collect();
         drop(state);
         self.log_drops(py, dropped);
+        self.log_capture(py, ended);
         Ok((pending, events))
     }
 
@@ -279,6 +282,12 @@ impl<C: Core> Endpoint<C> {
     fn log_drops(&self, py: Python<'_>, dropped: Option<Dropped>) {
         if let Some(dropped) = dropped {
             dropped.log(py, || self.described());
+        }
+    }
+
+    fn log_capture(&self, py: Python<'_>, ended: Option<String>) {
+        if let Some(ended) = ended {
+            log(py, Level::Warning, || format!("{} {ended}", self.described()));
         }
     }
 

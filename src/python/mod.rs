@@ -7,6 +7,7 @@
 
 mod address;
 mod arrays;
+mod capture;
 mod channel;
 mod chunks;
 mod client;
@@ -60,6 +61,8 @@ pub mod module {
     use super::address::Address;
     #[pymodule_export]
     use super::arrays::{arena, dtype, pack, row_format, unpack};
+    #[pymodule_export]
+    use super::capture::{Capture, PacketOpener};
     #[pymodule_export]
     use super::channel::{
         Channel, chunks, latest, payload, redundant, reliable_ordered, reliable_unordered, sequenced,

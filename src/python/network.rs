@@ -17,7 +17,7 @@ use crate::netsim::NatKind;
 use crate::netsim::conditions::{self, Bottleneck, DEFAULT_QUEUE, MAX_OVERHEAD, MAX_QUEUE, MAX_RATE, Wander};
 use crate::netsim::network::NetworkCounters;
 use crate::netsim::presets::{self, Preset};
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, UnixSeconds};
 
 /// A year: more virtual time at once is a mistake.
 const LONGEST_STEP: f64 = 366.0 * 86_400.0;
@@ -354,6 +354,23 @@ impl SimulatedNetwork {
         let conditions = conditions.map(|conditions| conditions.get().core).unwrap_or_default();
         let seed = within("seed", seed, 0, u64::MAX)?;
         VirtualNetwork::new(conditions, seed).map(SimulatedNetwork).map_err(value_error)
+    }
+
+    /// For :class:`tickwire.capture.Replay`: a perfect network that begins at this second since 1970, where a server draws
+    /// what it drew before.
+    #[staticmethod]
+    fn _replaying(drawn: Vec<u8>, epoch: u64) -> Self {
+        SimulatedNetwork(VirtualNetwork::replaying(drawn, UnixSeconds(epoch)))
+    }
+
+    /// Moves the clock to so many nanoseconds since the start.
+    fn _advance_to(&self, nanoseconds: u64) {
+        self.0.advance(Instant::from_nanos(nanoseconds) - self.0.now());
+    }
+
+    /// Lets a datagram arrive now, whoever sent it.
+    fn _deliver(&self, sender: AddressLike, receiver: AddressLike, datagram: &[u8]) {
+        self.0.deliver(sender.0, receiver.0, datagram);
     }
 
     /// Virtual seconds since the start.

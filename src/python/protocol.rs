@@ -88,6 +88,12 @@ impl Protocol {
         self.core.hash()
     }
 
+    /// The canonical text that the hash is made of: each message with its fields, each channel.
+    #[getter]
+    fn description(&self) -> String {
+        self.core.describe()
+    }
+
     #[getter]
     fn messages(&self, py: Python<'_>) -> Vec<Py<PyType>> {
         self.classes.iter().map(|class| class.class().clone_ref(py)).collect()

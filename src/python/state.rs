@@ -66,6 +66,8 @@ pub(super) struct State<C: Core> {
     pub(super) transfers: Transfers,
     /// The last receive raised, and left something for the next.
     pub(super) unfinished: bool,
+    /// The logger knows that the capture ended.
+    capture_told: bool,
     /// The thread's next turn is to panic.
     #[cfg(feature = "faults")]
     pub(super) broken: bool,
@@ -85,6 +87,7 @@ impl<C: Core> State<C> {
             pending: Some(Pending::default()),
             transfers: Transfers::default(),
             unfinished: false,
+            capture_told: false,
             #[cfg(feature = "faults")]
             broken: false,
         }
@@ -108,6 +111,14 @@ impl<C: Core> State<C> {
             chunks: self.core.all_chunk_counters(),
             hooks: self.hooks.counters(),
         }
+    }
+
+    /// In what words to tell, once, that the capture ended.
+    pub(super) fn look_at_capture(&mut self) -> Option<String> {
+        let capture = self.driver.as_ref()?.capture().filter(|_| !self.capture_told)?;
+        let ended = capture.ended()?;
+        self.capture_told = true;
+        Some(ended)
     }
 
     pub(super) fn look_for_drops(&mut self) -> Option<Dropped> {

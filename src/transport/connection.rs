@@ -90,6 +90,8 @@ pub struct ConnectionConfig {
     pub congestion: CongestionConfig,
     /// Whether the fates of packets are kept for [`Connection::poll_packet_fate`].
     pub packet_fates: bool,
+    /// Whether the peer may speak of messages that were never sent: those of the game whose capture is replayed.
+    pub replayed: bool,
 }
 
 impl Default for ConnectionConfig {
@@ -101,6 +103,7 @@ impl Default for ConnectionConfig {
             budget: BudgetConfig::default(),
             congestion: CongestionConfig::default(),
             packet_fates: false,
+            replayed: false,
         }
     }
 }
@@ -218,6 +221,8 @@ pub struct Connection {
     silent: bool,
     /// What only yojimbo's framing needs.
     yojimbo: Box<yojimbo::State>,
+    /// See [`ConnectionConfig`].
+    replayed: bool,
     scratch: Scratch,
 }
 
@@ -301,6 +306,7 @@ impl Connection {
             unanswered_since: None,
             silent: false,
             yojimbo: Box::default(),
+            replayed: config.replayed,
             scratch: Scratch::default(),
             protocol,
         })
@@ -636,7 +642,10 @@ impl Connection {
         for (channel, unread) in control.credits.drain(..) {
             let fates = &mut self.fates;
             let mut told = |fate| fates.tell(notification(channel, fate, true));
-            self.lanes[usize::from(channel)].channel.handle_credit(now, unread, &mut told)?;
+            let credited = self.lanes[usize::from(channel)].channel.handle_credit(now, unread, &mut told);
+            if !self.replayed {
+                credited?;
+            }
         }
         for message in messages.drain(..) {
             let lane = &mut self.lanes[usize::from(message.channel)];
