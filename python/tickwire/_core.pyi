@@ -403,6 +403,10 @@ def reliable_ordered(
     early_copies: int = 1,
     strict: bool = False,
     weight: int = 1,
+    max_messages_per_packet: int | None = None,
+    max_block_size: int | None = None,
+    block_fragment_size: int | None = None,
+    disable_blocks: bool = False,
 ) -> Channel:
     """Every message exactly once, in order.
 
@@ -415,6 +419,8 @@ def reliable_ordered(
         early_copies: with ``resend_time=None``, packets that carry each message from the start, a tick apart, while
             the budget has room; 1 to 8.
         max_message_bytes, strict, weight: as for every :class:`Channel`.
+        max_messages_per_packet, max_block_size, block_fragment_size, disable_blocks: for ``framing="yojimbo"``, as the
+            other side has them. None: yojimbo's own: 256, 262,144 and 1,024.
     """
 
 def reliable_unordered(
@@ -440,6 +446,9 @@ def unreliable(
     max_message_bytes: int = 65536,
     strict: bool = False,
     weight: int = 1,
+    max_messages_per_packet: int | None = None,
+    max_block_size: int | None = None,
+    disable_blocks: bool = False,
 ) -> Channel:
     """Each message at most once, in any order, never sent again. What the budget of a tick can't carry is dropped.
 
@@ -447,6 +456,7 @@ def unreliable(
         send_queue: messages of one tick; one more raises :class:`ChannelFullError`.
         receive_queue: messages the receiver keeps for its game; the oldest make room.
         max_message_bytes, strict, weight: as for every :class:`Channel`.
+        max_messages_per_packet, max_block_size, disable_blocks: as for :func:`reliable_ordered`.
     """
 
 def sequenced(
@@ -612,17 +622,34 @@ class Protocol:
         id: 64-bit netcode protocol id: a number of your game (and its version).
         messages: classes made by :func:`tickwire.message` or derived from :class:`tickwire.Message`.
         channels: 1 to 64 channels; the index in this list is the ``channel`` argument of ``send``.
+        framing: how packets look: ``"native"``, or ``"yojimbo"`` to talk to that C++ library (``docs/yojimbo.md``).
+        fold_hash: yojimbo only: put :attr:`hash` into :attr:`id`, so that sides that differ don't connect.
+        max_packet_size, packet_fragment_size: yojimbo only: as the other side has them; None: 8,192 and 1,024.
 
     Raises:
         TypeError, ValueError: naming the class or argument, its value and its bound.
     """
 
-    def __new__(cls, id: int, messages: Sequence[type], channels: Sequence[Channel] = ...) -> Protocol: ...
+    def __new__(
+        cls,
+        id: int,
+        messages: Sequence[type],
+        channels: Sequence[Channel] = ...,
+        *,
+        framing: Literal["native", "yojimbo"] = "native",
+        fold_hash: bool = False,
+        max_packet_size: int | None = None,
+        packet_fragment_size: int | None = None,
+    ) -> Protocol: ...
     @property
-    def id(self) -> int: ...
+    def id(self) -> int:
+        """The netcode protocol id: with ``fold_hash``, the one given XOR :attr:`hash`."""
+    @property
+    def framing(self) -> Literal["native", "yojimbo"]:
+        """How packets look."""
     @property
     def hash(self) -> int:
-        """64 bits over messages and channels, compared by the two sides when they connect."""
+        """64 bits over messages and channels, compared by the two sides when they connect; yojimbo's framing doesn't."""
     @property
     def description(self) -> str:
         """The canonical text that the hash is made of: each message with its fields, each channel."""
@@ -631,7 +658,7 @@ class Protocol:
     @property
     def channels(self) -> list[Channel]: ...
     def encode(self, message: Message | Any, /) -> bytes:
-        """One message with its type, as it rides in a packet, padded with zero bits to whole bytes.
+        """One message with its type, as it rides in a packet, padded with zero bits to whole bytes. Without its block.
 
         Raises:
             FieldError, UnregisteredMessageError, MessageTooLargeError

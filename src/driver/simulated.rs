@@ -48,14 +48,8 @@ impl VirtualNetwork {
     pub fn new(conditions: Conditions, seed: u64) -> Result<Self, ConditionsError> {
         let mut entropy = Rng::seeded(seed);
         let network = Network::new(conditions, entropy.next_u64())?;
-        let state = State {
-            network,
-            entropy,
-            places: BTreeMap::new(),
-            next_host: 0,
-            recorded: None,
-            epoch: EPOCH,
-        };
+        let state =
+            State { network, entropy, places: BTreeMap::new(), next_host: 0, recorded: None, epoch: EPOCH };
         Ok(VirtualNetwork(Arc::new(Mutex::new(state))))
     }
 

@@ -14,6 +14,7 @@ use pyo3::types::PyDict;
 use super::address::Address;
 use super::errors::{ClosedError, os_error, value_error};
 use super::forks::Process;
+use super::held::read_held;
 use super::hooks::{Candidates, HookClock, Moment, ask_priority};
 use super::inbox::{Inbox, Pending};
 use super::log::{Dropped, Level, log};
@@ -102,9 +103,17 @@ impl<C: Core> Endpoint<C> {
         let Some(mut pending) = state.pending.take() else {
             return Err(PyRuntimeError::new_err("another receive() is still running"));
         };
-        let received = self.read(&mut state);
+        let mut received = self.read(&mut state).map_err(|error| os_error(py, &error, self.address.0));
         let dropped = state.look_for_drops();
         let ended = state.look_at_capture();
+        let unread = state.core.take_unread();
+        if !unread.is_empty() {
+            drop(state);
+            let (read, raised) = read_held(py, self.protocol.get(), unread);
+            state = self.state.lock()?;
+            state.handle_read(read, &mut pending.records);
+            received = received.and(raised);
+        }
         state.core.take_messages(&mut pending.records);
         state.take_chunk_events(&mut pending.chunk_events);
         if let Err(error) = received {
@@ -113,7 +122,7 @@ impl<C: Core> Endpoint<C> {
             drop(state);
             self.log_drops(py, dropped);
             self.log_capture(py, ended);
-            return Err(os_error(py, &error, self.address.0));
+            return Err(error);
         }
         let events = core::iter::from_fn(|| state.core.poll_event()).collect();
         drop(state);

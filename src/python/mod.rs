@@ -23,6 +23,7 @@ mod exit;
 mod faults;
 mod fields;
 mod forks;
+mod held;
 mod hooks;
 mod inbox;
 mod log;

@@ -15,8 +15,9 @@ use super::sans_io::Core;
 use super::shared::Close;
 use super::stats::Counted;
 use crate::driver::{Driver, DriverCounters, Station, Turn};
+use crate::endpoint;
 use crate::time::Duration;
-use crate::transport::{Attribute, Column};
+use crate::transport::{Attribute, Column, Read};
 
 /// Datagrams read in one turn between ticks: some 100 microseconds that a call of the game may have to wait.
 const READ_BOUND: usize = 64;
@@ -101,6 +102,21 @@ impl<C: Core> State<C> {
             .receive(|now, unix, from, datagram, out| core.handle_datagram(now, unix, from, datagram, out));
         self.note_transfers();
         received
+    }
+
+    /// Gives the core what held packets say.
+    pub(super) fn handle_read(
+        &mut self,
+        read: Vec<(endpoint::ClientHandle, Read)>,
+        inbox: &mut endpoint::Inbox,
+    ) {
+        let State { core, driver, .. } = self;
+        let Some(driver) = driver else { return };
+        driver.transmit(|now, out| {
+            for (client, read) in read {
+                core.handle_read(now, client, read, inbox, out);
+            }
+        });
     }
 
     pub(super) fn counted(&self) -> Counted {

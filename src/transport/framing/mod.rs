@@ -8,13 +8,16 @@ pub(crate) mod yojimbo;
 
 pub(crate) use chunk_items::slice_bits;
 pub(crate) use native::AckRange;
-pub use native::{CloseReason, Refusal, VERSION, alone_bits, begin_alone, read_alone, write_alone};
+pub use native::{CloseReason, Refusal, VERSION, alone_bits, begin_alone, write_alone};
 
-pub use yojimbo::{Fault, FaultKind, Framing, FramingError, PacketFault, YojimboChannel, YojimboConfig};
+pub use yojimbo::{
+    Extent, Fault, FaultKind, Framing, FramingError, PacketFault, YojimboChannel, YojimboConfig,
+};
 
 use super::channel::Fragment;
 use super::message::Message;
 use super::protocol::{Body, Protocol, bits_to_name_one_of};
+use crate::store::SmallBytes;
 use crate::wire::{BitSink, Measure};
 
 /// The bits a framing spends around the messages of one channel: upper bounds, so that what a channel selects
@@ -73,6 +76,22 @@ pub(crate) fn cost(protocol: &Protocol, channel: usize) -> Cost<'_> {
     match protocol.framing() {
         Framing::Native => native::cost(protocol, channel),
         Framing::Yojimbo(_) => yojimbo::cost(protocol, channel),
+    }
+}
+
+/// Reads what [`write_alone`] wrote: the message's type and its body. `extent` says where a body ends that only its own code
+/// can read and that has no length.
+///
+/// # Errors
+/// Whatever in a packet would be refused.
+pub fn read_alone(
+    protocol: &Protocol,
+    bytes: &[u8],
+    extent: Extent<'_>,
+) -> Result<(u16, SmallBytes), Refusal> {
+    match protocol.framing() {
+        Framing::Native => native::read_alone(protocol, bytes),
+        Framing::Yojimbo(_) => yojimbo::read_alone(protocol, bytes, extent),
     }
 }
 

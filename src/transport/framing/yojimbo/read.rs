@@ -2,8 +2,9 @@
 
 use super::{Fault, PacketFault, YojimboChannel};
 use crate::store::SmallBytes;
+use crate::time::Instant;
 use crate::transport::channel::{BlockFragment, Prefix};
-use crate::transport::framing::native::{PacketMessage, ReadContext};
+use crate::transport::framing::native::{PacketMessage, ReadContext, Refusal};
 use crate::transport::message::{OpaqueBody, Received};
 use crate::transport::protocol::{Body, ChannelKind, Protocol};
 use crate::wire::{BitReader, ReadError};
@@ -17,7 +18,7 @@ pub(crate) enum Item {
 
 /// Says where the body of a message ends that only its own code can read: of this type, in these bytes, from this bit on.
 /// None when it is refused.
-pub(crate) type Extent<'a> = &'a mut dyn FnMut(u16, &[u8], usize) -> Option<usize>;
+pub type Extent<'a> = &'a mut dyn FnMut(u16, &[u8], usize) -> Option<usize>;
 
 /// Reads a packet whole. Bits behind it are ignored, as yojimbo does.
 ///
@@ -49,6 +50,21 @@ pub(crate) fn read(
         }
     }
     Ok(())
+}
+
+/// Reads a message with its type, and zero bits up to the next byte.
+pub(crate) fn read_alone(
+    protocol: &Protocol,
+    bytes: &[u8],
+    extent: Extent<'_>,
+) -> Result<(u16, SmallBytes), Refusal> {
+    let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 0, greeted: true };
+    let reader = BitReader::new(bytes);
+    let mut alone = Reading { bytes, reader, protocol, context, extent, row: Vec::new() };
+    let message_type = alone.message_type()?;
+    let received = alone.body(message_type).map_err(|error| error.map_or(Refusal::Length, Refusal::Bits))?;
+    alone.reader.finish()?;
+    Ok((received.message_type, received.body))
 }
 
 struct Reading<'a, 'e> {
