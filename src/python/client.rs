@@ -47,8 +47,8 @@ struct Bulk<'a> {
 ///     token: from the login backend.
 ///     bind: the local address; None: any free port.
 ///     resume: a client whose connection is over: what is there of chunks from the same server is not sent again.
-///     factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit, congestion, driver, conditions,
-///         seed, network, columns: as for :class:`Server`, but ``chunk_memory`` is 64 MiB unless said.
+///     factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit, congestion,
+///         driver, conditions, seed, network, columns: as for :class:`Server`, but ``chunk_memory`` is 64 MiB unless said.
 ///
 /// Raises:
 ///     OSError: no socket could be made.
@@ -61,9 +61,9 @@ impl Client {
     #[new]
     #[pyo3(signature = (protocol, token, *, bind = None, factory = None, priority = None,
                         slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
-                        chunk_file_limit = None, resume = None, congestion = None, driver = "polled",
-                        conditions = None, seed = None, network = None,
-                        columns = None))]
+                        chunk_file_limit = None, chunk_directory_limit = None, resume = None,
+                        congestion = None, driver = "polled", conditions = None, seed = None,
+                        network = None, columns = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -76,6 +76,7 @@ impl Client {
         chunk_memory: i128,
         chunk_directory: Option<PathBuf>,
         chunk_file_limit: Option<i128>,
+        chunk_directory_limit: Option<i128>,
         resume: Option<&Bound<'_, Self>>,
         congestion: Option<&Bound<'_, Congestion>>,
         driver: &str,
@@ -85,7 +86,8 @@ impl Client {
         columns: Option<Vec<Bound<'_, PyAny>>>,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
-        let arrivals = Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit)?;
+        let arrivals =
+            Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit)?;
         let bulk = Bulk { arrivals, resume, congestion: Congestion::or_default(congestion) };
         Self::dial(
             py,
@@ -113,13 +115,14 @@ impl Client {
     #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
                         user_data = None, bind = None, factory = None, priority = None,
                         slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
-                        chunk_file_limit = None, resume = None, congestion = None, driver = "polled",
-                        conditions = None, seed = None, network = None,
-                        columns = None))]
+                        chunk_file_limit = None, chunk_directory_limit = None, resume = None,
+                        congestion = None, driver = "polled", conditions = None, seed = None,
+                        network = None, columns = None))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
                              bind=None, factory=None, priority=None, slow_hook=0.005, chunk_memory=67108864, \
-                             chunk_directory=None, chunk_file_limit=None, resume=None, congestion=None, driver='polled', \
-                             conditions=None, seed=None, network=None, columns=None)")]
+                             chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
+                             resume=None, congestion=None, driver='polled', conditions=None, \
+                             seed=None, network=None, columns=None)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect(
         py: Python<'_>,
@@ -136,6 +139,7 @@ impl Client {
         chunk_memory: i128,
         chunk_directory: Option<PathBuf>,
         chunk_file_limit: Option<i128>,
+        chunk_directory_limit: Option<i128>,
         resume: Option<&Bound<'_, Self>>,
         congestion: Option<&Bound<'_, Congestion>>,
         driver: &str,
@@ -156,7 +160,8 @@ impl Client {
             );
             development::warn(py, sentence)?;
         }
-        let arrivals = Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit)?;
+        let arrivals =
+            Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit)?;
         let bulk = Bulk { arrivals, resume, congestion: Congestion::or_default(congestion) };
         let mut entropy = entropy(network.clone());
         let client_id = match client_id {
@@ -260,7 +265,8 @@ impl Client {
         self.0.step(py)
     }
 
-    /// Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications.
+    /// Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications, chunks,
+    /// ends of transfers.
     #[getter]
     fn has_news(&self) -> PyResult<bool> {
         self.0.has_news()
