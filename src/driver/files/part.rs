@@ -147,7 +147,8 @@ impl PartFile {
         let at = index / 8;
         self.bits[at] |= 1 << (index % 8);
         let known = &mut self.unnoted;
-        *known = if known.is_empty() { at..at + 1 } else { known.start.min(at)..known.end.max(at + 1) };
+        *known =
+            if known.start == known.end { at..at + 1 } else { known.start.min(at)..known.end.max(at + 1) };
         self.unnoted_slices += 1;
         if self.unnoted_slices < NOTED_EVERY { Ok(()) } else { self.note() }
     }
