@@ -7,6 +7,7 @@
 
 mod address;
 mod arrays;
+mod buffers;
 mod channel;
 mod chunks;
 mod client;
