@@ -331,6 +331,14 @@ impl Codec {
                 column.store(out, cell, value.cast_unsigned());
             }
             Codec::Float => put(out, cell, reader.float()?.to_le_bytes()),
+            Codec::Double => put(out, cell, reader.double()?.to_le_bytes()),
+            Codec::Quantized(ref quantizer) => {
+                put(out, cell, reader.compressed_float(quantizer)?.to_le_bytes());
+            }
+            Codec::Text { max } => append(out, start, cell, reader.string(max)?.as_bytes()),
+            Codec::Data { max } => append(out, start, cell, reader.data(max)?),
+            Codec::Angle(ref steps) => put_steps(out, cell, steps, read_steps::<1>(steps, reader)?),
+            Codec::Vector2(ref steps) => put_steps(out, cell, steps, read_steps::<2>(steps, reader)?),
             Codec::Vector3(ref steps) => put_steps(out, cell, steps, read_steps::<3>(steps, reader)?),
             Codec::Rotation(ref rotation) => rotation.read_each(reader, |i, component| {
                 put(out, cell + i * 4, (component as f32).to_le_bytes());
@@ -356,19 +364,19 @@ impl Codec {
             | Codec::Unsigned { .. }
             | Codec::Signed { .. }
             | Codec::Float
+            | Codec::Double
+            | Codec::Quantized(_)
+            | Codec::Text { .. }
+            | Codec::Data { .. }
+            | Codec::Angle(_)
+            | Codec::Vector2(_)
             | Codec::Vector3(_)
             | Codec::Rotation(_) => {}
             Codec::Wide { lo, hi } => put(out, cell, reader.int128(lo, hi)?.to_le_bytes()),
             Codec::Uint128 => put(out, cell, reader.uint128()?.to_le_bytes()),
-            Codec::Double => put(out, cell, reader.double()?.to_le_bytes()),
-            Codec::Quantized(ref quantizer) => {
-                put(out, cell, reader.compressed_float(quantizer)?.to_le_bytes());
-            }
             Codec::Fixed(ref format) => {
                 put(out, cell, format.value(reader.fixed(format)?).to_le_bytes());
             }
-            Codec::Text { max } => append(out, start, cell, reader.string(max)?.as_bytes()),
-            Codec::Data { max } => append(out, start, cell, reader.data(max)?),
             Codec::WideText { max } => {
                 let from = out.len();
                 let mut utf8 = [0; 4];
@@ -380,8 +388,6 @@ impl Codec {
                 let value = values.get(place).copied().unwrap_or_default();
                 column.store(out, cell, value.cast_unsigned());
             }
-            Codec::Angle(ref steps) => put_steps(out, cell, steps, read_steps::<1>(steps, reader)?),
-            Codec::Vector2(ref steps) => put_steps(out, cell, steps, read_steps::<2>(steps, reader)?),
             Codec::Direction(ref direction) => put_singles(out, cell, &direction.read(reader)?),
             Codec::SignedRotation => put_singles(out, cell, &SignedThree::read(reader)?),
             Codec::Transform(ref transform) => put_doubles(out, cell, &transform.read(reader)?),
