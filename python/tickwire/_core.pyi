@@ -1446,7 +1446,7 @@ class Server:
         """The second half of a tick: sends what is queued.
 
         Raises:
-            what the priority hook raised. The packets are out then.
+            Exception: what the priority hook raised. The packets are out then.
         """
     def pump(self) -> None:
         """Keeps connections alive without taking messages (while loading, say): they wait, and when the
@@ -1501,7 +1501,7 @@ class Server:
         under ``tag``, exactly once, in the order of the packets.
 
         Raises:
-            as :meth:`send`.
+            Exception: as :meth:`send`.
         """
     def send_chunk(
         self,
@@ -1581,7 +1581,7 @@ class Server:
         Raises:
             FieldError: naming the first row that is wrong, its field, its value and what it must be.
             TypeError, ValueError: these are no rows of the class.
-            As :meth:`send`, but for clients that are gone and channels that are full.
+            Exception: as :meth:`send`, but for clients that are gone and channels that are full.
         """
     def send_rows(
         self,
@@ -1598,7 +1598,8 @@ class Server:
         """Queues many rows for one client. Returns the rows, by index, for which the channel had no room.
 
         Raises:
-            As :meth:`send_columns`; StaleClientError: the client is gone.
+            StaleClientError: the client is gone.
+            Exception: as :meth:`send_columns`.
         """
     def broadcast_rows(
         self,
@@ -1617,7 +1618,7 @@ class Server:
         :meth:`broadcast`: their channel had no room for all of the rows.
 
         Raises:
-            As :meth:`send_columns`.
+            Exception: as :meth:`send_columns`.
         """
     def client(self, number: int, /) -> ClientHandle | None:
         """The client of a :attr:`ClientHandle.number`, as the ``client`` column of rows has it; None when it is
@@ -1770,7 +1771,7 @@ class Client:
         """The second half of a tick: sends what is queued.
 
         Raises:
-            What the priority hook raised. The packets are out then, in the order they have without it.
+            Exception: what the priority hook raised. The packets are out then, in the order they have without it.
         """
     def pump(self) -> None:
         """Keeps the connection alive without taking messages, as :meth:`Server.pump`."""
@@ -1804,7 +1805,8 @@ class Client:
         """Queues many rows. Returns the rows, by index, for which the channel had no room.
 
         Raises:
-            As :meth:`Server.send_columns`; NotConnectedError: the connection is not up (yet, or any more).
+            NotConnectedError: the connection is not up (yet, or any more).
+            Exception: as :meth:`Server.send_columns`.
         """
     def send_payload(self, data: bytes, channel: int, *, tag: int) -> None:
         """As :meth:`Server.send_payload`."""
