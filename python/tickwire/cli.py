@@ -12,6 +12,7 @@ from tickwire import demo, inspection, proxy
 from tickwire.capture import commands as capture_commands
 from tickwire.demo import options as demo_options
 from tickwire.live import commands as top
+from tickwire.plots import commands as plot
 from tickwire.proxy import options as proxy_options
 
 
@@ -39,6 +40,7 @@ def _make_parser() -> Parser:
     _add_inspect(commands)
     _add_capture(commands)
     _add_top(commands)
+    _add_plot(commands)
     return parser
 
 
@@ -98,6 +100,13 @@ def _add_top(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = commands.add_parser("top", help=text, description=f"{text[0].upper()}{text[1:]}.")
     top.add_arguments(parser)
     parser.set_defaults(run=top.run)
+
+
+def _add_plot(commands: argparse._SubParsersAction[Parser]) -> None:
+    text = "draw rates and losses of a capture, as a PNG"
+    parser = commands.add_parser("plot", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    plot.add_arguments(parser)
+    parser.set_defaults(run=plot.run)
 
 
 if __name__ == "__main__":
