@@ -49,4 +49,4 @@ def _panel(axes: Axes, series: Series, unit: str, lines: list[tuple[str, list[fl
     axes.set_ylabel(unit)
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
-    axes.legend(loc="upper right")
+    axes.legend(loc="best")
