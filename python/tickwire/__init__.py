@@ -126,7 +126,7 @@ from tickwire.fields import (
     up_to,
 )
 from tickwire.hooks import AdmissionHook, PriorityHook
-from tickwire.message import Message, MessageFactory, message
+from tickwire.message import BlockMessage, Message, MessageFactory, message
 from tickwire.resolve import resolve
 from tickwire.ticks import ticks
 
@@ -141,6 +141,7 @@ __all__ = [
     "BitMeasure",
     "BitReader",
     "BitWriter",
+    "BlockMessage",
     "Bursts",
     "Candidates",
     "Capture",

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::time::SystemTime;
 
 use super::capture::{Capture, Captured, Way};
-use super::simulated::VirtualNetwork;
+use super::simulated::{HostId, VirtualNetwork};
 use super::udp::{DEFAULT_RECEIVE_BOUND, UdpConfig, UdpCounters, UdpSocket};
 use crate::netsim::conditions::{Conditions, ConditionsError};
 use crate::netsim::link::{Link, LinkCounters};
@@ -20,7 +20,7 @@ use crate::time::{Duration, Instant, UnixSeconds};
 #[derive(Debug)]
 enum Port {
     Udp { socket: Box<UdpSocket>, started: std::time::Instant },
-    Simulated { network: VirtualNetwork, address: SocketAddr },
+    Simulated { network: VirtualNetwork, host: HostId, address: SocketAddr },
 }
 
 /// Carries the datagrams of one endpoint.
@@ -65,8 +65,8 @@ impl Driver {
     /// # Errors
     /// When the address is in use.
     pub fn simulated(network: VirtualNetwork, address: SocketAddr) -> io::Result<Self> {
-        let address = network.join(address)?;
-        Ok(Self::over(Port::Simulated { network, address }))
+        let (host, address) = network.join(address)?;
+        Ok(Self::over(Port::Simulated { network, host, address }))
     }
 
     fn over(port: Port) -> Self {
@@ -247,8 +247,8 @@ impl Port {
     fn receive(&mut self, bound: usize, mut handle: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<bool> {
         match self {
             Port::Udp { socket, .. } => socket.receive_each(bound, handle),
-            Port::Simulated { network, address } => {
-                let waiting = std::iter::from_fn(|| network.receive(*address)).take(bound);
+            Port::Simulated { network, host, .. } => {
+                let waiting = std::iter::from_fn(|| network.receive(*host)).take(bound);
                 let read = waiting.map(|(from, mut datagram)| handle(from, &mut datagram)).count();
                 Ok(read == bound)
             }
@@ -259,8 +259,8 @@ impl Port {
     fn send(&mut self, batch: &Datagrams) {
         match self {
             Port::Udp { socket, .. } => socket.send_batch(batch),
-            Port::Simulated { network, address } => {
-                batch.iter().for_each(|(to, datagram)| network.send(*address, to, datagram));
+            Port::Simulated { network, host, .. } => {
+                batch.iter().for_each(|(to, datagram)| network.send(*host, to, datagram));
             }
         }
     }
@@ -268,8 +268,8 @@ impl Port {
 
 impl Drop for Port {
     fn drop(&mut self) {
-        if let Port::Simulated { network, address } = self {
-            network.leave(*address);
+        if let Port::Simulated { network, host, .. } = self {
+            network.leave(*host);
         }
     }
 }

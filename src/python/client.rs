@@ -185,22 +185,26 @@ impl Client {
         )
     }
 
+    /// Where the connection stands, in netcode's terms.
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let state = self.0.state.lock()?.core.state();
         state_to_python(py, state)
     }
 
+    /// Whether the connection is up.
     #[getter]
     fn connected(&self) -> PyResult<bool> {
         Ok(self.0.state.lock()?.core.is_connected())
     }
 
+    /// Whether :meth:`close` was called.
     #[getter]
     fn closed(&self) -> PyResult<bool> {
         self.0.closed()
     }
 
+    /// Why the connection ended, or never came up; None before.
     #[getter]
     fn disconnect_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let reason = self.0.state.lock()?.core.disconnect_reason();
@@ -225,6 +229,7 @@ impl Client {
         Ok(self.0.state.lock()?.core.slot())
     }
 
+    /// What both sides share.
     #[getter]
     fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
         self.0.protocol.clone_ref(py)
@@ -458,6 +463,12 @@ impl Client {
             ));
         }
         Ok(state.core.take_partial_chunks())
+    }
+
+    /// See [`Endpoint::break_thread`].
+    #[cfg(feature = "faults")]
+    pub(super) fn break_thread(&self) -> PyResult<()> {
+        self.0.break_thread()
     }
 
     /// See [`Endpoint::transmit`].

@@ -18,8 +18,12 @@ mod development;
 mod endpoint;
 mod errors;
 mod events;
+mod exit;
+#[cfg(feature = "faults")]
+mod faults;
 mod fields;
 mod forks;
+mod held;
 mod hooks;
 mod inbox;
 mod log;
@@ -34,6 +38,7 @@ mod setup;
 mod shape;
 mod shared;
 mod slots;
+mod state;
 mod stats;
 mod stream;
 mod token;
@@ -72,6 +77,9 @@ pub mod module {
     use super::congestion::Congestion;
     #[pymodule_export]
     use super::events::{ClientHandle, Connected, Disconnected};
+    #[cfg(feature = "faults")]
+    #[pymodule_export]
+    use super::faults::_break_thread;
     #[pymodule_export]
     use super::fields::{
         FieldType, angle, bits, boolean, common_of, data, enum_of, fixed, flags, flags_of, float32, float64,

@@ -198,16 +198,19 @@ impl Server {
         })
     }
 
+    /// Where it listens, with the port that was picked.
     #[getter]
     fn address(&self) -> Address {
         self.endpoint.address
     }
 
+    /// What both sides share.
     #[getter]
     fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
         self.endpoint.protocol.clone_ref(py)
     }
 
+    /// The number of client slots.
     #[getter]
     fn max_clients(&self) -> usize {
         self.max_clients
@@ -222,6 +225,7 @@ impl Server {
         Ok(state.core.clients().filter_map(known).collect())
     }
 
+    /// Whether :meth:`close` was called.
     #[getter]
     fn closed(&self) -> PyResult<bool> {
         self.endpoint.closed()
@@ -600,6 +604,12 @@ impl Server {
     /// See [`Endpoint::transmit`].
     pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
         self.endpoint.transmit(py)
+    }
+
+    /// See [`Endpoint::break_thread`].
+    #[cfg(feature = "faults")]
+    pub(super) fn break_thread(&self) -> PyResult<()> {
+        self.endpoint.break_thread()
     }
 
     fn recipients(&self, clients: &Bound<'_, PyAny>) -> PyResult<Recipients> {

@@ -307,7 +307,7 @@ counters! {
         slices_invalid,
         /// Offers out of turn, or that contradict themselves.
         offers_invalid,
-        /// Answers for chunks that are not open, or with slices that these don't have.
+        /// Answers for chunks that were never offered, or with slices that these don't have.
         answers_invalid,
     }
 }
@@ -624,6 +624,7 @@ impl Chunks {
     fn handle_answer(&mut self, now: Instant, id: u16, verdict: &Verdict) {
         let Some(at) = self.outgoing.iter().position(|outgoing| outgoing.id() == Some(id)) else {
             // Said again after it was heard, as it may be.
+            self.counters.answers_invalid += u64::from(distance(id, self.next_id) >= 0);
             return;
         };
         let number = self.outgoing[at].number();
