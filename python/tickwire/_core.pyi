@@ -952,7 +952,7 @@ class ChunkStats:
         """Offers dropped because they are out of turn, or contradict themselves."""
     @property
     def answers_invalid(self) -> int:
-        """Answers dropped because their chunk is not open, or has no such slices."""
+        """Answers dropped because their chunk was never offered, or has no such slices."""
 
 @final
 class ChannelSnapshot:
@@ -1371,9 +1371,12 @@ class Server:
             second. What hooks take is in ``counters``.
         chunk_memory: bytes of chunks that each client may have in memory here, those under way and those that
             ``inbox.chunks`` has not handed over yet; 0: none are taken. A larger chunk is refused.
-        chunk_directory: where chunks go instead of memory: each into a file named by its hash in hex digits, however
-            many there are. Made if it isn't there.
+        chunk_directory: where chunks go instead of memory: each into a file named by its hash in hex digits. Made if it
+            isn't there. What a connection leaves unfinished stays, and is not sent again when the same peer offers the
+            same content, also to another process.
         chunk_file_limit: bytes of the largest of these files; None: 1 GiB. A larger chunk is refused.
+        chunk_directory_limit: bytes of all of these files together, those under way with their whole size; None: eight
+            times ``chunk_file_limit``. A chunk that doesn't fit is refused.
         congestion: how fast chunks may go out; None: :meth:`Congestion.adaptive`.
         driver: ``"polled"``: the socket is read and written when the game ticks. ``"thread"``: a native thread keeps
             the connections going between ticks, and while the game is busy: it acks, paces chunks, and sends again what
@@ -1408,6 +1411,7 @@ class Server:
         chunk_memory: int = 0,
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
+        chunk_directory_limit: int | None = None,
         congestion: Congestion | None = None,
         driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
@@ -1458,7 +1462,8 @@ class Server:
         """
     @property
     def has_news(self) -> bool:
-        """Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications."""
+        """Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications, chunks,
+        ends of transfers."""
     def fileno(self) -> int:
         """The system's number of the socket, for event loops to watch: when it is readable, :meth:`step`.
 
@@ -1666,9 +1671,9 @@ class Client:
         bind: the local address; None: any free port.
         chunk_memory: as for :class:`Server`; here 64 MiB unless said.
         resume: a client whose connection is over: what it has of chunks that didn't get through is not sent again when
-            the server sends the same content. It goes on where it was, in memory or in its file.
-        factory, priority, slow_hook, chunk_directory, chunk_file_limit, congestion, driver, conditions, seed, network, columns: as
-            for :class:`Server`.
+            the server sends the same content. Chunks in a ``chunk_directory`` don't need it.
+        factory, priority, slow_hook, chunk_directory, chunk_file_limit, chunk_directory_limit, congestion, driver,
+            conditions, seed, network, columns: as for :class:`Server`.
 
     Raises:
         OSError: no socket or directory could be made.
@@ -1688,6 +1693,7 @@ class Client:
         chunk_memory: int = 67108864,
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
+        chunk_directory_limit: int | None = None,
         resume: Client | None = None,
         congestion: Congestion | None = None,
         driver: Literal["polled", "thread"] = "polled",
@@ -1713,6 +1719,7 @@ class Client:
         chunk_memory: int = 67108864,
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
+        chunk_directory_limit: int | None = None,
         resume: Client | None = None,
         congestion: Congestion | None = None,
         driver: Literal["polled", "thread"] = "polled",
@@ -1771,7 +1778,8 @@ class Client:
         """Between ticks, for event loops: as :meth:`Server.step`."""
     @property
     def has_news(self) -> bool:
-        """Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications."""
+        """Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications, chunks,
+        ends of transfers."""
     def fileno(self) -> int:
         """The system's number of the socket, as :meth:`Server.fileno`."""
     def send(

@@ -48,7 +48,7 @@ struct Bulk<'a> {
 ///     token: from the login backend.
 ///     bind: the local address; None: any free port.
 ///     resume: a client whose connection is over: what is there of chunks from the same server is not sent again.
-///     factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit, congestion, driver, conditions,
+///     factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit, congestion, driver, conditions,
 ///         seed, network, columns, capture: as for :class:`Server`, but ``chunk_memory`` is 64 MiB unless said.
 ///
 /// Raises:
@@ -62,7 +62,7 @@ impl Client {
     #[new]
     #[pyo3(signature = (protocol, token, *, bind = None, factory = None, priority = None,
                         slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
-                        chunk_file_limit = None, resume = None, congestion = None, driver = "polled",
+                        chunk_file_limit = None, chunk_directory_limit = None, resume = None, congestion = None, driver = "polled",
                         conditions = None, seed = None, network = None,
                         columns = None, capture = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
@@ -77,6 +77,7 @@ impl Client {
         chunk_memory: i128,
         chunk_directory: Option<PathBuf>,
         chunk_file_limit: Option<i128>,
+        chunk_directory_limit: Option<i128>,
         resume: Option<&Bound<'_, Self>>,
         congestion: Option<&Bound<'_, Congestion>>,
         driver: &str,
@@ -87,7 +88,8 @@ impl Client {
         capture: Option<CaptureLike<'_>>,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
-        let arrivals = Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit)?;
+        let arrivals =
+            Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit)?;
         let bulk = Bulk { arrivals, resume, congestion: Congestion::or_default(congestion) };
         Self::dial(
             py,
@@ -116,12 +118,12 @@ impl Client {
     #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
                         user_data = None, bind = None, factory = None, priority = None,
                         slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
-                        chunk_file_limit = None, resume = None, congestion = None, driver = "polled",
+                        chunk_file_limit = None, chunk_directory_limit = None, resume = None, congestion = None, driver = "polled",
                         conditions = None, seed = None, network = None,
                         columns = None, capture = None))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
                              bind=None, factory=None, priority=None, slow_hook=0.005, chunk_memory=67108864, \
-                             chunk_directory=None, chunk_file_limit=None, resume=None, congestion=None, driver='polled', \
+                             chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, resume=None, congestion=None, driver='polled', \
                              conditions=None, seed=None, network=None, columns=None, capture=None)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect(
@@ -139,6 +141,7 @@ impl Client {
         chunk_memory: i128,
         chunk_directory: Option<PathBuf>,
         chunk_file_limit: Option<i128>,
+        chunk_directory_limit: Option<i128>,
         resume: Option<&Bound<'_, Self>>,
         congestion: Option<&Bound<'_, Congestion>>,
         driver: &str,
@@ -160,7 +163,8 @@ impl Client {
             );
             development::warn(py, sentence)?;
         }
-        let arrivals = Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit)?;
+        let arrivals =
+            Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit)?;
         let bulk = Bulk { arrivals, resume, congestion: Congestion::or_default(congestion) };
         let mut entropy = entropy(network.clone());
         let client_id = match client_id {
@@ -269,7 +273,8 @@ impl Client {
         self.0.step(py)
     }
 
-    /// Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications.
+    /// Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications, chunks,
+    /// ends of transfers.
     #[getter]
     fn has_news(&self) -> PyResult<bool> {
         self.0.has_news()

@@ -256,7 +256,7 @@ impl<C: Core> Endpoint<C> {
     /// Whether the next receive has something for the game.
     pub(super) fn has_news(&self) -> PyResult<bool> {
         let state = self.state.lock()?;
-        Ok(state.core.has_news() || state.unfinished)
+        Ok(state.core.has_news() || state.transfers.has_news() || state.unfinished)
     }
 
     /// The system's number of the socket.

@@ -64,6 +64,7 @@ const MOST_CLOCK_SKEW: u64 = 3600;
 ///     chunk_memory: bytes of chunks that each client may have in memory here; 0: none are taken.
 ///     chunk_directory: where they go instead, as files.
 ///     chunk_file_limit: bytes of the largest of these files; None: 1 GiB.
+///     chunk_directory_limit: bytes of all of them together; None: eight times chunk_file_limit.
 ///     congestion: how fast chunks may go out; None: adaptive.
 ///     driver: "polled": the socket is read and written when the game ticks. "thread": a native thread keeps the
 ///         connections going between ticks, and while the game is busy.
@@ -102,7 +103,7 @@ impl Server {
     #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, public_addresses = None,
                         max_token_lifetime = None, clock_skew = 0, factory = None, priority = None,
                         admission = None, slow_hook = 0.005, chunk_memory = 0, chunk_directory = None,
-                        chunk_file_limit = None, congestion = None, driver = "polled", conditions = None,
+                        chunk_file_limit = None, chunk_directory_limit = None, congestion = None, driver = "polled", conditions = None,
                         seed = None, network = None,
                         columns = None, capture = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
@@ -122,6 +123,7 @@ impl Server {
         chunk_memory: i128,
         chunk_directory: Option<PathBuf>,
         chunk_file_limit: Option<i128>,
+        chunk_directory_limit: Option<i128>,
         congestion: Option<&Bound<'_, Congestion>>,
         driver: &str,
         conditions: Option<&Bound<'_, Conditions>>,
@@ -140,7 +142,8 @@ impl Server {
         let lifetime = |seconds| within("max_token_lifetime", seconds, 1, MOST_TOKEN_LIFETIME);
         let max_token_lifetime = max_token_lifetime.map(lifetime).transpose()?;
         let clock_skew = within("clock_skew", clock_skew, 0, MOST_CLOCK_SKEW)?;
-        let arrivals = Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit)?;
+        let arrivals =
+            Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit)?;
         let address = address.0;
         if key.is_none() && network.is_none() && !address.ip().is_loopback() {
             let sentence = format!(
@@ -272,7 +275,8 @@ impl Server {
         self.endpoint.step(py)
     }
 
-    /// Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications.
+    /// Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications, chunks,
+    /// ends of transfers.
     #[getter]
     fn has_news(&self) -> PyResult<bool> {
         self.endpoint.has_news()
