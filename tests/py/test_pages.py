@@ -33,6 +33,11 @@ ENDLESS = {"server.py", "client.py"}
 # What a file must print.
 PRINTS = {
     "hello.py": "server: hello",
+    "metrics.py": "tickwire_clients{server=",
+    "opened.py": " opened, 0 still sealed",
+    "record.py": " packets, ",
+    "replay.py": "this is captured",
+    "watched.py": "watch with: tickwire top 127.0.0.1:",
     "mistake.py": "Chat.sender = 64: must be 0 to 63",
     "odd.py": "bytes: Odd(n=600, extra=7)",
     "fates.py": "to slot 0 is lost",
