@@ -14,9 +14,10 @@ use pyo3::types::PyDict;
 use super::address::Address;
 use super::errors::{ClosedError, os_error, value_error};
 use super::forks::Process;
+use super::held::read_held;
 use super::hooks::{Candidates, HookClock, Moment, ask_priority};
 use super::inbox::{Inbox, Pending};
-use super::log::Dropped;
+use super::log::{Dropped, Level, log};
 use super::protocol::Protocol;
 use super::sans_io::Core;
 use super::shared::Shared;
@@ -102,8 +103,17 @@ impl<C: Core> Endpoint<C> {
         let Some(mut pending) = state.pending.take() else {
             return Err(PyRuntimeError::new_err("another receive() is still running"));
         };
-        let received = self.read(&mut state);
+        let mut received = self.read(&mut state).map_err(|error| os_error(py, &error, self.address.0));
         let dropped = state.look_for_drops();
+        let ended = state.look_at_capture();
+        let unread = state.core.take_unread();
+        if !unread.is_empty() {
+            drop(state);
+            let (read, raised) = read_held(py, self.protocol.get(), unread);
+            state = self.state.lock()?;
+            state.handle_read(read, &mut pending.records);
+            received = received.and(raised);
+        }
         state.core.take_messages(&mut pending.records);
         state.take_chunk_events(&mut pending.chunk_events);
         if let Err(error) = received {
@@ -111,11 +121,13 @@ impl<C: Core> Endpoint<C> {
             state.unfinished = true;
             drop(state);
             self.log_drops(py, dropped);
-            return Err(os_error(py, &error, self.address.0));
+            self.log_capture(py, ended);
+            return Err(error);
         }
         let events = core::iter::from_fn(|| state.core.poll_event()).collect();
         drop(state);
         self.log_drops(py, dropped);
+        self.log_capture(py, ended);
         Ok((pending, events))
     }
 
@@ -244,7 +256,7 @@ impl<C: Core> Endpoint<C> {
     /// Whether the next receive has something for the game.
     pub(super) fn has_news(&self) -> PyResult<bool> {
         let state = self.state.lock()?;
-        Ok(state.core.has_news() || state.unfinished)
+        Ok(state.core.has_news() || state.transfers.has_news() || state.unfinished)
     }
 
     /// The system's number of the socket.
@@ -279,6 +291,12 @@ impl<C: Core> Endpoint<C> {
     fn log_drops(&self, py: Python<'_>, dropped: Option<Dropped>) {
         if let Some(dropped) = dropped {
             dropped.log(py, || self.described());
+        }
+    }
+
+    fn log_capture(&self, py: Python<'_>, ended: Option<String>) {
+        if let Some(ended) = ended {
+            log(py, Level::Warning, || format!("{} {ended}", self.described()));
         }
     }
 

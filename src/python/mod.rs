@@ -8,6 +8,7 @@
 mod address;
 mod arrays;
 mod buffers;
+mod capture;
 mod channel;
 mod chunks;
 mod client;
@@ -23,6 +24,7 @@ mod exit;
 mod faults;
 mod fields;
 mod forks;
+mod held;
 mod hooks;
 mod inbox;
 mod log;
@@ -61,6 +63,8 @@ pub mod module {
     use super::address::Address;
     #[pymodule_export]
     use super::arrays::{arena, dtype, pack, row_format, unpack};
+    #[pymodule_export]
+    use super::capture::{Capture, PacketOpener};
     #[pymodule_export]
     use super::channel::{
         Channel, chunks, latest, payload, redundant, reliable_ordered, reliable_unordered, sequenced,

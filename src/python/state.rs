@@ -15,8 +15,9 @@ use super::sans_io::Core;
 use super::shared::Close;
 use super::stats::Counted;
 use crate::driver::{Driver, DriverCounters, Station, Turn};
+use crate::endpoint;
 use crate::time::Duration;
-use crate::transport::{Attribute, Column};
+use crate::transport::{Attribute, Column, Read};
 
 /// Datagrams read in one turn between ticks: some 100 microseconds that a call of the game may have to wait.
 const READ_BOUND: usize = 64;
@@ -66,6 +67,8 @@ pub(super) struct State<C: Core> {
     pub(super) transfers: Transfers,
     /// The last receive raised, and left something for the next.
     pub(super) unfinished: bool,
+    /// The logger knows that the capture ended.
+    capture_told: bool,
     /// The thread's next turn is to panic.
     #[cfg(feature = "faults")]
     pub(super) broken: bool,
@@ -85,6 +88,7 @@ impl<C: Core> State<C> {
             pending: Some(Pending::default()),
             transfers: Transfers::default(),
             unfinished: false,
+            capture_told: false,
             #[cfg(feature = "faults")]
             broken: false,
         }
@@ -100,13 +104,37 @@ impl<C: Core> State<C> {
         received
     }
 
+    /// Gives the core what held packets say.
+    pub(super) fn handle_read(
+        &mut self,
+        read: Vec<(endpoint::ClientHandle, Read)>,
+        inbox: &mut endpoint::Inbox,
+    ) {
+        let State { core, driver, .. } = self;
+        let Some(driver) = driver else { return };
+        driver.transmit(|now, out| {
+            for (client, read) in read {
+                core.handle_read(now, client, read, inbox, out);
+            }
+        });
+    }
+
     pub(super) fn counted(&self) -> Counted {
         Counted {
             driver: self.driver.as_ref().map_or(self.driver_counters, Driver::counters),
             netcode: self.core.netcode_counters().clone(),
             packets: self.core.packet_counters(),
+            chunks: self.core.all_chunk_counters(),
             hooks: self.hooks.counters(),
         }
+    }
+
+    /// In what words to tell, once, that the capture ended.
+    pub(super) fn look_at_capture(&mut self) -> Option<String> {
+        let capture = self.driver.as_ref()?.capture().filter(|_| !self.capture_told)?;
+        let ended = capture.ended()?;
+        self.capture_told = true;
+        Some(ended)
     }
 
     pub(super) fn look_for_drops(&mut self) -> Option<Dropped> {

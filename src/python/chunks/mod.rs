@@ -153,6 +153,7 @@ impl<C: Core> State<C> {
         let before = out.len();
         self.core.take_chunk_events(out);
         self.transfers.tell(&out[before..]);
+        self.transfers.told();
     }
 
     /// Writes down how far transfers are: after all that changes it.
