@@ -5,7 +5,7 @@ from enum import Enum, Flag
 from os import PathLike
 from pathlib import Path
 from types import GenericAlias, TracebackType
-from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, final, overload
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, final, overload
 
 from typing_extensions import Buffer
 
@@ -21,6 +21,7 @@ __all__ = [
     "BitWriter",
     "Bursts",
     "Candidates",
+    "Capture",
     "Channel",
     "ChannelSnapshot",
     "ChannelStats",
@@ -45,6 +46,7 @@ __all__ = [
     "Notifications",
     "Outages",
     "PacketFates",
+    "PacketOpener",
     "PacketStats",
     "Protocol",
     "Proxy",
@@ -203,7 +205,7 @@ class ConnectToken:
             ValueError: saying what is wrong with them.
         """
 
-    def to_bytes(self) -> bytes: ...
+    def to_bytes(self) -> _Bytes: ...
     @property
     def protocol_id(self) -> int: ...
     @property
@@ -401,6 +403,10 @@ def reliable_ordered(
     early_copies: int = 1,
     strict: bool = False,
     weight: int = 1,
+    max_messages_per_packet: int | None = None,
+    max_block_size: int | None = None,
+    block_fragment_size: int | None = None,
+    disable_blocks: bool = False,
 ) -> Channel:
     """Every message exactly once, in order.
 
@@ -413,6 +419,8 @@ def reliable_ordered(
         early_copies: with ``resend_time=None``, packets that carry each message from the start, a tick apart, while
             the budget has room; 1 to 8.
         max_message_bytes, strict, weight: as for every :class:`Channel`.
+        max_messages_per_packet, max_block_size, block_fragment_size, disable_blocks: for ``framing="yojimbo"``, as the
+            other side has them. None: yojimbo's own: 256, 262,144 and 1,024.
     """
 
 def reliable_unordered(
@@ -438,6 +446,9 @@ def unreliable(
     max_message_bytes: int = 65536,
     strict: bool = False,
     weight: int = 1,
+    max_messages_per_packet: int | None = None,
+    max_block_size: int | None = None,
+    disable_blocks: bool = False,
 ) -> Channel:
     """Each message at most once, in any order, never sent again. What the budget of a tick can't carry is dropped.
 
@@ -445,6 +456,7 @@ def unreliable(
         send_queue: messages of one tick; one more raises :class:`ChannelFullError`.
         receive_queue: messages the receiver keeps for its game; the oldest make room.
         max_message_bytes, strict, weight: as for every :class:`Channel`.
+        max_messages_per_packet, max_block_size, disable_blocks: as for :func:`reliable_ordered`.
     """
 
 def sequenced(
@@ -512,6 +524,97 @@ def chunks(name: str = "") -> Channel:
     and messages don't go over it."""
 
 @final
+class Capture:
+    """A pcapng file for the datagrams of servers and clients (their argument ``capture``), which Wireshark reads.
+
+    Several endpoints may share one. Received datagrams are captured as they arrive, sent ones as they leave, behind the
+    simulated link of ``conditions=``; IP and UDP headers are made up from the addresses. Packets stay sealed:
+    :func:`tickwire.capture.open_capture` opens them, for who has the keys.
+
+    Args:
+        path: the file; one of that name is overwritten.
+        max_bytes: what it may grow to, 4,096 to 2**40; further datagrams are counted as dropped.
+        keys: another file, for the secrets with which the captured packets can be opened and replayed, readable for its
+            owner only; None: they are not written anywhere.
+
+    Raises:
+        OSError: a file can't be made; errno says why.
+        ValueError: naming the argument, its value and its bound.
+    """
+
+    def __new__(
+        cls,
+        path: str | PathLike[str],
+        *,
+        max_bytes: int = 1073741824,
+        keys: str | PathLike[str] | None = None,
+    ) -> Capture: ...
+    @property
+    def path(self) -> Path:
+        """Where it goes."""
+    @property
+    def packets(self) -> int:
+        """Datagrams captured."""
+    @property
+    def size(self) -> int:
+        """Bytes of the file, those that are still to be written included."""
+    @property
+    def dropped(self) -> int:
+        """Datagrams not captured, because of ``max_bytes``, because writing failed, or after :meth:`close`."""
+    def write(
+        self,
+        nanoseconds: int,
+        sender: AddressLike,
+        receiver: AddressLike,
+        datagram: bytes,
+        *,
+        outgoing: bool,
+        opened: bool = False,
+    ) -> None:
+        """Writes a datagram as an endpoint would: for tools.
+
+        Args:
+            nanoseconds: when, since 1970.
+            sender, receiver: between whom.
+            outgoing: it was sent, and not received.
+            opened: it is one that was decrypted.
+
+        Raises:
+            ValueError: the datagram is longer than any, or the time is out of its bounds.
+        """
+    def flush(self) -> None:
+        """Writes what is still in memory. It is written anyway, at the latest with the first datagram a second later, and
+        when an endpoint closes."""
+    def close(self) -> None:
+        """Writes what is still in memory and closes the file. Endpoints that still capture go on without it.
+
+        Raises:
+            OSError: something could not be written, now or before: naming the file.
+        """
+    def __enter__(self) -> Capture: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+@final
+class PacketOpener:
+    """Opens captured packets, for who holds their keys.
+
+    Args:
+        keys: private keys of servers, 32 bytes each.
+        tokens: connect tokens of clients.
+    """
+
+    def __new__(cls, *, keys: Sequence[bytes] = (), tokens: Sequence[ConnectToken] = ()) -> PacketOpener: ...
+    def open(self, sender: AddressLike, receiver: AddressLike, datagram: bytes) -> bytes | None:
+        """Takes the next datagram of a capture. Returns it with its body in clear and without its tag, or None: it is a
+        request, which is not sealed, or there is no key for it."""
+
+@final
 class Protocol:
     """What both sides must share: an id, the message classes in order, the channels in order.
 
@@ -519,23 +622,43 @@ class Protocol:
         id: 64-bit netcode protocol id: a number of your game (and its version).
         messages: classes made by :func:`tickwire.message` or derived from :class:`tickwire.Message`.
         channels: 1 to 64 channels; the index in this list is the ``channel`` argument of ``send``.
+        framing: how packets look: ``"native"``, or ``"yojimbo"`` to talk to that C++ library (``docs/yojimbo.md``).
+        fold_hash: yojimbo only: put :attr:`hash` into :attr:`id`, so that sides that differ don't connect.
+        max_packet_size, packet_fragment_size: yojimbo only: as the other side has them; None: 8,192 and 1,024.
 
     Raises:
         TypeError, ValueError: naming the class or argument, its value and its bound.
     """
 
-    def __new__(cls, id: int, messages: Sequence[type], channels: Sequence[Channel] = ...) -> Protocol: ...
+    def __new__(
+        cls,
+        id: int,
+        messages: Sequence[type],
+        channels: Sequence[Channel] = ...,
+        *,
+        framing: Literal["native", "yojimbo"] = "native",
+        fold_hash: bool = False,
+        max_packet_size: int | None = None,
+        packet_fragment_size: int | None = None,
+    ) -> Protocol: ...
     @property
-    def id(self) -> int: ...
+    def id(self) -> int:
+        """The netcode protocol id: with ``fold_hash``, the one given XOR :attr:`hash`."""
+    @property
+    def framing(self) -> Literal["native", "yojimbo"]:
+        """How packets look."""
     @property
     def hash(self) -> int:
-        """64 bits over messages and channels, compared by the two sides when they connect."""
+        """64 bits over messages and channels, compared by the two sides when they connect; yojimbo's framing doesn't."""
+    @property
+    def description(self) -> str:
+        """The canonical text that the hash is made of: each message with its fields, each channel."""
     @property
     def messages(self) -> list[type]: ...
     @property
     def channels(self) -> list[Channel]: ...
     def encode(self, message: Message | Any, /) -> bytes:
-        """One message with its type, as it rides in a packet, padded with zero bits to whole bytes.
+        """One message with its type, as it rides in a packet, padded with zero bits to whole bytes. Without its block.
 
         Raises:
             FieldError, UnregisteredMessageError, MessageTooLargeError
@@ -575,23 +698,28 @@ class ClientHandle:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
+# `client` is a handle on servers, where games use it, and None on clients, where nobody asks: hence Any.
+
 @final
 class Connected:
-    """A connection is up. ``client`` is None on the client's own side."""
+    """A connection is up."""
 
-    __match_args__: ClassVar[tuple[str, ...]]
+    __match_args__ = ("client",)
     @property
-    def client(self) -> ClientHandle | None: ...
+    def client(self) -> ClientHandle | Any:
+        """Whose it is, on a server; None on the client's own side."""
 
 @final
 class Disconnected:
-    """A connection ended. ``client`` is None on the client's own side."""
+    """A connection ended."""
 
-    __match_args__: ClassVar[tuple[str, ...]]
+    __match_args__ = ("client", "reason")
     @property
-    def client(self) -> ClientHandle | None: ...
+    def client(self) -> ClientHandle | Any:
+        """Whose it is, on a server; None on the client's own side."""
     @property
-    def reason(self) -> DisconnectReason: ...
+    def reason(self) -> DisconnectReason:
+        """Why."""
 
 @final
 class ChannelStats:
@@ -1129,6 +1257,8 @@ class Server:
         seed: makes those conditions repeatable; None: random.
         network: a simulated network with virtual time instead of a socket.
         columns: message classes that come as columns (:meth:`Inbox.columns`) and not as objects.
+        capture: a :class:`Capture` of all datagrams, or the path of a new one. When it can't go on, the logger is
+            told, and the game is not disturbed.
 
     Raises:
         OSError: the address can't be bound, or the directory can't be made; errno says why.
@@ -1159,6 +1289,7 @@ class Server:
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
         columns: Sequence[type] | None = None,
+        capture: Capture | str | PathLike[str] | None = None,
     ) -> Server: ...
     @property
     def address(self) -> Address: ...
@@ -1432,6 +1563,7 @@ class Client:
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
         columns: Sequence[type] | None = None,
+        capture: Capture | str | PathLike[str] | None = None,
     ) -> Client: ...
     @staticmethod
     def connect(
@@ -1457,6 +1589,7 @@ class Client:
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
         columns: Sequence[type] | None = None,
+        capture: Capture | str | PathLike[str] | None = None,
     ) -> Client:
         """Development mode: makes its own token, with the well-known key or a shared one. Not for
         production: who holds the key can be anyone. A warning is given unless the address is loopback.
@@ -2629,6 +2762,10 @@ class SimulatedNetwork:
     """
 
     def __new__(cls, *, seed: int = 0, conditions: Conditions | None = None) -> SimulatedNetwork: ...
+    @staticmethod
+    def _replaying(drawn: bytes, epoch: int) -> SimulatedNetwork: ...
+    def _advance_to(self, nanoseconds: int) -> None: ...
+    def _deliver(self, sender: AddressLike, receiver: AddressLike, datagram: bytes) -> None: ...
     @property
     def now(self) -> float:
         """Virtual seconds since the start."""
@@ -2654,10 +2791,77 @@ class SimulatedNetwork:
         receiver: AddressLike | None = None,
     ) -> None:
         """As :meth:`set_conditions`, when virtual time comes to ``at`` seconds since the start."""
+    def partition(self, *parts: Iterable[AddressLike]) -> None:
+        """From now on hosts of different parts don't reach each other; those in no part reach all. What is under
+        way arrives. The last partition holds; :meth:`heal` ends it.
+
+        Args:
+            parts: the addresses of the hosts of each.
+        """
+    def heal(self) -> None:
+        """Ends the partition."""
+    def move_host(self, address: AddressLike, to: AddressLike, /) -> Address:
+        """Moves a host to another address, as when a player goes from Wi-Fi to a phone network: its endpoint sends
+        from there and receives there. What is under way to the old address finds nobody.
+
+        Args:
+            address: where the host is now.
+            to: port 0 picks one.
+
+        Returns:
+            where it is. (The ``address`` of its endpoint stays what it was bound to.)
+
+        Raises:
+            ValueError: there is no host at that address.
+            OSError: ``to`` is in use.
+        """
+    def unplug(self, address: AddressLike, /) -> None:
+        """Takes a host off the network, as when its machine loses power: its endpoint sends and receives nothing
+        any more, and another one can have the address.
+
+        Raises:
+            ValueError: there is no host at that address.
+        """
+    def add_nat(
+        self,
+        public: str,
+        inside: Sequence[str],
+        *,
+        kind: Literal["full-cone", "restricted", "port-restricted", "symmetric"] = "port-restricted",
+        lifetime: float = 120.0,
+    ) -> None:
+        """Puts a box that translates addresses (NAT) between some hosts and all others, as home routers and carriers
+        do. Those inside reach each other as before; all others see them as ports of the box, and reach them there if
+        it lets them in. It knows how the ports it gives away belong to hosts as long as something goes out.
+
+        Args:
+            public: the IP address of the box.
+            inside: the IP addresses of the hosts behind it, those to come too.
+            kind: whom it lets in. ``"full-cone"``: anyone; ``"restricted"``: hosts to which the one inside has sent;
+                ``"port-restricted"``: addresses to which it has sent; ``"symmetric"``: as that, with another port
+                for each address it sends to.
+            lifetime: seconds without anything going out after which a port is given back, up to 3,600.
+
+        Raises:
+            ValueError: naming the argument, its value and its bound, or the address that is in use.
+        """
+    def restart_nat(self, public: str, /) -> None:
+        """A box forgets which ports belong to whom; the next ones are others. To those outside, the hosts behind it
+        have other addresses then.
+
+        Raises:
+            ValueError: there is no box at that address.
+        """
+    @property
+    def transcript(self) -> str:
+        """SHA-256, in hex digits, over every datagram that was sent until now, with its time and addresses: two runs
+        with the same transcript sent the same bytes at the same times."""
     @property
     def counters(self) -> dict[str, int]:
         """What became of all packets: the counts of :attr:`Link.counters` for all links together,
-        ``unknown_destination`` (nobody was there) and ``mailbox_full`` (nobody received)."""
+        ``unknown_destination`` (nobody was there), ``mailbox_full`` (nobody received), ``partitioned``, and of boxes
+        that translate addresses ``nat_exhausted`` (no port was free), ``nat_unmapped`` (the port is nobody's) and
+        ``nat_filtered`` (the sender isn't let in)."""
 
 @final
 class Proxy:

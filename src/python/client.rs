@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::address::{Address, AddressLike};
 use super::arrays::Rows;
+use super::capture::{self, CaptureLike, Secrets};
 use super::chunks::{Arrivals, Chunk, IncomingChunk, Transfer};
 use super::congestion::Congestion;
 use super::development;
@@ -48,7 +49,8 @@ struct Bulk<'a> {
 ///     bind: the local address; None: any free port.
 ///     resume: a client whose connection is over: what is there of chunks from the same server is not sent again.
 ///     factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit, congestion,
-///         driver, conditions, seed, network, columns: as for :class:`Server`, but ``chunk_memory`` is 64 MiB unless said.
+///         driver, conditions, seed, network, columns, capture: as for :class:`Server`, but ``chunk_memory`` is 64 MiB
+///         unless said.
 ///
 /// Raises:
 ///     OSError: no socket could be made.
@@ -63,7 +65,7 @@ impl Client {
                         slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
                         chunk_file_limit = None, chunk_directory_limit = None, resume = None,
                         congestion = None, driver = "polled", conditions = None, seed = None,
-                        network = None, columns = None))]
+                        network = None, columns = None, capture = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -84,6 +86,7 @@ impl Client {
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
         columns: Option<Vec<Bound<'_, PyAny>>>,
+        capture: Option<CaptureLike<'_>>,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
         let arrivals =
@@ -103,6 +106,7 @@ impl Client {
             seed,
             network,
             columns,
+            capture,
         )
     }
 
@@ -117,12 +121,12 @@ impl Client {
                         slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
                         chunk_file_limit = None, chunk_directory_limit = None, resume = None,
                         congestion = None, driver = "polled", conditions = None, seed = None,
-                        network = None, columns = None))]
+                        network = None, columns = None, capture = None))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
                              bind=None, factory=None, priority=None, slow_hook=0.005, chunk_memory=67108864, \
                              chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
                              resume=None, congestion=None, driver='polled', conditions=None, \
-                             seed=None, network=None, columns=None)")]
+                             seed=None, network=None, columns=None, capture=None)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect(
         py: Python<'_>,
@@ -147,6 +151,7 @@ impl Client {
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
         columns: Option<Vec<Bound<'_, PyAny>>>,
+        capture: Option<CaptureLike<'_>>,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
         let address = address.0;
@@ -182,7 +187,7 @@ impl Client {
         let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
         Self::dial(
             py, protocol, token, bind, factory, priority, slow_hook, bulk, driver, conditions, seed, network,
-            columns,
+            columns, capture,
         )
     }
 
@@ -418,6 +423,7 @@ impl Client {
         seed: Option<i128>,
         network: Option<VirtualNetwork>,
         columns: Option<Vec<Bound<'_, PyAny>>>,
+        capture: Option<CaptureLike<'_>>,
     ) -> PyResult<Self> {
         hooks::check(py, "priority", priority.as_ref())?;
         let hooks = HookClock::new(slow_hook)?;
@@ -426,11 +432,17 @@ impl Client {
             Some(address) => address.0,
             None => any_port(token.addresses().first(), network.is_some()),
         };
-        let driver = open_driver(py, bind, conditions, seed, network.as_ref())?;
+        let capture = capture::chosen(py, capture)?;
+        let mut driver = open_driver(py, bind, conditions, seed, network.as_ref())?;
         let mut settings = netcode::ClientConfig::new(protocol.get().id);
         settings.replay_window = REPLAY_WINDOW;
         let Bulk { arrivals, resume, congestion } = bulk;
-        let connection = ConnectionConfig { congestion, packet_fates: true, ..ConnectionConfig::default() };
+        let replayed = network.is_some_and(|network| network.recorded().is_some());
+        if let Some(capture) = capture {
+            capture.get().attach(py, &mut driver, &Secrets::Client { token: &token })?;
+        }
+        let connection =
+            ConnectionConfig { congestion, packet_fates: true, replayed, ..ConnectionConfig::default() };
         let config = ClientConfig { netcode: settings, connection, chunks: arrivals.limits };
         let mut core = endpoint::Client::new(config, protocol.get().core.clone(), token, driver.now())
             .map_err(value_error)?;
@@ -453,6 +465,12 @@ impl Client {
             ));
         }
         Ok(state.core.take_partial_chunks())
+    }
+
+    /// See [`Endpoint::break_thread`].
+    #[cfg(feature = "faults")]
+    pub(super) fn break_thread(&self) -> PyResult<()> {
+        self.0.break_thread()
     }
 
     /// See [`Endpoint::transmit`].

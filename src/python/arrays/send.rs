@@ -84,7 +84,7 @@ impl Rows {
             writer.clear();
             let written = schema.get().core.write_one(&rows, row, &mut writer);
             written.map_err(|error| taken::raise(class.py(), schema.get(), &rows, &error))?;
-            let message = Message { message_type, encoded: writer.encoded() };
+            let message = Message::new(message_type, writer.encoded());
             let options = SendOptions { key: key.of(row), tag: tag.of(row), notify };
             check(protocol, channel, &message, options).map_err(|error| {
                 let what = format!("row {row} of {}", schema.get().name());

@@ -20,11 +20,12 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use super::endpoint::{Endpoint, State};
+use super::endpoint::Endpoint;
 use super::errors::send_chunk_error;
 use super::events::ClientHandle;
 use super::sans_io::Core;
 use super::shared::Shared;
+use super::state::State;
 use crate::endpoint::{self, Client, SendChunkError, Server};
 use crate::time::Instant;
 use crate::transport::chunks::{ChunkEvent, ContentHash, Offer, Progress, Source};

@@ -13,6 +13,7 @@ use pyo3::types::PyDict;
 
 use super::address::{Address, AddressLike};
 use super::arrays::{Recipients, Rows};
+use super::capture::{self, CaptureLike, Secrets};
 use super::chunks::{Arrivals, Chunk, IncomingChunk, Transfer};
 use super::congestion::Congestion;
 use super::development;
@@ -28,6 +29,7 @@ use super::protocol::Protocol;
 use super::setup::{REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver, send_options};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
 use super::token::extract_key;
+use crate::driver::{Recorded, VirtualNetwork};
 use crate::endpoint::{self, BudgetError, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, SendError, ServerConfig};
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::netcode::{self};
@@ -71,6 +73,7 @@ const MOST_CLOCK_SKEW: u64 = 3600;
 ///     seed: makes those conditions repeatable; None: random.
 ///     network: a simulated network with virtual time instead of a socket.
 ///     columns: message classes that come as columns (:meth:`Inbox.columns`) and not as objects.
+///     capture: a :class:`Capture` of all datagrams, or the path of a new one.
 ///
 /// Raises:
 ///     OSError: the address can't be bound; errno says why.
@@ -101,7 +104,8 @@ impl Server {
                         max_token_lifetime = None, clock_skew = 0, factory = None, priority = None,
                         admission = None, slow_hook = 0.005, chunk_memory = 0, chunk_directory = None,
                         chunk_file_limit = None, chunk_directory_limit = None, congestion = None,
-                        driver = "polled", conditions = None, seed = None, network = None, columns = None))]
+                        driver = "polled", conditions = None, seed = None, network = None, columns = None,
+                        capture = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -126,6 +130,7 @@ impl Server {
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
         columns: Option<Vec<Bound<'_, PyAny>>>,
+        capture: Option<CaptureLike<'_>>,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
         hooks::check(py, "priority", priority.as_ref())?;
@@ -154,7 +159,8 @@ impl Server {
             development::warn(py, sentence)?;
         }
 
-        let driver = open_driver(py, address, conditions, seed, network.as_ref())?;
+        let capture = capture::chosen(py, capture)?;
+        let mut driver = open_driver(py, address, conditions, seed, network.as_ref())?;
         let address = driver.local_address();
         let mut names = public_addresses
             .map_or_else(|| vec![address], |given| given.into_iter().map(|address| address.0).collect());
@@ -164,12 +170,23 @@ impl Server {
         settings.max_token_lifetime = max_token_lifetime.map(Duration::from_secs);
         settings.clock_skew = Duration::from_secs(clock_skew);
         let congestion = Congestion::or_default(congestion);
-        let connection = ConnectionConfig { congestion, packet_fates: true, ..ConnectionConfig::default() };
+        let recorded = network.as_ref().and_then(VirtualNetwork::recorded);
+        let connection = ConnectionConfig {
+            congestion,
+            packet_fates: true,
+            replayed: recorded.is_some(),
+            ..ConnectionConfig::default()
+        };
         let config = ServerConfig { netcode: settings, connection, chunks: arrivals.limits };
-        let mut entropy = entropy(network);
+        let mut source = recorded.map_or_else(|| entropy(network), |recorded| Box::new(recorded));
+        let mut entropy = Recorded::new(&mut *source);
         let core = protocol.get().core.clone();
         let mut core =
-            endpoint::Server::new(config, core, &mut *entropy, driver.unix()).map_err(value_error)?;
+            endpoint::Server::new(config, core, &mut entropy, driver.unix()).map_err(value_error)?;
+        if let Some(capture) = capture {
+            let secrets = Secrets::Server { key: &private_key, entropy: entropy.drawn() };
+            capture.get().attach(py, &mut driver, &secrets)?;
+        }
         if let Some(directory) = arrivals.directory {
             core.set_chunk_store(Box::new(directory));
         }
@@ -587,6 +604,12 @@ impl Server {
     /// See [`Endpoint::transmit`].
     pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
         self.endpoint.transmit(py)
+    }
+
+    /// See [`Endpoint::break_thread`].
+    #[cfg(feature = "faults")]
+    pub(super) fn break_thread(&self) -> PyResult<()> {
+        self.endpoint.break_thread()
     }
 
     fn recipients(&self, clients: &Bound<'_, PyAny>) -> PyResult<Recipients> {
