@@ -31,7 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def tickwire_world(request: pytest.FixtureRequest) -> Iterator[Callable[..., World]]:
     """Makes a :class:`tickwire.testing.World` of a protocol, closed after the test:
-    ``tickwire_world(protocol, conditions=...)``. Its seed is that of ``--tickwire-seed`` unless given, and a failure reports it."""
+    ``tickwire_world(protocol, conditions=...)``. Its seed is that of ``--tickwire-seed`` unless given, and a
+    failure reports it."""
     from tickwire.testing import World
 
     worlds: list[World] = request.node.stash.setdefault(_WORLDS, [])

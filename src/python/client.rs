@@ -191,22 +191,26 @@ impl Client {
         )
     }
 
+    /// Where the connection stands, in netcode's terms.
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let state = self.0.state.lock()?.core.state();
         state_to_python(py, state)
     }
 
+    /// Whether the connection is up.
     #[getter]
     fn connected(&self) -> PyResult<bool> {
         Ok(self.0.state.lock()?.core.is_connected())
     }
 
+    /// Whether :meth:`close` was called.
     #[getter]
     fn closed(&self) -> PyResult<bool> {
         self.0.closed()
     }
 
+    /// Why the connection ended, or never came up; None before.
     #[getter]
     fn disconnect_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let reason = self.0.state.lock()?.core.disconnect_reason();
@@ -231,6 +235,7 @@ impl Client {
         Ok(self.0.state.lock()?.core.slot())
     }
 
+    /// What both sides share.
     #[getter]
     fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
         self.0.protocol.clone_ref(py)

@@ -100,6 +100,7 @@ impl Candidates {
         self.column(py, Attribute::Slot)
     }
 
+    /// The channel's index.
     #[getter]
     fn channel<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::Channel)
@@ -123,6 +124,7 @@ impl Candidates {
         self.column(py, Attribute::Size)
     }
 
+    /// The key it is the value of; 0 but on latest channels.
     #[getter]
     fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::Key)
@@ -134,6 +136,7 @@ impl Candidates {
         self.column(py, Attribute::Resends)
     }
 
+    /// The tag it was sent with.
     #[getter]
     fn tag<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::Tag)

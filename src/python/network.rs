@@ -63,21 +63,25 @@ impl Bursts {
         conditions::Bursts::mean(loss, length).map(Bursts).map_err(value_error)
     }
 
+    /// Probability that a good link turns bad after a packet.
     #[getter(to_bad)]
     fn turns_bad(&self) -> f64 {
         self.0.to_bad
     }
 
+    /// Probability that a bad link turns good after a packet.
     #[getter(to_good)]
     fn turns_good(&self) -> f64 {
         self.0.to_good
     }
 
+    /// Probability of loss while the link is good.
     #[getter]
     fn good_loss(&self) -> f64 {
         self.0.good_loss
     }
 
+    /// Probability of loss while the link is bad.
     #[getter]
     fn bad_loss(&self) -> f64 {
         self.0.bad_loss
@@ -112,11 +116,13 @@ impl Outages {
         Ok(Outages(outages))
     }
 
+    /// Seconds that an outage takes on average.
     #[getter]
     fn duration(&self) -> f64 {
         self.0.duration.as_secs_f64()
     }
 
+    /// The fraction of all time, 0 to 1.
     #[getter]
     fn fraction(&self) -> f64 {
         self.0.fraction
@@ -241,66 +247,79 @@ impl Conditions {
         slf.get_type().call((), Some(&settings))
     }
 
+    /// Seconds, one way, after the queue.
     #[getter]
     fn latency(&self) -> f64 {
         self.core.latency.as_secs_f64()
     }
 
+    /// Seconds that each packet is early or late at most.
     #[getter]
     fn jitter(&self) -> f64 {
         self.core.jitter.as_secs_f64()
     }
 
+    /// The same of a delay that changes slowly.
     #[getter]
     fn wander(&self) -> f64 {
         self.core.wander.map_or(0.0, |wander| wander.range.as_secs_f64())
     }
 
+    /// Seconds for which that delay stays similar.
     #[getter]
     fn wander_time(&self) -> f64 {
         self.wander_time.as_secs_f64()
     }
 
+    /// Probability that a packet is lost by itself.
     #[getter]
     fn loss(&self) -> f64 {
         self.core.loss
     }
 
+    /// Losses in bursts.
     #[getter]
     fn bursts(&self) -> Option<Bursts> {
         self.core.bursts.map(Bursts)
     }
 
+    /// Times at which nothing passes.
     #[getter]
     fn outages(&self) -> Option<Outages> {
         self.core.outages.map(Outages)
     }
 
+    /// Probability that a packet arrives twice.
     #[getter]
     fn duplicate(&self) -> f64 {
         self.core.duplicate
     }
 
+    /// Probability that a packet is held back.
     #[getter]
     fn reorder(&self) -> f64 {
         self.core.reorder
     }
 
+    /// Seconds for which it is held back.
     #[getter]
     fn reorder_delay(&self) -> f64 {
         self.core.reorder_delay.as_secs_f64()
     }
 
+    /// Bytes per second that pass; None: any number.
     #[getter]
     fn rate(&self) -> Option<u64> {
         self.core.bottleneck.map(|bottleneck| bottleneck.rate)
     }
 
+    /// Bytes that may wait for the rate.
     #[getter]
     fn queue(&self) -> u64 {
         self.queue
     }
 
+    /// Bytes that each packet takes beside its own.
     #[getter]
     fn overhead(&self) -> u64 {
         self.core.overhead

@@ -125,6 +125,7 @@ impl Protocol {
         Ok(Protocol { id, core: Arc::new(core), classes, by_type, channels })
     }
 
+    /// The 64-bit netcode protocol id.
     #[getter]
     fn id(&self) -> u64 {
         self.id
@@ -151,11 +152,13 @@ impl Protocol {
         self.core.describe()
     }
 
+    /// The message classes, in order.
     #[getter]
     fn messages(&self, py: Python<'_>) -> Vec<Py<PyType>> {
         self.classes.iter().map(|class| class.class().clone_ref(py)).collect()
     }
 
+    /// The channels, in order.
     #[getter]
     fn channels(&self, py: Python<'_>) -> Vec<Py<Channel>> {
         self.channels.iter().map(|channel| channel.clone_ref(py)).collect()

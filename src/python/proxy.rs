@@ -144,6 +144,7 @@ impl Proxy {
         self.to
     }
 
+    /// Whether :meth:`close` was called.
     #[getter]
     fn closed(&self, py: Python<'_>) -> bool {
         py.detach(|| matches!(*self.running.state(), State::Closed(_)))

@@ -786,19 +786,6 @@ def test_congestion_shows_what_it_is() -> None:
     assert repr(tw.Congestion.good_bad()) == "<Congestion good_bad, 30 or 10 packets/s>"
 
 
-# --- docs/chunks.md ---
-
-PAGE = Path(__file__).parents[2] / "docs" / "chunks.md"
-
-
-def test_the_examples_of_the_page_run_one_after_the_other() -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S)
-    assert len(blocks) == 4
-    names: dict[str, Any] = {"__name__": "example"}
-    for number, block in enumerate(blocks):
-        exec(compile(block, f"docs/chunks.md, example {number}", "exec", dont_inherit=True), names)
-
-
 def test_the_example_in_the_docstring_is_right() -> None:
     test = doctest.DocTestParser().get_doctest(tw.Chunk.__doc__ or "", {**vars(tw)}, "Chunk", None, None)
     assert test.examples

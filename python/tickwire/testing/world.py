@@ -128,8 +128,8 @@ class World:
         return self._places[endpoint]
 
     def reconnect(self, client: Client, **changes: Any) -> Client:
-        """Another client in place of this one, with a new token for the same player, at the address where it is
-        now; the old one is closed. What it has of chunks is not sent again.
+        """Another client in place of this one, with a new token for the same player, at the address where it
+        is now; the old one is closed. What it has of chunks is not sent again.
 
         Args:
             changes: settings that are new.
@@ -160,8 +160,8 @@ class World:
         self._stalled[endpoint] = self.now + seconds
 
     def at(self, seconds: float, action: Callable[[], object]) -> None:
-        """Calls something before the first tick at or after ``seconds`` of virtual time; what is due at one time,
-        in the order it was asked for."""
+        """Calls something before the first tick at or after ``seconds`` of virtual time; what is due at one
+        time, in the order it was asked for."""
         heapq.heappush(self._script, (seconds, self._scheduled, action))
         self._scheduled += 1
 

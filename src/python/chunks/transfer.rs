@@ -154,6 +154,7 @@ impl Transfer {
         self.client.as_ref().map(|client| client.clone_ref(py))
     }
 
+    /// What it was named when it was sent.
     #[getter]
     fn label(&self) -> &str {
         &self.label

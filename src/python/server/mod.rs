@@ -201,16 +201,19 @@ impl Server {
         })
     }
 
+    /// Where it listens, with the port that was picked.
     #[getter]
     fn address(&self) -> Address {
         self.endpoint.address
     }
 
+    /// What both sides share.
     #[getter]
     fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
         self.endpoint.protocol.clone_ref(py)
     }
 
+    /// The number of client slots.
     #[getter]
     fn max_clients(&self) -> usize {
         self.max_clients
@@ -225,6 +228,7 @@ impl Server {
         Ok(state.core.clients().filter_map(known).collect())
     }
 
+    /// Whether :meth:`close` was called.
     #[getter]
     fn closed(&self) -> PyResult<bool> {
         self.endpoint.closed()

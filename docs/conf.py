@@ -1,0 +1,45 @@
+"""Sphinx's settings: `make docs` builds the guide and the reference into target/docs."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import tickwire
+
+ROOT = Path(__file__).parents[1]
+
+project = "Tickwire"
+author = "the authors of Tickwire"
+release = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["package"]["version"]
+
+extensions = ["myst_parser", "autoapi.extension", "sphinx.ext.napoleon", "sphinxcontrib.mermaid"]
+myst_heading_anchors = 3
+myst_fence_as_directive = ["mermaid"]
+
+html_theme = "furo"
+html_title = f"Tickwire {release}"
+
+# The reference: what `import tickwire` gives, read from the stubs and the sources without importing them.
+autoapi_dirs = [str(ROOT / "python" / "tickwire")]
+autoapi_root = "reference"
+autoapi_file_patterns = ["*.pyi", "*.py"]
+autoapi_options = ["members", "imported-members", "show-inheritance"]
+autoapi_own_page_level = "class"
+autoapi_python_class_content = "class"
+autoapi_add_toctree_entry = False
+
+# Other modules are where things are defined, or commands; their public names are in these.
+PUBLIC_MODULES = ("tickwire", "tickwire.aio", "tickwire.testing")
+
+
+def _skip(_app: object, what: str, name: str, _item: object, skip: bool, _options: object) -> bool:
+    if what in ("module", "package"):
+        return name not in PUBLIC_MODULES
+    module, _, member = name.rpartition(".")
+    # What `tickwire.testing` only passes on is described where it comes from.
+    return skip or (module == "tickwire.testing" and hasattr(tickwire, member))
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("autoapi-skip-member", _skip)
