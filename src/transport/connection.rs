@@ -208,6 +208,8 @@ pub struct Connection {
     unanswered_since: Option<Instant>,
     /// That is too long ago for slices.
     silent: bool,
+    /// Chunks had something to say, and acks or keep-alives had taken the last packet that might go: next time they wait.
+    chunks_wait: bool,
     scratch: Scratch,
 }
 
@@ -287,6 +289,7 @@ impl Connection {
             last_sent: None,
             unanswered_since: None,
             silent: false,
+            chunks_wait: false,
             scratch: Scratch::default(),
             protocol,
         })
@@ -624,11 +627,7 @@ impl Connection {
     pub fn transmit(&mut self, now: Instant, out: &mut Packets) {
         self.begin_transmit(now);
         self.transmit_messages(now, true, out);
-        if self.owed.packets > 0 {
-            self.transmit_ack(now, out);
-        }
-        self.transmit_keep_alive(now, out);
-        self.transmit_chunks(now, out);
+        self.transmit_others(now, self.owed.packets > 0, out);
         for (channel, lane) in self.lanes.iter_mut().enumerate() {
             let fates = &mut self.fates;
             lane.channel.end_of_tick(&mut |fate| fates.tell(notification(channel as u8, fate, false)));
@@ -647,11 +646,7 @@ impl Connection {
         if tick_over <= now {
             self.transmit_messages(now, false, out);
         }
-        if self.owed.due_at() <= now {
-            self.transmit_ack(now, out);
-        }
-        self.transmit_keep_alive(now, out);
-        self.transmit_chunks(now, out);
+        self.transmit_others(now, self.owed.due_at() <= now, out);
 
         let channels = self.channels_deadline().max(tick_over).max(self.budget.next());
         let keep_alive = self.last_sent.map_or(now, |sent| sent + KEEP_ALIVE);
@@ -671,6 +666,21 @@ impl Connection {
         self.tick_open = None;
         while self.budget.allows() && self.controller.can_send_packet(now) && self.compose(now, tick) {
             self.send_whole_packet(now, out);
+        }
+    }
+
+    /// Acks, keep-alives and chunks. They take turns where so few packets may go that acks and keep-alives need them all.
+    fn transmit_others(&mut self, now: Instant, acks: bool, out: &mut Packets) {
+        let chunks_first = core::mem::take(&mut self.chunks_wait);
+        if chunks_first {
+            self.transmit_chunks(now, out);
+        }
+        if acks {
+            self.transmit_ack(now, out);
+        }
+        self.transmit_keep_alive(now, out);
+        if !chunks_first {
+            self.transmit_chunks(now, out);
         }
     }
 
@@ -768,6 +778,7 @@ impl Connection {
         }
         self.chunks.update();
         if !self.controller.can_send_packet(now) {
+            self.chunks_wait = true;
             return;
         }
         self.silent = self.unanswered_since.is_some_and(|since| now.since(since) > SILENCE);
