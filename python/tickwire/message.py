@@ -213,7 +213,9 @@ def _rebind_class_cell(old: type, new: type) -> None:
 
 
 class Message:
-    """Base of messages that write themselves::
+    """Base of messages that write themselves.
+
+    ::
 
         class Odd(tw.Message):
             n: int = 0
@@ -302,7 +304,9 @@ def _declare(cls: type[Message]) -> tuple[dict[str, Any], set[str]]:
 
 
 class MessageFactory:
-    """Makes the message objects that arrive. Override :meth:`create` to pool them, or to make others::
+    """Makes the message objects that arrive. Override :meth:`create` to pool them, or to make others.
+
+    ::
 
         class Pool(tw.MessageFactory):
             def create(self, cls):

@@ -69,6 +69,7 @@ pub struct Client {
     /// Fates of messages, once the connection is over.
     told: VecDeque<Notification>,
     ended: PacketCounters,
+    ended_chunks: ChunkCounters,
     packets: Packets,
     reception: Reception,
     account: Account,
@@ -100,6 +101,7 @@ impl Client {
             unfinished: None,
             told: VecDeque::new(),
             ended: PacketCounters::default(),
+            ended_chunks: ChunkCounters::default(),
             packets: Packets::new(),
             reception: Reception::new(config.chunks),
             account: Account::default(),
@@ -448,6 +450,11 @@ impl Client {
         self.connection.as_ref().map_or(self.ended, |connection| self.ended + connection.counters())
     }
 
+    /// Chunks of the connection, also once it is over.
+    pub fn all_chunk_counters(&self) -> ChunkCounters {
+        self.chunk_counters().unwrap_or_default() + self.ended_chunks
+    }
+
     /// What the secure connection counted, drops by name.
     pub fn netcode(&self) -> &netcode::Client {
         &self.netcode
@@ -511,6 +518,7 @@ impl Client {
             self.told.extend(core::iter::from_fn(|| connection.poll_notification()));
             self.reception.finish(ClientHandle::default(), 0, &mut connection);
             self.ended = self.ended + connection.counters();
+            self.ended_chunks = self.ended_chunks + connection.chunk_counters();
             if connection.has_unread() {
                 self.unfinished = Some(connection);
             }

@@ -83,6 +83,7 @@ pub struct Server {
     told: Vec<(ClientHandle, Notification)>,
     /// Packet counts of connections that are over.
     ended: PacketCounters,
+    ended_chunks: ChunkCounters,
     packets: Packets,
     reception: Reception,
 }
@@ -120,6 +121,7 @@ impl Server {
             unfinished: Vec::new(),
             told: Vec::new(),
             ended: PacketCounters::default(),
+            ended_chunks: ChunkCounters::default(),
             packets: Packets::new(),
             reception: Reception::new(config.chunks),
         })
@@ -495,6 +497,12 @@ impl Server {
         live.fold(self.ended, |sum, counters| sum + counters)
     }
 
+    /// Chunks of all connections, those that are over included.
+    pub fn all_chunk_counters(&self) -> ChunkCounters {
+        let live = self.sessions.iter().flatten().map(|session| session.connection.chunk_counters());
+        live.fold(self.ended_chunks, |sum, counters| sum + counters)
+    }
+
     /// What the secure connections counted, drops by name.
     pub fn netcode(&self) -> &netcode::Server {
         &self.netcode
@@ -577,6 +585,7 @@ impl Server {
             self.told.extend(told.map(|told| (client, told)));
             self.reception.finish(client, session.client_id, &mut session.connection);
             self.ended = self.ended + session.connection.counters();
+            self.ended_chunks = self.ended_chunks + session.connection.chunk_counters();
             if session.connection.has_unread() {
                 self.unfinished.push((client, session.connection));
             }

@@ -18,11 +18,13 @@ pub(crate) struct Channel {
 
 #[pymethods]
 impl Channel {
+    /// Which promise it makes, such as ``reliable_ordered``.
     #[getter]
     fn kind(&self) -> &'static str {
         self.config.kind.name()
     }
 
+    /// Its name, for people; empty unless given.
     #[getter]
     fn name(&self) -> &str {
         &self.config.name

@@ -7,6 +7,7 @@
 //! bounded number that only it can judge, and it must use them up. An exception of its own making is the game's mistake
 //! even where the bytes provoked it.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -25,8 +26,13 @@ use crate::transport::protocol::MAX_MESSAGE_BYTES;
 use crate::transport::{Block, Body, MessageType, OpaqueBody};
 use crate::wire::{self, BitWriter, Encoded};
 
-/// Room for most messages, so that writing them allocates once.
-const USUAL_BYTES: usize = 64;
+/// Most bytes of memory that a thread keeps for the next message it writes.
+const MOST_KEPT: usize = 4096;
+
+thread_local! {
+    /// What messages are written with; nothing while one is.
+    static WRITER: Cell<Option<BitWriter>> = const { Cell::new(None) };
+}
 
 /// One class of a protocol.
 #[derive(Debug)]
@@ -143,9 +149,15 @@ impl Class {
     pub(super) fn encode(&self, message: &Bound<'_, PyAny>) -> PyResult<Encoded> {
         match &self.kind {
             Kind::Declared(schema) => {
-                let mut writer = BitWriter::with_buffer(Vec::with_capacity(USUAL_BYTES));
-                schema.get().write(message, Some(&self.slots), &mut writer)?;
-                Ok(writer.encoded())
+                // Whatever the object's own code does meanwhile, it gets another.
+                let mut writer = WRITER.take().unwrap_or_default();
+                writer.clear();
+                let written = schema.get().write(message, Some(&self.slots), &mut writer);
+                let encoded = written.map(|()| writer.encoded());
+                if writer.byte_len() <= MOST_KEPT {
+                    WRITER.set(Some(writer));
+                }
+                encoded
             }
             Kind::Own { max_bytes } => {
                 let wire::Stream::Write(mut writer) = self.run(message, wire::Stream::writing())? else {

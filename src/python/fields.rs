@@ -134,6 +134,7 @@ impl FieldType {
         self.max_bits
     }
 
+    /// The type of the field's values.
     #[getter]
     fn python_type<'py>(&self, py: Python<'py>) -> Bound<'py, PyType> {
         self.python_type.bind(py).clone()

@@ -31,7 +31,9 @@ columns_class! {
     Notifications of Fates {
         /// The client slot it was sent to; 0 on a client.
         slot: U32,
+        /// The channel's index.
         channel: U8,
+        /// The tag it was sent with.
         tag: U32,
         /// True: the other side has it. False: it is lost for good.
         delivered: Bool,
@@ -87,6 +89,7 @@ impl Fates {
 /// What arrived since the last tick.
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Inbox {
+    /// Connections that came up or ended, in order.
     #[pyo3(get)]
     events: Py<PyList>,
     /// ``(client, message)`` pairs on a server, messages on a client; in order within a channel. Those of latest
@@ -295,10 +298,10 @@ impl Pending {
         let (tables, arena) = self.records.take_tables();
         let arena = Arc::new(arena);
         let columns = self.columns.iter().zip(tables).map(|((class, schema), table)| {
-            let rows = Arc::new(Received::new(schema.get(), table, arena.clone())?);
-            Ok(Columns { class: class.clone_ref(py), schema: schema.clone_ref(py), rows })
+            let rows = Arc::new(Received::new(schema.get(), table, arena.clone()));
+            Columns { class: class.clone_ref(py), schema: schema.clone_ref(py), rows }
         });
-        let columns = columns.collect::<PyResult<Vec<_>>>()?;
+        let columns = columns.collect();
         Ok(Inbox {
             events: list(&mut self.events)?,
             messages: list(&mut self.messages)?,

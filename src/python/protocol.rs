@@ -1,6 +1,5 @@
 //! What both sides share: message classes and channels, compiled once.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -43,8 +42,8 @@ pub(crate) struct Protocol {
     pub(super) id: u64,
     pub(super) core: Arc<transport::Protocol>,
     classes: Vec<Class>,
-    /// By the address of the type object, which `classes` keeps alive.
-    by_type: HashMap<usize, u16>,
+    /// The addresses of the type objects, which `classes` keeps alive, rising, and their numbers.
+    by_type: Vec<(usize, u16)>,
     channels: Vec<Py<Channel>>,
 }
 
@@ -116,15 +115,17 @@ impl Protocol {
         let types = classes.iter().map(Class::message_type).collect();
         let core = transport::Protocol::with_framing(types, configs, framing).map_err(value_error)?;
         let id = if fold_hash { id ^ core.hash() } else { id };
-        let mut by_type = HashMap::new();
-        for (number, class) in (0..=u16::MAX).zip(&classes) {
-            if by_type.insert(class.class().as_ptr() as usize, number).is_some() {
-                return Err(PyTypeError::new_err(format!("{} is in messages twice", class.name())));
-            }
+        let address = |class: &Class| class.class().as_ptr() as usize;
+        let mut by_type: Vec<(usize, u16)> = classes.iter().map(address).zip(0..=u16::MAX).collect();
+        by_type.sort_unstable();
+        if let Some(twice) = by_type.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            let class = &classes[usize::from(twice[1].1)];
+            return Err(PyTypeError::new_err(format!("{} is in messages twice", class.name())));
         }
         Ok(Protocol { id, core: Arc::new(core), classes, by_type, channels })
     }
 
+    /// The 64-bit netcode protocol id.
     #[getter]
     fn id(&self) -> u64 {
         self.id
@@ -145,11 +146,19 @@ impl Protocol {
         self.core.hash()
     }
 
+    /// The canonical text that the hash is made of: each message with its fields, each channel.
+    #[getter]
+    fn description(&self) -> String {
+        self.core.describe()
+    }
+
+    /// The message classes, in order.
     #[getter]
     fn messages(&self, py: Python<'_>) -> Vec<Py<PyType>> {
         self.classes.iter().map(|class| class.class().clone_ref(py)).collect()
     }
 
+    /// The channels, in order.
     #[getter]
     fn channels(&self, py: Python<'_>) -> Vec<Py<Channel>> {
         self.channels.iter().map(|channel| channel.clone_ref(py)).collect()
@@ -248,8 +257,7 @@ impl Protocol {
 
     /// The number of a class made by `@tickwire.message`.
     pub(super) fn number_of_class(&self, class: &Bound<'_, PyAny>) -> PyResult<u16> {
-        let number = self.by_type.get(&(class.as_ptr() as usize));
-        number.copied().ok_or_else(|| {
+        self.number_at(class.as_ptr() as usize).ok_or_else(|| {
             let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
             UnregisteredMessageError::new_err(format!(
                 "{shown} is not among the protocol's messages: {}",
@@ -269,8 +277,13 @@ impl Protocol {
     }
 
     fn number_of(&self, message: &Bound<'_, PyAny>) -> PyResult<u16> {
-        let number = self.by_type.get(&(message.get_type_ptr() as usize));
-        number.copied().ok_or_else(|| self.unregistered(message))
+        self.number_at(message.get_type_ptr() as usize).ok_or_else(|| self.unregistered(message))
+    }
+
+    /// The number of the class whose type object is at this address.
+    fn number_at(&self, address: usize) -> Option<u16> {
+        let place = self.by_type.binary_search_by_key(&address, |(address, _)| *address).ok()?;
+        self.by_type.get(place).map(|(_, number)| *number)
     }
 
     #[cold]

@@ -9,6 +9,7 @@ use crate::endpoint::{Client, ClientEvent, ClientHandle, Inbox, Server, ServerEv
 use crate::netcode::Counters;
 use crate::store::Datagrams;
 use crate::time::{Instant, UnixSeconds};
+use crate::transport::chunks::ChunkCounters;
 use crate::transport::{Attribute, Column, PacketCounters, Read, ScoreError, Unread};
 
 /// A server or a client.
@@ -48,6 +49,7 @@ pub(super) trait Core: ChunkCore + Send + 'static {
     );
     fn netcode_counters(&self) -> &Counters;
     fn packet_counters(&self) -> PacketCounters;
+    fn all_chunk_counters(&self) -> ChunkCounters;
     fn candidates(&self) -> usize;
     fn describe_candidates(&self, now: Instant, attribute: Attribute) -> Column;
     fn prioritize(&mut self, scores: &[f32]) -> Result<(), ScoreError>;
@@ -105,6 +107,10 @@ macro_rules! as_it_is {
 
         fn packet_counters(&self) -> PacketCounters {
             self.packet_counters()
+        }
+
+        fn all_chunk_counters(&self) -> ChunkCounters {
+            self.all_chunk_counters()
         }
 
         fn candidates(&self) -> usize {

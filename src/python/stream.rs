@@ -115,16 +115,19 @@ fn over() -> PyErr {
 
 #[pymethods]
 impl Stream {
+    /// Whether values are written.
     #[getter]
     fn writing(&self) -> bool {
         self.mode == Mode::Write
     }
 
+    /// Whether values are read: what is passed in doesn't matter.
     #[getter]
     fn reading(&self) -> bool {
         self.mode == Mode::Read
     }
 
+    /// Whether bits are only counted.
     #[getter]
     fn measuring(&self) -> bool {
         self.mode == Mode::Measure

@@ -313,7 +313,7 @@ impl Protocol {
             let field = "number of channels of chunks";
             return Err(ProtocolError { field, value: of_chunks as u64, low: 0, high: 1 });
         }
-        let hash = hash(&messages, &channels, &Framing::Native);
+        let hash = hash(&describe(&messages, &channels, &Framing::Native));
         Ok(Protocol { messages, channels, framing: Framing::Native, holds_packets: false, hash })
     }
 
@@ -336,7 +336,7 @@ impl Protocol {
             }
             Framing::Yojimbo(config) => config.settle(&mut protocol.channels)?,
         }
-        protocol.hash = hash(&protocol.messages, &protocol.channels, &framing);
+        protocol.hash = hash(&describe(&protocol.messages, &protocol.channels, &framing));
         let yojimbo = matches!(framing, Framing::Yojimbo(_));
         let opaque = |message: &MessageType| matches!(message.body, Body::Opaque { .. });
         protocol.holds_packets = yojimbo && protocol.messages.iter().any(opaque);
@@ -384,6 +384,11 @@ impl Protocol {
         self.hash
     }
 
+    /// The canonical text that the hash is made of: `STANDARD.md` or `YOJIMBO.md`, "Protocol hash".
+    pub fn describe(&self) -> String {
+        describe(&self.messages, &self.channels, &self.framing)
+    }
+
     /// Bits of a message type on the wire: none when there is only one.
     pub fn type_bits(&self) -> u32 {
         bits_to_name_one_of(self.messages.len())
@@ -400,9 +405,14 @@ pub(crate) fn bits_to_name_one_of(count: usize) -> u32 {
     usize::BITS - count.saturating_sub(1).leading_zeros()
 }
 
-/// The first eight bytes, little-endian, of SHA-256 over the canonical text of `STANDARD.md` or `YOJIMBO.md`, "Protocol
-/// hash".
-fn hash(messages: &[MessageType], channels: &[ChannelConfig], framing: &Framing) -> u64 {
+/// The first eight bytes, little-endian, of SHA-256 over the canonical text.
+fn hash(text: &str) -> u64 {
+    let digest = Sha256::digest(text);
+    u64::from_le_bytes(core::array::from_fn(|i| digest[i]))
+}
+
+/// The canonical text of `STANDARD.md` or `YOJIMBO.md`, "Protocol hash".
+fn describe(messages: &[MessageType], channels: &[ChannelConfig], framing: &Framing) -> String {
     let mut text = match framing {
         Framing::Native => String::from("tickwire protocol 1\n"),
         Framing::Yojimbo(YojimboConfig { max_packet_bytes, packet_fragment_bytes, .. }) => {
@@ -445,8 +455,7 @@ fn hash(messages: &[MessageType], channels: &[ChannelConfig], framing: &Framing)
         };
         text.push('\n');
     }
-    let digest = Sha256::digest(text.as_bytes());
-    u64::from_le_bytes(core::array::from_fn(|i| digest[i]))
+    text
 }
 
 #[cfg(test)]

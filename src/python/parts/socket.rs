@@ -136,6 +136,7 @@ impl Socket {
         self.max_datagram
     }
 
+    /// Whether :meth:`close` was called.
     #[getter]
     fn closed(&self) -> bool {
         lock(&self.state).socket.is_none()
