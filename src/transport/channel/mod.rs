@@ -114,7 +114,8 @@ impl fmt::Display for SendError {
             SendError::Full { capacity } => {
                 write!(
                     f,
-                    "{capacity} messages wait to be sent or acked already, as many as send_queue allows"
+                    "{capacity} messages wait to be sent or acked already, as many as send_queue allows: \
+                     try again in a later tick, or disconnect a peer that can't keep up"
                 )
             }
             SendError::TooLarge { bytes, max_bytes } => {
@@ -126,7 +127,9 @@ impl fmt::Display for SendError {
             SendError::NoKey { key, keys } => {
                 write!(f, "there is no key {key}; the channel's keys are 0 to {}", keys - 1)
             }
-            SendError::WrongKind => f.write_str("messages and payloads go on channels of their own kind"),
+            SendError::WrongKind => f.write_str(
+                "messages and payloads go on channels of their own kind: send_payload() on payload channels",
+            ),
         }
     }
 }
