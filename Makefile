@@ -11,7 +11,7 @@ SOURCES := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links compare wheel clean
+.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links compare fuzz wheel clean
 
 build: $(VENV)/.built
 
@@ -28,7 +28,7 @@ test: test-rust test-python
 test-rust: $(VENV)/.tools
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
-	cargo clippy --lib --features python -- -D warnings
+	cargo clippy --lib --features faults -- -D warnings
 	cargo test --quiet
 
 test-python: $(VENV)/.built $(VENV)/.dev
@@ -71,6 +71,11 @@ compare: $(VENV)/.built
 	$(BIN)/python benches/compare/run.py $(ARGS)
 	$(BIN)/python benches/compare/readme.py
 
+# Fuzzes each target for a minute: `make fuzz ARGS="600 packets calls"` for other times and targets. Needs the nightly
+# toolchain and cargo-fuzz.
+fuzz:
+	tests/fuzz/run.sh $(ARGS)
+
 wheel: $(VENV)/.tools
 	$(BIN)/maturin build --release --out dist
 
@@ -84,7 +89,7 @@ $(VENV)/.tools: pyproject.toml
 	touch $@
 
 $(VENV)/.built: $(VENV)/.tools $(SOURCES)
-	$(BIN)/maturin develop --release --extras demo,samples
+	$(BIN)/maturin develop --release --features python,faults --extras demo,samples
 	touch $@
 
 # What all extras need, read from pyproject.toml so that it is named once.

@@ -17,6 +17,7 @@ from tickwire._core import (
     BitWriter,
     Bursts,
     Candidates,
+    Capture,
     Channel,
     ChannelSnapshot,
     ChannelStats,
@@ -125,7 +126,7 @@ from tickwire.fields import (
     up_to,
 )
 from tickwire.hooks import AdmissionHook, PriorityHook
-from tickwire.message import Message, MessageFactory, message
+from tickwire.message import BlockMessage, Message, MessageFactory, message
 from tickwire.resolve import resolve
 from tickwire.ticks import ticks
 
@@ -140,8 +141,10 @@ __all__ = [
     "BitMeasure",
     "BitReader",
     "BitWriter",
+    "BlockMessage",
     "Bursts",
     "Candidates",
+    "Capture",
     "Channel",
     "ChannelError",
     "ChannelFullError",

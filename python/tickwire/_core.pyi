@@ -21,6 +21,7 @@ __all__ = [
     "BitWriter",
     "Bursts",
     "Candidates",
+    "Capture",
     "Channel",
     "ChannelSnapshot",
     "ChannelStats",
@@ -45,6 +46,7 @@ __all__ = [
     "Notifications",
     "Outages",
     "PacketFates",
+    "PacketOpener",
     "PacketStats",
     "Protocol",
     "Proxy",
@@ -208,7 +210,7 @@ class ConnectToken:
             ValueError: saying what is wrong with them.
         """
 
-    def to_bytes(self) -> bytes:
+    def to_bytes(self) -> _Bytes:
         """The token's 2,048 bytes, for :meth:`from_bytes`. They hold this client's keys: send them encrypted."""
     @property
     def protocol_id(self) -> int:
@@ -449,6 +451,39 @@ class Stream:
     def align(self) -> None:
         """Zero bits up to the next byte boundary."""
 
+    # The names of serialize's macros in C++, with their arguments.
+    def serialize_bits(self, value: int | None, bits: int, /) -> int: ...
+    def serialize_bool(self, value: object, /) -> bool: ...
+    def serialize_int(self, value: int | None, min: int, max: int, /) -> int: ...
+    def serialize_int64(self, value: int | None, min: int, max: int, /) -> int: ...
+    def serialize_int128(self, value: int | None, min: int, max: int, /) -> int: ...
+    def serialize_uint8(self, value: int | None, /) -> int: ...
+    def serialize_uint16(self, value: int | None, /) -> int: ...
+    def serialize_uint32(self, value: int | None, /) -> int: ...
+    def serialize_uint64(self, value: int | None, /) -> int: ...
+    def serialize_uint128(self, value: int | None, /) -> int: ...
+    def serialize_float(self, value: float | None, /) -> float: ...
+    def serialize_double(self, value: float | None, /) -> float: ...
+    def serialize_compressed_float(
+        self, value: float | None, min: float, max: float, res: float, /
+    ) -> float: ...
+    def serialize_fixed(
+        self, value: float | None, integer_bits: int, fraction_bits: int, min: int, max: int, /
+    ) -> float:
+        """``integer_bits`` is not on the wire."""
+    def serialize_bytes(self, data: _Bytes | None, bytes: int, /) -> _Bytes: ...
+    def serialize_string(self, string: str | None, buffer_size: int, /) -> str:
+        """Text of up to ``buffer_size - 1`` bytes: the last one is C++'s NUL."""
+    def serialize_wstring(self, string: str | None, buffer_size: int, /) -> str:
+        """Text of up to ``buffer_size - 1`` UTF-16 units."""
+    def serialize_align(self) -> None: ...
+    def serialize_object(self, object: _T, /) -> _T:
+        """Calls ``object.serialize(self)`` and returns the object."""
+    def serialize_int_relative(self, previous: int, current: int | None, /) -> int:
+        """Returns ``current``."""
+    def serialize_sequence_relative(self, sequence1: int, sequence2: int | None, /) -> int:
+        """Returns ``sequence2``."""
+
 # --- protocol ----------------------------------------------------------------------------------------
 
 @final
@@ -493,6 +528,10 @@ def reliable_ordered(
     early_copies: int = 1,
     strict: bool = False,
     weight: int = 1,
+    max_messages_per_packet: int | None = None,
+    max_block_size: int | None = None,
+    block_fragment_size: int | None = None,
+    disable_blocks: bool = False,
 ) -> Channel:
     """Every message exactly once, in order.
 
@@ -505,6 +544,8 @@ def reliable_ordered(
         early_copies: with ``resend_time=None``, packets that carry each message from the start, a tick apart, while
             the budget has room; 1 to 8.
         max_message_bytes, strict, weight: as for every :class:`Channel`.
+        max_messages_per_packet, max_block_size, block_fragment_size, disable_blocks: for ``framing="yojimbo"``, as the
+            other side has them. None: yojimbo's own: 256, 262,144 and 1,024.
     """
 
 def reliable_unordered(
@@ -530,6 +571,9 @@ def unreliable(
     max_message_bytes: int = 65536,
     strict: bool = False,
     weight: int = 1,
+    max_messages_per_packet: int | None = None,
+    max_block_size: int | None = None,
+    disable_blocks: bool = False,
 ) -> Channel:
     """Each message at most once, in any order, never sent again. What the budget of a tick can't carry is dropped.
 
@@ -537,6 +581,7 @@ def unreliable(
         send_queue: messages of one tick; one more raises :class:`ChannelFullError`.
         receive_queue: messages the receiver keeps for its game; the oldest make room.
         max_message_bytes, strict, weight: as for every :class:`Channel`.
+        max_messages_per_packet, max_block_size, disable_blocks: as for :func:`reliable_ordered`.
     """
 
 def sequenced(
@@ -604,6 +649,97 @@ def chunks(name: str = "") -> Channel:
     and messages don't go over it."""
 
 @final
+class Capture:
+    """A pcapng file for the datagrams of servers and clients (their argument ``capture``), which Wireshark reads.
+
+    Several endpoints may share one. Received datagrams are captured as they arrive, sent ones as they leave, behind the
+    simulated link of ``conditions=``; IP and UDP headers are made up from the addresses. Packets stay sealed:
+    :func:`tickwire.capture.open_capture` opens them, for who has the keys.
+
+    Args:
+        path: the file; one of that name is overwritten.
+        max_bytes: what it may grow to, 4,096 to 2**40; further datagrams are counted as dropped.
+        keys: another file, for the secrets with which the captured packets can be opened and replayed, readable for its
+            owner only; None: they are not written anywhere.
+
+    Raises:
+        OSError: a file can't be made; errno says why.
+        ValueError: naming the argument, its value and its bound.
+    """
+
+    def __new__(
+        cls,
+        path: str | PathLike[str],
+        *,
+        max_bytes: int = 1073741824,
+        keys: str | PathLike[str] | None = None,
+    ) -> Capture: ...
+    @property
+    def path(self) -> Path:
+        """Where it goes."""
+    @property
+    def packets(self) -> int:
+        """Datagrams captured."""
+    @property
+    def size(self) -> int:
+        """Bytes of the file, those that are still to be written included."""
+    @property
+    def dropped(self) -> int:
+        """Datagrams not captured, because of ``max_bytes``, because writing failed, or after :meth:`close`."""
+    def write(
+        self,
+        nanoseconds: int,
+        sender: AddressLike,
+        receiver: AddressLike,
+        datagram: bytes,
+        *,
+        outgoing: bool,
+        opened: bool = False,
+    ) -> None:
+        """Writes a datagram as an endpoint would: for tools.
+
+        Args:
+            nanoseconds: when, since 1970.
+            sender, receiver: between whom.
+            outgoing: it was sent, and not received.
+            opened: it is one that was decrypted.
+
+        Raises:
+            ValueError: the datagram is longer than any, or the time is out of its bounds.
+        """
+    def flush(self) -> None:
+        """Writes what is still in memory. It is written anyway, at the latest with the first datagram a second later, and
+        when an endpoint closes."""
+    def close(self) -> None:
+        """Writes what is still in memory and closes the file. Endpoints that still capture go on without it.
+
+        Raises:
+            OSError: something could not be written, now or before: naming the file.
+        """
+    def __enter__(self) -> Capture: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+@final
+class PacketOpener:
+    """Opens captured packets, for who holds their keys.
+
+    Args:
+        keys: private keys of servers, 32 bytes each.
+        tokens: connect tokens of clients.
+    """
+
+    def __new__(cls, *, keys: Sequence[bytes] = (), tokens: Sequence[ConnectToken] = ()) -> PacketOpener: ...
+    def open(self, sender: AddressLike, receiver: AddressLike, datagram: bytes) -> bytes | None:
+        """Takes the next datagram of a capture. Returns it with its body in clear and without its tag, or None: it is a
+        request, which is not sealed, or there is no key for it."""
+
+@final
 class Protocol:
     """What both sides must share: an id, the message classes in order, the channels in order.
 
@@ -611,18 +747,37 @@ class Protocol:
         id: 64-bit netcode protocol id: a number of your game (and its version).
         messages: classes made by :func:`tickwire.message` or derived from :class:`tickwire.Message`.
         channels: 1 to 64 channels; the index in this list is the ``channel`` argument of ``send``.
+        framing: how packets look: ``"native"``, or ``"yojimbo"`` to talk to that C++ library (``docs/yojimbo.md``).
+        fold_hash: yojimbo only: put :attr:`hash` into :attr:`id`, so that sides that differ don't connect.
+        max_packet_size, packet_fragment_size: yojimbo only: as the other side has them; None: 8,192 and 1,024.
 
     Raises:
         TypeError, ValueError: naming the class or argument, its value and its bound.
     """
 
-    def __new__(cls, id: int, messages: Sequence[type], channels: Sequence[Channel] = ...) -> Protocol: ...
+    def __new__(
+        cls,
+        id: int,
+        messages: Sequence[type],
+        channels: Sequence[Channel] = ...,
+        *,
+        framing: Literal["native", "yojimbo"] = "native",
+        fold_hash: bool = False,
+        max_packet_size: int | None = None,
+        packet_fragment_size: int | None = None,
+    ) -> Protocol: ...
     @property
     def id(self) -> int:
-        """The 64-bit netcode protocol id."""
+        """The netcode protocol id: with ``fold_hash``, the one given XOR :attr:`hash`."""
+    @property
+    def framing(self) -> Literal["native", "yojimbo"]:
+        """How packets look."""
     @property
     def hash(self) -> int:
-        """64 bits over messages and channels, compared by the two sides when they connect."""
+        """64 bits over messages and channels, compared by the two sides when they connect; yojimbo's framing doesn't."""
+    @property
+    def description(self) -> str:
+        """The canonical text that the hash is made of: each message with its fields, each channel."""
     @property
     def messages(self) -> list[type]:
         """The message classes, in order."""
@@ -630,7 +785,7 @@ class Protocol:
     def channels(self) -> list[Channel]:
         """The channels, in order."""
     def encode(self, message: Message | Any, /) -> bytes:
-        """One message with its type, as it rides in a packet, padded with zero bits to whole bytes.
+        """One message with its type, as it rides in a packet, padded with zero bits to whole bytes. Without its block.
 
         Raises:
             FieldError, UnregisteredMessageError, MessageTooLargeError
@@ -830,7 +985,7 @@ class ChunkStats:
         """Offers dropped because they are out of turn, or contradict themselves."""
     @property
     def answers_invalid(self) -> int:
-        """Answers dropped because their chunk is not open, or has no such slices."""
+        """Answers dropped because their chunk was never offered, or has no such slices."""
 
 @final
 class ChannelSnapshot:
@@ -1249,9 +1404,12 @@ class Server:
             second. What hooks take is in ``counters``.
         chunk_memory: bytes of chunks that each client may have in memory here, those under way and those that
             ``inbox.chunks`` has not handed over yet; 0: none are taken. A larger chunk is refused.
-        chunk_directory: where chunks go instead of memory: each into a file named by its hash in hex digits, however
-            many there are. Made if it isn't there.
+        chunk_directory: where chunks go instead of memory: each into a file named by its hash in hex digits. Made if it
+            isn't there. What a connection leaves unfinished stays, and is not sent again when the same peer offers the
+            same content, also to another process.
         chunk_file_limit: bytes of the largest of these files; None: 1 GiB. A larger chunk is refused.
+        chunk_directory_limit: bytes of all of these files together, those under way with their whole size; None: eight
+            times ``chunk_file_limit``. A chunk that doesn't fit is refused.
         congestion: how fast chunks may go out; None: :meth:`Congestion.adaptive`.
         driver: ``"polled"``: the socket is read and written when the game ticks. ``"thread"``: a native thread keeps
             the connections going between ticks, and while the game is busy: it acks, paces chunks, and sends again what
@@ -1261,6 +1419,8 @@ class Server:
         seed: makes those conditions repeatable; None: random.
         network: a simulated network with virtual time instead of a socket.
         columns: message classes that come as columns (:meth:`Inbox.columns`) and not as objects.
+        capture: a :class:`Capture` of all datagrams, or the path of a new one. When it can't go on, the logger is
+            told, and the game is not disturbed.
 
     Raises:
         OSError: the address can't be bound, or the directory can't be made; errno says why.
@@ -1284,12 +1444,14 @@ class Server:
         chunk_memory: int = 0,
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
+        chunk_directory_limit: int | None = None,
         congestion: Congestion | None = None,
         driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
         columns: Sequence[type] | None = None,
+        capture: Capture | str | PathLike[str] | None = None,
     ) -> Server: ...
     @property
     def address(self) -> Address:
@@ -1333,7 +1495,8 @@ class Server:
         """
     @property
     def has_news(self) -> bool:
-        """Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications."""
+        """Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications, chunks,
+        ends of transfers."""
     def fileno(self) -> int:
         """The system's number of the socket, for event loops to watch: when it is readable, :meth:`step`.
 
@@ -1542,9 +1705,9 @@ class Client:
         bind: the local address; None: any free port.
         chunk_memory: as for :class:`Server`; here 64 MiB unless said.
         resume: a client whose connection is over: what it has of chunks that didn't get through is not sent again when
-            the server sends the same content. It goes on where it was, in memory or in its file.
-        factory, priority, slow_hook, chunk_directory, chunk_file_limit, congestion, driver, conditions, seed, network, columns: as
-            for :class:`Server`.
+            the server sends the same content. Chunks in a ``chunk_directory`` don't need it.
+        factory, priority, slow_hook, chunk_directory, chunk_file_limit, chunk_directory_limit, congestion, driver,
+            conditions, seed, network, columns: as for :class:`Server`.
 
     Raises:
         OSError: no socket or directory could be made.
@@ -1564,6 +1727,7 @@ class Client:
         chunk_memory: int = 67108864,
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
+        chunk_directory_limit: int | None = None,
         resume: Client | None = None,
         congestion: Congestion | None = None,
         driver: Literal["polled", "thread"] = "polled",
@@ -1571,6 +1735,7 @@ class Client:
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
         columns: Sequence[type] | None = None,
+        capture: Capture | str | PathLike[str] | None = None,
     ) -> Client: ...
     @staticmethod
     def connect(
@@ -1588,6 +1753,7 @@ class Client:
         chunk_memory: int = 67108864,
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
+        chunk_directory_limit: int | None = None,
         resume: Client | None = None,
         congestion: Congestion | None = None,
         driver: Literal["polled", "thread"] = "polled",
@@ -1595,6 +1761,7 @@ class Client:
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
         columns: Sequence[type] | None = None,
+        capture: Capture | str | PathLike[str] | None = None,
     ) -> Client:
         """Development mode: makes its own token, with the well-known key or a shared one. Not for
         production: who holds the key can be anyone. A warning is given unless the address is loopback.
@@ -1645,7 +1812,8 @@ class Client:
         """Between ticks, for event loops: as :meth:`Server.step`."""
     @property
     def has_news(self) -> bool:
-        """Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications."""
+        """Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications, chunks,
+        ends of transfers."""
     def fileno(self) -> int:
         """The system's number of the socket, as :meth:`Server.fileno`."""
     def send(
@@ -2814,6 +2982,10 @@ class SimulatedNetwork:
     """
 
     def __new__(cls, *, seed: int = 0, conditions: Conditions | None = None) -> SimulatedNetwork: ...
+    @staticmethod
+    def _replaying(drawn: bytes, epoch: int) -> SimulatedNetwork: ...
+    def _advance_to(self, nanoseconds: int) -> None: ...
+    def _deliver(self, sender: AddressLike, receiver: AddressLike, datagram: bytes) -> None: ...
     @property
     def now(self) -> float:
         """Virtual seconds since the start."""
@@ -2840,10 +3012,77 @@ class SimulatedNetwork:
         receiver: AddressLike | None = None,
     ) -> None:
         """As :meth:`set_conditions`, when virtual time comes to ``at`` seconds since the start."""
+    def partition(self, *parts: Iterable[AddressLike]) -> None:
+        """From now on hosts of different parts don't reach each other; those in no part reach all. What is under
+        way arrives. The last partition holds; :meth:`heal` ends it.
+
+        Args:
+            parts: the addresses of the hosts of each.
+        """
+    def heal(self) -> None:
+        """Ends the partition."""
+    def move_host(self, address: AddressLike, to: AddressLike, /) -> Address:
+        """Moves a host to another address, as when a player goes from Wi-Fi to a phone network: its endpoint sends
+        from there and receives there. What is under way to the old address finds nobody.
+
+        Args:
+            address: where the host is now.
+            to: port 0 picks one.
+
+        Returns:
+            where it is. (The ``address`` of its endpoint stays what it was bound to.)
+
+        Raises:
+            ValueError: there is no host at that address.
+            OSError: ``to`` is in use.
+        """
+    def unplug(self, address: AddressLike, /) -> None:
+        """Takes a host off the network, as when its machine loses power: its endpoint sends and receives nothing
+        any more, and another one can have the address.
+
+        Raises:
+            ValueError: there is no host at that address.
+        """
+    def add_nat(
+        self,
+        public: str,
+        inside: Sequence[str],
+        *,
+        kind: Literal["full-cone", "restricted", "port-restricted", "symmetric"] = "port-restricted",
+        lifetime: float = 120.0,
+    ) -> None:
+        """Puts a box that translates addresses (NAT) between some hosts and all others, as home routers and carriers
+        do. Those inside reach each other as before; all others see them as ports of the box, and reach them there if
+        it lets them in. It knows how the ports it gives away belong to hosts as long as something goes out.
+
+        Args:
+            public: the IP address of the box.
+            inside: the IP addresses of the hosts behind it, those to come too.
+            kind: whom it lets in. ``"full-cone"``: anyone; ``"restricted"``: hosts to which the one inside has sent;
+                ``"port-restricted"``: addresses to which it has sent; ``"symmetric"``: as that, with another port
+                for each address it sends to.
+            lifetime: seconds without anything going out after which a port is given back, up to 3,600.
+
+        Raises:
+            ValueError: naming the argument, its value and its bound, or the address that is in use.
+        """
+    def restart_nat(self, public: str, /) -> None:
+        """A box forgets which ports belong to whom; the next ones are others. To those outside, the hosts behind it
+        have other addresses then.
+
+        Raises:
+            ValueError: there is no box at that address.
+        """
+    @property
+    def transcript(self) -> str:
+        """SHA-256, in hex digits, over every datagram that was sent until now, with its time and addresses: two runs
+        with the same transcript sent the same bytes at the same times."""
     @property
     def counters(self) -> dict[str, int]:
         """What became of all packets: the counts of :attr:`Link.counters` for all links together,
-        ``unknown_destination`` (nobody was there) and ``mailbox_full`` (nobody received)."""
+        ``unknown_destination`` (nobody was there), ``mailbox_full`` (nobody received), ``partitioned``, and of boxes
+        that translate addresses ``nat_exhausted`` (no port was free), ``nat_unmapped`` (the port is nobody's) and
+        ``nat_filtered`` (the sender isn't let in)."""
 
 @final
 class Proxy:

@@ -157,6 +157,9 @@ fn reason_name(reason: endpoint::DisconnectReason) -> &'static str {
         Reason::TokenExpired => "TOKEN_EXPIRED",
         Reason::ProtocolMismatch => "PROTOCOL_MISMATCH",
         Reason::ProtocolViolation => "PROTOCOL_VIOLATION",
+        Reason::ReadPacketFailed => "READ_PACKET_FAILED",
+        Reason::FailedToSerialize => "FAILED_TO_SERIALIZE",
+        Reason::Desync => "DESYNC",
     }
 }
 

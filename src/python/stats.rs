@@ -63,7 +63,7 @@ pub(crate) struct ChunkStats {
     slices_invalid: u64,
     /// Offers dropped because they are out of turn, or contradict themselves.
     offers_invalid: u64,
-    /// Answers dropped because their chunk is not open, or has no such slices.
+    /// Answers dropped because their chunk was never offered, or has no such slices.
     answers_invalid: u64,
 }
 
@@ -275,6 +275,7 @@ pub(super) struct Counted {
     pub(super) driver: DriverCounters,
     pub(super) netcode: Counters,
     pub(super) packets: PacketCounters,
+    pub(super) chunks: ChunkCounters,
     pub(super) hooks: HookCounters,
 }
 
@@ -285,7 +286,8 @@ impl Counted {
         let driver =
             self.driver.udp.iter().map(of("socket")).chain(self.driver.link.iter().map(of("simulator")));
         let core = self.netcode.iter().map(of("netcode")).chain(self.packets.iter().map(of("packets")));
-        driver.chain(core).chain(self.hooks.iter().map(of("hooks")))
+        let chunks = self.chunks.iter().map(of("chunks"));
+        driver.chain(core).chain(chunks).chain(self.hooks.iter().map(of("hooks")))
     }
 
     /// By name, each behind its layer's.

@@ -1,5 +1,6 @@
 //! The integration tests, in one binary.
 
+mod attacks;
 mod between;
 mod block_times;
 mod bulk;
@@ -9,6 +10,10 @@ mod channels;
 mod chunks;
 mod endpoint;
 mod fuzz;
+mod fuzz_seeds;
+#[allow(unreachable_pub)] // A crate of its own, for the fuzzer.
+#[path = "../fuzz/src/lib.rs"]
+mod fuzz_targets;
 mod hostile_chunks;
 mod hostile_peer;
 mod interop;
@@ -27,3 +32,5 @@ mod slices;
 mod statistics;
 mod vectors;
 mod virtual_connection;
+mod virtual_internet;
+mod yojimbo;
