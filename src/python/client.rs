@@ -48,8 +48,9 @@ struct Bulk<'a> {
 ///     token: from the login backend.
 ///     bind: the local address; None: any free port.
 ///     resume: a client whose connection is over: what is there of chunks from the same server is not sent again.
-///     factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit, congestion, driver, conditions,
-///         seed, network, columns, capture: as for :class:`Server`, but ``chunk_memory`` is 64 MiB unless said.
+///     factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit, congestion,
+///         driver, conditions, seed, network, columns, capture: as for :class:`Server`, but ``chunk_memory`` is 64 MiB
+///         unless said.
 ///
 /// Raises:
 ///     OSError: no socket could be made.
@@ -62,9 +63,9 @@ impl Client {
     #[new]
     #[pyo3(signature = (protocol, token, *, bind = None, factory = None, priority = None,
                         slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
-                        chunk_file_limit = None, chunk_directory_limit = None, resume = None, congestion = None, driver = "polled",
-                        conditions = None, seed = None, network = None,
-                        columns = None, capture = None))]
+                        chunk_file_limit = None, chunk_directory_limit = None, resume = None,
+                        congestion = None, driver = "polled", conditions = None, seed = None,
+                        network = None, columns = None, capture = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -118,13 +119,14 @@ impl Client {
     #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
                         user_data = None, bind = None, factory = None, priority = None,
                         slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
-                        chunk_file_limit = None, chunk_directory_limit = None, resume = None, congestion = None, driver = "polled",
-                        conditions = None, seed = None, network = None,
-                        columns = None, capture = None))]
+                        chunk_file_limit = None, chunk_directory_limit = None, resume = None,
+                        congestion = None, driver = "polled", conditions = None, seed = None,
+                        network = None, columns = None, capture = None))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
                              bind=None, factory=None, priority=None, slow_hook=0.005, chunk_memory=67108864, \
-                             chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, resume=None, congestion=None, driver='polled', \
-                             conditions=None, seed=None, network=None, columns=None, capture=None)")]
+                             chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
+                             resume=None, congestion=None, driver='polled', conditions=None, \
+                             seed=None, network=None, columns=None, capture=None)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect(
         py: Python<'_>,

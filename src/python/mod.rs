@@ -7,6 +7,7 @@
 
 mod address;
 mod arrays;
+mod buffers;
 mod capture;
 mod channel;
 mod chunks;

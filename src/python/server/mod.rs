@@ -103,9 +103,9 @@ impl Server {
     #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, public_addresses = None,
                         max_token_lifetime = None, clock_skew = 0, factory = None, priority = None,
                         admission = None, slow_hook = 0.005, chunk_memory = 0, chunk_directory = None,
-                        chunk_file_limit = None, chunk_directory_limit = None, congestion = None, driver = "polled", conditions = None,
-                        seed = None, network = None,
-                        columns = None, capture = None))]
+                        chunk_file_limit = None, chunk_directory_limit = None, congestion = None,
+                        driver = "polled", conditions = None, seed = None, network = None, columns = None,
+                        capture = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
