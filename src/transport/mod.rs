@@ -26,7 +26,7 @@ pub use ack_endpoint::EndpointCounters as PacketCounters;
 pub use candidates::{Attribute, Column, ScoreError};
 pub use channel::{ChannelStats, SendError};
 pub use congestion::{AdaptiveConfig, CongestionConfig};
-pub use connection::{Connection, ConnectionConfig, End, SendOptions, Violation};
+pub use connection::{Connection, ConnectionConfig, End, Scratch, SendOptions, Violation};
 pub use estimate::Stats as PacketStats;
 pub use fates::{Notification, PacketFate};
 pub use framing::{CloseReason, Refusal, VERSION, alone_bits, begin_alone, read_alone, write_alone};

@@ -72,14 +72,14 @@ impl Receiver {
         }
     }
 
-    /// True when the message is new.
-    pub(super) fn handle(&mut self, id: u16, message: Received) -> Result<bool, WindowViolation> {
-        let Ok(index) = usize::try_from(distance(id, self.unread as u16)) else { return Ok(false) };
+    /// Takes a message if it is new; otherwise gives it back.
+    pub(super) fn handle(&mut self, id: u16, message: Received) -> Result<Option<Received>, WindowViolation> {
+        let Ok(index) = usize::try_from(distance(id, self.unread as u16)) else { return Ok(Some(message)) };
         if index >= self.window {
             return Err(WindowViolation);
         }
         if self.slots.get(index).is_some_and(|slot| !matches!(slot, Slot::Missing)) {
-            return Ok(false);
+            return Ok(Some(message));
         }
         if self.buffered_bytes + message.window_bytes > self.window_bytes {
             return Err(WindowViolation);
@@ -92,7 +92,7 @@ impl Receiver {
         if !self.ordered {
             self.ready.push_back(id);
         }
-        Ok(true)
+        Ok(None)
     }
 
     /// Whether [`Receiver::poll`] would give a message.
