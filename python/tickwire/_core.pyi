@@ -389,6 +389,12 @@ class Channel:
     def strict(self) -> bool: ...
     @property
     def weight(self) -> int: ...
+    @property
+    def max_message_bytes(self) -> int:
+        """The bytes of the largest message."""
+    @property
+    def keys(self) -> int:
+        """How many keys a latest channel has; 0 of the other kinds."""
 
 def reliable_ordered(
     name: str = "",

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import tickwire
-from tickwire import demo, inspection, proxy
+from tickwire import demo, inspection, proxy, soak
 from tickwire.demo import options as demo_options
 from tickwire.proxy import options as proxy_options
+from tickwire.soak import options as soak_options
 
 
 class Parser(argparse.ArgumentParser):
@@ -35,6 +36,7 @@ def _make_parser() -> Parser:
     _add_demo(commands)
     _add_proxy(commands)
     _add_inspect(commands)
+    _add_soak(commands)
     return parser
 
 
@@ -79,6 +81,20 @@ def _add_inspect(commands: argparse._SubParsersAction[Parser]) -> None:
             parser.error(str(error))
         print(inspection.describe(protocol))
         return 0
+
+    parser.set_defaults(run=run)
+
+
+def _add_soak(commands: argparse._SubParsersAction[Parser]) -> None:
+    text = "play random games on random bad networks in virtual time, and check all that arrives"
+    parser = commands.add_parser("soak", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    soak_options.add_arguments(parser)
+
+    def run(parsed: argparse.Namespace) -> int:
+        try:
+            return soak.run(soak_options.parse(parsed))
+        except ValueError as error:
+            parser.error(str(error))
 
     parser.set_defaults(run=run)
 
