@@ -210,6 +210,8 @@ pub struct Connection {
     silent: bool,
     /// Chunks had something to say, and acks or keep-alives had taken the last packet that might go: next time they wait.
     chunks_wait: bool,
+    /// Likewise slices, of which what is to be said of chunks took it.
+    slices_wait: bool,
     scratch: Scratch,
 }
 
@@ -290,6 +292,7 @@ impl Connection {
             unanswered_since: None,
             silent: false,
             chunks_wait: false,
+            slices_wait: false,
             scratch: Scratch::default(),
             protocol,
         })
@@ -783,13 +786,27 @@ impl Connection {
         }
         self.silent = self.unanswered_since.is_some_and(|since| now.since(since) > SILENCE);
         let probe_after = if self.silent { KEEP_ALIVE } else { self.endpoint.acks().probe_interval() };
+        let slices_first = core::mem::take(&mut self.slices_wait);
+        if slices_first {
+            self.transmit_slices(now, out);
+        }
         // Asked first: gathering ack ranges and credit costs more, and chunks that are over are remembered for long.
-        if self.chunks.next_deadline(probe_after) <= now {
+        if self.chunks.next_deadline(probe_after) <= now && self.controller.can_send_packet(now) {
             self.begin_packet(now);
             if self.chunks.select_control(now, probe_after, &mut self.scratch.chunk) {
                 self.send_whole_packet(now, out);
             }
         }
+        if !slices_first {
+            self.slices_wait = self.chunks.has_slices(now) && !self.controller.can_send_packet(now);
+            self.transmit_slices(now, out);
+        }
+        if self.chunks.next_slice_at() != Instant::ZERO {
+            self.controller.on_app_limited(now);
+        }
+    }
+
+    fn transmit_slices(&mut self, now: Instant, out: &mut Packets) {
         while !self.silent && self.chunks.has_slices(now) && self.controller.can_send(now) {
             // Ack ranges and credit are for other packets to say: here they would keep out a slice.
             let control_bits = self.begin_brief_packet(now);
@@ -799,9 +816,6 @@ impl Connection {
                 break;
             }
             self.send_packet(now, out);
-        }
-        if self.chunks.next_slice_at() != Instant::ZERO {
-            self.controller.on_app_limited(now);
         }
     }
 

@@ -138,7 +138,7 @@ def chunked() -> tw.Protocol:
 
 
 def test_chunks_move_though_acks_could_take_every_packet() -> None:
-    # Seed 1, scenario 50: in bad mode a packet a tick may go, and an ack or a keep-alive took it each time.
+    # In bad mode a packet a tick may go, and an ack or a keep-alive took it each time.
     settings = {"congestion": tw.Congestion.good_bad()}
     with World(chunked(), rate=2, conditions=Conditions(latency=0.3)) as world:
         server = world.server(**settings)
@@ -151,7 +151,7 @@ def test_chunks_move_though_acks_could_take_every_packet() -> None:
 
 
 def test_chunks_begin_once_messages_that_filled_the_link_are_over() -> None:
-    # Seed 1, scenario 72: what the first slices were allowed was spent while there was no room for them, and
+    # What the first slices were allowed was spent while there was no room for them, and
     # messages owed it then, at the least rate, for hours.
     with World(chunked(), rate=50, conditions=Conditions(latency=0.35)) as world:
         server = world.server()
@@ -167,3 +167,16 @@ def test_chunks_begin_once_messages_that_filled_the_link_are_over() -> None:
         assert transfer is not None
         assert transfer.done
         assert client.connected
+
+
+def test_chunks_move_though_what_is_said_of_them_could_take_every_packet() -> None:
+    # As above, with so long a round trip that offers and answers were said again each tick.
+    settings = {"congestion": tw.Congestion.good_bad()}
+    with World(chunked(), rate=0.65, conditions=Conditions(latency=0.75)) as world:
+        server = world.server(chunk_memory=2**20, **settings)
+        client = world.client(timeout=30, **settings)
+        world.run(60)
+        transfers = [client.send_chunk(bytes(3000)), server.send_chunk(server.clients[0], bytes(3000))]
+        transfers += [client.send_chunk(bytes(3000)), server.send_chunk(server.clients[0], bytes(3000))]
+        world.run(400)
+        assert all(transfer.done for transfer in transfers)

@@ -40,7 +40,7 @@ class Play:
                 box, inside = f"203.0.113.{player + 1}", f"10.1.{player}.2"
                 self.network.add_nat(box, [inside], kind=kind, lifetime=scenario.nat_lifetime)
         self.raises = False
-        self.sent = self.received = self.full = self.chunks = 0
+        self.sent = self.received = self.full = self.chunks = self.wraps = 0
         self.attempts = 0
         self.number = 0
         self.lines: list[Line] = []

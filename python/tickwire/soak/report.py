@@ -82,7 +82,7 @@ def summarize(options: Options, results: list[Result], seconds: float) -> dict[s
     ends: Counter[str] = sum((result.ends for result in results), Counter())
     totals = {
         name: sum(getattr(result, name) for result in results)
-        for name in ("attempts", "connected", "datagrams", "sent", "received", "chunks", "full")
+        for name in ("attempts", "connected", "datagrams", "sent", "received", "chunks", "full", "wraps")
     }
     return {
         "seed": options.seed,
@@ -101,7 +101,8 @@ def describe(summary: dict[str, object]) -> str:
     """The summary for people."""
     lines = [
         "{scenarios} scenarios, {virtual_hours} virtual hours in {wall_seconds} s, {megabytes} MiB at most",
-        "{connected} of {attempts} attempts to connect got in; {datagrams} datagrams",
+        "{connected} of {attempts} attempts to connect got in, {wraps} lived to see their numbers wrap; "
+        "{datagrams} datagrams",
         "{sent} messages sent, {received} received, {full} refused by full channels; {chunks} chunks",
     ]
     text = [line.format(**summary) for line in lines]

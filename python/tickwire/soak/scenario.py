@@ -105,7 +105,7 @@ def draw(seed: str, index: int, given: list[tw.Channel] | None = None) -> Scenar
         given: the channels, if they are not to be random.
     """
     rng = Random(f"{seed}/{index}/scenario")
-    name = rng.choices(["game", "slow", "busy", "wrap"], [5, 4, 2, 1])[0]
+    name = rng.choices(["game", "slow", "busy", "wrap"], [4, 7, 1, 1])[0]
     ticks = {"game": 3000, "slow": 3000, "busy": 1200, "wrap": 12_000}[name] * rng.uniform(0.5, 1.5)
     rate = {
         "game": rng.uniform(5, 60),
@@ -189,13 +189,14 @@ def _traffic(rng: Random, name: str, channel: tw.Channel) -> ChannelPlan:
     """What is sent on a channel."""
     if channel.kind == "chunks":
         return ChannelPlan(channel, channel.kind, chance=rng.choice([0.002, 0.02]))
-    largest = rng.choice([0, 20, 20, 200, 1000, 5000] if name != "wrap" else [0, 20])
+    largest = rng.choice([0, 20, 20, 200, 1000, 5000])
     if name == "busy":
         largest = rng.choice([200, 1100, 3000])
     chance = rng.choice([0.01, 0.1, 0.5, 1.0])
     burst = rng.choice([1, 1, 3, 20])
     if name == "wrap":
-        chance, burst = 1.0, rng.choice([1, 20, 40])
+        # Numbers of messages wrap with small ones, those of packets with large ones.
+        largest, chance, burst = rng.choice([20, 1100]), 1.0, 40
     largest = max(0, min(largest, channel.max_message_bytes - SMALLEST))
     sizes = [rng.randint(0, largest) for _ in range(16)]
     # A bad network and a budget can't carry more than so many bytes in the long run.

@@ -35,6 +35,8 @@ class Result:
     received: int = 0
     chunks: int = 0
     full: int = 0
+    # Connections whose numbers went round.
+    wraps: int = 0
     events: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
     transcript: str = ""
@@ -71,6 +73,7 @@ def play_scenario(seed: str, index: int, protocol: str | None = None) -> Result:
     result.seconds = time.perf_counter() - began
     result.attempts, result.sent, result.received = play.attempts, play.sent, play.received
     result.chunks, result.full = play.chunks, play.full
+    result.wraps = play.wraps
     result.datagrams = counters["sent"] + counters["partitioned"]
     result.connected = sum(line.client_connected is not None for line in play.lines)
     result.events = Counter(happenings.counts)

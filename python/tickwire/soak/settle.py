@@ -33,9 +33,11 @@ def settle(play: Play) -> None:
     live = [line for line in open_lines(play) if line.client_over is None]
     run(play, 200 + 3000 / play.scenario.rate, lambda: all(at_rest(line) for line in live))
     for line in live:
+        stats = line.client.stats()
+        play.wraps += stats.packets_sent > 65_536 or any(channel.sent > 65_536 for channel in stats.channels)
         line.up.settled()
         line.down.settled()
-        line.down.check(line.client.stats().channels)
+        line.down.check(stats.channels)
         assert line.handle is not None
         line.up.check(play.server.stats(line.handle).channels)
     slots_return(play, live)
