@@ -1,4 +1,4 @@
-# `make demo`, `make test`, `make bench`, `make delivery`, `make links`, `make compare`, `make wheel`. Needs
+# `make demo`, `make test`, `make bench`, `make delivery`, `make links`, `make compare`, `make soak`, `make wheel`. Needs
 # Python 3.11 or later with pip, a Rust toolchain and a C compiler; everything else goes into .venv.
 
 PYTHON ?= python3
@@ -11,7 +11,7 @@ SOURCES := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: build demo test test-rust test-python bench delivery links compare wheel clean
+.PHONY: build demo test test-rust test-python bench delivery links compare soak wheel clean
 
 build: $(VENV)/.built
 
@@ -55,6 +55,10 @@ endif
 # Tickwire beside other libraries, some minutes; writes benches/compare/RESULTS.md and results.json.
 compare: $(VENV)/.built
 	$(BIN)/python benches/compare/run.py $(ARGS)
+
+# Random games on random bad networks, two virtual days; `make soak ARGS="--seed 7 --hours 1000"`.
+soak: $(VENV)/.built
+	$(BIN)/tickwire soak --jobs 2 $(or $(ARGS),--seed ci --hours 48)
 
 wheel: $(VENV)/.tools
 	$(BIN)/maturin build --release --out dist
