@@ -252,6 +252,8 @@ pub struct Connection {
     replayed: bool,
     /// Chunks had something to say, and acks or keep-alives had taken the last packet that might go: next time they wait.
     chunks_wait: bool,
+    /// Likewise slices, of which what is to be said of chunks took it.
+    slices_wait: bool,
     scratch: Box<Scratch>,
 }
 
@@ -338,6 +340,7 @@ impl Connection {
             yojimbo: Box::default(),
             replayed: config.replayed,
             chunks_wait: false,
+            slices_wait: false,
             scratch: Box::default(),
             protocol,
         })
@@ -920,13 +923,27 @@ impl Connection {
         }
         self.silent = self.unanswered_since.is_some_and(|since| now.since(since) > SILENCE);
         let probe_after = if self.silent { KEEP_ALIVE } else { self.endpoint.acks().probe_interval() };
+        let slices_first = core::mem::take(&mut self.slices_wait);
+        if slices_first {
+            self.transmit_slices(now, out);
+        }
         // Asked first: gathering ack ranges and credit costs more, and chunks that are over are remembered for long.
-        if self.chunks.next_deadline(probe_after) <= now {
+        if self.chunks.next_deadline(probe_after) <= now && self.controller.can_send_packet(now) {
             self.begin_packet(now);
             if self.chunks.select_control(now, probe_after, &mut self.scratch.chunk) {
                 self.send_whole_packet(now, out);
             }
         }
+        if !slices_first {
+            self.slices_wait = self.chunks.has_slices(now) && !self.controller.can_send_packet(now);
+            self.transmit_slices(now, out);
+        }
+        if self.chunks.next_slice_at() != Instant::ZERO {
+            self.controller.on_app_limited(now);
+        }
+    }
+
+    fn transmit_slices(&mut self, now: Instant, out: &mut Packets) {
         while !self.silent && self.chunks.has_slices(now) && self.controller.can_send(now) {
             // Ack ranges and credit are for other packets to say: here they would keep out a slice.
             let control_bits = self.begin_brief_packet(now);
@@ -936,9 +953,6 @@ impl Connection {
                 break;
             }
             self.send_packet(now, out);
-        }
-        if self.chunks.next_slice_at() != Instant::ZERO {
-            self.controller.on_app_limited(now);
         }
     }
 
