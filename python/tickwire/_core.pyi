@@ -86,6 +86,7 @@ __all__ = [
     "quantized",
     "quaternion",
     "ranged",
+    "raw",
     "redundant",
     "reliable_ordered",
     "reliable_unordered",
@@ -282,6 +283,9 @@ def wide_text(max_units: int, /) -> FieldType:
 
 def data(max_bytes: int, /) -> FieldType:
     """At most ``max_bytes`` bytes."""
+
+def raw(count: int, /) -> FieldType:
+    """Exactly ``count`` bytes, without their length; zeros if nothing is said."""
 
 def angle(low: float, high: float, resolution: float, /) -> FieldType:
     """An angle on a circle from ``low`` to ``high``, which is ``low`` again, in steps of at most ``resolution``."""

@@ -41,6 +41,9 @@ pub(super) enum Codec {
     Data {
         max: u32,
     },
+    Raw {
+        count: u32,
+    },
     WideText {
         max: u32,
     },
@@ -84,6 +87,7 @@ impl Codec {
             }
             Kind::Text { max_bytes } => Codec::Text { max: length(max_bytes)? },
             Kind::Data { max_bytes } => Codec::Data { max: length(max_bytes)? },
+            Kind::Raw { bytes } => Codec::Raw { count: length(bytes)? },
             Kind::WideText { max_units } => Codec::WideText { max: length(max_units)? },
             Kind::Enum { ref members } => {
                 let values: Box<[i64]> = members.iter().map(|(_, value)| *value).collect();
@@ -151,7 +155,7 @@ impl Codec {
             Codec::Transform(_) => Column::Doubles(transform::NUMBERS as u8),
             Codec::Common(ref common) => common.item().column(),
             Codec::Text { .. } | Codec::WideText { .. } => Column::Text,
-            Codec::Data { .. } => Column::Data,
+            Codec::Data { .. } | Codec::Raw { .. } => Column::Data,
         }
     }
 
@@ -171,6 +175,7 @@ impl Codec {
                 let length = bit_len(u64::from(max)) as usize;
                 (length, length + 7 + max as usize * 8)
             }
+            Codec::Raw { count } => (count as usize * 8, count as usize * 8 + 7),
             Codec::WideText { max } => {
                 let length = bit_len(u64::from(max)) as usize;
                 (length, length + max as usize * 32)
@@ -226,6 +231,11 @@ impl Codec {
             Codec::WideText { max } => sink.wstring(wide(text(value)?, max)?, max),
             Codec::Data { max } => match value {
                 Value::Data(data) => sink.data(within(data, max)?, max),
+                _ => return Err(refusal("bytes", value)),
+            },
+            Codec::Raw { count } => match value {
+                Value::Data(data) if data.len() == count as usize => sink.bytes(data),
+                Value::Data(data) => return Err(ValueError::Length { length: data.len(), count }),
                 _ => return Err(refusal("bytes", value)),
             },
             Codec::Member { ref values } => {
@@ -377,6 +387,7 @@ impl Codec {
             Codec::Fixed(ref format) => {
                 put(out, cell, format.value(reader.fixed(format)?).to_le_bytes());
             }
+            Codec::Raw { count } => append(out, start, cell, reader.bytes(count as usize)?),
             Codec::WideText { max } => {
                 let from = out.len();
                 let mut utf8 = [0; 4];
