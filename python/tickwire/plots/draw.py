@@ -63,7 +63,8 @@ def draw_soak(soak: Soak, path: Path) -> None:
         axes.set_title(title, loc="left", fontsize=10)
         # Counts go from one to millions.
         axes.set_xscale("symlog")
-        axes.set_xlim(left=0)
+        # With room for the numbers.
+        axes.set_xlim(0, 6 * max(1, *counts.values()))
         axes.invert_yaxis()
     verdict = "nothing broke" if soak.failure is None else f"broke: {soak.failure}"
     figure.suptitle(f"{soak.title}\n{verdict}", color="black" if soak.failure is None else LOST)
