@@ -107,7 +107,7 @@ def _add_top(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _add_plot(commands: argparse._SubParsersAction[Parser]) -> None:
-    text = "draw rates and losses of a capture, as a PNG"
+    text = "draw a capture's rates and losses, or a soak's counts, as a PNG"
     parser = commands.add_parser("plot", help=text, description=f"{text[0].upper()}{text[1:]}.")
     plot.add_arguments(parser)
     parser.set_defaults(run=plot.run)
