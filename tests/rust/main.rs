@@ -34,3 +34,5 @@ mod slices;
 mod statistics;
 mod vectors;
 mod virtual_connection;
+mod virtual_internet;
+mod yojimbo;

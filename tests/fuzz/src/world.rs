@@ -81,7 +81,7 @@ pub fn begin_payload() -> BitWriter {
 pub fn number(number: u32) -> Message {
     let mut writer = BitWriter::new();
     writer.bits(number.into(), 32);
-    Message { message_type: 0, encoded: writer.encoded() }
+    Message { message_type: 0, encoded: writer.encoded(), block: None }
 }
 
 /// An opaque message that begins with its number.
@@ -89,7 +89,7 @@ pub fn blob(number: u32, bytes: usize) -> Message {
     let mut writer = BitWriter::new();
     writer.bits(number.into(), 32);
     writer.bytes(&vec![number as u8; bytes]);
-    Message { message_type: 1, encoded: writer.encoded() }
+    Message { message_type: 1, encoded: writer.encoded(), block: None }
 }
 
 pub fn server_address() -> SocketAddr {

@@ -1,37 +1,17 @@
-"""Testing a game's networking in virtual time, in one process, without sockets or sleeping.
-
-::
-
-    def test_chat_arrives():
-        network, server, client = tickwire.testing.connected_pair(protocol)
-        client.send(Chat("ann", "hello"))
-        at_server, at_client = run(network, server, client, seconds=1)
-        assert [message for _, message in at_server.messages] == [Chat("ann", "hello")]
-"""
+"""A server and a client on a virtual network, and what they receive."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from tickwire._core import (
-    Bursts,
-    Client,
-    Conditions,
-    Outages,
-    Protocol,
-    ReceivedChunk,
-    Server,
-    SimulatedNetwork,
-)
+from tickwire._core import Client, Conditions, Inbox, Protocol, ReceivedChunk, Server, SimulatedNetwork
 from tickwire.connection import Event
-
-__all__ = ["Bursts", "Collected", "Conditions", "Outages", "SimulatedNetwork", "connected_pair", "run"]
 
 
 @dataclass
 class Collected:
-    """What one endpoint received during :func:`run`."""
+    """What one endpoint received during :func:`run` or :meth:`World.run`."""
 
     events: list[Event] = field(default_factory=list)
     messages: list[Any] = field(default_factory=list)
@@ -43,6 +23,18 @@ class Collected:
     notifications: list[tuple[int, int, int, bool]] = field(default_factory=list)
     """``(slot, channel, tag, delivered)``, as the columns of :class:`tickwire.Notifications` have them."""
 
+    def take(self, inbox: Inbox[Any]) -> None:
+        """Adds what an inbox has."""
+        self.events += inbox.events
+        self.messages += inbox.messages
+        self.latest += inbox.latest
+        self.payloads += inbox.payloads
+        self.missed += inbox.missed
+        self.chunks += inbox.chunks
+        self.chunk_failures += inbox.chunk_failures
+        told = inbox.notifications
+        self.notifications += zip(told.slot, told.channel, told.tag, told.delivered, strict=True)
+
 
 def run(
     network: SimulatedNetwork, *endpoints: Server | Client, seconds: float, rate: float = 60
@@ -52,15 +44,7 @@ def run(
     for _ in range(round(seconds * rate)):
         for endpoint, into in zip(endpoints, collected, strict=True):
             with endpoint.tick() as inbox:
-                into.events += inbox.events
-                into.messages += inbox.messages
-                into.latest += inbox.latest
-                into.payloads += inbox.payloads
-                into.missed += inbox.missed
-                into.chunks += inbox.chunks
-                into.chunk_failures += inbox.chunk_failures
-                told = inbox.notifications
-                into.notifications += zip(told.slot, told.channel, told.tag, told.delivered, strict=True)
+                into.take(inbox)
         network.advance(1 / rate)
     return collected
 
