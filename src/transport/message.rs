@@ -61,6 +61,13 @@ pub struct Received {
     pub(crate) window_bytes: usize,
 }
 
+impl Received {
+    /// Bytes of memory that what it says takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.body.len() + self.block.as_ref().map_or(0, |block| block.len())
+    }
+}
+
 /// The body of a message that the core can't read: its bits, cut out of the packet where they lay so that
 /// alignment inside still means what it meant there.
 ///

@@ -200,6 +200,10 @@ impl Channel for Redundant {
         Ok(())
     }
 
+    fn received_memory(&self) -> usize {
+        self.received.iter().map(Received::memory).sum()
+    }
+
     fn has_received(&self) -> bool {
         !self.received.is_empty()
     }
