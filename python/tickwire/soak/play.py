@@ -28,9 +28,7 @@ class Play:
         self.scenario = scenario
         self.rng = scenario.rng("play")
         self.content = scenario.rng("content")
-        self.protocol = tw.Protocol(
-            0x736F616B, messages.CLASSES, [plan.channel for plan in scenario.channels]
-        )
+        self.protocol = tw.Protocol(0x736F616B, messages.CLASSES, [plan.channel for plan in scenario.channels])
         seed = scenario.rng("network").getrandbits(64)
         self.network = tw.SimulatedNetwork(seed=seed, conditions=scenario.conditions)
         self.network.set_conditions(scenario.down, sender=SERVER)
@@ -79,11 +77,7 @@ class Play:
     def open_server(self) -> tw.Server:
         admission = self.refuse if self.scenario.admission else None
         server = tw.Server(
-            SERVER,
-            self.protocol,
-            max_clients=self.scenario.max_clients,
-            admission=admission,
-            **self.settings(),
+            SERVER, self.protocol, max_clients=self.scenario.max_clients, admission=admission, **self.settings()
         )
         if self.scenario.budget:
             server.set_budget(*self.scenario.budget)
@@ -326,9 +320,7 @@ class Play:
         if handle is None or line is None:
             raise Violation("the server has a client that never dialled")
         if line.handle is not None or not 0 <= handle.slot < self.scenario.max_clients:
-            raise Violation(
-                f"client {line.number} connected twice, or out of its bounds, in slot {handle.slot}"
-            )
+            raise Violation(f"client {line.number} connected twice, or out of its bounds, in slot {handle.slot}")
         line.handle = handle
         line.server_connected = self.network.now
         self.by_slot[handle.slot] = self.by_number[handle.number] = line

@@ -143,6 +143,4 @@ def held(play: Play, stats: tw.ConnectionStats, since: float | None, name: str) 
     seconds = play.network.now - since + 2 / play.scenario.rate
     used = sum(channel.bytes_sent for channel in stats.channels)
     if used > burst + rate * seconds:
-        raise Violation(
-            f"{name} sent {used} bytes in {seconds:.1f} s, with {rate:.0f} a second and {burst:.0f}"
-        )
+        raise Violation(f"{name} sent {used} bytes in {seconds:.1f} s, with {rate:.0f} a second and {burst:.0f}")
