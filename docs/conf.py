@@ -1,5 +1,6 @@
 """Sphinx's settings: `make docs` builds the guide and the reference into target/docs."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,9 @@ autoapi_options = ["members", "imported-members", "show-inheritance"]
 autoapi_own_page_level = "class"
 autoapi_python_class_content = "class"
 autoapi_add_toctree_entry = False
+autoapi_ignore = ["*/demo/*", "*/proxy/*", "*/samples/*"]
+# Stub and sources import each other, which autoapi warns of and sorts out.
+suppress_warnings = ["autoapi.python_import_resolution"]
 
 # Other modules are where things are defined, or commands; their public names are in these.
 PUBLIC_MODULES = ("tickwire", "tickwire.aio", "tickwire.testing")
@@ -40,6 +44,12 @@ def _skip(_app: object, what: str, name: str, _item: object, skip: bool, _option
     return skip or (module == "tickwire.testing" and hasattr(tickwire, member))
 
 
+def _attach(_app: object, _page: str, source: list[str]) -> None:
+    """Files elsewhere in the repository, to which pages link, go with the pages."""
+    source[0] = re.sub(r"\]\((\.\./[^)#]+)(#[^)]*)?\)", r"](path:\1)", source[0])
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
     app.connect("autoapi-skip-member", _skip)
+    app.connect("source-read", _attach)

@@ -42,9 +42,8 @@ def main(wheel: Path) -> None:
         subprocess.run([python, "-m", "tickwire", "--version"], **run)  # type: ignore[call-overload]
         subprocess.run([python, "-m", "tickwire", *MATCH], **run)  # type: ignore[call-overload]
         subprocess.run([python, "-m", "tickwire.samples"], **run)  # type: ignore[call-overload]
-        print(
-            f"{wheel.name}: installed in {installed - begin:.1f} s, played in {time.monotonic() - installed:.1f} s"
-        )
+        played = time.monotonic() - installed
+        print(f"{wheel.name}: installed in {installed - begin:.1f} s, played in {played:.1f} s")
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ class Run:
         key = (module.NAME, variant, measurement.name)
         if key in self.notes:
             return
-        if why := measurement.takes_part(module):
+        if why := measurement.why_not(module, variant):
             self.notes[(module.NAME, variant, measurement.kind)] = why
             return
         try:

@@ -86,6 +86,7 @@ __all__ = [
     "quantized",
     "quaternion",
     "ranged",
+    "raw",
     "redundant",
     "reliable_ordered",
     "reliable_unordered",
@@ -283,6 +284,9 @@ def wide_text(max_units: int, /) -> FieldType:
 def data(max_bytes: int, /) -> FieldType:
     """At most ``max_bytes`` bytes."""
 
+def raw(count: int, /) -> FieldType:
+    """Exactly ``count`` bytes, without their length; zeros if nothing is said."""
+
 def angle(low: float, high: float, resolution: float, /) -> FieldType:
     """An angle on a circle from ``low`` to ``high``, which is ``low`` again, in steps of at most ``resolution``."""
 
@@ -450,6 +454,39 @@ class Stream:
         """Exactly ``count`` bytes, without their length."""
     def align(self) -> None:
         """Zero bits up to the next byte boundary."""
+
+    # The names of serialize's macros in C++, with their arguments.
+    def serialize_bits(self, value: int | None, bits: int, /) -> int: ...
+    def serialize_bool(self, value: object, /) -> bool: ...
+    def serialize_int(self, value: int | None, min: int, max: int, /) -> int: ...
+    def serialize_int64(self, value: int | None, min: int, max: int, /) -> int: ...
+    def serialize_int128(self, value: int | None, min: int, max: int, /) -> int: ...
+    def serialize_uint8(self, value: int | None, /) -> int: ...
+    def serialize_uint16(self, value: int | None, /) -> int: ...
+    def serialize_uint32(self, value: int | None, /) -> int: ...
+    def serialize_uint64(self, value: int | None, /) -> int: ...
+    def serialize_uint128(self, value: int | None, /) -> int: ...
+    def serialize_float(self, value: float | None, /) -> float: ...
+    def serialize_double(self, value: float | None, /) -> float: ...
+    def serialize_compressed_float(
+        self, value: float | None, min: float, max: float, res: float, /
+    ) -> float: ...
+    def serialize_fixed(
+        self, value: float | None, integer_bits: int, fraction_bits: int, min: int, max: int, /
+    ) -> float:
+        """``integer_bits`` is not on the wire."""
+    def serialize_bytes(self, data: _Bytes | None, bytes: int, /) -> _Bytes: ...
+    def serialize_string(self, string: str | None, buffer_size: int, /) -> str:
+        """Text of up to ``buffer_size - 1`` bytes: the last one is C++'s NUL."""
+    def serialize_wstring(self, string: str | None, buffer_size: int, /) -> str:
+        """Text of up to ``buffer_size - 1`` UTF-16 units."""
+    def serialize_align(self) -> None: ...
+    def serialize_object(self, object: _T, /) -> _T:
+        """Calls ``object.serialize(self)`` and returns the object."""
+    def serialize_int_relative(self, previous: int, current: int | None, /) -> int:
+        """Returns ``current``."""
+    def serialize_sequence_relative(self, sequence1: int, sequence2: int | None, /) -> int:
+        """Returns ``sequence2``."""
 
 # --- protocol ----------------------------------------------------------------------------------------
 
@@ -1446,7 +1483,7 @@ class Server:
         """The second half of a tick: sends what is queued.
 
         Raises:
-            what the priority hook raised. The packets are out then.
+            Exception: what the priority hook raised. The packets are out then.
         """
     def pump(self) -> None:
         """Keeps connections alive without taking messages (while loading, say): they wait, and when the
@@ -1501,7 +1538,7 @@ class Server:
         under ``tag``, exactly once, in the order of the packets.
 
         Raises:
-            as :meth:`send`.
+            Exception: as :meth:`send`.
         """
     def send_chunk(
         self,
@@ -1581,7 +1618,7 @@ class Server:
         Raises:
             FieldError: naming the first row that is wrong, its field, its value and what it must be.
             TypeError, ValueError: these are no rows of the class.
-            As :meth:`send`, but for clients that are gone and channels that are full.
+            Exception: as :meth:`send`, but for clients that are gone and channels that are full.
         """
     def send_rows(
         self,
@@ -1598,7 +1635,8 @@ class Server:
         """Queues many rows for one client. Returns the rows, by index, for which the channel had no room.
 
         Raises:
-            As :meth:`send_columns`; StaleClientError: the client is gone.
+            StaleClientError: the client is gone.
+            Exception: as :meth:`send_columns`.
         """
     def broadcast_rows(
         self,
@@ -1617,7 +1655,7 @@ class Server:
         :meth:`broadcast`: their channel had no room for all of the rows.
 
         Raises:
-            As :meth:`send_columns`.
+            Exception: as :meth:`send_columns`.
         """
     def client(self, number: int, /) -> ClientHandle | None:
         """The client of a :attr:`ClientHandle.number`, as the ``client`` column of rows has it; None when it is
@@ -1770,7 +1808,7 @@ class Client:
         """The second half of a tick: sends what is queued.
 
         Raises:
-            What the priority hook raised. The packets are out then, in the order they have without it.
+            Exception: what the priority hook raised. The packets are out then, in the order they have without it.
         """
     def pump(self) -> None:
         """Keeps the connection alive without taking messages, as :meth:`Server.pump`."""
@@ -1804,7 +1842,8 @@ class Client:
         """Queues many rows. Returns the rows, by index, for which the channel had no room.
 
         Raises:
-            As :meth:`Server.send_columns`; NotConnectedError: the connection is not up (yet, or any more).
+            NotConnectedError: the connection is not up (yet, or any more).
+            Exception: as :meth:`Server.send_columns`.
         """
     def send_payload(self, data: bytes, channel: int, *, tag: int) -> None:
         """As :meth:`Server.send_payload`."""

@@ -11,7 +11,9 @@ import tickwire
 from tickwire import demo, inspection, proxy
 from tickwire.capture import commands as capture_commands
 from tickwire.demo import options as demo_options
+from tickwire.doctor import commands as doctor
 from tickwire.live import commands as top
+from tickwire.plots import commands as plot
 from tickwire.proxy import options as proxy_options
 
 
@@ -39,6 +41,8 @@ def _make_parser() -> Parser:
     _add_inspect(commands)
     _add_capture(commands)
     _add_top(commands)
+    _add_plot(commands)
+    _add_doctor(commands)
     return parser
 
 
@@ -98,6 +102,20 @@ def _add_top(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = commands.add_parser("top", help=text, description=f"{text[0].upper()}{text[1:]}.")
     top.add_arguments(parser)
     parser.set_defaults(run=top.run)
+
+
+def _add_plot(commands: argparse._SubParsersAction[Parser]) -> None:
+    text = "draw rates and losses of a capture, as a PNG"
+    parser = commands.add_parser("plot", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    plot.add_arguments(parser)
+    parser.set_defaults(run=plot.run)
+
+
+def _add_doctor(commands: argparse._SubParsersAction[Parser]) -> None:
+    text = "examine this machine, and the way to a server, and say what to change"
+    parser = commands.add_parser("doctor", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    doctor.add_arguments(parser)
+    parser.set_defaults(run=doctor.run)
 
 
 if __name__ == "__main__":

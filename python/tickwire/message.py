@@ -38,7 +38,7 @@ _T = TypeVar("_T")
 # The attribute that marks an object while its fields are being read. Set and removed by the native decoder.
 READING = "_tickwire_reading"
 
-# The attribute that marks a class whose objects have a block.
+# The attribute that marks a class whose objects have a block. Read by the native core.
 BLOCK = "__tickwire_block__"
 
 
@@ -60,8 +60,8 @@ def message(cls: type[_T] | None = None, /, *, block: bool = False) -> Any:
     string. (Type checkers don't know this and ask for such fields in the constructor.) Methods, class
     variables and base classes are as in any class; fields of a base message come first.
 
-    With ``@message(block=True)`` its objects have one more attribute, ``block``: bytes that go beside the fields, as a
-    block message of the C++ library yojimbo (``framing="yojimbo"``; see ``docs/yojimbo.md``).
+    With ``@message(block=True)`` its objects have one more attribute, ``block``: bytes that go beside the
+    fields, as a block message of the C++ library yojimbo (``framing="yojimbo"``; see ``docs/yojimbo.md``).
 
     Raises:
         TypeError, ValueError: naming the class, the field and what is wrong with it.
@@ -96,11 +96,11 @@ def _declared(cls: type[_T], names: dict[str, Any], block: bool) -> type[_T]:
         if "block" in hints:
             raise TypeError(f"{cls.__name__}.block is what block=True adds; call the field something else")
         cls.__annotations__["block"] = bytes
-        setattr(cls, "block", dataclasses.field(default=b"", kw_only=True, repr=False))
+        cls.block = dataclasses.field(default=b"", kw_only=True, repr=False)  # type: ignore[attr-defined]
     made = dataclasses.dataclass(slots=True)(cls)
     _rebind_class_cell(cls, made)
     if block:
-        setattr(made, BLOCK, True)
+        made.__tickwire_block__ = True  # type: ignore[attr-defined]
 
     with_block = block or block_inherited
     fields = [field for field in dataclasses.fields(made) if not (with_block and field.name == "block")]  # type: ignore[arg-type]
@@ -213,7 +213,9 @@ def _rebind_class_cell(old: type, new: type) -> None:
 
 
 class Message:
-    """Base of messages that write themselves::
+    """Base of messages that write themselves.
+
+    ::
 
         class Odd(tw.Message):
             n: int = 0
@@ -302,7 +304,9 @@ def _declare(cls: type[Message]) -> tuple[dict[str, Any], set[str]]:
 
 
 class MessageFactory:
-    """Makes the message objects that arrive. Override :meth:`create` to pool them, or to make others::
+    """Makes the message objects that arrive. Override :meth:`create` to pool them, or to make others.
+
+    ::
 
         class Pool(tw.MessageFactory):
             def create(self, cls):

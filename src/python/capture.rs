@@ -219,15 +219,12 @@ fn private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-        let file = options.mode(0o600).open(path)?;
-        // Also when it was there before.
-        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
-        return Ok(file);
-    }
-    #[cfg(not(unix))]
-    options.open(path)
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    // Also when it was there before.
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok(file)
 }
 
 /// A capture, or where a new one goes.

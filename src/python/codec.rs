@@ -256,13 +256,7 @@ impl Class {
 
     /// As [`Class::run`], for a stream that reads.
     fn run_reading(&self, message: &Bound<'_, PyAny>, source: wire::Stream) -> PyResult<wire::Stream> {
-        let py = message.py();
-        let marker = reading_marker(py);
-        let attributes = message.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?;
-        attributes.set_item(marker, true)?;
-        let result = self.run(message, source);
-        attributes.del_item(marker)?;
-        result
+        while_reading(message, || self.run(message, source))
     }
 
     /// Calls the object's own `serialize` with a stream, and gives back what became of the stream.
@@ -275,6 +269,17 @@ impl Class {
         result?;
         core.ok_or_else(|| PyValueError::new_err("a stream is taken once"))
     }
+}
+
+/// Does this while attributes that the object doesn't have yet are None.
+pub(super) fn while_reading<T>(object: &Bound<'_, PyAny>, read: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    let py = object.py();
+    let marker = reading_marker(py);
+    let attributes = object.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?;
+    attributes.set_item(marker, true)?;
+    let result = read();
+    attributes.del_item(marker)?;
+    result
 }
 
 /// See `READING` in `tickwire/message.py`.

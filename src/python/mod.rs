@@ -7,6 +7,7 @@
 
 mod address;
 mod arrays;
+mod buffers;
 mod capture;
 mod channel;
 mod chunks;
@@ -83,7 +84,7 @@ pub mod module {
     #[pymodule_export]
     use super::fields::{
         FieldType, angle, bits, boolean, common_of, data, enum_of, fixed, flags, flags_of, float32, float64,
-        list_of, nested_of, network_id, optional_of, quantized, quaternion, ranged, signed_quaternion,
+        list_of, nested_of, network_id, optional_of, quantized, quaternion, ranged, raw, signed_quaternion,
         sparse_of, text, transform, uint128, unit_vector, vec2, vec3, wide_text,
     };
     #[pymodule_export]

@@ -9,6 +9,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
+use super::codec::while_reading;
 use super::errors::StreamError;
 use super::fields::bounded;
 use super::lock;
@@ -452,7 +453,12 @@ impl Stream {
         slf: &Bound<'py, Self>,
         object: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        object.call_method1("serialize", (slf,))?;
+        let serialize = || object.call_method1("serialize", (slf,)).map(drop);
+        if slf.get().mode == Mode::Read {
+            while_reading(&object, serialize)?
+        } else {
+            serialize()?
+        }
         Ok(object)
     }
 

@@ -224,6 +224,8 @@ pub struct Connection {
     yojimbo: Box<yojimbo::State>,
     /// See [`ConnectionConfig`].
     replayed: bool,
+    /// Chunks had something to say, and acks or keep-alives had taken the last packet that might go: next time they wait.
+    chunks_wait: bool,
     scratch: Scratch,
 }
 
@@ -308,6 +310,7 @@ impl Connection {
             silent: false,
             yojimbo: Box::default(),
             replayed: config.replayed,
+            chunks_wait: false,
             scratch: Scratch::default(),
             protocol,
         })
@@ -689,11 +692,7 @@ impl Connection {
     fn transmit_native(&mut self, now: Instant, out: &mut Packets) {
         self.begin_transmit(now);
         self.transmit_messages(now, true, out);
-        if self.owed.packets > 0 {
-            self.transmit_ack(now, out);
-        }
-        self.transmit_keep_alive(now, out);
-        self.transmit_chunks(now, out);
+        self.transmit_others(now, self.owed.packets > 0, out);
     }
 
     /// Appends the packets that needn't wait for the tick's [`Connection::transmit`], for drivers that can be awake
@@ -711,11 +710,7 @@ impl Connection {
         if tick_over <= now {
             self.transmit_messages(now, false, out);
         }
-        if self.owed.due_at() <= now {
-            self.transmit_ack(now, out);
-        }
-        self.transmit_keep_alive(now, out);
-        self.transmit_chunks(now, out);
+        self.transmit_others(now, self.owed.due_at() <= now, out);
 
         let channels = self.channels_deadline().max(tick_over).max(self.budget.next());
         let keep_alive = self.last_sent.map_or(now, |sent| sent + KEEP_ALIVE);
@@ -735,6 +730,21 @@ impl Connection {
         self.tick_open = None;
         while self.budget.allows() && self.controller.can_send_packet(now) && self.compose(now, tick) {
             self.send_whole_packet(now, out);
+        }
+    }
+
+    /// Acks, keep-alives and chunks. They take turns where so few packets may go that acks and keep-alives need them all.
+    fn transmit_others(&mut self, now: Instant, acks: bool, out: &mut Packets) {
+        let chunks_first = core::mem::take(&mut self.chunks_wait);
+        if chunks_first {
+            self.transmit_chunks(now, out);
+        }
+        if acks {
+            self.transmit_ack(now, out);
+        }
+        self.transmit_keep_alive(now, out);
+        if !chunks_first {
+            self.transmit_chunks(now, out);
         }
     }
 
@@ -846,6 +856,7 @@ impl Connection {
         }
         self.chunks.update();
         if !self.controller.can_send_packet(now) {
+            self.chunks_wait = true;
             return;
         }
         self.silent = self.unanswered_since.is_some_and(|since| now.since(since) > SILENCE);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,11 @@ MODULES = [
     "tickwire.errors",
     "tickwire.connection",
     "tickwire.fields",
+    "tickwire.capture",
+    "tickwire.live",
+    "tickwire.metrics",
+    "tickwire.plots",
+    "tickwire.doctor",
 ]
 Definition = ast.ClassDef | ast.FunctionDef
 
@@ -73,7 +79,7 @@ def undescribed(module: object) -> Iterator[str]:
     for name in getattr(module, "__all__", []):
         item = getattr(module, name)
         if not (inspect.isclass(item) or inspect.isroutine(item)):
-            continue  # an alias or a constant: its text stands below it
+            continue  # an alias: see below
         if not inspect.getdoc(item):
             yield name
         if inspect.isclass(item) and item.__module__ != "tickwire._core":
@@ -81,3 +87,16 @@ def undescribed(module: object) -> Iterator[str]:
                 method = inspect.isroutine(value) or isinstance(value, property)
                 if member[0] != "_" and method and not inspect.getdoc(value):
                     yield f"{name}.{member}"
+
+
+@pytest.mark.parametrize("module", ["connection", "fields", "hooks"])
+def test_the_text_of_an_alias_stands_below_it(module: str) -> None:
+    found = importlib.import_module(f"tickwire.{module}")
+    body = ast.parse(inspect.getsource(found)).body
+    aliases = 0
+    for node, behind in itertools.pairwise([*body, ast.Pass()]):
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) in found.__all__:
+            aliases += 1
+            assert isinstance(behind, ast.Expr), ast.unparse(node)
+            assert isinstance(behind.value, ast.Constant), ast.unparse(node)
+    assert aliases >= 2

@@ -9,6 +9,7 @@ mod bulk_line;
 mod channels;
 mod chunks;
 mod endpoint;
+mod explore;
 mod fuzz;
 mod fuzz_seeds;
 #[allow(unreachable_pub)] // A crate of its own, for the fuzzer.
@@ -23,6 +24,7 @@ mod link_table;
 mod links;
 mod loss_bounds;
 mod memory;
+mod mutations;
 mod netcode;
 mod pair;
 mod proxy;

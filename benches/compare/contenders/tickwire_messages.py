@@ -59,7 +59,11 @@ def swarm(variant: str) -> str:
     return "tickwire_columns" if by_column(variant) else "tickwire"
 
 
-def blocks() -> str | None:
+def skips(variant: str, kind: str) -> str | None:
+    if kind == "blocks over links" and variant != "object":
+        return "blocks are chunks, whatever the messages are: see the objects"
+    if kind == "latency over links" and variant.endswith("thread"):
+        return "both ends act each millisecond there without one"
     return None
 
 

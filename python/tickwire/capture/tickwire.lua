@@ -379,8 +379,13 @@ local function message(reader, channel, prefix, told)
         local number = bits > 0 and reader:bits(bits) or 0
         local class = PROTOCOL.messages[number + 1] or refuse("there is no such message type")
         node.name, node.value, node.field = class.name, "", "tickwire.message"
-        node.class = class.name
-        if class.opaque then
+        node.class, node.block = class.name, class.block
+        if class.opaque and PROTOCOL.framing == "yojimbo" then
+            -- There is no length before it: what is behind it can't be found either.
+            node.kids[#node.kids + 1] = { name = "body, and all behind it", field = "tickwire.rest", from = reader.at,
+                                          value = "only its own class can read it", to = reader.last }
+            reader.at, reader.lost = reader.last, true
+        elseif class.opaque then
             local length = reader:length(8 * class.opaque)
             if reader.at + length > reader.last then refuse("ends too early") end
             node.kids[#node.kids + 1] = { name = "body", field = "tickwire.opaque_bits", value = length, from = reader.at,
@@ -439,10 +444,74 @@ local function entry(reader, told, above)
     return node
 end
 
+-- A number from 1 to `most`, as a named part.
+local function count_of(reader, name, most, into)
+    local from = reader.at
+    local value = 1 + reader:length(most - 1)
+    into[#into + 1] = { name = name, field = "tickwire." .. name, value = value, from = from, to = reader.at }
+    return value
+end
+
+-- An entry of yojimbo's framing: messages behind all of their ids, or a piece of a block.
+local function yojimbo_entry(reader, told)
+    local node = { name = "entry", field = "tickwire.entry", kids = {}, from = reader.at }
+    local channel = parts(reader, { { name = "channel", type = "channel" } }, "tickwire", node.kids).channel
+    local config = PROTOCOL.channels[channel + 1]
+    local reliable = config.kind == "reliable_ordered"
+    node.value = config.kind .. " channel " .. channel
+    local function put(name, value, from)
+        node.kids[#node.kids + 1] = { name = name, field = "tickwire." .. name, value = value, from = from, to = reader.at }
+    end
+    if reader:flag() then
+        if not reliable or not config.blocks then refuse("a piece of a block on a channel that has none") end
+        local from = reader.at
+        put("message_id", reader:bits(16), from)
+        local count = count_of(reader, "block.fragments", math.ceil(config.max_block / config.block_fragment), node.kids)
+        from = reader.at
+        local index = reader:length(count - 1)
+        put("block.fragment", index, from)
+        local size = count_of(reader, "block.bytes", config.block_fragment, node.kids)
+        from = reader.at
+        put("block.data", hex(reader:octets(size)), from)
+        if index == 0 then node.kids[#node.kids + 1] = message(reader, channel, {}, told) end
+        told[#told + 1] = "block " .. index + 1 .. "/" .. count
+    elseif reader:flag() then
+        local count = count_of(reader, "messages", config.max_messages, node.kids)
+        local ids, from = {}, reader.at
+        for i = 1, reliable and count or 0 do
+            from = reader.at
+            ids[i] = i == 1 and reader:bits(16) or (ids[i - 1] + reader:ladder()) % 65536
+            put("message_id", ids[i], from)
+        end
+        for _ = 1, count do
+            local carried = message(reader, channel, {}, told)
+            node.kids[#node.kids + 1] = carried
+            if reader.lost then break end
+            if not reliable and carried.block then
+                local size = count_of(reader, "block.bytes", config.max_block, node.kids)
+                from = reader.at
+                put("block.data", hex(reader:octets(size)), from)
+            end
+        end
+    end
+    node.to = reader.at
+    return node
+end
+
+-- What is behind the last entry is ignored, as yojimbo does.
+local function yojimbo_packet(reader, nodes, told)
+    if reader.last == 0 then refuse("is empty") end
+    for _ = 1, reader:length(#PROTOCOL.channels) do
+        nodes[#nodes + 1] = yojimbo_entry(reader, told)
+        if reader.lost then return end
+    end
+end
+
 -- The sections of a connection packet, and in `told` the names of what it carries.
 local function connection_packet(bytes, ack, told)
     local reader, nodes = reader_of(bytes), {}
     local function all()
+        if PROTOCOL and PROTOCOL.framing == "yojimbo" then return yojimbo_packet(reader, nodes, told) end
         for _, section in ipairs(LAYOUT.sections) do
             local from = reader.at
             if section.needs_protocol and not PROTOCOL then

@@ -126,7 +126,8 @@ impl fmt::Display for SendError {
             SendError::Full { capacity } => {
                 write!(
                     f,
-                    "{capacity} messages wait to be sent or acked already, as many as send_queue allows"
+                    "{capacity} messages wait to be sent or acked already, as many as send_queue allows: \
+                     try again in a later tick, or disconnect a peer that can't keep up"
                 )
             }
             SendError::TooLarge { bytes, max_bytes } => {
@@ -142,7 +143,9 @@ impl fmt::Display for SendError {
                 write!(f, "the block has {bytes} bytes; it must have 1 to {max_bytes}")
             }
             SendError::BlocksDisabled => f.write_str("the channel's blocks are disabled"),
-            SendError::WrongKind => f.write_str("messages and payloads go on channels of their own kind"),
+            SendError::WrongKind => f.write_str(
+                "messages and payloads go on channels of their own kind: send_payload() on payload channels",
+            ),
         }
     }
 }
