@@ -11,6 +11,7 @@
 //! windows when it is; no memory of one packet outlives it but some kilobytes. A peer can make us send one packet a tick,
 //! within the budget.
 
+mod held;
 mod yojimbo;
 
 pub use yojimbo::{Read, Unread};
@@ -578,7 +579,16 @@ impl Connection {
         let header = incoming.header();
         let context = ReadContext { now, sequence: header.sequence, ack: header.ack, greeted: self.greeted };
         let Scratch { packet, bodies, acked, .. } = &mut *self.scratch;
-        if let Err(refusal) = native::read(incoming.payload(), &self.protocol, context, packet, bodies) {
+        let read = native::read(incoming.payload(), &self.protocol, context, packet, bodies);
+        let starved = match &read {
+            Ok(()) => !held::has_memory(&self.lanes, &self.protocol, packet),
+            Err(refusal) => *refusal == Refusal::Memory,
+        };
+        if starved {
+            self.endpoint.forgo(incoming);
+            return Ok(());
+        }
+        if let Err(refusal) = read {
             self.endpoint.refuse(incoming);
             return Err(match refusal {
                 Refusal::Mismatch => End::Mismatch,
@@ -686,7 +696,7 @@ impl Connection {
         // Before the first packet there is nothing to be behind of.
         let arrival = self.newest_arrival.saturating_add_signed(ahead.into());
         self.newest_arrival = self.newest_arrival.max(arrival);
-        let Packet { control, messages, chunk_items, slices } = &mut self.scratch.packet;
+        let Packet { control, messages, chunk_items, slices, .. } = &mut self.scratch.packet;
         self.greeted |= control.hello.is_some();
         let said = control.hello.is_some() || !control.credits.is_empty() || !messages.is_empty();
         if said || !chunk_items.is_empty() {

@@ -61,6 +61,13 @@ pub struct Received {
     pub(crate) window_bytes: usize,
 }
 
+impl Received {
+    /// Bytes of memory that what it says takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.body.len() + self.block.as_ref().map_or(0, |block| block.len())
+    }
+}
+
 /// Memory to read the bodies of messages in.
 #[derive(Debug, Default)]
 pub(crate) struct Bodies {

@@ -42,6 +42,10 @@ impl Channel for ChunksPlace {
         Err(WindowViolation)
     }
 
+    fn received_memory(&self) -> usize {
+        0
+    }
+
     fn has_received(&self) -> bool {
         false
     }

@@ -238,6 +238,11 @@ impl Channel for Latest {
         Ok(unread)
     }
 
+    fn received_memory(&self) -> usize {
+        let values = self.arrived.iter().flatten().filter_map(|arrived| arrived.value.as_ref());
+        values.map(Received::memory).sum()
+    }
+
     fn has_received(&self) -> bool {
         !self.ready.is_empty()
     }

@@ -314,6 +314,14 @@ pub(crate) trait Channel: fmt::Debug + Send {
     /// The packet that said this of credit was acked.
     fn credit_known(&mut self, _mark: CreditMark) {}
 
+    /// Bytes of memory that messages take that the application has not taken.
+    fn received_memory(&self) -> usize;
+
+    /// Whether what the application could take next is behind this message, which is not here yet.
+    fn awaits(&self, _prefix: Prefix) -> bool {
+        false
+    }
+
     /// Whether a message waits for the application.
     fn has_received(&self) -> bool;
 

@@ -210,6 +210,10 @@ impl Channel for Redundant {
         Ok(pushed_out)
     }
 
+    fn received_memory(&self) -> usize {
+        self.received.iter().map(Received::memory).sum()
+    }
+
     fn has_received(&self) -> bool {
         !self.received.is_empty()
     }

@@ -370,6 +370,14 @@ impl Channel for Reliable {
         self.receiver.credit_known(mark);
     }
 
+    fn received_memory(&self) -> usize {
+        self.receiver.memory()
+    }
+
+    fn awaits(&self, prefix: Prefix) -> bool {
+        matches!(prefix, Prefix::Id(id) if self.receiver.awaits(id))
+    }
+
     fn has_received(&self) -> bool {
         self.receiver.has_next()
     }

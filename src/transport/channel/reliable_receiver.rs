@@ -133,6 +133,17 @@ impl Receiver {
         self.handle(id, message).map_err(|_| Desync::Window)
     }
 
+    /// Bytes of memory that messages take that were not taken.
+    pub(super) fn memory(&self) -> usize {
+        let here = |slot: &Slot| if let Slot::Here(message) = slot { message.memory() } else { 0 };
+        self.slots.iter().map(here).sum()
+    }
+
+    /// Whether this is the message that all others here are behind.
+    pub(super) fn awaits(&self, id: u16) -> bool {
+        self.ordered && id == self.unread as u16 && !self.has_next()
+    }
+
     /// Whether [`Receiver::poll`] would give a message.
     pub(super) fn has_next(&self) -> bool {
         if self.ordered { matches!(self.slots.front(), Some(Slot::Here(_))) } else { !self.ready.is_empty() }

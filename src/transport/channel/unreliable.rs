@@ -176,6 +176,10 @@ impl Channel for Unreliable {
         Ok(pushed_out)
     }
 
+    fn received_memory(&self) -> usize {
+        self.received.iter().map(Received::memory).sum()
+    }
+
     fn has_received(&self) -> bool {
         !self.received.is_empty()
     }

@@ -31,6 +31,9 @@ const FLAG_BITS: usize = 6;
 /// Messages of one packet. A datagram has fewer than 10,000 bits and a message takes at least one; a larger packet
 /// carries one message. Without it, messages of a bit each would take a hundred times their packet's memory.
 const MAX_PACKET_MESSAGES: usize = 16_384;
+/// Bytes of memory that the messages of one packet take: a list of what is mostly left out takes hundreds of times its
+/// bits, and a largest packet of such would take 160 MB.
+const MAX_PACKET_MEMORY: usize = 16 << 20;
 /// How far ack ranges may walk: half the range of sequence numbers.
 const MAX_RANGE_WALK: u32 = 32_768;
 
@@ -91,6 +94,8 @@ pub(crate) struct Control {
 pub(crate) struct Packet {
     pub(crate) control: Control,
     pub(crate) messages: Vec<PacketMessage>,
+    /// Bytes of memory that the messages take.
+    pub(crate) memory: usize,
     /// What was said of chunks, and the bytes of their slices.
     pub(crate) chunk_items: Vec<Item>,
     pub(crate) slices: Vec<u8>,
@@ -122,6 +127,8 @@ pub enum Refusal {
     Length,
     /// More messages than a packet may have.
     Messages,
+    /// Its messages would take more memory than those of a packet may. This breaks no rule: the packet is dropped.
+    Memory,
 }
 
 impl From<ReadError> for Refusal {
@@ -143,6 +150,7 @@ impl fmt::Display for Refusal {
             Refusal::Messages => {
                 write!(f, "the packet has more than {MAX_PACKET_MESSAGES} messages")
             }
+            Refusal::Memory => f.write_str("the packet's messages would take too much memory"),
         }
     }
 }
@@ -357,6 +365,7 @@ pub(crate) fn read(
     bodies: &mut Bodies,
 ) -> Result<(), Refusal> {
     packet.messages.clear();
+    packet.memory = 0;
     packet.chunk_items.clear();
     packet.slices.clear();
     let mut reader = BitReader::new(bytes);
@@ -511,6 +520,10 @@ fn read_entry(
         }
         if packet.messages.len() == MAX_PACKET_MESSAGES {
             return Err(Refusal::Messages);
+        }
+        packet.memory += received.memory();
+        if packet.memory > MAX_PACKET_MEMORY {
+            return Err(Refusal::Memory);
         }
         packet.messages.push(PacketMessage { channel: channel as u8, prefix, received });
         if !reader.bool()? {
