@@ -533,6 +533,12 @@ class Channel:
     @property
     def weight(self) -> int:
         """Its share among the channels that are not strict."""
+    @property
+    def max_message_bytes(self) -> int:
+        """The bytes of the largest message."""
+    @property
+    def keys(self) -> int:
+        """How many keys a latest channel has; 0 of the other kinds."""
 
 def reliable_ordered(
     name: str = "",
