@@ -180,7 +180,9 @@ impl Inbox {
         channels: usize,
         read: Read,
     ) -> Result<(), End> {
-        connection.handle_read(read, |connection| self.take_from(client, connection, channels))
+        connection.handle_read(read, |connection| {
+            self.take_from(client, connection, channels);
+        })
     }
 
     fn is_full(&self) -> bool {

@@ -130,7 +130,7 @@ impl Receiver {
         let block = self.block.get_or_insert_with(|| ReceiveBlock::new(fragment.count));
         let Some(message) = block.handle(fragment, limits)? else { return Ok(false) };
         self.block = None;
-        self.handle(id, message).map_err(|_| Desync::Window)
+        Ok(self.handle(id, message).map_err(|_| Desync::Window)?.is_none())
     }
 
     /// Bytes of memory that messages take that were not taken.

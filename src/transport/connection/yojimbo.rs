@@ -240,7 +240,7 @@ impl Connection {
                 Item::Message(message) => {
                     let lane = &mut self.lanes[usize::from(message.channel)];
                     let applied = lane.channel.handle(message.prefix, 0, message.received);
-                    (message.channel, applied.map_err(|WindowViolation| Desync::Window))
+                    (message.channel, applied.map(drop).map_err(|WindowViolation| Desync::Window))
                 }
                 Item::Fragment { channel, fragment } => {
                     let limits = yojimbo::block_limits(&self.protocol, channel.into());
