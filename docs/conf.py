@@ -46,7 +46,13 @@ def _skip(_app: object, what: str, name: str, _item: object, skip: bool, _option
 
 def _attach(_app: object, _page: str, source: list[str]) -> None:
     """Files elsewhere in the repository, to which pages link, go with the pages."""
-    source[0] = re.sub(r"\]\((\.\./[^)#]+)(#[^)]*)?\)", r"](path:\1)", source[0])
+
+    def attached(link: re.Match[str]) -> str:
+        target = link[1]
+        package = (ROOT / "docs" / target / "__init__.py").is_file()
+        return f"](path:{target}/__init__.py)" if package else f"](path:{target})"
+
+    source[0] = re.sub(r"\]\((\.\./[^)#]+?)/?(?:#[^)]*)?\)", attached, source[0])
 
 
 def setup(app: Any) -> None:

@@ -1380,7 +1380,7 @@ class Inbox(Generic[_M]):
         """
     @property
     def packets(self) -> PacketFates:
-        """What became of packets: of each connection's newest 1,024 at most, each once."""
+        """What became of packets, of each connection's newest 1,024 at most, each once."""
 
 @final
 class Tick(Generic[_M]):
@@ -1729,8 +1729,9 @@ class Client:
         chunk_memory: as for :class:`Server`; here 64 MiB unless said.
         resume: a client whose connection is over: what it has of chunks that didn't get through is not sent again when
             the server sends the same content. Chunks in a ``chunk_directory`` don't need it.
-        factory, priority, slow_hook, chunk_directory, chunk_file_limit, chunk_directory_limit, congestion, driver,
-            conditions, seed, network, columns: as for :class:`Server`.
+        factory, priority, slow_hook, columns: as for :class:`Server`.
+        chunk_directory, chunk_file_limit, chunk_directory_limit, congestion: as for :class:`Server`.
+        driver, conditions, seed, network: as for :class:`Server`.
 
     Raises:
         OSError: no socket or directory could be made.
