@@ -1,12 +1,16 @@
 //! A virtual network that many drivers of one process share, with its virtual clock and its own seeded
 //! randomness: the same seed and the same calls give the same bytes.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::entropy::Replayed;
 use crate::netsim::conditions::{Conditions, ConditionsError};
+use crate::netsim::nat::NatKind;
 use crate::netsim::network::{Network, NetworkCounters};
+use crate::netsim::topology::NatError;
 use crate::rng::{Entropy, Rng};
 use crate::time::{Duration, Instant, UnixSeconds};
 
@@ -24,7 +28,17 @@ pub struct VirtualNetwork(Arc<Mutex<State>>);
 struct State {
     network: Network,
     entropy: Rng,
+    /// Where the hosts are; those that were unplugged are nowhere.
+    places: BTreeMap<HostId, SocketAddr>,
+    next_host: u64,
+    /// What a captured endpoint drew.
+    recorded: Option<Vec<u8>>,
+    epoch: UnixSeconds,
 }
+
+/// A host, wherever it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct HostId(u64);
 
 impl VirtualNetwork {
     /// A network without hosts, whose links all have these conditions.
@@ -34,7 +48,38 @@ impl VirtualNetwork {
     pub fn new(conditions: Conditions, seed: u64) -> Result<Self, ConditionsError> {
         let mut entropy = Rng::seeded(seed);
         let network = Network::new(conditions, entropy.next_u64())?;
-        Ok(VirtualNetwork(Arc::new(Mutex::new(State { network, entropy }))))
+        let state =
+            State { network, entropy, places: BTreeMap::new(), next_host: 0, recorded: None, epoch: EPOCH };
+        Ok(VirtualNetwork(Arc::new(Mutex::new(state))))
+    }
+
+    /// A perfect network that begins at `epoch` and where a captured endpoint that drew `recorded` lives through the
+    /// same once more.
+    pub fn replaying(recorded: Vec<u8>, epoch: UnixSeconds) -> Self {
+        let network = Self::new(Conditions::perfect(), 0).expect("nothing is asked of it");
+        let mut state = network.state();
+        state.recorded = Some(recorded);
+        state.epoch = epoch;
+        drop(state);
+        network
+    }
+
+    /// Lets a datagram arrive now, whether or not its sender is a host.
+    pub fn deliver(&self, from: SocketAddr, to: SocketAddr, datagram: &[u8]) {
+        let mut state = self.state();
+        let now = state.network.now();
+        state.network.send(from, to, datagram);
+        state.network.advance(now);
+    }
+
+    /// What a captured endpoint drew; None on a network that replays none.
+    pub fn recorded(&self) -> Option<Replayed> {
+        self.state().recorded.clone().map(Replayed::new)
+    }
+
+    /// The virtual wall clock at the start.
+    pub fn epoch(&self) -> UnixSeconds {
+        self.state().epoch
     }
 
     /// The virtual time.
@@ -44,7 +89,7 @@ impl VirtualNetwork {
 
     /// The virtual wall clock.
     pub fn unix(&self) -> UnixSeconds {
-        UnixSeconds(EPOCH.0 + (self.now() - Instant::ZERO).as_secs())
+        UnixSeconds(self.epoch().0 + (self.now() - Instant::ZERO).as_secs())
     }
 
     /// Lets this much time pass.
@@ -87,39 +132,108 @@ impl VirtualNetwork {
         self.state().network.counters()
     }
 
-    /// Puts a host at `address`, port 0 being any free one, and says where it is.
-    pub(super) fn join(&self, address: SocketAddr) -> io::Result<SocketAddr> {
+    /// SHA-256 over every datagram sent until now, with its time and addresses: see [`Network::transcript`].
+    pub fn transcript(&self) -> [u8; 32] {
+        self.state().network.transcript()
+    }
+
+    /// Puts a box that translates addresses before hosts: see [`Network::add_nat`].
+    ///
+    /// # Errors
+    /// When one of the addresses is in use, or there can be no such lifetime.
+    pub fn add_nat(
+        &self,
+        public: IpAddr,
+        inside: &[IpAddr],
+        kind: NatKind,
+        lifetime: Duration,
+    ) -> Result<(), NatError> {
+        self.state().network.add_nat(public, inside, kind, lifetime)
+    }
+
+    /// A box forgets its mappings. False when there is none.
+    pub fn restart_nat(&self, public: IpAddr) -> bool {
+        self.state().network.restart_nat(public)
+    }
+
+    /// Parts the network: see [`Network::partition`].
+    pub fn partition(&self, parts: &[Vec<SocketAddr>]) {
+        self.state().network.partition(parts);
+    }
+
+    /// Moves a host to another address, port 0 being any free one, and says where it is.
+    ///
+    /// # Errors
+    /// When there is no host at `from`, or `to` is taken.
+    pub fn move_host(&self, from: SocketAddr, to: SocketAddr) -> io::Result<SocketAddr> {
+        let state = &mut *self.state();
+        let Some(place) = state.places.values_mut().find(|place| **place == from) else {
+            let error = format!("there is no host at {from} on this network");
+            return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, error));
+        };
+        *place = pick(to, |to| state.network.move_host(from, to))?;
+        Ok(*place)
+    }
+
+    /// Takes the host at `address` off the network: it sends and receives nothing any more, and the address is
+    /// free. False when there is none.
+    pub fn unplug(&self, address: SocketAddr) -> bool {
+        let state = &mut *self.state();
+        let hosts = state.places.len();
+        state.places.retain(|_, place| *place != address);
+        state.network.remove_host(address);
+        state.places.len() < hosts
+    }
+
+    /// Puts a host at `address`, port 0 being any free one.
+    pub(super) fn join(&self, address: SocketAddr) -> io::Result<(HostId, SocketAddr)> {
+        let state = &mut *self.state();
+        let address = pick(address, |address| state.network.add_host(address))?;
+        let host = HostId(state.next_host);
+        state.next_host += 1;
+        state.places.insert(host, address);
+        Ok((host, address))
+    }
+
+    pub(super) fn leave(&self, host: HostId) {
         let mut state = self.state();
-        if address.port() != 0 {
-            return if state.network.add_host(address) {
-                Ok(address)
-            } else {
-                Err(io::Error::new(io::ErrorKind::AddrInUse, format!("{address} is in use on this network")))
-            };
+        if let Some(address) = state.places.remove(&host) {
+            state.network.remove_host(address);
         }
-        let ip: IpAddr = address.ip();
-        (FIRST_EPHEMERAL_PORT..=u16::MAX)
-            .map(|port| SocketAddr::new(ip, port))
-            .find(|address| state.network.add_host(*address))
-            .ok_or_else(|| io::Error::new(io::ErrorKind::AddrInUse, format!("no free port at {ip}")))
     }
 
-    pub(super) fn leave(&self, address: SocketAddr) {
-        self.state().network.remove_host(address);
+    pub(super) fn send(&self, host: HostId, to: SocketAddr, datagram: &[u8]) {
+        let mut state = self.state();
+        if let Some(from) = state.places.get(&host).copied() {
+            state.network.send(from, to, datagram);
+        }
     }
 
-    pub(super) fn send(&self, from: SocketAddr, to: SocketAddr, datagram: &[u8]) {
-        self.state().network.send(from, to, datagram);
-    }
-
-    pub(super) fn receive(&self, at: SocketAddr) -> Option<(SocketAddr, Vec<u8>)> {
-        self.state().network.receive(at)
+    pub(super) fn receive(&self, host: HostId) -> Option<(SocketAddr, Vec<u8>)> {
+        let mut state = self.state();
+        let at = state.places.get(&host).copied()?;
+        state.network.receive(at)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         // Each call leaves the network whole, also one that panicked elsewhere.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The address that is taken, port 0 being any free one.
+fn pick(address: SocketAddr, mut take: impl FnMut(SocketAddr) -> bool) -> io::Result<SocketAddr> {
+    let ports =
+        if address.port() == 0 { FIRST_EPHEMERAL_PORT..=u16::MAX } else { address.port()..=address.port() };
+    let wanted = { ports }.map(|port| SocketAddr::new(address.ip(), port));
+    { wanted }.find(|address| take(*address)).ok_or_else(|| {
+        let error = if address.port() == 0 {
+            format!("no free port at {} on this network", address.ip())
+        } else {
+            format!("{address} is in use on this network")
+        };
+        io::Error::new(io::ErrorKind::AddrInUse, error)
+    })
 }
 
 /// The network's seeded randomness: secrets repeat with it, which is what a simulation wants.

@@ -9,12 +9,16 @@ mod bursts;
 pub mod conditions;
 mod in_flight;
 pub mod link;
+pub mod nat;
 pub mod network;
 mod outages;
 mod path;
 pub mod presets;
+pub mod topology;
+mod transcript;
 mod wander;
 
 pub use conditions::{Bursts, Conditions};
 pub use link::Link;
+pub use nat::NatKind;
 pub use network::Network;

@@ -2,13 +2,16 @@
 //! Hundreds of endpoints and hours of play run in one process in seconds, the same way each time.
 
 use core::cmp::Reverse;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use super::conditions::{Conditions, ConditionsError};
 use super::link::{Link, LinkCounters};
+use super::nat::{NatKind, Refusal};
+use super::topology::{Arrival, NatError, Route, Topology};
+use super::transcript::Transcript;
 use crate::rng::Rng;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 
 /// Datagrams under way at a time, in the whole network: 1,000 hosts that each send 60 a second, seconds late.
 pub const MAX_IN_FLIGHT: usize = 1 << 18;
@@ -25,6 +28,22 @@ pub struct NetworkCounters {
     pub unknown_destination: u64,
     /// Datagrams that arrived at a full mailbox.
     pub mailbox_full: u64,
+    /// Datagrams that a partition kept back; no link counts them.
+    pub partitioned: u64,
+    /// Datagrams that found no free port at their sender's box; no link counts them.
+    pub nat_exhausted: u64,
+    /// Datagrams that came to a port of a box which belongs to nobody, or not any more.
+    pub nat_unmapped: u64,
+    /// Datagrams that a box did not let in, because nobody had sent anything there.
+    pub nat_filtered: u64,
+}
+
+/// A datagram under way, with the addresses that are written on it.
+#[derive(Clone, Debug)]
+struct Datagram {
+    from: SocketAddr,
+    to: SocketAddr,
+    bytes: Vec<u8>,
 }
 
 /// From a host to a host.
@@ -36,7 +55,7 @@ type Choice = (Option<SocketAddr>, Option<SocketAddr>);
 /// One direction of a pair.
 #[derive(Clone, Debug)]
 struct Direction {
-    link: Link<Vec<u8>>,
+    link: Link<Datagram>,
     /// Directions have their turn in the order they were first used.
     number: u64,
     /// When the agenda has it next.
@@ -67,6 +86,8 @@ pub struct Network {
     next_number: u64,
     agenda: BinaryHeap<Reverse<Appointment>>,
     in_flight: usize,
+    topology: Topology,
+    transcript: Transcript,
     /// Without the links that are not forgotten yet; `delivered` is what came out of links.
     counters: NetworkCounters,
 }
@@ -89,15 +110,62 @@ impl Network {
             next_number: 0,
             agenda: BinaryHeap::new(),
             in_flight: 0,
+            topology: Topology::default(),
+            transcript: Transcript::new(),
             counters: NetworkCounters::default(),
         })
     }
 
-    /// Puts a host at `address`, with an empty mailbox. False when there was one, which stays as it is.
+    /// Puts a host at `address`, with an empty mailbox. False when there was one, which stays as it is, or a box.
     pub fn add_host(&mut self, address: SocketAddr) -> bool {
-        let new = !self.mailboxes.contains_key(&address);
-        self.mailboxes.entry(address).or_default();
+        let new = !self.mailboxes.contains_key(&address) && !self.topology.is_box(address.ip());
+        if new {
+            self.mailboxes.insert(address, VecDeque::new());
+        }
         new
+    }
+
+    /// Moves a host with its mailbox to another address. False when there is no host at `from`, or `to` is taken.
+    /// What is under way to it will find nobody.
+    pub fn move_host(&mut self, from: SocketAddr, to: SocketAddr) -> bool {
+        if !self.mailboxes.contains_key(&from) || !self.add_host(to) {
+            return false;
+        }
+        if let Some(mailbox) = self.mailboxes.remove(&from) {
+            self.mailboxes.insert(to, mailbox);
+        }
+        self.topology.move_host(from, to);
+        self.remove_host(from);
+        true
+    }
+
+    /// Puts a box that translates addresses between the hosts with the addresses `inside` and all others. They
+    /// reach each other as before, and are seen from outside as ports of `public`.
+    ///
+    /// # Errors
+    /// When one of the addresses is in use by a host (`public`) or a box, or there can be no such lifetime.
+    pub fn add_nat(
+        &mut self,
+        public: IpAddr,
+        inside: &[IpAddr],
+        kind: NatKind,
+        lifetime: Duration,
+    ) -> Result<(), NatError> {
+        if self.mailboxes.keys().any(|host| host.ip() == public) {
+            return Err(NatError::AddressInUse(public));
+        }
+        self.topology.add_nat(public, inside, kind, lifetime)
+    }
+
+    /// A box forgets its mappings, as when it loses power; the next ones are others. False when there is no box.
+    pub fn restart_nat(&mut self, public: IpAddr) -> bool {
+        self.topology.restart_nat(public)
+    }
+
+    /// From now on hosts of different parts don't reach each other; those in no part reach all. What is under way
+    /// arrives. The last partition holds, and one without parts ends it.
+    pub fn partition(&mut self, parts: &[Vec<SocketAddr>]) {
+        self.topology.partition(parts);
     }
 
     /// Takes the host at `address` away with its mailbox. What is under way from it arrives, what is under way
@@ -150,16 +218,23 @@ impl Network {
 
     /// Sends a datagram. Whether there is a host is seen when it arrives.
     pub fn send(&mut self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
+        self.transcript.record(self.now, from, to, bytes);
         if self.in_flight >= MAX_IN_FLIGHT {
             self.counters.links.sent += 1;
             self.counters.links.overflowed += 1;
             return;
         }
-        let pair = (from, to);
+        let (seen, host) = match self.topology.route(self.now, from, to) {
+            Route::Link { from, host } => (from, host),
+            Route::Cut => return self.counters.partitioned += 1,
+            Route::Exhausted => return self.counters.nat_exhausted += 1,
+        };
+        let pair = (from, host);
         if !self.directions.contains_key(&pair) {
             self.open(pair);
         }
-        self.work(pair, |link, now| link.send(now, bytes.to_vec(), bytes.len()));
+        let datagram = Datagram { from: seen, to, bytes: bytes.to_vec() };
+        self.work(pair, |link, now| link.send(now, datagram, bytes.len()));
         self.forget_if_idle(pair);
     }
 
@@ -209,8 +284,14 @@ impl Network {
     pub fn counters(&self) -> NetworkCounters {
         let mut sum = self.counters;
         self.directions.values().for_each(|direction| sum.links = sum.links + direction.link.counters());
-        sum.links.delivered -= sum.unknown_destination + sum.mailbox_full;
+        sum.links.delivered -=
+            sum.unknown_destination + sum.mailbox_full + sum.nat_unmapped + sum.nat_filtered;
         sum
+    }
+
+    /// SHA-256 over every datagram sent until now, with its time and addresses.
+    pub fn transcript(&self) -> [u8; 32] {
+        self.transcript.hash()
     }
 
     fn open(&mut self, pair: Pair) {
@@ -244,7 +325,7 @@ impl Network {
     }
 
     /// Does something to a link, and sees to what follows from it.
-    fn work(&mut self, pair: Pair, act: impl FnOnce(&mut Link<Vec<u8>>, Instant)) {
+    fn work(&mut self, pair: Pair, act: impl FnOnce(&mut Link<Datagram>, Instant)) {
         let Some(Direction { link, number, due }) = self.directions.get_mut(&pair) else { return };
         let before = link.in_flight();
         act(link, self.now);
@@ -264,14 +345,22 @@ impl Network {
         }
         let mut arrived = Vec::new();
         self.work(pair, |link, now| arrived.extend(core::iter::from_fn(|| link.poll(now))));
-        for bytes in arrived {
-            match self.mailboxes.get_mut(&pair.1) {
-                None => self.counters.unknown_destination += 1,
-                Some(mailbox) if mailbox.len() >= MAILBOX_CAPACITY => self.counters.mailbox_full += 1,
-                Some(mailbox) => mailbox.push_back((pair.0, bytes)),
-            }
-        }
+        arrived.into_iter().for_each(|datagram| self.deliver(datagram));
         self.forget_if_idle(pair);
+    }
+
+    fn deliver(&mut self, Datagram { from, to, bytes }: Datagram) {
+        let host = match self.topology.arrive(self.now, from, to) {
+            Arrival::Host(host) => host,
+            Arrival::Nowhere => return self.counters.unknown_destination += 1,
+            Arrival::Refused(Refusal::Unmapped) => return self.counters.nat_unmapped += 1,
+            Arrival::Refused(Refusal::Filtered) => return self.counters.nat_filtered += 1,
+        };
+        match self.mailboxes.get_mut(&host) {
+            None => self.counters.unknown_destination += 1,
+            Some(mailbox) if mailbox.len() >= MAILBOX_CAPACITY => self.counters.mailbox_full += 1,
+            Some(mailbox) => mailbox.push_back((from, bytes)),
+        }
     }
 
     /// Forgets a link that is not between hosts, unless something is under way.

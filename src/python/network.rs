@@ -1,19 +1,23 @@
 //! Bad networks on purpose: conditions, and the simulated network with its virtual clock.
 
+use core::net::IpAddr;
+use std::io::ErrorKind;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
-use super::address::AddressLike;
-use super::errors::value_error;
+use super::address::{Address, AddressLike};
+use super::errors::{os_error, value_error};
 use super::fields::within;
 use super::parts::counts;
 use super::protocol::seconds;
 use crate::driver::VirtualNetwork;
+use crate::netsim::NatKind;
 use crate::netsim::conditions::{self, Bottleneck, DEFAULT_QUEUE, MAX_OVERHEAD, MAX_QUEUE, MAX_RATE, Wander};
 use crate::netsim::network::NetworkCounters;
 use crate::netsim::presets::{self, Preset};
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, UnixSeconds};
 
 /// A year: more virtual time at once is a mistake.
 const LONGEST_STEP: f64 = 366.0 * 86_400.0;
@@ -59,21 +63,25 @@ impl Bursts {
         conditions::Bursts::mean(loss, length).map(Bursts).map_err(value_error)
     }
 
+    /// Probability that a good link turns bad after a packet.
     #[getter(to_bad)]
     fn turns_bad(&self) -> f64 {
         self.0.to_bad
     }
 
+    /// Probability that a bad link turns good after a packet.
     #[getter(to_good)]
     fn turns_good(&self) -> f64 {
         self.0.to_good
     }
 
+    /// Probability of loss while the link is good.
     #[getter]
     fn good_loss(&self) -> f64 {
         self.0.good_loss
     }
 
+    /// Probability of loss while the link is bad.
     #[getter]
     fn bad_loss(&self) -> f64 {
         self.0.bad_loss
@@ -108,11 +116,13 @@ impl Outages {
         Ok(Outages(outages))
     }
 
+    /// Seconds that an outage takes on average.
     #[getter]
     fn duration(&self) -> f64 {
         self.0.duration.as_secs_f64()
     }
 
+    /// The fraction of all time, 0 to 1.
     #[getter]
     fn fraction(&self) -> f64 {
         self.0.fraction
@@ -237,66 +247,79 @@ impl Conditions {
         slf.get_type().call((), Some(&settings))
     }
 
+    /// Seconds, one way, after the queue.
     #[getter]
     fn latency(&self) -> f64 {
         self.core.latency.as_secs_f64()
     }
 
+    /// Seconds that each packet is early or late at most.
     #[getter]
     fn jitter(&self) -> f64 {
         self.core.jitter.as_secs_f64()
     }
 
+    /// The same of a delay that changes slowly.
     #[getter]
     fn wander(&self) -> f64 {
         self.core.wander.map_or(0.0, |wander| wander.range.as_secs_f64())
     }
 
+    /// Seconds for which that delay stays similar.
     #[getter]
     fn wander_time(&self) -> f64 {
         self.wander_time.as_secs_f64()
     }
 
+    /// Probability that a packet is lost by itself.
     #[getter]
     fn loss(&self) -> f64 {
         self.core.loss
     }
 
+    /// Losses in bursts.
     #[getter]
     fn bursts(&self) -> Option<Bursts> {
         self.core.bursts.map(Bursts)
     }
 
+    /// Times at which nothing passes.
     #[getter]
     fn outages(&self) -> Option<Outages> {
         self.core.outages.map(Outages)
     }
 
+    /// Probability that a packet arrives twice.
     #[getter]
     fn duplicate(&self) -> f64 {
         self.core.duplicate
     }
 
+    /// Probability that a packet is held back.
     #[getter]
     fn reorder(&self) -> f64 {
         self.core.reorder
     }
 
+    /// Seconds for which it is held back.
     #[getter]
     fn reorder_delay(&self) -> f64 {
         self.core.reorder_delay.as_secs_f64()
     }
 
+    /// Bytes per second that pass; None: any number.
     #[getter]
     fn rate(&self) -> Option<u64> {
         self.core.bottleneck.map(|bottleneck| bottleneck.rate)
     }
 
+    /// Bytes that may wait for the rate.
     #[getter]
     fn queue(&self) -> u64 {
         self.queue
     }
 
+    /// Bytes that each packet takes beside its own.
     #[getter]
     fn overhead(&self) -> u64 {
         self.core.overhead
@@ -352,6 +375,23 @@ impl SimulatedNetwork {
         VirtualNetwork::new(conditions, seed).map(SimulatedNetwork).map_err(value_error)
     }
 
+    /// For :class:`tickwire.capture.Replay`: a perfect network that begins at this second since 1970, where a server draws
+    /// what it drew before.
+    #[staticmethod]
+    fn _replaying(drawn: Vec<u8>, epoch: u64) -> Self {
+        SimulatedNetwork(VirtualNetwork::replaying(drawn, UnixSeconds(epoch)))
+    }
+
+    /// Moves the clock to so many nanoseconds since the start.
+    fn _advance_to(&self, nanoseconds: u64) {
+        self.0.advance(Instant::from_nanos(nanoseconds) - self.0.now());
+    }
+
+    /// Lets a datagram arrive now, whoever sent it.
+    fn _deliver(&self, sender: AddressLike, receiver: AddressLike, datagram: &[u8]) {
+        self.0.deliver(sender.0, receiver.0, datagram);
+    }
+
     /// Virtual seconds since the start.
     #[getter]
     fn now(&self) -> f64 {
@@ -395,12 +435,133 @@ impl SimulatedNetwork {
         self.0.schedule(at, from, to, conditions.get().core).map_err(value_error)
     }
 
+    /// From now on hosts of different parts don't reach each other; those in no part reach all. What is under way
+    /// arrives. The last partition holds; :meth:`heal` ends it.
+    ///
+    /// Args:
+    ///     parts: the addresses of the hosts of each.
+    #[pyo3(signature = (*parts))]
+    fn partition(&self, parts: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let hosts = |part: Bound<'_, PyAny>| -> PyResult<Vec<_>> {
+            part.try_iter()?.map(|host| Ok(host?.extract::<AddressLike>()?.0)).collect()
+        };
+        let parts: Vec<_> = parts.iter().map(hosts).collect::<PyResult<_>>()?;
+        self.0.partition(&parts);
+        Ok(())
+    }
+
+    /// Ends the partition.
+    fn heal(&self) {
+        self.0.partition(&[]);
+    }
+
+    /// Moves a host to another address, as when a player goes from Wi-Fi to a phone network: its endpoint sends
+    /// from there and receives there. What is under way to the old address finds nobody.
+    ///
+    /// Args:
+    ///     address: where the host is now.
+    ///     to: port 0 picks one.
+    ///
+    /// Returns:
+    ///     where it is. (The ``address`` of its endpoint stays what it was bound to.)
+    ///
+    /// Raises:
+    ///     ValueError: there is no host at that address.
+    ///     OSError: ``to`` is in use.
+    #[pyo3(signature = (address, to, /))]
+    fn move_host(&self, py: Python<'_>, address: AddressLike, to: AddressLike) -> PyResult<Address> {
+        self.0.move_host(address.0, to.0).map(Address).map_err(|error| match error.kind() {
+            ErrorKind::AddrNotAvailable => value_error(error),
+            _ => os_error(py, &error, to.0),
+        })
+    }
+
+    /// Takes a host off the network, as when its machine loses power: its endpoint sends and receives nothing any
+    /// more, and another one can have the address.
+    ///
+    /// Raises:
+    ///     ValueError: there is no host at that address.
+    #[pyo3(signature = (address, /))]
+    fn unplug(&self, address: AddressLike) -> PyResult<()> {
+        let there = self.0.unplug(address.0);
+        there.then_some(()).ok_or_else(|| {
+            PyValueError::new_err(format!("there is no host at {} on this network", address.0))
+        })
+    }
+
+    /// Puts a box that translates addresses (NAT) between some hosts and all others, as home routers and carriers
+    /// do. Those inside reach each other as before; all others see them as ports of the box, and reach them there if
+    /// it lets them in. It knows how the ports it gives away belong to hosts as long as something goes out.
+    ///
+    /// Args:
+    ///     public: the IP address of the box.
+    ///     inside: the IP addresses of the hosts behind it, those to come too.
+    ///     kind: whom it lets in. ``"full-cone"``: anyone; ``"restricted"``: hosts to which the one inside has sent;
+    ///         ``"port-restricted"``: addresses to which it has sent; ``"symmetric"``: as that, with another port
+    ///         for each address it sends to.
+    ///     lifetime: seconds without anything going out after which a port is given back, up to 3,600.
+    ///
+    /// Raises:
+    ///     ValueError: naming the argument, its value and its bound, or the address that is in use.
+    #[pyo3(signature = (public, inside, *, kind = "port-restricted", lifetime = 120.0))]
+    fn add_nat(&self, public: &str, inside: Vec<String>, kind: &str, lifetime: f64) -> PyResult<()> {
+        let public = host(public)?;
+        let inside: Vec<_> = inside.iter().map(|ip| host(ip)).collect::<PyResult<_>>()?;
+        let Some((_, kind)) = NatKind::NAMED.iter().find(|(name, _)| *name == kind) else {
+            let names = NatKind::NAMED.map(|(name, _)| name).join(", ");
+            return Err(PyValueError::new_err(format!("kind must be one of {names}, not {kind:?}")));
+        };
+        let lifetime = seconds("lifetime", lifetime, LONGEST_DELAY)?;
+        self.0.add_nat(public, &inside, *kind, lifetime).map_err(value_error)
+    }
+
+    /// A box forgets which ports belong to whom; the next ones are others. To those outside, the hosts behind it
+    /// have other addresses then.
+    ///
+    /// Raises:
+    ///     ValueError: there is no box at that address.
+    #[pyo3(signature = (public, /))]
+    fn restart_nat(&self, public: &str) -> PyResult<()> {
+        let public = host(public)?;
+        let there = self.0.restart_nat(public);
+        there.then_some(()).ok_or_else(|| PyValueError::new_err(format!("there is no box at {public}")))
+    }
+
+    /// SHA-256, in hex digits, over every datagram that was sent until now, with its time and addresses: two runs
+    /// with the same transcript sent the same bytes at the same times.
+    #[getter]
+    fn transcript(&self) -> String {
+        self.0.transcript().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// What became of all packets: the counts of :attr:`Link.counters` for all links together,
-    /// ``unknown_destination`` (nobody was there) and ``mailbox_full`` (nobody received).
+    /// ``unknown_destination`` (nobody was there), ``mailbox_full`` (nobody received), ``partitioned``, and of boxes
+    /// that translate addresses ``nat_exhausted`` (no port was free), ``nat_unmapped`` (the port is nobody's) and
+    /// ``nat_filtered`` (the sender isn't let in).
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let NetworkCounters { links, unknown_destination, mailbox_full } = self.0.counters();
-        let others = [("unknown_destination", unknown_destination), ("mailbox_full", mailbox_full)];
+        let NetworkCounters {
+            links,
+            unknown_destination,
+            mailbox_full,
+            partitioned,
+            nat_exhausted,
+            nat_unmapped,
+            nat_filtered,
+        } = self.0.counters();
+        let others = [
+            ("unknown_destination", unknown_destination),
+            ("mailbox_full", mailbox_full),
+            ("partitioned", partitioned),
+            ("nat_exhausted", nat_exhausted),
+            ("nat_unmapped", nat_unmapped),
+            ("nat_filtered", nat_filtered),
+        ];
         counts(py, links.iter().chain(others))
     }
+}
+
+/// An IP address without a port.
+fn host(text: &str) -> PyResult<IpAddr> {
+    text.parse().map_err(|_| PyValueError::new_err(format!("{text:?} is not an IP address")))
 }

@@ -11,6 +11,10 @@
 //! windows when it is; no memory of one packet outlives it but some kilobytes. A peer can make us send one packet a tick,
 //! within the budget.
 
+mod yojimbo;
+
+pub use yojimbo::{Read, Unread};
+
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
@@ -30,7 +34,7 @@ use super::congestion::{CongestionConfig, Controller, SentStamp};
 use super::estimate::Stats;
 use super::fates::{Fates, Notification, PacketFate};
 use super::framing::native::{self, Control, Packet, ReadContext};
-use super::framing::{CloseReason, Refusal};
+use super::framing::{CloseReason, Fault, Refusal, cost};
 use super::header::Header;
 use super::in_flight::InFlight;
 use super::message::{Bodies, Message, Received};
@@ -88,6 +92,8 @@ pub struct ConnectionConfig {
     pub congestion: CongestionConfig,
     /// Whether the fates of packets are kept for [`Connection::poll_packet_fate`].
     pub packet_fates: bool,
+    /// Whether the peer may speak of messages that were never sent: those of the game whose capture is replayed.
+    pub replayed: bool,
 }
 
 impl Default for ConnectionConfig {
@@ -99,6 +105,7 @@ impl Default for ConnectionConfig {
             budget: BudgetConfig::default(),
             congestion: CongestionConfig::default(),
             packet_fates: false,
+            replayed: false,
         }
     }
 }
@@ -123,6 +130,8 @@ pub enum Violation {
     Window,
     /// An opaque message that its own code refused.
     Message,
+    /// What yojimbo's framing refuses.
+    Yojimbo(Fault),
 }
 
 impl fmt::Display for Violation {
@@ -131,6 +140,7 @@ impl fmt::Display for Violation {
             Violation::Packet(refusal) => refusal.fmt(f),
             Violation::Window => f.write_str("a message or credit is beyond the receive window"),
             Violation::Message => f.write_str("a message is refused by its own serialize"),
+            Violation::Yojimbo(fault) => fault.fmt(f),
         }
     }
 }
@@ -175,6 +185,11 @@ enum Carried {
         mark: CreditMark,
     },
     Chunk(super::chunks::Carried),
+    Fragment {
+        channel: u8,
+        mark: u64,
+        index: u16,
+    },
 }
 
 /// One conversation with one peer.
@@ -221,6 +236,12 @@ pub struct Connection {
     unanswered_since: Option<Instant>,
     /// That is too long ago for slices.
     silent: bool,
+    /// What only yojimbo's framing needs.
+    yojimbo: Box<yojimbo::State>,
+    /// See [`ConnectionConfig`].
+    replayed: bool,
+    /// Chunks had something to say, and acks or keep-alives had taken the last packet that might go: next time they wait.
+    chunks_wait: bool,
     scratch: Box<Scratch>,
 }
 
@@ -276,9 +297,12 @@ impl Connection {
     /// # Errors
     /// When a setting is out of its bounds.
     pub fn new(config: &ConnectionConfig, protocol: Arc<Protocol>) -> Result<Self, ConfigError> {
-        let lane = |config: &ChannelConfig| Lane::new(channel::open(config), config.share);
+        let credit = protocol.yojimbo().is_none();
+        let lane = |config: &ChannelConfig| Lane::new(channel::open(config, credit), config.share);
+        let packets = &config.packets;
+        let packets = protocol.yojimbo().map_or_else(|| packets.clone(), |yojimbo| yojimbo.packets(packets));
         Ok(Connection {
-            endpoint: AckEndpoint::new(config.packets.clone())?,
+            endpoint: AckEndpoint::new(packets)?,
             lanes: protocol.channels().iter().map(lane).collect(),
             streams: StreamManager::default(),
             chunks: Chunks::default(),
@@ -301,6 +325,9 @@ impl Connection {
             last_sent: None,
             unanswered_since: None,
             silent: false,
+            yojimbo: Box::default(),
+            replayed: config.replayed,
+            chunks_wait: false,
             scratch: Box::default(),
             protocol,
         })
@@ -336,7 +363,7 @@ impl Connection {
         if messages {
             return Err(SendError::WrongKind);
         }
-        let message = Message { message_type: 0, encoded: payload };
+        let message = Message::new(0, payload);
         self.submit(now, channel, message, SendOptions { key: 0, tag, notify: true })
     }
 
@@ -348,12 +375,16 @@ impl Connection {
         options: SendOptions,
     ) -> Result<(), SendError> {
         let channels = self.lanes.len();
-        let lane = self.lanes.get_mut(channel).ok_or(SendError::NoChannel { channel, channels })?;
+        if channel >= channels {
+            return Err(SendError::NoChannel { channel, channels });
+        }
         let max_bytes = self.protocol.channels()[channel].max_message_bytes;
         let bytes = message.encoded.max_bits().div_ceil(8);
         if bytes > max_bytes {
             return Err(SendError::TooLarge { bytes, max_bytes });
         }
+        self.check_yojimbo(channel, &message)?;
+        let lane = &mut self.lanes[channel];
         let replaced = lane.channel.send(Submission { message, at: now, options })?;
         self.tick_open.get_or_insert(now);
         self.fates.tell(notification(channel as u8, replaced, false));
@@ -406,7 +437,9 @@ impl Connection {
 
     /// Whether a message or a fate waits for the application.
     pub fn has_news(&self) -> bool {
-        self.fates.has_told() || self.lanes.iter().any(|lane| lane.channel.has_received())
+        self.fates.has_told()
+            || self.has_unread()
+            || self.lanes.iter().any(|lane| lane.channel.has_received())
     }
 
     /// Takes the next message of a channel for the application.
@@ -526,6 +559,9 @@ impl Connection {
         self.owed.unpaid = false;
         // A datagram that is no packet is dropped, and counted by the endpoint.
         let Ok(Some(incoming)) = self.endpoint.open(datagram) else { return Ok(()) };
+        if self.protocol.yojimbo().is_some() {
+            return self.handle_yojimbo(now, incoming);
+        }
         let header = incoming.header();
         let context = ReadContext { now, sequence: header.sequence, ack: header.ack, greeted: self.greeted };
         let Scratch { packet, bodies, acked, .. } = &mut *self.scratch;
@@ -583,6 +619,12 @@ impl Connection {
                         self.lanes[usize::from(channel)].channel.credit_known(mark);
                     }
                     Carried::Chunk(carried) => self.chunks.handle_ack(now, carried),
+                    Carried::Fragment { channel, mark, index } => {
+                        let lane = &mut self.lanes[usize::from(channel)];
+                        let fate = lane.channel.handle_fragment_ack(now, mark, index.into());
+                        notifications.extend(notification(channel, fate, true));
+                        self.yojimbo.pace_blocks(now, true);
+                    }
                 }
             }
             self.carried.clear(sent.carried);
@@ -614,6 +656,11 @@ impl Connection {
                         }
                     }
                     Carried::Chunk(carried) => self.chunks.handle_lost(carried),
+                    Carried::Fragment { channel, mark, index } => {
+                        let lane = &mut self.lanes[usize::from(channel)];
+                        lane.channel.handle_fragment_lost(mark, index.into());
+                        self.yojimbo.pace_blocks(now, false);
+                    }
                     Carried::Credit { .. } => {}
                 }
             }
@@ -635,7 +682,10 @@ impl Connection {
         for (channel, unread) in control.credits.drain(..) {
             let fates = &mut self.fates;
             let mut told = |fate| fates.tell(notification(channel, fate, true));
-            self.lanes[usize::from(channel)].channel.handle_credit(now, unread, &mut told)?;
+            let credited = self.lanes[usize::from(channel)].channel.handle_credit(now, unread, &mut told);
+            if !self.replayed {
+                credited?;
+            }
         }
         for message in messages.drain(..) {
             let lane = &mut self.lanes[usize::from(message.channel)];
@@ -660,23 +710,33 @@ impl Connection {
     /// Returns when a tick has something to do here again if nothing arrives and nothing is sent before: until then this
     /// needn't be called.
     pub fn transmit(&mut self, now: Instant, out: &mut Packets) -> Instant {
-        self.begin_transmit(now);
-        self.transmit_messages(now, true, out);
-        if self.owed.packets > 0 {
-            self.transmit_ack(now, out);
+        if self.protocol.yojimbo().is_some() {
+            self.transmit_yojimbo(now, out);
+        } else {
+            self.transmit_native(now, out);
         }
-        self.transmit_keep_alive(now, out);
-        self.transmit_chunks(now, out);
         for (channel, lane) in self.lanes.iter_mut().enumerate() {
             let fates = &mut self.fates;
             lane.channel.end_of_tick(&mut |fate| fates.tell(notification(channel as u8, fate, false)));
         }
+        self.next_tick()
+    }
+
+    fn next_tick(&self) -> Instant {
         let owed = self.owed.packets > 0 && !self.owed.unpaid;
-        if owed || !self.chunks.is_idle() || !self.lanes.iter().all(|lane| lane.channel.rests()) {
+        // Yojimbo's framing has a packet in each tick.
+        let busy = self.protocol.yojimbo().is_some() || owed || !self.chunks.is_idle();
+        if busy || !self.lanes.iter().all(|lane| lane.channel.rests()) {
             return Instant::ZERO;
         }
         let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE);
         keep_alive.min(self.endpoint.acks().next_loss())
+    }
+
+    fn transmit_native(&mut self, now: Instant, out: &mut Packets) {
+        self.begin_transmit(now);
+        self.transmit_messages(now, true, out);
+        self.transmit_others(now, self.owed.packets > 0, out);
     }
 
     /// Appends the packets that needn't wait for the tick's [`Connection::transmit`], for drivers that can be awake
@@ -686,16 +746,15 @@ impl Connection {
     ///
     /// Returns when to call again if nothing arrives or is sent before: in a millisecond at the earliest.
     pub fn transmit_between(&mut self, now: Instant, out: &mut Packets) -> Instant {
+        if self.protocol.yojimbo().is_some() {
+            return self.transmit_yojimbo_between(now, out).max(now + GRAIN);
+        }
         self.begin_transmit(now);
         let tick_over = self.tick_open.map_or(Instant::ZERO, |since| since + LONGEST_TICK);
         if tick_over <= now {
             self.transmit_messages(now, false, out);
         }
-        if self.owed.due_at() <= now {
-            self.transmit_ack(now, out);
-        }
-        self.transmit_keep_alive(now, out);
-        self.transmit_chunks(now, out);
+        self.transmit_others(now, self.owed.due_at() <= now, out);
 
         let channels = self.channels_deadline().max(tick_over).max(self.budget.next());
         let keep_alive = self.last_sent.map_or(now, |sent| sent + KEEP_ALIVE);
@@ -715,6 +774,21 @@ impl Connection {
         self.tick_open = None;
         while self.budget.allows() && self.controller.can_send_packet(now) && self.compose(now, tick) {
             self.send_whole_packet(now, out);
+        }
+    }
+
+    /// Acks, keep-alives and chunks. They take turns where so few packets may go that acks and keep-alives need them all.
+    fn transmit_others(&mut self, now: Instant, acks: bool, out: &mut Packets) {
+        let chunks_first = core::mem::take(&mut self.chunks_wait);
+        if chunks_first {
+            self.transmit_chunks(now, out);
+        }
+        if acks {
+            self.transmit_ack(now, out);
+        }
+        self.transmit_keep_alive(now, out);
+        if !chunks_first {
+            self.transmit_chunks(now, out);
         }
     }
 
@@ -781,6 +855,10 @@ impl Connection {
 
     /// The last packet of a conversation that this side ends: to be repeated, byte for byte.
     pub fn farewell(&mut self, now: Instant, reason: CloseReason) -> Option<Vec<u8>> {
+        if self.protocol.yojimbo().is_some() {
+            // It has none: netcode's own disconnect says it all.
+            return None;
+        }
         self.begin_packet(now);
         self.scratch.control.close = Some(reason);
         let mut packets = Packets::new();
@@ -793,22 +871,32 @@ impl Connection {
         let moment = Moment { now, tick, resend_timeout: self.endpoint.acks().resend_timeout() };
         // Asked first: gathering ack ranges and credit costs more.
         let (lanes, protocol) = (&mut self.lanes, &self.protocol);
-        let due = |(index, lane): (usize, &mut Lane)| lane.is_due(&moment, &native::cost(protocol, index));
+        let due = |(index, lane): (usize, &mut Lane)| lane.is_due(&moment, &cost(protocol, index));
         if !lanes.iter_mut().enumerate().any(due) {
             return false;
         }
         let control_bits = self.begin_packet(now);
         let room = self.datagram_bits.saturating_sub(control_bits);
+        self.fill(&moment, room)
+    }
+
+    /// Selects messages for a packet of `room` bits; false when none is due.
+    fn fill(&mut self, moment: &Moment, room: usize) -> bool {
         let (lanes, protocol) = (&mut self.lanes, &self.protocol);
-        let cost = |channel| native::cost(protocol, channel);
+        let cost = |channel| cost(protocol, channel);
         // Packets of their own take turns with the others, so that neither starves.
-        if core::mem::take(&mut self.large_due) && self.streams.fill_large(lanes, &moment, cost, room) {
+        if core::mem::take(&mut self.large_due) && self.streams.fill_large(lanes, moment, cost, room) {
             return true;
         }
-        let filled = self.streams.fill(lanes, &moment, cost, room);
-        self.large_due = self.streams.large_due(lanes, &moment, cost, room);
-        filled
-            || (core::mem::take(&mut self.large_due) && self.streams.fill_large(lanes, &moment, cost, room))
+        let filled = self.streams.fill(lanes, moment, cost, room);
+        self.large_due = self.streams.large_due(lanes, moment, cost, room);
+        filled || (core::mem::take(&mut self.large_due) && self.streams.fill_large(lanes, moment, cost, room))
+    }
+
+    /// Selects messages that fit into `room` bits.
+    fn fill_rest(&mut self, moment: &Moment, room: usize) {
+        let protocol = &self.protocol;
+        self.streams.fill(&mut self.lanes, moment, |channel| cost(protocol, channel), room);
     }
 
     /// Appends what is to be said of chunks, and then slices as long as the budget lasts.
@@ -818,6 +906,7 @@ impl Connection {
         }
         self.chunks.update();
         if !self.controller.can_send_packet(now) {
+            self.chunks_wait = true;
             return;
         }
         self.silent = self.unanswered_since.is_some_and(|since| now.since(since) > SILENCE);
@@ -905,9 +994,26 @@ impl Connection {
             }
             native::write_end(writer);
         }
+        let (hello, arrivals) = (control.hello.is_some(), *arrivals);
+        let mut carried = List::default();
+        let mut carry = |what| self.carried.push(&mut carried, what);
+        credits.iter().for_each(|&(channel, mark)| carry(Carried::Credit { channel, mark }));
+        chunk.carried.drain(..).for_each(|chunk| carry(Carried::Chunk(chunk)));
+        for (channel, lane) in (0..).zip(&self.lanes) {
+            runs(channel, &lane.selected).for_each(&mut carry);
+        }
+        self.launch(now, out, hello, arrivals, carried);
+    }
+
+    /// Sends the packet that was written, and remembers what it carries.
+    fn launch(&mut self, now: Instant, out: &mut Packets, hello: bool, arrivals: u64, carried: List) {
+        let writer = &mut self.scratch.writer;
         let (before, datagrams) = (out.total_bytes(), out.len());
         // The channels' bound on messages keeps every packet below the endpoint's.
-        let Ok(packet) = self.endpoint.send(now, writer.as_bytes()) else { return };
+        let Ok(packet) = self.endpoint.send(now, writer.as_bytes()) else {
+            self.carried.clear(carried);
+            return;
+        };
         for piece in packet.pieces() {
             out.push_with((), |arena| piece.write(arena));
         }
@@ -915,21 +1021,7 @@ impl Connection {
         self.budget.spend(bytes);
         // At most 256 KiB and their headers.
         let stamp = self.controller.on_sent(now, bytes as u32);
-        let mut carried = List::default();
-        if control.close.is_none() {
-            let mut carry = |what| self.carried.push(&mut carried, what);
-            credits.iter().for_each(|&(channel, mark)| carry(Carried::Credit { channel, mark }));
-            chunk.carried.drain(..).for_each(|chunk| carry(Carried::Chunk(chunk)));
-            for (channel, lane) in (0..).zip(&self.lanes) {
-                let follow = |a: &Selected, b: &Selected| a.mark + 1 == b.mark;
-                for run in lane.selected.chunk_by(follow) {
-                    // A packet has fewer than 65,536 messages.
-                    let (first, count) = (run[0].mark, run.len() as u16);
-                    carry(Carried::Messages { channel, count, first });
-                }
-            }
-        }
-        let sent = SentPacket { hello: control.hello.is_some(), stamp, arrivals: *arrivals, carried };
+        let sent = SentPacket { hello, stamp, arrivals, carried };
         self.fates.await_packet(packet.sequence(), !sent.carried.is_empty());
         // Those that the window of acks lost in this tick must still be here when the next one tells of them.
         let window = (2 * self.endpoint.acks().sent_window()).min(32_768);
@@ -937,6 +1029,13 @@ impl Connection {
         self.newest_at = None;
         self.unanswered_since.get_or_insert(now);
     }
+}
+
+/// What a packet carries of a channel's messages.
+fn runs(channel: u8, selected: &[Selected]) -> impl Iterator<Item = Carried> {
+    let runs = selected.chunk_by(|a, b| a.mark + 1 == b.mark);
+    // A packet has fewer than 65,536 messages.
+    runs.map(move |run| Carried::Messages { channel, count: run.len() as u16, first: run[0].mark })
 }
 
 /// What to tell of a message in a packet whose fate is known.

@@ -1,0 +1,235 @@
+"""What each kind of channel promises, as a model that knows what was sent: it is told of everything that is sent and
+received in one direction of one connection, and says what must not be."""
+
+from __future__ import annotations
+
+from collections import deque
+
+
+class Violation(Exception):  # noqa: N818 (it is what was found, not what went wrong here)
+    """Something that must not be."""
+
+
+class Flow:
+    """One channel in one direction of one connection. Numbers ascend in the order of sending."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.sent = 0
+        self.got = 0
+        # Tags whose fate is to be told.
+        self.open: set[int] = set()
+        # Those of which it was told that the other side has them, and that its game has not seen yet.
+        self.claimed: set[int] = set()
+
+    def fail(self, what: str) -> None:
+        raise Violation(f"{self.where}: {what}")
+
+    def send(self, number: int, key: int, notify: bool) -> None:
+        self.sent += 1
+        if notify:
+            self.open.add(number)
+        self._send(number, key)
+
+    def receive(self, number: int, key: int) -> None:
+        self.got += 1
+        self.claimed.discard(number)
+        self._receive(number, key)
+
+    def told(self, tag: int, delivered: bool) -> None:
+        if tag not in self.open:
+            self.fail(f"the fate of {tag} was told twice, or nobody asked")
+        self.open.remove(tag)
+        if delivered and not self._has(tag):
+            self.claimed.add(tag)
+
+    def missed(self, count: int) -> None:
+        self.fail(f"{count} messages are told to be missing")
+
+    def at_end(self) -> None:
+        """After the connection's end was told: nothing is open any more."""
+        if self.open:
+            self.fail(f"the fates of {sorted(self.open)[:5]} were never told")
+
+    def settled(self) -> None:
+        """When all was quiet for long on a perfect network."""
+        if self.open:
+            self.fail(f"the fates of {sorted(self.open)[:5]} are still not told")
+        self._settled()
+
+    def is_settled(self) -> bool:
+        return not self.open
+
+    def _send(self, number: int, key: int) -> None: ...
+    def _receive(self, number: int, key: int) -> None: ...
+    def _has(self, number: int) -> bool:
+        return False
+
+    def _settled(self) -> None: ...
+
+
+class Ordered(Flow):
+    """Exactly once, in order."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(where)
+        self.expected: deque[int] = deque()
+
+    def _send(self, number: int, key: int) -> None:
+        self.expected.append(number)
+
+    def _receive(self, number: int, key: int) -> None:
+        if not self.expected or self.expected[0] != number:
+            wanted = self.expected[0] if self.expected else "nothing"
+            self.fail(f"{number} came, the next is {wanted}")
+        self.expected.popleft()
+
+    def _has(self, number: int) -> bool:
+        return not self.expected or number < self.expected[0]
+
+    def is_settled(self) -> bool:
+        return super().is_settled() and not self.expected
+
+    def _settled(self) -> None:
+        if self.expected:
+            self.fail(f"{len(self.expected)} messages from {self.expected[0]} on never came")
+        if self.claimed:
+            self.fail(f"{sorted(self.claimed)[:5]} were told to be delivered and never came")
+
+
+class Unordered(Flow):
+    """Exactly once, in any order."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(where)
+        self.expected: set[int] = set()
+
+    def _send(self, number: int, key: int) -> None:
+        self.expected.add(number)
+
+    def _receive(self, number: int, key: int) -> None:
+        if number not in self.expected:
+            self.fail(f"{number} came twice, or was never sent")
+        self.expected.remove(number)
+
+    def _has(self, number: int) -> bool:
+        return number not in self.expected
+
+    def is_settled(self) -> bool:
+        return super().is_settled() and not self.expected
+
+    def _settled(self) -> None:
+        if self.expected:
+            self.fail(f"{len(self.expected)} messages, such as {min(self.expected)}, never came")
+
+
+class AtMostOnce(Flow):
+    """At most once, in any order."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(where)
+        self.waiting: set[int] = set()
+
+    def _send(self, number: int, key: int) -> None:
+        self.waiting.add(number)
+
+    def _receive(self, number: int, key: int) -> None:
+        if number not in self.waiting:
+            self.fail(f"{number} came twice, or was never sent")
+        self.waiting.remove(number)
+
+    def _has(self, number: int) -> bool:
+        return number not in self.waiting
+
+
+class Newest(Flow):
+    """At most once, never one after a newer one."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(where)
+        self.waiting: set[int] = set()
+        self.last = -1
+
+    def _send(self, number: int, key: int) -> None:
+        self.waiting.add(number)
+
+    def _receive(self, number: int, key: int) -> None:
+        if number <= self.last:
+            self.fail(f"{number} came after {self.last}")
+        if number not in self.waiting:
+            self.fail(f"{number} came and was never sent")
+        self.waiting.remove(number)
+        self.last = number
+
+    def _has(self, number: int) -> bool:
+        return number <= self.last
+
+
+class Redundant(Newest):
+    """In order, each at most once, and gaps are counted."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(where)
+        self.places: dict[int, int] = {}
+        self.known_missing = 0
+
+    def _send(self, number: int, key: int) -> None:
+        super()._send(number, key)
+        self.places[number] = len(self.places)
+
+    def missed(self, count: int) -> None:
+        self.known_missing += count
+
+    def check(self, counted: int) -> None:
+        """All up to the newest came, or are counted as missing."""
+        place = self.places[self.last] + 1
+        if counted != place or self.got + self.known_missing > place:
+            self.fail(
+                f"{place} were sent up to {self.last}; {self.got} came and {self.known_missing} are told to be "
+                f"missing, {counted} in the receiver's own counts"
+            )
+
+
+class Latest(Flow):
+    """Of each key the newest, in the end. One may come again whose ack was lost."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(where)
+        self.newest: dict[int, int] = {}
+        self.seen: dict[int, int] = {}
+        self.sent_numbers: set[int] = set()
+
+    def _send(self, number: int, key: int) -> None:
+        self.newest[key] = number
+        self.sent_numbers.add(number)
+
+    def _receive(self, number: int, key: int) -> None:
+        if number not in self.sent_numbers:
+            self.fail(f"{number} came and was never sent")
+        if number < self.seen.get(key, -1):
+            self.fail(f"{number} came for key {key} after {self.seen[key]}")
+        self.seen[key] = number
+
+    def _has(self, number: int) -> bool:
+        return True
+
+    def is_settled(self) -> bool:
+        return super().is_settled() and self.seen == self.newest
+
+    def _settled(self) -> None:
+        stale = [key for key, number in self.newest.items() if self.seen.get(key) != number]
+        if stale:
+            key = stale[0]
+            self.fail(f"the newest of key {key} is {self.newest[key]}, but {self.seen.get(key)} is there")
+
+
+FLOWS: dict[str, type[Flow]] = {
+    "reliable_ordered": Ordered,
+    "reliable_unordered": Unordered,
+    "unreliable": AtMostOnce,
+    "sequenced": Newest,
+    "redundant": Redundant,
+    "latest": Latest,
+    "payload": AtMostOnce,
+    "chunks": Flow,
+}

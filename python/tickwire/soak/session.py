@@ -1,0 +1,79 @@
+"""One scenario from its seed to its result."""
+
+from __future__ import annotations
+
+import resource
+import time
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+
+from tickwire.soak.events import Happenings
+from tickwire.soak.model import Violation
+from tickwire.soak.play import Play
+from tickwire.soak.scenario import draw
+from tickwire.soak.settle import audit, settle
+
+AUDIT_EVERY = 128
+"""Ticks."""
+
+
+@dataclass
+class Result:
+    """What came of a scenario."""
+
+    index: int
+    name: str
+    hours: float = 0.0
+    seconds: float = 0.0
+    ticks: int = 0
+    attempts: int = 0
+    connected: int = 0
+    datagrams: int = 0
+    sent: int = 0
+    received: int = 0
+    chunks: int = 0
+    events: Counter[str] = field(default_factory=Counter)
+    ends: Counter[str] = field(default_factory=Counter)
+    transcript: str = ""
+    megabytes: float = 0.0
+    failure: str | None = None
+
+
+def play_scenario(seed: str, index: int) -> Result:
+    """Plays a scenario and says what came of it, also when something broke."""
+    began = time.perf_counter()
+    scenario = draw(seed, index)
+    result = Result(index, scenario.name)
+    play = Play(scenario)
+    play.raises = scenario.raising_hooks
+    happenings = Happenings(play)
+    try:
+        for tick in range(round(scenario.seconds * scenario.rate)):
+            result.ticks += 1
+            happenings.happen()
+            play.tick(tick, sends=True)
+            if tick % AUDIT_EVERY == 0:
+                audit(play)
+        settle(play)
+    except Violation as violation:
+        result.failure = f"{violation} (at {play.network.now:.3f} s)"
+    except Exception:  # Whatever it is, it is a finding.
+        result.failure = f"{traceback.format_exc()}(at {play.network.now:.3f} s)"
+    counters = play.network.counters
+    result.hours = play.network.now / 3600
+    result.seconds = time.perf_counter() - began
+    result.attempts, result.sent, result.received = play.attempts, play.sent, play.received
+    result.chunks, result.datagrams = play.chunks, counters["sent"] + counters["partitioned"]
+    result.connected = sum(line.client_connected is not None for line in play.lines)
+    result.events = Counter(happenings.counts)
+    reasons = (line.client_over for line in play.lines if line.client_over is not None)
+    result.ends = Counter(reason.name for reason in reasons)
+    result.transcript = play.network.transcript
+    result.megabytes = memory()
+    return result
+
+
+def memory() -> float:
+    """The most memory that this process had, in MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

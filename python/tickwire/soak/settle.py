@@ -1,0 +1,146 @@
+"""How a scenario ends: the network gets perfect, everything must come to rest, and what is left must be nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tickwire as tw
+from tickwire.soak.line import Line
+from tickwire.soak.model import Violation
+from tickwire.soak.play import Play
+
+TOKEN_LIFETIME = 30
+"""Seconds after which no client dials any more."""
+
+OVERHEAD = 28
+"""Bytes of the headers of a packet."""
+
+
+def settle(play: Play) -> None:
+    """Ends a scenario.
+
+    Raises:
+        Violation: something is left that must not be.
+    """
+    play.network.heal()
+    play.network.set_conditions(tw.Conditions(latency=0.01))
+    play.stalled.clear()
+    play.pumping.clear()
+    play.raises = False
+    play.dials_at = [float("inf")] * len(play.dials_at)
+    play.server.set_budget(1e6, 65_536)
+    for line in open_lines(play):
+        line.client.set_budget(1e6, 65_536)
+    until_quiet(play)
+    agree(play)
+    live = [line for line in open_lines(play) if line.client_over is None]
+    run(play, 200 + 3000 / play.scenario.rate, lambda: all(at_rest(line) for line in live))
+    for line in live:
+        line.up.settled()
+        line.down.settled()
+        line.down.check(line.client.stats().channels)
+        assert line.handle is not None
+        line.up.check(play.server.stats(line.handle).channels)
+    slots_return(play, live)
+    conserved(play)
+
+
+def open_lines(play: Play) -> list[Line]:
+    return [line for line in play.current if line is not None and not line.client.closed]
+
+
+def at_rest(line: Line) -> bool:
+    return line.client_over is not None or (line.up.is_settled() and line.down.is_settled())
+
+
+def run(play: Play, seconds: float, done: Callable[[], bool] = lambda: False) -> None:
+    """Ticks without sending anything new, until it is done or the time is over."""
+    for tick in range(round(seconds * play.scenario.rate)):
+        if done():
+            return
+        play.tick(tick, sends=False)
+
+
+def until_quiet(play: Play) -> None:
+    """Until whoever is cut off has timed out, and whoever dialled got in or gave up."""
+    run(play, 2 * play.scenario.timeout + TOKEN_LIFETIME + 20 / play.scenario.rate)
+
+
+def agree(play: Play) -> None:
+    """Both sides think the same of each connection, and no client is in between."""
+    for line in open_lines(play):
+        if line.client_over is None and not line.client.connected:
+            raise Violation(f"client {line.number} hangs: {line.client.state}")
+        if line.client_over is None and (line.handle is None or line.handle not in play.server.clients):
+            raise Violation(f"client {line.number} is connected, and the server doesn't know")
+    live = {line.handle for line in open_lines(play) if line.client_over is None}
+    for handle in play.server.clients:
+        if handle not in live:
+            raise Violation(f"the server has client {handle.id}, which is gone")
+
+
+def slots_return(play: Play, live: list[Line]) -> None:
+    """When all have left, all slots are free for others."""
+    for line in open_lines(play):
+        play.leave(line, float("inf"))
+    run(play, 1 + 10 / play.scenario.rate)
+    if play.server.clients:
+        raise Violation(f"clients stay after they said goodbye: {play.server.clients}")
+    for line in live:
+        if line.server_over is None:
+            raise Violation(f"nobody was told that client {line.number} left")
+    play.server.close()
+
+
+def conserved(play: Play) -> None:
+    """The network lost nothing that it doesn't say."""
+    play.network.advance(3600)
+    counts = play.network.counters
+    put_in = counts["sent"] + counts["duplicated"]
+    ways_out = (
+        "delivered",
+        "lost",
+        "lost_in_bursts",
+        "lost_in_outages",
+        "queue_dropped",
+        "overflowed",
+        "unknown_destination",
+        "mailbox_full",
+        "nat_unmapped",
+        "nat_filtered",
+    )
+    came_out = sum(counts[name] for name in ways_out)
+    if put_in != came_out:
+        raise Violation(f"of {put_in} datagrams the network accounts for {came_out}: {counts}")
+
+
+def audit(play: Play) -> None:
+    """What must hold at any time.
+
+    Raises:
+        Violation: a connection sent more than its budget.
+    """
+    scenario = play.scenario
+    if scenario.budget is None or "budget" in scenario.events:
+        return
+    for line in play.by_slot.values():
+        if line.may_send_down and line.handle in play.server.clients:
+            assert line.handle is not None
+            held(play, play.server.stats(line.handle), line.server_connected, line.down.name)
+    for line in open_lines(play):
+        if line.client_over is None and line.client.connected:
+            held(play, line.client.stats(), line.client_connected, line.up.name)
+
+
+def held(play: Play, stats: tw.ConnectionStats, since: float | None, name: str) -> None:
+    """Messages and the headers of their packets keep the budget. Chunks have a rate of their own, and a packet that
+    says nothing but that we are here is always allowed."""
+    assert since is not None
+    assert play.scenario.budget is not None
+    if stats.chunks.bytes_sent:
+        return
+    rate, burst = play.scenario.budget
+    seconds = play.network.now - since + 2 / play.scenario.rate
+    used = sum(channel.bytes_sent for channel in stats.channels)
+    if used > burst + rate * seconds:
+        raise Violation(f"{name} sent {used} bytes in {seconds:.1f} s, with {rate:.0f} a second and {burst:.0f}")

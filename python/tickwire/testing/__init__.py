@@ -1,0 +1,29 @@
+"""Testing a game's networking in virtual time, in one process, without sockets or sleeping.
+
+For a server and a client, :func:`connected_pair` and :func:`run`::
+
+    def test_chat_arrives():
+        network, server, client = tickwire.testing.connected_pair(protocol)
+        client.send(Chat("ann", "hello"))
+        at_server, at_client = run(network, server, client, seconds=1)
+        assert [message for _, message in at_server.messages] == [Chat("ann", "hello")]
+
+For many, with scripts, restarts and players who come back, :class:`World`. See ``docs/testing.md``.
+"""
+
+from __future__ import annotations
+
+from tickwire._core import Bursts, Conditions, Outages, SimulatedNetwork
+from tickwire.testing.pair import Collected, connected_pair, run
+from tickwire.testing.world import World
+
+__all__ = [
+    "Bursts",
+    "Collected",
+    "Conditions",
+    "Outages",
+    "SimulatedNetwork",
+    "World",
+    "connected_pair",
+    "run",
+]

@@ -1,0 +1,79 @@
+"""A server and a client on a virtual network, and what they receive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tickwire._core import Client, Conditions, Inbox, Protocol, ReceivedChunk, Server, SimulatedNetwork
+from tickwire.connection import Event
+
+
+@dataclass
+class Collected:
+    """What one endpoint received during :func:`run` or :meth:`World.run`."""
+
+    events: list[Event] = field(default_factory=list)
+    messages: list[Any] = field(default_factory=list)
+    latest: list[Any] = field(default_factory=list)
+    payloads: list[Any] = field(default_factory=list)
+    missed: list[Any] = field(default_factory=list)
+    chunks: list[ReceivedChunk] = field(default_factory=list)
+    chunk_failures: list[Any] = field(default_factory=list)
+    notifications: list[tuple[int, int, int, bool]] = field(default_factory=list)
+    """``(slot, channel, tag, delivered)``, as the columns of :class:`tickwire.Notifications` have them."""
+
+    def take(self, inbox: Inbox[Any]) -> None:
+        """Adds what an inbox has."""
+        self.events += inbox.events
+        self.messages += inbox.messages
+        self.latest += inbox.latest
+        self.payloads += inbox.payloads
+        self.missed += inbox.missed
+        self.chunks += inbox.chunks
+        self.chunk_failures += inbox.chunk_failures
+        told = inbox.notifications
+        self.notifications += zip(told.slot, told.channel, told.tag, told.delivered, strict=True)
+
+
+def run(
+    network: SimulatedNetwork, *endpoints: Server | Client, seconds: float, rate: float = 60
+) -> list[Collected]:
+    """Ticks the endpoints at ``rate`` for this long in virtual time; returns what each received, in order."""
+    collected = [Collected() for _ in endpoints]
+    for _ in range(round(seconds * rate)):
+        for endpoint, into in zip(endpoints, collected, strict=True):
+            with endpoint.tick() as inbox:
+                into.take(inbox)
+        network.advance(1 / rate)
+    return collected
+
+
+def connected_pair(
+    protocol: Protocol,
+    *,
+    conditions: Conditions | tuple[Conditions, Conditions] | None = None,
+    seed: int = 0,
+) -> tuple[SimulatedNetwork, Server, Client]:
+    """A network with a server and one client that are connected already.
+
+    Args:
+        conditions: of both directions, or ``(up, down)``: to the server and from it, as
+            :meth:`tickwire.Conditions.preset` gives them.
+
+    Raises:
+        RuntimeError: they could not connect in 10 seconds of virtual time.
+    """
+    both_ways = None if isinstance(conditions, tuple) else conditions
+    network = SimulatedNetwork(seed=seed, conditions=both_ways)
+    server = Server("127.0.0.1:40000", protocol, network=network)
+    if isinstance(conditions, tuple):
+        up, down = conditions
+        network.set_conditions(up, receiver=server.address)
+        network.set_conditions(down, sender=server.address)
+    client = Client.connect(server.address, protocol, network=network)
+    for _ in range(100):
+        run(network, server, client, seconds=0.1)
+        if client.connected and server.clients:
+            return network, server, client
+    raise RuntimeError(f"not connected after 10 virtual seconds, but {client.state}")

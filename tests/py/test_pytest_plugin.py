@@ -1,0 +1,81 @@
+"""The pytest plugin, in a pytest of its own."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+PREAMBLE = """
+    import tickwire as tw
+
+    @tw.message
+    class Shout:
+        loud: bool
+
+    protocol = tw.Protocol(id=1, messages=[Shout])
+"""
+
+
+def run(pytester: pytest.Pytester, tests: str, *options: str) -> pytest.RunResult:
+    pytester.makepyfile(PREAMBLE + tests)
+    return pytester.runpytest_subprocess("-Werror", *options, timeout=60)
+
+
+def test_a_world_is_closed_after_its_test(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+    kept = []
+
+    def test_one(tickwire_world):
+        world = tickwire_world(protocol)
+        kept.append(world.server())
+        world.client()
+        world.run(1)
+        assert len(kept[0].clients) == 1
+        assert world.seed == 7
+        assert tickwire_world(protocol, seed=3).seed == 3
+
+    def test_two():
+        assert kept[0].closed
+    """,
+        "--tickwire-seed=7",
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_a_failure_names_its_seed(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+    def test_one(tickwire_world):
+        world = tickwire_world(protocol, seed=12)
+        world.run(1.5)
+        assert False
+    """,
+    )
+    result.assert_outcomes(failed=1)
+    found = re.search(r"seed 12, failed at 1\.5\d\d seconds, transcript [0-9a-f]{64}", result.stdout.str())
+    assert found
+
+
+def test_those_who_do_not_use_it_notice_nothing(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+    import sys
+
+    def test_one():
+        assert "tickwire.testing.world" not in sys.modules
+        assert "numpy" not in sys.modules
+        assert "asyncio" not in sys.modules
+    """,
+        "--strict-markers",
+        "--strict-config",
+    )
+    result.assert_outcomes(passed=1)
+    result = run(pytester, "\n    def test_one(): pass\n", "-p", "no:tickwire")
+    result.assert_outcomes(passed=1)
