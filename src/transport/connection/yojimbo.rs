@@ -8,7 +8,7 @@
 //! Messages that only their own code can read have no length here. So packets of a protocol that has such are held, acked but
 //! unread, until someone who can run that code takes them ([`Connection::take_unread`]) and gives back what they say.
 
-use super::{Carried, Connection, End, KEEP_ALIVE, Violation};
+use super::{Carried, Connection, End, KEEP_ALIVE, Violation, runs};
 use crate::store::{List, Packets};
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
@@ -240,7 +240,9 @@ impl Connection {
                 Item::Message(message) => {
                     let lane = &mut self.lanes[usize::from(message.channel)];
                     let applied = lane.channel.handle(message.prefix, 0, message.received);
-                    (message.channel, applied.map(drop).map_err(|WindowViolation| Desync::Window))
+                    let applied =
+                        applied.map(|dropped| dropped.into_iter().for_each(|it| self.reclaim(it.body)));
+                    (message.channel, applied.map_err(|WindowViolation| Desync::Window))
                 }
                 Item::Fragment { channel, fragment } => {
                     let limits = yojimbo::block_limits(&self.protocol, channel.into());
@@ -362,16 +364,17 @@ impl Connection {
     fn send_yojimbo(&mut self, now: Instant, out: &mut Packets) {
         let mut entries = Vec::new();
         let mut carried = List::default();
+        let mut carry = |what| self.carried.push(&mut carried, what);
         for (index, lane) in self.lanes.iter().enumerate() {
             let channel = index as u8;
             let fragment = self.yojimbo.fragments.iter().find(|(channel, _)| *channel == index);
             if let Some((_, fragment)) = fragment {
                 entries.push((index, Entry::Fragment(fragment)));
                 let (mark, index) = (fragment.mark, fragment.index as u16);
-                self.carried.push(&mut carried, Carried::Fragment { channel, mark, index });
+                carry(Carried::Fragment { channel, mark, index });
             } else if !lane.selected.is_empty() {
                 entries.push((index, Entry::Messages(&lane.selected)));
-                Carried::runs(channel, &lane.selected).for_each(|run| self.carried.push(&mut carried, run));
+                runs(channel, &lane.selected).for_each(&mut carry);
             }
         }
         let writer = &mut self.scratch.writer;
