@@ -30,6 +30,11 @@ pub(crate) fn held() -> isize {
     LIVE.get()
 }
 
+/// How often this thread asked for memory.
+pub(crate) fn requests() -> usize {
+    REQUESTS.get()
+}
+
 fn count(bytes: isize) {
     // A thread that ends has no counter any more, and nobody who asks.
     let _ = LIVE.try_with(|live| live.set(live.get() + bytes));
@@ -122,7 +127,7 @@ fn a_connection_holds_as_much_as_its_docs_say() {
     });
     assert!(fresh <= 6 * 1024, "{fresh}");
     assert!(idle <= 32 * 1024, "{idle}");
-    assert!(busy <= 40 * 1024, "{busy}");
+    assert!(busy <= 44 * 1024, "{busy}");
 }
 
 #[test]

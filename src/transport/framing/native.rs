@@ -15,7 +15,7 @@ use crate::store::SmallBytes;
 use crate::time::Instant;
 use crate::transport::channel::{Prefix, Selected};
 use crate::transport::chunks::Item;
-use crate::transport::message::{Message, OpaqueBody, Received, window_bytes};
+use crate::transport::message::{Bodies, Message, OpaqueBody, Received, window_bytes};
 use crate::transport::protocol::{Body, ChannelKind, Protocol, bits_to_name_one_of};
 use crate::wire::{BitReader, BitSink, BitWriter, Encoded, ReadError};
 
@@ -306,7 +306,7 @@ pub fn alone_bits(protocol: &Protocol, message_type: u16, body_bits: usize) -> u
 pub(super) fn read_alone(protocol: &Protocol, bytes: &[u8]) -> Result<(u16, SmallBytes), Refusal> {
     let mut reader = BitReader::new(bytes);
     let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 0, greeted: true };
-    let received = read_message(&mut reader, protocol, &context, &mut Vec::new())?;
+    let received = read_message(&mut reader, protocol, &context, &mut Bodies::default())?;
     reader.finish()?;
     Ok((received.message_type, received.body))
 }
@@ -362,7 +362,7 @@ pub(crate) fn read(
     protocol: &Protocol,
     context: ReadContext,
     packet: &mut Packet,
-    row: &mut Vec<u8>,
+    bodies: &mut Bodies,
 ) -> Result<(), Refusal> {
     packet.messages.clear();
     packet.memory = 0;
@@ -377,7 +377,7 @@ pub(crate) fn read(
             if protocol.channels()[channel].kind.is_chunks() {
                 read_chunk_entry(&mut reader, packet)?;
             } else {
-                read_entry(&mut reader, protocol, &context, channel, packet, row)?;
+                read_entry(&mut reader, protocol, &context, channel, packet, bodies)?;
             }
         }
     }
@@ -491,7 +491,7 @@ fn read_entry(
     context: &ReadContext,
     channel: usize,
     packet: &mut Packet,
-    row: &mut Vec<u8>,
+    bodies: &mut Bodies,
 ) -> Result<(), Refusal> {
     let config = &protocol.channels()[channel];
     let mut previous = None;
@@ -510,10 +510,10 @@ fn read_entry(
             previous = Some(id);
         }
         let received = if config.kind.is_payload() {
-            let (body, bits) = read_opaque(reader, config.max_message_bytes)?;
+            let (body, bits) = read_opaque(reader, config.max_message_bytes, bodies)?;
             context.received(0, body, bits)
         } else {
-            read_message(reader, protocol, context, row)?
+            read_message(reader, protocol, context, bodies)?
         };
         if received.window_bytes > window_bytes(config.max_message_bytes * 8) {
             return Err(Refusal::Length);
@@ -545,29 +545,35 @@ fn read_message(
     reader: &mut BitReader<'_>,
     protocol: &Protocol,
     context: &ReadContext,
-    row: &mut Vec<u8>,
+    bodies: &mut Bodies,
 ) -> Result<Received, Refusal> {
     let message_type = read_name(reader, protocol.messages().len())?;
     let (body, bits) = match &protocol.messages()[message_type].body {
         Body::Declared(schema) => {
             let start = reader.position();
-            row.clear();
-            schema.read(reader, row)?;
-            (row.as_slice().into(), reader.position() - start)
+            bodies.scratch.clear();
+            schema.read(reader, &mut bodies.scratch)?;
+            (bodies.spares.keep(&bodies.scratch), reader.position() - start)
         }
-        Body::Opaque { max_bytes } => read_opaque(reader, *max_bytes as usize)?,
+        Body::Opaque { max_bytes } => read_opaque(reader, *max_bytes as usize, bodies)?,
     };
     Ok(context.received(message_type as u16, body, bits))
 }
 
 /// A body that the core can't read, and its length in bits.
-fn read_opaque(reader: &mut BitReader<'_>, max_bytes: usize) -> Result<(SmallBytes, usize), Refusal> {
+fn read_opaque(
+    reader: &mut BitReader<'_>,
+    max_bytes: usize,
+    bodies: &mut Bodies,
+) -> Result<(SmallBytes, usize), Refusal> {
     let bits = reader.bits(length_bits(max_bytes))? as usize;
     if bits > max_bytes * 8 {
         return Err(Refusal::Length);
     }
     let (start_bit, bytes) = reader.cut(bits)?;
-    Ok((OpaqueBody { start_bit, bits, bytes }.write().into(), bits))
+    bodies.scratch.clear();
+    OpaqueBody { start_bit, bits, bytes }.write(&mut bodies.scratch);
+    Ok((bodies.spares.keep(&bodies.scratch), bits))
 }
 
 /// One of `count` things by its number.
