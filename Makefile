@@ -1,5 +1,5 @@
-# `make demo`, `make test`, `make bench`, `make delivery`, `make links`, `make compare`, `make soak`, `make wheel`. Needs
-# Python 3.11 or later with pip, a Rust toolchain and a C compiler; everything else goes into .venv.
+# `make demo`, `make arena`, `make test`, `make docs`, `make bench`, `make compare`, `make wheel`: CONTRIBUTING.md has all.
+# Needs Python 3.11 or later with pip, a Rust toolchain and a C compiler; everything else goes into .venv.
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,12 +11,16 @@ SOURCES := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: build demo test test-rust test-python bench delivery links compare soak wheel clean
+.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links compare fuzz mutations soak wheel clean
 
 build: $(VENV)/.built
 
 demo: $(VENV)/.built
 	$(BIN)/tickwire demo $(ARGS)
+
+# A game in a window, over a bad network.
+arena: $(VENV)/.built
+	$(BIN)/python -m tickwire.samples.arena play $(ARGS)
 
 test: test-rust test-python
 
@@ -24,15 +28,25 @@ test: test-rust test-python
 test-rust: $(VENV)/.tools
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
-	cargo clippy --lib --features python -- -D warnings
+	cargo clippy --lib --features faults -- -D warnings
 	cargo test --quiet
 
 test-python: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/pyright
 	$(BIN)/python -m mypy.stubtest tickwire._core --allowlist tests/py/stubtest.txt --ignore-unused-allowlist
 	$(BIN)/pytest $(ARGS)
+
+# The guide and the reference, into target/docs; every example of every page is run first.
+docs: $(VENV)/.built $(VENV)/.dev
+	$(BIN)/pytest tests/py/test_pages.py tests/py/test_docstrings.py
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs target/docs
+
+# What the pages show, made anew.
+pictures: $(VENV)/.built $(VENV)/.dev
+	$(BIN)/python docs/pictures.py
 
 bench: $(VENV)/.built $(VENV)/.dev
 	cargo bench --bench endpoint --bench netcode --bench renet --bench transport --bench wire
@@ -52,9 +66,19 @@ links:
 	cargo bench --bench links
 endif
 
-# Tickwire beside other libraries, some minutes; writes benches/compare/RESULTS.md and results.json.
+# Tickwire beside other libraries, some minutes; writes benches/compare/RESULTS.md, results.json and the README's table.
 compare: $(VENV)/.built
 	$(BIN)/python benches/compare/run.py $(ARGS)
+	$(BIN)/python benches/compare/readme.py
+
+# Fuzzes each target for a minute: `make fuzz ARGS="600 packets calls"` for other times and targets. Needs the nightly
+# toolchain and cargo-fuzz.
+fuzz:
+	tests/fuzz/run.sh $(ARGS)
+
+# Plants bugs and looks which tests notice, half an hour; writes tests/mutations/README.md. `make mutations ARGS=name` for one.
+mutations:
+	$(PYTHON) tests/mutations/run.py $(ARGS)
 
 # Random games on random bad networks, two virtual days; `make soak ARGS="--seed 7 --hours 1000"`.
 soak: $(VENV)/.built
@@ -73,13 +97,13 @@ $(VENV)/.tools: pyproject.toml
 	touch $@
 
 $(VENV)/.built: $(VENV)/.tools $(SOURCES)
-	$(BIN)/maturin develop --release --extras demo
+	$(BIN)/maturin develop --release --features python,faults --extras demo,samples
 	touch $@
 
-# The tools of the `dev` extra, read from pyproject.toml so that they are named once.
+# What all extras need, read from pyproject.toml so that it is named once.
 $(VENV)/.dev: $(VENV)/.tools pyproject.toml
 	$(BIN)/python -c 'import tomllib; \
 	extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
-	print(*extras["demo"], *extras["dev"], sep="\n")' > $(VENV)/dev.txt
+	print(*(need for extra in extras.values() for need in extra), sep="\n")' > $(VENV)/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/dev.txt
 	touch $@

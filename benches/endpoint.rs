@@ -31,7 +31,7 @@ fn protocol() -> Arc<Protocol> {
 fn message() -> Message {
     let mut writer = BitWriter::new();
     (0..6).for_each(|i| writer.bits(i, 32));
-    Message { message_type: 0, encoded: writer.encoded() }
+    Message::new(0, writer.encoded())
 }
 
 struct World {

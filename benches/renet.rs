@@ -60,7 +60,7 @@ fn config() -> ConnectionConfig {
 fn message() -> Message {
     let mut writer = BitWriter::new();
     writer.data(&BODY, 64);
-    Message { message_type: 0, encoded: writer.encoded() }
+    Message::new(0, writer.encoded())
 }
 
 struct PlainTickwire {

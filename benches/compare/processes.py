@@ -23,7 +23,9 @@ from contenders.endpoint import Options
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 FOLDER = ROOT / "target" / "compare"
-PYTHON = FOLDER / "venv" / "bin" / "python"
+OWN_PYTHON = FOLDER / "venv" / "bin" / "python"
+PYTHON = Path(os.environ.get("COMPARE_PYTHON", OWN_PYTHON))
+"""What runs the contenders: those that the variable's interpreter has, or else all that can be installed."""
 SWARM = ROOT / "target" / "release" / "examples" / "swarm"
 
 
@@ -141,13 +143,18 @@ def missing(contender: ModuleType, variant: str) -> str | None:
         return process.hear("missing", 20)
 
 
-def prepare(contenders: list[ModuleType]) -> dict[str, str]:
-    """Builds the swarm and a virtual environment with what the contenders require. Returns, by contender,
-    why its packages could not be installed."""
+def build_swarm() -> None:
     subprocess.run(["cargo", "build", "--quiet", "--release", "--example", "swarm"], cwd=ROOT, check=True)
+
+
+def install(contenders: list[ModuleType]) -> dict[str, str]:
+    """Makes a virtual environment with what the contenders require. Returns, by contender, why its packages
+    could not be installed."""
+    failed: dict[str, str] = {}
+    if PYTHON != OWN_PYTHON:
+        return failed
     if not PYTHON.exists():
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(FOLDER / "venv")], check=True)
-    failed = {}
     for contender in contenders:
         stamp = FOLDER / f"{contender.NAME}.installed"
         wanted = "\n".join(contender.REQUIRES)

@@ -20,8 +20,9 @@ INTRODUCTION = """\
 # Tickwire beside other libraries
 
 Written by `make compare`; all numbers are of one run on one machine, over its loopback. The machine does
-other things as well, so ratios between rows of a table say more than the numbers do. Each measurement was
-repeated, contenders taking turns; what stands here are medians, and percentiles over all runs together.
+other things as well, so ratios between rows of a table say more than the numbers do. Floods and the
+largest servers were repeated, contenders taking turns; what stands here are medians, and percentiles over
+all runs together.
 """
 
 ABOUT = {

@@ -141,7 +141,7 @@ async def ticks(end: Endpoint, options: Options) -> None:
             received = sent = 0
             cpu, since = cpu_seconds(), time.perf_counter()
         await end.idle(due - time.perf_counter())
-        received += len(await end.receive(0.0))
+        received += await end.count(0.0)
         end.send_all(ANSWER)
         sent += len(end.peers)
         await end.flush()

@@ -14,11 +14,15 @@ sys.path.insert(0, str(Path(__file__).parent))
 import contenders
 import report
 import tables
-from processes import FailedError, missing, prepare, versions
+from processes import FailedError, build_swarm, install, missing, versions
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        epilog="With COMPARE_PYTHON in the environment, that interpreter runs the contenders, those that it "
+        "has, and nothing is installed.",
+    )
     parser.add_argument("--quick", action="store_true", help="each once and briefly, to see that all works")
     parser.add_argument(
         "--only", default="", metavar="NAMES", help="tables and contenders, separated by commas: flood,pyenet"
@@ -47,7 +51,9 @@ class Run:
         """Why something was not measured: by contender, variant, measurement or its kind ('' for all)."""
 
     def prepare(self) -> list[tuple[ModuleType, str]]:
-        failed = prepare(self.modules)
+        if "servers" in self.tables or any(module.NATIVE for module in self.modules):
+            build_swarm()
+        failed = install(self.modules)
         ready = []
         for module in self.modules:
             for variant in module.VARIANTS:
@@ -79,13 +85,17 @@ class Run:
         key = (module.NAME, variant, measurement.name)
         if key in self.notes:
             return
-        if why := measurement.takes_part(module):
+        if why := measurement.why_not(module, variant):
             self.notes[(module.NAME, variant, measurement.kind)] = why
             return
         try:
             values = measurement.run(module, variant, self.plan)
         except FailedError as failure:
             self.notes[key] = f"failed: {failure}"
+            return
+        except Exception as error:
+            # Whatever it is that went wrong with this one, the others are still to be measured.
+            self.notes[key] = f"failed: {error!r}"
             return
         mine = self.values.setdefault((module.NAME, variant), {})
         for metric, more in values.items():

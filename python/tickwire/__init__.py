@@ -17,6 +17,7 @@ from tickwire._core import (
     BitWriter,
     Bursts,
     Candidates,
+    Capture,
     Channel,
     ChannelSnapshot,
     ChannelStats,
@@ -71,6 +72,7 @@ from tickwire._core import (
     quantized,
     quaternion,
     ranged,
+    raw,
     redundant,
     reliable_ordered,
     reliable_unordered,
@@ -125,7 +127,7 @@ from tickwire.fields import (
     up_to,
 )
 from tickwire.hooks import AdmissionHook, PriorityHook
-from tickwire.message import Message, MessageFactory, message
+from tickwire.message import BlockMessage, Message, MessageFactory, message
 from tickwire.resolve import resolve
 from tickwire.ticks import ticks
 
@@ -140,8 +142,10 @@ __all__ = [
     "BitMeasure",
     "BitReader",
     "BitWriter",
+    "BlockMessage",
     "Bursts",
     "Candidates",
+    "Capture",
     "Channel",
     "ChannelError",
     "ChannelFullError",
@@ -226,6 +230,7 @@ __all__ = [
     "quantized",
     "quaternion",
     "ranged",
+    "raw",
     "redundant",
     "reliable_ordered",
     "reliable_unordered",

@@ -5,7 +5,7 @@ from enum import Enum, Flag
 from os import PathLike
 from pathlib import Path
 from types import GenericAlias, TracebackType
-from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, final, overload
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, final, overload
 
 from typing_extensions import Buffer
 
@@ -21,6 +21,7 @@ __all__ = [
     "BitWriter",
     "Bursts",
     "Candidates",
+    "Capture",
     "Channel",
     "ChannelSnapshot",
     "ChannelStats",
@@ -45,6 +46,7 @@ __all__ = [
     "Notifications",
     "Outages",
     "PacketFates",
+    "PacketOpener",
     "PacketStats",
     "Protocol",
     "Proxy",
@@ -84,6 +86,7 @@ __all__ = [
     "quantized",
     "quaternion",
     "ranged",
+    "raw",
     "redundant",
     "reliable_ordered",
     "reliable_unordered",
@@ -132,14 +135,19 @@ class Address:
 
     def __new__(cls, address: AddressLike, /) -> Address: ...
     @property
-    def host(self) -> str: ...
+    def host(self) -> str:
+        """The numeric host, without brackets."""
     @property
-    def port(self) -> int: ...
+    def port(self) -> int:
+        """The port, 0 to 65,535."""
     @property
-    def is_ipv6(self) -> bool: ...
+    def is_ipv6(self) -> bool:
+        """Whether it is an IPv6 address."""
     @property
-    def is_loopback(self) -> bool: ...
-    def with_port(self, port: int) -> Address: ...
+    def is_loopback(self) -> bool:
+        """Whether it is an address of this machine only."""
+    def with_port(self, port: int) -> Address:
+        """The same host with another port, 0 to 65,535."""
     def __eq__(self, other: object, /) -> bool: ...
     def __lt__(self, other: Address, /) -> bool: ...
     def __le__(self, other: Address, /) -> bool: ...
@@ -203,17 +211,23 @@ class ConnectToken:
             ValueError: saying what is wrong with them.
         """
 
-    def to_bytes(self) -> bytes: ...
+    def to_bytes(self) -> _Bytes:
+        """The token's 2,048 bytes, for :meth:`from_bytes`. They hold this client's keys: send them encrypted."""
     @property
-    def protocol_id(self) -> int: ...
+    def protocol_id(self) -> int:
+        """The 64-bit id of the protocol that it is for."""
     @property
-    def servers(self) -> list[Address]: ...
+    def servers(self) -> list[Address]:
+        """The servers that the client tries, in this order."""
     @property
-    def created(self) -> int: ...
+    def created(self) -> int:
+        """When it was made, in seconds since 1970."""
     @property
-    def expires(self) -> int: ...
+    def expires(self) -> int:
+        """From when on it starts no connection any more, in seconds since 1970."""
     @property
-    def timeout(self) -> int | None: ...
+    def timeout(self) -> int | None:
+        """Seconds of silence that end the connection; None: no timeout."""
 
 # --- messages ----------------------------------------------------------------------------------------
 
@@ -234,35 +248,92 @@ class FieldType:
     def max_bits(self) -> int:
         """An upper bound of what the field costs, alignment included."""
     @property
-    def python_type(self) -> type: ...
+    def python_type(self) -> type:
+        """The type of the field's values."""
 
-def bits(count: int, /) -> FieldType: ...
-def ranged(low: int, high: int, /) -> FieldType: ...
-def uint128() -> FieldType: ...
-def boolean() -> FieldType: ...
-def float32() -> FieldType: ...
-def float64() -> FieldType: ...
-def quantized(low: float, high: float, resolution: float, /) -> FieldType: ...
-def fixed(low: int, high: int, fraction_bits: int, /) -> FieldType: ...
-def text(max_bytes: int, /) -> FieldType: ...
-def wide_text(max_units: int, /) -> FieldType: ...
-def data(max_bytes: int, /) -> FieldType: ...
-def angle(low: float, high: float, resolution: float, /) -> FieldType: ...
-def vec2(low: float, high: float, resolution: float, /) -> FieldType: ...
-def vec3(low: float, high: float, resolution: float, /) -> FieldType: ...
-def unit_vector(bits: int = 12, /) -> FieldType: ...
-def quaternion(bits: int = 9, /) -> FieldType: ...
-def signed_quaternion() -> FieldType: ...
-def transform(low: float, high: float, resolution: float, /, rotation_bits: int = 9) -> FieldType: ...
-def flags(*names: str) -> FieldType: ...
-def network_id(highest: int = 65_535, /) -> FieldType: ...
-def enum_of(class_: type[Enum], /) -> FieldType: ...
-def flags_of(class_: type[Flag], /) -> FieldType: ...
-def common_of(item: FieldType, values: Sequence[Any], /) -> FieldType: ...
-def optional_of(item: FieldType, /) -> FieldType: ...
-def list_of(item: FieldType, most: int, /) -> FieldType: ...
-def sparse_of(item: FieldType, slots: int, /) -> FieldType: ...
-def nested_of(class_: type, schema: Schema, /) -> FieldType: ...
+def bits(count: int, /) -> FieldType:
+    """An unsigned integer of ``count`` bits, 1 to 64."""
+
+def ranged(low: int, high: int, /) -> FieldType:
+    """An integer from ``low`` to ``high``, both included, in the bits that ``high - low`` takes."""
+
+def uint128() -> FieldType:
+    """An unsigned integer of 128 bits."""
+
+def boolean() -> FieldType:
+    """True or False, in one bit."""
+
+def float32() -> FieldType:
+    """A float in 32 bits."""
+
+def float64() -> FieldType:
+    """A float in 64 bits."""
+
+def quantized(low: float, high: float, resolution: float, /) -> FieldType:
+    """A float from ``low`` to ``high`` in steps of about ``resolution``."""
+
+def fixed(low: int, high: int, fraction_bits: int, /) -> FieldType:
+    """A number from ``low`` to ``high`` with ``fraction_bits`` binary places."""
+
+def text(max_bytes: int, /) -> FieldType:
+    """Text of at most ``max_bytes`` bytes of UTF-8, without NUL."""
+
+def wide_text(max_units: int, /) -> FieldType:
+    """Text of at most ``max_units`` UTF-16 units, without NUL, in 32 bits each: serialize's wide string."""
+
+def data(max_bytes: int, /) -> FieldType:
+    """At most ``max_bytes`` bytes."""
+
+def raw(count: int, /) -> FieldType:
+    """Exactly ``count`` bytes, without their length; zeros if nothing is said."""
+
+def angle(low: float, high: float, resolution: float, /) -> FieldType:
+    """An angle on a circle from ``low`` to ``high``, which is ``low`` again, in steps of at most ``resolution``."""
+
+def vec2(low: float, high: float, resolution: float, /) -> FieldType:
+    """Two numbers from ``low`` to ``high``, each in steps of at most ``resolution``."""
+
+def vec3(low: float, high: float, resolution: float, /) -> FieldType:
+    """Three numbers from ``low`` to ``high``, each in steps of at most ``resolution``."""
+
+def unit_vector(bits: int = 12, /) -> FieldType:
+    """A direction in space: a vector of length 1, in two components of ``bits`` bits."""
+
+def quaternion(bits: int = 9, /) -> FieldType:
+    """A rotation (x, y, z, w), by its three smallest components of ``bits`` bits."""
+
+def signed_quaternion() -> FieldType:
+    """A rotation (x, y, z, w): x, y and z in 16 bits each and the sign of w."""
+
+def transform(low: float, high: float, resolution: float, /, rotation_bits: int = 9) -> FieldType:
+    """A translation from ``low`` to ``high`` along each axis, a rotation and a scale."""
+
+def flags(*names: str) -> FieldType:
+    """An int whose bits are booleans of these names, the first the lowest."""
+
+def network_id(highest: int = 65_535, /) -> FieldType:
+    """The network id of an object, up to ``highest``; 0 is none."""
+
+def enum_of(class_: type[Enum], /) -> FieldType:
+    """A member of an enumeration."""
+
+def flags_of(class_: type[Flag], /) -> FieldType:
+    """Flags of a class derived from :class:`enum.Flag` whose flags are 1, 2, 4 and so on."""
+
+def common_of(item: FieldType, values: Sequence[Any], /) -> FieldType:
+    """The field with one or two values that cost one or two bits."""
+
+def optional_of(item: FieldType, /) -> FieldType:
+    """A value or None."""
+
+def list_of(item: FieldType, most: int, /) -> FieldType:
+    """Up to ``most`` values."""
+
+def sparse_of(item: FieldType, slots: int, /) -> FieldType:
+    """Values of some of ``slots`` slots."""
+
+def nested_of(class_: type, schema: Schema, /) -> FieldType:
+    """The fields of a message class."""
 
 @final
 class Schema:
@@ -274,13 +345,17 @@ class Schema:
 
     def __new__(cls, name: str, fields: Sequence[tuple[str, FieldType]], /) -> Schema: ...
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The message class's name."""
     @property
-    def fields(self) -> list[tuple[str, FieldType]]: ...
+    def fields(self) -> list[tuple[str, FieldType]]:
+        """Names and types of the fields, in order."""
     @property
-    def min_bits(self) -> int: ...
+    def min_bits(self) -> int:
+        """The least that a message costs."""
     @property
-    def max_bits(self) -> int: ...
+    def max_bits(self) -> int:
+        """An upper bound of what a message costs, alignment included."""
     def check(self, message: object, /) -> None:
         """Raises the FieldError that sending an object with these attributes would raise, if any."""
 
@@ -338,28 +413,80 @@ class Stream:
     """
 
     @property
-    def writing(self) -> bool: ...
+    def writing(self) -> bool:
+        """Whether values are written."""
     @property
-    def reading(self) -> bool: ...
+    def reading(self) -> bool:
+        """Whether values are read: what is passed in doesn't matter."""
     @property
-    def measuring(self) -> bool: ...
+    def measuring(self) -> bool:
+        """Whether bits are only counted."""
     @property
-    def bits_processed(self) -> int: ...
-    def flag(self, value: object, /) -> bool: ...
-    def bits(self, value: int | None, count: int, /) -> int: ...
-    def ranged(self, value: int | None, low: int, high: int, /) -> int: ...
-    def uint128(self, value: int | None, /) -> int: ...
-    def relative(self, value: int | None, previous: int, /) -> int: ...
-    def sequence_relative(self, value: int | None, previous: int, /) -> int: ...
-    def float32(self, value: float | None, /) -> float: ...
-    def float64(self, value: float | None, /) -> float: ...
-    def quantized(self, value: float | None, low: float, high: float, resolution: float, /) -> float: ...
-    def fixed(self, value: float | None, low: int, high: int, fraction_bits: int, /) -> float: ...
-    def text(self, value: str | None, max_bytes: int, /) -> str: ...
-    def wide_text(self, value: str | None, max_units: int, /) -> str: ...
-    def data(self, value: _Bytes | None, max_bytes: int, /) -> _Bytes: ...
-    def bytes(self, value: _Bytes | None, count: int, /) -> _Bytes: ...
-    def align(self) -> None: ...
+    def bits_processed(self) -> int:
+        """Bits written or measured so far, or the bit position of the next read."""
+    def flag(self, value: object, /) -> bool:
+        """One bit: the truth of ``value``."""
+    def bits(self, value: int | None, count: int, /) -> int:
+        """An unsigned integer of ``count`` bits, 1 to 64."""
+    def ranged(self, value: int | None, low: int, high: int, /) -> int:
+        """An integer from ``low`` to ``high``, both included."""
+    def uint128(self, value: int | None, /) -> int:
+        """An unsigned integer of 128 bits."""
+    def relative(self, value: int | None, previous: int, /) -> int:
+        """An integer above ``previous``, in fewer bits the nearer it is; at most 2**31 - 1."""
+    def sequence_relative(self, value: int | None, previous: int, /) -> int:
+        """A sequence number after ``previous``, counting across the wrap, and not equal to it."""
+    def float32(self, value: float | None, /) -> float:
+        """A float in 32 bits."""
+    def float64(self, value: float | None, /) -> float:
+        """A float in 64 bits."""
+    def quantized(self, value: float | None, low: float, high: float, resolution: float, /) -> float:
+        """A float from ``low`` to ``high`` in steps of about ``resolution``."""
+    def fixed(self, value: float | None, low: int, high: int, fraction_bits: int, /) -> float:
+        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places."""
+    def text(self, value: str | None, max_bytes: int, /) -> str:
+        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL."""
+    def wide_text(self, value: str | None, max_units: int, /) -> str:
+        """Text of at most ``max_units`` UTF-16 units, without NUL, in 32 bits each."""
+    def data(self, value: _Bytes | None, max_bytes: int, /) -> _Bytes:
+        """At most ``max_bytes`` bytes."""
+    def bytes(self, value: _Bytes | None, count: int, /) -> _Bytes:
+        """Exactly ``count`` bytes, without their length."""
+    def align(self) -> None:
+        """Zero bits up to the next byte boundary."""
+
+    # The names of serialize's macros in C++, with their arguments.
+    def serialize_bits(self, value: int | None, bits: int, /) -> int: ...
+    def serialize_bool(self, value: object, /) -> bool: ...
+    def serialize_int(self, value: int | None, min: int, max: int, /) -> int: ...
+    def serialize_int64(self, value: int | None, min: int, max: int, /) -> int: ...
+    def serialize_int128(self, value: int | None, min: int, max: int, /) -> int: ...
+    def serialize_uint8(self, value: int | None, /) -> int: ...
+    def serialize_uint16(self, value: int | None, /) -> int: ...
+    def serialize_uint32(self, value: int | None, /) -> int: ...
+    def serialize_uint64(self, value: int | None, /) -> int: ...
+    def serialize_uint128(self, value: int | None, /) -> int: ...
+    def serialize_float(self, value: float | None, /) -> float: ...
+    def serialize_double(self, value: float | None, /) -> float: ...
+    def serialize_compressed_float(
+        self, value: float | None, min: float, max: float, res: float, /
+    ) -> float: ...
+    def serialize_fixed(
+        self, value: float | None, integer_bits: int, fraction_bits: int, min: int, max: int, /
+    ) -> float:
+        """``integer_bits`` is not on the wire."""
+    def serialize_bytes(self, data: _Bytes | None, bytes: int, /) -> _Bytes: ...
+    def serialize_string(self, string: str | None, buffer_size: int, /) -> str:
+        """Text of up to ``buffer_size - 1`` bytes: the last one is C++'s NUL."""
+    def serialize_wstring(self, string: str | None, buffer_size: int, /) -> str:
+        """Text of up to ``buffer_size - 1`` UTF-16 units."""
+    def serialize_align(self) -> None: ...
+    def serialize_object(self, object: _T, /) -> _T:
+        """Calls ``object.serialize(self)`` and returns the object."""
+    def serialize_int_relative(self, previous: int, current: int | None, /) -> int:
+        """Returns ``current``."""
+    def serialize_sequence_relative(self, sequence1: int, sequence2: int | None, /) -> int:
+        """Returns ``sequence2``."""
 
 # --- protocol ----------------------------------------------------------------------------------------
 
@@ -382,13 +509,17 @@ class Channel:
     """
 
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """Which promise it makes, such as ``reliable_ordered``."""
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name, for people; empty unless given."""
     @property
-    def strict(self) -> bool: ...
+    def strict(self) -> bool:
+        """Whether it comes before the channels that are not strict."""
     @property
-    def weight(self) -> int: ...
+    def weight(self) -> int:
+        """Its share among the channels that are not strict."""
     @property
     def max_message_bytes(self) -> int:
         """The bytes of the largest message."""
@@ -407,6 +538,10 @@ def reliable_ordered(
     early_copies: int = 1,
     strict: bool = False,
     weight: int = 1,
+    max_messages_per_packet: int | None = None,
+    max_block_size: int | None = None,
+    block_fragment_size: int | None = None,
+    disable_blocks: bool = False,
 ) -> Channel:
     """Every message exactly once, in order.
 
@@ -419,6 +554,8 @@ def reliable_ordered(
         early_copies: with ``resend_time=None``, packets that carry each message from the start, a tick apart, while
             the budget has room; 1 to 8.
         max_message_bytes, strict, weight: as for every :class:`Channel`.
+        max_messages_per_packet, max_block_size, block_fragment_size, disable_blocks: for ``framing="yojimbo"``, as the
+            other side has them. None: yojimbo's own: 256, 262,144 and 1,024.
     """
 
 def reliable_unordered(
@@ -444,6 +581,9 @@ def unreliable(
     max_message_bytes: int = 65536,
     strict: bool = False,
     weight: int = 1,
+    max_messages_per_packet: int | None = None,
+    max_block_size: int | None = None,
+    disable_blocks: bool = False,
 ) -> Channel:
     """Each message at most once, in any order, never sent again. What the budget of a tick can't carry is dropped.
 
@@ -451,6 +591,7 @@ def unreliable(
         send_queue: messages of one tick; one more raises :class:`ChannelFullError`.
         receive_queue: messages the receiver keeps for its game; the oldest make room.
         max_message_bytes, strict, weight: as for every :class:`Channel`.
+        max_messages_per_packet, max_block_size, disable_blocks: as for :func:`reliable_ordered`.
     """
 
 def sequenced(
@@ -518,6 +659,97 @@ def chunks(name: str = "") -> Channel:
     and messages don't go over it."""
 
 @final
+class Capture:
+    """A pcapng file for the datagrams of servers and clients (their argument ``capture``), which Wireshark reads.
+
+    Several endpoints may share one. Received datagrams are captured as they arrive, sent ones as they leave, behind the
+    simulated link of ``conditions=``; IP and UDP headers are made up from the addresses. Packets stay sealed:
+    :func:`tickwire.capture.open_capture` opens them, for who has the keys.
+
+    Args:
+        path: the file; one of that name is overwritten.
+        max_bytes: what it may grow to, 4,096 to 2**40; further datagrams are counted as dropped.
+        keys: another file, for the secrets with which the captured packets can be opened and replayed, readable for its
+            owner only; None: they are not written anywhere.
+
+    Raises:
+        OSError: a file can't be made; errno says why.
+        ValueError: naming the argument, its value and its bound.
+    """
+
+    def __new__(
+        cls,
+        path: str | PathLike[str],
+        *,
+        max_bytes: int = 1073741824,
+        keys: str | PathLike[str] | None = None,
+    ) -> Capture: ...
+    @property
+    def path(self) -> Path:
+        """Where it goes."""
+    @property
+    def packets(self) -> int:
+        """Datagrams captured."""
+    @property
+    def size(self) -> int:
+        """Bytes of the file, those that are still to be written included."""
+    @property
+    def dropped(self) -> int:
+        """Datagrams not captured, because of ``max_bytes``, because writing failed, or after :meth:`close`."""
+    def write(
+        self,
+        nanoseconds: int,
+        sender: AddressLike,
+        receiver: AddressLike,
+        datagram: bytes,
+        *,
+        outgoing: bool,
+        opened: bool = False,
+    ) -> None:
+        """Writes a datagram as an endpoint would: for tools.
+
+        Args:
+            nanoseconds: when, since 1970.
+            sender, receiver: between whom.
+            outgoing: it was sent, and not received.
+            opened: it is one that was decrypted.
+
+        Raises:
+            ValueError: the datagram is longer than any, or the time is out of its bounds.
+        """
+    def flush(self) -> None:
+        """Writes what is still in memory. It is written anyway, at the latest with the first datagram a second later, and
+        when an endpoint closes."""
+    def close(self) -> None:
+        """Writes what is still in memory and closes the file. Endpoints that still capture go on without it.
+
+        Raises:
+            OSError: something could not be written, now or before: naming the file.
+        """
+    def __enter__(self) -> Capture: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+@final
+class PacketOpener:
+    """Opens captured packets, for who holds their keys.
+
+    Args:
+        keys: private keys of servers, 32 bytes each.
+        tokens: connect tokens of clients.
+    """
+
+    def __new__(cls, *, keys: Sequence[bytes] = (), tokens: Sequence[ConnectToken] = ()) -> PacketOpener: ...
+    def open(self, sender: AddressLike, receiver: AddressLike, datagram: bytes) -> bytes | None:
+        """Takes the next datagram of a capture. Returns it with its body in clear and without its tag, or None: it is a
+        request, which is not sealed, or there is no key for it."""
+
+@final
 class Protocol:
     """What both sides must share: an id, the message classes in order, the channels in order.
 
@@ -525,23 +757,45 @@ class Protocol:
         id: 64-bit netcode protocol id: a number of your game (and its version).
         messages: classes made by :func:`tickwire.message` or derived from :class:`tickwire.Message`.
         channels: 1 to 64 channels; the index in this list is the ``channel`` argument of ``send``.
+        framing: how packets look: ``"native"``, or ``"yojimbo"`` to talk to that C++ library (``docs/yojimbo.md``).
+        fold_hash: yojimbo only: put :attr:`hash` into :attr:`id`, so that sides that differ don't connect.
+        max_packet_size, packet_fragment_size: yojimbo only: as the other side has them; None: 8,192 and 1,024.
 
     Raises:
         TypeError, ValueError: naming the class or argument, its value and its bound.
     """
 
-    def __new__(cls, id: int, messages: Sequence[type], channels: Sequence[Channel] = ...) -> Protocol: ...
+    def __new__(
+        cls,
+        id: int,
+        messages: Sequence[type],
+        channels: Sequence[Channel] = ...,
+        *,
+        framing: Literal["native", "yojimbo"] = "native",
+        fold_hash: bool = False,
+        max_packet_size: int | None = None,
+        packet_fragment_size: int | None = None,
+    ) -> Protocol: ...
     @property
-    def id(self) -> int: ...
+    def id(self) -> int:
+        """The netcode protocol id: with ``fold_hash``, the one given XOR :attr:`hash`."""
+    @property
+    def framing(self) -> Literal["native", "yojimbo"]:
+        """How packets look."""
     @property
     def hash(self) -> int:
-        """64 bits over messages and channels, compared by the two sides when they connect."""
+        """64 bits over messages and channels, compared by the two sides when they connect; yojimbo's framing doesn't."""
     @property
-    def messages(self) -> list[type]: ...
+    def description(self) -> str:
+        """The canonical text that the hash is made of: each message with its fields, each channel."""
     @property
-    def channels(self) -> list[Channel]: ...
+    def messages(self) -> list[type]:
+        """The message classes, in order."""
+    @property
+    def channels(self) -> list[Channel]:
+        """The channels, in order."""
     def encode(self, message: Message | Any, /) -> bytes:
-        """One message with its type, as it rides in a packet, padded with zero bits to whole bytes.
+        """One message with its type, as it rides in a packet, padded with zero bits to whole bytes. Without its block.
 
         Raises:
             FieldError, UnregisteredMessageError, MessageTooLargeError
@@ -569,44 +823,53 @@ class ClientHandle:
     def slot(self) -> int:
         """The client slot, 0 to max_clients - 1."""
     @property
-    def generation(self) -> int: ...
+    def generation(self) -> int:
+        """How many had the slot before."""
     @property
     def number(self) -> int:
         """Slot and generation in one number, as the ``client`` column of rows has it."""
     @property
-    def address(self) -> Address: ...
+    def address(self) -> Address:
+        """Where its packets come from."""
     @property
     def user_data(self) -> bytes:
         """The 256 bytes of the connect token."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
+# `client` is a handle on servers, where games use it, and None on clients, where nobody asks: hence Any.
+
 @final
 class Connected:
-    """A connection is up. ``client`` is None on the client's own side."""
+    """A connection is up."""
 
-    __match_args__: ClassVar[tuple[str, ...]]
+    __match_args__ = ("client",)
     @property
-    def client(self) -> ClientHandle | None: ...
+    def client(self) -> ClientHandle | Any:
+        """Whose it is, on a server; None on the client's own side."""
 
 @final
 class Disconnected:
-    """A connection ended. ``client`` is None on the client's own side."""
+    """A connection ended."""
 
-    __match_args__: ClassVar[tuple[str, ...]]
+    __match_args__ = ("client", "reason")
     @property
-    def client(self) -> ClientHandle | None: ...
+    def client(self) -> ClientHandle | Any:
+        """Whose it is, on a server; None on the client's own side."""
     @property
-    def reason(self) -> DisconnectReason: ...
+    def reason(self) -> DisconnectReason:
+        """Why."""
 
 @final
 class ChannelStats:
     """Counts of one channel of one connection since it began."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The channel's name."""
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """The channel's kind, such as ``reliable_ordered``."""
     @property
     def queued(self) -> int:
         """Messages now waiting to be sent or acked."""
@@ -647,13 +910,17 @@ class ConnectionStats:
     """How one connection is doing. Times in milliseconds, rates in kilobits per second with UDP/IP headers."""
 
     @property
-    def rtt_ms(self) -> float: ...
+    def rtt_ms(self) -> float:
+        """Round trip time, smoothed."""
     @property
-    def rtt_min_ms(self) -> float: ...
+    def rtt_min_ms(self) -> float:
+        """The shortest of the last 512 round trips."""
     @property
-    def rtt_max_ms(self) -> float: ...
+    def rtt_max_ms(self) -> float:
+        """The longest of the last 512 round trips."""
     @property
-    def jitter_ms(self) -> float: ...
+    def jitter_ms(self) -> float:
+        """Smoothed difference of consecutive round trips."""
     @property
     def packet_loss_percent(self) -> float:
         """Of the packets we sent."""
@@ -661,19 +928,26 @@ class ConnectionStats:
     def packet_loss_received_percent(self) -> float:
         """Of the packets the other side sent."""
     @property
-    def sent_kbps(self) -> float: ...
+    def sent_kbps(self) -> float:
+        """Rate of what is sent."""
     @property
-    def received_kbps(self) -> float: ...
+    def received_kbps(self) -> float:
+        """Rate of what is received."""
     @property
-    def acked_kbps(self) -> float: ...
+    def acked_kbps(self) -> float:
+        """Rate of what the other side is known to have."""
     @property
-    def packets_sent(self) -> int: ...
+    def packets_sent(self) -> int:
+        """Packets sent."""
     @property
-    def packets_received(self) -> int: ...
+    def packets_received(self) -> int:
+        """Packets received."""
     @property
-    def packets_acked(self) -> int: ...
+    def packets_acked(self) -> int:
+        """Packets that the other side is known to have."""
     @property
-    def packets_lost(self) -> int: ...
+    def packets_lost(self) -> int:
+        """Packets given up as lost."""
     @property
     def budget_bytes_per_second(self) -> float:
         """What may be sent: bytes a second, with UDP/IP headers."""
@@ -684,9 +958,11 @@ class ConnectionStats:
     def bulk_rate(self) -> float:
         """At which chunks may go out now: bytes a second, with UDP/IP headers."""
     @property
-    def chunks(self) -> ChunkStats: ...
+    def chunks(self) -> ChunkStats:
+        """Counts of its chunks."""
     @property
-    def channels(self) -> list[ChannelStats]: ...
+    def channels(self) -> list[ChannelStats]:
+        """Counts by channel, in the protocol's order."""
 
 @final
 class ChunkStats:
@@ -719,7 +995,7 @@ class ChunkStats:
         """Offers dropped because they are out of turn, or contradict themselves."""
     @property
     def answers_invalid(self) -> int:
-        """Answers dropped because their chunk is not open, or has no such slices."""
+        """Answers dropped because their chunk was never offered, or has no such slices."""
 
 @final
 class ChannelSnapshot:
@@ -728,27 +1004,38 @@ class ChannelSnapshot:
 
     def __len__(self) -> int: ...
     @property
-    def slot(self) -> memoryview[int]: ...
+    def slot(self) -> memoryview[int]:
+        """The client slot."""
     @property
-    def channel(self) -> memoryview[int]: ...
+    def channel(self) -> memoryview[int]:
+        """The channel's index."""
     @property
-    def queued(self) -> memoryview[int]: ...
+    def queued(self) -> memoryview[int]:
+        """As :attr:`ChannelStats.queued`."""
     @property
-    def sent(self) -> memoryview[int]: ...
+    def sent(self) -> memoryview[int]:
+        """As :attr:`ChannelStats.sent`."""
     @property
-    def resent(self) -> memoryview[int]: ...
+    def resent(self) -> memoryview[int]:
+        """As :attr:`ChannelStats.resent`."""
     @property
-    def delivered(self) -> memoryview[int]: ...
+    def delivered(self) -> memoryview[int]:
+        """As :attr:`ChannelStats.delivered`."""
     @property
-    def lost(self) -> memoryview[int]: ...
+    def lost(self) -> memoryview[int]:
+        """As :attr:`ChannelStats.lost`."""
     @property
-    def received(self) -> memoryview[int]: ...
+    def received(self) -> memoryview[int]:
+        """As :attr:`ChannelStats.received`."""
     @property
-    def dropped(self) -> memoryview[int]: ...
+    def dropped(self) -> memoryview[int]:
+        """As :attr:`ChannelStats.dropped`."""
     @property
-    def bytes_sent(self) -> memoryview[int]: ...
+    def bytes_sent(self) -> memoryview[int]:
+        """As :attr:`ChannelStats.bytes_sent`."""
     @property
-    def latency_ms(self) -> memoryview[float]: ...
+    def latency_ms(self) -> memoryview[float]:
+        """As :attr:`ChannelStats.latency_ms`."""
 
 # --- hooks and notifications -------------------------------------------------------------------------
 
@@ -767,7 +1054,8 @@ class Candidates:
     def slot(self) -> memoryview[int]:
         """The client slot it is for; 0 on a client."""
     @property
-    def channel(self) -> memoryview[int]: ...
+    def channel(self) -> memoryview[int]:
+        """The channel's index."""
     @property
     def message_type(self) -> memoryview[int]:
         """Index into ``protocol.messages``; 0 for payloads."""
@@ -778,12 +1066,14 @@ class Candidates:
     def size(self) -> memoryview[int]:
         """Bytes of its body."""
     @property
-    def key(self) -> memoryview[int]: ...
+    def key(self) -> memoryview[int]:
+        """The key it is the value of; 0 but on latest channels."""
     @property
     def resends(self) -> memoryview[int]:
         """How often this value went out before."""
     @property
-    def tag(self) -> memoryview[int]: ...
+    def tag(self) -> memoryview[int]:
+        """The tag it was sent with."""
 
 @final
 class Notifications:
@@ -803,9 +1093,11 @@ class Notifications:
     def slot(self) -> memoryview[int]:
         """The client slot it was sent to; 0 on a client."""
     @property
-    def channel(self) -> memoryview[int]: ...
+    def channel(self) -> memoryview[int]:
+        """The channel's index."""
     @property
-    def tag(self) -> memoryview[int]: ...
+    def tag(self) -> memoryview[int]:
+        """The tag it was sent with."""
     @property
     def delivered(self) -> memoryview[bool]:
         """True: the other side has it. False: it is lost for good."""
@@ -868,7 +1160,8 @@ class Transfer:
     def client(self) -> ClientHandle | None:
         """The client it goes to; None on a client."""
     @property
-    def label(self) -> str: ...
+    def label(self) -> str:
+        """What it was named when it was sent."""
     @property
     def size(self) -> int:
         """Bytes of the chunk."""
@@ -1033,7 +1326,8 @@ class Inbox(Generic[_M]):
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
-    def events(self) -> list[Event]: ...
+    def events(self) -> list[Event]:
+        """Connections that came up or ended, in order."""
     @property
     def messages(self) -> list[_M]:
         """``(client, message)`` pairs on a server, messages on a client; in order within a channel. Those of latest
@@ -1120,9 +1414,12 @@ class Server:
             second. What hooks take is in ``counters``.
         chunk_memory: bytes of chunks that each client may have in memory here, those under way and those that
             ``inbox.chunks`` has not handed over yet; 0: none are taken. A larger chunk is refused.
-        chunk_directory: where chunks go instead of memory: each into a file named by its hash in hex digits, however
-            many there are. Made if it isn't there.
+        chunk_directory: where chunks go instead of memory: each into a file named by its hash in hex digits. Made if it
+            isn't there. What a connection leaves unfinished stays, and is not sent again when the same peer offers the
+            same content, also to another process.
         chunk_file_limit: bytes of the largest of these files; None: 1 GiB. A larger chunk is refused.
+        chunk_directory_limit: bytes of all of these files together, those under way with their whole size; None: eight
+            times ``chunk_file_limit``. A chunk that doesn't fit is refused.
         congestion: how fast chunks may go out; None: :meth:`Congestion.adaptive`.
         driver: ``"polled"``: the socket is read and written when the game ticks. ``"thread"``: a native thread keeps
             the connections going between ticks, and while the game is busy: it acks, paces chunks, and sends again what
@@ -1132,6 +1429,8 @@ class Server:
         seed: makes those conditions repeatable; None: random.
         network: a simulated network with virtual time instead of a socket.
         columns: message classes that come as columns (:meth:`Inbox.columns`) and not as objects.
+        capture: a :class:`Capture` of all datagrams, or the path of a new one. When it can't go on, the logger is
+            told, and the game is not disturbed.
 
     Raises:
         OSError: the address can't be bound, or the directory can't be made; errno says why.
@@ -1155,24 +1454,30 @@ class Server:
         chunk_memory: int = 0,
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
+        chunk_directory_limit: int | None = None,
         congestion: Congestion | None = None,
         driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
         columns: Sequence[type] | None = None,
+        capture: Capture | str | PathLike[str] | None = None,
     ) -> Server: ...
     @property
-    def address(self) -> Address: ...
+    def address(self) -> Address:
+        """Where it listens, with the port that was picked."""
     @property
-    def protocol(self) -> Protocol: ...
+    def protocol(self) -> Protocol:
+        """What both sides share."""
     @property
-    def max_clients(self) -> int: ...
+    def max_clients(self) -> int:
+        """The number of client slots."""
     @property
     def clients(self) -> list[ClientHandle]:
         """The connected clients, by slot."""
     @property
-    def closed(self) -> bool: ...
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
     @property
     def counters(self) -> dict[str, int]:
         """Everything counted since the start, drops by name."""
@@ -1184,7 +1489,7 @@ class Server:
         """The second half of a tick: sends what is queued.
 
         Raises:
-            what the priority hook raised. The packets are out then.
+            Exception: what the priority hook raised. The packets are out then.
         """
     def pump(self) -> None:
         """Keeps connections alive without taking messages (while loading, say): they wait, and when the
@@ -1200,7 +1505,8 @@ class Server:
         """
     @property
     def has_news(self) -> bool:
-        """Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications."""
+        """Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications, chunks,
+        ends of transfers."""
     def fileno(self) -> int:
         """The system's number of the socket, for event loops to watch: when it is readable, :meth:`step`.
 
@@ -1238,7 +1544,7 @@ class Server:
         under ``tag``, exactly once, in the order of the packets.
 
         Raises:
-            as :meth:`send`.
+            Exception: as :meth:`send`.
         """
     def send_chunk(
         self,
@@ -1318,7 +1624,7 @@ class Server:
         Raises:
             FieldError: naming the first row that is wrong, its field, its value and what it must be.
             TypeError, ValueError: these are no rows of the class.
-            As :meth:`send`, but for clients that are gone and channels that are full.
+            Exception: as :meth:`send`, but for clients that are gone and channels that are full.
         """
     def send_rows(
         self,
@@ -1335,7 +1641,8 @@ class Server:
         """Queues many rows for one client. Returns the rows, by index, for which the channel had no room.
 
         Raises:
-            As :meth:`send_columns`; StaleClientError: the client is gone.
+            StaleClientError: the client is gone.
+            Exception: as :meth:`send_columns`.
         """
     def broadcast_rows(
         self,
@@ -1354,7 +1661,7 @@ class Server:
         :meth:`broadcast`: their channel had no room for all of the rows.
 
         Raises:
-            As :meth:`send_columns`.
+            Exception: as :meth:`send_columns`.
         """
     def client(self, number: int, /) -> ClientHandle | None:
         """The client of a :attr:`ClientHandle.number`, as the ``client`` column of rows has it; None when it is
@@ -1365,7 +1672,12 @@ class Server:
         Raises:
             StaleClientError: the client is gone already.
         """
-    def stats(self, client: ClientHandle) -> ConnectionStats: ...
+    def stats(self, client: ClientHandle) -> ConnectionStats:
+        """How the connection of a client is doing.
+
+        Raises:
+            StaleClientError: the client is gone.
+        """
     def channel_stats(self) -> ChannelSnapshot:
         """Counts of all channels of all connected clients."""
     def set_budget(
@@ -1403,9 +1715,9 @@ class Client:
         bind: the local address; None: any free port.
         chunk_memory: as for :class:`Server`; here 64 MiB unless said.
         resume: a client whose connection is over: what it has of chunks that didn't get through is not sent again when
-            the server sends the same content. It goes on where it was, in memory or in its file.
-        factory, priority, slow_hook, chunk_directory, chunk_file_limit, congestion, driver, conditions, seed, network, columns: as
-            for :class:`Server`.
+            the server sends the same content. Chunks in a ``chunk_directory`` don't need it.
+        factory, priority, slow_hook, chunk_directory, chunk_file_limit, chunk_directory_limit, congestion, driver,
+            conditions, seed, network, columns: as for :class:`Server`.
 
     Raises:
         OSError: no socket or directory could be made.
@@ -1425,6 +1737,7 @@ class Client:
         chunk_memory: int = 67108864,
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
+        chunk_directory_limit: int | None = None,
         resume: Client | None = None,
         congestion: Congestion | None = None,
         driver: Literal["polled", "thread"] = "polled",
@@ -1432,6 +1745,7 @@ class Client:
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
         columns: Sequence[type] | None = None,
+        capture: Capture | str | PathLike[str] | None = None,
     ) -> Client: ...
     @staticmethod
     def connect(
@@ -1449,6 +1763,7 @@ class Client:
         chunk_memory: int = 67108864,
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
+        chunk_directory_limit: int | None = None,
         resume: Client | None = None,
         congestion: Congestion | None = None,
         driver: Literal["polled", "thread"] = "polled",
@@ -1456,6 +1771,7 @@ class Client:
         seed: int | None = None,
         network: SimulatedNetwork | None = None,
         columns: Sequence[type] | None = None,
+        capture: Capture | str | PathLike[str] | None = None,
     ) -> Client:
         """Development mode: makes its own token, with the well-known key or a shared one. Not for
         production: who holds the key can be anyone. A warning is given unless the address is loopback.
@@ -1464,13 +1780,17 @@ class Client:
             client_id: None picks a random one.
         """
     @property
-    def state(self) -> ClientState: ...
+    def state(self) -> ClientState:
+        """Where the connection stands, in netcode's terms."""
     @property
-    def connected(self) -> bool: ...
+    def connected(self) -> bool:
+        """Whether the connection is up."""
     @property
-    def closed(self) -> bool: ...
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
     @property
-    def disconnect_reason(self) -> DisconnectReason | None: ...
+    def disconnect_reason(self) -> DisconnectReason | None:
+        """Why the connection ended, or never came up; None before."""
     @property
     def address(self) -> Address:
         """The local address."""
@@ -1481,18 +1801,29 @@ class Client:
     def slot(self) -> int | None:
         """Our client slot on the server, once connected."""
     @property
-    def protocol(self) -> Protocol: ...
+    def protocol(self) -> Protocol:
+        """What both sides share."""
     @property
-    def counters(self) -> dict[str, int]: ...
-    def tick(self) -> Tick[Any]: ...
-    def receive(self) -> Inbox[Any]: ...
-    def flush(self) -> None: ...
-    def pump(self) -> None: ...
+    def counters(self) -> dict[str, int]:
+        """Everything counted since the start, drops by name."""
+    def tick(self) -> Tick[Any]:
+        """``with client.tick() as inbox:`` receives on entry and sends on exit."""
+    def receive(self) -> Inbox[Any]:
+        """The first half of a tick: takes what arrived."""
+    def flush(self) -> None:
+        """The second half of a tick: sends what is queued.
+
+        Raises:
+            Exception: what the priority hook raised. The packets are out then, in the order they have without it.
+        """
+    def pump(self) -> None:
+        """Keeps the connection alive without taking messages, as :meth:`Server.pump`."""
     def step(self) -> float:
         """Between ticks, for event loops: as :meth:`Server.step`."""
     @property
     def has_news(self) -> bool:
-        """Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications."""
+        """Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications, chunks,
+        ends of transfers."""
     def fileno(self) -> int:
         """The system's number of the socket, as :meth:`Server.fileno`."""
     def send(
@@ -1517,7 +1848,8 @@ class Client:
         """Queues many rows. Returns the rows, by index, for which the channel had no room.
 
         Raises:
-            As :meth:`Server.send_columns`; NotConnectedError: the connection is not up (yet, or any more).
+            NotConnectedError: the connection is not up (yet, or any more).
+            Exception: as :meth:`Server.send_columns`.
         """
     def send_payload(self, data: bytes, channel: int, *, tag: int) -> None:
         """As :meth:`Server.send_payload`."""
@@ -1538,7 +1870,12 @@ class Client:
         """As :meth:`Server.incoming_chunks`; none without a connection."""
     def set_budget(self, bytes_per_second: float, burst_bytes: float) -> None:
         """As :meth:`Server.set_budget`, also before the connection is up."""
-    def stats(self) -> ConnectionStats: ...
+    def stats(self) -> ConnectionStats:
+        """How the connection is doing.
+
+        Raises:
+            NotConnectedError: the connection is not up (yet, or any more).
+        """
     def close(self) -> None:
         """Disconnects and closes the socket. Closing twice is fine."""
     def __enter__(self) -> Client: ...
@@ -1598,9 +1935,11 @@ class Socket:
     def receive_buffer(self) -> int:
         """The receive buffer granted, in bytes, as the system counts."""
     @property
-    def max_datagram(self) -> int: ...
+    def max_datagram(self) -> int:
+        """The longest datagram sent or received, in bytes."""
     @property
-    def closed(self) -> bool: ...
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
     @property
     def counters(self) -> dict[str, int]:
         """What went through and what passed by: ``sent``, ``sent_joined``, ``send_calls``, ``received``,
@@ -2021,13 +2360,17 @@ class PacketStats:
     reliable 1.0 has it. ``jitter_ms`` is smoothed as in RFC 3550."""
 
     @property
-    def rtt_ms(self) -> float: ...
+    def rtt_ms(self) -> float:
+        """Round trip time, smoothed."""
     @property
-    def rtt_min_ms(self) -> float: ...
+    def rtt_min_ms(self) -> float:
+        """The shortest of the last 512 round trips."""
     @property
-    def rtt_max_ms(self) -> float: ...
+    def rtt_max_ms(self) -> float:
+        """The longest of the last 512 round trips."""
     @property
-    def rtt_avg_ms(self) -> float: ...
+    def rtt_avg_ms(self) -> float:
+        """The mean of the last 512 round trips."""
     @property
     def jitter_ms(self) -> float:
         """Smoothed difference of consecutive round trips."""
@@ -2041,11 +2384,14 @@ class PacketStats:
     def packet_loss_received_percent(self) -> float:
         """Of the packets the other end sent, 0 to 100: those whose numbers are missing."""
     @property
-    def sent_kbps(self) -> float: ...
+    def sent_kbps(self) -> float:
+        """Rate of what is sent."""
     @property
-    def received_kbps(self) -> float: ...
+    def received_kbps(self) -> float:
+        """Rate of what is received."""
     @property
-    def acked_kbps(self) -> float: ...
+    def acked_kbps(self) -> float:
+        """Rate of what the other side is known to have."""
 
 @final
 class VirtualConnection:
@@ -2502,13 +2848,17 @@ class Bursts:
                 at least one packet passes.
         """
     @property
-    def to_bad(self) -> float: ...
+    def to_bad(self) -> float:
+        """Probability that a good link turns bad after a packet."""
     @property
-    def to_good(self) -> float: ...
+    def to_good(self) -> float:
+        """Probability that a bad link turns good after a packet."""
     @property
-    def good_loss(self) -> float: ...
+    def good_loss(self) -> float:
+        """Probability of loss while the link is good."""
     @property
-    def bad_loss(self) -> float: ...
+    def bad_loss(self) -> float:
+        """Probability of loss while the link is bad."""
 
 @final
 class Outages:
@@ -2525,9 +2875,11 @@ class Outages:
 
     def __new__(cls, duration: float, fraction: float) -> Outages: ...
     @property
-    def duration(self) -> float: ...
+    def duration(self) -> float:
+        """Seconds that an outage takes on average."""
     @property
-    def fraction(self) -> float: ...
+    def fraction(self) -> float:
+        """The fraction of all time, 0 to 1."""
 
 @final
 class Conditions:
@@ -2592,31 +2944,44 @@ class Conditions:
     def replace(self, **changes: Any) -> Conditions:
         """The same conditions but for what is named here, as the constructor takes it."""
     @property
-    def latency(self) -> float: ...
+    def latency(self) -> float:
+        """Seconds, one way, after the queue."""
     @property
-    def jitter(self) -> float: ...
+    def jitter(self) -> float:
+        """Seconds that each packet is early or late at most."""
     @property
-    def wander(self) -> float: ...
+    def wander(self) -> float:
+        """The same of a delay that changes slowly."""
     @property
-    def wander_time(self) -> float: ...
+    def wander_time(self) -> float:
+        """Seconds for which that delay stays similar."""
     @property
-    def loss(self) -> float: ...
+    def loss(self) -> float:
+        """Probability that a packet is lost by itself."""
     @property
-    def bursts(self) -> Bursts | None: ...
+    def bursts(self) -> Bursts | None:
+        """Losses in bursts."""
     @property
-    def outages(self) -> Outages | None: ...
+    def outages(self) -> Outages | None:
+        """Times at which nothing passes."""
     @property
-    def duplicate(self) -> float: ...
+    def duplicate(self) -> float:
+        """Probability that a packet arrives twice."""
     @property
-    def reorder(self) -> float: ...
+    def reorder(self) -> float:
+        """Probability that a packet is held back."""
     @property
-    def reorder_delay(self) -> float: ...
+    def reorder_delay(self) -> float:
+        """Seconds for which it is held back."""
     @property
-    def rate(self) -> int | None: ...
+    def rate(self) -> int | None:
+        """Bytes per second that pass; None: any number."""
     @property
-    def queue(self) -> int: ...
+    def queue(self) -> int:
+        """Bytes that may wait for the rate."""
     @property
-    def overhead(self) -> int: ...
+    def overhead(self) -> int:
+        """Bytes that each packet takes beside its own."""
 
 @final
 class SimulatedNetwork:
@@ -2627,10 +2992,15 @@ class SimulatedNetwork:
     """
 
     def __new__(cls, *, seed: int = 0, conditions: Conditions | None = None) -> SimulatedNetwork: ...
+    @staticmethod
+    def _replaying(drawn: bytes, epoch: int) -> SimulatedNetwork: ...
+    def _advance_to(self, nanoseconds: int) -> None: ...
+    def _deliver(self, sender: AddressLike, receiver: AddressLike, datagram: bytes) -> None: ...
     @property
     def now(self) -> float:
         """Virtual seconds since the start."""
-    def advance(self, seconds: float, /) -> None: ...
+    def advance(self, seconds: float, /) -> None:
+        """Lets time pass, and delivers what arrives meanwhile."""
     def set_conditions(
         self,
         conditions: Conditions,
@@ -2776,7 +3146,8 @@ class Proxy:
     def to(self) -> Address:
         """The server."""
     @property
-    def closed(self) -> bool: ...
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
     @property
     def counters(self) -> dict[str, int]:
         """All that was counted, by name; once closed, the last counts. See docs/proxy.md for the names."""

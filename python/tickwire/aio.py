@@ -107,9 +107,9 @@ class Driver(Generic[E]):
             await self._wait()
 
     def __aiter__(self) -> AsyncIterator[Inbox[Any]]:
-        """Yields an inbox whenever something arrived: events, messages, notifications. What the body queued
-        is sent at its end. Ends when the endpoint is closed, and with a client's connection, after the inbox
-        that says so."""
+        """Yields an inbox whenever something arrived: events, messages, notifications, chunks, ends of
+        transfers. What the body queued is sent at its end. Ends when the endpoint is closed, and with a
+        client's connection, after the inbox that says so."""
         return self._inboxes()
 
     async def _inboxes(self) -> AsyncIterator[Inbox[Any]]:

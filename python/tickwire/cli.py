@@ -9,7 +9,11 @@ from typing import NoReturn
 
 import tickwire
 from tickwire import demo, inspection, proxy, soak
+from tickwire.capture import commands as capture_commands
 from tickwire.demo import options as demo_options
+from tickwire.doctor import commands as doctor
+from tickwire.live import commands as top
+from tickwire.plots import commands as plot
 from tickwire.proxy import options as proxy_options
 from tickwire.soak import options as soak_options
 
@@ -37,6 +41,10 @@ def _make_parser() -> Parser:
     _add_proxy(commands)
     _add_inspect(commands)
     _add_soak(commands)
+    _add_capture(commands)
+    _add_top(commands)
+    _add_plot(commands)
+    _add_doctor(commands)
     return parser
 
 
@@ -97,6 +105,33 @@ def _add_soak(commands: argparse._SubParsersAction[Parser]) -> None:
             parser.error(str(error))
 
     parser.set_defaults(run=run)
+
+
+def _add_capture(commands: argparse._SubParsersAction[Parser]) -> None:
+    text = "capture a game's packets for Wireshark; open, show and replay captures"
+    parser = commands.add_parser("capture", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    capture_commands.add_commands(parser)
+
+
+def _add_top(commands: argparse._SubParsersAction[Parser]) -> None:
+    text = "watch the connections of a server that has a stats port"
+    parser = commands.add_parser("top", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    top.add_arguments(parser)
+    parser.set_defaults(run=top.run)
+
+
+def _add_plot(commands: argparse._SubParsersAction[Parser]) -> None:
+    text = "draw rates and losses of a capture, as a PNG"
+    parser = commands.add_parser("plot", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    plot.add_arguments(parser)
+    parser.set_defaults(run=plot.run)
+
+
+def _add_doctor(commands: argparse._SubParsersAction[Parser]) -> None:
+    text = "examine this machine, and the way to a server, and say what to change"
+    parser = commands.add_parser("doctor", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    doctor.add_arguments(parser)
+    parser.set_defaults(run=doctor.run)
 
 
 if __name__ == "__main__":

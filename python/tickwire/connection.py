@@ -34,6 +34,19 @@ class DisconnectReason(enum.Enum):
     PROTOCOL_MISMATCH = "protocol mismatch: the two sides declare different messages or channels"
     PROTOCOL_VIOLATION = "protocol violation: one of the two sides sent what the protocol does not allow"
 
+    READ_PACKET_FAILED = (
+        "read packet failed: a packet of the other side can't be read; the two sides may have different "
+        "channels or messages (yojimbo)"
+    )
+    FAILED_TO_SERIALIZE = (
+        "failed to serialize: a message of the other side can't be read; the two sides may have different "
+        "messages (yojimbo)"
+    )
+    DESYNC = (
+        "desync: the other side sent a message or block that can't belong where it says; the two sides may "
+        "have different queue or block sizes (yojimbo)"
+    )
+
     def __str__(self) -> str:
         return self.value
 

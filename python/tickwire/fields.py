@@ -37,6 +37,7 @@ from tickwire._core import (
     quantized,
     quaternion,
     ranged,
+    raw,
     signed_quaternion,
     text,
     transform,
@@ -69,6 +70,7 @@ __all__ = [
     "quantized",
     "quaternion",
     "ranged",
+    "raw",
     "signed_quaternion",
     "sparse",
     "text",
@@ -86,23 +88,36 @@ __all__ = [
 ]
 
 u8: TypeAlias = Annotated[int, bits(8)]
+"""An integer from 0, in 8 bits."""
 u16: TypeAlias = Annotated[int, bits(16)]
+"""An integer from 0, in 16 bits."""
 u32: TypeAlias = Annotated[int, bits(32)]
+"""An integer from 0, in 32 bits."""
 u64: TypeAlias = Annotated[int, bits(64)]
+"""An integer from 0, in 64 bits."""
 u128: TypeAlias = Annotated[int, uint128()]
+"""An integer from 0, in 128 bits."""
 
 i8: TypeAlias = Annotated[int, ranged(-(2**7), 2**7 - 1)]
+"""A signed integer, in 8 bits."""
 i16: TypeAlias = Annotated[int, ranged(-(2**15), 2**15 - 1)]
+"""A signed integer, in 16 bits."""
 i32: TypeAlias = Annotated[int, ranged(-(2**31), 2**31 - 1)]
+"""A signed integer, in 32 bits."""
 i64: TypeAlias = Annotated[int, ranged(-(2**63), 2**63 - 1)]
+"""A signed integer, in 64 bits."""
 
 f32: TypeAlias = Annotated[float, float32()]
+"""A float in single precision, 32 bits."""
 f64: TypeAlias = Annotated[float, float64()]
+"""A float in double precision, 64 bits: what a plain ``float`` is too."""
 
 Vec2: TypeAlias = tuple[float, float]
+"""x, y; its range is said by :func:`vec2`."""
 Vec3: TypeAlias = tuple[float, float, float]
+"""x, y, z; its range is said by :func:`vec3`, or it is a :func:`unit_vector`."""
 Quaternion: TypeAlias = tuple[float, float, float, float]
-"""x, y, z, w."""
+"""x, y, z, w; how exact is said by :func:`quaternion` or :func:`signed_quaternion`."""
 
 
 class Transform(NamedTuple):

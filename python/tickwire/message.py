@@ -14,7 +14,8 @@ import inspect
 import sys
 import types
 import typing
-from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform, overload
 
 from tickwire._core import (
     FieldType,
@@ -30,16 +31,28 @@ from tickwire._core import (
 )
 from tickwire.fields import BARE, MUST_SAY, Bound
 
-__all__ = ["Message", "MessageFactory", "message"]
+__all__ = ["BlockMessage", "Message", "MessageFactory", "message"]
 
 _T = TypeVar("_T")
 
 # The attribute that marks an object while its fields are being read. Set and removed by the native decoder.
 READING = "_tickwire_reading"
 
+# The attribute that marks a class whose objects have a block. Read by the native core.
+BLOCK = "__tickwire_block__"
 
+
+@overload
 @dataclass_transform(field_specifiers=(dataclasses.field,))
-def message(cls: type[_T]) -> type[_T]:
+def message(cls: type[_T], /) -> type[_T]: ...
+
+
+@overload
+@dataclass_transform(field_specifiers=(dataclasses.field,))
+def message(*, block: bool) -> Callable[[type[_T]], type[_T]]: ...
+
+
+def message(cls: type[_T] | None = None, /, *, block: bool = False) -> Any:
     """Makes a class a message by its annotated fields, in order.
 
     The class becomes a dataclass with slots: constructor (positional or by keyword), equality and repr. A
@@ -47,9 +60,19 @@ def message(cls: type[_T]) -> type[_T]:
     string. (Type checkers don't know this and ask for such fields in the constructor.) Methods, class
     variables and base classes are as in any class; fields of a base message come first.
 
+    With ``@message(block=True)`` its objects have one more attribute, ``block``: bytes that go beside the
+    fields, as a block message of the C++ library yojimbo (``framing="yojimbo"``; see ``docs/yojimbo.md``).
+
     Raises:
         TypeError, ValueError: naming the class, the field and what is wrong with it.
     """
+    names = sys._getframe(1).f_locals
+    if cls is None:
+        return lambda cls: _declared(cls, names, block)
+    return _declared(cls, names, block)
+
+
+def _declared(cls: type[_T], names: dict[str, Any], block: bool) -> type[_T]:
     if not isinstance(cls, type):
         raise TypeError(f"@tickwire.message goes on a class, not on {cls!r}")
     if issubclass(cls, Message):
@@ -57,7 +80,8 @@ def message(cls: type[_T]) -> type[_T]:
             f"{cls.__name__}: derive from Message to write serialize() yourself, "
             "or use @message to declare fields, not both"
         )
-    hints = _resolve_hints(cls, sys._getframe(1).f_locals)
+    hints = _resolve_hints(cls, names)
+    block_inherited = getattr(cls, BLOCK, False)
     own = {
         name: _field_type(cls, f"{cls.__name__}.{name}", hints[name])
         for name in inspect.get_annotations(cls)
@@ -68,10 +92,18 @@ def message(cls: type[_T]) -> type[_T]:
             made_anew = functools.partial(getattr, field_type, "default")
             mutable = field_type.is_mutable
             setattr(cls, name, dataclasses.field(default_factory=made_anew) if mutable else made_anew())
+    if block and not block_inherited:
+        if "block" in hints:
+            raise TypeError(f"{cls.__name__}.block is what block=True adds; call the field something else")
+        cls.__annotations__["block"] = bytes
+        cls.block = dataclasses.field(default=b"", kw_only=True, repr=False)  # type: ignore[attr-defined]
     made = dataclasses.dataclass(slots=True)(cls)
     _rebind_class_cell(cls, made)
+    if block:
+        made.__tickwire_block__ = True  # type: ignore[attr-defined]
 
-    fields = dataclasses.fields(made)  # type: ignore[arg-type]
+    with_block = block or block_inherited
+    fields = [field for field in dataclasses.fields(made) if not (with_block and field.name == "block")]  # type: ignore[arg-type]
     inherited: dict[str, FieldType] = {}
     for base in reversed(made.__mro__[1:]):
         schema = base.__dict__.get("__tickwire_schema__")
@@ -181,7 +213,9 @@ def _rebind_class_cell(old: type, new: type) -> None:
 
 
 class Message:
-    """Base of messages that write themselves::
+    """Base of messages that write themselves.
+
+    ::
 
         class Odd(tw.Message):
             n: int = 0
@@ -239,6 +273,23 @@ class Message:
         return f"{type(self).__name__}({inner})"
 
 
+class BlockMessage(Message):
+    """Base of messages that write themselves and have a block: a block message of the C++ library yojimbo.
+
+    For ``framing="yojimbo"``; see ``docs/yojimbo.md``.
+    """
+
+    __tickwire_block__: ClassVar[bool] = True
+
+    block: bytes = b""
+    """The bytes that go beside what ``serialize`` writes: at least one."""
+
+    def __repr__(self) -> str:
+        shown = {name: value for name, value in vars(self).items() if name != "block"}
+        inner = "".join(f"{name}={value!r}, " for name, value in shown.items())
+        return f"{type(self).__name__}({inner}block=<{len(self.block)} bytes>)"
+
+
 def _declare(cls: type[Message]) -> tuple[dict[str, Any], set[str]]:
     """The plain defaults and the annotated names of a class and its bases, up to Message."""
     defaults: dict[str, Any] = {}
@@ -253,7 +304,9 @@ def _declare(cls: type[Message]) -> tuple[dict[str, Any], set[str]]:
 
 
 class MessageFactory:
-    """Makes the message objects that arrive. Override :meth:`create` to pool them, or to make others::
+    """Makes the message objects that arrive. Override :meth:`create` to pool them, or to make others.
+
+    ::
 
         class Pool(tw.MessageFactory):
             def create(self, cls):

@@ -1,4 +1,6 @@
-//! Secrets from the operating system.
+//! Secrets from the operating system, and those of a captured endpoint once more.
+
+use std::collections::VecDeque;
 
 use crate::rng::Entropy;
 
@@ -11,5 +13,48 @@ impl Entropy for OsEntropy {
     /// When the system has no randomness to give: no key could be made then.
     fn fill(&mut self, out: &mut [u8]) {
         getrandom::fill(out).expect("the operating system gives random bytes");
+    }
+}
+
+/// Randomness with a memory: what was drawn, to be drawn again when a capture is replayed.
+pub struct Recorded<'a> {
+    from: &'a mut dyn Entropy,
+    drawn: Vec<u8>,
+}
+
+impl<'a> Recorded<'a> {
+    /// Draws from `from`.
+    pub fn new(from: &'a mut dyn Entropy) -> Self {
+        Recorded { from, drawn: Vec::new() }
+    }
+
+    /// All that was drawn, in order.
+    pub fn drawn(&self) -> &[u8] {
+        &self.drawn
+    }
+}
+
+impl Entropy for Recorded<'_> {
+    fn fill(&mut self, out: &mut [u8]) {
+        self.from.fill(out);
+        self.drawn.extend_from_slice(out);
+    }
+}
+
+/// What was drawn once, in the same order.
+#[derive(Clone, Debug)]
+pub struct Replayed(VecDeque<u8>);
+
+impl Replayed {
+    /// Gives these bytes.
+    pub fn new(drawn: Vec<u8>) -> Self {
+        Replayed(drawn.into())
+    }
+}
+
+impl Entropy for Replayed {
+    /// Zeros when there are no more.
+    fn fill(&mut self, out: &mut [u8]) {
+        out.fill_with(|| self.0.pop_front().unwrap_or(0));
     }
 }

@@ -8,6 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
+use super::capture::{Capture, Captured, Way};
 use super::simulated::{HostId, VirtualNetwork};
 use super::udp::{DEFAULT_RECEIVE_BOUND, UdpConfig, UdpCounters, UdpSocket};
 use crate::netsim::conditions::{Conditions, ConditionsError};
@@ -28,6 +29,16 @@ pub struct Driver {
     port: Port,
     link: Option<Link<(SocketAddr, Vec<u8>)>>,
     out: Datagrams,
+    log: Option<Log>,
+}
+
+/// Where the datagrams are captured.
+#[derive(Debug)]
+struct Log {
+    capture: Capture,
+    local: SocketAddr,
+    /// The driver's time zero, in nanoseconds since 1970.
+    origin: u64,
 }
 
 /// What the driver counted.
@@ -59,7 +70,7 @@ impl Driver {
     }
 
     fn over(port: Port) -> Self {
-        Driver { port, link: None, out: Datagrams::new() }
+        Driver { port, link: None, out: Datagrams::new(), log: None }
     }
 
     /// Puts a link with bad conditions before all that is sent. Its packets leave when the driver is called.
@@ -69,6 +80,27 @@ impl Driver {
     pub fn set_link(&mut self, conditions: Conditions, seed: u64) -> Result<(), ConditionsError> {
         self.link = Some(Link::new(conditions, seed)?);
         Ok(())
+    }
+
+    /// Captures all datagrams from now on: those received as they arrive, those sent as they leave.
+    pub fn set_capture(&mut self, capture: Capture) {
+        self.log = Some(Log { capture, local: self.local_address(), origin: self.origin() });
+    }
+
+    /// Where datagrams are captured.
+    pub fn capture(&self) -> Option<&Capture> {
+        self.log.as_ref().map(|log| &log.capture)
+    }
+
+    /// The driver's time zero by the wall clock, in nanoseconds since 1970.
+    pub fn origin(&self) -> u64 {
+        match &self.port {
+            Port::Udp { started, .. } => {
+                let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                since.saturating_sub(started.elapsed()).as_nanos() as u64
+            }
+            Port::Simulated { network, .. } => network.epoch().0 * 1_000_000_000,
+        }
     }
 
     /// The address bound to.
@@ -125,8 +157,12 @@ impl Driver {
         mut handle: impl FnMut(Instant, UnixSeconds, SocketAddr, &mut [u8], &mut Datagrams),
     ) -> io::Result<bool> {
         let (now, unix) = (self.now(), self.unix());
-        let result =
-            self.port.receive(bound, |from, datagram| handle(now, unix, from, datagram, &mut self.out));
+        let result = self.port.receive(bound, |from, datagram| {
+            if let Some(log) = &self.log {
+                log.received(now, from, datagram);
+            }
+            handle(now, unix, from, datagram, &mut self.out);
+        });
         self.send(now);
         result
     }
@@ -154,14 +190,14 @@ impl Driver {
 
     /// Sends at once all that a simulated link still holds: no later call will come.
     pub fn finish(&mut self) {
-        let Some(link) = &mut self.link else { return };
+        let Some(link) = &mut self.link else { return self.flush_capture() };
         while let Some(at) = link.next_delivery() {
             while let Some((to, datagram)) = link.poll(at) {
                 self.out.push(to, &datagram);
             }
         }
-        self.port.send(&self.out);
-        self.out.clear();
+        self.send_out(self.now());
+        self.flush_capture();
     }
 
     fn send(&mut self, now: Instant) {
@@ -174,8 +210,36 @@ impl Driver {
                 self.out.push(to, &datagram);
             }
         }
+        self.send_out(now);
+    }
+
+    fn send_out(&mut self, now: Instant) {
+        if let Some(log) = &self.log {
+            self.out.iter().for_each(|(to, datagram)| log.sent(now, to, datagram));
+        }
         self.port.send(&self.out);
         self.out.clear();
+    }
+
+    fn flush_capture(&self) {
+        if let Some(log) = &self.log {
+            log.capture.flush();
+        }
+    }
+}
+
+impl Log {
+    fn received(&self, now: Instant, from: SocketAddr, datagram: &[u8]) {
+        self.record(now, Way::In, from, self.local, datagram);
+    }
+
+    fn sent(&self, now: Instant, to: SocketAddr, datagram: &[u8]) {
+        self.record(now, Way::Out, self.local, to, datagram);
+    }
+
+    fn record(&self, now: Instant, way: Way, from: SocketAddr, to: SocketAddr, datagram: &[u8]) {
+        let nanos = self.origin.saturating_add(now.as_nanos());
+        self.capture.record(&Captured { nanos, way, from, to, datagram, opened: false });
     }
 }
 

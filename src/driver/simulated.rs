@@ -6,6 +6,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::entropy::Replayed;
 use crate::netsim::conditions::{Conditions, ConditionsError};
 use crate::netsim::nat::NatKind;
 use crate::netsim::network::{Network, NetworkCounters};
@@ -30,6 +31,9 @@ struct State {
     /// Where the hosts are; those that were unplugged are nowhere.
     places: BTreeMap<HostId, SocketAddr>,
     next_host: u64,
+    /// What a captured endpoint drew.
+    recorded: Option<Vec<u8>>,
+    epoch: UnixSeconds,
 }
 
 /// A host, wherever it is.
@@ -44,12 +48,38 @@ impl VirtualNetwork {
     pub fn new(conditions: Conditions, seed: u64) -> Result<Self, ConditionsError> {
         let mut entropy = Rng::seeded(seed);
         let network = Network::new(conditions, entropy.next_u64())?;
-        Ok(VirtualNetwork(Arc::new(Mutex::new(State {
-            network,
-            entropy,
-            places: BTreeMap::new(),
-            next_host: 0,
-        }))))
+        let state =
+            State { network, entropy, places: BTreeMap::new(), next_host: 0, recorded: None, epoch: EPOCH };
+        Ok(VirtualNetwork(Arc::new(Mutex::new(state))))
+    }
+
+    /// A perfect network that begins at `epoch` and where a captured endpoint that drew `recorded` lives through the
+    /// same once more.
+    pub fn replaying(recorded: Vec<u8>, epoch: UnixSeconds) -> Self {
+        let network = Self::new(Conditions::perfect(), 0).expect("nothing is asked of it");
+        let mut state = network.state();
+        state.recorded = Some(recorded);
+        state.epoch = epoch;
+        drop(state);
+        network
+    }
+
+    /// Lets a datagram arrive now, whether or not its sender is a host.
+    pub fn deliver(&self, from: SocketAddr, to: SocketAddr, datagram: &[u8]) {
+        let mut state = self.state();
+        let now = state.network.now();
+        state.network.send(from, to, datagram);
+        state.network.advance(now);
+    }
+
+    /// What a captured endpoint drew; None on a network that replays none.
+    pub fn recorded(&self) -> Option<Replayed> {
+        self.state().recorded.clone().map(Replayed::new)
+    }
+
+    /// The virtual wall clock at the start.
+    pub fn epoch(&self) -> UnixSeconds {
+        self.state().epoch
     }
 
     /// The virtual time.
@@ -59,7 +89,7 @@ impl VirtualNetwork {
 
     /// The virtual wall clock.
     pub fn unix(&self) -> UnixSeconds {
-        UnixSeconds(EPOCH.0 + (self.now() - Instant::ZERO).as_secs())
+        UnixSeconds(self.epoch().0 + (self.now() - Instant::ZERO).as_secs())
     }
 
     /// Lets this much time pass.

@@ -19,8 +19,8 @@ use crate::time::Instant;
 use crate::transport::chunks::{ChunkCounters, ChunkEvent, ContentHash, Offer, Progress, Rejection, Source};
 use crate::transport::{
     Attribute, BudgetConfig, ChannelStats, CloseReason, Column, Connection, ConnectionConfig, End, Message,
-    Notification, PacketCounters, PacketFate, PacketStats, Protocol, ScoreError, SendOptions, Violation,
-    candidates,
+    Notification, PacketCounters, PacketFate, PacketStats, Protocol, Read, ScoreError, SendOptions, Unread,
+    Violation, candidates,
 };
 use crate::wire::Encoded;
 
@@ -64,9 +64,12 @@ pub struct Client {
     slot: Option<u32>,
     events: VecDeque<ClientEvent>,
     leftovers: Inbox,
+    /// The connection, if it ended with packets that wait to be read.
+    unfinished: Option<Box<Connection>>,
     /// Fates of messages, once the connection is over.
     told: VecDeque<Notification>,
     ended: PacketCounters,
+    ended_chunks: ChunkCounters,
     packets: Packets,
     reception: Reception,
     account: Account,
@@ -95,8 +98,10 @@ impl Client {
             slot: None,
             events: VecDeque::new(),
             leftovers: Inbox::new(),
+            unfinished: None,
             told: VecDeque::new(),
             ended: PacketCounters::default(),
+            ended_chunks: ChunkCounters::default(),
             packets: Packets::new(),
             reception: Reception::new(config.chunks),
             account: Account::default(),
@@ -213,7 +218,10 @@ impl Client {
     pub fn has_news(&self) -> bool {
         let told = !self.events.is_empty() || !self.told.is_empty() || self.reception.has_events();
         let connection = self.connection.as_ref();
-        told || !self.leftovers.is_empty() || connection.is_some_and(|connection| connection.has_news())
+        let unread = self.unfinished.is_some();
+        told || unread
+            || !self.leftovers.is_empty()
+            || connection.is_some_and(|connection| connection.has_news())
     }
 
     /// The next event.
@@ -226,6 +234,32 @@ impl Client {
         inbox.append(&mut self.leftovers);
         if let Some(connection) = &mut self.connection {
             inbox.take_from(ClientHandle::default(), connection, self.protocol.channels().len());
+        }
+    }
+
+    /// As [`Server::take_unread`](super::Server::take_unread), on the default handle.
+    pub fn take_unread(&mut self) -> Vec<(ClientHandle, Unread)> {
+        let held = self.unfinished.as_mut().or(self.connection.as_mut());
+        let unread = held.and_then(|connection| connection.take_unread());
+        unread.map(|unread| (ClientHandle::default(), unread)).into_iter().collect()
+    }
+
+    /// As [`Server::handle_read`](super::Server::handle_read).
+    pub fn handle_read(
+        &mut self,
+        now: Instant,
+        client: ClientHandle,
+        read: Read,
+        inbox: &mut Inbox,
+        out: &mut Datagrams,
+    ) {
+        let channels = self.protocol.channels().len();
+        if let Some(mut connection) = self.unfinished.take() {
+            let _ = inbox.take_read(client, &mut connection, channels, read);
+        } else if let Some(connection) = &mut self.connection
+            && let Err(end) = inbox.take_read(client, connection, channels, read)
+        {
+            self.end(now, &end, out);
         }
     }
 
@@ -416,6 +450,11 @@ impl Client {
         self.connection.as_ref().map_or(self.ended, |connection| self.ended + connection.counters())
     }
 
+    /// Chunks of the connection, also once it is over.
+    pub fn all_chunk_counters(&self) -> ChunkCounters {
+        self.chunk_counters().unwrap_or_default() + self.ended_chunks
+    }
+
     /// What the secure connection counted, drops by name.
     pub fn netcode(&self) -> &netcode::Client {
         &self.netcode
@@ -479,6 +518,10 @@ impl Client {
             self.told.extend(core::iter::from_fn(|| connection.poll_notification()));
             self.reception.finish(ClientHandle::default(), 0, &mut connection);
             self.ended = self.ended + connection.counters();
+            self.ended_chunks = self.ended_chunks + connection.chunk_counters();
+            if connection.has_unread() {
+                self.unfinished = Some(connection);
+            }
         }
         self.slot = None;
         self.reason = Some(reason);

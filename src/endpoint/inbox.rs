@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::table::{Head, Table};
 use crate::netcode::ClientHandle;
 use crate::time::Instant;
-use crate::transport::{Body, Connection, Protocol, Received};
+use crate::transport::{Body, Connection, End, Protocol, Read, Received};
 
 /// Bytes of texts and lists in tables beyond which no more messages are taken until the next tick: a cell has 32 bits
 /// to say where they lie, and what waits as leftovers must find room too.
@@ -33,6 +33,8 @@ pub struct Record {
     pub key: u32,
     /// Redundant channels: how many messages before this one never came. 0 on others.
     pub missed: u16,
+    /// The block of a block message.
+    pub block: Option<Box<[u8]>>,
     body: Range<usize>,
 }
 
@@ -129,7 +131,8 @@ impl Inbox {
 
     /// Moves the messages of `other`, which has no tables, behind these.
     pub(super) fn append(&mut self, other: &mut Inbox) {
-        for record in other.records.drain(..) {
+        for mut record in other.records.drain(..) {
+            let block = record.block.take();
             let body = &other.arena[record.body.clone()];
             let head = Head {
                 client: record.client,
@@ -139,7 +142,7 @@ impl Inbox {
                 missed: record.missed,
                 channel: record.channel,
             };
-            self.push(head, record.message_type, body);
+            self.push(head, record.message_type, body, block);
         }
         other.arena.clear();
     }
@@ -150,20 +153,34 @@ impl Inbox {
             while !self.is_full()
                 && let Some(received) = connection.poll_received(channel)
             {
-                let Received { received_at, key, packet_sequence, missed, .. } = received;
+                let Received { received_at, key, packet_sequence, missed, block, .. } = received;
                 // A protocol has at most 64 channels.
                 let channel = channel as u8;
                 let head = Head { client, received_at, key, packet_sequence, missed, channel };
-                self.push(head, received.message_type, &received.body);
+                self.push(head, received.message_type, &received.body, block);
             }
         }
+    }
+
+    /// Takes what a connection's packets say, one after the other, so that their messages never wait in its window.
+    ///
+    /// # Errors
+    /// What is wrong with the first that is refused.
+    pub(super) fn take_read(
+        &mut self,
+        client: ClientHandle,
+        connection: &mut Connection,
+        channels: usize,
+        read: Read,
+    ) -> Result<(), End> {
+        connection.handle_read(read, |connection| self.take_from(client, connection, channels))
     }
 
     fn is_full(&self) -> bool {
         self.tables.as_ref().is_some_and(|tables| tables.arena.len() > MOST_ARENA_BYTES)
     }
 
-    fn push(&mut self, head: Head, message_type: u16, body: &[u8]) {
+    fn push(&mut self, head: Head, message_type: u16, body: &[u8], block: Option<Box<[u8]>>) {
         if let Some(tables) = &mut self.tables
             && tables.push(&head, message_type, body)
         {
@@ -179,6 +196,7 @@ impl Inbox {
             received_at: head.received_at,
             key: head.key,
             missed: head.missed,
+            block,
             body: start..self.arena.len(),
         });
     }

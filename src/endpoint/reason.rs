@@ -1,6 +1,6 @@
 //! Why connections end, as the application sees it on either end.
 
-use crate::transport::{CloseReason, End};
+use crate::transport::{CloseReason, End, FaultKind, Violation};
 
 /// Why a connection ended. Each has one cause and one name, on both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,6 +28,12 @@ pub enum DisconnectReason {
     ProtocolMismatch,
     /// A side sent what the protocol forbids; its connection was ended for it.
     ProtocolViolation,
+    /// Yojimbo's framing: a packet of the peer can't be read.
+    ReadPacketFailed,
+    /// Yojimbo's framing: a channel's messages in a packet of the peer can't be read.
+    FailedToSerialize,
+    /// Yojimbo's framing: a message or fragment of the peer can't belong where it says.
+    Desync,
 }
 
 /// How an end looks from this side, given what a peer that just closes means here.
@@ -36,6 +42,11 @@ pub(super) fn reason_of(end: &End, closed: DisconnectReason) -> DisconnectReason
         End::ByPeer(CloseReason::Closed) => closed,
         End::ByPeer(CloseReason::Kicked) => DisconnectReason::Kicked,
         End::ByPeer(CloseReason::Mismatch) | End::Mismatch => DisconnectReason::ProtocolMismatch,
+        End::Violation(Violation::Yojimbo(fault)) => match fault.kind() {
+            FaultKind::ReadPacketFailed => DisconnectReason::ReadPacketFailed,
+            FaultKind::FailedToSerialize => DisconnectReason::FailedToSerialize,
+            FaultKind::Desync => DisconnectReason::Desync,
+        },
         End::ByPeer(CloseReason::Violation) | End::Violation(_) => DisconnectReason::ProtocolViolation,
     }
 }

@@ -5,24 +5,29 @@
 //! taken count, so that what waits for a slow reader is bounded too. An offer that will fit when others are
 //! through waits; one that never will is refused.
 //!
-//! Facing a hostile peer: its chunks take at most the limit, and [`MOST_PARTIAL`] of them outlive connections.
+//! Facing a hostile peer: its chunks take at most the limit, and [`MOST_PARTIAL`] of them outlive connections. A store
+//! has its own limits.
 
 use std::collections::VecDeque;
 
 use crate::netcode::ClientHandle;
 use crate::transport::Connection;
-use crate::transport::chunks::{Assembly, ChunkEvent, MemorySink, Offer, Rejection, Sink, Stored};
+use crate::transport::chunks::{Assembly, ChunkEvent, MemorySink, Offer, Rejection, Stored};
 
 /// Unfinished chunks of connections that are over, kept for the same peer to go on with; the oldest make room.
 const MOST_PARTIAL: usize = 8;
 
 /// Where an endpoint's incoming chunks go instead of memory.
 pub trait ChunkStore: Send {
-    /// A place for a chunk that a peer offers; `client_id` is the peer's, 0 on a client.
+    /// A place for a chunk that a peer offers, with what is there of it; `client_id` is the peer's, 0 on a client. When
+    /// the connection ends before the chunk is whole, it is dropped.
     ///
     /// # Errors
     /// Why it has none.
-    fn open(&mut self, client_id: u64, offer: &Offer) -> Result<Box<dyn Sink>, Rejection>;
+    fn open(&mut self, client_id: u64, offer: &Offer) -> Result<Assembly, Rejection>;
+
+    /// Bytes of the chunks that a peer may have under way: those beyond wait, so that offers alone don't take all room.
+    fn bytes_at_once(&self) -> u64;
 }
 
 /// Which chunks an endpoint takes.
@@ -40,7 +45,7 @@ impl ChunkLimits {
     pub const SERVER: ChunkLimits = ChunkLimits { memory_bytes: 0 };
 }
 
-/// Chunks of connections that are over, to go on with: by client id.
+/// Chunks in memory of connections that are over, to go on with: by client id.
 #[derive(Debug, Default)]
 pub struct PartialChunks(VecDeque<(u64, Assembly)>);
 
@@ -70,7 +75,7 @@ pub(super) struct Reception {
 #[derive(Debug, Default)]
 pub(super) struct Account {
     waiting: VecDeque<Offer>,
-    /// Chunks under way in memory: id and size.
+    /// Chunks under way: id and size.
     open: Vec<(u16, u64)>,
     /// Bytes in memory that the application has not taken.
     unread: u64,
@@ -117,9 +122,7 @@ impl Reception {
             match self.place(client_id, offer, account) {
                 Ok(None) => return,
                 Ok(Some(assembly)) => {
-                    if self.store.is_none() {
-                        account.open.push((offer.id, offer.size));
-                    }
+                    account.open.push((offer.id, offer.size));
                     connection.accept_chunk(offer.id, assembly);
                 }
                 Err(rejection) => {
@@ -137,16 +140,16 @@ impl Reception {
         offer: &Offer,
         account: &Account,
     ) -> Result<Option<Assembly>, Rejection> {
+        let taken: u64 = account.open.iter().map(|(_, size)| size).sum();
         if let Some(store) = &mut self.store {
-            if let Some(partial) = self.partial.take(client_id, offer) {
-                return Ok(Some(partial));
-            }
-            return store.open(client_id, offer).map(|sink| Some(Assembly::new(offer, sink)));
+            let wait = taken > 0 && taken + offer.size > store.bytes_at_once();
+            // One that is too large need not wait to hear that.
+            let wait = wait && offer.size <= store.bytes_at_once();
+            return if wait { Ok(None) } else { store.open(client_id, offer).map(Some) };
         }
         if self.limits.memory_bytes == 0 || offer.size > self.limits.memory_bytes {
             return Err(Rejection::TooLarge);
         }
-        let taken: u64 = account.open.iter().map(|(_, size)| size).sum();
         if taken + account.unread + offer.size > self.limits.memory_bytes {
             return Ok(None);
         }
@@ -157,10 +160,13 @@ impl Reception {
         Ok(Some(Assembly::new(offer, Box::new(sink))))
     }
 
-    /// Ends the chunks of a connection that is over, and keeps what is there of the peer's.
+    /// Ends the chunks of a connection that is over; what is there of the peer's is kept, for the same peer.
     pub(super) fn finish(&mut self, client: ClientHandle, client_id: u64, connection: &mut Connection) {
         for assembly in connection.finish_chunks() {
-            self.partial.keep(client_id, assembly);
+            // A store keeps its own.
+            if self.store.is_none() {
+                self.partial.keep(client_id, assembly);
+            }
         }
         let events = core::iter::from_fn(|| connection.poll_chunk_event());
         let told = events.filter(|event| !matches!(event, ChunkEvent::Offered(_)));

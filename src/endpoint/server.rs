@@ -26,8 +26,8 @@ use crate::time::{Instant, UnixSeconds};
 use crate::transport::chunks::{ChunkCounters, ChunkEvent, ContentHash, Offer, Progress, Rejection, Source};
 use crate::transport::{
     Attribute, BudgetConfig, ChannelStats, CloseReason, Column, Connection, ConnectionConfig, End, Message,
-    Notification, PacketCounters, PacketFate, PacketStats, Protocol, ScoreError, SendOptions, Violation,
-    candidates,
+    Notification, PacketCounters, PacketFate, PacketStats, Protocol, Read, ScoreError, SendOptions, Unread,
+    Violation, candidates,
 };
 use crate::wire::Encoded;
 
@@ -77,10 +77,13 @@ pub struct Server {
     events: VecDeque<ServerEvent>,
     /// Messages of connections that ended before the application took them.
     leftovers: Inbox,
+    /// Connections that ended with packets that wait to be read.
+    unfinished: Vec<(ClientHandle, Box<Connection>)>,
     /// Fates of messages of connections that are over.
     told: Vec<(ClientHandle, Notification)>,
     /// Packet counts of connections that are over.
     ended: PacketCounters,
+    ended_chunks: ChunkCounters,
     packets: Packets,
     reception: Reception,
 }
@@ -115,8 +118,10 @@ impl Server {
             sessions: (0..slots).map(|_| None).collect(),
             events: VecDeque::new(),
             leftovers: Inbox::new(),
+            unfinished: Vec::new(),
             told: Vec::new(),
             ended: PacketCounters::default(),
+            ended_chunks: ChunkCounters::default(),
             packets: Packets::new(),
             reception: Reception::new(config.chunks),
         })
@@ -216,6 +221,7 @@ impl Server {
     pub fn has_news(&self) -> bool {
         let told = !self.events.is_empty() || !self.told.is_empty() || self.reception.has_events();
         told || !self.leftovers.is_empty()
+            || !self.unfinished.is_empty()
             || self.sessions.iter().flatten().any(|session| session.connection.has_news())
     }
 
@@ -230,6 +236,40 @@ impl Server {
         let channels = self.protocol.channels().len();
         for session in self.sessions.iter_mut().flatten() {
             inbox.take_from(session.client, &mut session.connection, channels);
+        }
+    }
+
+    /// Takes the packets that the core can't read, client by client, where the protocol holds such: [`Unread::read`] them, and
+    /// give what they say to [`Server::handle_read`], before [`Server::take_messages`].
+    pub fn take_unread(&mut self) -> Vec<(ClientHandle, Unread)> {
+        if !self.protocol.holds_packets() {
+            return Vec::new();
+        }
+        let live = self.sessions.iter_mut().flatten();
+        let live = live.map(|session| (session.client, &mut session.connection));
+        let over = self.unfinished.iter_mut().map(|(client, connection)| (*client, connection));
+        over.chain(live)
+            .filter_map(|(client, held)| held.take_unread().map(|unread| (client, unread)))
+            .collect()
+    }
+
+    /// Takes what a client's packets say: its messages go to `inbox`. Ends the connection at the first that is refused.
+    pub fn handle_read(
+        &mut self,
+        now: Instant,
+        client: ClientHandle,
+        read: Read,
+        inbox: &mut Inbox,
+        out: &mut Datagrams,
+    ) {
+        let channels = self.protocol.channels().len();
+        if let Some(place) = self.unfinished.iter().position(|(over, _)| *over == client) {
+            let (_, mut connection) = self.unfinished.swap_remove(place);
+            let _ = inbox.take_read(client, &mut connection, channels, read);
+        } else if let Some(session) = self.session(client)
+            && let Err(end) = inbox.take_read(client, &mut session.connection, channels, read)
+        {
+            self.end(now, client, &end, out);
         }
     }
 
@@ -457,6 +497,12 @@ impl Server {
         live.fold(self.ended, |sum, counters| sum + counters)
     }
 
+    /// Chunks of all connections, those that are over included.
+    pub fn all_chunk_counters(&self) -> ChunkCounters {
+        let live = self.sessions.iter().flatten().map(|session| session.connection.chunk_counters());
+        live.fold(self.ended_chunks, |sum, counters| sum + counters)
+    }
+
     /// What the secure connections counted, drops by name.
     pub fn netcode(&self) -> &netcode::Server {
         &self.netcode
@@ -539,6 +585,10 @@ impl Server {
             self.told.extend(told.map(|told| (client, told)));
             self.reception.finish(client, session.client_id, &mut session.connection);
             self.ended = self.ended + session.connection.counters();
+            self.ended_chunks = self.ended_chunks + session.connection.chunk_counters();
+            if session.connection.has_unread() {
+                self.unfinished.push((client, session.connection));
+            }
         }
         self.events.push_back(ServerEvent::Disconnected { client, reason, violation });
     }

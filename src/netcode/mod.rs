@@ -27,6 +27,7 @@
 
 pub mod address;
 pub mod challenge;
+pub mod opener;
 pub mod packet;
 pub mod private_token;
 pub mod replay;

@@ -195,6 +195,11 @@ impl Header {
         Ok(Header { kind, sequence, prefix, body_at: 1 + sequence_bytes })
     }
 
+    /// Where the sealed body begins.
+    pub(super) fn body_at(&self) -> usize {
+        self.body_at
+    }
+
     /// Authenticates and decrypts the datagram this header was read from, in place.
     ///
     /// # Errors
@@ -258,7 +263,7 @@ impl<'a> Body<'a> {
     }
 }
 
-fn associated_data(protocol_id: u64, prefix: u8) -> [u8; VERSION_BYTES + 8 + 1] {
+pub(super) fn associated_data(protocol_id: u64, prefix: u8) -> [u8; VERSION_BYTES + 8 + 1] {
     let mut data = [0; VERSION_BYTES + 8 + 1];
     data[..VERSION_BYTES].copy_from_slice(VERSION);
     data[VERSION_BYTES..VERSION_BYTES + 8].copy_from_slice(&protocol_id.to_le_bytes());

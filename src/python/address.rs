@@ -29,26 +29,31 @@ impl Address {
         Address(address.0)
     }
 
+    /// The numeric host, without brackets.
     #[getter]
     fn host(&self) -> String {
         self.0.ip().to_string()
     }
 
+    /// The port, 0 to 65,535.
     #[getter]
     fn port(&self) -> u16 {
         self.0.port()
     }
 
+    /// Whether it is an IPv6 address.
     #[getter]
     fn is_ipv6(&self) -> bool {
         self.0.is_ipv6()
     }
 
+    /// Whether it is an address of this machine only.
     #[getter]
     fn is_loopback(&self) -> bool {
         self.0.ip().is_loopback()
     }
 
+    /// The same host with another port, 0 to 65,535.
     fn with_port(&self, port: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(Address(SocketAddr::new(self.0.ip(), extract_port(port)?)))
     }

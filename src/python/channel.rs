@@ -7,7 +7,7 @@ use super::errors::value_error;
 use super::fields::within;
 use super::protocol::seconds;
 use crate::transport::protocol::MAX_EARLY_COPIES;
-use crate::transport::{ChannelConfig, ChannelKind, Resend, Share};
+use crate::transport::{ChannelConfig, ChannelKind, Resend, Share, YojimboChannel};
 
 /// The settings of one channel. Made by :func:`reliable_ordered`, :func:`unreliable` and the like.
 #[pyclass(frozen, module = "tickwire")]
@@ -18,11 +18,13 @@ pub(crate) struct Channel {
 
 #[pymethods]
 impl Channel {
+    /// Which promise it makes, such as ``reliable_ordered``.
     #[getter]
     fn kind(&self) -> &'static str {
         self.config.kind.name()
     }
 
+    /// Its name, for people; empty unless given.
     #[getter]
     fn name(&self) -> &str {
         &self.config.name
@@ -69,14 +71,55 @@ struct Common<'a> {
     weight: i128,
 }
 
+/// What channels of yojimbo's framing are made with besides.
+#[derive(Default)]
+struct Yojimbo {
+    max_messages_per_packet: Option<i128>,
+    max_block_size: Option<i128>,
+    block_fragment_size: Option<i128>,
+    disable_blocks: bool,
+}
+
+impl Yojimbo {
+    /// None when nothing was said.
+    fn settings(self) -> PyResult<Option<YojimboChannel>> {
+        let Yojimbo { max_messages_per_packet, max_block_size, block_fragment_size, disable_blocks } = self;
+        let said = max_messages_per_packet.or(max_block_size).or(block_fragment_size).is_some();
+        if !said && !disable_blocks {
+            return Ok(None);
+        }
+        let usual = YojimboChannel::default();
+        let size = |name, given: Option<i128>, usual| given.map_or(Ok(usual), |given| count(name, given));
+        Ok(Some(YojimboChannel {
+            max_messages_per_packet: size(
+                "max_messages_per_packet",
+                max_messages_per_packet,
+                usual.max_messages_per_packet,
+            )?,
+            max_block_bytes: size("max_block_size", max_block_size, usual.max_block_bytes)?,
+            block_fragment_bytes: size(
+                "block_fragment_size",
+                block_fragment_size,
+                usual.block_fragment_bytes,
+            )?,
+            blocks: !disable_blocks,
+        }))
+    }
+}
+
 impl Common<'_> {
     fn open(self, kind: ChannelKind) -> PyResult<Channel> {
+        self.open_with(kind, Yojimbo::default())
+    }
+
+    fn open_with(self, kind: ChannelKind, yojimbo: Yojimbo) -> PyResult<Channel> {
         let config = ChannelConfig {
             name: self.name.to_owned(),
             kind,
             send_queue: count("send_queue", self.send_queue)?,
             max_message_bytes: count("max_message_bytes", self.max_message_bytes)?,
             share: Share { strict: self.strict, weight: within("weight", self.weight, 0, u32::MAX)? },
+            yojimbo: yojimbo.settings()?,
         };
         config.validate().map_err(value_error)?;
         Ok(Channel { config })
@@ -104,9 +147,12 @@ fn resend(resend_time: Option<f64>, early_copies: i128) -> PyResult<Resend> {
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
                     max_message_bytes = 65_536, resend_time = Some(0.1), early_copies = 1, strict = false,
-                    weight = 1))]
+                    weight = 1, max_messages_per_packet = None, max_block_size = None,
+                    block_fragment_size = None, disable_blocks = false))]
 #[pyo3(text_signature = "(name='', *, send_queue=1024, receive_window=1024, receive_bytes=1048576, \
-                         max_message_bytes=65536, resend_time=0.1, early_copies=1, strict=False, weight=1)")]
+                         max_message_bytes=65536, resend_time=0.1, early_copies=1, strict=False, weight=1, \
+                         max_messages_per_packet=None, max_block_size=None, block_fragment_size=None, \
+                         disable_blocks=False)")]
 #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn reliable_ordered(
     name: &str,
@@ -118,14 +164,19 @@ pub(crate) fn reliable_ordered(
     early_copies: i128,
     strict: bool,
     weight: i128,
+    max_messages_per_packet: Option<i128>,
+    max_block_size: Option<i128>,
+    block_fragment_size: Option<i128>,
+    disable_blocks: bool,
 ) -> PyResult<Channel> {
+    let yojimbo = Yojimbo { max_messages_per_packet, max_block_size, block_fragment_size, disable_blocks };
     let kind = ChannelKind::Reliable {
         ordered: true,
         receive_window: count("receive_window", receive_window)?,
         receive_bytes: count("receive_bytes", receive_bytes)?,
         resend: resend(resend_time, early_copies)?,
     };
-    Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
+    Common { name, send_queue, max_message_bytes, strict, weight }.open_with(kind, yojimbo)
 }
 
 /// Every message exactly once, as soon as it comes.
@@ -159,7 +210,9 @@ pub(crate) fn reliable_unordered(
 /// Each message at most once, in any order, never sent again.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
-                    strict = false, weight = 1))]
+                    strict = false, weight = 1, max_messages_per_packet = None, max_block_size = None,
+                    disable_blocks = false))]
+#[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn unreliable(
     name: &str,
     send_queue: i128,
@@ -167,9 +220,14 @@ pub(crate) fn unreliable(
     max_message_bytes: i128,
     strict: bool,
     weight: i128,
+    max_messages_per_packet: Option<i128>,
+    max_block_size: Option<i128>,
+    disable_blocks: bool,
 ) -> PyResult<Channel> {
+    let yojimbo =
+        Yojimbo { max_messages_per_packet, max_block_size, disable_blocks, block_fragment_size: None };
     let kind = ChannelKind::Unreliable { receive_queue: count("receive_queue", receive_queue)? };
-    Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
+    Common { name, send_queue, max_message_bytes, strict, weight }.open_with(kind, yojimbo)
 }
 
 /// Each message at most once, never an older one after a newer one, never sent again.

@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::address::{Address, AddressLike};
 use super::arrays::Rows;
+use super::capture::{self, CaptureLike, Secrets};
 use super::chunks::{Arrivals, Chunk, IncomingChunk, Transfer};
 use super::congestion::Congestion;
 use super::development;
@@ -33,6 +34,9 @@ use crate::transport::{BudgetConfig, CongestionConfig, ConnectionConfig};
 /// Seconds in which a token made on the spot must start its connection.
 const TOKEN_LIFETIME: u32 = 60;
 
+const NOT_UP: &str =
+    "the connection is not up: wait for its Connected event, or ask disconnect_reason why not";
+
 /// What a client does with chunks.
 struct Bulk<'a> {
     arrivals: Arrivals,
@@ -47,8 +51,9 @@ struct Bulk<'a> {
 ///     token: from the login backend.
 ///     bind: the local address; None: any free port.
 ///     resume: a client whose connection is over: what is there of chunks from the same server is not sent again.
-///     factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit, congestion, driver, conditions,
-///         seed, network, columns: as for :class:`Server`, but ``chunk_memory`` is 64 MiB unless said.
+///     factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit, congestion,
+///         driver, conditions, seed, network, columns, capture: as for :class:`Server`, but ``chunk_memory`` is 64 MiB
+///         unless said.
 ///
 /// Raises:
 ///     OSError: no socket could be made.
@@ -61,9 +66,9 @@ impl Client {
     #[new]
     #[pyo3(signature = (protocol, token, *, bind = None, factory = None, priority = None,
                         slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
-                        chunk_file_limit = None, resume = None, congestion = None, driver = "polled",
-                        conditions = None, seed = None, network = None,
-                        columns = None))]
+                        chunk_file_limit = None, chunk_directory_limit = None, resume = None,
+                        congestion = None, driver = "polled", conditions = None, seed = None,
+                        network = None, columns = None, capture = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -76,6 +81,7 @@ impl Client {
         chunk_memory: i128,
         chunk_directory: Option<PathBuf>,
         chunk_file_limit: Option<i128>,
+        chunk_directory_limit: Option<i128>,
         resume: Option<&Bound<'_, Self>>,
         congestion: Option<&Bound<'_, Congestion>>,
         driver: &str,
@@ -83,9 +89,11 @@ impl Client {
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
         columns: Option<Vec<Bound<'_, PyAny>>>,
+        capture: Option<CaptureLike<'_>>,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
-        let arrivals = Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit)?;
+        let arrivals =
+            Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit)?;
         let bulk = Bulk { arrivals, resume, congestion: Congestion::or_default(congestion) };
         Self::dial(
             py,
@@ -101,6 +109,7 @@ impl Client {
             seed,
             network,
             columns,
+            capture,
         )
     }
 
@@ -113,13 +122,14 @@ impl Client {
     #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
                         user_data = None, bind = None, factory = None, priority = None,
                         slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
-                        chunk_file_limit = None, resume = None, congestion = None, driver = "polled",
-                        conditions = None, seed = None, network = None,
-                        columns = None))]
+                        chunk_file_limit = None, chunk_directory_limit = None, resume = None,
+                        congestion = None, driver = "polled", conditions = None, seed = None,
+                        network = None, columns = None, capture = None))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
                              bind=None, factory=None, priority=None, slow_hook=0.005, chunk_memory=67108864, \
-                             chunk_directory=None, chunk_file_limit=None, resume=None, congestion=None, driver='polled', \
-                             conditions=None, seed=None, network=None, columns=None)")]
+                             chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
+                             resume=None, congestion=None, driver='polled', conditions=None, \
+                             seed=None, network=None, columns=None, capture=None)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect(
         py: Python<'_>,
@@ -136,6 +146,7 @@ impl Client {
         chunk_memory: i128,
         chunk_directory: Option<PathBuf>,
         chunk_file_limit: Option<i128>,
+        chunk_directory_limit: Option<i128>,
         resume: Option<&Bound<'_, Self>>,
         congestion: Option<&Bound<'_, Congestion>>,
         driver: &str,
@@ -143,6 +154,7 @@ impl Client {
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
         columns: Option<Vec<Bound<'_, PyAny>>>,
+        capture: Option<CaptureLike<'_>>,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
         let address = address.0;
@@ -156,7 +168,8 @@ impl Client {
             );
             development::warn(py, sentence)?;
         }
-        let arrivals = Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit)?;
+        let arrivals =
+            Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit)?;
         let bulk = Bulk { arrivals, resume, congestion: Congestion::or_default(congestion) };
         let mut entropy = entropy(network.clone());
         let client_id = match client_id {
@@ -177,26 +190,30 @@ impl Client {
         let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
         Self::dial(
             py, protocol, token, bind, factory, priority, slow_hook, bulk, driver, conditions, seed, network,
-            columns,
+            columns, capture,
         )
     }
 
+    /// Where the connection stands, in netcode's terms.
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let state = self.0.state.lock()?.core.state();
         state_to_python(py, state)
     }
 
+    /// Whether the connection is up.
     #[getter]
     fn connected(&self) -> PyResult<bool> {
         Ok(self.0.state.lock()?.core.is_connected())
     }
 
+    /// Whether :meth:`close` was called.
     #[getter]
     fn closed(&self) -> PyResult<bool> {
         self.0.closed()
     }
 
+    /// Why the connection ended, or never came up; None before.
     #[getter]
     fn disconnect_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let reason = self.0.state.lock()?.core.disconnect_reason();
@@ -221,6 +238,7 @@ impl Client {
         Ok(self.0.state.lock()?.core.slot())
     }
 
+    /// What both sides share.
     #[getter]
     fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
         self.0.protocol.clone_ref(py)
@@ -260,7 +278,8 @@ impl Client {
         self.0.step(py)
     }
 
-    /// Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications.
+    /// Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications, chunks,
+    /// ends of transfers.
     #[getter]
     fn has_news(&self) -> PyResult<bool> {
         self.0.has_news()
@@ -314,7 +333,7 @@ impl Client {
         let rows = Rows::new(self.0.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         self.0.with(|core, driver| {
             if !core.is_connected() {
-                return Err(NotConnectedError::new_err("the connection is not up"));
+                return Err(NotConnectedError::new_err(NOT_UP));
             }
             let now = driver.now();
             rows.queue(|_, channel, message, options| core.send(now, channel, message, options))
@@ -339,7 +358,7 @@ impl Client {
     fn send_chunk(&self, data: &Bound<'_, PyAny>, label: &str, burst: bool) -> PyResult<Transfer> {
         // Before all is read and hashed in vain.
         if !self.0.with(|core, _| core.is_connected())? {
-            return Err(NotConnectedError::new_err("the connection is not up"));
+            return Err(NotConnectedError::new_err(NOT_UP));
         }
         self.0.send_chunk(None, &Chunk::given(data)?, label, burst)
     }
@@ -362,7 +381,7 @@ impl Client {
     ///     NotConnectedError: the connection is not up (yet, or any more).
     fn stats(&self) -> PyResult<ConnectionStats> {
         let state = self.0.state.lock()?;
-        let not_connected = || NotConnectedError::new_err("the connection is not up");
+        let not_connected = || NotConnectedError::new_err(NOT_UP);
         let stats = state.core.stats().ok_or_else(not_connected)?;
         let bulk = state.core.bulk_rate().zip(state.core.chunk_counters()).ok_or_else(not_connected)?;
         Ok(ConnectionStats::new(stats, state.core.budget(), bulk, &self.0.protocol.get().core, |channel| {
@@ -412,6 +431,7 @@ impl Client {
         seed: Option<i128>,
         network: Option<VirtualNetwork>,
         columns: Option<Vec<Bound<'_, PyAny>>>,
+        capture: Option<CaptureLike<'_>>,
     ) -> PyResult<Self> {
         hooks::check(py, "priority", priority.as_ref())?;
         let hooks = HookClock::new(slow_hook)?;
@@ -420,11 +440,17 @@ impl Client {
             Some(address) => address.0,
             None => any_port(token.addresses().first(), network.is_some()),
         };
-        let driver = open_driver(py, bind, conditions, seed, network.as_ref())?;
+        let capture = capture::chosen(py, capture)?;
+        let mut driver = open_driver(py, bind, conditions, seed, network.as_ref())?;
         let mut settings = netcode::ClientConfig::new(protocol.get().id);
         settings.replay_window = REPLAY_WINDOW;
         let Bulk { arrivals, resume, congestion } = bulk;
-        let connection = ConnectionConfig { congestion, packet_fates: true, ..ConnectionConfig::default() };
+        let replayed = network.is_some_and(|network| network.recorded().is_some());
+        if let Some(capture) = capture {
+            capture.get().attach(py, &mut driver, &Secrets::Client { token: &token })?;
+        }
+        let connection =
+            ConnectionConfig { congestion, packet_fates: true, replayed, ..ConnectionConfig::default() };
         let config = ClientConfig { netcode: settings, connection, chunks: arrivals.limits };
         let mut core = endpoint::Client::new(config, protocol.get().core.clone(), token, driver.now())
             .map_err(value_error)?;
@@ -447,6 +473,12 @@ impl Client {
             ));
         }
         Ok(state.core.take_partial_chunks())
+    }
+
+    /// See [`Endpoint::break_thread`].
+    #[cfg(feature = "faults")]
+    pub(super) fn break_thread(&self) -> PyResult<()> {
+        self.0.break_thread()
     }
 
     /// See [`Endpoint::transmit`].

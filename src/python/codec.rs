@@ -7,25 +7,32 @@
 //! bounded number that only it can judge, and it must use them up. An exception of its own making is the game's mistake
 //! even where the bytes provoked it.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyType};
+use pyo3::types::{PyBytes, PyDict, PyString, PyType};
 
 use super::errors::{MessageTooLargeError, StreamError};
 use super::fields::bounded;
 use super::schema::Schema;
 use super::slots::Slots;
 use super::stream::Stream;
+use super::value::Refusal;
 use crate::transport::protocol::MAX_MESSAGE_BYTES;
-use crate::transport::{Body, MessageType, OpaqueBody};
+use crate::transport::{Block, Body, MessageType, OpaqueBody};
 use crate::wire::{self, BitWriter, Encoded};
 
-/// Room for most messages, so that writing them allocates once.
-const USUAL_BYTES: usize = 64;
+/// Most bytes of memory that a thread keeps for the next message it writes.
+const MOST_KEPT: usize = 4096;
+
+thread_local! {
+    /// What messages are written with; nothing while one is.
+    static WRITER: Cell<Option<BitWriter>> = const { Cell::new(None) };
+}
 
 /// One class of a protocol.
 #[derive(Debug)]
@@ -33,6 +40,8 @@ pub(super) struct Class {
     slots: Slots,
     name: Arc<str>,
     kind: Kind,
+    /// Its objects have a block.
+    block: bool,
 }
 
 #[derive(Debug)]
@@ -92,7 +101,8 @@ impl Class {
             let max_bytes = bounded(&what, &class.getattr("max_bytes")?, 1, most)?;
             (Kind::Own { max_bytes }, Slots::new(class, core::iter::empty())?)
         };
-        Ok(Class { slots, name, kind })
+        let block = class.getattr_opt(intern!(py, "__tickwire_block__"))?.is_some();
+        Ok(Class { slots, name, kind, block })
     }
 
     pub(super) fn class(&self) -> &Py<PyType> {
@@ -101,6 +111,25 @@ impl Class {
 
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether its objects have a block.
+    pub(super) fn has_block(&self) -> bool {
+        self.block
+    }
+
+    /// The object's block, if it has one.
+    pub(super) fn block(&self, message: &Bound<'_, PyAny>) -> PyResult<Option<Block>> {
+        if !self.block {
+            return Ok(None);
+        }
+        let block = message.getattr(intern!(message.py(), "block"))?;
+        let refuse = |refusal: Refusal| Err(refusal.raise(&self.name, "block", &block));
+        match block.cast::<PyBytes>() {
+            Ok(bytes) if bytes.as_bytes().is_empty() => refuse(Refusal::Type("bytes, at least one")),
+            Ok(bytes) => Ok(Some(bytes.as_bytes().into())),
+            Err(_) => refuse(Refusal::Type("bytes")),
+        }
     }
 
     pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -120,9 +149,15 @@ impl Class {
     pub(super) fn encode(&self, message: &Bound<'_, PyAny>) -> PyResult<Encoded> {
         match &self.kind {
             Kind::Declared(schema) => {
-                let mut writer = BitWriter::with_buffer(Vec::with_capacity(USUAL_BYTES));
-                schema.get().write(message, Some(&self.slots), &mut writer)?;
-                Ok(writer.encoded())
+                // Whatever the object's own code does meanwhile, it gets another.
+                let mut writer = WRITER.take().unwrap_or_default();
+                writer.clear();
+                let written = schema.get().write(message, Some(&self.slots), &mut writer);
+                let encoded = written.map(|()| writer.encoded());
+                if writer.byte_len() <= MOST_KEPT {
+                    WRITER.set(Some(writer));
+                }
+                encoded
             }
             Kind::Own { max_bytes } => {
                 let wire::Stream::Write(mut writer) = self.run(message, wire::Stream::writing())? else {
@@ -166,6 +201,7 @@ impl Class {
         &self,
         py: Python<'py>,
         body: &[u8],
+        block: Option<&[u8]>,
         factory: Option<&Py<PyAny>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let message = match factory {
@@ -179,6 +215,10 @@ impl Class {
                 self.read(&message, body)?;
             }
         }
+        if self.block {
+            let block = PyBytes::new(py, block.unwrap_or_default());
+            message.setattr(intern!(py, "block"), block)?;
+        }
         Ok(message)
     }
 
@@ -187,13 +227,7 @@ impl Class {
         let py = message.py();
         let start = body.start_bit as usize;
         let source = wire::Stream::reading(body.bytes, start, body.bits);
-        let marker = reading_marker(py);
-        let attributes =
-            message.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>().map_err(PyErr::from)?;
-        attributes.set_item(marker, true)?;
-        let result = self.run(message, source);
-        attributes.del_item(marker)?;
-        match result {
+        match self.run_reading(message, source) {
             Ok(source) if source.position() == start + body.bits => Ok(()),
             Ok(_) => Err(Failure::Refused(StreamError::new_err(format!(
                 "{}: serialize() leaves bits of the message unread",
@@ -202,6 +236,27 @@ impl Class {
             Err(error) if error.is_instance_of::<StreamError>(py) => Err(Failure::Refused(error)),
             Err(error) => Err(Failure::Raised(error)),
         }
+    }
+
+    /// Where the body ends that begins at bit `start`: its own `serialize` reads it, into an object that nobody sees.
+    ///
+    /// # Errors
+    /// What `serialize` raised.
+    pub(super) fn extent(&self, py: Python<'_>, bytes: &[u8], start: usize) -> PyResult<usize> {
+        let Kind::Own { max_bytes } = self.kind else {
+            return Err(PyValueError::new_err("the class declares its fields"));
+        };
+        let (first, phase) = (start / 8, start % 8);
+        let bits = (bytes.len() * 8 - start).min(max_bytes as usize * 8);
+        let held = &bytes[first..(start + bits).div_ceil(8)];
+        let message = self.slots.make(py)?;
+        let source = self.run_reading(&message, wire::Stream::reading(held, phase, bits))?;
+        Ok(first * 8 + source.position())
+    }
+
+    /// As [`Class::run`], for a stream that reads.
+    fn run_reading(&self, message: &Bound<'_, PyAny>, source: wire::Stream) -> PyResult<wire::Stream> {
+        while_reading(message, || self.run(message, source))
     }
 
     /// Calls the object's own `serialize` with a stream, and gives back what became of the stream.
@@ -214,6 +269,17 @@ impl Class {
         result?;
         core.ok_or_else(|| PyValueError::new_err("a stream is taken once"))
     }
+}
+
+/// Does this while attributes that the object doesn't have yet are None.
+pub(super) fn while_reading<T>(object: &Bound<'_, PyAny>, read: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    let py = object.py();
+    let marker = reading_marker(py);
+    let attributes = object.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?;
+    attributes.set_item(marker, true)?;
+    let result = read();
+    attributes.del_item(marker)?;
+    result
 }
 
 /// See `READING` in `tickwire/message.py`.

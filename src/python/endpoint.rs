@@ -4,9 +4,7 @@
 //! Promises: the lock is held for moments only, never while Python runs; what a hook gets wrong costs the tick's
 //! packets nothing. With a driver's thread, all but hooks and Python objects goes on without the game.
 
-use std::sync::{Arc, Mutex};
-
-use core::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -14,55 +12,22 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::address::Address;
-use super::chunks::Transfers;
 use super::errors::{ClosedError, os_error, value_error};
 use super::forks::Process;
-use super::hooks::{Candidates, HookClock, Moment, Source, ask_priority};
+use super::held::read_held;
+use super::hooks::{Candidates, HookClock, Moment, ask_priority};
 use super::inbox::{Inbox, Pending};
-use super::lock;
-use super::log::{DropLog, Dropped};
+use super::log::{Dropped, Level, log};
 use super::protocol::Protocol;
 use super::sans_io::Core;
-use super::shared::{Close, Shared};
-use super::stats::Counted;
+use super::shared::Shared;
+use super::state::{BETWEEN_TURNS, State};
 use crate::driver::udp::UdpSocket;
-use crate::driver::{Driver, DriverCounters, Station, Turn};
+use crate::driver::{Driver, Station, Turn};
 use crate::time::Duration;
-use crate::transport::{Attribute, Column};
-
-/// Datagrams read in one turn between ticks: some 100 microseconds that a call of the game may have to wait.
-const READ_BOUND: usize = 64;
-
-/// How long the thread waits for the game when it could go on at once: a lock let go is not a lock handed over.
-const BETWEEN_TURNS: Duration = Duration::from_micros(100);
-
-/// How long the thread leaves a socket alone that raised an error.
-const AFTER_ERROR: Duration = Duration::from_millis(100);
 
 /// The longest that event loops are told to wait: not all of them can wait for ever.
 const LONGEST_STEP: Duration = Duration::from_secs(3600);
-
-/// Knows whether its core could have changed since some moment.
-#[derive(Debug)]
-pub(super) struct Versioned<C> {
-    core: C,
-    version: u64,
-}
-
-impl<C> Deref for Versioned<C> {
-    type Target = C;
-
-    fn deref(&self) -> &C {
-        &self.core
-    }
-}
-
-impl<C> DerefMut for Versioned<C> {
-    fn deref_mut(&mut self) -> &mut C {
-        self.version += 1;
-        &mut self.core
-    }
-}
 
 pub(super) struct Endpoint<C: Core> {
     pub(super) address: Address,
@@ -71,25 +36,6 @@ pub(super) struct Endpoint<C: Core> {
     priority: Option<Py<PyAny>>,
     /// Candidates refer to it while their hook runs.
     pub(super) state: Arc<Shared<State<C>>>,
-}
-
-pub(super) struct State<C: Core> {
-    pub(super) core: Versioned<C>,
-    /// None once closed.
-    pub(super) driver: Option<Driver>,
-    /// Of the driver, once closed.
-    driver_counters: DriverCounters,
-    drops: DropLog,
-    hooks: HookClock,
-    /// The priority hook runs, and the thread leaves alone what it was asked about.
-    asking: bool,
-    /// A socket's error that the game wasn't told of.
-    failed: Option<std::io::Error>,
-    /// None while objects are being made of it.
-    pending: Option<Pending>,
-    pub(super) transfers: Transfers,
-    /// The last receive raised, and left something for the next.
-    unfinished: bool,
 }
 
 impl<C: Core> Endpoint<C> {
@@ -109,19 +55,7 @@ impl<C: Core> Endpoint<C> {
         let process = driver.socket().map(|_| Process::current(py)).transpose()?;
         let socket = driver.socket().filter(|_| threaded).map(UdpSocket::handle).transpose();
         let socket = socket.map_err(|error| os_error(py, &error, address.0))?;
-        let state = State {
-            core: Versioned { core, version: 0 },
-            driver: Some(driver),
-            driver_counters: DriverCounters::default(),
-            drops: DropLog::default(),
-            hooks,
-            asking: false,
-            failed: None,
-            pending: Some(Pending::default()),
-            transfers: Transfers::default(),
-            unfinished: false,
-        };
-        let state = Shared::new(py, C::NAME, state, socket, process)?;
+        let state = Shared::new(py, C::NAME, State::new(core, driver, hooks), socket, process)?;
         Ok(Endpoint { address, protocol, factory, priority, state })
     }
 
@@ -167,10 +101,21 @@ impl<C: Core> Endpoint<C> {
             return Err(closed::<C>());
         }
         let Some(mut pending) = state.pending.take() else {
-            return Err(PyRuntimeError::new_err("another receive() is still running"));
+            return Err(PyRuntimeError::new_err(
+                "another receive() is still running: call it from one thread",
+            ));
         };
-        let received = self.read(&mut state);
+        let mut received = self.read(&mut state).map_err(|error| os_error(py, &error, self.address.0));
         let dropped = state.look_for_drops();
+        let ended = state.look_at_capture();
+        let unread = state.core.take_unread();
+        if !unread.is_empty() {
+            drop(state);
+            let (read, raised) = read_held(py, self.protocol.get(), unread);
+            state = self.state.lock()?;
+            state.handle_read(read, &mut pending.records);
+            received = received.and(raised);
+        }
         state.core.take_messages(&mut pending.records);
         state.take_chunk_events(&mut pending.chunk_events);
         if let Err(error) = received {
@@ -178,11 +123,13 @@ impl<C: Core> Endpoint<C> {
             state.unfinished = true;
             drop(state);
             self.log_drops(py, dropped);
-            return Err(os_error(py, &error, self.address.0));
+            self.log_capture(py, ended);
+            return Err(error);
         }
         let events = core::iter::from_fn(|| state.core.poll_event()).collect();
         drop(state);
         self.log_drops(py, dropped);
+        self.log_capture(py, ended);
         Ok((pending, events))
     }
 
@@ -271,6 +218,14 @@ impl<C: Core> Endpoint<C> {
         answer
     }
 
+    /// Has the thread panic in its next turn.
+    #[cfg(feature = "faults")]
+    pub(super) fn break_thread(&self) -> PyResult<()> {
+        self.state.lock()?.broken = true;
+        self.state.wake();
+        Ok(())
+    }
+
     // --- more --------------------------------------------------------------------------------------------
 
     /// Has the core and its driver do something.
@@ -303,7 +258,7 @@ impl<C: Core> Endpoint<C> {
     /// Whether the next receive has something for the game.
     pub(super) fn has_news(&self) -> PyResult<bool> {
         let state = self.state.lock()?;
-        Ok(state.core.has_news() || state.unfinished)
+        Ok(state.core.has_news() || state.transfers.has_news() || state.unfinished)
     }
 
     /// The system's number of the socket.
@@ -313,7 +268,12 @@ impl<C: Core> Endpoint<C> {
             return Err(PyValueError::new_err(sentence));
         }
         let number = self.with(|_, driver| driver.socket().map(UdpSocket::number))?;
-        let sentence = || format!("the {} is on a simulated network and has no socket", C::NAME);
+        let sentence = || {
+            format!(
+                "the {} is on a simulated network and has no socket: tick it, and advance the network",
+                C::NAME
+            )
+        };
         number.ok_or_else(|| PyValueError::new_err(sentence()))
     }
 
@@ -341,6 +301,12 @@ impl<C: Core> Endpoint<C> {
         }
     }
 
+    fn log_capture(&self, py: Python<'_>, ended: Option<String>) {
+        if let Some(ended) = ended {
+            log(py, Level::Warning, || format!("{} {ended}", self.described()));
+        }
+    }
+
     pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.protocol)?;
         visit.call(&self.factory)?;
@@ -353,84 +319,6 @@ impl<C: Core> Endpoint<C> {
     }
 }
 
-impl<C: Core> State<C> {
-    /// Gives the core the datagrams that wait.
-    fn receive(&mut self) -> std::io::Result<()> {
-        let State { core, driver, .. } = self;
-        let Some(driver) = driver else { return Ok(()) };
-        let received = driver
-            .receive(|now, unix, from, datagram, out| core.handle_datagram(now, unix, from, datagram, out));
-        self.note_transfers();
-        received
-    }
-
-    fn counted(&self) -> Counted {
-        Counted {
-            driver: self.driver.as_ref().map_or(self.driver_counters, Driver::counters),
-            netcode: self.core.netcode_counters().clone(),
-            packets: self.core.packet_counters(),
-            hooks: self.hooks.counters(),
-        }
-    }
-
-    fn look_for_drops(&mut self) -> Option<Dropped> {
-        let now = self.driver.as_ref()?.now();
-        if !self.drops.is_due(now) {
-            return None;
-        }
-        let counted = self.counted();
-        self.drops.look(now, counted)
-    }
-}
-
-impl<C: Core> Station for State<C> {
-    fn turn(&mut self) -> Turn {
-        let State { core, driver, asking, failed, transfers, .. } = self;
-        let Some(driver) = driver else { return Turn::Over };
-        if *asking {
-            return Turn::Pause(BETWEEN_TURNS);
-        }
-        let received = driver.receive_at_most(READ_BOUND, |now, unix, from, datagram, out| {
-            core.handle_datagram(now, unix, from, datagram, out);
-        });
-        driver.transmit(|now, out| core.transmit_between(now, out));
-        transfers.note(&mut **core, driver.now());
-        match received {
-            Ok(true) => Turn::Pause(BETWEEN_TURNS),
-            Ok(false) => {
-                let due = core.next_deadline().min(driver.next_delivery());
-                Turn::Wait(due - driver.now())
-            }
-            Err(error) => {
-                *failed = Some(error);
-                Turn::Pause(AFTER_ERROR)
-            }
-        }
-    }
-}
-
-impl<C: Core> Close for State<C> {
-    fn close(&mut self) {
-        let Some(mut driver) = self.driver.take() else { return };
-        driver.transmit(|now, out| self.core.close(now, out));
-        driver.finish();
-        self.driver_counters = driver.counters();
-        self.transfers.note(&mut *self.core, driver.now());
-    }
-
-    fn forsake(&mut self) {
-        self.driver = None;
-    }
-}
-
-impl<C: Core> Source for Mutex<State<C>> {
-    fn describe(&self, moment: Moment, attribute: Attribute) -> Option<Column> {
-        let state = lock(self);
-        let same = state.core.version == moment.version;
-        same.then(|| state.core.describe_candidates(moment.now, attribute))
-    }
-}
-
 pub(super) fn closed<C: Core>() -> PyErr {
-    ClosedError::new_err(format!("the {} is closed", C::NAME))
+    ClosedError::new_err(format!("the {} is closed: make a new one to go on", C::NAME))
 }

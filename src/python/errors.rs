@@ -47,9 +47,12 @@ pub(crate) fn send_error(class: &str, channel: usize, error: &SendError) -> PyEr
         SendError::Channel(transport::SendError::NoChannel { .. }) => {
             ChannelError::new_err(error.to_string())
         }
-        SendError::Channel(transport::SendError::NoKey { .. } | transport::SendError::WrongKind) => {
-            ChannelError::new_err(sentence)
-        }
+        SendError::Channel(transport::SendError::Block { .. }) => MessageTooLargeError::new_err(sentence),
+        SendError::Channel(
+            transport::SendError::NoKey { .. }
+            | transport::SendError::WrongKind
+            | transport::SendError::BlocksDisabled,
+        ) => ChannelError::new_err(sentence),
     }
 }
 

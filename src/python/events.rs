@@ -38,6 +38,7 @@ impl ClientHandle {
         self.core.slot
     }
 
+    /// How many had the slot before.
     #[getter]
     fn generation(&self) -> u32 {
         self.core.generation
@@ -49,6 +50,7 @@ impl ClientHandle {
         self.core.number()
     }
 
+    /// Where its packets come from.
     #[getter]
     fn address(&self) -> Address {
         self.address
@@ -87,10 +89,11 @@ impl ClientHandle {
     }
 }
 
-/// A connection is up. ``client`` is None on the client's own side.
+/// A connection is up.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Connected {
+    /// Whose it is, on a server; None on the client's own side.
     #[pyo3(get)]
     pub(super) client: Option<Py<ClientHandle>>,
 }
@@ -107,10 +110,11 @@ impl Connected {
     }
 }
 
-/// A connection ended. ``client`` is None on the client's own side.
+/// A connection ended.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Disconnected {
+    /// Whose it was, on a server; None on the client's own side.
     #[pyo3(get)]
     pub(super) client: Option<Py<ClientHandle>>,
     pub(super) reason: endpoint::DisconnectReason,
@@ -123,6 +127,7 @@ impl Disconnected {
         ("client", "reason")
     }
 
+    /// Why it ended: a :class:`DisconnectReason`.
     #[getter]
     fn reason<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         reason_to_python(py, self.reason)
@@ -152,6 +157,9 @@ fn reason_name(reason: endpoint::DisconnectReason) -> &'static str {
         Reason::TokenExpired => "TOKEN_EXPIRED",
         Reason::ProtocolMismatch => "PROTOCOL_MISMATCH",
         Reason::ProtocolViolation => "PROTOCOL_VIOLATION",
+        Reason::ReadPacketFailed => "READ_PACKET_FAILED",
+        Reason::FailedToSerialize => "FAILED_TO_SERIALIZE",
+        Reason::Desync => "DESYNC",
     }
 }
 

@@ -92,6 +92,9 @@ fn natural<'py>(py: Python<'py>, kind: &Kind) -> PyResult<(Bound<'py, PyAny>, Bo
         Kind::Text { .. } | Kind::WideText { .. } => {
             (PyString::new(py, "").into_any(), py.get_type::<PyString>())
         }
+        Kind::Raw { bytes } => {
+            (PyBytes::new(py, &vec![0; bytes as usize]).into_any(), py.get_type::<PyBytes>())
+        }
         Kind::Data { .. } => (PyBytes::new(py, b"").into_any(), py.get_type::<PyBytes>()),
         _ => (0u8.into_pyobject(py)?.into_any(), int),
     })
@@ -131,6 +134,7 @@ impl FieldType {
         self.max_bits
     }
 
+    /// The type of the field's values.
     #[getter]
     fn python_type<'py>(&self, py: Python<'py>) -> Bound<'py, PyType> {
         self.python_type.bind(py).clone()
@@ -266,6 +270,15 @@ pub(crate) fn data(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = max_bytes.py();
     let max_bytes = bounded("max_bytes", max_bytes, 0, MAX_LENGTH)?;
     FieldType::plain(py, Kind::Data { max_bytes }, format!("data({max_bytes})"))
+}
+
+/// Exactly ``count`` bytes, without their length; zeros if nothing is said.
+#[pyfunction]
+#[pyo3(signature = (count, /))]
+pub(crate) fn raw(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
+    let py = count.py();
+    let bytes = bounded("count", count, 0, MAX_LENGTH)?;
+    FieldType::plain(py, Kind::Raw { bytes }, format!("raw({bytes})"))
 }
 
 /// An angle on a circle from ``low`` to ``high``, which is ``low`` again, in steps of at most ``resolution``.

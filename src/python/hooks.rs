@@ -5,11 +5,12 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 
+use super::buffers::Raw;
 use super::columns::{Columns, Slice, view};
 use super::events::ClientHandle;
 use super::log::{Level, log};
@@ -100,6 +101,7 @@ impl Candidates {
         self.column(py, Attribute::Slot)
     }
 
+    /// The channel's index.
     #[getter]
     fn channel<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::Channel)
@@ -123,6 +125,7 @@ impl Candidates {
         self.column(py, Attribute::Size)
     }
 
+    /// The key it is the value of; 0 but on latest channels.
     #[getter]
     fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::Key)
@@ -134,6 +137,7 @@ impl Candidates {
         self.column(py, Attribute::Resends)
     }
 
+    /// The tag it was sent with.
     #[getter]
     fn tag<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::Tag)
@@ -161,20 +165,20 @@ pub(super) fn ask_priority(hook: &Bound<'_, PyAny>, candidates: Candidates) -> P
              not {what}"
         ))
     };
-    let Ok(untyped) = pyo3::buffer::PyUntypedBuffer::get(&given) else {
+    let Ok(raw) = Raw::get(&given, ffi::PyBUF_FULL_RO) else {
         let class = given.get_type().name()?;
         return Err(wrong(class.to_string()));
     };
-    let (format, dimensions) = (untyped.format().to_string_lossy().into_owned(), untyped.dimensions());
-    let Ok(scores) = PyBuffer::<f32>::get(&given) else {
-        return Err(wrong(format!("one of format {format:?}")));
+    let Some(scores) = raw.numbers::<f32>(py)? else {
+        return Err(wrong(format!("one of format {:?}", raw.format().to_string_lossy())));
     };
-    if dimensions != 1 {
+    if raw.dimensions() != 1 {
         return Err(PyValueError::new_err(format!(
-            "the priority hook must return scores of 1 dimension, not {dimensions}"
+            "the priority hook must return scores of 1 dimension, not {}",
+            raw.dimensions()
         )));
     }
-    Ok(Some(scores.to_vec(py)?))
+    Ok(Some(scores))
 }
 
 // --- admission -------------------------------------------------------------------------------------------

@@ -31,7 +31,9 @@ columns_class! {
     Notifications of Fates {
         /// The client slot it was sent to; 0 on a client.
         slot: U32,
+        /// The channel's index.
         channel: U8,
+        /// The tag it was sent with.
         tag: U32,
         /// True: the other side has it. False: it is lost for good.
         delivered: Bool,
@@ -87,6 +89,7 @@ impl Fates {
 /// What arrived since the last tick.
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Inbox {
+    /// Connections that came up or ended, in order.
     #[pyo3(get)]
     events: Py<PyList>,
     /// ``(client, message)`` pairs on a server, messages on a client; in order within a channel. Those of latest
@@ -186,7 +189,12 @@ impl Pending {
         let mut types = Vec::new();
         for class in columns {
             pending.columns.push((class.clone().unbind(), declared(class)?.unbind()));
-            types.push(protocol.number_of_class(class)?);
+            let number = protocol.number_of_class(class)?;
+            if protocol.class_of(number).has_block() {
+                let sentence = format!("columns: {} has a block, and comes as objects", class.repr()?);
+                return Err(PyValueError::new_err(sentence));
+            }
+            types.push(number);
         }
         if let Some(twice) = (1..types.len()).find(|place| types[..*place].contains(&types[*place])) {
             return Err(PyValueError::new_err(format!("columns: {} is there twice", columns[twice].repr()?)));
@@ -228,15 +236,20 @@ impl Pending {
                 payloads.extend(wrap(record.client, &[channel()?, PyBytes::new(py, &data).into_any()])?);
                 continue;
             }
-            let message =
-                match protocol.decode_message(py, record.message_type, records.body(record), factory) {
-                    Ok(message) => message,
-                    Err(Failure::Refused(_)) => {
-                        refused.push(record.client);
-                        continue;
-                    }
-                    Err(Failure::Raised(error)) => return Err(error),
-                };
+            let message = match protocol.decode_message(
+                py,
+                record.message_type,
+                records.body(record),
+                record.block.as_deref(),
+                factory,
+            ) {
+                Ok(message) => message,
+                Err(Failure::Refused(_)) => {
+                    refused.push(record.client);
+                    continue;
+                }
+                Err(Failure::Raised(error)) => return Err(error),
+            };
             if let ChannelKind::Latest { .. } = kind {
                 latest.extend(wrap(record.client, &[record.key.into_bound_py_any(py)?, message])?);
             } else {
@@ -285,10 +298,10 @@ impl Pending {
         let (tables, arena) = self.records.take_tables();
         let arena = Arc::new(arena);
         let columns = self.columns.iter().zip(tables).map(|((class, schema), table)| {
-            let rows = Arc::new(Received::new(schema.get(), table, arena.clone())?);
-            Ok(Columns { class: class.clone_ref(py), schema: schema.clone_ref(py), rows })
+            let rows = Arc::new(Received::new(schema.get(), table, arena.clone()));
+            Columns { class: class.clone_ref(py), schema: schema.clone_ref(py), rows }
         });
-        let columns = columns.collect::<PyResult<Vec<_>>>()?;
+        let columns = columns.collect();
         Ok(Inbox {
             events: list(&mut self.events)?,
             messages: list(&mut self.messages)?,

@@ -7,6 +7,8 @@
 
 mod address;
 mod arrays;
+mod buffers;
+mod capture;
 mod channel;
 mod chunks;
 mod client;
@@ -17,8 +19,12 @@ mod development;
 mod endpoint;
 mod errors;
 mod events;
+mod exit;
+#[cfg(feature = "faults")]
+mod faults;
 mod fields;
 mod forks;
+mod held;
 mod hooks;
 mod inbox;
 mod log;
@@ -33,6 +39,7 @@ mod setup;
 mod shape;
 mod shared;
 mod slots;
+mod state;
 mod stats;
 mod stream;
 mod token;
@@ -57,6 +64,8 @@ pub mod module {
     #[pymodule_export]
     use super::arrays::{arena, dtype, pack, row_format, unpack};
     #[pymodule_export]
+    use super::capture::{Capture, PacketOpener};
+    #[pymodule_export]
     use super::channel::{
         Channel, chunks, latest, payload, redundant, reliable_ordered, reliable_unordered, sequenced,
         unreliable,
@@ -69,10 +78,13 @@ pub mod module {
     use super::congestion::Congestion;
     #[pymodule_export]
     use super::events::{ClientHandle, Connected, Disconnected};
+    #[cfg(feature = "faults")]
+    #[pymodule_export]
+    use super::faults::_break_thread;
     #[pymodule_export]
     use super::fields::{
         FieldType, angle, bits, boolean, common_of, data, enum_of, fixed, flags, flags_of, float32, float64,
-        list_of, nested_of, network_id, optional_of, quantized, quaternion, ranged, signed_quaternion,
+        list_of, nested_of, network_id, optional_of, quantized, quaternion, ranged, raw, signed_quaternion,
         sparse_of, text, transform, uint128, unit_vector, vec2, vec3, wide_text,
     };
     #[pymodule_export]

@@ -17,7 +17,7 @@ use crate::netsim::NatKind;
 use crate::netsim::conditions::{self, Bottleneck, DEFAULT_QUEUE, MAX_OVERHEAD, MAX_QUEUE, MAX_RATE, Wander};
 use crate::netsim::network::NetworkCounters;
 use crate::netsim::presets::{self, Preset};
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, UnixSeconds};
 
 /// A year: more virtual time at once is a mistake.
 const LONGEST_STEP: f64 = 366.0 * 86_400.0;
@@ -63,21 +63,25 @@ impl Bursts {
         conditions::Bursts::mean(loss, length).map(Bursts).map_err(value_error)
     }
 
+    /// Probability that a good link turns bad after a packet.
     #[getter(to_bad)]
     fn turns_bad(&self) -> f64 {
         self.0.to_bad
     }
 
+    /// Probability that a bad link turns good after a packet.
     #[getter(to_good)]
     fn turns_good(&self) -> f64 {
         self.0.to_good
     }
 
+    /// Probability of loss while the link is good.
     #[getter]
     fn good_loss(&self) -> f64 {
         self.0.good_loss
     }
 
+    /// Probability of loss while the link is bad.
     #[getter]
     fn bad_loss(&self) -> f64 {
         self.0.bad_loss
@@ -112,11 +116,13 @@ impl Outages {
         Ok(Outages(outages))
     }
 
+    /// Seconds that an outage takes on average.
     #[getter]
     fn duration(&self) -> f64 {
         self.0.duration.as_secs_f64()
     }
 
+    /// The fraction of all time, 0 to 1.
     #[getter]
     fn fraction(&self) -> f64 {
         self.0.fraction
@@ -241,66 +247,79 @@ impl Conditions {
         slf.get_type().call((), Some(&settings))
     }
 
+    /// Seconds, one way, after the queue.
     #[getter]
     fn latency(&self) -> f64 {
         self.core.latency.as_secs_f64()
     }
 
+    /// Seconds that each packet is early or late at most.
     #[getter]
     fn jitter(&self) -> f64 {
         self.core.jitter.as_secs_f64()
     }
 
+    /// The same of a delay that changes slowly.
     #[getter]
     fn wander(&self) -> f64 {
         self.core.wander.map_or(0.0, |wander| wander.range.as_secs_f64())
     }
 
+    /// Seconds for which that delay stays similar.
     #[getter]
     fn wander_time(&self) -> f64 {
         self.wander_time.as_secs_f64()
     }
 
+    /// Probability that a packet is lost by itself.
     #[getter]
     fn loss(&self) -> f64 {
         self.core.loss
     }
 
+    /// Losses in bursts.
     #[getter]
     fn bursts(&self) -> Option<Bursts> {
         self.core.bursts.map(Bursts)
     }
 
+    /// Times at which nothing passes.
     #[getter]
     fn outages(&self) -> Option<Outages> {
         self.core.outages.map(Outages)
     }
 
+    /// Probability that a packet arrives twice.
     #[getter]
     fn duplicate(&self) -> f64 {
         self.core.duplicate
     }
 
+    /// Probability that a packet is held back.
     #[getter]
     fn reorder(&self) -> f64 {
         self.core.reorder
     }
 
+    /// Seconds for which it is held back.
     #[getter]
     fn reorder_delay(&self) -> f64 {
         self.core.reorder_delay.as_secs_f64()
     }
 
+    /// Bytes per second that pass; None: any number.
     #[getter]
     fn rate(&self) -> Option<u64> {
         self.core.bottleneck.map(|bottleneck| bottleneck.rate)
     }
 
+    /// Bytes that may wait for the rate.
     #[getter]
     fn queue(&self) -> u64 {
         self.queue
     }
 
+    /// Bytes that each packet takes beside its own.
     #[getter]
     fn overhead(&self) -> u64 {
         self.core.overhead
@@ -354,6 +373,23 @@ impl SimulatedNetwork {
         let conditions = conditions.map(|conditions| conditions.get().core).unwrap_or_default();
         let seed = within("seed", seed, 0, u64::MAX)?;
         VirtualNetwork::new(conditions, seed).map(SimulatedNetwork).map_err(value_error)
+    }
+
+    /// For :class:`tickwire.capture.Replay`: a perfect network that begins at this second since 1970, where a server draws
+    /// what it drew before.
+    #[staticmethod]
+    fn _replaying(drawn: Vec<u8>, epoch: u64) -> Self {
+        SimulatedNetwork(VirtualNetwork::replaying(drawn, UnixSeconds(epoch)))
+    }
+
+    /// Moves the clock to so many nanoseconds since the start.
+    fn _advance_to(&self, nanoseconds: u64) {
+        self.0.advance(Instant::from_nanos(nanoseconds) - self.0.now());
+    }
+
+    /// Lets a datagram arrive now, whoever sent it.
+    fn _deliver(&self, sender: AddressLike, receiver: AddressLike, datagram: &[u8]) {
+        self.0.deliver(sender.0, receiver.0, datagram);
     }
 
     /// Virtual seconds since the start.

@@ -1,6 +1,5 @@
 //! What both sides share: message classes and channels, compiled once.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -11,9 +10,9 @@ use pyo3::types::{PyBytes, PyString, PyType};
 use super::channel::Channel;
 use super::codec::{Class, Failure};
 use super::errors::{ChannelError, StreamError, UnregisteredMessageError, value_error};
-use super::fields::bounded;
+use super::fields::{bounded, within};
 use crate::time::Duration;
-use crate::transport::{self, ChannelConfig, Message};
+use crate::transport::{self, ChannelConfig, Framing, Message, YojimboConfig};
 
 /// An argument in seconds, from 0 to `high`.
 pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
@@ -30,30 +29,41 @@ pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
 ///     id: 64-bit netcode protocol id: a number of your game (and its version).
 ///     messages: classes made by :func:`tickwire.message` or derived from :class:`tickwire.Message`.
 ///     channels: 1 to 64 channels; the index in this list is the ``channel`` argument of ``send``.
+///     framing: how packets look: ``"native"``, or ``"yojimbo"`` to talk to that C++ library (``docs/yojimbo.md``).
+///     fold_hash: yojimbo only: put :attr:`hash` into :attr:`id`, so that sides that differ don't connect.
+///     max_packet_size, packet_fragment_size: yojimbo only: as the other side has them; None: 8,192 and 1,024.
 ///
 /// Raises:
 ///     TypeError, ValueError: naming the class or argument, its value and its bound.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Protocol {
+    /// With the hash folded in, if that was asked for.
     pub(super) id: u64,
     pub(super) core: Arc<transport::Protocol>,
     classes: Vec<Class>,
-    /// By the address of the type object, which `classes` keeps alive.
-    by_type: HashMap<usize, u16>,
+    /// The addresses of the type objects, which `classes` keeps alive, rising, and their numbers.
+    by_type: Vec<(usize, u16)>,
     channels: Vec<Py<Channel>>,
 }
 
 #[pymethods]
 impl Protocol {
     #[new]
-    #[pyo3(signature = (id, messages, channels = None))]
-    #[pyo3(text_signature = "(id, messages, channels=...)")]
+    #[pyo3(signature = (id, messages, channels = None, *, framing = "native", fold_hash = false,
+                        max_packet_size = None, packet_fragment_size = None))]
+    #[pyo3(text_signature = "(id, messages, channels=..., *, framing='native', fold_hash=False, \
+                             max_packet_size=None, packet_fragment_size=None)")]
+    #[allow(clippy::too_many_arguments)] // Settings, most by keyword.
     fn new(
         py: Python<'_>,
         id: &Bound<'_, PyAny>,
         messages: Vec<Bound<'_, PyAny>>,
         channels: Option<Vec<Py<Channel>>>,
+        framing: &str,
+        fold_hash: bool,
+        max_packet_size: Option<i128>,
+        packet_fragment_size: Option<i128>,
     ) -> PyResult<Self> {
         let id = bounded("id", id, u64::MIN, u64::MAX)?;
         let channels = match channels {
@@ -66,20 +76,68 @@ impl Protocol {
         let classes = messages.iter().enumerate().map(|(position, class)| Class::new(class, position));
         let classes = classes.collect::<PyResult<Vec<Class>>>()?;
         let configs = channels.iter().map(|channel| channel.get().config.clone()).collect();
-        let core = transport::Protocol::new(classes.iter().map(Class::message_type).collect(), configs)
-            .map_err(value_error)?;
-        let mut by_type = HashMap::new();
-        for (number, class) in (0..=u16::MAX).zip(&classes) {
-            if by_type.insert(class.class().as_ptr() as usize, number).is_some() {
-                return Err(PyTypeError::new_err(format!("{} is in messages twice", class.name())));
+        let framing = match framing {
+            "native" => {
+                let block = classes.iter().find(|class| class.has_block());
+                if let Some(class) = block {
+                    let sentence =
+                        format!("{} has a block, which only framing='yojimbo' carries", class.name());
+                    return Err(PyTypeError::new_err(sentence));
+                }
+                if fold_hash || max_packet_size.is_some() || packet_fragment_size.is_some() {
+                    return Err(PyValueError::new_err(
+                        "fold_hash, max_packet_size and packet_fragment_size are for framing='yojimbo'",
+                    ));
+                }
+                Framing::Native
             }
+            "yojimbo" => {
+                let standard = YojimboConfig::default();
+                let size = |name, given: Option<i128>, usual| {
+                    given.map_or(Ok(usual), |size| within(name, size, 0, usize::MAX))
+                };
+                let blocks = (0..=u16::MAX).zip(&classes).filter(|(_, class)| class.has_block());
+                Framing::Yojimbo(YojimboConfig {
+                    max_packet_bytes: size("max_packet_size", max_packet_size, standard.max_packet_bytes)?,
+                    packet_fragment_bytes: size(
+                        "packet_fragment_size",
+                        packet_fragment_size,
+                        standard.packet_fragment_bytes,
+                    )?,
+                    block_types: blocks.map(|(number, _)| number).collect(),
+                })
+            }
+            other => {
+                let sentence = format!("framing must be 'native' or 'yojimbo', not {other:?}");
+                return Err(PyValueError::new_err(sentence));
+            }
+        };
+        let types = classes.iter().map(Class::message_type).collect();
+        let core = transport::Protocol::with_framing(types, configs, framing).map_err(value_error)?;
+        let id = if fold_hash { id ^ core.hash() } else { id };
+        let address = |class: &Class| class.class().as_ptr() as usize;
+        let mut by_type: Vec<(usize, u16)> = classes.iter().map(address).zip(0..=u16::MAX).collect();
+        by_type.sort_unstable();
+        if let Some(twice) = by_type.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            let class = &classes[usize::from(twice[1].1)];
+            return Err(PyTypeError::new_err(format!("{} is in messages twice", class.name())));
         }
         Ok(Protocol { id, core: Arc::new(core), classes, by_type, channels })
     }
 
+    /// The 64-bit netcode protocol id.
     #[getter]
     fn id(&self) -> u64 {
         self.id
+    }
+
+    /// How packets look: ``"native"`` or ``"yojimbo"``.
+    #[getter]
+    fn framing(&self) -> &'static str {
+        match self.core.framing() {
+            Framing::Native => "native",
+            Framing::Yojimbo(_) => "yojimbo",
+        }
     }
 
     /// 64 bits over messages and channels, compared by the two sides when they connect.
@@ -88,11 +146,19 @@ impl Protocol {
         self.core.hash()
     }
 
+    /// The canonical text that the hash is made of: each message with its fields, each channel.
+    #[getter]
+    fn description(&self) -> String {
+        self.core.describe()
+    }
+
+    /// The message classes, in order.
     #[getter]
     fn messages(&self, py: Python<'_>) -> Vec<Py<PyType>> {
         self.classes.iter().map(|class| class.class().clone_ref(py)).collect()
     }
 
+    /// The channels, in order.
     #[getter]
     fn channels(&self, py: Python<'_>) -> Vec<Py<Channel>> {
         self.channels.iter().map(|channel| channel.clone_ref(py)).collect()
@@ -111,7 +177,7 @@ impl Protocol {
             class.write(message, &mut writer)?;
             return Ok(PyBytes::new(py, writer.as_bytes()));
         }
-        let message = Message { message_type: number, encoded: class.encode(message)? };
+        let message = Message::new(number, class.encode(message)?);
         Ok(PyBytes::new(py, &transport::write_alone(&self.core, &message)))
     }
 
@@ -121,9 +187,13 @@ impl Protocol {
     ///     StreamError: saying what is refused.
     #[pyo3(signature = (data, /))]
     fn decode<'py>(&self, data: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyAny>> {
-        let (number, body) = transport::read_alone(&self.core, data.as_bytes())
-            .map_err(|refusal| StreamError::new_err(refusal.to_string()))?;
-        Ok(self.decode_message(data.py(), number, &body, None)?)
+        let mut raised = None;
+        let mut extent =
+            |number, bytes: &[u8], start| self.extent(data.py(), number, bytes, start, &mut raised);
+        let read = transport::read_alone(&self.core, data.as_bytes(), &mut extent);
+        let (number, body) =
+            read.map_err(|refusal| raised.unwrap_or_else(|| StreamError::new_err(refusal.to_string())))?;
+        Ok(self.decode_message(data.py(), number, &body, None, None)?)
     }
 
     /// An upper bound of the bits that :meth:`encode` would take (7 bits for each alignment).
@@ -147,8 +217,8 @@ impl Protocol {
     /// The object encoded, with its type.
     pub(super) fn encode_message(&self, message: &Bound<'_, PyAny>) -> PyResult<Message> {
         let message_type = self.number_of(message)?;
-        let encoded = self.classes[usize::from(message_type)].encode(message)?;
-        Ok(Message { message_type, encoded })
+        let class = &self.classes[usize::from(message_type)];
+        Ok(Message { message_type, encoded: class.encode(message)?, block: class.block(message)? })
     }
 
     /// An object made of what the core received.
@@ -157,9 +227,24 @@ impl Protocol {
         py: Python<'py>,
         message_type: u16,
         body: &[u8],
+        block: Option<&[u8]>,
         factory: Option<&Py<PyAny>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        self.classes[usize::from(message_type)].decode(py, body, factory)
+        self.classes[usize::from(message_type)].decode(py, body, block, factory)
+    }
+
+    /// Where a body ends that a class's own `serialize` reads, in these bytes from this bit on; None when it refuses, with what
+    /// it raised in `raised`.
+    pub(super) fn extent(
+        &self,
+        py: Python<'_>,
+        message_type: u16,
+        bytes: &[u8],
+        start: usize,
+        raised: &mut Option<PyErr>,
+    ) -> Option<usize> {
+        let class = self.classes.get(usize::from(message_type))?;
+        class.extent(py, bytes, start).map_err(|error| *raised = Some(error)).ok()
     }
 
     /// A channel's number, if there is such a channel.
@@ -172,8 +257,7 @@ impl Protocol {
 
     /// The number of a class made by `@tickwire.message`.
     pub(super) fn number_of_class(&self, class: &Bound<'_, PyAny>) -> PyResult<u16> {
-        let number = self.by_type.get(&(class.as_ptr() as usize));
-        number.copied().ok_or_else(|| {
+        self.number_at(class.as_ptr() as usize).ok_or_else(|| {
             let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
             UnregisteredMessageError::new_err(format!(
                 "{shown} is not among the protocol's messages: {}",
@@ -182,14 +266,24 @@ impl Protocol {
         })
     }
 
+    /// The class of this number.
+    pub(super) fn class_of(&self, number: u16) -> &Class {
+        &self.classes[usize::from(number)]
+    }
+
     fn class_names(&self) -> String {
         let names: Vec<&str> = self.classes.iter().map(Class::name).collect();
         names.join(", ")
     }
 
     fn number_of(&self, message: &Bound<'_, PyAny>) -> PyResult<u16> {
-        let number = self.by_type.get(&(message.get_type_ptr() as usize));
-        number.copied().ok_or_else(|| self.unregistered(message))
+        self.number_at(message.get_type_ptr() as usize).ok_or_else(|| self.unregistered(message))
+    }
+
+    /// The number of the class whose type object is at this address.
+    fn number_at(&self, address: usize) -> Option<u16> {
+        let place = self.by_type.binary_search_by_key(&address, |(address, _)| *address).ok()?;
+        self.by_type.get(place).map(|(_, number)| *number)
     }
 
     #[cold]

@@ -3,16 +3,17 @@
 //! Promises: the proxy's thread never enters Python, and nobody waits for it while attached; it ends with `close`,
 //! with its object, and with the interpreter, whichever comes first.
 
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
 use super::address::{Address, AddressLike};
 use super::errors::{ClosedError, os_error, value_error};
+use super::exit::{Exit, close_at_exit};
 use super::fields::within;
+use super::forks::Process;
 use super::lock;
 use super::network::Conditions;
 use crate::driver::proxy::{self, Both, ProxyConfig, ProxyCounters, ProxyError, ProxyThread};
@@ -72,7 +73,7 @@ pub(crate) struct Proxy {
 struct Running {
     state: Mutex<State>,
     /// A fork's child has no thread: it must not wait for one.
-    process: u32,
+    process: Process,
 }
 
 #[derive(Debug)]
@@ -126,8 +127,8 @@ impl Proxy {
         })?;
         let address = Address(thread.address());
         let state = Mutex::new(State::Open { thread, conditions });
-        let running = Arc::new(Running { state, process: std::process::id() });
-        close_at_exit(py, &running)?;
+        let running = Arc::new(Running { state, process: Process::current(py)? });
+        close_at_exit(py, Arc::downgrade(&running) as _)?;
         Ok(Proxy { address, to: Address(to.0), running })
     }
 
@@ -143,6 +144,7 @@ impl Proxy {
         self.to
     }
 
+    /// Whether :meth:`close` was called.
     #[getter]
     fn closed(&self, py: Python<'_>) -> bool {
         py.detach(|| matches!(*self.running.state(), State::Closed(_)))
@@ -179,7 +181,7 @@ impl Proxy {
         py.detach(|| {
             let mut state = self.running.state();
             let State::Open { thread, conditions } = &mut *state else {
-                return Err(ClosedError::new_err("the proxy is closed"));
+                return Err(ClosedError::new_err("the proxy is closed: make a new one to go on"));
             };
             let changed = Both { up: up.unwrap_or(conditions.up), down: down.unwrap_or(conditions.down) };
             thread.set_conditions(changed).map_err(value_error)?;
@@ -229,7 +231,7 @@ impl Running {
     /// To be asked for while detached: who holds it may wait for the proxy's thread.
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = lock(&self.state);
-        if self.process != std::process::id() {
+        if !self.process.is_here() {
             std::mem::forget(std::mem::replace(&mut *state, State::Closed(ProxyCounters::default())));
         }
         state
@@ -252,24 +254,8 @@ impl Drop for Running {
     }
 }
 
-/// The proxies that may be open when the interpreter exits.
-static OPEN: Mutex<Vec<Weak<Running>>> = Mutex::new(Vec::new());
-
-/// Has the proxy closed when the interpreter exits, if it is still there.
-fn close_at_exit(py: Python<'_>, running: &Arc<Running>) -> PyResult<()> {
-    static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
-    REGISTERED.get_or_try_init(py, || {
-        let close_all = wrap_pyfunction!(close_all, py)?;
-        py.import("atexit")?.call_method1("register", (close_all,)).map(drop)
-    })?;
-    let mut open = lock(&OPEN);
-    open.retain(|running| running.strong_count() > 0);
-    open.push(Arc::downgrade(running));
-    Ok(())
-}
-
-#[pyfunction]
-fn close_all(py: Python<'_>) {
-    let open = std::mem::take(&mut *lock(&OPEN));
-    py.detach(|| open.iter().filter_map(Weak::upgrade).for_each(|running| running.close()));
+impl Exit for Running {
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.close());
+    }
 }

@@ -5,11 +5,12 @@ use core::net::SocketAddr;
 use super::address::Address;
 use super::chunks::ChunkCore;
 use super::inbox::{Fates, Packets};
-use crate::endpoint::{Client, ClientEvent, Inbox, Server, ServerEvent};
+use crate::endpoint::{Client, ClientEvent, ClientHandle, Inbox, Server, ServerEvent};
 use crate::netcode::Counters;
 use crate::store::Datagrams;
 use crate::time::{Instant, UnixSeconds};
-use crate::transport::{Attribute, Column, PacketCounters, ScoreError};
+use crate::transport::chunks::ChunkCounters;
+use crate::transport::{Attribute, Column, PacketCounters, Read, ScoreError, Unread};
 
 /// A server or a client.
 pub(super) trait Core: ChunkCore + Send + 'static {
@@ -37,8 +38,18 @@ pub(super) trait Core: ChunkCore + Send + 'static {
     fn close(&mut self, now: Instant, out: &mut Datagrams);
     fn poll_event(&mut self) -> Option<Self::Event>;
     fn take_messages(&mut self, inbox: &mut Inbox);
+    fn take_unread(&mut self) -> Vec<(ClientHandle, Unread)>;
+    fn handle_read(
+        &mut self,
+        now: Instant,
+        client: ClientHandle,
+        read: Read,
+        inbox: &mut Inbox,
+        out: &mut Datagrams,
+    );
     fn netcode_counters(&self) -> &Counters;
     fn packet_counters(&self) -> PacketCounters;
+    fn all_chunk_counters(&self) -> ChunkCounters;
     fn candidates(&self) -> usize;
     fn describe_candidates(&self, now: Instant, attribute: Attribute) -> Column;
     fn prioritize(&mut self, scores: &[f32]) -> Result<(), ScoreError>;
@@ -75,12 +86,31 @@ macro_rules! as_it_is {
             self.take_messages(inbox);
         }
 
+        fn take_unread(&mut self) -> Vec<(ClientHandle, Unread)> {
+            self.take_unread()
+        }
+
+        fn handle_read(
+            &mut self,
+            now: Instant,
+            client: ClientHandle,
+            read: Read,
+            inbox: &mut Inbox,
+            out: &mut Datagrams,
+        ) {
+            self.handle_read(now, client, read, inbox, out);
+        }
+
         fn netcode_counters(&self) -> &Counters {
             self.netcode().counters()
         }
 
         fn packet_counters(&self) -> PacketCounters {
             self.packet_counters()
+        }
+
+        fn all_chunk_counters(&self) -> ChunkCounters {
+            self.all_chunk_counters()
         }
 
         fn candidates(&self) -> usize {

@@ -50,22 +50,26 @@ impl Schema {
         Ok(Schema { attributes: attributes.collect(), name, core, rows: RowTypes::default() })
     }
 
+    /// The message class's name.
     #[getter]
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
+    /// Names and types of the fields, in order.
     #[getter]
     fn fields(&self, py: Python<'_>) -> Vec<(Py<PyString>, Py<FieldType>)> {
         let pair = |a: &Attribute| (a.name.clone_ref(py), a.field_type.clone_ref(py));
         self.attributes.iter().map(pair).collect()
     }
 
+    /// The least that a message costs.
     #[getter]
     fn min_bits(&self) -> usize {
         self.core.min_bits()
     }
 
+    /// An upper bound of what a message costs, alignment included.
     #[getter]
     fn max_bits(&self) -> usize {
         self.core.max_bits()

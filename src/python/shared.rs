@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 
+use super::exit::{Exit, close_at_exit};
 use super::forks::Process;
 use super::lock;
 use crate::driver::{DriverThread, Station};
@@ -136,33 +136,8 @@ impl<S: Close> Drop for Shared<S> {
     }
 }
 
-/// What is closed when the interpreter exits, if it is still there.
-trait Exit: Send + Sync {
-    fn close(&self);
-}
-
 impl<S: Close> Exit for Shared<S> {
-    fn close(&self) {
+    fn close(&self, _: Python<'_>) {
         self.close();
     }
-}
-
-static OPEN: Mutex<Vec<Weak<dyn Exit>>> = Mutex::new(Vec::new());
-
-fn close_at_exit(py: Python<'_>, shared: Weak<dyn Exit>) -> PyResult<()> {
-    static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
-    REGISTERED.get_or_try_init(py, || {
-        let close_all = wrap_pyfunction!(close_all, py)?;
-        py.import("atexit")?.call_method1("register", (close_all,)).map(drop)
-    })?;
-    let mut open = lock(&OPEN);
-    open.retain(|shared| shared.strong_count() > 0);
-    open.push(shared);
-    Ok(())
-}
-
-#[pyfunction]
-fn close_all() {
-    let open = mem::take(&mut *lock(&OPEN));
-    open.iter().filter_map(Weak::upgrade).for_each(|shared| shared.close());
 }

@@ -15,7 +15,9 @@ use crate::transport::{self, BudgetConfig, PacketCounters, PacketStats, Protocol
 #[pyclass(frozen, get_all, module = "tickwire")]
 #[derive(Clone, Debug)]
 pub(crate) struct ChannelStats {
+    /// The channel's name.
     name: String,
+    /// The channel's kind, such as ``reliable_ordered``.
     kind: &'static str,
     /// Messages now waiting to be sent or acked.
     queued: usize,
@@ -61,7 +63,7 @@ pub(crate) struct ChunkStats {
     slices_invalid: u64,
     /// Offers dropped because they are out of turn, or contradict themselves.
     offers_invalid: u64,
-    /// Answers dropped because their chunk is not open, or has no such slices.
+    /// Answers dropped because their chunk was never offered, or has no such slices.
     answers_invalid: u64,
 }
 
@@ -95,20 +97,31 @@ impl From<ChunkCounters> for ChunkStats {
 #[pyclass(frozen, get_all, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct ConnectionStats {
+    /// Round trip time, smoothed.
     rtt_ms: f64,
+    /// The shortest of the last 512 round trips.
     rtt_min_ms: f64,
+    /// The longest of the last 512 round trips.
     rtt_max_ms: f64,
+    /// Smoothed difference of consecutive round trips.
     jitter_ms: f64,
     /// Of the packets we sent.
     packet_loss_percent: f64,
     /// Of the packets the other side sent.
     packet_loss_received_percent: f64,
+    /// Rate of what is sent.
     sent_kbps: f64,
+    /// Rate of what is received.
     received_kbps: f64,
+    /// Rate of what the other side is known to have.
     acked_kbps: f64,
+    /// Packets sent.
     packets_sent: u64,
+    /// Packets received.
     packets_received: u64,
+    /// Packets that the other side is known to have.
     packets_acked: u64,
+    /// Packets given up as lost.
     packets_lost: u64,
     /// What may be sent: bytes a second, with UDP/IP headers.
     budget_bytes_per_second: f64,
@@ -116,7 +129,9 @@ pub(crate) struct ConnectionStats {
     budget_burst_bytes: f64,
     /// At which chunks may go out now: bytes a second, with UDP/IP headers.
     bulk_rate: f64,
+    /// Counts of its chunks.
     chunks: ChunkStats,
+    /// Counts by channel, in the protocol's order.
     channels: Vec<ChannelStats>,
 }
 
@@ -197,16 +212,27 @@ fn milliseconds(time: Duration) -> f64 {
 columns_class! {
     /// Counts of all channels of all connections, as columns; each entry is one channel of one client.
     ChannelSnapshot of SnapshotColumns {
+        /// The client slot.
         slot: U32,
+        /// The channel's index.
         channel: U8,
+        /// As :attr:`ChannelStats.queued`.
         queued: U64,
+        /// As :attr:`ChannelStats.sent`.
         sent: U64,
+        /// As :attr:`ChannelStats.resent`.
         resent: U64,
+        /// As :attr:`ChannelStats.delivered`.
         delivered: U64,
+        /// As :attr:`ChannelStats.lost`.
         lost: U64,
+        /// As :attr:`ChannelStats.received`.
         received: U64,
+        /// As :attr:`ChannelStats.dropped`.
         dropped: U64,
+        /// As :attr:`ChannelStats.bytes_sent`.
         bytes_sent: U64,
+        /// As :attr:`ChannelStats.latency_ms`.
         latency_ms: F32,
     }
 }
@@ -249,6 +275,7 @@ pub(super) struct Counted {
     pub(super) driver: DriverCounters,
     pub(super) netcode: Counters,
     pub(super) packets: PacketCounters,
+    pub(super) chunks: ChunkCounters,
     pub(super) hooks: HookCounters,
 }
 
@@ -259,7 +286,8 @@ impl Counted {
         let driver =
             self.driver.udp.iter().map(of("socket")).chain(self.driver.link.iter().map(of("simulator")));
         let core = self.netcode.iter().map(of("netcode")).chain(self.packets.iter().map(of("packets")));
-        driver.chain(core).chain(self.hooks.iter().map(of("hooks")))
+        let chunks = self.chunks.iter().map(of("chunks"));
+        driver.chain(core).chain(chunks).chain(self.hooks.iter().map(of("hooks")))
     }
 
     /// By name, each behind its layer's.

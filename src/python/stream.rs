@@ -9,6 +9,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
+use super::codec::while_reading;
 use super::errors::StreamError;
 use super::fields::bounded;
 use super::lock;
@@ -114,16 +115,19 @@ fn over() -> PyErr {
 
 #[pymethods]
 impl Stream {
+    /// Whether values are written.
     #[getter]
     fn writing(&self) -> bool {
         self.mode == Mode::Write
     }
 
+    /// Whether values are read: what is passed in doesn't matter.
     #[getter]
     fn reading(&self) -> bool {
         self.mode == Mode::Read
     }
 
+    /// Whether bits are only counted.
     #[getter]
     fn measuring(&self) -> bool {
         self.mode == Mode::Measure
@@ -307,6 +311,189 @@ impl Stream {
     fn align(slf: &Bound<'_, Self>) -> PyResult<()> {
         slf.get().run("align", slf.as_any(), wire::Stream::align)
     }
+
+    // --- the names of serialize's macros in C++ ------------------------------------------------------------
+
+    #[pyo3(signature = (value, bits, /))]
+    fn serialize_bits(&self, value: &Bound<'_, PyAny>, bits: &Bound<'_, PyAny>) -> PyResult<u64> {
+        self.bits(value, bits)
+    }
+
+    #[pyo3(signature = (value, /))]
+    fn serialize_bool(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.flag(value)
+    }
+
+    #[pyo3(signature = (value, min, max, /))]
+    fn serialize_int(
+        &self,
+        value: &Bound<'_, PyAny>,
+        min: &Bound<'_, PyAny>,
+        max: &Bound<'_, PyAny>,
+    ) -> PyResult<i128> {
+        self.ranged(value, min, max)
+    }
+
+    #[pyo3(signature = (value, min, max, /))]
+    fn serialize_int64(
+        &self,
+        value: &Bound<'_, PyAny>,
+        min: &Bound<'_, PyAny>,
+        max: &Bound<'_, PyAny>,
+    ) -> PyResult<i128> {
+        self.ranged(value, min, max)
+    }
+
+    #[pyo3(signature = (value, min, max, /))]
+    fn serialize_int128(
+        &self,
+        value: &Bound<'_, PyAny>,
+        min: &Bound<'_, PyAny>,
+        max: &Bound<'_, PyAny>,
+    ) -> PyResult<i128> {
+        self.ranged(value, min, max)
+    }
+
+    #[pyo3(signature = (value, /))]
+    fn serialize_uint8(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+        self.unsigned(value, 8)
+    }
+
+    #[pyo3(signature = (value, /))]
+    fn serialize_uint16(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+        self.unsigned(value, 16)
+    }
+
+    #[pyo3(signature = (value, /))]
+    fn serialize_uint32(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+        self.unsigned(value, 32)
+    }
+
+    #[pyo3(signature = (value, /))]
+    fn serialize_uint64(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+        self.unsigned(value, 64)
+    }
+
+    #[pyo3(signature = (value, /))]
+    fn serialize_uint128(&self, value: &Bound<'_, PyAny>) -> PyResult<u128> {
+        self.uint128(value)
+    }
+
+    #[pyo3(signature = (value, /))]
+    fn serialize_float(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+        self.float32(value)
+    }
+
+    #[pyo3(signature = (value, /))]
+    fn serialize_double(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+        self.float64(value)
+    }
+
+    #[pyo3(signature = (value, min, max, res, /))]
+    fn serialize_compressed_float(
+        &self,
+        value: &Bound<'_, PyAny>,
+        min: f64,
+        max: f64,
+        res: f64,
+    ) -> PyResult<f64> {
+        self.quantized(value, min, max, res)
+    }
+
+    /// ``integer_bits`` is not on the wire.
+    #[pyo3(signature = (value, integer_bits, fraction_bits, min, max, /))]
+    fn serialize_fixed(
+        &self,
+        value: &Bound<'_, PyAny>,
+        integer_bits: &Bound<'_, PyAny>,
+        fraction_bits: &Bound<'_, PyAny>,
+        min: &Bound<'_, PyAny>,
+        max: &Bound<'_, PyAny>,
+    ) -> PyResult<f64> {
+        bounded("integer_bits", integer_bits, 1, 128)?;
+        self.fixed(value, min, max, fraction_bits)
+    }
+
+    #[pyo3(signature = (data, bytes, /))]
+    fn serialize_bytes<'py>(
+        &self,
+        data: &Bound<'py, PyAny>,
+        bytes: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        self.bytes(data, bytes)
+    }
+
+    /// Text of up to ``buffer_size - 1`` bytes: the last one is C++'s NUL.
+    #[pyo3(signature = (string, buffer_size, /))]
+    fn serialize_string<'py>(
+        &self,
+        string: &Bound<'py, PyAny>,
+        buffer_size: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyString>> {
+        self.text(string, &most(buffer_size)?)
+    }
+
+    /// Text of up to ``buffer_size - 1`` UTF-16 units.
+    #[pyo3(signature = (string, buffer_size, /))]
+    fn serialize_wstring<'py>(
+        &self,
+        string: &Bound<'py, PyAny>,
+        buffer_size: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyString>> {
+        self.wide_text(string, &most(buffer_size)?)
+    }
+
+    fn serialize_align(slf: &Bound<'_, Self>) -> PyResult<()> {
+        Self::align(slf)
+    }
+
+    /// Calls ``object.serialize(self)`` and returns the object.
+    #[pyo3(signature = (object, /))]
+    fn serialize_object<'py>(
+        slf: &Bound<'py, Self>,
+        object: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let serialize = || object.call_method1("serialize", (slf,)).map(drop);
+        if slf.get().mode == Mode::Read {
+            while_reading(&object, serialize)?
+        } else {
+            serialize()?
+        }
+        Ok(object)
+    }
+
+    /// Returns ``current``.
+    #[pyo3(signature = (previous, current, /))]
+    fn serialize_int_relative(
+        &self,
+        previous: &Bound<'_, PyAny>,
+        current: &Bound<'_, PyAny>,
+    ) -> PyResult<u32> {
+        self.relative(current, previous)
+    }
+
+    /// Returns ``sequence2``.
+    #[pyo3(signature = (sequence1, sequence2, /))]
+    fn serialize_sequence_relative(
+        &self,
+        sequence1: &Bound<'_, PyAny>,
+        sequence2: &Bound<'_, PyAny>,
+    ) -> PyResult<u16> {
+        self.sequence_relative(sequence2, sequence1)
+    }
+}
+
+impl Stream {
+    /// An unsigned integer of so many bits.
+    fn unsigned(&self, value: &Bound<'_, PyAny>, count: u32) -> PyResult<u64> {
+        self.bits(value, count.into_pyobject(value.py())?.as_any())
+    }
+}
+
+/// What a buffer of C++ holds besides its NUL.
+fn most<'py>(buffer_size: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let most = bounded("buffer_size", buffer_size, 1, MAX_LENGTH + 1)? - 1;
+    Ok(most.into_pyobject(buffer_size.py())?.into_any())
 }
 
 fn data(object: &Bound<'_, PyAny>) -> Result<Vec<u8>, Refusal> {

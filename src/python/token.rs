@@ -110,30 +110,36 @@ impl ConnectToken {
         netcode::ConnectToken::from_bytes(data).map(ConnectToken).map_err(value_error)
     }
 
+    /// The token's 2,048 bytes, for :meth:`from_bytes`. They hold this client's keys: send them encrypted.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.to_bytes())
     }
 
+    /// The 64-bit id of the protocol that it is for.
     #[getter]
     fn protocol_id(&self) -> u64 {
         self.0.protocol_id()
     }
 
+    /// The servers that the client tries, in this order.
     #[getter]
     fn servers(&self) -> Vec<Address> {
         self.0.addresses().iter().copied().map(Address).collect()
     }
 
+    /// When it was made, in seconds since 1970.
     #[getter]
     fn created(&self) -> u64 {
         self.0.created().0
     }
 
+    /// From when on it starts no connection any more, in seconds since 1970.
     #[getter]
     fn expires(&self) -> u64 {
         self.0.expires().0
     }
 
+    /// Seconds of silence that end the connection; None: no timeout.
     #[getter]
     fn timeout(&self) -> Option<u64> {
         self.0.timeout().map(|timeout| timeout.as_secs())

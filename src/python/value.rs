@@ -36,7 +36,7 @@ impl Takes {
                 Takes::Float
             }
             Kind::Text { .. } | Kind::WideText { .. } => Takes::Text,
-            Kind::Data { .. } => Takes::Data,
+            Kind::Data { .. } | Kind::Raw { .. } => Takes::Data,
             _ => return None,
         })
     }

@@ -176,7 +176,7 @@ mod tests {
     fn send(connection: &mut Connection, channel: usize, bytes: usize, key: u32) {
         let mut writer = BitWriter::new();
         (0..bytes).for_each(|i| writer.bits((i as u64 ^ u64::from(key)) & 0xFF, 8));
-        let message = Message { message_type: 0, encoded: writer.encoded() };
+        let message = Message::new(0, writer.encoded());
         connection.send(Instant::ZERO, channel, message, SendOptions { key, ..Default::default() }).unwrap();
     }
 

@@ -11,6 +11,10 @@
 //! windows when it is; no memory of one packet outlives it but some kilobytes. A peer can make us send one packet a tick,
 //! within the budget.
 
+mod yojimbo;
+
+pub use yojimbo::{Read, Unread};
+
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
@@ -28,7 +32,7 @@ use super::congestion::{CongestionConfig, Controller, SentStamp};
 use super::estimate::Stats;
 use super::fates::{Fates, Notification, PacketFate};
 use super::framing::native::{self, Control, Packet, ReadContext};
-use super::framing::{CloseReason, Refusal};
+use super::framing::{CloseReason, Fault, Refusal, cost};
 use super::header::Header;
 use super::in_flight::InFlight;
 use super::message::{Message, Received};
@@ -86,6 +90,8 @@ pub struct ConnectionConfig {
     pub congestion: CongestionConfig,
     /// Whether the fates of packets are kept for [`Connection::poll_packet_fate`].
     pub packet_fates: bool,
+    /// Whether the peer may speak of messages that were never sent: those of the game whose capture is replayed.
+    pub replayed: bool,
 }
 
 impl Default for ConnectionConfig {
@@ -97,6 +103,7 @@ impl Default for ConnectionConfig {
             budget: BudgetConfig::default(),
             congestion: CongestionConfig::default(),
             packet_fates: false,
+            replayed: false,
         }
     }
 }
@@ -121,6 +128,8 @@ pub enum Violation {
     Window,
     /// An opaque message that its own code refused.
     Message,
+    /// What yojimbo's framing refuses.
+    Yojimbo(Fault),
 }
 
 impl fmt::Display for Violation {
@@ -129,6 +138,7 @@ impl fmt::Display for Violation {
             Violation::Packet(refusal) => refusal.fmt(f),
             Violation::Window => f.write_str("a message or credit is beyond the receive window"),
             Violation::Message => f.write_str("a message is refused by its own serialize"),
+            Violation::Yojimbo(fault) => fault.fmt(f),
         }
     }
 }
@@ -165,6 +175,7 @@ enum Carried {
     Message { channel: u8, mark: u64 },
     Credit { channel: u8, mark: CreditMark },
     Chunk(super::chunks::Carried),
+    Fragment { channel: u8, mark: u64, index: u16 },
 }
 
 /// One conversation with one peer.
@@ -208,6 +219,10 @@ pub struct Connection {
     unanswered_since: Option<Instant>,
     /// That is too long ago for slices.
     silent: bool,
+    /// What only yojimbo's framing needs.
+    yojimbo: Box<yojimbo::State>,
+    /// See [`ConnectionConfig`].
+    replayed: bool,
     /// Chunks had something to say, and acks or keep-alives had taken the last packet that might go: next time they wait.
     chunks_wait: bool,
     /// Likewise slices, of which what is to be said of chunks took it.
@@ -267,9 +282,12 @@ impl Connection {
     /// # Errors
     /// When a setting is out of its bounds.
     pub fn new(config: &ConnectionConfig, protocol: Arc<Protocol>) -> Result<Self, ConfigError> {
-        let lane = |config: &ChannelConfig| Lane::new(channel::open(config), config.share);
+        let credit = protocol.yojimbo().is_none();
+        let lane = |config: &ChannelConfig| Lane::new(channel::open(config, credit), config.share);
+        let packets = &config.packets;
+        let packets = protocol.yojimbo().map_or_else(|| packets.clone(), |yojimbo| yojimbo.packets(packets));
         Ok(Connection {
-            endpoint: AckEndpoint::new(config.packets.clone())?,
+            endpoint: AckEndpoint::new(packets)?,
             lanes: protocol.channels().iter().map(lane).collect(),
             streams: StreamManager::default(),
             chunks: Chunks::default(),
@@ -291,6 +309,8 @@ impl Connection {
             last_sent: None,
             unanswered_since: None,
             silent: false,
+            yojimbo: Box::default(),
+            replayed: config.replayed,
             chunks_wait: false,
             slices_wait: false,
             scratch: Scratch::default(),
@@ -328,7 +348,7 @@ impl Connection {
         if messages {
             return Err(SendError::WrongKind);
         }
-        let message = Message { message_type: 0, encoded: payload };
+        let message = Message::new(0, payload);
         self.submit(now, channel, message, SendOptions { key: 0, tag, notify: true })
     }
 
@@ -340,12 +360,16 @@ impl Connection {
         options: SendOptions,
     ) -> Result<(), SendError> {
         let channels = self.lanes.len();
-        let lane = self.lanes.get_mut(channel).ok_or(SendError::NoChannel { channel, channels })?;
+        if channel >= channels {
+            return Err(SendError::NoChannel { channel, channels });
+        }
         let max_bytes = self.protocol.channels()[channel].max_message_bytes;
         let bytes = message.encoded.max_bits().div_ceil(8);
         if bytes > max_bytes {
             return Err(SendError::TooLarge { bytes, max_bytes });
         }
+        self.check_yojimbo(channel, &message)?;
+        let lane = &mut self.lanes[channel];
         let replaced = lane.channel.send(Submission { message, at: now, options })?;
         self.tick_open.get_or_insert(now);
         self.fates.tell(notification(channel as u8, replaced, false));
@@ -398,7 +422,9 @@ impl Connection {
 
     /// Whether a message or a fate waits for the application.
     pub fn has_news(&self) -> bool {
-        self.fates.has_told() || self.lanes.iter().any(|lane| lane.channel.has_received())
+        self.fates.has_told()
+            || self.has_unread()
+            || self.lanes.iter().any(|lane| lane.channel.has_received())
     }
 
     /// Takes the next message of a channel for the application.
@@ -507,6 +533,9 @@ impl Connection {
         self.owed.unpaid = false;
         // A datagram that is no packet is dropped, and counted by the endpoint.
         let Ok(Some(incoming)) = self.endpoint.open(datagram) else { return Ok(()) };
+        if self.protocol.yojimbo().is_some() {
+            return self.handle_yojimbo(now, incoming);
+        }
         let header = incoming.header();
         let context = ReadContext { now, sequence: header.sequence, ack: header.ack, greeted: self.greeted };
         let Scratch { packet, row, acked, .. } = &mut self.scratch;
@@ -561,6 +590,12 @@ impl Connection {
                         self.lanes[usize::from(channel)].channel.credit_known(mark);
                     }
                     Carried::Chunk(carried) => self.chunks.handle_ack(now, carried),
+                    Carried::Fragment { channel, mark, index } => {
+                        let lane = &mut self.lanes[usize::from(channel)];
+                        let fate = lane.channel.handle_fragment_ack(now, mark, index.into());
+                        notifications.extend(notification(channel, fate, true));
+                        self.yojimbo.pace_blocks(now, true);
+                    }
                 }
             }
             self.fates.resolve(acked.sequence, true, notifications);
@@ -587,6 +622,11 @@ impl Connection {
                         notifications.extend(notification(channel, fate, false));
                     }
                     Carried::Chunk(carried) => self.chunks.handle_lost(carried),
+                    Carried::Fragment { channel, mark, index } => {
+                        let lane = &mut self.lanes[usize::from(channel)];
+                        lane.channel.handle_fragment_lost(mark, index.into());
+                        self.yojimbo.pace_blocks(now, false);
+                    }
                     Carried::Credit { .. } => {}
                 }
             }
@@ -608,7 +648,10 @@ impl Connection {
         for (channel, unread) in control.credits.drain(..) {
             let fates = &mut self.fates;
             let mut told = |fate| fates.tell(notification(channel, fate, true));
-            self.lanes[usize::from(channel)].channel.handle_credit(now, unread, &mut told)?;
+            let credited = self.lanes[usize::from(channel)].channel.handle_credit(now, unread, &mut told);
+            if !self.replayed {
+                credited?;
+            }
         }
         for message in messages.drain(..) {
             let lane = &mut self.lanes[usize::from(message.channel)];
@@ -628,13 +671,21 @@ impl Connection {
 
     /// Appends the packets due now to `out`: once a tick.
     pub fn transmit(&mut self, now: Instant, out: &mut Packets) {
-        self.begin_transmit(now);
-        self.transmit_messages(now, true, out);
-        self.transmit_others(now, self.owed.packets > 0, out);
+        if self.protocol.yojimbo().is_some() {
+            self.transmit_yojimbo(now, out);
+        } else {
+            self.transmit_native(now, out);
+        }
         for (channel, lane) in self.lanes.iter_mut().enumerate() {
             let fates = &mut self.fates;
             lane.channel.end_of_tick(&mut |fate| fates.tell(notification(channel as u8, fate, false)));
         }
+    }
+
+    fn transmit_native(&mut self, now: Instant, out: &mut Packets) {
+        self.begin_transmit(now);
+        self.transmit_messages(now, true, out);
+        self.transmit_others(now, self.owed.packets > 0, out);
     }
 
     /// Appends the packets that needn't wait for the tick's [`Connection::transmit`], for drivers that can be awake
@@ -644,6 +695,9 @@ impl Connection {
     ///
     /// Returns when to call again if nothing arrives or is sent before: in a millisecond at the earliest.
     pub fn transmit_between(&mut self, now: Instant, out: &mut Packets) -> Instant {
+        if self.protocol.yojimbo().is_some() {
+            return self.transmit_yojimbo_between(now, out).max(now + GRAIN);
+        }
         self.begin_transmit(now);
         let tick_over = self.tick_open.map_or(Instant::ZERO, |since| since + LONGEST_TICK);
         if tick_over <= now {
@@ -750,6 +804,10 @@ impl Connection {
 
     /// The last packet of a conversation that this side ends: to be repeated, byte for byte.
     pub fn farewell(&mut self, now: Instant, reason: CloseReason) -> Option<Vec<u8>> {
+        if self.protocol.yojimbo().is_some() {
+            // It has none: netcode's own disconnect says it all.
+            return None;
+        }
         self.begin_packet(now);
         self.scratch.control.close = Some(reason);
         let mut packets = Packets::new();
@@ -762,16 +820,26 @@ impl Connection {
         let control_bits = self.begin_packet(now);
         let room = self.datagram_bits.saturating_sub(control_bits);
         let moment = Moment { now, tick, resend_timeout: self.endpoint.acks().resend_timeout() };
+        self.fill(&moment, room)
+    }
+
+    /// Selects messages for a packet of `room` bits; false when none is due.
+    fn fill(&mut self, moment: &Moment, room: usize) -> bool {
         let (lanes, protocol) = (&mut self.lanes, &self.protocol);
-        let cost = |channel| native::cost(protocol, channel);
+        let cost = |channel| cost(protocol, channel);
         // Packets of their own take turns with the others, so that neither starves.
-        if core::mem::take(&mut self.large_due) && self.streams.fill_large(lanes, &moment, cost, room) {
+        if core::mem::take(&mut self.large_due) && self.streams.fill_large(lanes, moment, cost, room) {
             return true;
         }
-        let filled = self.streams.fill(lanes, &moment, cost, room);
-        self.large_due = self.streams.large_due(lanes, &moment, cost, room);
-        filled
-            || (core::mem::take(&mut self.large_due) && self.streams.fill_large(lanes, &moment, cost, room))
+        let filled = self.streams.fill(lanes, moment, cost, room);
+        self.large_due = self.streams.large_due(lanes, moment, cost, room);
+        filled || (core::mem::take(&mut self.large_due) && self.streams.fill_large(lanes, moment, cost, room))
+    }
+
+    /// Selects messages that fit into `room` bits.
+    fn fill_rest(&mut self, moment: &Moment, room: usize) {
+        let protocol = &self.protocol;
+        self.streams.fill(&mut self.lanes, moment, |channel| cost(protocol, channel), room);
     }
 
     /// Appends what is to be said of chunks, and then slices as long as the budget lasts.
@@ -885,6 +953,13 @@ impl Connection {
             }
             native::write_end(writer);
         }
+        let (hello, arrivals) = (control.hello.is_some(), *arrivals);
+        self.launch(now, out, hello, arrivals, carried);
+    }
+
+    /// Sends the packet that was written, and remembers what it carries.
+    fn launch(&mut self, now: Instant, out: &mut Packets, hello: bool, arrivals: u64, carried: Vec<Carried>) {
+        let writer = &mut self.scratch.writer;
         let (before, datagrams) = (out.total_bytes(), out.len());
         // The channels' bound on messages keeps every packet below the endpoint's.
         let Ok(packet) = self.endpoint.send(now, writer.as_bytes()) else { return };
@@ -895,7 +970,7 @@ impl Connection {
         self.budget.spend(bytes);
         // At most 256 KiB and their headers.
         let stamp = self.controller.on_sent(now, bytes as u32);
-        let sent = SentPacket { hello: control.hello.is_some(), stamp, arrivals: *arrivals, carried };
+        let sent = SentPacket { hello, stamp, arrivals, carried };
         self.fates.await_packet(packet.sequence(), !sent.carried.is_empty());
         // Those that the window of acks lost in this tick must still be here when the next one tells of them.
         let window = (2 * self.endpoint.acks().sent_window()).min(32_768);

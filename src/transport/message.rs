@@ -1,5 +1,7 @@
 //! Messages on their way: encoded and waiting to be sent, or read and waiting to be taken.
 
+use std::sync::Arc;
+
 use crate::store::SmallBytes;
 use crate::time::Instant;
 use crate::wire::Encoded;
@@ -13,13 +15,23 @@ pub struct Message {
     pub message_type: u16,
     /// Its body.
     pub encoded: Encoded,
+    /// What a block message carries besides; only yojimbo's framing has them.
+    pub block: Option<Block>,
 }
 
+/// The bytes of a block message. A clone shares them.
+pub type Block = Arc<[u8]>;
+
 impl Message {
+    /// A message without a block.
+    pub fn new(message_type: u16, encoded: Encoded) -> Self {
+        Message { message_type, encoded, block: None }
+    }
+
     /// What the message counts against the receiver's byte window: an upper bound of what the receiver
     /// finds, wherever in a packet the message lies.
     pub fn window_bytes(&self) -> usize {
-        window_bytes(self.encoded.max_bits())
+        window_bytes(self.encoded.max_bits()) + self.block.as_ref().map_or(0, |block| block.len())
     }
 }
 
@@ -43,6 +55,8 @@ pub struct Received {
     pub missed: u16,
     /// Declared types: the row of their schema. Opaque types: see [`OpaqueBody`].
     pub body: SmallBytes,
+    /// The block of a block message.
+    pub block: Option<Box<[u8]>>,
     /// What it counts against the byte window.
     pub(crate) window_bytes: usize,
 }

@@ -24,12 +24,15 @@ mod stream_manager;
 
 pub use ack_endpoint::EndpointCounters as PacketCounters;
 pub use candidates::{Attribute, Column, ScoreError};
-pub use channel::{ChannelStats, SendError};
+pub use channel::{ChannelStats, Desync, SendError};
 pub use congestion::{AdaptiveConfig, CongestionConfig};
-pub use connection::{Connection, ConnectionConfig, End, SendOptions, Violation};
+pub use connection::{Connection, ConnectionConfig, End, Read, SendOptions, Unread, Violation};
 pub use estimate::Stats as PacketStats;
 pub use fates::{Notification, PacketFate};
-pub use framing::{CloseReason, Refusal, VERSION, alone_bits, begin_alone, read_alone, write_alone};
-pub use message::{Message, OpaqueBody, Received};
+pub use framing::{
+    CloseReason, Extent, Fault, FaultKind, Framing, FramingError, PacketFault, Refusal, VERSION,
+    YojimboChannel, YojimboConfig, alone_bits, begin_alone, read_alone, write_alone,
+};
+pub use message::{Block, Message, OpaqueBody, Received};
 pub use pacing::BudgetConfig;
 pub use protocol::{Body, ChannelConfig, ChannelKind, MessageType, Protocol, ProtocolError, Resend, Share};

@@ -8,6 +8,7 @@ use core::time::Duration;
 
 use sha2::{Digest, Sha256};
 
+use super::framing::{Framing, FramingError, YojimboChannel, YojimboConfig};
 use crate::wire::Schema;
 
 /// Message types a protocol may have: type ids are 16 bits in the inbox.
@@ -189,6 +190,8 @@ pub struct ChannelConfig {
     pub max_message_bytes: usize,
     /// Its part of what may be sent. A local choice.
     pub share: Share,
+    /// What yojimbo's framing has besides; none for its defaults. Part of the protocol hash.
+    pub yojimbo: Option<YojimboChannel>,
 }
 
 impl ChannelConfig {
@@ -200,6 +203,7 @@ impl ChannelConfig {
             send_queue: 1024,
             max_message_bytes: 65_536,
             share: Share::default(),
+            yojimbo: None,
         }
     }
 
@@ -278,6 +282,8 @@ impl core::error::Error for ProtocolError {}
 pub struct Protocol {
     messages: Vec<MessageType>,
     channels: Vec<ChannelConfig>,
+    framing: Framing,
+    holds_packets: bool,
     hash: u64,
 }
 
@@ -307,8 +313,55 @@ impl Protocol {
             let field = "number of channels of chunks";
             return Err(ProtocolError { field, value: of_chunks as u64, low: 0, high: 1 });
         }
-        let hash = hash(&messages, &channels);
-        Ok(Protocol { messages, channels, hash })
+        let hash = hash(&describe(&messages, &channels, &Framing::Native));
+        Ok(Protocol { messages, channels, framing: Framing::Native, holds_packets: false, hash })
+    }
+
+    /// Compiles a protocol whose packets look so.
+    ///
+    /// # Errors
+    /// The first setting out of its bound, or what the framing doesn't have.
+    pub fn with_framing(
+        messages: Vec<MessageType>,
+        channels: Vec<ChannelConfig>,
+        framing: Framing,
+    ) -> Result<Self, FramingError> {
+        let mut protocol = Self::new(messages, channels)?;
+        match &framing {
+            Framing::Native => {
+                if let Some(channel) = protocol.channels.iter().position(|channel| channel.yojimbo.is_some())
+                {
+                    return Err(FramingError::YojimboChannel { channel });
+                }
+            }
+            Framing::Yojimbo(config) => config.settle(&mut protocol.channels)?,
+        }
+        protocol.hash = hash(&describe(&protocol.messages, &protocol.channels, &framing));
+        let yojimbo = matches!(framing, Framing::Yojimbo(_));
+        let opaque = |message: &MessageType| matches!(message.body, Body::Opaque { .. });
+        protocol.holds_packets = yojimbo && protocol.messages.iter().any(opaque);
+        Ok(Protocol { framing, ..protocol })
+    }
+
+    /// How packets look.
+    pub fn framing(&self) -> &Framing {
+        &self.framing
+    }
+
+    /// The settings of yojimbo's framing, if packets look so.
+    pub(crate) fn yojimbo(&self) -> Option<&YojimboConfig> {
+        if let Framing::Yojimbo(config) = &self.framing { Some(config) } else { None }
+    }
+
+    /// What yojimbo's framing knows of a channel.
+    pub(crate) fn yojimbo_channel(&self, channel: usize) -> YojimboChannel {
+        self.channels.get(channel).and_then(|channel| channel.yojimbo).unwrap_or_default()
+    }
+
+    /// Whether packets are held until someone can read them: there are message types that the core can't read, and the
+    /// framing doesn't say how long they are.
+    pub fn holds_packets(&self) -> bool {
+        self.holds_packets
     }
 
     /// The message types; the index is the type id on the wire.
@@ -331,6 +384,11 @@ impl Protocol {
         self.hash
     }
 
+    /// The canonical text that the hash is made of: `STANDARD.md` or `YOJIMBO.md`, "Protocol hash".
+    pub fn describe(&self) -> String {
+        describe(&self.messages, &self.channels, &self.framing)
+    }
+
     /// Bits of a message type on the wire: none when there is only one.
     pub fn type_bits(&self) -> u32 {
         bits_to_name_one_of(self.messages.len())
@@ -347,10 +405,26 @@ pub(crate) fn bits_to_name_one_of(count: usize) -> u32 {
     usize::BITS - count.saturating_sub(1).leading_zeros()
 }
 
-/// The first eight bytes, little-endian, of SHA-256 over the canonical text of `STANDARD.md`, "Protocol hash".
-fn hash(messages: &[MessageType], channels: &[ChannelConfig]) -> u64 {
-    let mut text = String::from("tickwire protocol 1\n");
-    for MessageType { name, body } in messages {
+/// The first eight bytes, little-endian, of SHA-256 over the canonical text.
+fn hash(text: &str) -> u64 {
+    let digest = Sha256::digest(text);
+    u64::from_le_bytes(core::array::from_fn(|i| digest[i]))
+}
+
+/// The canonical text of `STANDARD.md` or `YOJIMBO.md`, "Protocol hash".
+fn describe(messages: &[MessageType], channels: &[ChannelConfig], framing: &Framing) -> String {
+    let mut text = match framing {
+        Framing::Native => String::from("tickwire protocol 1\n"),
+        Framing::Yojimbo(YojimboConfig { max_packet_bytes, packet_fragment_bytes, .. }) => {
+            format!("yojimbo protocol 1\npackets {max_packet_bytes} {packet_fragment_bytes}\n")
+        }
+    };
+    for (number, MessageType { name, body }) in messages.iter().enumerate() {
+        if let Framing::Yojimbo(config) = framing
+            && config.is_block(number as u16)
+        {
+            text += "block ";
+        }
         // The length before the name makes the text unambiguous whatever is in a name.
         text += &match body {
             Body::Declared(schema) => {
@@ -361,6 +435,14 @@ fn hash(messages: &[MessageType], channels: &[ChannelConfig]) -> u64 {
     }
     for channel in channels {
         text += &format!("channel {}", channel.kind.name());
+        if let Framing::Yojimbo(_) = framing {
+            let YojimboChannel { max_messages_per_packet, max_block_bytes, block_fragment_bytes, blocks } =
+                channel.yojimbo.unwrap_or_default();
+            let blocks = u8::from(blocks);
+            text +=
+                &format!(" {max_messages_per_packet} {max_block_bytes} {block_fragment_bytes} {blocks}\n");
+            continue;
+        }
         if !channel.kind.is_chunks() {
             text += &format!(" {}", channel.max_message_bytes);
         }
@@ -373,8 +455,7 @@ fn hash(messages: &[MessageType], channels: &[ChannelConfig]) -> u64 {
         };
         text.push('\n');
     }
-    let digest = Sha256::digest(text.as_bytes());
-    u64::from_le_bytes(core::array::from_fn(|i| digest[i]))
+    text
 }
 
 #[cfg(test)]

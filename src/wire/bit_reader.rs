@@ -252,7 +252,7 @@ impl<'a> BitReader<'a> {
     }
 
     /// Refuses when fewer than `n` bits are left.
-    pub(super) fn require(&mut self, n: usize) -> Result<(), ReadError> {
+    pub(crate) fn require(&mut self, n: usize) -> Result<(), ReadError> {
         if self.remaining_bits() < n { self.past_end(n) } else { self.advance(0).map(drop) }
     }
 

@@ -41,6 +41,9 @@ pub(super) enum Codec {
     Data {
         max: u32,
     },
+    Raw {
+        count: u32,
+    },
     WideText {
         max: u32,
     },
@@ -84,6 +87,7 @@ impl Codec {
             }
             Kind::Text { max_bytes } => Codec::Text { max: length(max_bytes)? },
             Kind::Data { max_bytes } => Codec::Data { max: length(max_bytes)? },
+            Kind::Raw { bytes } => Codec::Raw { count: length(bytes)? },
             Kind::WideText { max_units } => Codec::WideText { max: length(max_units)? },
             Kind::Enum { ref members } => {
                 let values: Box<[i64]> = members.iter().map(|(_, value)| *value).collect();
@@ -151,7 +155,7 @@ impl Codec {
             Codec::Transform(_) => Column::Doubles(transform::NUMBERS as u8),
             Codec::Common(ref common) => common.item().column(),
             Codec::Text { .. } | Codec::WideText { .. } => Column::Text,
-            Codec::Data { .. } => Column::Data,
+            Codec::Data { .. } | Codec::Raw { .. } => Column::Data,
         }
     }
 
@@ -171,6 +175,7 @@ impl Codec {
                 let length = bit_len(u64::from(max)) as usize;
                 (length, length + 7 + max as usize * 8)
             }
+            Codec::Raw { count } => (count as usize * 8, count as usize * 8 + 7),
             Codec::WideText { max } => {
                 let length = bit_len(u64::from(max)) as usize;
                 (length, length + max as usize * 32)
@@ -228,6 +233,11 @@ impl Codec {
                 Value::Data(data) => sink.data(within(data, max)?, max),
                 _ => return Err(refusal("bytes", value)),
             },
+            Codec::Raw { count } => match value {
+                Value::Data(data) if data.len() == count as usize => sink.bytes(data),
+                Value::Data(data) => return Err(ValueError::Length { length: data.len(), count }),
+                _ => return Err(refusal("bytes", value)),
+            },
             Codec::Member { ref values } => {
                 let place = value.as_i64().and_then(|value| values.binary_search(&value).ok());
                 self.write_offset(place.map(|place| place as u64), place_bits(values), value, sink)?;
@@ -264,7 +274,8 @@ impl Codec {
         Ok(())
     }
 
-    /// Writes the value at `at` of a body.
+    /// Writes the value at `at` of a body. The commonest kinds are here, and the others behind a call: all in one
+    /// function, each of them would pay for what some need.
     pub(super) fn write_cell<S: BitSink + ?Sized>(
         &self,
         body: &[u8],
@@ -293,15 +304,26 @@ impl Codec {
                 rotation.write(normalized(singles::<4>(body, at)?)?, sink);
                 Ok(())
             }
-            _ => match column.load(body, at) {
-                Some(value) => self.write(value, sink),
-                None => Err(ValueError::Row),
-            },
+            _ => self.write_other_cell(body, at, column, sink),
+        }
+    }
+
+    #[inline(never)]
+    fn write_other_cell<S: BitSink + ?Sized>(
+        &self,
+        body: &[u8],
+        at: usize,
+        column: Column,
+        sink: &mut S,
+    ) -> Result<(), ValueError> {
+        match column.load(body, at) {
+            Some(value) => self.write(value, sink),
+            None => Err(ValueError::Row),
         }
     }
 
     /// Reads a value into its cell, `at` bytes into the body that starts at `start` of `out`; text and data
-    /// go to the end of `out`.
+    /// go to the end of `out`. As for [`Codec::write_cell`], the commonest kinds are here.
     pub(super) fn read_cell(
         &self,
         reader: &mut BitReader<'_>,
@@ -318,18 +340,54 @@ impl Codec {
                 let value = lo.wrapping_add(reader.offset(span)?.cast_signed());
                 column.store(out, cell, value.cast_unsigned());
             }
-            Codec::Wide { lo, hi } => put(out, cell, reader.int128(lo, hi)?.to_le_bytes()),
-            Codec::Uint128 => put(out, cell, reader.uint128()?.to_le_bytes()),
             Codec::Float => put(out, cell, reader.float()?.to_le_bytes()),
             Codec::Double => put(out, cell, reader.double()?.to_le_bytes()),
             Codec::Quantized(ref quantizer) => {
                 put(out, cell, reader.compressed_float(quantizer)?.to_le_bytes());
             }
+            Codec::Text { max } => append(out, start, cell, reader.string(max)?.as_bytes()),
+            Codec::Data { max } => append(out, start, cell, reader.data(max)?),
+            Codec::Angle(ref steps) => put_steps(out, cell, steps, read_steps::<1>(steps, reader)?),
+            Codec::Vector2(ref steps) => put_steps(out, cell, steps, read_steps::<2>(steps, reader)?),
+            Codec::Vector3(ref steps) => put_steps(out, cell, steps, read_steps::<3>(steps, reader)?),
+            Codec::Rotation(ref rotation) => rotation.read_each(reader, |i, component| {
+                put(out, cell + i * 4, (component as f32).to_le_bytes());
+            })?,
+            _ => self.read_other_cell(reader, out, start, at, column)?,
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn read_other_cell(
+        &self,
+        reader: &mut BitReader<'_>,
+        out: &mut Vec<u8>,
+        start: usize,
+        at: usize,
+        column: Column,
+    ) -> Result<(), ReadError> {
+        let cell = start + at;
+        match *self {
+            // Those of `read_cell`.
+            Codec::Bool
+            | Codec::Unsigned { .. }
+            | Codec::Signed { .. }
+            | Codec::Float
+            | Codec::Double
+            | Codec::Quantized(_)
+            | Codec::Text { .. }
+            | Codec::Data { .. }
+            | Codec::Angle(_)
+            | Codec::Vector2(_)
+            | Codec::Vector3(_)
+            | Codec::Rotation(_) => {}
+            Codec::Wide { lo, hi } => put(out, cell, reader.int128(lo, hi)?.to_le_bytes()),
+            Codec::Uint128 => put(out, cell, reader.uint128()?.to_le_bytes()),
             Codec::Fixed(ref format) => {
                 put(out, cell, format.value(reader.fixed(format)?).to_le_bytes());
             }
-            Codec::Text { max } => append(out, start, cell, reader.string(max)?.as_bytes()),
-            Codec::Data { max } => append(out, start, cell, reader.data(max)?),
+            Codec::Raw { count } => append(out, start, cell, reader.bytes(count as usize)?),
             Codec::WideText { max } => {
                 let from = out.len();
                 let mut utf8 = [0; 4];
@@ -341,13 +399,7 @@ impl Codec {
                 let value = values.get(place).copied().unwrap_or_default();
                 column.store(out, cell, value.cast_unsigned());
             }
-            Codec::Angle(ref steps) => put_steps(out, cell, steps, read_steps::<1>(steps, reader)?),
-            Codec::Vector2(ref steps) => put_steps(out, cell, steps, read_steps::<2>(steps, reader)?),
-            Codec::Vector3(ref steps) => put_steps(out, cell, steps, read_steps::<3>(steps, reader)?),
             Codec::Direction(ref direction) => put_singles(out, cell, &direction.read(reader)?),
-            Codec::Rotation(ref rotation) => rotation.read_each(reader, |i, component| {
-                put(out, cell + i * 4, (component as f32).to_le_bytes());
-            })?,
             Codec::SignedRotation => put_singles(out, cell, &SignedThree::read(reader)?),
             Codec::Transform(ref transform) => put_doubles(out, cell, &transform.read(reader)?),
             Codec::Common(ref common) => common.read_cell(reader, out, start, at, column)?,

@@ -7,10 +7,21 @@
 use super::padding;
 use std::sync::Arc;
 
-/// An encoded message. A clone shares the bytes.
+/// Bytes that lie within the value: with the tag they fill nine words. Most messages have no more, and to allocate their
+/// bytes takes longer than to copy them on their way through a queue.
+const INLINE: usize = 71;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Bytes {
+    /// The rest of them are zero.
+    Inline([u8; INLINE]),
+    Shared(Arc<[u8]>),
+}
+
+/// An encoded message. A clone shares the bytes if they are many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded {
-    bytes: Arc<[u8]>,
+    bytes: Bytes,
     bits: usize,
     first_align: Option<usize>,
 }
@@ -20,12 +31,23 @@ impl Encoded {
     /// position `first_align`, before its padding. [`super::BitWriter::encoded`] makes these.
     pub(super) fn new(bytes: &[u8], bits: usize, first_align: Option<usize>) -> Self {
         debug_assert!(bits.div_ceil(8) == bytes.len());
-        Encoded { bytes: bytes.into(), bits, first_align }
+        let mut inline = [0; INLINE];
+        let bytes = match inline.get_mut(..bytes.len()) {
+            Some(place) => {
+                place.copy_from_slice(bytes);
+                Bytes::Inline(inline)
+            }
+            None => Bytes::Shared(bytes.into()),
+        };
+        Encoded { bytes, bits, first_align }
     }
 
     /// The message as it is at bit position 0.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        match &self.bytes {
+            Bytes::Inline(bytes) => bytes.get(..self.bits.div_ceil(8)).unwrap_or_default(),
+            Bytes::Shared(bytes) => bytes,
+        }
     }
 
     /// Bits it takes at bit position 0.
@@ -50,13 +72,13 @@ impl Encoded {
 
     /// The bits before the first align.
     pub(super) fn head(&self) -> (&[u8], usize) {
-        (&self.bytes, self.run_bits().0)
+        (self.bytes(), self.run_bits().0)
     }
 
     /// The bits behind the first align and its padding; `None` when there was no align.
     pub(super) fn tail(&self) -> Option<(&[u8], usize)> {
         let (head, tail) = self.run_bits();
-        tail.map(|bits| (&self.bytes[head.div_ceil(8)..], bits))
+        tail.map(|bits| (&self.bytes()[head.div_ceil(8)..], bits))
     }
 
     fn run_bits(&self) -> (usize, Option<usize>) {
@@ -70,6 +92,7 @@ impl Encoded {
 #[cfg(test)]
 mod tests {
     use super::super::{BitSink, BitWriter, Measure};
+    use super::*;
     use crate::rng::Rng;
 
     /// Writes the same random operations to any sink.
@@ -110,6 +133,20 @@ mod tests {
                 assert_eq!(appended.encoded(), written.encoded(), "seed {seed} at {start}");
             }
         }
+    }
+
+    #[test]
+    fn bytes_of_any_length_are_kept() {
+        for length in (0..2 * INLINE).chain([255, 1000]) {
+            let data: Vec<u8> = (0..length).map(|n| n as u8).collect();
+            let mut writer = BitWriter::new();
+            writer.bytes(&data);
+            let message = writer.encoded();
+            assert_eq!(message.bytes(), data);
+            assert_eq!(matches!(message.bytes, Bytes::Inline(_)), length <= INLINE);
+            assert_eq!(message.clone(), message);
+        }
+        assert_eq!(size_of::<Bytes>(), INLINE + 1);
     }
 
     #[test]

@@ -54,6 +54,11 @@ pub enum Kind {
         /// The largest length in bytes.
         max_bytes: u32,
     },
+    /// So many bytes, aligned, without their length.
+    Raw {
+        /// How many.
+        bytes: u32,
+    },
     /// Text without NUL in 32 bits a UTF-16 unit, not aligned.
     WideText {
         /// The largest length in UTF-16 units.
@@ -185,6 +190,7 @@ impl fmt::Display for Kind {
             Kind::Fixed { fraction_bits, lo, hi } => write!(f, "fixed({fraction_bits},{lo},{hi})"),
             Kind::Text { max_bytes } => write!(f, "text({max_bytes})"),
             Kind::Data { max_bytes } => write!(f, "data({max_bytes})"),
+            Kind::Raw { bytes } => write!(f, "raw({bytes})"),
             Kind::WideText { max_units } => write!(f, "wide({max_units})"),
             Kind::Enum { ref members } => {
                 f.write_str("enum(")?;

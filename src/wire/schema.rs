@@ -250,7 +250,7 @@ mod tests {
 
     fn random_kind(rng: &mut Rng) -> Kind {
         let max = rng.below(40) as u32;
-        match rng.below(15) {
+        match rng.below(16) {
             0 => Kind::Bool,
             1 | 2 => Kind::Bits { bits: 1 + rng.below(64) as u32 },
             3 | 4 => {
@@ -272,6 +272,7 @@ mod tests {
             11 => Kind::Vector { axes: 2 + rng.below(2) as u32, lo: -100.0, hi: 100.0, resolution: 0.01 },
             12 => Kind::Enum { members: (0..=i64::from(max)).map(|n| (n.to_string(), n * 3 - 7)).collect() },
             13 => Kind::Flags { names: (0..=max).map(|n| n.to_string()).collect() },
+            14 => Kind::Raw { bytes: max },
             _ => Kind::WideText { max_units: max },
         }
     }
@@ -312,6 +313,7 @@ mod tests {
             Kind::Data { max_bytes } => {
                 return Owned::Data(vec![rng.next_u64() as u8; rng.below(u64::from(max_bytes) + 1) as usize]);
             }
+            Kind::Raw { bytes } => return Owned::Data(vec![rng.next_u64() as u8; bytes as usize]),
             Kind::Angle { lo, hi, .. } => Value::Float(lo + rng.unit() * (hi - lo - 0.01)),
             Kind::Vector { axes, lo, hi, .. } => {
                 return Owned::Floats((0..axes).map(|_| lo + rng.unit() * (hi - lo)).collect());

@@ -10,6 +10,7 @@ import hashlib
 import os
 import random
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -380,6 +381,14 @@ def test_a_protocol_has_one_channel_of_chunks_at_most() -> None:
         ({"chunk_memory": -1}, "chunk_memory must be 0 to 18446744073709551615, not -1"),
         ({"chunk_file_limit": 5}, r"chunk_file_limit \(5\) is for files: it wants a chunk_directory"),
         (
+            {"chunk_directory_limit": 5},
+            r"chunk_directory_limit \(5\) is for files: it wants a chunk_directory",
+        ),
+        (
+            {"chunk_directory": "x", "chunk_directory_limit": -1},
+            "chunk_directory_limit must be 0 to 18446744073709551615, not -1",
+        ),
+        (
             {"chunk_directory": "x", "chunk_file_limit": -1},
             "chunk_file_limit must be 0 to 1099511627775, not -1",
         ),
@@ -416,6 +425,32 @@ def test_what_is_larger_than_the_limit_is_refused_and_the_next_chunk_goes_on(tmp
         assert [chunk.size for chunk in pair.at_client.chunks] == [1000]
 
 
+def test_a_full_directory_refuses_by_name_and_has_room_when_the_game_deletes(tmp_path: Path) -> None:
+    pair = Pair(client={"chunk_directory": tmp_path, "chunk_file_limit": 1000, "chunk_directory_limit": 2500})
+    transfers = [pair.to_client(content(n, 1000), label=f"{n}") for n in range(2)]
+    pair.until(lambda: all(transfer.done for transfer in transfers))
+    for chunk in pair.at_client.chunks:
+        assert chunk.path is not None
+        chunk.path.unlink()
+    transfers = [pair.to_client(content(n, 1000), label=f"{n}") for n in range(2, 5)]
+    pair.until(lambda: all(transfer.over for transfer in transfers))
+    full = "the receiver's directory for chunks is full"
+    assert [transfer.error for transfer in transfers] == [None, None, full]
+    assert pair.at_client.chunk_failures == [("4", full)]
+
+
+def test_files_under_way_from_one_peer_take_no_more_than_the_largest_may(tmp_path: Path) -> None:
+    settings = {"chunk_directory": tmp_path, "chunk_file_limit": 500 * KIB}
+    pair = Pair(LOSSY, client=settings)
+    transfers = [pair.to_client(content(n, 300 * KIB)) for n in range(4)]
+    most = 0
+    while not all(transfer.over for transfer in transfers):
+        pair.tick()
+        most = max(most, len([name for name in os.listdir(tmp_path) if name.endswith(".part")]))
+    assert all(transfer.done for transfer in transfers)
+    assert most == 1
+
+
 def test_what_is_not_read_holds_up_what_comes_after() -> None:
     pair = Pair(client={"chunk_memory": 300 * KIB})
     transfers = [pair.to_client(content(n, 200 * KIB), label=f"{n}") for n in range(2)]
@@ -426,6 +461,48 @@ def test_what_is_not_read_holds_up_what_comes_after() -> None:
     assert [transfer.done for transfer in transfers] == [True, False], "known also to those who only pump"
     pair.until(lambda: transfers[1].done)
     assert [chunk.label for chunk in pair.at_client.chunks] == ["0", "1"]
+
+
+def test_the_end_of_a_transfer_is_news_until_the_game_receives() -> None:
+    pair = Pair()
+    transfer, cut_off = pair.client.send_chunk(b"gift"), pair.client.send_chunk(bytes(17 * MIB))
+    pair.tick()
+    seen = []
+    for _ in range(60):
+        pair.server.receive()
+        pair.server.flush()
+        pair.client.pump()
+        seen.append((transfer.over, cut_off.over, pair.client.has_news))
+        pair.network.advance(1 / 60)
+    assert (False, False, False) in seen
+    assert all(news == (over or failed) for over, failed, news in seen), seen
+    assert (transfer.done, cut_off.done) == (True, False)
+    assert not pair.client.receive().chunks
+    assert not pair.client.has_news
+
+
+def test_an_endpoint_counts_the_chunks_of_all_its_connections() -> None:
+    pair = Pair(LOSSY)
+    other = pair.dial(client_id=8)
+    run(pair.network, pair.server, other, seconds=1)
+    transfers = [pair.server.send_chunk(client, content(1, 300 * KIB)) for client in pair.server.clients]
+    run(pair.network, pair.server, pair.client, other, seconds=3)
+    assert all(transfer.done for transfer in transfers)
+
+    def counted(endpoint: tw.Server | tw.Client) -> dict[str, int]:
+        chunks = endpoint.counters.items()
+        return {name.removeprefix("chunks."): n for name, n in chunks if name.startswith("chunks.")}
+
+    before = counted(pair.server)
+    each = [pair.server.stats(client).chunks for client in pair.server.clients]
+    assert before == {name: sum(getattr(stats, name) for stats in each) for name in before}
+    assert before["slices_sent"] == 2 * 267
+    assert counted(other)["slices_received"] == 267
+    other.close()
+    run(pair.network, pair.server, pair.client, seconds=1)
+    assert len(pair.server.clients) == 1
+    assert counted(pair.server) == before, "also when a connection is over"
+    assert counted(other)["slices_received"] == 267
 
 
 # --- cancelling ---
@@ -515,6 +592,63 @@ def test_a_server_keeps_what_a_client_was_sending() -> None:
     pair.until(lambda: transfer.done)
     assert pair.client.stats().chunks.bytes_sent < 2 * MIB
     assert bytes(pair.at_server.chunks[0]) == data
+
+
+def test_what_is_in_a_directory_is_gone_on_with_by_whoever_receives_there(tmp_path: Path) -> None:
+    data = content(1, 3 * MIB)
+    pair = Pair(LOSSY, client={"chunk_directory": tmp_path})
+    pair.to_client(data)
+    pair.until(lambda: any(incoming.fraction > 0.6 for incoming in pair.client.incoming_chunks()))
+    pair.client.close()
+    run(pair.network, pair.server, seconds=1)
+    del pair.client
+    assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
+
+    again = Pair(LOSSY, client={"chunk_directory": tmp_path})
+    transfer = again.to_client(data)
+    again.until(lambda: transfer.over)
+    assert transfer.done
+    assert again.server.stats(again.handle).chunks.bytes_sent < 2 * MIB
+    [path] = tmp_path.iterdir()
+    assert path.read_bytes() == data
+
+
+KILLED = """
+import os, pathlib, sys
+import tickwire as tw
+from tickwire.testing import connected_pair, run
+
+@tw.message
+class Nothing:
+    pass
+
+folder, source, how = sys.argv[1:]
+protocol = tw.Protocol(id=1, messages=[Nothing], channels=[tw.chunks()])
+network = tw.SimulatedNetwork(seed=1)
+server = tw.Server("10.0.0.1:5", protocol, network=network)
+client = tw.Client.connect("10.0.0.1:5", protocol, network=network, chunk_directory=folder)
+run(network, server, client, seconds=1)
+transfer = server.send_chunk(server.clients[0], pathlib.Path(source))
+while not transfer.over:
+    run(network, server, client, seconds=1 / 60)
+    if how == "killed" and transfer.fraction > 0.6:
+        os._exit(0)
+assert transfer.done, transfer.error
+print(server.stats(server.clients[0]).chunks.bytes_sent)
+"""
+
+
+def test_a_process_goes_on_with_what_one_that_was_killed_received(tmp_path: Path) -> None:
+    source, directory = tmp_path / "world", tmp_path / "in"
+    source.write_bytes(content(1, 3 * MIB))
+    sent = []
+    for how in ("killed", "whole"):
+        arguments = [sys.executable, "-c", KILLED, str(directory), str(source), how]
+        ended = subprocess.run(arguments, check=True, capture_output=True, text=True, timeout=60)
+        sent.append(ended.stdout)
+    assert sent[0] == ""
+    assert int(sent[1]) < 2 * MIB
+    assert [path.read_bytes() for path in directory.iterdir()] == [source.read_bytes()]
 
 
 def test_without_a_connection_nothing_can_be_sent() -> None:
@@ -650,19 +784,6 @@ def test_congestion_shows_what_it_is() -> None:
     assert repr(tw.Congestion.fixed(1000, 5000)) == "<Congestion fixed, 1000 bytes/s>"
     assert repr(tw.Congestion.adaptive()) == "<Congestion adaptive, 4000 to 125000000 bytes/s>"
     assert repr(tw.Congestion.good_bad()) == "<Congestion good_bad, 30 or 10 packets/s>"
-
-
-# --- docs/chunks.md ---
-
-PAGE = Path(__file__).parents[2] / "docs" / "chunks.md"
-
-
-def test_the_examples_of_the_page_run_one_after_the_other() -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S)
-    assert len(blocks) == 4
-    names: dict[str, Any] = {"__name__": "example"}
-    for number, block in enumerate(blocks):
-        exec(compile(block, f"docs/chunks.md, example {number}", "exec", dont_inherit=True), names)
 
 
 def test_the_example_in_the_docstring_is_right() -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import enum
-import re
 import threading
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -582,12 +580,3 @@ def test_a_broadcast_goes_to_those_given() -> None:
     network.advance(1 / 60)
     ticks = {client.slot: [move.tick for move in client.receive().messages] for client in clients}
     assert ticks == {server.clients[0].slot: [], chosen[0].slot: [5, 0, 1], chosen[1].slot: [0, 1]}
-
-
-def test_the_page_runs() -> None:
-    """The examples of docs/columns.md, one behind the other."""
-    page = (Path(__file__).parents[2] / "docs" / "columns.md").read_text("utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
-    assert len(blocks) >= 7
-    # Annotations are looked up in the module that a class is of.
-    exec(compile("\n".join(blocks), "docs/columns.md", "exec"), {"__name__": __name__})

@@ -49,10 +49,14 @@ def test_every_other_score_of_an_array_is_as_good_as_a_copy() -> None:
     assert [message.tick for message in client.receive().messages] == [4, 3, 2, 1, 0]
 
 
-def test_float64_scores_are_refused() -> None:
+@pytest.mark.parametrize("dtype", ["f8", ">f4", "i4"])
+def test_scores_of_another_type_or_byte_order_are_refused(dtype: str) -> None:
     network = tw.SimulatedNetwork()
     server = tw.Server(
-        "10.0.0.1:5", make_protocol(), network=network, priority=lambda candidates: np.zeros(len(candidates))
+        "10.0.0.1:5",
+        make_protocol(),
+        network=network,
+        priority=lambda candidates: np.zeros(len(candidates), dtype),
     )
     client = tw.Client.connect("10.0.0.1:5", server.protocol, network=network)
     run(network, server, client, seconds=0.5)

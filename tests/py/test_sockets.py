@@ -131,6 +131,50 @@ def test_noise_from_strangers_is_counted_and_never_answered(protocol: tw.Protoco
             stranger.recv(2048)
 
 
+FLOODING = """
+import os, socket, sys
+flood = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+flood.connect((sys.argv[1], int(sys.argv[2])))
+noise = [os.urandom(length) for length in (1, 17, 18, 100, 400, 1200)] * 10
+for _ in range(10**6 // len(noise)):
+    for datagram in noise:
+        flood.send(datagram)
+"""
+
+
+def test_a_million_stray_datagrams_cost_each_tick_its_bound_and_stop_no_game(protocol: tw.Protocol) -> None:
+    with (
+        tw.Server("127.0.0.1:0", protocol) as server,
+        tw.Client.connect(server.address, protocol) as client,
+    ):
+        tick_until(lambda: client.connected, server, client)
+        command = [sys.executable, "-c", FLOODING, server.address.host, str(server.address.port)]
+        most = sent = 0
+        got: list[int] = []
+        deadline = time.monotonic() + 120
+        before = server.counters["socket.received"]
+        with subprocess.Popen(command) as flood:
+            while flood.poll() is None or len(got) < sent:
+                assert time.monotonic() < deadline
+                received = server.counters["socket.received"]
+                with server.tick() as inbox, client.tick():
+                    got += [message.tick for _, message in inbox.messages]
+                    if flood.poll() is None and sent < 60_000 and sent - len(got) < 100:
+                        client.send(Move(sent))
+                        sent += 1
+                most = max(most, server.counters["socket.received"] - received)
+        assert flood.returncode == 0
+        # A call for the datagrams of a tick reads 3,000.
+        assert 0 < most <= 3000
+        assert client.connected
+        assert got == list(range(sent))
+        counters = server.counters
+        strays = counters["socket.received"] - before + counters["socket.kernel_drops"]
+        if sys.platform == "linux":
+            assert strays >= 999_960
+        assert counters["netcode.unknown_source"] > 0
+
+
 def test_an_address_in_use_is_an_oserror_with_its_errno(protocol: tw.Protocol) -> None:
     with tw.Server("127.0.0.1:0", protocol) as server:
         with pytest.raises(OSError, match=str(server.address)) as raised:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import tickwire as tw
 from conftest import Blob, Chat, Move, make_protocol
+from tickwire import _core
 
 PATIENCE = 20.0
 
@@ -31,6 +32,13 @@ def wait_until(done: Callable[[], bool], *ticked: tw.Server | tw.Client) -> list
                 into += inbox.messages
         time.sleep(0.001)
     return collected
+
+
+def receive_for_ever(endpoint: tw.Server | tw.Client) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        endpoint.receive()
+        time.sleep(0.001)
 
 
 @contextmanager
@@ -340,3 +348,48 @@ def test_large_messages_are_paced_while_the_game_stalls() -> None:
         # Ten bursts and more: what is over goes out without the game.
         (at_server,) = wait_until(lambda: client.stats().channels[0].queued == 0, server)
         assert len(at_server) == 10
+
+
+@pytest.mark.skipif(not hasattr(_core, "_break_thread"), reason="built without the feature `faults`")
+def test_a_panic_of_the_thread_is_an_exception_and_harms_nothing_else(
+    protocol: tw.Protocol, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = threads()
+    lost = "the server is lost, as its thread panicked, a fault of Tickwire: broken on purpose"
+    with pair(protocol) as (server, client), pair(protocol) as (other, others_client):
+        address = server.address
+        _core._break_thread(server)
+        with pytest.raises(RuntimeError, match=lost):
+            receive_for_ever(server)
+        calls: list[Callable[[], object]] = [
+            server.receive,
+            server.flush,
+            server.pump,
+            server.step,
+            lambda: server.clients,
+            lambda: server.broadcast(Move(1)),
+            lambda: server.counters,
+        ]
+        for call in calls:
+            with pytest.raises(RuntimeError, match=lost):
+                call()
+        assert repr(server) == "<Server, of no use here>"
+        # Its client's thread goes on, and so do other servers.
+        assert client.connected
+        others_client.send(Move(7))
+        (got,) = wait_until(lambda: others_client.stats().channels[0].queued == 0, other)
+        assert [message.tick for _, message in got] == [7]
+        server.close()
+        server.close()
+        assert threads() == before + 3
+        # Its port is free for another one.
+        with (
+            tw.Server(address, protocol, driver="thread") as again,
+            tw.Client.connect(address, protocol, driver="thread") as newcomer,
+        ):
+            wait_until(lambda: newcomer.connected, again)
+            _core._break_thread(newcomer)
+            with pytest.raises(RuntimeError, match="the client is lost, as its thread panicked"):
+                receive_for_ever(newcomer)
+    assert threads() == before
+    assert capfd.readouterr().err.count("broken on purpose") == 2

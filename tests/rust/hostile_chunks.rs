@@ -196,7 +196,7 @@ fn answers_for_what_was_not_offered_change_nothing() {
         target.say(&[Item::Answer { id: 0, verdict: 0, runs }]);
     }
     target.say(&[Item::Answer { id: 7, verdict: 7, runs: &[] }]);
-    assert_eq!(target.connection.chunk_counters().answers_invalid, 5);
+    assert_eq!(target.connection.chunk_counters().answers_invalid, 6);
     assert!(target.connection.chunk_progress(target.now, 0).is_some());
     target.say(&[Item::Answer { id: 0, verdict: 0, runs: &[(0, 43)] }]);
     target.say(&[Item::Answer { id: 0, verdict: 7, runs: &[] }]);

@@ -1,5 +1,6 @@
 //! The integration tests, in one binary.
 
+mod attacks;
 mod between;
 mod block_times;
 mod bulk;
@@ -8,7 +9,12 @@ mod bulk_line;
 mod channels;
 mod chunks;
 mod endpoint;
+mod explore;
 mod fuzz;
+mod fuzz_seeds;
+#[allow(unreachable_pub)] // A crate of its own, for the fuzzer.
+#[path = "../fuzz/src/lib.rs"]
+mod fuzz_targets;
 mod hostile_chunks;
 mod hostile_peer;
 mod interop;
@@ -18,6 +24,7 @@ mod link_table;
 mod links;
 mod loss_bounds;
 mod memory;
+mod mutations;
 mod netcode;
 mod pair;
 mod proxy;
@@ -28,3 +35,4 @@ mod statistics;
 mod vectors;
 mod virtual_connection;
 mod virtual_internet;
+mod yojimbo;

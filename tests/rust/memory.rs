@@ -153,6 +153,45 @@ fn the_largest_packet_leaves_little_behind() {
     assert!(held <= 64 * 1024, "{held}");
 }
 
+/// Run by hand, for its figures: `cargo test --release ten_million -- --ignored --nocapture`.
+#[test]
+#[ignore = "long in a debug build"]
+fn ten_million_messages_leave_the_memory_flat() {
+    const MESSAGES: u32 = 10_000_000;
+    let end = || Connection::new(&ConnectionConfig::default(), protocol()).unwrap();
+    let (mut now, mut ends, mut packets) = (Instant::ZERO, [end(), end()], Packets::new());
+    let (mut sent, mut received, mut after_a_tenth) = (0u32, 0u32, 0);
+    while received < MESSAGES {
+        now += Duration::from_micros(16_667);
+        // Small ones, half of them reliable, as many as a tick's budget has room for.
+        for channel in [RELIABLE, UNRELIABLE] {
+            for _ in 0..700 {
+                let message = number(sent);
+                sent += u32::from(ends[0].send(now, channel, message, SendOptions::default()).is_ok());
+            }
+        }
+        for (from, to) in [(0, 1), (1, 0)] {
+            ends[from].transmit(now, &mut packets);
+            for (_, packet) in packets.iter() {
+                ends[to].handle_datagram(now, packet).unwrap();
+            }
+            packets.clear();
+        }
+        for channel in [RELIABLE, UNRELIABLE] {
+            received += core::iter::from_fn(|| ends[1].poll_received(channel)).count() as u32;
+        }
+        if after_a_tenth == 0 && received >= MESSAGES / 10 {
+            after_a_tenth = held();
+        }
+    }
+    let grown = held() - after_a_tenth;
+    println!(
+        "{received} messages; {} bytes held after a tenth of them, {grown} more at the end",
+        after_a_tenth
+    );
+    assert!(grown.abs() < 4096, "{grown}");
+}
+
 #[test]
 fn a_socket_in_use_asks_for_no_memory() {
     for batched in [false, true] {

@@ -31,7 +31,7 @@ pub(crate) fn protocol() -> Arc<Protocol> {
 pub(crate) fn number(number: u32) -> Message {
     let mut writer = BitWriter::new();
     writer.bits(number.into(), 32);
-    Message { message_type: 0, encoded: writer.encoded() }
+    Message::new(0, writer.encoded())
 }
 
 /// A message of `bytes` bytes that depend on its number.
@@ -41,7 +41,7 @@ pub(crate) fn blob(number: u32, bytes: usize) -> Message {
     // An odd number of bits before the align, so that where a message lies matters.
     writer.bits(u64::from(number) & 0x1F, 5);
     writer.bytes(&content(number, bytes));
-    Message { message_type: 1, encoded: writer.encoded() }
+    Message::new(1, writer.encoded())
 }
 
 fn content(number: u32, bytes: usize) -> Vec<u8> {

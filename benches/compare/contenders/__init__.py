@@ -10,7 +10,7 @@
 - ``run(variant, coroutine)``: runs a role; ``serve(variant, options)`` and ``connect(variant, port,
   options)``: the two ends, as an :class:`~contenders.endpoint.Endpoint`,
 - ``UNRELIABLE``: False when all its messages are reliable; ``NATIVE``: True for what has no Python,
-- ``blocks()``: None, or a sentence that says why it sends no blocks,
+- ``skips(variant, kind)``, if need be: None, or why a variant takes no part in a kind of measurement,
 - ``missing(variant)``: None, or a sentence that says what isn't there.
 """
 

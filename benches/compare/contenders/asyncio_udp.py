@@ -64,7 +64,7 @@ class Waiting(Sending):
     async def count(self, timeout: float) -> int:
         # The callbacks do the receiving: one awakening for many of them.
         taken = await self.receive(timeout)
-        if taken:
+        if taken and timeout > 0:
             await asyncio.sleep(0.0005)
             taken += await self.receive(0)
         return len(taken)

@@ -35,10 +35,6 @@ def missing(_variant: str) -> str | None:
     return not_installed("kcp")
 
 
-def blocks() -> str | None:
-    return None
-
-
 def run(_variant: str, coroutine: Any) -> None:
     run_polled(coroutine)
 

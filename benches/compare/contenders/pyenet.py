@@ -26,10 +26,6 @@ def missing(_variant: str) -> str | None:
     return not_installed("enet")
 
 
-def blocks() -> str | None:
-    return None
-
-
 def run(_variant: str, coroutine: Any) -> None:
     run_polled(coroutine)
 

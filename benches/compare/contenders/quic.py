@@ -33,10 +33,6 @@ def missing(_variant: str) -> str | None:
     return not_installed("aioquic")
 
 
-def blocks() -> str | None:
-    return None
-
-
 def run(_variant: str, coroutine: Any) -> None:
     asyncio.run(coroutine)
 

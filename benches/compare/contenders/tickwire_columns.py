@@ -9,7 +9,7 @@ import numpy
 import tickwire as tw
 
 from contenders.endpoint import LOCALHOST, Options
-from contenders.tickwire_messages import PROTOCOL_ID, End, channels
+from contenders.tickwire_messages import PROTOCOL_ID, End, channels, settings
 
 
 def numbers(name: str, bytes_: int) -> type:
@@ -34,15 +34,25 @@ class Columns(End):
         return numpy.frombuffer(data[: dtype.itemsize].ljust(dtype.itemsize, b"\0") * count, dtype)
 
     async def count(self, timeout: float) -> int:
-        return len(self.wait(timeout))
+        rows = self.wait(timeout)
+        if len(rows):
+            # A game reads what came: a column of all rows here, as ends with objects read a field of each.
+            rows["f0"].sum()
+        return len(rows)
 
 
 class ServerEnd(Columns):
     outgoing = Answer
 
-    def __init__(self, options: Options) -> None:
-        slots = max(options.clients, 8)
-        super().__init__(tw.Server((LOCALHOST, 0), protocol(), max_clients=slots, columns=[Request]), options)
+    def __init__(self, variant: str, options: Options) -> None:
+        server = tw.Server(
+            (LOCALHOST, 0),
+            protocol(),
+            max_clients=max(options.clients, 8),
+            columns=[Request],
+            **settings(variant),
+        )
+        super().__init__(server, options)
         self.port = self.endpoint.address.port
         self.peers = []
 
@@ -53,9 +63,8 @@ class ServerEnd(Columns):
         return rows if len(rows) else []
 
     def poll(self, timeout: float) -> list[tuple[Any, bytes]]:
-        # Nobody asks a row's sender where there is more than one.
-        taken = len(self.wait(timeout))
-        return [(self.peers[0], bytes(64))] * taken if taken else []
+        rows = self.wait(timeout)
+        return [(self.endpoint.client(int(row["client"])), row["f0"].tobytes()) for row in rows]
 
     def send(self, peer: Any, data: bytes) -> None:
         self.endpoint.send_rows(peer, Answer, self.rows(data, 1), self.channel)
@@ -67,8 +76,9 @@ class ServerEnd(Columns):
 class ClientEnd(Columns):
     outgoing = Request
 
-    def __init__(self, port: int, options: Options) -> None:
-        super().__init__(tw.Client.connect((LOCALHOST, port), protocol(), columns=[Answer]), options)
+    def __init__(self, variant: str, port: int, options: Options) -> None:
+        client = tw.Client.connect((LOCALHOST, port), protocol(), columns=[Answer], **settings(variant))
+        super().__init__(client, options)
 
     @property
     def peers(self) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from typing import Annotated, Any
 
@@ -11,11 +10,12 @@ import tickwire as tw
 from contenders.endpoint import LOCALHOST, Options, Polled, not_installed, run_polled
 
 NAME = "tickwire"
-VARIANTS = ("object", "column", "thread")
+VARIANTS = ("object", "column", "object, thread", "column, thread")
 REQUIRES = ("numpy",)
 GIVES = (
     "connections by token, encryption and acks of every packet, resending, ordering, packing of messages; "
-    "as objects, as NumPy columns, and as objects with a thread for the socket"
+    "as objects of one field of bytes or as NumPy columns of numbers of 64 bits (blocks as chunks), polled "
+    "or with a thread for the socket"
 )
 LACKS = "waking the game when something arrives, if polled"
 SWARM = "tickwire"
@@ -47,22 +47,24 @@ def protocol(options: Options) -> tw.Protocol:
     return tw.Protocol(PROTOCOL_ID, [Blob], channels() + ([tw.chunks()] if options.block else []))
 
 
+def by_column(variant: str) -> bool:
+    return variant.startswith("column")
+
+
 def missing(variant: str) -> str | None:
-    if variant == "column":
-        if not hasattr(tw.Server, "send_columns"):
-            return "messages can't be sent as columns yet"
-        return not_installed("numpy")
-    if variant == "thread" and "driver" not in str(inspect.signature(tw.Server)):
-        return "there is no driver on a thread of its own yet"
-    return None
+    return not_installed("numpy") if by_column(variant) else None
 
 
 def swarm(variant: str) -> str:
-    return "tickwire_columns" if variant == "column" else "tickwire"
+    return "tickwire_columns" if by_column(variant) else "tickwire"
 
 
-def blocks() -> str | None:
-    return None if hasattr(tw.Client, "send_chunk") else "chunks can't be sent from Python yet"
+def skips(variant: str, kind: str) -> str | None:
+    if kind == "blocks over links" and variant != "object":
+        return "blocks are chunks, whatever the messages are: see the objects"
+    if kind == "latency over links" and variant.endswith("thread"):
+        return "both ends act each millisecond there without one"
+    return None
 
 
 def run(_variant: str, coroutine: Any) -> None:
@@ -70,7 +72,7 @@ def run(_variant: str, coroutine: Any) -> None:
 
 
 def settings(variant: str) -> dict[str, Any]:
-    return {"driver": "thread"} if variant == "thread" else {}
+    return {"driver": "thread"} if variant.endswith("thread") else {}
 
 
 class End(Polled):
@@ -160,16 +162,16 @@ class ClientEnd(End):
 
 
 async def serve(variant: str, options: Options) -> Any:
-    if variant == "column" and not options.block:
+    if by_column(variant) and not options.block:
         from contenders.tickwire_columns import ServerEnd as Columns
 
-        return Columns(options)
+        return Columns(variant, options)
     return ServerEnd(variant, options)
 
 
 async def connect(variant: str, port: int, options: Options) -> Any:
-    if variant == "column" and not options.block:
+    if by_column(variant) and not options.block:
         from contenders.tickwire_columns import ClientEnd as Columns
 
-        return Columns(port, options)
+        return Columns(variant, port, options)
     return ClientEnd(variant, port, options)

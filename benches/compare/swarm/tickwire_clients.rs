@@ -53,7 +53,7 @@ impl Declared {
             Declared::Bytes => writer.data(&[7; REQUEST_BYTES], MAX_BYTES),
             Declared::Numbers => (0..REQUEST_BYTES / 8).for_each(|_| writer.bits(7, 64)),
         }
-        Message { message_type: 0, encoded: writer.encoded() }
+        Message::new(0, writer.encoded())
     }
 }
 

@@ -1,14 +1,13 @@
 //! Rows that were received, on their way up.
 
-use std::ffi::CString;
+use std::ffi::CStr;
 use std::sync::Arc;
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 
-use super::row_type::{headed_format, numpy};
+use super::row_type::numpy;
 use crate::endpoint::Table;
 use crate::python::columns::{Columns, Slice, view};
 use crate::python::schema::Schema;
@@ -19,7 +18,7 @@ pub(in crate::python) struct Received {
     rows: Vec<u8>,
     stride: usize,
     count: usize,
-    format: CString,
+    format: Arc<CStr>,
     arena: Arc<Vec<u8>>,
     headed: bool,
 }
@@ -44,10 +43,10 @@ impl Columns for Received {
 
 impl Received {
     /// The messages of a class that came in a tick.
-    pub(in crate::python) fn new(schema: &Schema, table: Table, arena: Arc<Vec<u8>>) -> PyResult<Self> {
+    pub(in crate::python) fn new(schema: &Schema, table: Table, arena: Arc<Vec<u8>>) -> Self {
         let (stride, count) = (table.stride(), table.count());
-        let format = CString::new(headed_format(&schema.core))?;
-        Ok(Received { rows: table.into_rows(), stride, count, format, arena, headed: true })
+        let format = schema.rows.headed_format(&schema.core);
+        Received { rows: table.into_rows(), stride, count, format, arena, headed: true }
     }
 
     /// As an array with NumPy, else as a memoryview.
@@ -78,8 +77,7 @@ pub(super) fn array<'py>(
     count: usize,
     arena: Vec<u8>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let format =
-        CString::new(schema.core.row_format()).map_err(|_| PyValueError::new_err("a format has no NUL"))?;
+    let format = schema.rows.format(&schema.core);
     let stride = schema.core.row_size();
     let received = Received { rows, stride, count, format, arena: Arc::new(arena), headed: false };
     Received::array(&Arc::new(received), py, schema)

@@ -1,6 +1,7 @@
 //! What NumPy must know of a class's rows.
 
-use std::sync::OnceLock;
+use std::ffi::{CStr, CString};
+use std::sync::{Arc, OnceLock};
 
 use pyo3::exceptions::{PyImportError, PyModuleNotFoundError};
 use pyo3::prelude::*;
@@ -14,6 +15,8 @@ use crate::wire::{Node, Schema};
 pub(in crate::python) struct RowTypes {
     bare: OnceLock<Py<PyAny>>,
     headed: OnceLock<Py<PyAny>>,
+    bare_format: OnceLock<Arc<CStr>>,
+    headed_format: OnceLock<Arc<CStr>>,
 }
 
 /// A class of NumPy; None where NumPy is not installed.
@@ -34,6 +37,16 @@ impl RowTypes {
     /// The type of rows behind heads.
     pub(super) fn headed<'py>(&self, py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyAny>> {
         once(py, &self.headed, || headed(py, schema))
+    }
+
+    /// The `struct` format of rows by themselves.
+    pub(super) fn format(&self, schema: &Schema) -> Arc<CStr> {
+        self.bare_format.get_or_init(|| text(schema.row_format())).clone()
+    }
+
+    /// The `struct` format of rows behind heads.
+    pub(super) fn headed_format(&self, schema: &Schema) -> Arc<CStr> {
+        self.headed_format.get_or_init(|| text(headed_format(schema))).clone()
     }
 }
 
@@ -118,8 +131,12 @@ fn format<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py, PyAny>> {
     })
 }
 
-/// The `struct` format of rows behind heads.
-pub(super) fn headed_format(schema: &Schema) -> String {
+/// A format, which has no NUL.
+fn text(format: String) -> Arc<CStr> {
+    CString::new(format).unwrap_or_default().into()
+}
+
+fn headed_format(schema: &Schema) -> String {
     let mut codes = String::from("<");
     let mut end = 0;
     for column in HEAD {

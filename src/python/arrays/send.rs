@@ -1,17 +1,30 @@
 //! Rows as messages to send.
 
-use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::{taken, with_rows};
 use crate::endpoint::{self, SendError};
+use crate::python::buffers::{Number, Raw};
 use crate::python::errors::send_error;
 use crate::python::events::ClientHandle;
 use crate::python::fields::within;
 use crate::python::protocol::Protocol;
 use crate::transport::{self, ChannelKind, Message, SendOptions};
 use crate::wire::BitWriter;
+
+/// The numbers of a buffer; None when it is none, or has numbers of another type.
+fn numbers<T: Number>(name: &str, given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<T>>> {
+    let Ok(raw) = Raw::get(given, ffi::PyBUF_FULL_RO) else { return Ok(None) };
+    let numbers = raw.numbers(given.py())?;
+    match raw.dimensions() {
+        dimensions if dimensions != 1 && numbers.is_some() => {
+            Err(PyValueError::new_err(format!("{name} must have 1 dimension, not {dimensions}")))
+        }
+        _ => Ok(numbers),
+    }
+}
 
 /// A number for all rows, or one for each.
 #[derive(Debug)]
@@ -26,7 +39,7 @@ impl PerRow {
         if let Ok(number) = given.extract::<i128>() {
             return Ok(PerRow::One(within(name, number, 0, u32::MAX)?));
         }
-        let Ok(each) = PyBuffer::<u32>::get(given).and_then(|each| each.to_vec(given.py())) else {
+        let Some(each) = numbers::<u32>(name, given)? else {
             let class = given.get_type().name()?;
             return Err(PyTypeError::new_err(format!(
                 "{name} must be an int or a buffer of uint32, not {class}"
@@ -84,7 +97,7 @@ impl Rows {
             writer.clear();
             let written = schema.get().core.write_one(&rows, row, &mut writer);
             written.map_err(|error| taken::raise(class.py(), schema.get(), &rows, &error))?;
-            let message = Message { message_type, encoded: writer.encoded() };
+            let message = Message::new(message_type, writer.encoded());
             let options = SendOptions { key: key.of(row), tag: tag.of(row), notify };
             check(protocol, channel, &message, options).map_err(|error| {
                 let what = format!("row {row} of {}", schema.get().name());
@@ -156,8 +169,7 @@ impl Recipients {
         given: &Bound<'_, PyAny>,
         own: impl Fn(&ClientHandle) -> Option<endpoint::ClientHandle>,
     ) -> PyResult<Self> {
-        if let Ok(numbers) = PyBuffer::<u64>::get(given) {
-            let numbers = numbers.to_vec(given.py())?;
+        if let Some(numbers) = numbers::<u64>("clients", given)? {
             let handles = numbers.into_iter().map(|number| Some(endpoint::ClientHandle::from_number(number)));
             return Ok(Recipients(handles.collect()));
         }

@@ -1,85 +1,17 @@
 //! Rows of the game, on their way down.
 
-use core::ffi::c_int;
-use std::ffi::CStr;
-
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::MOST_BYTES;
+use crate::python::buffers::Raw;
 use crate::python::errors::FieldError;
 use crate::python::schema::Schema;
 use crate::python::value::{bound, to_python};
 use crate::wire::rows::{RowError, Rows};
 use crate::wire::{Value, ValueError};
-
-/// A buffer of any format and shape, for copying out of it.
-struct Raw(Box<ffi::Py_buffer>);
-
-#[allow(unsafe_code)] // The buffer protocol hands over addresses.
-impl Raw {
-    /// # Errors
-    /// When the object has no buffer of this kind.
-    fn get(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
-        let mut raw = Raw(Box::new(ffi::Py_buffer::new()));
-        // SAFETY: the interpreter fills in the Py_buffer, which stays where it is until it is released on drop; when
-        // it fails, it leaves `obj` null, and releasing does nothing.
-        match unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut *raw.0, flags) } {
-            0 => Ok(raw),
-            _ => Err(PyErr::fetch(object.py())),
-        }
-    }
-
-    /// Its bytes.
-    fn len(&self) -> usize {
-        usize::try_from(self.0.len).unwrap_or(0)
-    }
-
-    fn dimensions(&self) -> c_int {
-        self.0.ndim
-    }
-
-    /// Items along its one dimension.
-    fn items(&self) -> usize {
-        // SAFETY: asked for with its shape, a buffer of a dimension has one extent at this address.
-        let extent = unsafe { self.0.shape.as_ref() }.copied();
-        extent.and_then(|extent| usize::try_from(extent).ok()).unwrap_or(0)
-    }
-
-    fn format(&self) -> &CStr {
-        if self.0.format.is_null() {
-            return c"B";
-        }
-        // SAFETY: a NUL-terminated text that lives as long as the buffer.
-        unsafe { CStr::from_ptr(self.0.format) }
-    }
-
-    /// Appends a copy of its bytes, item by item where they have gaps. The copy is made by the interpreter: when other
-    /// threads write to the memory meanwhile, it has some of the old bytes and some of the new.
-    fn append_to(&self, py: Python<'_>, out: &mut Vec<u8>) -> PyResult<()> {
-        let (start, len) = (out.len(), self.len());
-        out.resize(start + len, 0);
-        if len == 0 {
-            return Ok(());
-        }
-        let to = out[start..].as_mut_ptr();
-        // SAFETY: `to` has room for `len` bytes, and the buffer is held.
-        match unsafe { ffi::PyBuffer_ToContiguous(to.cast(), &raw const *self.0, self.0.len, b'C' as _) } {
-            0 => Ok(()),
-            _ => Err(PyErr::fetch(py)),
-        }
-    }
-}
-
-#[allow(unsafe_code)]
-impl Drop for Raw {
-    fn drop(&mut self) {
-        // SAFETY: it was filled in by the interpreter, to which this thread is attached: a `Raw` never leaves a call.
-        unsafe { ffi::PyBuffer_Release(&raw mut *self.0) }
-    }
-}
 
 /// Copies rows of a class and their arena.
 pub(super) fn take(
@@ -97,6 +29,14 @@ pub(super) fn take(
             )));
         }
         let raw = Raw::get(rows, ffi::PyBUF_STRIDED_RO)?;
+        // Arrays do what they say; other objects may say anything.
+        if raw.item_size() != core.row_size() {
+            return Err(PyTypeError::new_err(format!(
+                "rows of {name} take {} bytes each, and these items {}",
+                core.row_size(),
+                raw.item_size()
+            )));
+        }
         let count = raw.items();
         (raw, count)
     } else {

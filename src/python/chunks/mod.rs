@@ -20,11 +20,12 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use super::endpoint::{Endpoint, State};
+use super::endpoint::Endpoint;
 use super::errors::send_chunk_error;
 use super::events::ClientHandle;
 use super::sans_io::Core;
 use super::shared::Shared;
+use super::state::State;
 use crate::endpoint::{self, Client, SendChunkError, Server};
 use crate::time::Instant;
 use crate::transport::chunks::{ChunkEvent, ContentHash, Offer, Progress, Source};
@@ -152,6 +153,7 @@ impl<C: Core> State<C> {
         let before = out.len();
         self.core.take_chunk_events(out);
         self.transfers.tell(&out[before..]);
+        self.transfers.told();
     }
 
     /// Writes down how far transfers are: after all that changes it.

@@ -14,6 +14,9 @@ use crate::transport::chunks::MAX_CHUNK_BYTES;
 /// The largest file that is taken if nothing is said: 1 GiB, which a game hardly has and a disk does.
 const FILE_LIMIT: u64 = 1 << 30;
 
+/// How many of the largest files a directory takes if nothing is said.
+const FILES: u64 = 8;
+
 /// Which chunks an endpoint takes, and where they go.
 #[derive(Debug)]
 pub(in crate::python) struct Arrivals {
@@ -29,19 +32,24 @@ impl Arrivals {
         memory: i128,
         directory: Option<PathBuf>,
         file_limit: Option<i128>,
+        directory_limit: Option<i128>,
     ) -> PyResult<Self> {
         let limits = ChunkLimits { memory_bytes: within("chunk_memory", memory, 0, u64::MAX)? };
         let Some(directory) = directory else {
-            return match file_limit {
+            let given = [("chunk_file_limit", file_limit), ("chunk_directory_limit", directory_limit)];
+            return match given.into_iter().find_map(|(name, limit)| Some((name, limit?))) {
                 None => Ok(Arrivals { limits, directory: None }),
-                Some(limit) => Err(PyValueError::new_err(format!(
-                    "chunk_file_limit ({limit}) is for files: it wants a chunk_directory"
+                Some((name, limit)) => Err(PyValueError::new_err(format!(
+                    "{name} ({limit}) is for files: it wants a chunk_directory"
                 ))),
             };
         };
         let limit =
             file_limit.map(|limit| within("chunk_file_limit", limit, 0, MAX_CHUNK_BYTES)).transpose()?;
-        let store = DirectoryStore::new(directory.clone(), limit.unwrap_or(FILE_LIMIT))
+        let limit = limit.unwrap_or(FILE_LIMIT);
+        let total =
+            directory_limit.map(|total| within("chunk_directory_limit", total, 0, u64::MAX)).transpose()?;
+        let store = DirectoryStore::new(directory.clone(), limit, total.unwrap_or(FILES * limit))
             .map_err(|error| file_error(py, &error, &directory))?;
         Ok(Arrivals { limits, directory: Some(store) })
     }

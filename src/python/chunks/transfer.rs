@@ -24,9 +24,14 @@ pub(super) struct Status {
 
 type Shared = Arc<Mutex<Status>>;
 
-/// The transfers of an endpoint that are not over: of each client in the order in which they were queued.
+/// The transfers of an endpoint.
 #[derive(Debug, Default)]
-pub(in crate::python) struct Transfers(HashMap<endpoint::ClientHandle, VecDeque<(u64, Shared)>>);
+pub(in crate::python) struct Transfers {
+    /// Those that are not over: of each client in the order in which they were queued.
+    open: HashMap<endpoint::ClientHandle, VecDeque<(u64, Shared)>>,
+    /// One ended since the game last received.
+    news: bool,
+}
 
 impl Transfers {
     /// A chunk was queued.
@@ -41,19 +46,20 @@ impl Transfers {
         // It was queued a moment ago.
         let progress = core.chunk_progress(now, client, number).unwrap_or(nothing);
         let status = Arc::new(Mutex::new(Status { progress, end: None }));
-        self.0.entry(client).or_default().push_back((number, status.clone()));
+        self.open.entry(client).or_default().push_back((number, status.clone()));
         status
     }
 
     /// Writes down what became of transfers, and how far the others are.
     pub(in crate::python) fn note(&mut self, core: &mut impl ChunkCore, now: Instant) {
-        if self.0.is_empty() {
+        if self.open.is_empty() {
             return;
         }
         let mut fates = Vec::new();
         core.take_chunk_fates(&mut fates);
         self.tell(&fates);
-        for (client, transfers) in &self.0 {
+        self.news |= !fates.is_empty();
+        for (client, transfers) in &self.open {
             // Those behind them wait.
             for (number, status) in transfers.iter().take(MAX_OPEN.into()) {
                 if let Some(progress) = core.chunk_progress(now, *client, *number) {
@@ -61,6 +67,16 @@ impl Transfers {
                 }
             }
         }
+    }
+
+    /// Whether one ended that the game wasn't told of; [`Transfers::told`] ends that.
+    pub(in crate::python) fn has_news(&self) -> bool {
+        self.news
+    }
+
+    /// The game receives: it may look now.
+    pub(super) fn told(&mut self) {
+        self.news = false;
     }
 
     /// Writes down what became of those that are over by these events.
@@ -79,13 +95,13 @@ impl Transfers {
             ChunkEvent::NotSent { number, failure } => (*number, Err(failure.to_string())),
             _ => return,
         };
-        let Some(transfers) = self.0.get_mut(&client) else { return };
+        let Some(transfers) = self.open.get_mut(&client) else { return };
         let at = transfers.iter().position(|(other, _)| *other == number);
         if let Some((_, status)) = at.and_then(|at| transfers.remove(at)) {
             lock(&status).finish(end);
         }
         if transfers.is_empty() {
-            self.0.remove(&client);
+            self.open.remove(&client);
         }
     }
 }
@@ -138,6 +154,7 @@ impl Transfer {
         self.client.as_ref().map(|client| client.clone_ref(py))
     }
 
+    /// What it was named when it was sent.
     #[getter]
     fn label(&self) -> &str {
         &self.label

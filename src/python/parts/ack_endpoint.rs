@@ -275,9 +275,13 @@ pub(super) fn loss_bound(after: f64, after_rtts: Option<f64>, not_before: f64) -
 #[pyclass(frozen, get_all, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct PacketStats {
+    /// Round trip time, smoothed.
     rtt_ms: f64,
+    /// The shortest of the last 512 round trips.
     rtt_min_ms: f64,
+    /// The longest of the last 512 round trips.
     rtt_max_ms: f64,
+    /// The mean of the last 512 round trips.
     rtt_avg_ms: f64,
     /// Smoothed difference of consecutive round trips.
     jitter_ms: f64,
@@ -287,8 +291,11 @@ pub(crate) struct PacketStats {
     packet_loss_percent: f64,
     /// Of the packets the other end sent, 0 to 100: those whose numbers are missing.
     packet_loss_received_percent: f64,
+    /// Rate of what is sent.
     sent_kbps: f64,
+    /// Rate of what is received.
     received_kbps: f64,
+    /// Rate of what the other side is known to have.
     acked_kbps: f64,
 }
 

@@ -13,6 +13,7 @@ use pyo3::types::PyDict;
 
 use super::address::{Address, AddressLike};
 use super::arrays::{Recipients, Rows};
+use super::capture::{self, CaptureLike, Secrets};
 use super::chunks::{Arrivals, Chunk, IncomingChunk, Transfer};
 use super::congestion::Congestion;
 use super::development;
@@ -28,6 +29,7 @@ use super::protocol::Protocol;
 use super::setup::{REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver, send_options};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
 use super::token::extract_key;
+use crate::driver::{Recorded, VirtualNetwork};
 use crate::endpoint::{self, BudgetError, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, SendError, ServerConfig};
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::netcode::{self};
@@ -62,6 +64,7 @@ const MOST_CLOCK_SKEW: u64 = 3600;
 ///     chunk_memory: bytes of chunks that each client may have in memory here; 0: none are taken.
 ///     chunk_directory: where they go instead, as files.
 ///     chunk_file_limit: bytes of the largest of these files; None: 1 GiB.
+///     chunk_directory_limit: bytes of all of them together; None: eight times chunk_file_limit.
 ///     congestion: how fast chunks may go out; None: adaptive.
 ///     driver: "polled": the socket is read and written when the game ticks. "thread": a native thread keeps the
 ///         connections going between ticks, and while the game is busy.
@@ -70,6 +73,7 @@ const MOST_CLOCK_SKEW: u64 = 3600;
 ///     seed: makes those conditions repeatable; None: random.
 ///     network: a simulated network with virtual time instead of a socket.
 ///     columns: message classes that come as columns (:meth:`Inbox.columns`) and not as objects.
+///     capture: a :class:`Capture` of all datagrams, or the path of a new one.
 ///
 /// Raises:
 ///     OSError: the address can't be bound; errno says why.
@@ -99,9 +103,9 @@ impl Server {
     #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, public_addresses = None,
                         max_token_lifetime = None, clock_skew = 0, factory = None, priority = None,
                         admission = None, slow_hook = 0.005, chunk_memory = 0, chunk_directory = None,
-                        chunk_file_limit = None, congestion = None, driver = "polled", conditions = None,
-                        seed = None, network = None,
-                        columns = None))]
+                        chunk_file_limit = None, chunk_directory_limit = None, congestion = None,
+                        driver = "polled", conditions = None, seed = None, network = None, columns = None,
+                        capture = None))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -119,12 +123,14 @@ impl Server {
         chunk_memory: i128,
         chunk_directory: Option<PathBuf>,
         chunk_file_limit: Option<i128>,
+        chunk_directory_limit: Option<i128>,
         congestion: Option<&Bound<'_, Congestion>>,
         driver: &str,
         conditions: Option<&Bound<'_, Conditions>>,
         seed: Option<i128>,
         network: Option<&Bound<'_, SimulatedNetwork>>,
         columns: Option<Vec<Bound<'_, PyAny>>>,
+        capture: Option<CaptureLike<'_>>,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
         hooks::check(py, "priority", priority.as_ref())?;
@@ -136,7 +142,8 @@ impl Server {
         let lifetime = |seconds| within("max_token_lifetime", seconds, 1, MOST_TOKEN_LIFETIME);
         let max_token_lifetime = max_token_lifetime.map(lifetime).transpose()?;
         let clock_skew = within("clock_skew", clock_skew, 0, MOST_CLOCK_SKEW)?;
-        let arrivals = Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit)?;
+        let arrivals =
+            Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit)?;
         let address = address.0;
         if key.is_none() && network.is_none() && !address.ip().is_loopback() {
             let sentence = format!(
@@ -152,7 +159,8 @@ impl Server {
             development::warn(py, sentence)?;
         }
 
-        let driver = open_driver(py, address, conditions, seed, network.as_ref())?;
+        let capture = capture::chosen(py, capture)?;
+        let mut driver = open_driver(py, address, conditions, seed, network.as_ref())?;
         let address = driver.local_address();
         let mut names = public_addresses
             .map_or_else(|| vec![address], |given| given.into_iter().map(|address| address.0).collect());
@@ -162,12 +170,23 @@ impl Server {
         settings.max_token_lifetime = max_token_lifetime.map(Duration::from_secs);
         settings.clock_skew = Duration::from_secs(clock_skew);
         let congestion = Congestion::or_default(congestion);
-        let connection = ConnectionConfig { congestion, packet_fates: true, ..ConnectionConfig::default() };
+        let recorded = network.as_ref().and_then(VirtualNetwork::recorded);
+        let connection = ConnectionConfig {
+            congestion,
+            packet_fates: true,
+            replayed: recorded.is_some(),
+            ..ConnectionConfig::default()
+        };
         let config = ServerConfig { netcode: settings, connection, chunks: arrivals.limits };
-        let mut entropy = entropy(network);
+        let mut source = recorded.map_or_else(|| entropy(network), |recorded| Box::new(recorded));
+        let mut entropy = Recorded::new(&mut *source);
         let core = protocol.get().core.clone();
         let mut core =
-            endpoint::Server::new(config, core, &mut *entropy, driver.unix()).map_err(value_error)?;
+            endpoint::Server::new(config, core, &mut entropy, driver.unix()).map_err(value_error)?;
+        if let Some(capture) = capture {
+            let secrets = Secrets::Server { key: &private_key, entropy: entropy.drawn() };
+            capture.get().attach(py, &mut driver, &secrets)?;
+        }
         if let Some(directory) = arrivals.directory {
             core.set_chunk_store(Box::new(directory));
         }
@@ -182,16 +201,19 @@ impl Server {
         })
     }
 
+    /// Where it listens, with the port that was picked.
     #[getter]
     fn address(&self) -> Address {
         self.endpoint.address
     }
 
+    /// What both sides share.
     #[getter]
     fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
         self.endpoint.protocol.clone_ref(py)
     }
 
+    /// The number of client slots.
     #[getter]
     fn max_clients(&self) -> usize {
         self.max_clients
@@ -206,6 +228,7 @@ impl Server {
         Ok(state.core.clients().filter_map(known).collect())
     }
 
+    /// Whether :meth:`close` was called.
     #[getter]
     fn closed(&self) -> PyResult<bool> {
         self.endpoint.closed()
@@ -252,7 +275,8 @@ impl Server {
         self.endpoint.step(py)
     }
 
-    /// Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications.
+    /// Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications, chunks,
+    /// ends of transfers.
     #[getter]
     fn has_news(&self) -> PyResult<bool> {
         self.endpoint.has_news()
@@ -586,6 +610,12 @@ impl Server {
         self.endpoint.transmit(py)
     }
 
+    /// See [`Endpoint::break_thread`].
+    #[cfg(feature = "faults")]
+    pub(super) fn break_thread(&self) -> PyResult<()> {
+        self.endpoint.break_thread()
+    }
+
     fn recipients(&self, clients: &Bound<'_, PyAny>) -> PyResult<Recipients> {
         Recipients::new(clients, |client| self.core_handle(client).ok())
     }
@@ -630,5 +660,7 @@ impl Server {
 }
 
 fn stale() -> PyErr {
-    StaleClientError::new_err("the client is not connected any more")
+    StaleClientError::new_err(
+        "the client is not connected any more: forget its handle when its Disconnected event comes",
+    )
 }

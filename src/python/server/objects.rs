@@ -87,15 +87,19 @@ impl Server {
             let players = lock(&self.players);
             pending.records.keep_rows(|client| players.handles.contains_key(&client));
         }
+        // Messages of one client come one behind the other.
+        let mut sender: Option<(endpoint::ClientHandle, Bound<'_, PyAny>)> = None;
         let made =
             pending.make_messages(py, protocol.get(), factory.as_ref(), &mut refused, |client, what| {
-                let handle = lock(&self.players).handles.get(&client).map(|handle| handle.clone_ref(py));
-                // Whoever was not admitted has none.
-                let Some(handle) = handle else { return Ok(None) };
-                let handle = handle.into_bound(py).into_any();
+                if sender.as_ref().is_none_or(|(last, _)| *last != client) {
+                    let handle = lock(&self.players).handles.get(&client).map(|handle| handle.clone_ref(py));
+                    // Whoever was not admitted has none.
+                    sender = handle.map(|handle| (client, handle.into_bound(py).into_any()));
+                }
+                let Some((_, handle)) = &sender else { return Ok(None) };
                 let tuple = match what {
-                    [message] => PyTuple::new(py, [&handle, message])?,
-                    several => PyTuple::new(py, [&[handle], several].concat())?,
+                    [message] => PyTuple::new(py, [handle, message])?,
+                    several => PyTuple::new(py, [core::slice::from_ref(handle), several].concat())?,
                 };
                 Ok(Some(tuple.into_any().unbind()))
             });

@@ -12,6 +12,7 @@
 //! peer's claims. What waits for the application is bounded in messages: by the window (a violation beyond it), by the
 //! receive queue (the oldest make room), by the keys. Marks are our own and never wrap.
 
+mod blocks;
 mod chunks_place;
 mod latest;
 mod redundant;
@@ -20,6 +21,8 @@ mod reliable_receiver;
 mod unreliable;
 mod waiting;
 
+pub use blocks::Desync;
+pub(crate) use blocks::{BlockFragment, BlockLimits, Fragment};
 pub(crate) use reliable_receiver::CreditMark;
 
 use core::fmt;
@@ -106,6 +109,15 @@ pub enum SendError {
     },
     /// Messages go on channels of messages, payloads on channels of payloads.
     WrongKind,
+    /// A block of no bytes, or of more than the channel takes.
+    Block {
+        /// The block's bytes.
+        bytes: usize,
+        /// The most that the channel takes.
+        max_bytes: usize,
+    },
+    /// The channel has no blocks.
+    BlocksDisabled,
 }
 
 impl fmt::Display for SendError {
@@ -114,7 +126,8 @@ impl fmt::Display for SendError {
             SendError::Full { capacity } => {
                 write!(
                     f,
-                    "{capacity} messages wait to be sent or acked already, as many as send_queue allows"
+                    "{capacity} messages wait to be sent or acked already, as many as send_queue allows: \
+                     try again in a later tick, or disconnect a peer that can't keep up"
                 )
             }
             SendError::TooLarge { bytes, max_bytes } => {
@@ -126,7 +139,13 @@ impl fmt::Display for SendError {
             SendError::NoKey { key, keys } => {
                 write!(f, "there is no key {key}; the channel's keys are 0 to {}", keys - 1)
             }
-            SendError::WrongKind => f.write_str("messages and payloads go on channels of their own kind"),
+            SendError::Block { bytes, max_bytes } => {
+                write!(f, "the block has {bytes} bytes; it must have 1 to {max_bytes}")
+            }
+            SendError::BlocksDisabled => f.write_str("the channel's blocks are disabled"),
+            SendError::WrongKind => f.write_str(
+                "messages and payloads go on channels of their own kind: send_payload() on payload channels",
+            ),
         }
     }
 }
@@ -212,6 +231,29 @@ pub(crate) trait Channel: fmt::Debug + Send {
         selected: &mut Vec<Selected>,
     ) -> usize;
 
+    /// The next fragment of the block that holds up all messages behind it; None when there is none, or no room for it.
+    fn select_fragment(&mut self, _: &Moment, _: &Cost<'_>, _bits_left: usize) -> Option<Fragment> {
+        None
+    }
+
+    /// A packet with a fragment of the message of this mark was acked.
+    fn handle_fragment_ack(&mut self, _now: Instant, _mark: u64, _index: usize) -> Fate {
+        Fate::Open
+    }
+
+    /// A packet with a fragment of the message of this mark is lost. It may yet be acked.
+    fn handle_fragment_lost(&mut self, _mark: u64, _index: usize) {}
+
+    /// A fragment of a block from the peer.
+    fn handle_fragment(&mut self, _: BlockFragment, _: BlockLimits) -> Result<(), Desync> {
+        Err(Desync::Window)
+    }
+
+    /// Whether a message has room among those that the application doesn't take. Without credit the peer can't know.
+    fn has_room(&self, _: Prefix) -> bool {
+        true
+    }
+
     /// The bits that the first message due needs, with its entry. None when none is due.
     fn next_bits(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize>;
 
@@ -280,12 +322,13 @@ fn push_newest(received: &mut VecDeque<Received>, capacity: usize, message: Rece
     u64::from(pushed_out.is_some())
 }
 
-/// A channel of this configuration.
-pub(crate) fn open(config: &ChannelConfig) -> Box<dyn Channel> {
+/// A channel of this configuration; with `credit`, the receiver of a reliable one tells how far its application has read.
+pub(crate) fn open(config: &ChannelConfig, credit: bool) -> Box<dyn Channel> {
     let send_queue = config.send_queue;
     match config.kind {
         ChannelKind::Reliable { ordered, receive_window, receive_bytes, resend } => {
-            Box::new(reliable::Reliable::new(send_queue, ordered, receive_window, receive_bytes, resend))
+            let window = reliable::Window { messages: receive_window, bytes: receive_bytes, credit };
+            Box::new(reliable::Reliable::new(send_queue, ordered, window, resend))
         }
         ChannelKind::Unreliable { receive_queue } | ChannelKind::Payload { receive_queue } => {
             Box::new(unreliable::Unreliable::new(send_queue, receive_queue, false))

@@ -13,8 +13,12 @@ use std::collections::VecDeque;
 
 use core::time::Duration;
 
+use super::blocks::SendBlock;
 use super::reliable_receiver::{CreditMark, Receiver};
-use super::{Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation};
+use super::{
+    BlockFragment, BlockLimits, Channel, ChannelStats, Desync, Fate, Fragment, Moment, Prefix, Selected,
+    SendError, Submission, WindowViolation,
+};
 use crate::store::sequence::distance;
 use crate::time::Instant;
 use crate::transport::framing::Cost;
@@ -38,13 +42,25 @@ pub(super) struct Reliable {
     stats: ChannelStats,
 }
 
+/// What the receiver of a channel buffers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    pub(super) messages: usize,
+    pub(super) bytes: usize,
+    /// The receiver says how far its application has read. Without that, what was acked counts as read.
+    pub(super) credit: bool,
+}
+
 /// Messages sent and not acked, oldest first, and what the receiver's window has room for.
 #[derive(Debug)]
 struct Sender {
     capacity: usize,
     window: usize,
     window_bytes: usize,
+    credit: bool,
     resend: Resend,
+    /// The oldest message, if it has a block of which a fragment was sent.
+    block: Option<SendBlock>,
     /// `queue[i]` is message `oldest + i`. The front is unacked.
     queue: VecDeque<Outgoing>,
     /// Counted without wrapping, and so are marks: a late ack must not pass for that of a message a lap on.
@@ -106,6 +122,11 @@ impl Outgoing {
         }
     }
 
+    /// Whether it is not acked, and holds up what is behind it until all of its fragments are.
+    fn has_block(&self) -> bool {
+        self.submission.as_ref().is_some_and(|submission| submission.message.block.is_some())
+    }
+
     /// Whether it was sent, is not acked, and owes copies.
     fn owes(&self) -> bool {
         self.submission.is_some() && self.copies > 0 && self.owed > 0
@@ -128,19 +149,15 @@ impl Outgoing {
 }
 
 impl Reliable {
-    pub(super) fn new(
-        capacity: usize,
-        ordered: bool,
-        window: usize,
-        window_bytes: usize,
-        resend: Resend,
-    ) -> Self {
+    pub(super) fn new(capacity: usize, ordered: bool, window: Window, resend: Resend) -> Self {
         Reliable {
             sender: Sender {
                 capacity,
-                window,
-                window_bytes,
+                window: window.messages,
+                window_bytes: if window.credit { window.bytes } else { usize::MAX },
+                credit: window.credit,
                 resend,
+                block: None,
                 queue: VecDeque::new(),
                 oldest: 0,
                 peer_unread: 0,
@@ -149,7 +166,7 @@ impl Reliable {
                 owing: 0,
                 scan: Scan::default(),
             },
-            receiver: Receiver::new(ordered, window, window_bytes),
+            receiver: Receiver::new(ordered, window),
             stats: ChannelStats::default(),
         }
     }
@@ -192,6 +209,9 @@ impl Channel for Reliable {
                 let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) else {
                     continue;
                 };
+                if selected.len() >= cost.most {
+                    break;
+                }
                 let id = mark as u16;
                 let bits = cost.message(message) + cost.id(previous, id);
                 if used + bits > bits_left {
@@ -230,6 +250,57 @@ impl Channel for Reliable {
         self.sender.scan.messages += passed;
         self.sender.scan.bytes += bytes;
         first
+    }
+
+    fn select_fragment(&mut self, moment: &Moment, cost: &Cost<'_>, bits_left: usize) -> Option<Fragment> {
+        let mark = self.sender.oldest;
+        let Submission { message, .. } = self.sender.queue.front()?.submission.as_ref()?;
+        let bytes = message.block.as_ref()?.len();
+        if self.sender.block.as_ref().is_none_or(|block| block.mark != mark) {
+            self.sender.block = Some(SendBlock::new(mark, bytes.div_ceil(cost.fragment_bytes)));
+        }
+        let block = self.sender.block.as_mut()?;
+        let (index, count) = (block.next(moment)?, block.count());
+        let fragment = Fragment {
+            id: mark as u16,
+            count,
+            index,
+            size: cost.fragment_bytes,
+            message: message.clone(),
+            mark,
+        };
+        if cost.fragment(&fragment) > bits_left {
+            return None;
+        }
+        let again = block.launch(index, moment.now);
+        self.stats.sent += u64::from(index == 0 && !again);
+        self.stats.resent += u64::from(again);
+        self.stats.bytes_sent += fragment.data().len() as u64;
+        Some(fragment)
+    }
+
+    fn handle_fragment_ack(&mut self, now: Instant, mark: u64, index: usize) -> Fate {
+        let block = self.sender.block.as_mut().filter(|block| block.mark == mark);
+        if !block.is_some_and(|block| block.handle_ack(index)) {
+            return Fate::Open;
+        }
+        self.sender.block = None;
+        self.handle_ack(now, mark)
+    }
+
+    fn handle_fragment_lost(&mut self, mark: u64, index: usize) {
+        if let Some(block) = self.sender.block.as_mut().filter(|block| block.mark == mark) {
+            block.handle_lost(index);
+        }
+    }
+
+    fn handle_fragment(&mut self, fragment: BlockFragment, limits: BlockLimits) -> Result<(), Desync> {
+        self.stats.received += u64::from(self.receiver.handle_fragment(fragment, limits)?);
+        Ok(())
+    }
+
+    fn has_room(&self, prefix: Prefix) -> bool {
+        if let Prefix::Id(id) = prefix { self.receiver.has_room(id) } else { true }
     }
 
     fn next_deadline(&self, resend_timeout: Duration) -> Instant {
@@ -322,7 +393,7 @@ impl Sender {
         let (oldest, window_bytes) = (self.oldest, self.window_bytes);
         self.queue.iter_mut().enumerate().take(room).skip(messages).map_while(move |(i, outgoing)| {
             bytes += outgoing.window_bytes as usize;
-            (bytes <= window_bytes).then(|| (oldest + i as u64, outgoing))
+            (bytes <= window_bytes && !outgoing.has_block()).then(|| (oldest + i as u64, outgoing))
         })
     }
 
@@ -342,9 +413,13 @@ impl Sender {
         let outgoing = self.queue.pop_front()?;
         self.scan.at = None;
         self.owing -= usize::from(outgoing.owes());
-        self.unread_sizes.push_back(outgoing.window_bytes);
-        self.unread_bytes += outgoing.window_bytes as usize;
         self.oldest += 1;
+        if self.credit {
+            self.unread_sizes.push_back(outgoing.window_bytes);
+            self.unread_bytes += outgoing.window_bytes as usize;
+        } else {
+            self.peer_unread = self.oldest;
+        }
         outgoing.submission
     }
 

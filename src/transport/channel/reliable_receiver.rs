@@ -8,7 +8,9 @@
 
 use std::collections::VecDeque;
 
-use super::WindowViolation;
+use super::blocks::ReceiveBlock;
+use super::reliable::Window;
+use super::{BlockFragment, BlockLimits, Desync, WindowViolation};
 use crate::store::sequence::distance;
 use crate::transport::message::Received;
 
@@ -18,6 +20,10 @@ pub(super) struct Receiver {
     ordered: bool,
     window: usize,
     window_bytes: usize,
+    /// The peer is told how far the application has read, and must not go beyond the window.
+    grants: bool,
+    /// The block being received, which is the next message behind all that are here.
+    block: Option<ReceiveBlock>,
     /// `slots[i]` is message `unread + i`.
     slots: VecDeque<Slot>,
     /// Every message before this one was taken. Counted without wrapping: a peer that acks nothing may leave what is
@@ -59,11 +65,13 @@ impl CreditMark {
 }
 
 impl Receiver {
-    pub(super) fn new(ordered: bool, window: usize, window_bytes: usize) -> Self {
+    pub(super) fn new(ordered: bool, window: Window) -> Self {
         Receiver {
             ordered,
-            window,
-            window_bytes,
+            window: window.messages,
+            window_bytes: window.bytes,
+            grants: window.credit,
+            block: None,
             slots: VecDeque::new(),
             unread: 0,
             ready: VecDeque::new(),
@@ -81,7 +89,7 @@ impl Receiver {
         if self.slots.get(index).is_some_and(|slot| !matches!(slot, Slot::Missing)) {
             return Ok(false);
         }
-        if self.buffered_bytes + message.window_bytes > self.window_bytes {
+        if self.grants && self.buffered_bytes + message.window_bytes > self.window_bytes {
             return Err(WindowViolation);
         }
         self.buffered_bytes += message.window_bytes;
@@ -93,6 +101,36 @@ impl Receiver {
             self.ready.push_back(id);
         }
         Ok(true)
+    }
+
+    /// Whether a message has room. Where the peer is told nothing, it can't know that the application reads too slowly: then
+    /// this is false until it did. A message that the window refuses whatever was read has room, to be refused.
+    pub(super) fn has_room(&self, id: u16) -> bool {
+        let Ok(index) = usize::try_from(distance(id, self.unread as u16)) else { return true };
+        if index < self.window {
+            return self.buffered_bytes <= self.window_bytes || !self.has_next();
+        }
+        let waiting = self.slots.iter().take_while(|slot| matches!(slot, Slot::Here(_))).count();
+        index >= waiting + self.window
+    }
+
+    /// Takes a fragment of a block; true when the message is whole and new.
+    pub(super) fn handle_fragment(
+        &mut self,
+        fragment: BlockFragment,
+        limits: BlockLimits,
+    ) -> Result<bool, Desync> {
+        let id = fragment.id;
+        let gap = self.slots.iter().any(|slot| matches!(slot, Slot::Missing));
+        let next = self.unread.wrapping_add(self.slots.len() as u64) as u16;
+        // A block is sent when all before it was acked. What else comes is late.
+        if gap || id != next {
+            return Ok(false);
+        }
+        let block = self.block.get_or_insert_with(|| ReceiveBlock::new(fragment.count));
+        let Some(message) = block.handle(fragment, limits)? else { return Ok(false) };
+        self.block = None;
+        self.handle(id, message).map_err(|_| Desync::Window)
     }
 
     /// Whether [`Receiver::poll`] would give a message.

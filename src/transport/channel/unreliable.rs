@@ -97,7 +97,7 @@ impl Channel for Unreliable {
         let mut used = cost.entry;
         while let Some(submission) = self.waiting.front() {
             let bits = cost.message(&submission.message);
-            if used + bits > bits_left {
+            if used + bits > bits_left || selected.len() >= cost.most {
                 break;
             }
             used += bits;

@@ -31,7 +31,7 @@ pub struct Assembly {
 
 /// What became of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slice {
+pub(crate) enum Slice {
     New,
     Duplicate,
     Invalid,
@@ -40,13 +40,26 @@ pub(super) enum Slice {
 impl Assembly {
     /// Nothing yet of what is offered.
     pub fn new(offer: &Offer, sink: Box<dyn Sink>) -> Self {
+        Self::resumed(offer, sink, BitSet::new(offer.slices() as usize))
+    }
+
+    /// These slices of what is offered are in the sink, or so it seems: the hash of the whole will tell.
+    ///
+    /// # Panics
+    /// When `there` is not a set of the offer's slices.
+    pub fn resumed(offer: &Offer, sink: Box<dyn Sink>, there: BitSet) -> Self {
+        assert_eq!(there.bound(), offer.slices() as usize, "the set is of another chunk's slices");
+        let bytes = there.runs().map(|run| {
+            let (first, last) = (offer.slice(run.start as u32), offer.slice(run.end as u32 - 1));
+            last.end - first.start
+        });
         Assembly {
             hash: offer.hash,
             size: offer.size,
             slice_bytes: offer.slice_bytes,
             sink,
-            there: BitSet::new(offer.slices() as usize),
-            bytes: 0,
+            bytes: bytes.sum(),
+            there,
             hasher: Sha256::new(),
             hashed: 0,
         }
@@ -76,11 +89,11 @@ impl Assembly {
     }
 
     /// The runs of slices that are there, the first ones.
-    pub(super) fn runs(&self, most: usize) -> Vec<(u32, u32)> {
+    pub(crate) fn runs(&self, most: usize) -> Vec<(u32, u32)> {
         self.there.runs().take(most).map(|run| (run.start as u32, run.len() as u32)).collect()
     }
 
-    pub(super) fn handle(&mut self, offer: &Offer, index: u32, bytes: &[u8]) -> Result<Slice, StorageError> {
+    pub(crate) fn handle(&mut self, offer: &Offer, index: u32, bytes: &[u8]) -> Result<Slice, StorageError> {
         let place = offer.slice(index);
         if index as usize >= self.there.bound() || place.end - place.start != bytes.len() as u64 {
             return Ok(Slice::Invalid);
@@ -99,7 +112,7 @@ impl Assembly {
     }
 
     /// Hashes some of what is there; true when all is hashed.
-    pub(super) fn hash_on(&mut self) -> Result<bool, StorageError> {
+    pub(crate) fn hash_on(&mut self) -> Result<bool, StorageError> {
         let mut buffer = Vec::new();
         let mut done = 0;
         while done < HASHED_AT_ONCE && self.there.contains(self.hashed as usize) {
@@ -118,8 +131,16 @@ impl Assembly {
     }
 
     /// What is stored, if it is what was offered.
-    pub(super) fn finish(self) -> Result<Option<Stored>, StorageError> {
-        let intact = self.hasher.finalize().as_slice() == self.hash;
-        if intact { self.sink.finish().map(Some) } else { Ok(None) }
+    pub(crate) fn finish(self) -> Result<Option<Stored>, StorageError> {
+        if self.hasher.finalize().as_slice() == self.hash {
+            return self.sink.finish().map(Some);
+        }
+        self.sink.discard();
+        Ok(None)
+    }
+
+    /// Ends it for good: nobody is going on with it.
+    pub fn discard(self) {
+        self.sink.discard();
     }
 }

@@ -88,7 +88,10 @@ impl Incoming {
         if !self.is_open() {
             return false;
         }
-        self.state = State::Over(Verdict::Rejected(rejection), None);
+        let over = State::Over(Verdict::Rejected(rejection), None);
+        if let State::Storing(assembly) = core::mem::replace(&mut self.state, over) {
+            assembly.discard();
+        }
         self.answer_due = true;
         events.push_back(ChunkEvent::NotReceived { offer: self.offer.clone(), failure });
         true

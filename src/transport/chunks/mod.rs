@@ -91,6 +91,8 @@ pub enum Rejection {
     Damaged,
     /// The receiver could not store it.
     Storage,
+    /// There is no room for it now where the receiver stores chunks.
+    NoRoom,
 }
 
 impl Rejection {
@@ -100,6 +102,7 @@ impl Rejection {
             Rejection::Cancelled => 2,
             Rejection::Damaged => 3,
             Rejection::Storage => 4,
+            Rejection::NoRoom => 5,
         }
     }
 
@@ -108,6 +111,7 @@ impl Rejection {
             1 => Rejection::TooLarge,
             3 => Rejection::Damaged,
             4 => Rejection::Storage,
+            5 => Rejection::NoRoom,
             _ => Rejection::Cancelled,
         }
     }
@@ -120,6 +124,7 @@ impl fmt::Display for Rejection {
             Rejection::Cancelled => "the receiver cancelled it",
             Rejection::Damaged => "what arrived is not what was offered: its hash differs",
             Rejection::Storage => "the receiver could not store it",
+            Rejection::NoRoom => "the receiver's directory for chunks is full",
         })
     }
 }
@@ -242,7 +247,10 @@ impl fmt::Display for ChunkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ChunkError::Full => {
-                write!(f, "{MAX_QUEUED_CHUNKS} chunks wait to be sent already, as many as may")
+                write!(
+                    f,
+                    "{MAX_QUEUED_CHUNKS} chunks wait to be sent already, as many as may: send more when some are over"
+                )
             }
             ChunkError::TooLarge { bytes } => {
                 write!(f, "the chunk has {bytes} bytes; one may have at most {MAX_CHUNK_BYTES}")
@@ -257,7 +265,9 @@ impl fmt::Display for ChunkError {
             ChunkError::Label { bytes } => {
                 write!(f, "the label has {bytes} bytes in UTF-8; it may have at most {MAX_LABEL_BYTES}")
             }
-            ChunkError::NoChannel => f.write_str("the protocol has no channel of chunks"),
+            ChunkError::NoChannel => {
+                f.write_str("the protocol has no channel of chunks: add tickwire.chunks() to its channels")
+            }
         }
     }
 }
@@ -307,7 +317,7 @@ counters! {
         slices_invalid,
         /// Offers out of turn, or that contradict themselves.
         offers_invalid,
-        /// Answers for chunks that are not open, or with slices that these don't have.
+        /// Answers for chunks that were never offered, or with slices that these don't have.
         answers_invalid,
     }
 }
@@ -624,6 +634,7 @@ impl Chunks {
     fn handle_answer(&mut self, now: Instant, id: u16, verdict: &Verdict) {
         let Some(at) = self.outgoing.iter().position(|outgoing| outgoing.id() == Some(id)) else {
             // Said again after it was heard, as it may be.
+            self.counters.answers_invalid += u64::from(distance(id, self.next_id) >= 0);
             return;
         };
         let number = self.outgoing[at].number();

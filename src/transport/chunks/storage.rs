@@ -49,6 +49,9 @@ pub trait Sink: fmt::Debug + Send {
     /// # Errors
     /// When it can't be kept.
     fn finish(self: Box<Self>) -> Result<Stored, StorageError>;
+
+    /// The chunk won't be whole, and nobody is going on with it. One that is dropped may yet be gone on with.
+    fn discard(self: Box<Self>) {}
 }
 
 /// A chunk that was received.

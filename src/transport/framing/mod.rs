@@ -4,13 +4,20 @@ mod chunk_items;
 pub(crate) mod native;
 #[cfg(test)]
 mod vectors;
+pub(crate) mod yojimbo;
 
 pub(crate) use chunk_items::slice_bits;
 pub(crate) use native::AckRange;
-pub use native::{CloseReason, Refusal, VERSION, alone_bits, begin_alone, read_alone, write_alone};
+pub use native::{CloseReason, Refusal, VERSION, alone_bits, begin_alone, write_alone};
 
+pub use yojimbo::{
+    Extent, Fault, FaultKind, Framing, FramingError, PacketFault, YojimboChannel, YojimboConfig,
+};
+
+use super::channel::Fragment;
 use super::message::Message;
 use super::protocol::{Body, Protocol, bits_to_name_one_of};
+use crate::store::SmallBytes;
 use crate::wire::{BitSink, Measure};
 
 /// The bits a framing spends around the messages of one channel: upper bounds, so that what a channel selects
@@ -25,13 +32,29 @@ pub(crate) struct Cost<'a> {
     pub(crate) key: usize,
     /// The messages are payloads: no message has a type.
     pub(crate) payload: bool,
+    /// Messages of the channel that a packet may have.
+    pub(crate) most: usize,
+    /// The length of a block that rides with its message.
+    pub(crate) block: usize,
+    /// Bytes of a block in each packet.
+    pub(crate) fragment_bytes: usize,
+    /// Bits of a packet around a fragment of a block.
+    pub(crate) fragment_entry: usize,
 }
 
 impl Cost<'_> {
     /// Bits of one message without its id or key, wherever it lies.
     pub(crate) fn message(&self, message: &Message) -> usize {
         let length = if self.payload { 0 } else { opaque_length_bits(self.protocol, message.message_type) };
-        self.message + length as usize + message.encoded.max_bits()
+        let block = message.block.as_ref().map_or(0, |block| self.block + 7 + block.len() * 8);
+        self.message + length as usize + message.encoded.max_bits() + block
+    }
+
+    /// Bits of a fragment of a block, with its entry.
+    pub(crate) fn fragment(&self, fragment: &Fragment) -> usize {
+        let first = fragment.index == 0;
+        let message = if first { self.message + fragment.message.encoded.max_bits() } else { 0 };
+        self.fragment_entry + 7 + fragment.data().len() * 8 + message
     }
 
     /// Bits of a message id behind the previous one of its selection. The first of a selection has 16 if it is the
@@ -48,8 +71,36 @@ pub(crate) fn ladder_bits(number: u32) -> usize {
     measure.bits_bound()
 }
 
-/// Bits of the length before a body that the core can't read; none for declared types.
+/// What the framing of this protocol spends around the messages of a channel.
+pub(crate) fn cost(protocol: &Protocol, channel: usize) -> Cost<'_> {
+    match protocol.framing() {
+        Framing::Native => native::cost(protocol, channel),
+        Framing::Yojimbo(_) => yojimbo::cost(protocol, channel),
+    }
+}
+
+/// Reads what [`write_alone`] wrote: the message's type and its body. `extent` says where a body ends that only its own code
+/// can read and that has no length.
+///
+/// # Errors
+/// Whatever in a packet would be refused.
+pub fn read_alone(
+    protocol: &Protocol,
+    bytes: &[u8],
+    extent: Extent<'_>,
+) -> Result<(u16, SmallBytes), Refusal> {
+    match protocol.framing() {
+        Framing::Native => native::read_alone(protocol, bytes),
+        Framing::Yojimbo(_) => yojimbo::read_alone(protocol, bytes, extent),
+    }
+}
+
+/// Bits of the length before a body that the core can't read; none for declared types, and none at all in yojimbo's
+/// framing.
 pub(crate) fn opaque_length_bits(protocol: &Protocol, message_type: u16) -> u32 {
+    if protocol.yojimbo().is_some() {
+        return 0;
+    }
     match protocol.messages()[usize::from(message_type)].body {
         Body::Declared(_) => 0,
         Body::Opaque { max_bytes } => length_bits(max_bytes as usize),

@@ -160,6 +160,10 @@ pub(crate) fn cost(protocol: &Protocol, channel: usize) -> Cost<'_> {
         message: 1 + kind as usize,
         key: key_bits(&config.kind) as usize,
         payload,
+        most: usize::MAX,
+        block: 0,
+        fragment_bytes: 1,
+        fragment_entry: 0,
     }
 }
 
@@ -277,7 +281,7 @@ pub fn write_alone(protocol: &Protocol, message: &Message) -> Vec<u8> {
 
 /// What [`write_alone`] begins with for a declared type: its fields are to follow. Nothing for other types.
 pub fn begin_alone(protocol: &Protocol, message_type: u16) -> Option<BitWriter> {
-    if opaque_length_bits(protocol, message_type) > 0 {
+    if let Body::Opaque { .. } = protocol.messages()[usize::from(message_type)].body {
         return None;
     }
     let mut writer = BitWriter::with_buffer(Vec::with_capacity(USUAL_BYTES));
@@ -291,10 +295,7 @@ pub fn alone_bits(protocol: &Protocol, message_type: u16, body_bits: usize) -> u
 }
 
 /// Reads what [`write_alone`] wrote: the message's type and its body.
-///
-/// # Errors
-/// Whatever in a packet would be a violation.
-pub fn read_alone(protocol: &Protocol, bytes: &[u8]) -> Result<(u16, SmallBytes), Refusal> {
+pub(super) fn read_alone(protocol: &Protocol, bytes: &[u8]) -> Result<(u16, SmallBytes), Refusal> {
     let mut reader = BitReader::new(bytes);
     let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 0, greeted: true };
     let received = read_message(&mut reader, protocol, &context, &mut Vec::new())?;
@@ -385,7 +386,7 @@ pub(crate) struct ReadContext {
 }
 
 impl ReadContext {
-    fn received(&self, message_type: u16, body: SmallBytes, bits: usize) -> Received {
+    pub(super) fn received(&self, message_type: u16, body: SmallBytes, bits: usize) -> Received {
         Received {
             message_type,
             packet_sequence: self.sequence,
@@ -393,6 +394,7 @@ impl ReadContext {
             key: 0,
             missed: 0,
             body,
+            block: None,
             window_bytes: window_bytes(bits),
         }
     }

@@ -98,7 +98,7 @@ fn message(told: &[Json]) -> Message {
             2
         }
     };
-    Message { message_type, encoded: writer.encoded() }
+    Message::new(message_type, writer.encoded())
 }
 
 /// An item of chunks as the vectors tell it.
@@ -289,15 +289,15 @@ fn a_message_alone_reads_back_and_nothing_may_follow_it() {
     let protocol = protocol();
     let mut writer = BitWriter::new();
     writer.bits(0b1_0110, 5);
-    let odd = Message { message_type: 2, encoded: writer.encoded() };
+    let odd = Message::new(2, writer.encoded());
     let alone = super::write_alone(&protocol, &odd);
     // Two bits of type, seven of length, five of body.
     assert_eq!(super::alone_bits(&protocol, 2, 5), 14);
     assert_eq!(alone, [0b0001_0110, 0b0010_1100]);
-    let (message_type, body) = super::read_alone(&protocol, &alone).unwrap();
+    let (message_type, body) = native::read_alone(&protocol, &alone).unwrap();
     let body = OpaqueBody::read(&body);
     assert_eq!((message_type, body.start_bit, body.bits, body.bytes), (2, 1, 5, &[0b0010_1100][..]));
-    assert!(super::read_alone(&protocol, &[alone.as_slice(), &[0]].concat()).is_err());
-    assert!(super::read_alone(&protocol, &alone[..1]).is_err());
-    assert!(super::read_alone(&protocol, &[0b11]).is_err(), "there is no fourth type");
+    assert!(native::read_alone(&protocol, &[alone.as_slice(), &[0]].concat()).is_err());
+    assert!(native::read_alone(&protocol, &alone[..1]).is_err());
+    assert!(native::read_alone(&protocol, &[0b11]).is_err(), "there is no fourth type");
 }

@@ -1,0 +1,319 @@
+"""A protocol's canonical description (:attr:`tickwire.Protocol.description`), as tables for the dissector.
+
+It is the text that the protocol's hash is made of, so whatever both sides must agree on is in it. Its
+grammar is in ``src/transport/framing/STANDARD.md``, "Protocol hash".
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Callable
+
+Table = dict[str, object]
+
+_FRAMINGS = {"tickwire protocol 1": "native", "yojimbo protocol 1": "yojimbo"}
+
+
+def protocol_table(description: str) -> Table:
+    """Messages, channels, and what they can be filtered by.
+
+    Raises:
+        ValueError: the description is not of this version.
+    """
+    text = _Text(description)
+    first = text.line()
+    framing = _FRAMINGS.get(first)
+    if framing is None:
+        raise ValueError(
+            f"the protocol's description begins with {first!r}, of another version than this dissector"
+        )
+    if framing == "yojimbo":
+        # How long packets may be makes no difference to what is in them.
+        text.line()
+    messages: list[Table] = []
+    channels: list[Table] = []
+    while not text.at_end():
+        word = text.word()
+        if word in ("message", "block"):
+            messages.append(_message(text, word == "block"))
+        elif word == "channel":
+            channels.append((_yojimbo_channel if framing == "yojimbo" else _channel)(text.line().split()))
+        else:
+            raise ValueError(f"the protocol's description has an unknown line: {word!r}")
+    filters: dict[str, Table] = {}
+    for message in messages:
+        _collect(message.get("fields"), f"tickwire.{message['filter']}", filters)
+    return {
+        "framing": framing,
+        "messages": messages,
+        "channels": channels,
+        "filters": list(filters.values()),
+    }
+
+
+def _message(text: _Text, block: bool) -> Table:
+    if block:
+        text.word()
+    name = text.name()
+    message: Table = {"name": name, "filter": _filter(name), "block": block}
+    how = text.line().split()
+    if how[0] == "opaque":
+        return {**message, "opaque": int(how[1])}
+    fields = []
+    while text.peek().isdigit():
+        fields.append(_field(text))
+        text.expect("\n")
+    return {**message, "fields": fields}
+
+
+def _channel(words: list[str]) -> Table:
+    kind, *numbers = words
+    channel: Table = {"kind": kind}
+    if numbers:
+        channel["max_bytes"] = int(numbers[0])
+    if kind == "latest":
+        channel["keys"] = int(numbers[1])
+    return channel
+
+
+def _yojimbo_channel(words: list[str]) -> Table:
+    kind, messages, block, fragment, blocks = words
+    return {
+        "kind": kind,
+        "max_messages": int(messages),
+        "max_block": int(block),
+        "block_fragment": int(fragment),
+        "blocks": blocks == "1",
+    }
+
+
+def _field(text: _Text) -> Table:
+    name = text.name()
+    return {"name": name, "filter": _filter(name), "type": _kind(text)}
+
+
+def _filter(name: str) -> str:
+    """What is left of a name in a display filter."""
+    return re.sub(r"[^A-Za-z0-9_]", "_", name)
+
+
+def _collect(fields: object, path: str, filters: dict[str, Table]) -> None:
+    assert fields is None or isinstance(fields, list)
+    for field in fields or []:
+        inner = f"{path}.{field['filter']}"
+        _collect_kind(field["type"], field["name"], inner, filters)
+
+
+def _collect_kind(kind: Table, name: str, path: str, filters: dict[str, Table]) -> None:
+    item = kind.get("item")
+    if isinstance(item, dict) and kind["kind"] in ("common", "optional"):
+        return _collect_kind(item, name, path, filters)
+    filters.setdefault(path, {"filter": path, "name": name, "type": _shown(kind)})
+    if isinstance(item, dict):
+        # The items have the filter of the whole, whose own value is only their count.
+        filters[path]["type"] = _shown(item)
+        _collect_kind(item, name, path, filters)
+    elif kind["kind"] == "message":
+        _collect(kind["fields"], path, filters)
+    elif kind["kind"] == "transform":
+        for part in ("translation", "rotation", "scale"):
+            inner = f"{path}.{part}"
+            filters.setdefault(inner, {"filter": inner, "name": part, "type": "text"})
+    return None
+
+
+def _shown(kind: Table) -> str:
+    match kind["kind"]:
+        case "bool":
+            return "bool"
+        case "number":
+            lo, span = kind["lo"], kind["span"]
+            assert isinstance(lo, int)
+            assert isinstance(span, int)
+            if lo >= 0 and lo + span < 1 << 32:
+                return "uint"
+            return "int" if lo >= -(1 << 31) and lo + span < 1 << 31 else "text"
+        case "float" | "double" | "quantized" | "fixed" | "angle":
+            return "float"
+        case _:
+            return "text"
+
+
+def _kind(text: _Text) -> Table:
+    name = text.take(r"[a-z0-9]+")
+    if text.peek() != "(":
+        return _plain(name)
+    text.expect("(")
+    kind = _with_arguments(name, text)
+    text.expect(")")
+    return kind
+
+
+def _plain(name: str) -> Table:
+    match name:
+        case "bool" | "float" | "double":
+            return {"kind": name}
+        case "uint128":
+            return _number(0, (1 << 128) - 1)
+        case "rotation":
+            return {"kind": "signed_rotation"}
+    raise ValueError(f"the protocol's description has an unknown kind of field: {name!r}")
+
+
+def _with_arguments(name: str, text: _Text) -> Table:
+    match name:
+        case "bits":
+            return _number(0, (1 << text.integer()) - 1)
+        case "ranged":
+            return _number(text.integer(), text.next_integer())
+        case "quantized":
+            return _quantized(*(text.single() for _ in range(3)))
+        case "fixed":
+            fraction, lo, hi = text.integer(), text.next_integer(), text.next_integer()
+            bits = ((hi - lo) << fraction).bit_length()
+            return {"kind": "fixed", "bits": bits, "lo": lo << fraction, "scale": 1 << fraction}
+        case "text" | "data" | "wide":
+            return {"kind": name, "max": text.integer()}
+        case "enum":
+            names = text.list(text.member)
+            return {"kind": "enum", "names": names, "bits": (len(names) - 1).bit_length()}
+        case "flags":
+            return {"kind": "flags", "names": text.list(text.name)}
+        case "angle":
+            return {"kind": "angle", **_steps(text, circle=True)}
+        case "vector":
+            axes = text.integer()
+            text.expect(",")
+            return {"kind": "vector", "axes": axes, **_steps(text, circle=False)}
+        case "direction" | "rotation":
+            return {"kind": name, "bits": text.integer()}
+        case "transform":
+            return {"kind": "transform", **_steps(text, circle=False), "rotation": text.next_integer()}
+        case "common":
+            item = _kind(text)
+            words = []
+            while text.peek() == ",":
+                text.expect(",")
+                words.append(int(text.take(r"[0-9a-f]+"), 16).to_bytes(16, "little"))
+            return {"kind": "common", "item": item, "words": words}
+        case "optional":
+            return {"kind": "optional", "item": _kind(text)}
+        case "list" | "sparse":
+            most = text.integer()
+            text.expect(",")
+            bound = "max" if name == "list" else "slots"
+            return {"kind": name, bound: most, "item": _kind(text)}
+        case "message":
+            return {
+                "kind": "message",
+                "fields": [] if text.peek() == ")" else text.list(lambda: _field(text)),
+            }
+    raise ValueError(f"the protocol's description has an unknown kind of field: {name!r}")
+
+
+def _number(lo: int, hi: int) -> Table:
+    bits = (hi - lo).bit_length()
+    if bits <= 53 and abs(lo) < 1 << 53 and abs(hi) < 1 << 53:
+        return {"kind": "number", "lo": lo, "span": hi - lo, "bits": bits}
+    limbs = [(lo % (1 << 128)) >> shift & 0xFFFF for shift in range(0, 128, 16)]
+    return {"kind": "large", "lo": limbs, "bits": bits, "signed": lo < 0}
+
+
+def _single(value: float) -> float:
+    rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
+    return rounded
+
+
+def _quantized(lo: float, hi: float, resolution: float) -> Table:
+    """Serialize's compressed float, each operation rounded to single precision."""
+    delta = _single(hi - lo)
+    last = math.ceil(min(max(_single(delta / resolution), 1.0), 4_294_967_040.0))
+    return {"kind": "quantized", "lo": lo, "delta": delta, "last": last, "bits": last.bit_length()}
+
+
+def _steps(text: _Text, *, circle: bool) -> Table:
+    lo, hi = text.double(), text.double()
+    last = text.integer()
+    return {"bits": last.bit_length(), "last": last, "lo": lo, "step": (hi - lo) / (last + circle)}
+
+
+class _Text:
+    """A cursor in a description."""
+
+    def __init__(self, text: str) -> None:
+        self._bytes = text.encode()
+        self._at = 0
+
+    def at_end(self) -> bool:
+        return self._at == len(self._bytes)
+
+    def peek(self) -> str:
+        return self._bytes[self._at : self._at + 1].decode("latin-1")
+
+    def expect(self, text: str) -> None:
+        if not self._bytes.startswith(text.encode(), self._at):
+            raise ValueError(f"the protocol's description has no {text!r} at byte {self._at}")
+        self._at += len(text)
+
+    def take(self, pattern: str) -> str:
+        found = re.compile(pattern.encode()).match(self._bytes, self._at)
+        if found is None:
+            raise ValueError(f"the protocol's description has something unknown at byte {self._at}")
+        self._at = found.end()
+        return found[0].decode()
+
+    def word(self) -> str:
+        word = self.take(r"[a-z]+")
+        self.expect(" ")
+        return word
+
+    def line(self) -> str:
+        line = self.take(r" ?[^\n]*")
+        self.expect("\n")
+        return line.strip()
+
+    def integer(self) -> int:
+        return int(self.take(r"-?[0-9]+"))
+
+    def next_integer(self) -> int:
+        self.expect(",")
+        return self.integer()
+
+    def name(self) -> str:
+        """A name behind its length in bytes, and a space if there is one."""
+        length = self.integer()
+        self.expect(":")
+        name = self._bytes[self._at : self._at + length].decode()
+        self._at += length
+        if self.peek() == " ":
+            self.expect(" ")
+        return name
+
+    def member(self) -> str:
+        """The name of a member; its value, which stands behind it, tells nobody anything."""
+        name = self.name()
+        self.expect("=")
+        self.integer()
+        return name
+
+    def list(self, item: Callable[[], object]) -> list[object]:
+        items = [item()]
+        while self.peek() == ",":
+            self.expect(",")
+            items.append(item())
+        return items
+
+    def single(self) -> float:
+        return self._pattern("<f", 8)
+
+    def double(self) -> float:
+        return self._pattern("<d", 16)
+
+    def _pattern(self, form: str, digits: int) -> float:
+        pattern = self.take(f"[0-9a-f]{{{digits}}}")
+        if self.peek() == ",":
+            self.expect(",")
+        value: float = struct.unpack(form, int(pattern, 16).to_bytes(digits // 2, "little"))[0]
+        return value

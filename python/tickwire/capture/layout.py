@@ -1,0 +1,218 @@
+"""How packets look: tables that the dissector is made of.
+
+The norm is the text of the standards (netcode 1.02, reliable 1.0, and
+``src/transport/framing/STANDARD.md`` for what is inside). That these tables say the same as the native
+code is tested: with the pinned packets that bind that code, and with packets it has just sent.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+Part = dict[str, object]
+"""A value in a packet: its name, its type, and what that type needs."""
+
+
+def _bits(name: str, bits: int, **more: object) -> Part:
+    return {"name": name, "type": "bits", "bits": bits, **more}
+
+
+def _hex(name: str) -> Part:
+    return {"name": name, "type": "hex", "bits": 64}
+
+
+def _u64(name: str) -> Part:
+    return {"name": name, "type": "u64", "bits": 64}
+
+
+def _octets(name: str, count: int) -> Part:
+    return {"name": name, "type": "octets", "count": count}
+
+
+VERSION: Final = "NETCODE 1.02"
+TAG_BYTES: Final = 16
+REQUEST_BYTES: Final = 1 + 13 + 8 + 8 + 24 + 1024
+MOST_PAYLOAD: Final = 1200
+
+_CHALLENGE = [_u64("challenge_sequence"), _octets("challenge_token", 300)]
+
+KINDS: Final[dict[int, dict[str, object]]] = {
+    0: {
+        "name": "request",
+        "parts": [
+            _octets("version", 13),
+            _hex("protocol_id"),
+            _u64("expires"),
+            _octets("nonce", 24),
+            _octets("private_token", 1024),
+        ],
+    },
+    1: {"name": "denied", "parts": [], "least": 0, "most": 0},
+    2: {"name": "challenge", "parts": _CHALLENGE, "least": 308, "most": 308},
+    3: {"name": "response", "parts": _CHALLENGE, "least": 308, "most": 308},
+    4: {
+        "name": "keep_alive",
+        "parts": [_bits("client_index", 32), _bits("max_clients", 32)],
+        "least": 8,
+        "most": 8,
+    },
+    5: {"name": "payload", "parts": [], "least": 1, "most": MOST_PAYLOAD},
+    6: {"name": "disconnect", "parts": [], "least": 0, "most": 0},
+}
+"""Netcode's packets, by the low half of their first byte; the smallest and largest body."""
+
+RELIABLE: Final[dict[str, object]] = {
+    "fragment": 1 << 0,
+    "ack_bytes": [1 << 1, 1 << 2, 1 << 3, 1 << 4],
+    "short_ack": 1 << 5,
+}
+"""Bits of the reliable header's first byte."""
+
+CLOSE_REASONS: Final = {1: "closed", 2: "kicked", 3: "protocol mismatch", 4: "protocol violation"}
+VERDICTS: Final = {
+    0: "accepted",
+    1: "too large",
+    2: "cancelled",
+    3: "damaged",
+    4: "not stored",
+    5: "cancelled",
+    6: "cancelled",
+    7: "complete",
+}
+
+LADDER: Final = [(1, 0), (2, 3), (7, 5), (24, 9), (281, 13), (4378, 17)]
+"""Tiers of a relative integer: the first number and the bits of each; the next one's first is behind its
+last."""
+LADDER_END: Final = 69_915
+
+_CHANNEL: Part = {"name": "channel", "type": "channel"}
+
+SECTIONS: Final[list[dict[str, object]]] = [
+    {"name": "hello", "parts": [_bits("version", 8), _hex("hash")]},
+    {"name": "close", "parts": [_bits("reason", 8, names=CLOSE_REASONS)], "last": True},
+    {"name": "ack_delay", "parts": [_bits("microseconds", 14, unit=64)]},
+    {
+        "name": "ack_ranges",
+        "parts": [{"name": "missing", "type": "ladder"}, {"name": "received", "type": "ladder"}],
+        "repeated": True,
+    },
+    {
+        "name": "credit",
+        "parts": [_CHANNEL, _bits("unread", 16)],
+        "repeated": True,
+        "needs_protocol": True,
+    },
+    {"name": "entries", "parts": [], "needs_protocol": True},
+]
+"""Sections of a connection packet, each behind a flag. ``missing`` is the number of packets plus 1."""
+
+MOST_WALK: Final = 32_768
+"""How far down ack ranges may go."""
+
+WITH_CREDIT: Final = {"reliable_ordered": True, "reliable_unordered": True}
+WITH_IDS: Final = {"reliable_ordered": True, "reliable_unordered": True, "redundant": True}
+
+MOST_SLICE: Final = 1200
+LEAST_SLICE: Final = 512
+MOST_RUNS: Final = 128
+
+CHUNK_ITEM: Final = [_bits("kind", 2), _bits("number", 16)]
+CHUNK_ITEMS: Final[dict[int, dict[str, object]]] = {
+    0: {
+        "name": "slice",
+        "parts": [
+            _bits("index", 32),
+            _bits("length", 11, most=MOST_SLICE),
+            {"name": "data", "type": "octets", "length": "length"},
+        ],
+    },
+    1: {
+        "name": "offer",
+        "parts": [
+            _bits("size", 40),
+            _bits("slice_bytes", 11, least=LEAST_SLICE, most=MOST_SLICE),
+            _octets("sha256", 32),
+            {"name": "label", "type": "string", "bits": 7, "most": 64},
+        ],
+    },
+    2: {"name": "answer", "parts": [_bits("verdict", 3, names=VERDICTS)]},
+    3: {"name": "withdraw", "parts": []},
+}
+CHUNK_RUN: Final = [_bits("first", 32), _bits("count", 32)]
+
+
+def filters() -> list[dict[str, str]]:
+    """What Wireshark can filter by whatever the protocol, with the type of its values."""
+
+    def type_of(part: Part) -> str:
+        if part.get("names") or part["type"] in ("u64", "hex", "octets", "string"):
+            return "text"
+        bits = part.get("bits", 0)
+        return "text" if isinstance(bits, int) and bits > 32 else "uint"
+
+    found = {
+        "tickwire.netcode.kind": "text",
+        "tickwire.netcode.sequence": "text",
+        "tickwire.netcode.sealed": "octets",
+        "tickwire.netcode.tag": "octets",
+        "tickwire.reliable.ack_bits": "text",
+        "tickwire.ack_ranges.acked": "text",
+        "tickwire.entry": "text",
+        "tickwire.channel": "uint",
+        "tickwire.message": "text",
+        "tickwire.message_id": "uint",
+        "tickwire.key": "uint",
+        "tickwire.payload": "text",
+        "tickwire.payload.bits": "uint",
+        "tickwire.opaque_bits": "uint",
+        "tickwire.chunk": "text",
+        "tickwire.malformed": "text",
+        "tickwire.rest": "text",
+        "tickwire.messages": "uint",
+        "tickwire.block.fragments": "uint",
+        "tickwire.block.fragment": "uint",
+        "tickwire.block.bytes": "uint",
+        "tickwire.block.data": "text",
+    }
+    for name in ("prefix", "sequence", "ack"):
+        found[f"tickwire.reliable.{name}"] = "uint"
+    for name in ("prefix", "sequence", "id", "last"):
+        found[f"tickwire.reliable.fragment.{name}"] = "uint"
+    described: list[tuple[str, object]] = [("netcode", kind["parts"]) for kind in KINDS.values()]
+    described += [(str(section["name"]), section["parts"]) for section in SECTIONS]
+    described += [("chunk", item["parts"]) for item in CHUNK_ITEMS.values()]
+    described += [("chunk", CHUNK_ITEM), ("chunk", CHUNK_RUN)]
+    for section in SECTIONS:
+        if section["parts"]:
+            found[f"tickwire.{section['name']}"] = "text"
+    for group, parts in described:
+        assert isinstance(parts, list)
+        for part in parts:
+            found.setdefault(f"tickwire.{group}.{part['name']}", type_of(part))
+    return [{"filter": name, "name": name.rpartition(".")[2], "type": type_} for name, type_ in found.items()]
+
+
+def table() -> dict[str, object]:
+    """All of it, for the dissector."""
+    return {
+        "version": VERSION,
+        "tag_bytes": TAG_BYTES,
+        "request_bytes": REQUEST_BYTES,
+        "kinds": KINDS,
+        "reliable": RELIABLE,
+        "ladder": [
+            {"first": first, "bits": bits, "last": end - 1}
+            for (first, bits), end in zip(
+                LADDER, [*(first for first, _ in LADDER[1:]), LADDER_END], strict=True
+            )
+        ],
+        "sections": SECTIONS,
+        "with_ids": WITH_IDS,
+        "chunk_item": CHUNK_ITEM,
+        "chunk_items": CHUNK_ITEMS,
+        "chunk_run": CHUNK_RUN,
+        "most_runs": MOST_RUNS,
+        "most_walk": MOST_WALK,
+        "with_credit": WITH_CREDIT,
+        "filters": filters(),
+    }

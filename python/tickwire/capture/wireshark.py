@@ -1,0 +1,24 @@
+"""The Wireshark dissector: Lua, made of the tables in :mod:`tickwire.capture.layout` and of a protocol."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+from tickwire._core import Protocol
+from tickwire.capture import layout
+from tickwire.capture.description import protocol_table
+from tickwire.capture.lua import lua
+
+__all__ = ["dissector"]
+
+
+def dissector(protocol: Protocol | None = None) -> str:
+    """A Lua script for Wireshark's plugins. With a protocol, it decodes its messages field by field.
+
+    Example:
+        >>> "tickwire_opened" in dissector()
+        True
+    """
+    source = resources.files("tickwire.capture").joinpath("tickwire.lua").read_text("utf-8")
+    table = None if protocol is None else protocol_table(protocol.description)
+    return source.replace("--[[LAYOUT]]", lua(layout.table())).replace("--[[PROTOCOL]]", lua(table))

@@ -1,0 +1,60 @@
+"""``tickwire doctor``: prints what an examination finds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from tickwire import inspection
+from tickwire.doctor.findings import Finding, Verdict
+from tickwire.doctor.machine import examine_machine
+from tickwire.doctor.way import examine_way
+from tickwire.live.keys import read_key
+
+WIDTH = 18
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--to", metavar="HOST:PORT", help="examine the way to this server too")
+    parser.add_argument("--protocol", metavar="MODULE:PROTOCOL", help="the server's, to connect to it")
+    parser.add_argument(
+        "--key-file",
+        type=Path,
+        metavar="FILE",
+        help="its private key in hex digits; development mode unless said",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Examines and prints; returns 1 when something is broken."""
+    try:
+        if parsed.to is None and (parsed.protocol or parsed.key_file):
+            raise ValueError("--protocol and --key-file are for --to HOST:PORT, which is missing")
+        protocol = None if parsed.protocol is None else inspection.find(parsed.protocol)
+        key = None if parsed.key_file is None else read_key(parsed.key_file)
+        found = report(examine_machine(), parsed.json)
+        if parsed.to is not None:
+            found += report(examine_way(parsed.to, protocol, key), parsed.json)
+    except (OSError, ValueError) as error:
+        print(f"tickwire doctor: {error}", file=sys.stderr)
+        return 1
+    if parsed.json:
+        told = [{**vars(one), "verdict": one.verdict.value} for one in found]
+        print(json.dumps(told, indent=2))
+    return int(any(one.verdict is Verdict.BROKEN for one in found))
+
+
+def report(findings: Iterable[Finding], quiet: bool) -> list[Finding]:
+    """Prints each finding as it is made, and returns all of them."""
+    found = []
+    for one in findings:
+        found.append(one)
+        if not quiet:
+            print(f"{one.verdict.value:<8} {one.subject:<{WIDTH}} {one.text}", flush=True)
+            if one.advice:
+                print(f"{'':<8} {'':<{WIDTH}} -> {one.advice}", flush=True)
+    return found

@@ -1,0 +1,147 @@
+"""Metrics of a server for Prometheus, through its standard client library (the extra ``metrics``).
+
+::
+
+    import prometheus_client
+    from tickwire.metrics import ServerCollector
+
+    prometheus_client.REGISTRY.register(ServerCollector(server))
+    prometheus_client.start_http_server(9100, addr="127.0.0.1")
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+try:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+    from prometheus_client.registry import Collector
+except ImportError as error:
+    raise ImportError(
+        "tickwire.metrics needs the package prometheus-client: pip install 'tickwire[metrics]'"
+    ) from error
+
+import tickwire as tw
+
+__all__ = ["ServerCollector"]
+
+QUANTILES = (0.5, 0.9, 0.99, 1.0)
+
+
+class ServerCollector(Collector):
+    """What a server counts, and how its connections are, asked when Prometheus asks.
+
+    The number of series doesn't grow with the clients: of what differs from client to client there are
+    quantiles. A scrape is on Prometheus' thread and holds up the game's tick for some microseconds a
+    client, never for all of them at once.
+
+    Args:
+        server: the server; of one that is closed there is nothing to tell.
+        name: tells several servers of a process apart, as the label ``server``; None: its address.
+    """
+
+    def __init__(self, server: tw.Server, name: str | None = None) -> None:
+        self._server = server
+        self._name = str(server.address) if name is None else name
+
+    def describe(self) -> list[Metric]:
+        """Nothing: so that a closed server can be registered."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics of now."""
+        if self._server.closed:
+            return
+        yield from self._counted()
+        clients = self._server.clients
+        yield self._gauge("clients", "Clients that are connected.", len(clients))
+        yield self._gauge("client_slots", "Clients there is room for.", self._server.max_clients)
+        yield from self._connections(clients)
+        yield from self._channels()
+
+    def _counted(self) -> Iterator[Metric]:
+        counts = CounterMetricFamily(
+            "tickwire_count",
+            "What the server counted, by layer and name: see docs/counters.md.",
+            labels=["server", "layer", "name"],
+        )
+        for full_name, value in self._server.counters.items():
+            layer, _, name = full_name.partition(".")
+            counts.add_metric([self._name, layer, name], value)
+        yield counts
+
+    def _connections(self, clients: Sequence[tw.ClientHandle]) -> Iterator[Metric]:
+        known: list[tw.ConnectionStats] = []
+        for client in clients:
+            try:
+                known.append(self._server.stats(client))
+            except (tw.StaleClientError, tw.ClosedError):
+                continue
+        measured = {
+            "rtt_seconds": ("Smoothed round trip times.", [stats.rtt_ms / 1000 for stats in known]),
+            "jitter_seconds": ("Variation of round trip times.", [stats.jitter_ms / 1000 for stats in known]),
+            "packet_loss_ratio": (
+                "Share of the packets sent that were lost.",
+                [stats.packet_loss_percent / 100 for stats in known],
+            ),
+            "packet_loss_received_ratio": (
+                "Share of the clients' packets that were lost.",
+                [stats.packet_loss_received_percent / 100 for stats in known],
+            ),
+        }
+        for name, (text, values) in measured.items():
+            family = GaugeMetricFamily(
+                f"tickwire_{name}", f"{text} Quantiles over connections.", labels=["server", "quantile"]
+            )
+            for quantile, value in _quantiles(values):
+                family.add_metric([self._name, f"{quantile:g}"], value)
+            yield family
+        for name, rates in {
+            "sent_bits_per_second": [stats.sent_kbps * 1000 for stats in known],
+            "received_bits_per_second": [stats.received_kbps * 1000 for stats in known],
+        }.items():
+            yield self._gauge(name, "Of all connections, with UDP/IP headers.", sum(rates))
+
+    def _channels(self) -> Iterator[Metric]:
+        try:
+            snapshot = self._server.channel_stats()
+        except tw.ClosedError:
+            return
+        channels = self._server.protocol.channels
+        queued = [0] * len(channels)
+        latencies: list[list[float]] = [[] for _ in channels]
+        for place, waiting, latency in zip(
+            snapshot.channel, snapshot.queued, snapshot.latency_ms, strict=True
+        ):
+            queued[place] += waiting
+            latencies[place].append(latency / 1000)
+        waits = GaugeMetricFamily(
+            "tickwire_channel_queued",
+            "Messages that wait to be sent or acked, of all connections.",
+            labels=["server", "channel"],
+        )
+        times = GaugeMetricFamily(
+            "tickwire_channel_latency_seconds",
+            "Smoothed times from send to ack. Quantiles over connections.",
+            labels=["server", "channel", "quantile"],
+        )
+        for number, channel in enumerate(channels):
+            name = channel.name or str(number)
+            waits.add_metric([self._name, name], queued[number])
+            for quantile, value in _quantiles(latencies[number]):
+                times.add_metric([self._name, name, f"{quantile:g}"], value)
+        yield waits
+        yield times
+
+    def _gauge(self, name: str, text: str, value: float) -> Metric:
+        family = GaugeMetricFamily(f"tickwire_{name}", text, labels=["server"])
+        family.add_metric([self._name], value)
+        return family
+
+
+def _quantiles(values: list[float]) -> Iterator[tuple[float, float]]:
+    """Nearest-rank quantiles; none of nothing."""
+    ranked = sorted(values)
+    for quantile in QUANTILES if ranked else ():
+        yield quantile, ranked[max(math.ceil(quantile * len(ranked)) - 1, 0)]

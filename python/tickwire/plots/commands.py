@@ -1,0 +1,39 @@
+"""``tickwire plot``: a picture of a capture."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import math
+import sys
+from pathlib import Path
+
+from tickwire.capture import read_capture
+from tickwire.plots.series import series_of
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("capture", type=Path, metavar="FILE", help="a capture")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="the PNG to write; FILE.png unless said"
+    )
+    parser.add_argument("--step", type=float, metavar="SECONDS", help="of each point; what fits unless said")
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Draws; returns the exit code."""
+    output = parsed.capture.with_suffix(".png") if parsed.output is None else parsed.output
+    try:
+        if importlib.util.find_spec("matplotlib") is None:
+            raise ValueError("plots need the package matplotlib: pip install 'tickwire[plots]'")
+        if parsed.step is not None and not (math.isfinite(parsed.step) and parsed.step >= 0.001):
+            raise ValueError(f"--step must be 0.001 seconds or more, not {parsed.step}")
+        series = series_of(read_capture(parsed.capture), parsed.step)
+        from tickwire.plots.draw import draw
+
+        draw(series, parsed.capture.name, output)
+    except (OSError, ValueError) as error:
+        print(f"tickwire plot: {error}", file=sys.stderr)
+        return 1
+    print(output)
+    return 0

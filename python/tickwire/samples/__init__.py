@@ -1,0 +1,10 @@
+"""Programs to run and to read, each about as long as its subject needs.
+
+- ``python -m tickwire.samples.echo``: the shortest server and client
+- ``python -m tickwire.samples.chat``: a text interface in a terminal, reliable messages
+- ``python -m tickwire.samples.filedrop``: files as chunks, with a progress bar
+- ``python -m tickwire.samples.arena``: a game in a window over a bad network
+- ``python -m tickwire.samples.login``: a login backend over HTTP that hands out connect tokens
+
+Most need ``pip install 'tickwire[samples]'``, and say so when it is missing.
+"""

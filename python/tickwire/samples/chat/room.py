@@ -1,0 +1,120 @@
+"""What the chat's two sides say to each other, and the server's side of it."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Annotated, TypeAlias
+
+import tickwire as tw
+
+MAX_PEOPLE = 32
+MAX_NAME = 24
+MAX_TEXT = 400
+# What one client may say in a second before the room ends its connection.
+LINES_PER_SECOND = 20
+
+Name: TypeAlias = Annotated[str, tw.text(MAX_NAME)]
+
+
+@tw.message
+class Hello:
+    """To the server: who comes in."""
+
+    name: Name
+
+
+@tw.message
+class Say:
+    """To the server: a line for everyone."""
+
+    text: Annotated[str, tw.text(MAX_TEXT)]
+
+
+@tw.message
+class Said:
+    """To everyone: who said what. Without a name it is the room's own line."""
+
+    name: Name
+    text: Annotated[str, tw.text(MAX_TEXT)]
+
+
+@tw.message
+class People:
+    """To everyone: who is here now. Only the newest list counts, so it is the value of a latest channel."""
+
+    names: Annotated[list[Name], tw.up_to(MAX_PEOPLE)]
+
+
+TALK, PEOPLE = range(2)
+PROTOCOL = tw.Protocol(
+    id=0x7469636B_63686174,
+    messages=[Hello, Say, Said, People],
+    channels=[tw.reliable_ordered("talk"), tw.latest("people", keys=1)],
+)
+
+
+class Room:
+    """The server's side: passes on what is said, and knows who is here."""
+
+    def __init__(self, server: tw.Server) -> None:
+        self._server = server
+        self._names: dict[tw.ClientHandle, str] = {}
+        self._said: dict[tw.ClientHandle, float] = {}
+
+    def tick(self, seconds: float) -> None:
+        """One tick, ``seconds`` after the last."""
+        for client in self._said:
+            self._said[client] = max(0.0, self._said[client] - seconds * LINES_PER_SECOND)
+        with self._server.tick() as inbox:
+            for client, message in inbox.messages:
+                self._handle(client, message)
+            for event in inbox.events:
+                # After the messages: the last words of someone who left come before the goodbye.
+                if isinstance(event, tw.Disconnected) and event.client in self._names:
+                    self._said.pop(event.client)
+                    self._tell(Said("", f"{self._names.pop(event.client)} left"))
+                    self._list_people()
+
+    def _handle(self, client: tw.ClientHandle, message: object) -> None:
+        match message:
+            case Hello(name) if client not in self._names:
+                self._names[client] = self._free_name(printable(name).strip() or "someone")
+                self._said[client] = 0.0
+                self._tell(Said("", f"{self._names[client]} is here"))
+                self._list_people()
+            case Say(text) if client in self._names:
+                self._said[client] += 1
+                if self._said[client] > LINES_PER_SECOND:
+                    self._kick(client)
+                elif line := printable(text).strip():
+                    self._tell(Said(self._names[client], line))
+            case _:
+                pass  # a line without a name, or a second name
+
+    def _free_name(self, wanted: str) -> str:
+        taken, number, name = set(self._names.values()), 2, shorten(wanted, MAX_NAME)
+        while name in taken:
+            name = f"{shorten(wanted, MAX_NAME - 3)}-{number}"
+            number += 1
+        return name
+
+    def _tell(self, message: Said) -> None:
+        for client in self._server.broadcast(message, TALK, clients=self._names):
+            self._kick(client)  # so much waits for it that it will hardly catch up
+
+    def _list_people(self) -> None:
+        self._server.broadcast(People(sorted(self._names.values())), PEOPLE, clients=self._names)
+
+    def _kick(self, client: tw.ClientHandle) -> None:
+        with contextlib.suppress(tw.StaleClientError):  # gone already; its event comes
+            self._server.disconnect(client)
+
+
+def printable(text: str) -> str:
+    """The text without control characters, which a terminal would obey."""
+    return "".join(letter for letter in text if letter.isprintable())
+
+
+def shorten(text: str, most_bytes: int) -> str:
+    """As much of the text as fits into so many bytes of UTF-8."""
+    return text.encode()[:most_bytes].decode(errors="ignore")

@@ -1,0 +1,200 @@
+"""What the samples share: options, keys, and a sentence instead of a traceback when something is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import secrets
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+import tickwire as tw
+from tickwire.cli import Parser
+
+DEFAULT = tw.Address("127.0.0.1:40000")
+"""Where servers listen, and clients look for them."""
+NETWORKS = ("none", "3g", "4g", "wifi-bad", "transatlantic", "satellite")
+# Seconds: patience with a server that doesn't answer. Short, as the samples' servers are usually near.
+TIMEOUT = 5
+
+T = TypeVar("T")
+
+
+class SampleError(Exception):
+    """The sample can't go on. The text is a sentence that says what to do."""
+
+
+def run(parser: Parser, arguments: Sequence[str] | None) -> int:
+    """Parses the command line and runs what its ``run`` default names; returns the exit code."""
+    parsed = parser.parse_args(arguments)
+    try:
+        code: int | None = parsed.run(parsed)
+    except SampleError as failure:
+        print(f"{parser.prog}: {failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return 130
+    return code or 0
+
+
+def add_server_options(parser: argparse.ArgumentParser, default: tw.Address = DEFAULT) -> None:
+    """``--listen`` and ``--key``."""
+    address = argument(tw.Address)
+    text = f"where to listen ({default}); with 0.0.0.0 everyone who can reach this machine may come"
+    parser.add_argument("--listen", metavar="ADDRESS", type=address, default=default, help=text)
+    _add_key_option(parser)
+
+
+def add_client_options(parser: argparse.ArgumentParser) -> None:
+    """The server's address and ``--key``."""
+    text = f"the server, like {DEFAULT} (the default) or play.example.org:{DEFAULT.port}"
+    look_up = argument(_look_up)
+    parser.add_argument("address", metavar="ADDRESS", type=look_up, nargs="?", default=DEFAULT, help=text)
+    _add_key_option(parser)
+
+
+def add_network_option(parser: argparse.ArgumentParser, default: str = "none") -> None:
+    """``--network``: a bad network by its name."""
+    text = f"the network to play over: {', '.join(NETWORKS)} ({default})"
+    parser.add_argument("--network", choices=NETWORKS, metavar="KIND", default=default, help=text)
+
+
+def _add_key_option(parser: argparse.ArgumentParser) -> None:
+    text = "a file with the key of both sides, 64 hex digits; without, everyone has the key"
+    parser.add_argument("--key", metavar="FILE", type=argument(_read_key), help=text)
+
+
+def open_server(parsed: argparse.Namespace, protocol: tw.Protocol, **settings: Any) -> tw.Server:
+    """The server that the options ask for."""
+    try:
+        return tw.Server(parsed.listen, protocol, key=parsed.key, **settings)
+    except OSError as error:
+        raise SampleError(cannot_listen(error)) from None
+
+
+def cannot_listen(error: OSError) -> str:
+    """The sentence for an address that can't be bound."""
+    return (
+        f"can't listen: {error.strerror or error}; end what uses the port, or choose another address with "
+        "--listen (port 0 picks a free one)"
+    )
+
+
+@contextmanager
+def dial(parsed: argparse.Namespace, protocol: tw.Protocol, **settings: Any) -> Iterator[tw.Client]:
+    """A client of the server, over the network that the options ask for. It is not connected yet."""
+    if parsed.network == "none":
+        client = tw.Client.connect(parsed.address, protocol, key=parsed.key, timeout=TIMEOUT, **settings)
+        with client:
+            yield client
+    else:
+        with open_proxy(parsed) as proxy, dial_through(proxy, parsed, protocol, **settings) as client:
+            yield client
+
+
+def open_proxy(parsed: argparse.Namespace) -> tw.Proxy:
+    """The network that the options ask for: a proxy in front of the server, with bad conditions both ways."""
+    up, down = conditions(parsed.network)
+    listen = "[::1]:0" if parsed.address.is_ipv6 else "127.0.0.1:0"
+    return tw.Proxy(listen, to=parsed.address, up=up, down=down)
+
+
+def dial_through(
+    proxy: tw.Proxy, parsed: argparse.Namespace, protocol: tw.Protocol, **settings: Any
+) -> tw.Client:
+    """A client of the server behind the proxy. It is not connected yet."""
+    if parsed.key is None:
+        return tw.Client.connect(proxy.address, protocol, timeout=TIMEOUT, **settings)
+    # The token names the proxy for the client to dial, and for the server its own address.
+    client_id = settings.pop("client_id", None)
+    token = tw.ConnectToken.generate(
+        protocol=protocol,
+        key=parsed.key,
+        client_id=secrets.randbits(64) if client_id is None else client_id,
+        servers=[proxy.address],
+        internal_servers=[parsed.address],
+        timeout=TIMEOUT,
+    )
+    return tw.Client(protocol, token, **settings)
+
+
+def conditions(network: str) -> tuple[tw.Conditions, tw.Conditions]:
+    """What ``--network`` stands for: up and down."""
+    return (tw.Conditions(), tw.Conditions()) if network == "none" else tw.Conditions.preset(network)
+
+
+def disconnected(reason: tw.DisconnectReason, address: object) -> SampleError:
+    """The end of a connection as a sentence that says what to do."""
+    match reason:
+        case tw.DisconnectReason.REQUEST_TIMED_OUT | tw.DisconnectReason.RESPONSE_TIMED_OUT:
+            text = f"no server answers at {address}: start one there, and give both sides the same --key"
+        case tw.DisconnectReason.PROTOCOL_MISMATCH:
+            text = f"the server at {address} is another version of this sample: update the older one"
+        case tw.DisconnectReason.SERVER_FULL:
+            text = f"the server at {address} is full: try again later"
+        case tw.DisconnectReason.TIMED_OUT:
+            text = f"{address} fell silent: see whether network and server are up, and connect again"
+        case _:
+            text = f"the connection to {address} is over ({reason}): connect again to go on"
+    return SampleError(text)
+
+
+def extra(name: str) -> ModuleType:
+    """A module that doesn't come with Tickwire itself."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        package = {"pygame": "pygame-ce"}.get(name, name)
+        raise SampleError(f"needs {package}: pip install 'tickwire[samples]'") from None
+
+
+def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """An argument type whose ValueErrors and OSErrors argparse prints as sentences."""
+
+    def convert(text: str) -> T:
+        try:
+            return parse(text)
+        except OSError as error:
+            raise argparse.ArgumentTypeError(f"{text}: {error.strerror or error}") from None
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return convert
+
+
+def number(kind: Callable[[str], float], low: float, high: float) -> Callable[[str], float]:
+    """An argument type: a number from ``low`` to ``high``."""
+
+    def parse(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = low - 1
+        if not low <= value <= high:
+            what = "a whole number" if kind is int else "a number"
+            raise ValueError(f"must be {what} from {low:,} to {high:,}, not {text!r}")
+        return value
+
+    return argument(parse)
+
+
+def _look_up(text: str) -> tw.Address:
+    try:
+        return tw.Address(text)
+    except ValueError:
+        return tw.resolve(text).result()[0]
+
+
+def _read_key(path: str) -> bytes:
+    try:
+        key = bytes.fromhex(Path(path).read_text("ascii"))
+    except ValueError:
+        key = b""
+    if len(key) != 32:
+        raise ValueError(f"{path} must hold 64 hex digits, such as tickwire.generate_key().hex() makes")
+    return key

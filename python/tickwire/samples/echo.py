@@ -1,0 +1,98 @@
+"""Echo: the shortest server and client. Run each in a terminal of its own::
+
+    python -m tickwire.samples.echo serve
+    python -m tickwire.samples.echo ping --network wifi-bad
+
+It shows how long a message takes there and back, and how many are lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Sequence
+
+import tickwire as tw
+from tickwire.cli import Parser
+from tickwire.samples import command
+
+
+@tw.message
+class Ping:
+    """Goes to the server and comes back as it is."""
+
+    number: tw.u32
+    sent_at: float
+
+
+PROTOCOL = tw.Protocol(id=0x7469636B_6563686F, messages=[Ping], channels=[tw.unreliable()])
+TICKS_PER_SECOND = 250
+
+
+def serve(parsed: argparse.Namespace) -> None:
+    """Sends every message back to the client that it came from."""
+    with command.open_server(parsed, PROTOCOL) as server:
+        print(f"Echoing on {server.address}; Ctrl-C ends it.", flush=True)
+        for _ in tw.ticks(TICKS_PER_SECOND):
+            with server.tick() as inbox:
+                for event in inbox.events:
+                    print(event, flush=True)
+                for client, message in inbox.messages:
+                    # It may have left in this very tick, or send more than a channel takes.
+                    with contextlib.suppress(tw.StaleClientError, tw.ChannelFullError):
+                        server.send(client, message)
+
+
+def ping(parsed: argparse.Namespace) -> int:
+    """Sends pings, waits for their echoes, and sums up."""
+    times: list[float] = []
+    with command.dial(parsed, PROTOCOL) as client:
+        sent, begun_at = 0, 0.0
+        for tick in tw.ticks(TICKS_PER_SECOND):
+            now = tick / TICKS_PER_SECOND
+            with client.tick() as inbox:
+                for event in inbox.events:
+                    match event:
+                        case tw.Connected():
+                            begun_at = now
+                        case tw.Disconnected(_, reason):
+                            raise command.disconnected(reason, parsed.address)
+                for echo in inbox.messages:
+                    times.append(now - echo.sent_at)
+                    print(f"{echo.number}: {times[-1] * 1000:.0f} ms", flush=True)
+                if client.connected and sent < parsed.count and now >= begun_at + sent * parsed.interval:
+                    client.send(Ping(sent, now))
+                    sent += 1
+            waited = now - begun_at - sent * parsed.interval
+            if len(times) == parsed.count or (sent == parsed.count and waited > 1):
+                break
+        stats = client.stats()
+    lost = parsed.count - len(times)
+    print(f"{len(times)} of {parsed.count} came back, {lost} lost; RTT {stats.rtt_ms:.0f} ms")
+    return 0 if times else 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit code."""
+    prog = "python -m tickwire.samples.echo"
+    parser = Parser(prog=prog, description="A server that sends back what it gets.")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    server = commands.add_parser("serve", help="send back what comes")
+    command.add_server_options(server)
+    server.set_defaults(run=serve)
+    client = commands.add_parser("ping", help="measure how long it takes")
+    command.add_client_options(client)
+    command.add_network_option(client)
+    count = command.number(int, 1, 1_000_000)
+    client.add_argument("--count", type=count, default=10, metavar="N", help="how many (10)")
+    interval = command.number(float, 0.004, 60)
+    client.add_argument(
+        "--interval", type=interval, default=0.1, metavar="S", help="seconds between two (0.1)"
+    )
+    client.set_defaults(run=ping)
+    return command.run(parser, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,283 @@
+//! Captures: the datagrams of endpoints with their times, in a pcapng file that Wireshark reads.
+//!
+//! Promises: what is captured is what was received and what went out, simulated links in front included, by the
+//! driver's clock, also where that is virtual; the file stays within its bound; nothing in it is a secret that wasn't on
+//! the wire. A full disk ends the capture and not the game: [`Capture::failure`] names the file.
+//! What is in memory is written at the latest with the first datagram a second later, and when an endpoint closes.
+
+mod headers;
+mod pcapng;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use headers::Way;
+
+use headers::{MAX_HEADER_BYTES, exported, ip_datagram};
+
+/// Bytes that wait to be written together.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// How old they get, in nanoseconds.
+const FLUSH_NANOS: u64 = 1_000_000_000;
+
+/// What the blocks around one datagram take, at most: fixed parts, filling, options, what is in front of the datagram,
+/// and the description of an interface.
+const PACKET_OVERHEAD: usize = 32 + 3 + 12 + MAX_HEADER_BYTES + 40;
+
+/// One file that any number of endpoints write to. A clone is the same.
+#[derive(Clone, Debug)]
+pub struct Capture(Arc<Mutex<Recorder>>);
+
+#[derive(Debug)]
+struct Recorder {
+    path: PathBuf,
+    /// None once closed, failed or full.
+    file: Option<File>,
+    /// A fork's child has this object too, and must not write the same bytes again.
+    process: u32,
+    buffer: Vec<u8>,
+    scratch: Vec<u8>,
+    buffered_at: u64,
+    max_bytes: u64,
+    /// The number of the interface for opened packets, once it is described.
+    opened: Option<u32>,
+    counters: CaptureCounters,
+    failure: Option<io::Error>,
+}
+
+/// What became of the datagrams of a capture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CaptureCounters {
+    /// Written, or about to be.
+    pub packets: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Not written: the file had its bound, or writing failed.
+    pub dropped: u64,
+}
+
+/// A datagram to capture.
+#[derive(Clone, Copy, Debug)]
+pub struct Captured<'a> {
+    /// Nanoseconds since 1970.
+    pub nanos: u64,
+    /// Whether it was sent or received.
+    pub way: Way,
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// Who receives it.
+    pub to: SocketAddr,
+    /// All of it.
+    pub datagram: &'a [u8],
+    /// It was decrypted: for our own dissector, not as it was on the wire.
+    pub opened: bool,
+}
+
+impl Capture {
+    /// A capture into a new file; one of that name is overwritten.
+    ///
+    /// # Errors
+    /// As the system says it, errno kept.
+    pub fn create(path: &Path, max_bytes: u64) -> io::Result<Self> {
+        let mut header = Vec::new();
+        let application = concat!("tickwire ", env!("CARGO_PKG_VERSION"));
+        pcapng::section(
+            application,
+            "datagrams of Tickwire endpoints; IP and UDP headers are made up",
+            &mut header,
+        );
+        pcapng::interface("datagrams", pcapng::RAW_IP, &mut header);
+        let mut file = File::create(path)?;
+        file.write_all(&header)?;
+        let counters = CaptureCounters { bytes: header.len() as u64, ..CaptureCounters::default() };
+        Ok(Capture(Arc::new(Mutex::new(Recorder {
+            path: path.to_owned(),
+            file: Some(file),
+            process: std::process::id(),
+            buffer: Vec::with_capacity(BUFFER_BYTES),
+            scratch: Vec::new(),
+            buffered_at: 0,
+            max_bytes,
+            opened: None,
+            counters,
+            failure: None,
+        }))))
+    }
+
+    /// Appends a datagram, unless the capture is over.
+    pub fn record(&self, captured: &Captured<'_>) {
+        self.recorder().record(captured);
+    }
+
+    /// Writes what is still in memory.
+    pub fn flush(&self) {
+        self.recorder().flush();
+    }
+
+    /// Writes what is still in memory and closes the file; later datagrams count as dropped.
+    ///
+    /// # Errors
+    /// What writing failed with, now or before.
+    pub fn close(&self) -> io::Result<()> {
+        let mut recorder = self.recorder();
+        recorder.flush();
+        recorder.file = None;
+        recorder.failure.as_ref().map_or(Ok(()), |error| Err(again(error)))
+    }
+
+    /// Where it goes.
+    pub fn path(&self) -> PathBuf {
+        self.recorder().path.clone()
+    }
+
+    /// What was captured.
+    pub fn counters(&self) -> CaptureCounters {
+        self.recorder().counters
+    }
+
+    /// What writing failed with; nothing was written since.
+    pub fn failure(&self) -> Option<io::Error> {
+        self.recorder().failure.as_ref().map(again)
+    }
+
+    /// In what words to tell that nothing is captured any more, though nobody closed it.
+    pub fn ended(&self) -> Option<String> {
+        let recorder = self.recorder();
+        let path = recorder.path.display();
+        match &recorder.failure {
+            Some(error) => Some(format!("captures no more: can't write {path}: {error}")),
+            None if recorder.file.is_some() && recorder.counters.dropped > 0 => Some(format!(
+                "captures no more: {path} has reached its bound of {} bytes",
+                recorder.max_bytes
+            )),
+            None => None,
+        }
+    }
+
+    fn recorder(&self) -> MutexGuard<'_, Recorder> {
+        // Each call leaves it whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Recorder {
+    fn record(&mut self, captured: &Captured<'_>) {
+        let most = (captured.datagram.len() + PACKET_OVERHEAD) as u64;
+        if self.file.is_none() || self.counters.bytes + most > self.max_bytes {
+            self.counters.dropped += 1;
+            return;
+        }
+        if self.buffer.is_empty() {
+            self.buffered_at = captured.nanos;
+        }
+        let before = self.buffer.len();
+        let Captured { nanos, way, from, to, datagram, opened } = *captured;
+        self.scratch.clear();
+        let interface = if opened {
+            exported(from, to, datagram, &mut self.scratch);
+            *self.opened.get_or_insert_with(|| {
+                pcapng::interface("opened", pcapng::UPPER_PDU, &mut self.buffer);
+                1
+            })
+        } else {
+            ip_datagram(from, to, datagram, &mut self.scratch);
+            0
+        };
+        pcapng::packet(interface, nanos, way, &self.scratch, &mut self.buffer);
+        self.counters.packets += 1;
+        self.counters.bytes += (self.buffer.len() - before) as u64;
+        let old = nanos.saturating_sub(self.buffered_at) >= FLUSH_NANOS;
+        if old || self.buffer.len() + PACKET_OVERHEAD >= BUFFER_BYTES {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let Some(file) = &mut self.file else { return };
+        if self.process != std::process::id() {
+            self.file = None;
+            return;
+        }
+        if let Err(error) = file.write_all(&self.buffer) {
+            self.failure = Some(error);
+            self.file = None;
+        }
+        self.buffer.clear();
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+/// The same error once more: the system's are not copied otherwise.
+fn again(error: &io::Error) -> io::Error {
+    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn captured(nanos: u64, datagram: &[u8]) -> Captured<'_> {
+        let (from, to) = ("127.0.0.1:1".parse().unwrap(), "[::1]:2".parse().unwrap());
+        Captured { nanos, way: Way::In, from, to, datagram, opened: nanos.is_multiple_of(2) }
+    }
+
+    fn place(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("tickwire-capture-{name}-{}.pcapng", std::process::id()))
+    }
+
+    #[test]
+    fn a_file_never_grows_beyond_its_bound() {
+        let path = place("bound");
+        let capture = Capture::create(&path, 10_000).unwrap();
+        for nanos in 0..100 {
+            capture.record(&captured(nanos, &vec![1; nanos as usize * 10]));
+        }
+        capture.close().unwrap();
+        let counters = capture.counters();
+        let written = std::fs::metadata(&path).unwrap().len();
+        assert_eq!(written, counters.bytes);
+        assert!((8_000..=10_000).contains(&written), "{written}");
+        assert_eq!(counters.packets + counters.dropped, 100);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn what_is_captured_is_written_a_second_later() {
+        let path = place("late");
+        let capture = Capture::create(&path, u64::MAX).unwrap();
+        let written = || std::fs::metadata(&path).unwrap().len();
+        let empty = written();
+        capture.record(&captured(5, b"one"));
+        assert_eq!(written(), empty);
+        capture.record(&captured(5 + FLUSH_NANOS, b"two"));
+        assert_eq!(written(), capture.counters().bytes);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_ends_the_capture_and_nothing_else() {
+        let error = Capture::create(Path::new("/dev/full"), u64::MAX).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        let path = place("full");
+        let capture = Capture::create(&path, u64::MAX).unwrap();
+        capture.recorder().file = Some(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
+        capture.record(&captured(1, b"one"));
+        assert!(capture.failure().is_none());
+        capture.record(&captured(1 + FLUSH_NANOS, b"two"));
+        capture.record(&captured(2 + FLUSH_NANOS, b"three"));
+        assert_eq!(capture.failure().unwrap().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(capture.counters().dropped, 1);
+        assert_eq!(capture.close().unwrap_err().kind(), io::ErrorKind::StorageFull);
+        std::fs::remove_file(path).unwrap();
+    }
+}

@@ -1,0 +1,413 @@
+//! The directory that received chunks go to.
+//!
+//! Promises: all files of chunks in it take no more than the limit, those under way with their whole size; what was begun
+//! in it is gone on with when the same peer offers the same content, also by another process. Refuses: what doesn't fit,
+//! after parts that nobody uses made room, the oldest first.
+
+use std::fs::Metadata;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use super::part::{Found, PartFile};
+use crate::endpoint::ChunkStore;
+use crate::transport::chunks::{Assembly, Offer, Rejection};
+
+/// Files in a directory: looking at all of them takes some 20 ms.
+const MOST_FILES: usize = 16_384;
+
+/// Parts of the same content for the same peer: more than it may have open, as clients may share a directory.
+const MOST_PARTS: usize = 1024;
+
+/// How often a full directory is looked at again, at most: what doesn't fit may be offered a thousand times a second.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The part of its time that an endpoint may look at a full directory.
+const LOOK_SHARE: u32 = 50;
+
+/// What is in a directory.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    files: usize,
+    bytes: u64,
+}
+
+/// The place in a directory for one file.
+#[derive(Debug)]
+pub(super) struct Room {
+    tally: Arc<Mutex<Tally>>,
+    bytes: u64,
+}
+
+impl Room {
+    pub(super) fn take(&self) {
+        let mut tally = lock(&self.tally);
+        tally.files += 1;
+        tally.bytes = tally.bytes.saturating_add(self.bytes);
+    }
+
+    pub(super) fn free(&self) {
+        lock(&self.tally).without(self.bytes);
+    }
+}
+
+impl Tally {
+    /// Someone else may have removed what was counted.
+    fn without(&mut self, bytes: u64) {
+        self.files = self.files.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+}
+
+fn lock(tally: &Mutex<Tally>) -> std::sync::MutexGuard<'_, Tally> {
+    tally.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A directory that received chunks go to, each into a file named by its hash in hex digits.
+#[derive(Debug)]
+pub struct DirectoryStore {
+    directory: PathBuf,
+    max_bytes: u64,
+    max_total_bytes: u64,
+    /// What was there when it was last looked at, and what has come and gone since.
+    tally: Arc<Mutex<Tally>>,
+    /// When it may be looked at again.
+    look_after: Option<Instant>,
+}
+
+impl DirectoryStore {
+    /// A store of chunks of at most `max_bytes` each and `max_total_bytes` together; the directory is made if it isn't
+    /// there.
+    ///
+    /// # Errors
+    /// As the system says it, errno kept.
+    pub fn new(directory: PathBuf, max_bytes: u64, max_total_bytes: u64) -> io::Result<Self> {
+        std::fs::create_dir_all(&directory)?;
+        let mut store = DirectoryStore {
+            directory,
+            max_bytes: max_bytes.min(max_total_bytes),
+            max_total_bytes,
+            tally: Arc::default(),
+            look_after: None,
+        };
+        store.look(0)?;
+        Ok(store)
+    }
+
+    fn fits(&self, tally: Tally, bytes: u64) -> bool {
+        tally.files < MOST_FILES && tally.bytes.saturating_add(bytes) <= self.max_total_bytes
+    }
+
+    /// Whether there is room for so many bytes, after looking for some.
+    fn make_room(&mut self, bytes: u64) -> bool {
+        let fits = |store: &Self| store.fits(*lock(&store.tally), bytes);
+        if fits(self) {
+            return true;
+        }
+        let began = Instant::now();
+        if self.look_after.is_some_and(|after| began < after) {
+            return false;
+        }
+        let looked = self.look(bytes);
+        let took = began.elapsed();
+        self.look_after = Some(began + LOOK_EVERY.max(took * LOOK_SHARE));
+        looked.is_ok() && fits(self)
+    }
+
+    /// Counts what is there, the notes of parts with them, and removes parts that nobody uses as far as so many bytes don't fit.
+    fn look(&mut self, bytes: u64) -> io::Result<()> {
+        let (mut tally, mut parts) = (Tally::default(), Vec::new());
+        for entry in std::fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some(kind) = name.to_str().and_then(kind_of) else { continue };
+            // One that vanishes meanwhile doesn't count.
+            let Some(file) = entry.metadata().ok().filter(Metadata::is_file) else { continue };
+            tally.files += 1;
+            tally.bytes = tally.bytes.saturating_add(file.len());
+            if kind == Kind::Part {
+                let changed = file.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                parts.push((changed, entry.path(), file.len()));
+            }
+        }
+        parts.sort();
+        for (_, path, length) in parts {
+            if self.fits(tally, bytes) {
+                break;
+            }
+            if PartFile::remove_unused(&path) {
+                tally.without(length);
+            }
+        }
+        *lock(&self.tally) = tally;
+        Ok(())
+    }
+
+    /// The part to go on with, or a new one.
+    fn part(&mut self, client_id: u64, offer: &Offer) -> Result<Assembly, Rejection> {
+        let whole = self.directory.join(hex(&offer.hash));
+        let room = || Room { tally: self.tally.clone(), bytes: offer.size };
+        let free = |number: &usize| {
+            let path = part_path(&whole, client_id, *number);
+            PartFile::reopen(&path, &whole, offer, room())
+        };
+        let mut found = (0..MOST_PARTS).map(|number| (number, free(&number)));
+        let found = found.find(|(_, found)| !matches!(found, Found::Other));
+        let number = match found {
+            Some((_, Found::Part(part, there))) => return Ok(Assembly::resumed(offer, part, there)),
+            Some((number, _)) => number,
+            None => return Err(Rejection::Storage),
+        };
+        if !self.make_room(offer.size) {
+            return Err(Rejection::NoRoom);
+        }
+        for number in number..MOST_PARTS {
+            let path = part_path(&whole, client_id, number);
+            let room = Room { tally: self.tally.clone(), bytes: offer.size };
+            let part = PartFile::create(&path, whole.clone(), offer, room).map_err(|_| Rejection::Storage)?;
+            if let Some(part) = part {
+                return Ok(Assembly::new(offer, Box::new(part)));
+            }
+        }
+        Err(Rejection::Storage)
+    }
+}
+
+impl ChunkStore for DirectoryStore {
+    fn open(&mut self, client_id: u64, offer: &Offer) -> Result<Assembly, Rejection> {
+        if offer.size > self.max_bytes { Err(Rejection::TooLarge) } else { self.part(client_id, offer) }
+    }
+
+    fn bytes_at_once(&self) -> u64 {
+        self.max_bytes
+    }
+}
+
+/// What a file is to a directory of chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Whole,
+    Part,
+}
+
+/// What a file of this name is; None for those that are not chunks.
+fn kind_of(name: &str) -> Option<Kind> {
+    let (hash, rest) = name.split_at_checked(64)?;
+    let digits = hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    match rest {
+        _ if !digits => None,
+        "" => Some(Kind::Whole),
+        _ => (rest.starts_with('.') && rest.ends_with(".part")).then_some(Kind::Part),
+    }
+}
+
+fn part_path(whole: &Path, client_id: u64, number: usize) -> PathBuf {
+    whole.with_extension(format!("{client_id:x}.{number}.part"))
+}
+
+fn hex(hash: &[u8]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+    use crate::driver::files::tests::TestDirectory;
+    use crate::transport::chunks::Stored;
+
+    fn offer(content: &[u8]) -> Offer {
+        let hash = Sha256::digest(content).into();
+        Offer { id: 0, size: content.len() as u64, slice_bytes: 512, hash, label: "".into() }
+    }
+
+    fn content(seed: u8, bytes: usize) -> Vec<u8> {
+        (0..bytes).map(|at| (at / 7) as u8 ^ seed).collect()
+    }
+
+    /// Stores these slices.
+    fn put(assembly: &mut Assembly, offer: &Offer, content: &[u8], slices: impl IntoIterator<Item = u32>) {
+        for index in slices {
+            let place = offer.slice(index);
+            assembly.handle(offer, index, &content[place.start as usize..place.end as usize]).unwrap();
+        }
+    }
+
+    fn finish(mut assembly: Assembly) -> Option<PathBuf> {
+        while !assembly.hash_on().unwrap() {}
+        assembly.finish().unwrap().map(|stored| match stored {
+            Stored::File(path) => path,
+            Stored::Bytes(_) => panic!("not a file"),
+        })
+    }
+
+    fn receive(store: &mut DirectoryStore, content: &[u8]) -> PathBuf {
+        let offer = offer(content);
+        let mut assembly = store.open(0, &offer).unwrap();
+        put(&mut assembly, &offer, content, 0..offer.slices());
+        finish(assembly).unwrap()
+    }
+
+    #[test]
+    fn a_file_has_its_name_when_it_is_whole() {
+        let directory = TestDirectory::new("whole");
+        let mut store = DirectoryStore::new(directory.0.join("in"), 10, 100).unwrap();
+        assert_eq!(store.open(0, &offer(&[0; 11])).unwrap_err(), Rejection::TooLarge);
+        for content in [&b"0123456789"[..], b""] {
+            let offer = offer(content);
+            let unfinished = store.open(0, &offer).unwrap();
+            let path = receive(&mut store, content);
+            drop(unfinished);
+            assert_eq!(std::fs::read(&path).unwrap(), content);
+            assert_eq!(path.file_name().unwrap().to_str().unwrap(), hex(&offer.hash));
+        }
+        assert_eq!(std::fs::read_dir(directory.0.join("in")).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn another_process_goes_on_with_what_is_there() {
+        let directory = TestDirectory::new("resumed");
+        let content = content(1, 100_000);
+        let offer = offer(&content);
+        let mut store = DirectoryStore::new(directory.0.clone(), 1 << 20, 1 << 20).unwrap();
+        let mut assembly = store.open(7, &offer).unwrap();
+        put(&mut assembly, &offer, &content, (3..90).chain([195]));
+        drop((assembly, store));
+
+        let mut store = DirectoryStore::new(directory.0.clone(), 1 << 20, 1 << 20).unwrap();
+        let mut resumed = store.open(7, &offer).unwrap();
+        assert_eq!(resumed.runs(9), [(3, 87), (195, 1)]);
+        assert_eq!(resumed.bytes(), 87 * 512 + 100_000 - 195 * 512);
+        // While it is in use, others begin anew, and so do other peers.
+        for peer in [7, 8] {
+            assert!(store.open(peer, &offer).unwrap().runs(9).is_empty());
+        }
+        put(&mut resumed, &offer, &content, (0..3).chain(90..195));
+        assert_eq!(std::fs::read(finish(resumed).unwrap()).unwrap(), content);
+        assert_eq!(directory.names(), [hex(&offer.hash)]);
+    }
+
+    #[cfg(not(windows))] // There a file in use can't be copied.
+    #[test]
+    fn a_killed_process_loses_the_last_slices_only() {
+        let directory = TestDirectory::new("killed");
+        let content = content(2, 400_000);
+        let offer = offer(&content);
+        let mut store = DirectoryStore::new(directory.0.clone(), 1 << 20, 1 << 20).unwrap();
+        let mut assembly = store.open(7, &offer).unwrap();
+        put(&mut assembly, &offer, &content, 0..700);
+        // As a copy has it, of the file as it is now.
+        let copy = TestDirectory::new("killed-copy");
+        for name in directory.names() {
+            std::fs::copy(directory.0.join(&name), copy.0.join(&name)).unwrap();
+        }
+        let mut store = DirectoryStore::new(copy.0.clone(), 1 << 20, 1 << 20).unwrap();
+        assert_eq!(store.open(7, &offer).unwrap().runs(9), [(0, 512)]);
+    }
+
+    #[test]
+    fn a_note_that_lies_is_found_out_and_one_that_does_not_fit_is_left_alone() {
+        let directory = TestDirectory::new("lies");
+        let content = content(3, 19_000);
+        let offer = offer(&content);
+        let mut store = DirectoryStore::new(directory.0.clone(), 1 << 20, 1 << 20).unwrap();
+        let begin = |store: &mut DirectoryStore| {
+            let mut assembly = store.open(7, &offer).unwrap();
+            put(&mut assembly, &offer, &content, 0..1);
+        };
+        begin(&mut store);
+        let path = part_path(&directory.0.join(hex(&offer.hash)), 7, 0);
+        let good = std::fs::read(&path).unwrap();
+        let bits = good.len() - 5;
+        let (mark, size, slice_bytes) = (19_000, 19_008, 19_016);
+        for changed in [mark, size, slice_bytes, good.len() - 1] {
+            let mut bad = good.clone();
+            bad[changed] ^= 0x80;
+            std::fs::write(&path, &bad).unwrap();
+            assert!(store.open(7, &offer).unwrap().runs(9).is_empty(), "byte {changed}");
+            assert_eq!(std::fs::read(&path).unwrap(), bad, "and it is left alone");
+        }
+        for length in [0, 19_000, good.len() - 1] {
+            std::fs::write(&path, &good[..length]).unwrap();
+            assert!(store.open(7, &offer).unwrap().runs(9).is_empty(), "{length} bytes");
+        }
+        let mut lie = good.clone();
+        lie[bits] |= 0b110;
+        std::fs::write(&path, &lie).unwrap();
+        let mut assembly = store.open(7, &offer).unwrap();
+        assert_eq!(assembly.runs(9), [(0, 3)]);
+        put(&mut assembly, &offer, &content, 3..38);
+        assert_eq!(finish(assembly), None);
+        assert!(directory.names().is_empty(), "what is not the content is not kept");
+        begin(&mut store);
+        assert_eq!(std::fs::read(&path).unwrap(), good);
+    }
+
+    #[test]
+    fn all_files_together_keep_to_the_limit() {
+        let directory = TestDirectory::new("limit");
+        std::fs::write(directory.0.join("not-a-chunk"), [0; 5000]).unwrap();
+        let limited = || DirectoryStore::new(directory.0.clone(), 1000, 3100).unwrap();
+        let open = |store: &mut DirectoryStore, content: &[u8]| {
+            store.look_after = None;
+            store.open(0, &offer(content))
+        };
+        let [first, second, third, more] = [1, 2, 3, 4].map(|seed| content(seed, 1000));
+        let mut store = limited();
+        receive(&mut store, &first);
+        // One under way takes the whole of its room.
+        let under_way = open(&mut store, &second).unwrap();
+        let path = receive(&mut store, &third);
+        assert_eq!(open(&mut store, &more).unwrap_err(), Rejection::NoRoom);
+        assert_eq!(open(&mut limited(), &[0; 100]).unwrap_err(), Rejection::NoRoom, "another one counts too");
+        under_way.discard();
+        drop(open(&mut store, &more).unwrap());
+        // The game took it.
+        std::fs::remove_file(path).unwrap();
+        let both = [&third, &more].map(|content| open(&mut store, content).unwrap());
+        assert_eq!(open(&mut store, &second).unwrap_err(), Rejection::NoRoom);
+        drop(both);
+        assert!(open(&mut store, &second).is_ok());
+    }
+
+    #[test]
+    fn parts_that_nobody_uses_make_room_the_oldest_first() {
+        let directory = TestDirectory::new("room");
+        let mut store = DirectoryStore::new(directory.0.clone(), 1000, 3000).unwrap();
+        let contents = [1, 2, 3, 4].map(|seed| content(seed, 900));
+        let mut used = Vec::new();
+        for (number, content) in contents[..3].iter().enumerate() {
+            let offer = offer(content);
+            let mut assembly = store.open(0, &offer).unwrap();
+            put(&mut assembly, &offer, content, 0..1);
+            let path = part_path(&directory.0.join(hex(&offer.hash)), 0, 0);
+            if number == 0 {
+                used.push(assembly);
+            } else {
+                drop(assembly);
+            }
+            let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(1000 - number as u64);
+            std::fs::File::options().append(true).open(path).unwrap().set_modified(changed).unwrap();
+        }
+        let _new = store.open(0, &offer(&contents[3])).unwrap();
+        let kept = |content: &[u8]| {
+            directory.names().iter().any(|name| name.starts_with(&hex(&offer(content).hash)))
+        };
+        assert_eq!([0, 1, 2, 3].map(|number| kept(&contents[number])), [true, true, false, true]);
+    }
+
+    #[test]
+    fn a_full_directory_is_not_looked_at_for_every_offer() {
+        let directory = TestDirectory::new("looks");
+        let mut store = DirectoryStore::new(directory.0.clone(), 1000, 1000).unwrap();
+        let path = receive(&mut store, &content(1, 1000));
+        assert_eq!(store.open(0, &offer(&[0])).unwrap_err(), Rejection::NoRoom);
+        std::fs::remove_file(path).unwrap();
+        store.look_after = Some(Instant::now() + Duration::from_secs(1000));
+        assert_eq!(store.open(0, &offer(&[0])).unwrap_err(), Rejection::NoRoom);
+        store.look_after = None;
+        assert!(store.open(0, &offer(&[0])).is_ok());
+    }
+}

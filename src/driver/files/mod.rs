@@ -1,0 +1,51 @@
+//! Files that chunks come from and go to.
+//!
+//! Promises: a file is never in memory as a whole; one that is received is whole and verified under its name, and
+//! has another name before. Refuses: files above the limits, before anything is written.
+
+mod directory;
+mod part;
+mod source;
+
+pub use directory::DirectoryStore;
+pub use source::FileSource;
+
+use std::io;
+use std::path::Path;
+
+use crate::transport::chunks::StorageError;
+
+fn failed(what: &str, path: &Path, error: &io::Error) -> StorageError {
+    StorageError(format!("can't {what} {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    /// A directory for a test, gone when it is over.
+    pub(super) struct TestDirectory(pub(super) PathBuf);
+
+    impl TestDirectory {
+        pub(super) fn new(name: &str) -> Self {
+            let directory = std::env::temp_dir().join(format!("tickwire-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&directory).unwrap();
+            TestDirectory(directory)
+        }
+
+        /// The names of the files in it, sorted.
+        pub(super) fn names(&self) -> Vec<String> {
+            let entries = std::fs::read_dir(&self.0).unwrap();
+            let mut names: Vec<_> =
+                entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for TestDirectory {
+        fn drop(&mut self) {
+            std::fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+}

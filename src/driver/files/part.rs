@@ -1,0 +1,231 @@
+//! A file that is being received, and says itself how far it is.
+//!
+//! Behind the room for the content comes a note: eight bytes that name it, the size of the content and of its slices, and a
+//! bit for each slice that is there. It goes when the file is whole.
+//!
+//! Promises: a part is in use by one chunk at a time, also among processes; what is written in one is either its own or
+//! was there under the same name with a note that fits. Refuses: everything else, which stays as it is.
+//!
+//! Where a note is wrong (a disk that kept it and not the slices, a hand that changed it), the content's hash tells.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::directory::Room;
+use super::failed;
+use crate::store::BitSet;
+use crate::transport::chunks::{Offer, Sink, StorageError, Stored};
+
+const MARK: [u8; 8] = *b"tickpart";
+
+/// Bytes of a note before the bits.
+const HEAD_BYTES: usize = MARK.len() + 8 + 2;
+
+/// New slices after which the note is brought up to date: those that a killed process may lose.
+const NOTED_EVERY: u32 = 256;
+
+/// A file that is being received. Where it is dropped unfinished it stays, for its chunk to be gone on with.
+#[derive(Debug)]
+pub(super) struct PartFile {
+    file: File,
+    path: PathBuf,
+    whole: PathBuf,
+    size: u64,
+    slice_bytes: u16,
+    /// A bit for each slice that is there, lowest first.
+    bits: Vec<u8>,
+    /// Which bytes of the bits are not in the note yet, and of how many slices.
+    unnoted: Range<usize>,
+    unnoted_slices: u32,
+    /// Others will see that it is in use, so it may be gone on with.
+    stays: bool,
+    /// It has another name or none.
+    over: bool,
+    room: Room,
+}
+
+/// What is there under a name.
+pub(super) enum Found {
+    /// A part to go on with, and the slices that are there.
+    Part(Box<PartFile>, BitSet),
+    /// Nothing.
+    Nothing,
+    /// Something that is in use, or not a part of this chunk.
+    Other,
+}
+
+impl PartFile {
+    /// Begins a new part; None where the name is taken.
+    pub(super) fn create(path: &Path, whole: PathBuf, offer: &Offer, room: Room) -> io::Result<Option<Self>> {
+        let file = match OpenOptions::new().read(true).write(true).create_new(true).open(path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
+            file => file?,
+        };
+        let locked = match file.try_lock() {
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            // Where files can't be locked this one is ours by its making, and none is gone on with.
+            Err(TryLockError::Error(_)) => false,
+            Ok(()) => true,
+        };
+        let bits = vec![0; offer.slices().div_ceil(8) as usize];
+        room.take();
+        let mut part = Self::new(file, path, whole, offer, bits, room);
+        part.stays = locked;
+        // Nothing is there yet, so an error leaves nothing behind.
+        part.file.set_len(part.note_at() + part.bits.len() as u64)?;
+        part.file.seek(SeekFrom::Start(part.size))?;
+        part.file.write_all(&head(offer))?;
+        Ok(Some(part))
+    }
+
+    /// Looks for a part to go on with.
+    pub(super) fn reopen(path: &Path, whole: &Path, offer: &Offer, room: Room) -> Found {
+        let file = match OpenOptions::new().read(true).write(true).open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Found::Nothing,
+            Err(_) => return Found::Other,
+        };
+        // First: who has the lock may be about to finish it, and then it has no note any more.
+        if file.try_lock().is_err() {
+            return Found::Other;
+        }
+        let Some(bits) = read_note(&file, offer) else { return Found::Other };
+        let mut there = BitSet::new(offer.slices() as usize);
+        for index in 0..8 * bits.len() {
+            if bits[index / 8] >> (index % 8) & 1 == 1 {
+                if index >= there.bound() {
+                    return Found::Other;
+                }
+                there.insert(index);
+            }
+        }
+        Found::Part(Box::new(Self::new(file, path, whole.to_owned(), offer, bits, room)), there)
+    }
+
+    fn new(file: File, path: &Path, whole: PathBuf, offer: &Offer, bits: Vec<u8>, room: Room) -> Self {
+        let Offer { size, slice_bytes, .. } = *offer;
+        let path = path.to_owned();
+        PartFile {
+            file,
+            path,
+            whole,
+            size,
+            slice_bytes,
+            bits,
+            unnoted: 0..0,
+            unnoted_slices: 0,
+            stays: true,
+            over: false,
+            room,
+        }
+    }
+
+    /// Removes a part that nobody uses; false when someone does, or it can't be.
+    pub(super) fn remove_unused(path: &Path) -> bool {
+        let Ok(file) = OpenOptions::new().write(true).open(path) else { return false };
+        file.try_lock().is_ok() && remove(&file, path)
+    }
+
+    /// Where the bits are.
+    fn note_at(&self) -> u64 {
+        self.size + HEAD_BYTES as u64
+    }
+
+    fn note(&mut self) -> io::Result<()> {
+        let bits = std::mem::take(&mut self.unnoted);
+        self.unnoted_slices = 0;
+        self.file.seek(SeekFrom::Start(self.note_at() + bits.start as u64))?;
+        self.file.write_all(&self.bits[bits])
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(offset))?;
+        self.file.write_all(bytes)?;
+        let index = (offset / u64::from(self.slice_bytes)) as usize;
+        let at = index / 8;
+        self.bits[at] |= 1 << (index % 8);
+        let known = &mut self.unnoted;
+        *known =
+            if known.start == known.end { at..at + 1 } else { known.start.min(at)..known.end.max(at + 1) };
+        self.unnoted_slices += 1;
+        if self.unnoted_slices < NOTED_EVERY { Ok(()) } else { self.note() }
+    }
+
+    fn read(&mut self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(offset))?;
+        self.file.read_exact(out)
+    }
+
+    fn end(&mut self) {
+        // If it can't be removed, nobody is there to be told.
+        if !std::mem::replace(&mut self.over, true) && remove(&self.file, &self.path) {
+            self.room.free();
+        }
+    }
+}
+
+/// What a note begins with.
+fn head(offer: &Offer) -> [u8; HEAD_BYTES] {
+    let mut head = [0; HEAD_BYTES];
+    head[..8].copy_from_slice(&MARK);
+    head[8..16].copy_from_slice(&offer.size.to_le_bytes());
+    head[16..].copy_from_slice(&offer.slice_bytes.to_le_bytes());
+    head
+}
+
+/// The bits of a note that fits an offer.
+fn read_note(mut file: &File, offer: &Offer) -> Option<Vec<u8>> {
+    let mut bits = vec![0; offer.slices().div_ceil(8) as usize];
+    if file.metadata().ok()?.len() != offer.size + (HEAD_BYTES + bits.len()) as u64 {
+        return None;
+    }
+    let mut found = [0; HEAD_BYTES];
+    file.seek(SeekFrom::Start(offer.size)).ok()?;
+    file.read_exact(&mut found).ok()?;
+    file.read_exact(&mut bits).ok()?;
+    (found == head(offer)).then_some(bits)
+}
+
+/// Removes a locked part, whose note goes first: who has opened it already finds none.
+fn remove(file: &File, path: &Path) -> bool {
+    let _emptied = file.set_len(0);
+    std::fs::remove_file(path).is_ok()
+}
+
+impl Sink for PartFile {
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StorageError> {
+        self.write(offset, bytes).map_err(|error| failed("write", &self.path, &error))
+    }
+
+    fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<(), StorageError> {
+        self.read(offset, out).map_err(|error| failed("read", &self.path, &error))
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Stored, StorageError> {
+        // The note goes before the name comes: who has opened the part already finds none.
+        let finished = self.file.set_len(self.size).and_then(|()| std::fs::rename(&self.path, &self.whole));
+        finished.map_err(|error| failed("rename", &self.path, &error))?;
+        self.over = true;
+        Ok(Stored::File(self.whole.clone()))
+    }
+
+    fn discard(mut self: Box<Self>) {
+        self.end();
+    }
+}
+
+impl Drop for PartFile {
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        let empty = self.bits.iter().all(|bits| *bits == 0);
+        // Without its note when it couldn't be finished.
+        let noted = || self.file.metadata().is_ok_and(|file| file.len() > self.size);
+        if empty || !self.stays || !noted() || self.note().is_err() {
+            self.end();
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Buffers that the game hands down, copied: whoever else writes to them meanwhile changes nothing that was checked.
+//!
+//! Promises: no address is read but by the interpreter; numbers are of the type and the byte order asked for. PyO3's own
+//! buffers (0.30) take numbers of the other byte order for ours.
+
+use core::ffi::c_int;
+use std::ffi::CStr;
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+/// A buffer of any format and shape, for copying out of it.
+pub(super) struct Raw(Box<ffi::Py_buffer>);
+
+#[allow(unsafe_code)] // The buffer protocol hands over addresses.
+impl Raw {
+    /// # Errors
+    /// When the object has no buffer of this kind.
+    pub(super) fn get(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
+        let mut raw = Raw(Box::new(ffi::Py_buffer::new()));
+        // SAFETY: the interpreter fills in the Py_buffer, which stays where it is until it is released on drop; when
+        // it fails, it leaves `obj` null, and releasing does nothing.
+        match unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut *raw.0, flags) } {
+            0 => Ok(raw),
+            _ => Err(PyErr::fetch(object.py())),
+        }
+    }
+
+    /// Its bytes.
+    pub(super) fn len(&self) -> usize {
+        usize::try_from(self.0.len).unwrap_or(0)
+    }
+
+    /// Bytes of one item.
+    pub(super) fn item_size(&self) -> usize {
+        usize::try_from(self.0.itemsize).unwrap_or(0)
+    }
+
+    pub(super) fn dimensions(&self) -> c_int {
+        self.0.ndim
+    }
+
+    /// Items along its one dimension.
+    pub(super) fn items(&self) -> usize {
+        // SAFETY: asked for with its shape, a buffer of a dimension has one extent at this address.
+        let extent = unsafe { self.0.shape.as_ref() }.copied();
+        extent.and_then(|extent| usize::try_from(extent).ok()).unwrap_or(0)
+    }
+
+    pub(super) fn format(&self) -> &CStr {
+        if self.0.format.is_null() {
+            return c"B";
+        }
+        // SAFETY: a NUL-terminated text that lives as long as the buffer.
+        unsafe { CStr::from_ptr(self.0.format) }
+    }
+
+    /// Appends a copy of its bytes, item by item where they have gaps. The copy is made by the interpreter: when other
+    /// threads write to the memory meanwhile, it has some of the old bytes and some of the new.
+    pub(super) fn append_to(&self, py: Python<'_>, out: &mut Vec<u8>) -> PyResult<()> {
+        let (start, len) = (out.len(), self.len());
+        out.resize(start + len, 0);
+        if len == 0 {
+            return Ok(());
+        }
+        let to = out[start..].as_mut_ptr();
+        // SAFETY: `to` has room for `len` bytes, and the buffer is held.
+        match unsafe { ffi::PyBuffer_ToContiguous(to.cast(), &raw const *self.0, self.0.len, b'C' as _) } {
+            0 => Ok(()),
+            _ => Err(PyErr::fetch(py)),
+        }
+    }
+
+    /// A copy of its numbers, whatever shape they are in; None when they are of another type or byte order.
+    pub(super) fn numbers<T: Number>(&self, py: Python<'_>) -> PyResult<Option<Vec<T>>> {
+        let format = self.format().to_bytes();
+        let code = match format {
+            [code] | [b'@' | b'=', code] => *code,
+            [b'<', code] if cfg!(target_endian = "little") => *code,
+            [b'>' | b'!', code] if cfg!(target_endian = "big") => *code,
+            _ => return Ok(None),
+        };
+        if !T::CODES.contains(&code) || self.item_size() != size_of::<T>() {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        self.append_to(py, &mut bytes)?;
+        Ok(Some(bytes.chunks_exact(size_of::<T>()).filter_map(T::of).collect()))
+    }
+}
+
+#[allow(unsafe_code)]
+impl Drop for Raw {
+    fn drop(&mut self) {
+        // SAFETY: it was filled in by the interpreter, to which this thread is attached: a `Raw` never leaves a call.
+        unsafe { ffi::PyBuffer_Release(&raw mut *self.0) }
+    }
+}
+
+/// A type of numbers that buffers hold.
+pub(super) trait Number: Sized {
+    /// Its codes in the terms of Python's `struct`: what they mean depends on the size of the items too.
+    const CODES: &[u8];
+
+    /// Of its bytes in memory.
+    fn of(bytes: &[u8]) -> Option<Self>;
+}
+
+macro_rules! number {
+    ($Type:ty, $codes:expr) => {
+        impl Number for $Type {
+            const CODES: &[u8] = $codes;
+
+            fn of(bytes: &[u8]) -> Option<Self> {
+                bytes.first_chunk().copied().map(Self::from_ne_bytes)
+            }
+        }
+    };
+}
+
+number!(u32, b"IL");
+number!(u64, b"QL");
+number!(f32, b"f");

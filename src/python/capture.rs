@@ -1,0 +1,319 @@
+//! Captures for Python: a file that endpoints write their datagrams to, the keys beside it, and what opens them again.
+//!
+//! Promises: no key is written unless a file for keys is asked for, which only its owner may read then.
+
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::address::AddressLike;
+use super::errors::file_error;
+use super::fields::within;
+use super::lock;
+use super::token::{ConnectToken, extract_key};
+use crate::driver::Driver;
+use crate::driver::capture::{self, Captured, Way};
+use crate::netcode::opener::Opener;
+use crate::netcode::{self, Key};
+
+/// The largest file, unless said otherwise: 1 GiB.
+pub(super) const DEFAULT_MAX_BYTES: i128 = 1 << 30;
+
+/// The least a file may be bound to: its header and some packets.
+const LEAST_MAX_BYTES: u64 = 4096;
+
+/// The most: a terabyte.
+const MOST_MAX_BYTES: u64 = 1 << 40;
+
+/// Where `tickwire capture run` says that endpoints without a capture of their own write to.
+const PATH_VARIABLE: &str = "TICKWIRE_CAPTURE";
+const KEYS_VARIABLE: &str = "TICKWIRE_CAPTURE_KEYS";
+const BOUND_VARIABLE: &str = "TICKWIRE_CAPTURE_MAX_BYTES";
+
+/// A pcapng file for the datagrams of servers and clients (their argument ``capture``), which Wireshark reads.
+///
+/// Args:
+///     path: the file; one of that name is overwritten.
+///     max_bytes: what it may grow to, 4,096 to 2**40; further datagrams are counted as dropped.
+///     keys: another file, for the secrets with which the captured packets can be opened and replayed; None: they are
+///         not written anywhere.
+///
+/// Raises:
+///     OSError: a file can't be made; errno says why.
+///     ValueError: naming the argument, its value and its bound.
+#[pyclass(frozen, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct Capture {
+    core: capture::Capture,
+    keys: Option<Mutex<(PathBuf, File)>>,
+}
+
+#[pymethods]
+impl Capture {
+    #[new]
+    #[pyo3(signature = (path, *, max_bytes = DEFAULT_MAX_BYTES, keys = None))]
+    #[pyo3(text_signature = "(path, *, max_bytes=1073741824, keys=None)")]
+    fn new(py: Python<'_>, path: PathBuf, max_bytes: i128, keys: Option<PathBuf>) -> PyResult<Self> {
+        let max_bytes = within("max_bytes", max_bytes, LEAST_MAX_BYTES, MOST_MAX_BYTES)?;
+        if keys.as_ref() == Some(&path) {
+            return Err(PyValueError::new_err("keys must be another file than path"));
+        }
+        let core =
+            capture::Capture::create(&path, max_bytes).map_err(|error| file_error(py, &error, &path))?;
+        let keys = keys.map(|path| match private_file(&path) {
+            Ok(file) => Ok(Mutex::new((path, file))),
+            Err(error) => Err(file_error(py, &error, &path)),
+        });
+        Ok(Capture { core, keys: keys.transpose()? })
+    }
+
+    /// Where it goes.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.core.path()
+    }
+
+    /// Datagrams captured.
+    #[getter]
+    fn packets(&self) -> u64 {
+        self.core.counters().packets
+    }
+
+    /// Bytes of the file, those that are still to be written included.
+    #[getter]
+    fn size(&self) -> u64 {
+        self.core.counters().bytes
+    }
+
+    /// Datagrams not captured, because of ``max_bytes``, because writing failed, or after :meth:`close`.
+    #[getter]
+    fn dropped(&self) -> u64 {
+        self.core.counters().dropped
+    }
+
+    /// Writes a datagram as an endpoint would: for tools.
+    ///
+    /// Args:
+    ///     nanoseconds: when, since 1970.
+    ///     sender, receiver: between whom.
+    ///     outgoing: it was sent, and not received.
+    ///     opened: it is one that a :class:`PacketOpener` opened.
+    #[pyo3(signature = (nanoseconds, sender, receiver, datagram, *, outgoing, opened = false))]
+    fn write(
+        &self,
+        nanoseconds: i128,
+        sender: AddressLike,
+        receiver: AddressLike,
+        datagram: &[u8],
+        outgoing: bool,
+        opened: bool,
+    ) -> PyResult<()> {
+        if datagram.len() > MOST_DATAGRAM {
+            let length = datagram.len();
+            let sentence = format!("datagram must be at most {MOST_DATAGRAM} bytes, not {length}");
+            return Err(PyValueError::new_err(sentence));
+        }
+        self.core.record(&Captured {
+            nanos: within("nanoseconds", nanoseconds, 0, u64::MAX)?,
+            way: if outgoing { Way::Out } else { Way::In },
+            from: sender.0,
+            to: receiver.0,
+            datagram,
+            opened,
+        });
+        Ok(())
+    }
+
+    /// Writes what is still in memory.
+    fn flush(&self) {
+        self.core.flush();
+    }
+
+    /// Writes what is still in memory and closes the file. Endpoints that still capture go on without it.
+    ///
+    /// Raises:
+    ///     OSError: something could not be written, now or before: naming the file.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.core.close().map_err(|error| file_error(py, &error, &self.core.path()))
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (kind, value, traceback, /))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let _ = (kind, value, traceback);
+        self.close(py)
+    }
+
+    fn __repr__(&self) -> String {
+        let counters = self.core.counters();
+        format!("<Capture {:?}: {} packets, {} bytes>", self.core.path(), counters.packets, counters.bytes)
+    }
+}
+
+/// What UDP carries, with IPv4's headers.
+const MOST_DATAGRAM: usize = 65_535 - 20 - 8;
+
+impl Capture {
+    /// Captures what a driver carries. `secrets` has what its connections can be opened with, as the fields of a line of
+    /// JSON.
+    pub(super) fn attach(&self, py: Python<'_>, driver: &mut Driver, secrets: &Secrets<'_>) -> PyResult<()> {
+        if let Some(keys) = &self.keys {
+            let mut keys = lock(keys);
+            let started = driver.origin().saturating_add(driver.now().as_nanos());
+            let line = secrets.line(driver.local_address(), started);
+            let (path, file) = &mut *keys;
+            file.write_all(line.as_bytes()).map_err(|error| file_error(py, &error, path))?;
+        }
+        driver.set_capture(self.core.clone());
+        Ok(())
+    }
+}
+
+/// What opens and replays the connections of an endpoint.
+pub(super) enum Secrets<'a> {
+    /// Of a server: the key it shares with its backend, and what it drew at its start.
+    Server { key: &'a Key, entropy: &'a [u8] },
+    /// Of a client.
+    Client { token: &'a netcode::ConnectToken },
+}
+
+impl Secrets<'_> {
+    /// A line of JSON; nothing in it needs quoting.
+    fn line(&self, address: SocketAddr, started: u64) -> String {
+        let (role, secrets) = match self {
+            Secrets::Server { key, entropy } => {
+                ("server", format!("\"key\":\"{}\",\"entropy\":\"{}\"", hex(&key[..]), hex(entropy)))
+            }
+            Secrets::Client { token } => ("client", format!("\"token\":\"{}\"", hex(&token.to_bytes()))),
+        };
+        format!("{{\"role\":\"{role}\",\"address\":\"{address}\",\"started\":{started},{secrets}}}\n")
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string can't fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// A new file that only its owner may read.
+fn private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    // Also when it was there before.
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok(file)
+}
+
+/// A capture, or where a new one goes.
+#[derive(FromPyObject)]
+pub(crate) enum CaptureLike<'py> {
+    Capture(Bound<'py, Capture>),
+    Path(PathBuf),
+}
+
+/// The capture that an endpoint was given, or that the environment has for all of the process.
+pub(super) fn chosen<'py>(
+    py: Python<'py>,
+    given: Option<CaptureLike<'py>>,
+) -> PyResult<Option<Bound<'py, Capture>>> {
+    match given {
+        Some(CaptureLike::Capture(capture)) => Ok(Some(capture)),
+        Some(CaptureLike::Path(path)) => {
+            Ok(Some(Bound::new(py, Capture::new(py, path, DEFAULT_MAX_BYTES, None)?)?))
+        }
+        None if std::env::var_os(PATH_VARIABLE).is_some() => of_the_process(py).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The capture of this process, which its first endpoint makes.
+fn of_the_process(py: Python<'_>) -> PyResult<Bound<'_, Capture>> {
+    static MADE: Mutex<Option<(u32, Py<Capture>)>> = Mutex::new(None);
+    let process = std::process::id();
+    let mut made = lock(&MADE);
+    if let Some((_, capture)) = made.as_ref().filter(|(maker, _)| *maker == process) {
+        return Ok(capture.bind(py).clone());
+    }
+    let path = |variable| std::env::var_os(variable).map(|path| own(PathBuf::from(path)));
+    let bound = std::env::var(BOUND_VARIABLE).ok().and_then(|bound| bound.parse().ok());
+    let capture = Capture::new(
+        py,
+        path(PATH_VARIABLE).unwrap_or_default(),
+        bound.unwrap_or(DEFAULT_MAX_BYTES),
+        path(KEYS_VARIABLE),
+    )?;
+    let capture = Bound::new(py, capture)?;
+    *made = Some((process, capture.clone().unbind()));
+    Ok(capture)
+}
+
+/// The path for this process: with its number in the name when another process has the plain one.
+fn own(path: PathBuf) -> PathBuf {
+    if OpenOptions::new().write(true).create_new(true).open(&path).is_ok() || !path.exists() {
+        return path;
+    }
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
+    path.with_file_name(format!("{name}.{}.{extension}", std::process::id()))
+}
+
+/// Opens captured packets, for who holds their keys.
+///
+/// Args:
+///     keys: private keys of servers, 32 bytes each.
+///     tokens: connect tokens of clients.
+#[pyclass(frozen, module = "tickwire._core")]
+pub(crate) struct PacketOpener(Mutex<Opener>);
+
+#[pymethods]
+impl PacketOpener {
+    #[new]
+    #[pyo3(signature = (*, keys = vec![], tokens = vec![]))]
+    #[pyo3(text_signature = "(*, keys=(), tokens=())")]
+    fn new(keys: Vec<Vec<u8>>, tokens: Vec<PyRef<'_, ConnectToken>>) -> PyResult<Self> {
+        let mut opener = Opener::new();
+        for key in &keys {
+            opener.add_private_key(extract_key(key)?);
+        }
+        for token in tokens {
+            opener.add_token(&token.again()?);
+        }
+        Ok(PacketOpener(Mutex::new(opener)))
+    }
+
+    /// Takes the next datagram of a capture. Returns it with its body in clear and without its tag, or None: it is a
+    /// request, which is not sealed, or there is no key for it.
+    fn open<'py>(
+        &self,
+        py: Python<'py>,
+        sender: AddressLike,
+        receiver: AddressLike,
+        datagram: &[u8],
+    ) -> Option<Bound<'py, PyBytes>> {
+        let opened = lock(&self.0).open(sender.0, receiver.0, datagram)?;
+        Some(PyBytes::new(py, &opened))
+    }
+}

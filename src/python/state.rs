@@ -1,0 +1,198 @@
+//! What servers and clients have behind their lock: the sans-IO core, its driver, and what waits for the game.
+//!
+//! Promises: a turn of the driver's thread is bounded, and leaves a core alone while the priority hook is asked about
+//! what is in it.
+
+use core::ops::{Deref, DerefMut};
+use std::sync::Mutex;
+
+use super::chunks::Transfers;
+use super::hooks::{HookClock, Moment, Source};
+use super::inbox::Pending;
+use super::lock;
+use super::log::{DropLog, Dropped};
+use super::sans_io::Core;
+use super::shared::Close;
+use super::stats::Counted;
+use crate::driver::{Driver, DriverCounters, Station, Turn};
+use crate::endpoint;
+use crate::time::Duration;
+use crate::transport::{Attribute, Column, Read};
+
+/// Datagrams read in one turn between ticks: some 100 microseconds that a call of the game may have to wait.
+const READ_BOUND: usize = 64;
+
+/// How long the thread waits for the game when it could go on at once: a lock let go is not a lock handed over.
+pub(super) const BETWEEN_TURNS: Duration = Duration::from_micros(100);
+
+/// How long the thread leaves a socket alone that raised an error.
+const AFTER_ERROR: Duration = Duration::from_millis(100);
+
+/// Knows whether its core could have changed since some moment.
+#[derive(Debug)]
+pub(super) struct Versioned<C> {
+    core: C,
+    pub(super) version: u64,
+}
+
+impl<C> Deref for Versioned<C> {
+    type Target = C;
+
+    fn deref(&self) -> &C {
+        &self.core
+    }
+}
+
+impl<C> DerefMut for Versioned<C> {
+    fn deref_mut(&mut self) -> &mut C {
+        self.version += 1;
+        &mut self.core
+    }
+}
+
+pub(super) struct State<C: Core> {
+    pub(super) core: Versioned<C>,
+    /// None once closed.
+    pub(super) driver: Option<Driver>,
+    /// Of the driver, once closed.
+    driver_counters: DriverCounters,
+    drops: DropLog,
+    pub(super) hooks: HookClock,
+    /// The priority hook runs, and the thread leaves alone what it was asked about.
+    pub(super) asking: bool,
+    /// A socket's error that the game wasn't told of.
+    pub(super) failed: Option<std::io::Error>,
+    /// None while objects are being made of it.
+    pub(super) pending: Option<Pending>,
+    pub(super) transfers: Transfers,
+    /// The last receive raised, and left something for the next.
+    pub(super) unfinished: bool,
+    /// The logger knows that the capture ended.
+    capture_told: bool,
+    /// The thread's next turn is to panic.
+    #[cfg(feature = "faults")]
+    pub(super) broken: bool,
+}
+
+impl<C: Core> State<C> {
+    /// Of a core that nothing was done with yet.
+    pub(super) fn new(core: C, driver: Driver, hooks: HookClock) -> Self {
+        State {
+            core: Versioned { core, version: 0 },
+            driver: Some(driver),
+            driver_counters: DriverCounters::default(),
+            drops: DropLog::default(),
+            hooks,
+            asking: false,
+            failed: None,
+            pending: Some(Pending::default()),
+            transfers: Transfers::default(),
+            unfinished: false,
+            capture_told: false,
+            #[cfg(feature = "faults")]
+            broken: false,
+        }
+    }
+
+    /// Gives the core the datagrams that wait.
+    pub(super) fn receive(&mut self) -> std::io::Result<()> {
+        let State { core, driver, .. } = self;
+        let Some(driver) = driver else { return Ok(()) };
+        let received = driver
+            .receive(|now, unix, from, datagram, out| core.handle_datagram(now, unix, from, datagram, out));
+        self.note_transfers();
+        received
+    }
+
+    /// Gives the core what held packets say.
+    pub(super) fn handle_read(
+        &mut self,
+        read: Vec<(endpoint::ClientHandle, Read)>,
+        inbox: &mut endpoint::Inbox,
+    ) {
+        let State { core, driver, .. } = self;
+        let Some(driver) = driver else { return };
+        driver.transmit(|now, out| {
+            for (client, read) in read {
+                core.handle_read(now, client, read, inbox, out);
+            }
+        });
+    }
+
+    pub(super) fn counted(&self) -> Counted {
+        Counted {
+            driver: self.driver.as_ref().map_or(self.driver_counters, Driver::counters),
+            netcode: self.core.netcode_counters().clone(),
+            packets: self.core.packet_counters(),
+            chunks: self.core.all_chunk_counters(),
+            hooks: self.hooks.counters(),
+        }
+    }
+
+    /// In what words to tell, once, that the capture ended.
+    pub(super) fn look_at_capture(&mut self) -> Option<String> {
+        let capture = self.driver.as_ref()?.capture().filter(|_| !self.capture_told)?;
+        let ended = capture.ended()?;
+        self.capture_told = true;
+        Some(ended)
+    }
+
+    pub(super) fn look_for_drops(&mut self) -> Option<Dropped> {
+        let now = self.driver.as_ref()?.now();
+        if !self.drops.is_due(now) {
+            return None;
+        }
+        let counted = self.counted();
+        self.drops.look(now, counted)
+    }
+}
+
+impl<C: Core> Station for State<C> {
+    fn turn(&mut self) -> Turn {
+        #[cfg(feature = "faults")]
+        assert!(!self.broken, "broken on purpose");
+        let State { core, driver, asking, failed, transfers, .. } = self;
+        let Some(driver) = driver else { return Turn::Over };
+        if *asking {
+            return Turn::Pause(BETWEEN_TURNS);
+        }
+        let received = driver.receive_at_most(READ_BOUND, |now, unix, from, datagram, out| {
+            core.handle_datagram(now, unix, from, datagram, out);
+        });
+        driver.transmit(|now, out| core.transmit_between(now, out));
+        transfers.note(&mut **core, driver.now());
+        match received {
+            Ok(true) => Turn::Pause(BETWEEN_TURNS),
+            Ok(false) => {
+                let due = core.next_deadline().min(driver.next_delivery());
+                Turn::Wait(due - driver.now())
+            }
+            Err(error) => {
+                *failed = Some(error);
+                Turn::Pause(AFTER_ERROR)
+            }
+        }
+    }
+}
+
+impl<C: Core> Close for State<C> {
+    fn close(&mut self) {
+        let Some(mut driver) = self.driver.take() else { return };
+        driver.transmit(|now, out| self.core.close(now, out));
+        driver.finish();
+        self.driver_counters = driver.counters();
+        self.transfers.note(&mut *self.core, driver.now());
+    }
+
+    fn forsake(&mut self) {
+        self.driver = None;
+    }
+}
+
+impl<C: Core> Source for Mutex<State<C>> {
+    fn describe(&self, moment: Moment, attribute: Attribute) -> Option<Column> {
+        let state = lock(self);
+        let same = state.core.version == moment.version;
+        same.then(|| state.core.describe_candidates(moment.now, attribute))
+    }
+}

@@ -1,0 +1,179 @@
+//! What two sides of yojimbo's framing must share besides messages and channels, and what this framing refuses.
+
+use core::fmt;
+
+use crate::limits::MAX_PAYLOAD;
+use crate::transport::ack_endpoint::AckEndpointConfig;
+use crate::transport::fragment::{FRAGMENT_HEADER_SIZE, MAX_FRAGMENTS, ReassemblyConfig};
+use crate::transport::header::Header;
+use crate::transport::protocol::{ChannelConfig, ChannelKind, MAX_WINDOW, ProtocolError};
+
+/// Most fragments of a block: yojimbo's fragment ids have 16 bits.
+const MAX_BLOCK_FRAGMENTS: usize = 65_535;
+
+/// Largest block that a channel may be configured for.
+const MAX_BLOCK_BYTES: usize = 1 << 26;
+
+/// Bytes of a packet besides a message's body or a fragment's data: entry count, entry, ids, type, lengths, an align.
+pub(crate) const PACKET_OVERHEAD_BYTES: usize = 24;
+
+/// Bytes of a packet that a block fragment must leave: yojimbo's own estimate of what stands beside it.
+const FRAGMENT_SLACK_BYTES: usize = 64;
+
+/// How a connection's packets look.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Framing {
+    /// Tickwire's own: `STANDARD.md`.
+    #[default]
+    Native,
+    /// That of the C++ library yojimbo 1.9: `YOJIMBO.md`.
+    Yojimbo(YojimboConfig),
+}
+
+/// The settings of yojimbo's framing that concern all channels. All must be the same on both sides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct YojimboConfig {
+    /// Largest connection packet (yojimbo's `maxPacketSize`).
+    pub max_packet_bytes: usize,
+    /// Bytes of each datagram of a larger packet (`packetFragmentSize`).
+    pub packet_fragment_bytes: usize,
+    /// The message types that carry a block.
+    pub block_types: Vec<u16>,
+}
+
+impl Default for YojimboConfig {
+    /// yojimbo's own.
+    fn default() -> Self {
+        YojimboConfig { max_packet_bytes: 8192, packet_fragment_bytes: 1024, block_types: Vec::new() }
+    }
+}
+
+/// The settings of a channel that both sides of yojimbo's framing must share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct YojimboChannel {
+    /// Messages that a packet may have (yojimbo's `maxMessagesPerPacket`).
+    pub max_messages_per_packet: usize,
+    /// Largest block (`maxBlockSize`).
+    pub max_block_bytes: usize,
+    /// Bytes of a block in each packet (`blockFragmentSize`).
+    pub block_fragment_bytes: usize,
+    /// Whether block messages may be sent (not `disableBlocks`).
+    pub blocks: bool,
+}
+
+impl Default for YojimboChannel {
+    /// yojimbo's own.
+    fn default() -> Self {
+        YojimboChannel {
+            max_messages_per_packet: 256,
+            max_block_bytes: 256 * 1024,
+            block_fragment_bytes: 1024,
+            blocks: true,
+        }
+    }
+}
+
+impl YojimboChannel {
+    /// Most fragments of a block.
+    pub(crate) fn max_fragments(&self) -> usize {
+        self.max_block_bytes.div_ceil(self.block_fragment_bytes)
+    }
+
+    fn validate(&self, max_packet_bytes: usize) -> Result<(), ProtocolError> {
+        check("max_messages_per_packet", self.max_messages_per_packet, 1, MAX_WINDOW)?;
+        let most_fragment = max_packet_bytes - FRAGMENT_SLACK_BYTES;
+        check("block_fragment_size", self.block_fragment_bytes, 1, most_fragment)?;
+        let most = MAX_BLOCK_BYTES.min(self.block_fragment_bytes.saturating_mul(MAX_BLOCK_FRAGMENTS));
+        check("max_block_size", self.max_block_bytes, 1, most)
+    }
+}
+
+impl YojimboConfig {
+    /// Checks every setting against its bound, and brings those of the channels within what a packet holds.
+    pub(crate) fn settle(&self, channels: &mut [ChannelConfig]) -> Result<(), FramingError> {
+        let smallest = 2 * FRAGMENT_SLACK_BYTES;
+        let most_fragment = MAX_PAYLOAD - FRAGMENT_HEADER_SIZE - Header::MAX_SIZE;
+        check("packet_fragment_size", self.packet_fragment_bytes, smallest, most_fragment)?;
+        let most = self.packet_fragment_bytes * MAX_FRAGMENTS;
+        check("max_packet_size", self.max_packet_bytes, smallest, most)?;
+        for (number, channel) in channels.iter_mut().enumerate() {
+            let kind = channel.kind;
+            if !matches!(kind, ChannelKind::Reliable { ordered: true, .. } | ChannelKind::Unreliable { .. }) {
+                return Err(FramingError::Kind { channel: number, kind: kind.name() });
+            }
+            channel.yojimbo.get_or_insert_default().validate(self.max_packet_bytes)?;
+            let most = self.max_packet_bytes - PACKET_OVERHEAD_BYTES;
+            channel.max_message_bytes = channel.max_message_bytes.min(most);
+        }
+        Ok(())
+    }
+
+    /// The settings of packets, as far as this framing has a say.
+    pub(crate) fn packets(&self, config: &AckEndpointConfig) -> AckEndpointConfig {
+        let max_fragments = self.max_packet_bytes.div_ceil(self.packet_fragment_bytes);
+        AckEndpointConfig {
+            max_packet_size: self.max_packet_bytes,
+            reassembly: ReassemblyConfig {
+                fragment_size: self.packet_fragment_bytes,
+                max_fragments,
+                max_bytes: config.reassembly.max_bytes.max(self.packet_fragment_bytes * max_fragments),
+                ..config.reassembly.clone()
+            },
+            ..config.clone()
+        }
+    }
+
+    /// Whether messages of this type carry a block.
+    pub(crate) fn is_block(&self, message_type: u16) -> bool {
+        self.block_types.contains(&message_type)
+    }
+}
+
+fn check(field: &'static str, value: usize, low: usize, high: usize) -> Result<(), ProtocolError> {
+    let fine = (low..=high).contains(&value);
+    if fine { Ok(()) } else { Err(ProtocolError { field, value: value as u64, low, high }) }
+}
+
+/// Why messages and channels don't go with a framing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FramingError {
+    /// A setting is out of its bound.
+    Setting(ProtocolError),
+    /// Yojimbo has no channel of this kind.
+    Kind {
+        /// Which channel.
+        channel: usize,
+        /// Its kind.
+        kind: &'static str,
+    },
+    /// A channel has settings that only yojimbo's framing has.
+    YojimboChannel {
+        /// Which channel.
+        channel: usize,
+    },
+}
+
+impl From<ProtocolError> for FramingError {
+    fn from(error: ProtocolError) -> Self {
+        FramingError::Setting(error)
+    }
+}
+
+impl fmt::Display for FramingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FramingError::Setting(error) => error.fmt(f),
+            FramingError::Kind { channel, kind } => write!(
+                f,
+                "channel {channel} is {kind}; framing='yojimbo' has only reliable_ordered and unreliable"
+            ),
+            FramingError::YojimboChannel { channel } => write!(
+                f,
+                "channel {channel} has max_messages_per_packet, max_block_size, block_fragment_size or \
+                 disable_blocks, which are for framing='yojimbo'"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for FramingError {}

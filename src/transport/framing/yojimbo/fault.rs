@@ -1,0 +1,115 @@
+//! What a peer may do wrong in yojimbo's framing, named as yojimbo names it.
+
+use core::fmt;
+
+use crate::transport::channel::Desync;
+use crate::wire::ReadError;
+
+/// What is wrong with a packet, or with what it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The packet outside of its messages: yojimbo's READ_PACKET_FAILED.
+    Packet(PacketFault),
+    /// A channel's messages: FAILED_TO_SERIALIZE.
+    Messages {
+        /// The channel.
+        channel: u8,
+        /// What is wrong with them; None when a message's own code says so.
+        error: Option<ReadError>,
+    },
+    /// A fragment on an unreliable channel: FAILED_TO_SERIALIZE too.
+    UnreliableFragment {
+        /// The channel.
+        channel: u8,
+    },
+    /// DESYNC.
+    Desync {
+        /// The channel.
+        channel: u8,
+        /// How.
+        desync: Desync,
+    },
+}
+
+/// What is wrong with a packet outside of its messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PacketFault {
+    /// It has no bytes.
+    Empty,
+    /// Its bits.
+    Bits(ReadError),
+    /// A fragment on a channel whose blocks are disabled.
+    BlocksDisabled {
+        /// The channel.
+        channel: u8,
+    },
+    /// A block's message is of a type that carries none.
+    NotABlock {
+        /// The type.
+        message_type: u16,
+    },
+    /// The message of a block, by its own code.
+    BlockMessage,
+}
+
+/// As yojimbo tells faults apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// READ_PACKET_FAILED.
+    ReadPacketFailed,
+    /// FAILED_TO_SERIALIZE.
+    FailedToSerialize,
+    /// DESYNC.
+    Desync,
+}
+
+impl Fault {
+    /// Its kind.
+    pub fn kind(&self) -> FaultKind {
+        match self {
+            Fault::Packet(_) => FaultKind::ReadPacketFailed,
+            Fault::Messages { .. } | Fault::UnreliableFragment { .. } => FaultKind::FailedToSerialize,
+            Fault::Desync { .. } => FaultKind::Desync,
+        }
+    }
+}
+
+impl From<ReadError> for Fault {
+    fn from(error: ReadError) -> Self {
+        Fault::Packet(PacketFault::Bits(error))
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Packet(PacketFault::Empty) => f.write_str("a packet has no bytes"),
+            Fault::Packet(PacketFault::Bits(error)) => write!(f, "a packet: {error}"),
+            Fault::Packet(PacketFault::BlocksDisabled { channel }) => {
+                write!(f, "a block on channel {channel}, whose blocks are disabled")
+            }
+            Fault::Packet(PacketFault::NotABlock { message_type }) => {
+                write!(f, "a block with a message of type {message_type}, which carries none")
+            }
+            Fault::Packet(PacketFault::BlockMessage) => {
+                f.write_str("the message of a block is refused by its own serialize")
+            }
+            Fault::Messages { channel, error: Some(error) } => {
+                write!(f, "the messages of channel {channel}: {error}")
+            }
+            Fault::Messages { channel, error: None } => {
+                write!(f, "a message of channel {channel} is refused by its own serialize")
+            }
+            Fault::UnreliableFragment { channel } => {
+                write!(f, "a fragment of a block on channel {channel}, which is unreliable")
+            }
+            Fault::Desync { channel, desync } => match desync {
+                Desync::Window => write!(f, "a message of channel {channel} is beyond the receive window"),
+                Desync::FragmentCount => write!(f, "the fragments of a block on channel {channel} disagree"),
+                Desync::FragmentSize => {
+                    write!(f, "a fragment of a block on channel {channel} is too short or reaches too far")
+                }
+            },
+        }
+    }
+}

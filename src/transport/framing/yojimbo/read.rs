@@ -1,0 +1,182 @@
+//! Reading: `YOJIMBO.md`, "Packet" and "What is refused".
+
+use super::{Fault, PacketFault, YojimboChannel};
+use crate::store::SmallBytes;
+use crate::time::Instant;
+use crate::transport::channel::{BlockFragment, Prefix};
+use crate::transport::framing::native::{PacketMessage, ReadContext, Refusal};
+use crate::transport::message::{OpaqueBody, Received};
+use crate::transport::protocol::{Body, ChannelKind, Protocol};
+use crate::wire::{BitReader, ReadError};
+
+/// One thing that a packet brings, in the packet's order.
+#[derive(Debug)]
+pub(crate) enum Item {
+    Message(PacketMessage),
+    Fragment { channel: u8, fragment: BlockFragment },
+}
+
+/// Says where the body of a message ends that only its own code can read: of this type, in these bytes, from this bit on.
+/// None when it is refused.
+pub type Extent<'a> = &'a mut dyn FnMut(u16, &[u8], usize) -> Option<usize>;
+
+/// Reads a packet whole. Bits behind it are ignored, as yojimbo does.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn read(
+    bytes: &[u8],
+    protocol: &Protocol,
+    context: ReadContext,
+    extent: Extent<'_>,
+    items: &mut Vec<Item>,
+) -> Result<(), Fault> {
+    items.clear();
+    if bytes.is_empty() {
+        return Err(Fault::Packet(PacketFault::Empty));
+    }
+    let reader = BitReader::new(bytes);
+    let mut packet = Reading { bytes, reader, protocol, context, extent, row: Vec::new() };
+    let channels = protocol.channels().len();
+    let entries = packet.reader.int(0, channels as i64)?;
+    for _ in 0..entries {
+        // Below 64.
+        let channel = packet.reader.int(0, channels as i64 - 1)? as u8;
+        if packet.reader.bool()? {
+            let fragment = packet.fragment(channel)?;
+            items.push(Item::Fragment { channel, fragment });
+        } else {
+            packet.messages(channel, items)?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads a message with its type, and zero bits up to the next byte.
+pub(crate) fn read_alone(
+    protocol: &Protocol,
+    bytes: &[u8],
+    extent: Extent<'_>,
+) -> Result<(u16, SmallBytes), Refusal> {
+    let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 0, greeted: true };
+    let reader = BitReader::new(bytes);
+    let mut alone = Reading { bytes, reader, protocol, context, extent, row: Vec::new() };
+    let message_type = alone.message_type()?;
+    let received = alone.body(message_type).map_err(|error| error.map_or(Refusal::Length, Refusal::Bits))?;
+    alone.reader.finish()?;
+    Ok((received.message_type, received.body))
+}
+
+struct Reading<'a, 'e> {
+    bytes: &'a [u8],
+    reader: BitReader<'a>,
+    protocol: &'a Protocol,
+    context: ReadContext,
+    extent: Extent<'e>,
+    row: Vec<u8>,
+}
+
+impl Reading<'_, '_> {
+    fn messages(&mut self, channel: u8, items: &mut Vec<Item>) -> Result<(), Fault> {
+        let faulty = |error| Fault::Messages { channel, error: Some(error) };
+        if !self.reader.bool().map_err(faulty)? {
+            return Ok(());
+        }
+        let YojimboChannel { max_messages_per_packet, max_block_bytes, .. } =
+            self.protocol.yojimbo_channel(channel.into());
+        let count = self.reader.int(1, max_messages_per_packet as i64).map_err(faulty)? as usize;
+        let kind = self.protocol.channels()[usize::from(channel)].kind;
+        let reliable = matches!(kind, ChannelKind::Reliable { .. });
+        let ids = if reliable { self.ids(count).map_err(faulty)? } else { Vec::new() };
+        for place in 0..count {
+            let mut received = self.message(channel)?;
+            if !reliable && self.is_block(received.message_type) {
+                let block = self.block(max_block_bytes).map_err(faulty)?;
+                received.window_bytes += block.len();
+                received.block = Some(block);
+            }
+            let prefix = ids.get(place).map_or(Prefix::None, |id| Prefix::Id(*id));
+            items.push(Item::Message(PacketMessage { channel, prefix, received }));
+        }
+        Ok(())
+    }
+
+    fn ids(&mut self, count: usize) -> Result<Vec<u16>, ReadError> {
+        // An id takes a bit, and ids come before all else.
+        self.reader.require(16 + count - 1)?;
+        let mut ids = Vec::with_capacity(count);
+        let mut previous = self.reader.bits(16)? as u16;
+        ids.push(previous);
+        while ids.len() < count {
+            previous = self.reader.sequence_relative(previous)?;
+            ids.push(previous);
+        }
+        Ok(ids)
+    }
+
+    fn block(&mut self, most: usize) -> Result<Box<[u8]>, ReadError> {
+        let count = self.reader.int(1, most as i64)? as usize;
+        Ok(self.reader.bytes(count)?.into())
+    }
+
+    fn fragment(&mut self, channel: u8) -> Result<BlockFragment, Fault> {
+        let settings = self.protocol.yojimbo_channel(channel.into());
+        if !settings.blocks {
+            return Err(Fault::Packet(PacketFault::BlocksDisabled { channel }));
+        }
+        let kind = self.protocol.channels()[usize::from(channel)].kind;
+        if !matches!(kind, ChannelKind::Reliable { .. }) {
+            return Err(Fault::UnreliableFragment { channel });
+        }
+        let id = self.reader.bits(16)? as u16;
+        let count = self.reader.int(1, settings.max_fragments() as i64)? as usize;
+        let index = self.reader.int(0, count as i64 - 1)? as usize;
+        let length = self.reader.int(1, settings.block_fragment_bytes as i64)? as usize;
+        let data = self.reader.bytes(length)?.into();
+        let message = if index == 0 { Some(self.block_message()?) } else { None };
+        Ok(BlockFragment { id, count, index, data, message })
+    }
+
+    /// The message of a block, whose faults are the packet's.
+    fn block_message(&mut self) -> Result<Received, Fault> {
+        let message_type = self.message_type()?;
+        if !self.is_block(message_type) {
+            return Err(Fault::Packet(PacketFault::NotABlock { message_type }));
+        }
+        let faulty = |error: Option<ReadError>| error.map_or(PacketFault::BlockMessage, PacketFault::Bits);
+        self.body(message_type).map_err(|error| Fault::Packet(faulty(error)))
+    }
+
+    fn message(&mut self, channel: u8) -> Result<Received, Fault> {
+        let faulty = |error| Fault::Messages { channel, error };
+        let message_type = self.message_type().map_err(|error| faulty(Some(error)))?;
+        self.body(message_type).map_err(faulty)
+    }
+
+    fn message_type(&mut self) -> Result<u16, ReadError> {
+        Ok(self.reader.int(0, self.protocol.messages().len() as i64 - 1)? as u16)
+    }
+
+    /// The body of a message; an error of None is its own code's.
+    fn body(&mut self, message_type: u16) -> Result<Received, Option<ReadError>> {
+        let start = self.reader.position();
+        let body: SmallBytes = match &self.protocol.messages()[usize::from(message_type)].body {
+            Body::Declared(schema) => {
+                self.row.clear();
+                schema.read(&mut self.reader, &mut self.row).map_err(Some)?;
+                self.row.as_slice().into()
+            }
+            Body::Opaque { .. } => {
+                let end = (self.extent)(message_type, self.bytes, start).ok_or(None)?;
+                let bits = end.checked_sub(start).ok_or(None)?;
+                let (start_bit, bytes) = self.reader.cut(bits).map_err(Some)?;
+                OpaqueBody { start_bit, bits, bytes }.write().into()
+            }
+        };
+        Ok(self.context.received(message_type, body, self.reader.position() - start))
+    }
+
+    fn is_block(&self, message_type: u16) -> bool {
+        self.protocol.yojimbo().is_some_and(|config| config.is_block(message_type))
+    }
+}

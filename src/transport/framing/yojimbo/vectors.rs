@@ -1,0 +1,343 @@
+//! Packets recorded from the C++ library, written and read; and what is refused.
+
+use std::sync::{Arc, LazyLock};
+
+use serde_json::Value as Json;
+
+use super::write::Entry;
+use super::{Fault, Framing, Item, PacketFault, YojimboChannel, YojimboConfig, read, write};
+use crate::time::Instant;
+use crate::transport::channel::{Fragment, Prefix, Selected};
+use crate::transport::framing::native::ReadContext;
+use crate::transport::message::{Message, OpaqueBody, Received};
+use crate::transport::protocol::{Body, ChannelConfig, MessageType, Protocol};
+use crate::wire::{BitReader, BitSink, BitWriter, Kind, MAX_RELATIVE, Quantizer, Schema, Value};
+
+static VECTORS: LazyLock<Json> = LazyLock::new(|| {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/yojimbo.json");
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+});
+
+fn protocol(config: &str) -> Arc<Protocol> {
+    let declared = |name: &str, fields: &[(&str, Kind)]| MessageType {
+        name: name.into(),
+        body: Body::Declared(Schema::new(fields.iter().cloned()).unwrap()),
+    };
+    let sequence = ("sequence", Kind::Bits { bits: 16 });
+    let text = ("text", Kind::Text { max_bytes: 63 });
+    let types = vec![
+        // It has a relative integer, so its own code reads it.
+        MessageType { name: "Numbers".into(), body: Body::Opaque { max_bytes: 100 } },
+        declared("Text", &[sequence.clone(), text, ("data", Kind::Data { max_bytes: 32 })]),
+        declared("Blob", &[sequence]),
+    ];
+    let settings = YojimboChannel::default();
+    let reliable = |settings| ChannelConfig { yojimbo: Some(settings), ..ChannelConfig::reliable_ordered() };
+    let channels = match config {
+        "two" => {
+            let unreliable = YojimboChannel { max_block_bytes: 4096, ..settings };
+            vec![
+                reliable(settings),
+                ChannelConfig { yojimbo: Some(unreliable), ..ChannelConfig::unreliable() },
+            ]
+        }
+        "one" => vec![reliable(YojimboChannel { max_block_bytes: 1024, ..settings })],
+        _ => vec![
+            reliable(YojimboChannel {
+                max_messages_per_packet: 4,
+                max_block_bytes: 2500,
+                block_fragment_bytes: 1000,
+                blocks: true,
+            }),
+            reliable(settings),
+            reliable(YojimboChannel { blocks: false, ..settings }),
+        ],
+    };
+    let framing = Framing::Yojimbo(YojimboConfig { block_types: vec![2], ..Default::default() });
+    Arc::new(Protocol::with_framing(types, channels, framing).unwrap())
+}
+
+fn number(json: &Json) -> u64 {
+    json.as_u64().unwrap()
+}
+
+fn items(json: &Json) -> &[Json] {
+    json.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn quantizer() -> Quantizer {
+    Quantizer::new(0.0, 10.0, 0.01).unwrap()
+}
+
+/// A message filled as the vectors say.
+fn message(told: &Json) -> Message {
+    let fill = number(&told["fill"]);
+    let s = fill as u32;
+    let mut writer = BitWriter::new();
+    writer.bits(fill & 0xFFFF, 16);
+    match number(&told["type"]) {
+        0 => {
+            writer.int(i64::from(s.wrapping_mul(37) % 2001) - 1000, -1000, 1000);
+            writer.bool(s & 1 == 1);
+            writer.float(s as f32 * 0.5);
+            writer.compressed_float((s % 1001) as f32 * 0.01, &quantizer());
+            writer.bits(s.into(), 32);
+            writer.int_relative(s, s + 1 + 200 * (s % 7).pow(3));
+            writer.bits(fill.wrapping_mul(0x9E37_79B9_7F4A_7C15), 64);
+        }
+        1 => {
+            let letters = &"abcdefghijklmnopqrstuvwxyz0123456789ABCDEF"[..s as usize % 40];
+            writer.string(&format!("message {s} {letters}"), 63);
+            let data: Vec<u8> = (0..s % 33).map(|i| (s + i) as u8).collect();
+            writer.data(&data, 32);
+        }
+        _ => {}
+    }
+    let block = told["block_bytes"].as_u64().map(|bytes| block(fill, bytes).into());
+    Message { block, ..Message::new(number(&told["type"]) as u16, writer.encoded()) }
+}
+
+fn block(fill: u64, bytes: u64) -> Vec<u8> {
+    (0..bytes).map(|i| (fill * 13 + i * 7) as u8).collect()
+}
+
+/// Where a Numbers message ends.
+fn extent(message_type: u16, bytes: &[u8], start: usize) -> Option<usize> {
+    assert_eq!(message_type, 0);
+    let mut reader = BitReader::with_range(bytes, start, usize::MAX / 2);
+    reader.bits(16).ok()?;
+    reader.int(-1000, 1000).ok()?;
+    reader.bool().ok()?;
+    reader.float().ok()?;
+    reader.compressed_float(&quantizer()).ok()?;
+    let previous = reader.bits(32).ok()? as u32;
+    reader.int_relative(Some(previous).filter(|previous| *previous <= MAX_RELATIVE)?).ok()?;
+    reader.bits(64).ok()?;
+    Some(reader.position())
+}
+
+fn context() -> ReadContext {
+    ReadContext { now: Instant::ZERO, sequence: 0, ack: 0, greeted: true }
+}
+
+fn read_all(config: &str, bytes: &[u8]) -> Result<Vec<Item>, Fault> {
+    let mut items = Vec::new();
+    read(bytes, &protocol(config), context(), &mut extent, &mut items).map(|()| items)
+}
+
+/// What the vectors say is in a packet.
+enum Told {
+    Messages(Vec<Selected>),
+    Fragment(Fragment),
+}
+
+fn told(vector: &Json) -> Vec<(usize, Told)> {
+    let size = if vector["config"] == "small" { 1000 } else { 1024 };
+    let entries = items(&vector["content"]).iter().map(|entry| {
+        let channel = number(&entry["channel"]) as usize;
+        let told = if let Some(block) = entry.get("block") {
+            Told::Fragment(Fragment {
+                id: number(&block["id"]) as u16,
+                count: number(&block["num_fragments"]) as usize,
+                index: number(&block["fragment"]) as usize,
+                size,
+                message: message(block),
+                mark: 0,
+            })
+        } else {
+            let messages = items(&entry["messages"]).iter().map(|told| {
+                let prefix = told["id"].as_u64().map_or(Prefix::None, |id| Prefix::Id(id as u16));
+                Selected { prefix, message: message(told), mark: 0 }
+            });
+            Told::Messages(messages.collect())
+        };
+        (channel, told)
+    });
+    entries.collect()
+}
+
+fn written(config: &str, told: &[(usize, Told)]) -> Vec<u8> {
+    let entries: Vec<_> = told
+        .iter()
+        .map(|(channel, told)| match told {
+            Told::Messages(selected) => (*channel, Entry::Messages(selected)),
+            Told::Fragment(fragment) => (*channel, Entry::Fragment(fragment)),
+        })
+        .collect();
+    let mut writer = BitWriter::new();
+    write(&mut writer, &protocol(config), &entries);
+    writer.into_bytes()
+}
+
+/// The body of a message that was read, written again.
+fn rewritten(protocol: &Protocol, received: &Received) -> (u16, Vec<u8>, Option<Vec<u8>>) {
+    let mut writer = BitWriter::new();
+    match &protocol.messages()[usize::from(received.message_type)].body {
+        Body::Declared(schema) => schema.write_row(&received.body, &mut writer).unwrap(),
+        Body::Opaque { .. } => {
+            let body = OpaqueBody::read(&received.body);
+            let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+            while reader.remaining_bits() > 0 {
+                writer.bits(reader.bits(1).unwrap(), 1);
+            }
+        }
+    }
+    (received.message_type, writer.into_bytes(), received.block.as_deref().map(<[u8]>::to_vec))
+}
+
+fn expected(message: &Message) -> (u16, Vec<u8>, Option<Vec<u8>>) {
+    (message.message_type, message.encoded.bytes().to_vec(), message.block.as_deref().map(<[u8]>::to_vec))
+}
+
+#[test]
+fn writes_every_recorded_packet() {
+    for vector in items(&VECTORS["yojimbo"]) {
+        let config = vector["config"].as_str().unwrap();
+        assert_eq!(
+            hex::encode(written(config, &told(vector))),
+            vector["packet"].as_str().unwrap(),
+            "{}",
+            vector["name"]
+        );
+    }
+}
+
+#[test]
+fn reads_every_recorded_packet() {
+    for vector in items(&VECTORS["yojimbo"]) {
+        let config = vector["config"].as_str().unwrap();
+        let protocol = protocol(config);
+        let bytes = hex::decode(vector["packet"].as_str().unwrap()).unwrap();
+        let mut found = read_all(config, &bytes).unwrap().into_iter();
+        for (channel, told) in told(vector) {
+            match told {
+                Told::Messages(selected) => {
+                    for Selected { prefix, message, .. } in selected {
+                        let Some(Item::Message(read)) = found.next() else { panic!("{}", vector["name"]) };
+                        assert_eq!((usize::from(read.channel), read.prefix), (channel, prefix));
+                        assert_eq!(rewritten(&protocol, &read.received), expected(&message));
+                    }
+                }
+                Told::Fragment(fragment) => {
+                    let Some(Item::Fragment { channel: on, fragment: read }) = found.next() else {
+                        panic!("{}", vector["name"])
+                    };
+                    assert_eq!((usize::from(on), read.id), (channel, fragment.id));
+                    assert_eq!((read.count, read.index), (fragment.count, fragment.index));
+                    assert_eq!(*read.data, *fragment.data());
+                    let message = Message { block: None, ..fragment.message.clone() };
+                    let read = read.message.as_ref().map(|message| rewritten(&protocol, message));
+                    assert_eq!(read, (fragment.index == 0).then(|| expected(&message)));
+                }
+            }
+        }
+        assert!(found.next().is_none(), "{}", vector["name"]);
+    }
+}
+
+#[test]
+fn what_is_behind_a_packet_is_ignored() {
+    for vector in items(&VECTORS["yojimbo"]) {
+        let config = vector["config"].as_str().unwrap();
+        let mut bytes = hex::decode(vector["packet"].as_str().unwrap()).unwrap();
+        let count = read_all(config, &bytes).unwrap().len();
+        bytes.extend([0xFF; 9]);
+        assert_eq!(read_all(config, &bytes).unwrap().len(), count);
+    }
+}
+
+/// A packet written bit by bit.
+fn packet(parts: &[(u64, u32)]) -> Vec<u8> {
+    let mut writer = BitWriter::new();
+    parts.iter().filter(|(_, bits)| *bits > 0).for_each(|(value, bits)| writer.bits(*value, *bits));
+    writer.into_bytes()
+}
+
+fn fault(config: &str, parts: &[(u64, u32)]) -> Fault {
+    read_all(config, &packet(parts)).unwrap_err()
+}
+
+#[test]
+fn refuses_what_yojimbo_calls_read_packet_failed() {
+    assert_eq!(read_all("two", &[]).unwrap_err(), Fault::Packet(PacketFault::Empty));
+    let bits = |fault| assert!(matches!(fault, Fault::Packet(PacketFault::Bits(_))), "{fault:?}");
+    bits(fault("two", &[(3, 2)]));
+    // Channel 3 of 3.
+    bits(fault("small", &[(1, 2), (3, 2), (0, 1)]));
+    // A packet that ends in a fragment's data, and padding that is not zero.
+    let fragment = [(1, 2), (0, 1), (1, 1), (9, 16), (1, 8), (0, 1)];
+    bits(fault("two", &[&fragment[..], &[(99, 10)]].concat()));
+    bits(fault("two", &[&fragment[..], &[(0, 10), (1, 1), (0, 64)]].concat()));
+    // A fragment of 1,001 bytes where 1,000 are the most; the fourth of three.
+    bits(fault("small", &[(1, 2), (0, 2), (1, 1), (9, 16), (0, 2), (1000, 10), (0, 64)]));
+    bits(fault("small", &[(1, 2), (0, 2), (1, 1), (9, 16), (2, 2), (3, 2), (0, 64)]));
+    assert_eq!(
+        fault("small", &[(1, 2), (2, 2), (1, 1), (0, 64), (0, 64)]),
+        Fault::Packet(PacketFault::BlocksDisabled { channel: 2 })
+    );
+    // Fragment 0 of one, a byte, then type 1: 31 bits before the data, aligned to 32.
+    assert_eq!(
+        fault("two", &[(1, 2), (0, 1), (1, 1), (9, 16), (0, 8), (0, 10), (0, 2), (7, 8), (1, 2)]),
+        Fault::Packet(PacketFault::NotABlock { message_type: 1 })
+    );
+    // Its message is cut short.
+    bits(fault("two", &[(1, 2), (0, 1), (1, 1), (9, 16), (0, 8), (0, 10), (0, 2), (7, 8), (2, 2)]));
+}
+
+#[test]
+fn refuses_what_yojimbo_calls_failed_to_serialize() {
+    let messages = |fault, on| {
+        assert!(matches!(fault, Fault::Messages { channel, error: Some(_) } if channel == on), "{fault:?}");
+    };
+    // A type beyond the last, a body cut short, a count beyond the most.
+    messages(fault("two", &[(1, 2), (0, 1), (0, 1), (1, 1), (0, 8), (5, 16), (3, 2), (0, 64)]), 0);
+    messages(fault("two", &[(1, 2), (1, 1), (0, 1), (1, 1), (0, 8), (1, 2)]), 1);
+    let many = YojimboChannel { max_messages_per_packet: 5, ..Default::default() };
+    let schema = Schema::new([("number", Kind::Bits { bits: 1 })]).unwrap();
+    let types = vec![MessageType { name: "N".into(), body: Body::Declared(schema) }];
+    let channels = vec![ChannelConfig { yojimbo: Some(many), ..ChannelConfig::reliable_ordered() }];
+    let framing = Framing::Yojimbo(YojimboConfig::default());
+    let protocol = Protocol::with_framing(types, channels, framing).unwrap();
+    let bytes = packet(&[(1, 1), (0, 1), (1, 1), (5, 3), (0, 64), (0, 64)]);
+    let mut found = Vec::new();
+    let fault_of_many = read(&bytes, &protocol, context(), &mut extent, &mut found).unwrap_err();
+    messages(fault_of_many, 0);
+    // An id that is not behind the one before it.
+    let equal = [(1, 2), (0, 1), (0, 1), (1, 1), (1, 8), (5, 16), (0, 6), (5, 32), (0, 64)];
+    messages(fault("two", &equal), 0);
+    // A message that its own code refuses: it ends too early.
+    let own = read_all("two", &packet(&[(1, 2), (0, 1), (0, 1), (1, 1), (0, 8), (5, 16), (0, 2), (1, 16)]));
+    assert_eq!(own.unwrap_err(), Fault::Messages { channel: 0, error: None });
+    // A block on an unreliable channel that is larger than the largest: of 4,096 bytes at most.
+    let blob = [(1, 2), (1, 1), (0, 1), (1, 1), (0, 8), (2, 2), (7, 16), (4095, 12)];
+    messages(fault("two", &blob), 1);
+    assert_eq!(fault("two", &[(1, 2), (1, 1), (1, 1), (0, 64)]), Fault::UnreliableFragment { channel: 1 });
+}
+
+#[test]
+fn reads_any_bytes_without_a_panic() {
+    let mut rng = crate::rng::Rng::seeded(7);
+    let recorded: Vec<_> = items(&VECTORS["yojimbo"])
+        .iter()
+        .map(|v| (v["config"].as_str().unwrap(), hex::decode(v["packet"].as_str().unwrap()).unwrap()))
+        .collect();
+    for _ in 0..20_000 {
+        let (config, mut bytes) = recorded[rng.below(recorded.len() as u64) as usize].clone();
+        for _ in 0..=rng.below(4) {
+            let at = rng.below(bytes.len() as u64) as usize;
+            bytes[at] ^= 1 << rng.below(8);
+        }
+        bytes.truncate(1 + rng.below(bytes.len() as u64) as usize);
+        let _ = read_all(config, &bytes);
+    }
+}
+
+#[test]
+fn the_declared_types_are_what_the_vectors_say() {
+    let protocol = protocol("two");
+    let bytes = hex::decode(VECTORS["yojimbo"][3]["packet"].as_str().unwrap()).unwrap();
+    let found = read_all("two", &bytes).unwrap();
+    let Item::Message(text) = &found[1] else { panic!() };
+    let Body::Declared(schema) = &protocol.messages()[1].body else { panic!() };
+    assert_eq!(schema.fields()[1].load(&text.received.body), Value::Text("message 1 a"));
+}

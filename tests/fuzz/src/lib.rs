@@ -1,0 +1,15 @@
+//! What the fuzz targets run: each module is a target, whose `run` takes any bytes and panics when a promise is broken.
+//! The project's own tests replay the seeds and feed random bytes to the same functions, so they can't rot.
+
+pub mod acks;
+pub mod bits;
+pub mod calls;
+pub mod connected;
+pub mod fresh;
+pub mod input;
+pub mod netcode;
+pub mod packets;
+pub mod schema;
+pub mod slices;
+pub mod virtual_connection;
+pub mod world;

@@ -1,0 +1,127 @@
+//! Packets of a peer that has the key and no manners, at one connection with every kind of channel.
+
+use std::sync::Arc;
+
+use tickwire::store::Packets;
+use tickwire::time::{Duration, Instant};
+use tickwire::transport::chunks::{Assembly, BytesSource, ChunkEvent, MemorySink, Rejection};
+use tickwire::transport::fragment::Fragment;
+use tickwire::transport::header::Header;
+use tickwire::transport::{ChannelKind, Connection, ConnectionConfig, SendOptions};
+use tickwire::wire::BitSink;
+
+use super::input::Input;
+use super::world::{CHANNELS, KEYS, PAYLOAD, QUEUE, WINDOW, begin_payload, blob, number, protocol};
+
+/// Chunks above this are rejected.
+const LIMIT: u64 = 20_000;
+
+pub fn run(data: &[u8]) {
+    let mut input = Input::new(data);
+    let mut ours = Connection::new(&ConnectionConfig::default(), protocol()).unwrap();
+    let (mut now, mut out) = (Instant::ZERO, Packets::new());
+    let (mut sequence, mut told, mut asked) = (0u16, 0, 0);
+    while !input.is_empty() {
+        let op = input.u8();
+        now += Duration::from_millis(u64::from(op >> 5) * 8);
+        match op % 8 {
+            0 => asked += send(&mut ours, now, &mut input),
+            1 => {
+                ours.transmit(now, &mut out);
+                assert!(out.iter().all(|(_, packet)| packet.len() <= 1200));
+                out.clear();
+            }
+            2 => {
+                take(&mut ours);
+                while ours.poll_notification().is_some() {
+                    told += 1;
+                }
+                answer_offers(&mut ours);
+            }
+            kind => {
+                sequence = sequence.wrapping_add(match input.u8() {
+                    255 => input.u16(),
+                    near => u16::from(near % 8),
+                });
+                let ack = u16::from(input.u8()).wrapping_sub(2);
+                let header = Header { sequence, ack, ack_bits: input.u32() };
+                let datagram = match kind {
+                    3 => input.piece().to_vec(),
+                    4 => fragment(&mut input, header),
+                    _ => {
+                        let mut datagram = Vec::new();
+                        header.write(&mut datagram);
+                        let mut payload = begin_payload();
+                        input.piece().iter().for_each(|byte| payload.bits((*byte).into(), 8));
+                        datagram.extend(payload.into_bytes());
+                        datagram
+                    }
+                };
+                if ours.handle_datagram(now, &datagram).is_err() {
+                    break;
+                }
+            }
+        }
+    }
+    ours.transmit(now, &mut out);
+    ours.conclude();
+    told += std::iter::from_fn(|| ours.poll_notification()).count();
+    assert_eq!(told, asked, "each fate is told once");
+}
+
+/// Sends something; gives how many fates will be told.
+fn send(ours: &mut Connection, now: Instant, input: &mut Input<'_>) -> usize {
+    let channel = input.below(CHANNELS as u32) as usize;
+    let bytes = usize::from(input.u8());
+    if channel == PAYLOAD {
+        return usize::from(ours.send_payload(now, channel, number(1).encoded, 0).is_ok());
+    }
+    if channel == CHANNELS - 1 {
+        let source = Box::new(BytesSource(Arc::new(vec![1; 1 + bytes * 40])));
+        let _full = ours.send_chunk(now, source, [0; 32], "", false);
+        return 0;
+    }
+    let options = SendOptions { key: bytes as u32 % KEYS as u32, tag: 0, notify: true };
+    usize::from(ours.send(now, channel, blob(7, bytes), options).is_ok())
+}
+
+fn take(ours: &mut Connection) {
+    for (channel, config) in protocol().channels().iter().enumerate().take(CHANNELS - 1) {
+        let most = match config.kind {
+            ChannelKind::Reliable { .. } => WINDOW,
+            ChannelKind::Latest { .. } => KEYS,
+            _ => QUEUE,
+        };
+        assert!(std::iter::from_fn(|| ours.poll_received(channel)).count() <= most);
+    }
+}
+
+fn answer_offers(ours: &mut Connection) {
+    while let Some(event) = ours.poll_chunk_event() {
+        match event {
+            ChunkEvent::Offered(offer) if offer.size > LIMIT => {
+                ours.reject_chunk(offer.id, Rejection::TooLarge);
+            }
+            ChunkEvent::Offered(offer) => {
+                let sink = Box::new(MemorySink::new(offer.size).unwrap());
+                ours.accept_chunk(offer.id, Assembly::new(&offer, sink));
+            }
+            _ => {}
+        }
+    }
+    assert!(ours.incoming_chunks(Instant::ZERO).count() <= 8);
+}
+
+fn fragment(input: &mut Input<'_>, header: Header) -> Vec<u8> {
+    let (id, last_id) = (input.u8(), input.u8());
+    let full = id < last_id && input.below(4) > 0;
+    let mut data = input.piece().to_vec();
+    if full {
+        data.resize(1024, 0);
+    }
+    let fragment =
+        Fragment { sequence: header.sequence, id, last_id, header: (id == 0).then_some(header), data: &data };
+    let mut datagram = Vec::new();
+    fragment.write(&mut datagram);
+    datagram
+}

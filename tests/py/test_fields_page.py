@@ -1,0 +1,17 @@
+"""Holds the table of docs/fields.md to what there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import tickwire as tw
+from tickwire import fields
+
+PAGE = (Path(__file__).parents[2] / "docs" / "fields.md").read_text("utf-8")
+
+
+def test_every_field_is_on_the_page() -> None:
+    ranges = {"u16", "u32", "u64", "i16", "i32", "Vec2", "Vec3", "Quaternion", "Transform", "FieldType"}
+    for name in fields.__all__:
+        assert name in tw.__all__
+        assert name in ranges or f"tw.{name}" in PAGE, name

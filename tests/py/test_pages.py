@@ -1,0 +1,198 @@
+"""Runs every example of every page: the README and docs/.
+
+A Python block whose first line is a comment with a file name is a file: the files of a page run in their order,
+each to its end in a process of its own, in one folder with those of docs/first.md, which every page may import, and
+say nothing on standard error. One named test_*.py is run by pytest. All other blocks of a page run one behind the
+other, in one namespace.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import runpy
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Timer
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PATIENCE = 60.0
+BLOCK = re.compile(r"^```python\n(?:# (\w+\.py)\n)?(.*?)^```", re.M | re.S)
+LINK = re.compile(r"\]\(([^)#\s]+)?(?:#([\w-]+))?\)")
+
+# Those that go on until they are ended; a test below plays them together.
+ENDLESS = {"server.py", "client.py"}
+# What a file must print.
+PRINTS = {
+    "hello.py": "server: hello",
+    "metrics.py": "tickwire_clients{server=",
+    "opened.py": " opened, 0 still sealed",
+    "record.py": " packets, ",
+    "replay.py": "this is captured",
+    "watched.py": "watch with: tickwire top 127.0.0.1:",
+    "mistake.py": "Chat.sender = 64: must be 0 to 63",
+    "odd.py": "bytes: Odd(n=600, extra=7)",
+    "fates.py": "to slot 0 is lost",
+    "thread.py": "Chat(sender=0, text='welcome')",
+    "bot.py": "Chat(sender=0, text='hello')",
+    "backend.py": "<ConnectToken for protocol 0x7469636b at 203.0.113.7",
+}
+
+
+def named(page: Path) -> dict[str, str]:
+    return {name: code for name, code in BLOCK.findall(page.read_text("utf-8")) if name}
+
+
+WITH_FILES = [page for page in PAGES if named(page).keys() - ENDLESS]
+
+
+def page_id(value: object) -> str:
+    return value.name if isinstance(value, Path) else str(value)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the files of docs/first.md, on a port of their own."""
+    return write(ROOT / "docs" / "first.md", tmp_path)
+
+
+def write(page: Path, folder: Path) -> Path:
+    for name, code in named(page).items():
+        (folder / name).write_text(code.replace("40000", str(free_port())), "utf-8")
+    return folder
+
+
+_port: list[int] = []
+
+
+def free_port() -> int:
+    """A port that was free; the same for all files of a test run, as server and clients share it."""
+    if not _port:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_port:
+            any_port.bind(("127.0.0.1", 0))
+            _port.append(any_port.getsockname()[1])
+    return _port[0]
+
+
+@pytest.mark.parametrize("page", WITH_FILES, ids=page_id)
+def test_the_files_of_a_page_run_to_their_end(folder: Path, page: Path) -> None:
+    write(page, folder)
+    environment = os.environ | {"SDL_VIDEODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1"}
+    for name in [name for name in named(page) if name not in ENDLESS]:
+        runner = ["-m", "pytest", "-q"] if name.startswith("test_") else []
+        done = subprocess.run(
+            [sys.executable, "-W", "error", *runner, name],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, ""), f"{name}: {done.stdout}"
+        assert PRINTS.get(name, "") in done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_the_other_blocks_of_a_page_run_one_behind_the_other(page: Path) -> None:
+    names: dict[str, object] = {"__name__": "example"}
+    for number, (name, code) in enumerate(BLOCK.findall(page.read_text("utf-8"))):
+        if not name:
+            exec(compile(code, f"{page.name}, example {number}", "exec", dont_inherit=True), names)
+
+
+def test_every_block_of_python_is_run() -> None:
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        assert text.count("```py") == len(BLOCK.findall(text)), page.name
+    known = {name for page in PAGES for name in named(page)}
+    assert known >= {*PRINTS, *ENDLESS}
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=page_id)
+def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.M | re.S)
+    for target, anchor in LINK.findall(text):
+        if "://" in target or target.startswith("reference/"):  # the reference is made from the sources
+            continue
+        found = page.parent / target if target else page
+        assert found.exists(), target
+        if anchor and found.suffix == ".md":
+            assert anchor in anchors(found), f"{target}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings as links name them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+# --- docs/first.md and docs/security.md, beyond running them ---
+
+
+@contextmanager
+def running(folder: Path, name: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that runs one example; it is ended with the block, and in any case after a while."""
+    command = [sys.executable, "-u", "-W", "error", name]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
+        patience = Timer(PATIENCE, process.kill)
+        patience.start()
+        try:
+            yield process
+        finally:
+            patience.cancel()
+            process.kill()
+
+
+def lines_until(process: subprocess.Popen[str], wanted: str) -> None:
+    """Reads what the process prints, up to the line that has what is wanted."""
+    assert process.stdout is not None
+    lines: list[str] = []
+    for line in process.stdout:
+        lines.append(line)
+        if wanted in line:
+            return
+    raise AssertionError(f"{wanted!r} never came, only {lines}")
+
+
+def test_the_first_server_and_its_clients_chat(folder: Path) -> None:
+    with running(folder, "server.py") as server:
+        with running(folder, "client.py") as client:
+            lines_until(server, "Connected")
+            lines_until(client, "Chat(sender=0, text='hello')")
+            with running(folder, "client.py") as another:
+                lines_until(another, "Chat(sender=1, text='hello')")
+                lines_until(client, "Chat(sender=1, text='hello')")
+        assert server.poll() is None
+
+
+def test_a_player_gets_in_with_the_token_of_the_page_on_security(folder: Path) -> None:
+    more = """
+for _ in tw.ticks(60, duration=30):
+    with server.tick() as inbox, client.tick():
+        for event in inbox.events:
+            print(type(event).__name__, event.client.id)
+    if client.connected and server.clients:
+        break
+"""
+    code = named(ROOT / "docs" / "security.md")["production.py"]
+    (folder / "production.py").write_text(code + more, "utf-8")
+    with running(folder, "production.py") as process:
+        lines_until(process, "Connected 7")
+
+
+def test_the_numbers_of_the_readme_are_those_that_were_measured() -> None:
+    compare = ROOT / "benches" / "compare"
+    script = runpy.run_path(str(compare / "readme.py"))
+    numbers = script["table"](json.loads((compare / "results.json").read_text("utf-8")))
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert numbers.count("\n") > 5
+    assert script["replaced"](text, numbers) == text

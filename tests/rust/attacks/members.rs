@@ -1,0 +1,334 @@
+//! Attackers with a slot: they hold a good token, keep the connection up, and say in it what they like.
+
+use core::net::SocketAddr;
+use std::sync::Arc;
+
+use tickwire::netcode::{self, ClientState};
+use tickwire::rng::Rng;
+use tickwire::store::Datagrams;
+use tickwire::transport::SendOptions;
+use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
+use tickwire::transport::acks::RttSampling;
+use tickwire::transport::chunks::BytesSource;
+use tickwire::transport::fragment::Fragment;
+use tickwire::transport::header::Header;
+use tickwire::wire::{BitSink, BitWriter};
+
+use super::arena::{Arena, Figures, server_address, token};
+use crate::fuzz_targets::world::{CHANNELS, KEYS, ORDERED, PROTOCOL_ID, UNORDERED, begin_payload, blob};
+
+const CHUNKS: usize = CHANNELS - 1;
+
+/// A client of netcode alone, which says in its payloads what an attack wants.
+struct Member {
+    address: SocketAddr,
+    client: netcode::Client,
+    peer: AckEndpoint,
+    /// Whether it acks what it is sent.
+    acks: bool,
+}
+
+impl Member {
+    /// Joins a running arena.
+    fn join(arena: &mut Arena) -> Self {
+        let config = netcode::ClientConfig::new(PROTOCOL_ID);
+        let client = netcode::Client::new(config, token(66, arena.now), arena.now).unwrap();
+        let mut member = Member {
+            address: SocketAddr::from(([10, 66, 0, 1], 6666)),
+            client,
+            peer: AckEndpoint::new(AckEndpointConfig::large()).unwrap(),
+            acks: true,
+        };
+        while member.client.state() != ClientState::Connected {
+            member.tick(arena);
+        }
+        member
+    }
+
+    fn tick(&mut self, arena: &mut Arena) {
+        let mut out = Datagrams::new();
+        self.client.update(arena.now, &mut out);
+        let mut answers = self.transmit(arena, &out);
+        answers.extend(arena.tick().into_iter().map(|(_, bytes)| bytes));
+        out.clear();
+        for mut answer in answers {
+            if let Some(payload) =
+                self.client.handle_datagram(arena.now, server_address(), &mut answer, &mut out)
+                && let Ok(Some(packet)) = self.peer.open(payload)
+                && self.acks
+            {
+                self.peer.accept(arena.now, packet, RttSampling::EveryAck, &mut Vec::new());
+            }
+        }
+        self.transmit(arena, &out);
+    }
+
+    fn transmit(&self, arena: &mut Arena, out: &Datagrams) -> Vec<Vec<u8>> {
+        out.iter().flat_map(|(_, bytes)| arena.attack(self.address, bytes)).collect()
+    }
+
+    /// Sends a packet with these entries.
+    fn say(&mut self, arena: &mut Arena, entries: impl FnOnce(&mut BitWriter)) {
+        let mut writer = begin_payload();
+        writer.bits(0, 4); // No close, ack delay, ranges, credit.
+        entries(&mut writer);
+        writer.bool(false);
+        let payload = writer.into_bytes();
+        let pieces: Vec<_> = self.peer.send(arena.now, &payload).unwrap().pieces().collect();
+        for piece in pieces {
+            let mut datagram = Vec::new();
+            piece.write(&mut datagram);
+            self.raw(arena, &datagram);
+        }
+    }
+
+    /// Sends these bytes for a packet of the transport.
+    fn raw(&mut self, arena: &mut Arena, payload: &[u8]) {
+        let mut out = Datagrams::new();
+        self.client.send_payload(arena.now, payload, &mut out).expect("still connected");
+        self.transmit(arena, &out);
+    }
+
+    fn is_connected(&self, arena: &Arena) -> bool {
+        arena.server.netcode().find_client(66).is_some() && self.client.state() == ClientState::Connected
+    }
+}
+
+fn channel(writer: &mut BitWriter, channel: usize) {
+    writer.bool(true);
+    writer.bits(channel as u64, 4);
+}
+
+/// A message of so many bytes of a channel without numbers.
+fn message(writer: &mut BitWriter, bytes: u64) {
+    writer.bits(1, 2);
+    writer.bits(bytes * 8, 20);
+    (0..bytes).for_each(|_| writer.bits(0xAA, 8));
+}
+
+/// The largest messages up to the window, but never the first, which all others wait for.
+pub(super) fn reliable_window_bomb() -> Figures {
+    let mut arena = Arena::new();
+    let mut member = Member::join(&mut arena);
+    for id in 1..64 {
+        for number in [ORDERED, UNORDERED] {
+            member.say(&mut arena, |writer| {
+                channel(writer, number);
+                writer.bits(id, 16);
+                message(writer, 1990);
+                writer.bool(false);
+            });
+        }
+        member.tick(&mut arena);
+    }
+    assert!(member.is_connected(&arena), "all of it is within what the protocol allows");
+    arena.finish()
+}
+
+/// One message more than the receive window has room for.
+pub(super) fn reliable_window_exceeded() -> Figures {
+    let mut arena = Arena::new();
+    let mut member = Member::join(&mut arena);
+    member.say(&mut arena, |writer| {
+        channel(writer, ORDERED);
+        writer.bits(20_000, 16);
+        message(writer, 1);
+        writer.bool(false);
+    });
+    arena.dial();
+    (0..30).for_each(|_| member.tick(&mut arena));
+    assert!(!member.is_connected(&arena), "it is shown the door");
+    arena.finish()
+}
+
+/// Messages on every channel that keeps a queue, as large and many as they come, while the application doesn't look.
+pub(super) fn queue_flood() -> Figures {
+    let mut arena = Arena::new();
+    let mut member = Member::join(&mut arena);
+    arena.reads = false;
+    let mut id = 0u64;
+    for _ in 0..120 {
+        for number in [2, 3, 4, 5, 7] {
+            member.say(&mut arena, |writer| {
+                channel(writer, number);
+                for n in 0..10 {
+                    match (number, n) {
+                        (4 | 5, 0) => writer.bits(id & 0xFFFF, 16),
+                        (4 | 5, _) => writer.int_relative(0, 1),
+                        _ => {}
+                    }
+                    if number == 7 {
+                        writer.bits(1990 * 8, 14);
+                        (0..1990).for_each(|_| writer.bits(0xAA, 8));
+                    } else {
+                        message(writer, 1990);
+                    }
+                    writer.bool(n < 9);
+                }
+            });
+        }
+        id += 10;
+        member.tick(&mut arena);
+    }
+    assert!(member.is_connected(&arena));
+    arena.finish()
+}
+
+/// Every key of a latest channel, with the largest value, over and over.
+pub(super) fn every_key() -> Figures {
+    let mut arena = Arena::new();
+    let mut member = Member::join(&mut arena);
+    arena.reads = false;
+    for tick in 0..120 {
+        for n in 0..20 {
+            member.say(&mut arena, |writer| {
+                channel(writer, 6);
+                writer.bits((tick * 20 + n) % KEYS as u64, 9);
+                message(writer, 1990);
+                writer.bool(false);
+            });
+        }
+        member.tick(&mut arena);
+    }
+    assert!(member.is_connected(&arena));
+    arena.finish()
+}
+
+/// The most messages that a packet may have, each of no bits but its type.
+pub(super) fn sixteen_thousand_messages_a_packet() -> Figures {
+    let mut arena = Arena::new();
+    let mut member = Member::join(&mut arena);
+    for _ in 0..30 {
+        member.say(&mut arena, |writer| {
+            channel(writer, 2);
+            for n in 0..16_384 {
+                writer.bits(2, 2);
+                writer.bool(n < 16_383);
+            }
+        });
+        member.tick(&mut arena);
+    }
+    assert!(member.is_connected(&arena));
+    arena.finish()
+}
+
+/// Offers of chunks of a terabyte and of the limit, and no slice ever.
+pub(super) fn chunk_offers() -> Figures {
+    let mut arena = Arena::new();
+    let mut member = Member::join(&mut arena);
+    for tick in 0..300u64 {
+        member.say(&mut arena, |writer| {
+            channel(writer, CHUNKS);
+            for n in 0..4 {
+                writer.bits(1, 2);
+                writer.bits((tick / 8 + n) & 0xFFFF, 16);
+                writer.bits(if n % 2 == 0 { 49_000 } else { (1 << 40) - 1 }, 40);
+                writer.bits(1200, 11);
+                writer.bytes(&[0; 32]);
+                writer.string("world", 64);
+                writer.bool(n < 3);
+            }
+        });
+        member.tick(&mut arena);
+    }
+    assert!(member.is_connected(&arena));
+    arena.finish()
+}
+
+/// First parts of the largest packets, and never the last.
+pub(super) fn fragment_bomb() -> Figures {
+    let mut arena = Arena::new();
+    let mut member = Member::join(&mut arena);
+    let data = [7; 1024];
+    for sequence in 0..20u16 {
+        for id in 0..255 {
+            let header = Header { sequence: 1000 + sequence, ack: 0, ack_bits: 0 };
+            let fragment = Fragment {
+                sequence: header.sequence,
+                id,
+                last_id: 255,
+                header: (id == 0).then_some(header),
+                data: &data,
+            };
+            let mut datagram = Vec::new();
+            fragment.write(&mut datagram);
+            member.raw(&mut arena, &datagram);
+        }
+        member.tick(&mut arena);
+    }
+    assert!(member.is_connected(&arena));
+    arena.finish()
+}
+
+/// Packet numbers that jump by half the range and anywhere, with a byte each.
+pub(super) fn sequence_jumps() -> Figures {
+    let (mut arena, mut rng) = (Arena::new(), Rng::seeded(8));
+    let mut member = Member::join(&mut arena);
+    for tick in 0..600u32 {
+        for n in 0..10 {
+            let sequence = if n % 2 == 0 { (tick * 32_767 + n) as u16 } else { rng.next_u64() as u16 };
+            let header = Header { sequence, ack: rng.next_u64() as u16, ack_bits: rng.next_u64() as u32 };
+            let mut datagram = Vec::new();
+            header.write(&mut datagram);
+            let mut payload = begin_payload();
+            payload.bits(0, 5);
+            datagram.extend(payload.into_bytes());
+            member.raw(&mut arena, &datagram);
+        }
+        member.tick(&mut arena);
+    }
+    assert!(member.is_connected(&arena));
+    arena.finish()
+}
+
+/// Acks of all that may have been sent, whether it arrived or not, so that the server sends a chunk faster than any link
+/// between them could take it. It sends each byte once.
+pub(super) fn optimistic_acks() -> Figures {
+    let mut arena = Arena::new();
+    let mut member = Member::join(&mut arena);
+    member.acks = false;
+    let content = Arc::new(vec![1; 2_000_000]);
+    let client = arena.server.netcode().find_client(66).unwrap();
+    let source = Box::new(BytesSource(content));
+    arena.server.send_chunk(arena.now, client, source, [0; 32], "", false).unwrap();
+    for tick in 0..1200u32 {
+        let header = Header { sequence: 100 + tick as u16, ack: (tick * 7) as u16, ack_bits: u32::MAX };
+        let mut datagram = Vec::new();
+        header.write(&mut datagram);
+        let mut payload = begin_payload();
+        payload.bits(0, 4);
+        channel(&mut payload, CHUNKS);
+        payload.bits(2, 2);
+        payload.bits(0, 16);
+        payload.bits(0, 3);
+        payload.bits(0, 3); // No runs, no further item, no further entry.
+        datagram.extend(payload.into_bytes());
+        member.raw(&mut arena, &datagram);
+        member.tick(&mut arena);
+    }
+    assert!(member.is_connected(&arena));
+    assert!(arena.figures.bytes_out < 2_600_000, "{}", arena.figures.bytes_out);
+    arena.finish()
+}
+
+/// Nothing is acked: what the application sends waits, and then the application is told that there is no room.
+pub(super) fn never_acks() -> Figures {
+    let mut arena = Arena::new();
+    let mut member = Member::join(&mut arena);
+    member.acks = false;
+    let client = arena.server.netcode().find_client(66).unwrap();
+    let mut full = 0;
+    for tick in 0..600 {
+        for channel in [ORDERED, UNORDERED, 6] {
+            for n in 0..10 {
+                let options = SendOptions { key: (tick * 10 + n) % KEYS as u32, ..Default::default() };
+                let message = blob(n, 1000);
+                full += u32::from(arena.server_send(client, channel, message, options).is_err());
+            }
+        }
+        member.say(&mut arena, |_| ());
+        member.tick(&mut arena);
+    }
+    assert!(full > 0 && member.is_connected(&arena));
+    arena.finish()
+}
