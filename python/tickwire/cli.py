@@ -40,11 +40,11 @@ def _make_parser() -> Parser:
     _add_demo(commands)
     _add_proxy(commands)
     _add_inspect(commands)
-    _add_soak(commands)
     _add_capture(commands)
     _add_top(commands)
     _add_plot(commands)
     _add_doctor(commands)
+    _add_soak(commands)
     return parser
 
 
@@ -93,20 +93,6 @@ def _add_inspect(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.set_defaults(run=run)
 
 
-def _add_soak(commands: argparse._SubParsersAction[Parser]) -> None:
-    text = "play random games on random bad networks in virtual time, and check all that arrives"
-    parser = commands.add_parser("soak", help=text, description=f"{text[0].upper()}{text[1:]}.")
-    soak_options.add_arguments(parser)
-
-    def run(parsed: argparse.Namespace) -> int:
-        try:
-            return soak.run(soak_options.parse(parsed))
-        except ValueError as error:
-            parser.error(str(error))
-
-    parser.set_defaults(run=run)
-
-
 def _add_capture(commands: argparse._SubParsersAction[Parser]) -> None:
     text = "capture a game's packets for Wireshark; open, show and replay captures"
     parser = commands.add_parser("capture", help=text, description=f"{text[0].upper()}{text[1:]}.")
@@ -121,7 +107,7 @@ def _add_top(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _add_plot(commands: argparse._SubParsersAction[Parser]) -> None:
-    text = "draw rates and losses of a capture, as a PNG"
+    text = "draw a capture's rates and losses, or a soak's counts, as a PNG"
     parser = commands.add_parser("plot", help=text, description=f"{text[0].upper()}{text[1:]}.")
     plot.add_arguments(parser)
     parser.set_defaults(run=plot.run)
@@ -132,6 +118,20 @@ def _add_doctor(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = commands.add_parser("doctor", help=text, description=f"{text[0].upper()}{text[1:]}.")
     doctor.add_arguments(parser)
     parser.set_defaults(run=doctor.run)
+
+
+def _add_soak(commands: argparse._SubParsersAction[Parser]) -> None:
+    text = "play random games on random bad networks in virtual time, and check all that arrives"
+    parser = commands.add_parser("soak", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    soak_options.add_arguments(parser)
+
+    def run(parsed: argparse.Namespace) -> int:
+        try:
+            return soak.run(soak_options.parse(parsed))
+        except ValueError as error:
+            parser.error(str(error))
+
+    parser.set_defaults(run=run)
 
 
 if __name__ == "__main__":

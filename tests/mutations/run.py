@@ -1,6 +1,7 @@
 """Plants each bug of this directory into a copy of the sources and looks which tests notice: `make mutations`.
 
-A patch begins with what is wrong and, behind `Tests:`, which tests are to look. Names as arguments run those patches only. What came out is written to README.md, unless only some were run.
+A patch begins with what is wrong and, behind `Tests:`, which tests are to look, of the library alone if `--lib` says so. Names
+as arguments run those patches only. What came out is written to README.md, unless only some were run.
 Fails when a bug is not caught, or when the sources fail without one.
 """
 
@@ -45,15 +46,14 @@ def test(tests: list[str]) -> list[str] | None:
         "CARGO_PROFILE_DEV_DEBUG": "0",
         "CARGO_PROFILE_DEV_OPT_LEVEL": "0",
     }
-    command = ["cargo", "test", "--lib", "--test", "rust", "--no-fail-fast", "--", "--skip", "mutations::", *tests]
-    build = subprocess.run(
-        [*command[:5], "--no-run", "--quiet"], cwd=TREE, env=environment, capture_output=True, text=True
-    )
+    targets = ["--lib"] if tests[:1] == ["--lib"] else ["--lib", "--test", "rust"]
+    cargo = ["cargo", "test", "--no-fail-fast", *targets]
+    build = subprocess.run([*cargo, "--no-run"], cwd=TREE, env=environment, capture_output=True, text=True)
     if build.returncode != 0:
         print(build.stderr[-3000:])
         return None
     with subprocess.Popen(
-        command,
+        [*cargo, "--", "--skip", "mutations::", *(name for name in tests if name != "--lib")],
         cwd=TREE,
         env=environment,
         stdout=subprocess.PIPE,
@@ -85,7 +85,7 @@ def main(names: list[str]) -> int:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
         ignore = {"ignore": shutil.ignore_patterns("target", "corpus")} if (ROOT / name).is_dir() else {}
         copy(ROOT / name, TREE / name, **ignore)
-    everything = sorted({name for patch in patches for name in header(patch)[1]})
+    everything = sorted({name for patch in patches for name in header(patch)[1]} - {"--lib"})
     failing = test(everything)
     if failing or failing is None:
         print("without a bug:", failing)
@@ -101,8 +101,8 @@ def main(names: list[str]) -> int:
         what = "does not compile" if caught is None else f"{len(caught)} tests" if caught else "NOT CAUGHT"
         print(f"{patch.stem}: {what} ({time.monotonic() - begin:.0f} s)", flush=True)
         rows.append(row(patch, caught or []))
-    if not names:
-        (HERE / "README.md").write_text(HEAD + "".join(rows))
+        if not names:
+            (HERE / "README.md").write_text(HEAD + "".join(rows))
     return 1 if missed else 0
 
 

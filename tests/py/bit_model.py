@@ -8,9 +8,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import tickwire as tw
+from hypothesis import reject
 from hypothesis import strategies as st
 
 
@@ -44,7 +45,6 @@ class Shape:
     hint: Any
     values: st.SearchStrategy[Any]
     write: Callable[[Bits, Any], None]
-    fixed_size: bool = True
 
 
 def single(value: float) -> float:
@@ -99,7 +99,9 @@ def vector(axes: int, low: int, steps: int) -> Shape:
     """Steps of an eighth, and values on them: nothing is rounded."""
     high = low + steps / 8
     hint: Any = (
-        Annotated[tw.Vec2, tw.vec2(low, high, 1 / 8)] if axes == 2 else Annotated[tw.Vec3, tw.vec3(low, high, 1 / 8)]
+        Annotated[tw.Vec2, tw.vec2(low, high, 1 / 8)]
+        if axes == 2
+        else Annotated[tw.Vec3, tw.vec3(low, high, 1 / 8)]
     )
 
     def write(out: Bits, value: tuple[float, ...]) -> None:
@@ -117,7 +119,7 @@ def text(most: int) -> Shape:
 
     characters = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
     values = st.text(characters, max_size=most).filter(lambda value: len(value.encode()) <= most)
-    return Shape(Annotated[str, tw.text(most)], values, write, fixed_size=False)
+    return Shape(Annotated[str, tw.text(most)], values, write)
 
 
 def wide_text(most: int) -> Shape:
@@ -132,7 +134,7 @@ def wide_text(most: int) -> Shape:
 
     characters = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
     values = st.text(characters, max_size=most).filter(lambda value: len(units(value)) <= most)
-    return Shape(Annotated[str, tw.wide_text(most)], values, write, fixed_size=False)
+    return Shape(Annotated[str, tw.wide_text(most)], values, write)
 
 
 def data(most: int) -> Shape:
@@ -140,7 +142,7 @@ def data(most: int) -> Shape:
         out.upto(len(value), most)
         out.aligned(value)
 
-    return Shape(Annotated[bytes, tw.data(most)], st.binary(max_size=most), write, fixed_size=False)
+    return Shape(Annotated[bytes, tw.data(most)], st.binary(max_size=most), write)
 
 
 def optional(item: Shape) -> Shape:
@@ -149,7 +151,9 @@ def optional(item: Shape) -> Shape:
         if value is not None:
             item.write(out, value)
 
-    return Shape(item.hint | None, st.none() | item.values, write, fixed_size=False)
+    if type(None) in get_args(item.hint):
+        reject()  # Python takes `T | None | None` for `T | None`.
+    return Shape(item.hint | None, st.none() | item.values, write)
 
 
 def list_of(item: Shape, most: int) -> Shape:
@@ -159,7 +163,7 @@ def list_of(item: Shape, most: int) -> Shape:
             item.write(out, each)
 
     hint: Any = Annotated[list[item.hint], tw.up_to(most)]  # type: ignore[name-defined]
-    return Shape(hint, st.lists(item.values, max_size=most), write, fixed_size=False)
+    return Shape(hint, st.lists(item.values, max_size=most), write)
 
 
 def sparse(item: Shape, slots: int) -> Shape:
@@ -173,7 +177,7 @@ def sparse(item: Shape, slots: int) -> Shape:
 
     hint: Any = Annotated[dict[int, item.hint], tw.sparse(slots)]  # type: ignore[name-defined]
     values = st.dictionaries(st.integers(0, slots - 1), item.values, max_size=slots)
-    return Shape(hint, values.map(lambda value: dict(sorted(value.items()))), write, fixed_size=False)
+    return Shape(hint, values.map(lambda value: dict(sorted(value.items()))), write)
 
 
 def common(low: int, high: int, first: int, second: int) -> Shape:
@@ -185,21 +189,25 @@ def common(low: int, high: int, first: int, second: int) -> Shape:
             out.upto(value - low, high - low)
 
     hint = Annotated[int, tw.ranged(low, high), tw.common(first, second)]
-    return Shape(hint, st.sampled_from([first, second]) | st.integers(low, high), write, fixed_size=False)
+    return Shape(hint, st.sampled_from([first, second]) | st.integers(low, high), write)
 
 
 def message(shapes: list[Shape]) -> Shape:
     """A class of its own, with a field for each shape."""
     names = [f"field_{n}" for n in range(len(shapes))]
     hints = dict(zip(names, (shape.hint for shape in shapes), strict=True))
-    made: Any = tw.message(type("Made", (), {"__annotations__": hints}))
+    try:
+        made: Any = tw.message(type("Made", (), {"__annotations__": hints}))
+    except ValueError:
+        # Items that could be of no bits, or lists that would take too much memory.
+        reject()
 
     def write(out: Bits, value: Any) -> None:
         for name, shape in zip(names, shapes, strict=True):
             shape.write(out, getattr(value, name))
 
     values = st.builds(made, **{name: shape.values for name, shape in zip(names, shapes, strict=True)})
-    return Shape(made, values, write, fixed_size=False)
+    return Shape(made, values, write)
 
 
 @st.composite
@@ -223,7 +231,10 @@ simple: st.SearchStrategy[Shape] = st.one_of(
     ranges(),
     st.builds(float32),
     st.builds(float64),
-    st.builds(lambda low, span, places: fixed(low, low + span, places), *[st.integers(-1000, 1000), st.integers(1, 1000), st.integers(0, 16)]),
+    st.builds(
+        lambda low, span, places: fixed(low, low + span, places),
+        *[st.integers(-1000, 1000), st.integers(1, 1000), st.integers(0, 16)],
+    ),
     st.builds(vector, st.integers(2, 3), st.integers(-100, 100), st.integers(1, 5000)),
     commons(),
     st.builds(text, st.integers(0, 40)),

@@ -1,4 +1,4 @@
-"""Python objects that point at an endpoint that points at them are collected: nothing native keeps a game alive."""
+"""Python objects that point at an endpoint that points at them are collected: nothing keeps a game alive."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Game:
     def score(self, candidates: tw.Candidates) -> np.ndarray[Any, Any]:
         return np.zeros(len(candidates.age), np.float32)
 
-    def admit(self, newcomers: list[Any]) -> list[Any]:
+    def admit(self, _: list[Any]) -> list[Any]:
         return []
 
     def make(self, kind: type[Any]) -> Any:

@@ -9,7 +9,7 @@
 //! unread, until someone who can run that code takes them ([`Connection::take_unread`]) and gives back what they say.
 
 use super::{Carried, Connection, End, KEEP_ALIVE, Violation};
-use crate::store::Packets;
+use crate::store::{List, Packets};
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
 use crate::transport::acks::RttSampling;
@@ -361,17 +361,17 @@ impl Connection {
     /// Writes the packet that was composed.
     fn send_yojimbo(&mut self, now: Instant, out: &mut Packets) {
         let mut entries = Vec::new();
-        let mut carried = Vec::new();
+        let mut carried = List::default();
         for (index, lane) in self.lanes.iter().enumerate() {
             let channel = index as u8;
             let fragment = self.yojimbo.fragments.iter().find(|(channel, _)| *channel == index);
             if let Some((_, fragment)) = fragment {
                 entries.push((index, Entry::Fragment(fragment)));
                 let (mark, index) = (fragment.mark, fragment.index as u16);
-                carried.push(Carried::Fragment { channel, mark, index });
+                self.carried.push(&mut carried, Carried::Fragment { channel, mark, index });
             } else if !lane.selected.is_empty() {
                 entries.push((index, Entry::Messages(&lane.selected)));
-                carried.extend(lane.selected.iter().map(|s| Carried::Message { channel, mark: s.mark }));
+                Carried::runs(channel, &lane.selected).for_each(|run| self.carried.push(&mut carried, run));
             }
         }
         let writer = &mut self.scratch.writer;
