@@ -1,5 +1,8 @@
-"""How long an hour of eight players takes in virtual time: 60 ticks a second, a move of each player and an answer
-to all in every tick, 40 +- 10 ms of latency, 2 % loss. Prints processor seconds; `benches/py/hour.py [HOURS]`."""
+"""How long an hour of eight players takes in virtual time: 60 ticks a second, a move of each player and an
+answer to all in every tick, 40 +- 10 ms of latency, 2 % loss. Prints processor seconds.
+
+    python benches/py/hour.py [HOURS]
+"""
 
 from __future__ import annotations
 
