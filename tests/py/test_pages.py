@@ -28,8 +28,8 @@ PATIENCE = 60.0
 BLOCK = re.compile(r"^```python\n(?:# (\w+\.py)\n)?(.*?)^```", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#\s]+)?(?:#([\w-]+))?\)")
 
-# Those that go on until they are ended; a test below plays them together.
-ENDLESS = {"server.py", "client.py"}
+# Those that go on until they are ended; a test below plays them together, and test_yojimbo_examples.py its own.
+ENDLESS = {"server.py", "client.py", "yojimbo_bot.py"}
 # What a file must print.
 PRINTS = {
     "hello.py": "server: hello",

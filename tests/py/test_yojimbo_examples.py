@@ -14,12 +14,12 @@ EXAMPLES: dict[str, str] = dict(re.findall(r"^```python\n# (\S+)\n(.*?)^```", PA
 
 
 def test_the_bot_plays_with_the_server(tmp_path: Path) -> None:
-    assert list(EXAMPLES) == ["game.py", "server.py", "bot.py"]
+    assert list(EXAMPLES) == ["game.py", "server.py", "yojimbo_bot.py"]
     for name, text in EXAMPLES.items():
         (tmp_path / name).write_text(text, "utf-8")
     with subprocess.Popen([sys.executable, "-W", "error", "server.py"], cwd=tmp_path) as server:
         try:
-            command = [sys.executable, "-W", "error", "bot.py"]
+            command = [sys.executable, "-W", "error", "yojimbo_bot.py"]
             done = subprocess.run(
                 command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
             )
