@@ -147,8 +147,13 @@ impl Inbox {
         other.arena.clear();
     }
 
-    /// Takes all that a connection has for its application.
-    pub(super) fn take_from(&mut self, client: ClientHandle, connection: &mut Connection, channels: usize) {
+    /// Takes all that a connection has for its application. True when there is no room for more and some may be left.
+    pub(super) fn take_from(
+        &mut self,
+        client: ClientHandle,
+        connection: &mut Connection,
+        channels: usize,
+    ) -> bool {
         for channel in 0..channels {
             while !self.is_full()
                 && let Some(received) = connection.poll_received(channel)
@@ -158,8 +163,10 @@ impl Inbox {
                 let channel = channel as u8;
                 let head = Head { client, received_at, key, packet_sequence, missed, channel };
                 self.push(head, received.message_type, &received.body, block);
+                connection.reclaim(received.body);
             }
         }
+        self.is_full()
     }
 
     /// Takes what a connection's packets say, one after the other, so that their messages never wait in its window.
@@ -173,7 +180,9 @@ impl Inbox {
         channels: usize,
         read: Read,
     ) -> Result<(), End> {
-        connection.handle_read(read, |connection| self.take_from(client, connection, channels))
+        connection.handle_read(read, |connection| {
+            self.take_from(client, connection, channels);
+        })
     }
 
     fn is_full(&self) -> bool {

@@ -34,6 +34,9 @@ use crate::transport::{BudgetConfig, CongestionConfig, ConnectionConfig};
 /// Seconds in which a token made on the spot must start its connection.
 const TOKEN_LIFETIME: u32 = 60;
 
+const NOT_UP: &str =
+    "the connection is not up: wait for its Connected event, or ask disconnect_reason why not";
+
 /// What a client does with chunks.
 struct Bulk<'a> {
     arrivals: Arrivals,
@@ -330,7 +333,7 @@ impl Client {
         let rows = Rows::new(self.0.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         self.0.with(|core, driver| {
             if !core.is_connected() {
-                return Err(NotConnectedError::new_err("the connection is not up"));
+                return Err(NotConnectedError::new_err(NOT_UP));
             }
             let now = driver.now();
             rows.queue(|_, channel, message, options| core.send(now, channel, message, options))
@@ -355,7 +358,7 @@ impl Client {
     fn send_chunk(&self, data: &Bound<'_, PyAny>, label: &str, burst: bool) -> PyResult<Transfer> {
         // Before all is read and hashed in vain.
         if !self.0.with(|core, _| core.is_connected())? {
-            return Err(NotConnectedError::new_err("the connection is not up"));
+            return Err(NotConnectedError::new_err(NOT_UP));
         }
         self.0.send_chunk(None, &Chunk::given(data)?, label, burst)
     }
@@ -378,7 +381,7 @@ impl Client {
     ///     NotConnectedError: the connection is not up (yet, or any more).
     fn stats(&self) -> PyResult<ConnectionStats> {
         let state = self.0.state.lock()?;
-        let not_connected = || NotConnectedError::new_err("the connection is not up");
+        let not_connected = || NotConnectedError::new_err(NOT_UP);
         let stats = state.core.stats().ok_or_else(not_connected)?;
         let bulk = state.core.bulk_rate().zip(state.core.chunk_counters()).ok_or_else(not_connected)?;
         Ok(ConnectionStats::new(stats, state.core.budget(), bulk, &self.0.protocol.get().core, |channel| {

@@ -101,7 +101,9 @@ impl<C: Core> Endpoint<C> {
             return Err(closed::<C>());
         }
         let Some(mut pending) = state.pending.take() else {
-            return Err(PyRuntimeError::new_err("another receive() is still running"));
+            return Err(PyRuntimeError::new_err(
+                "another receive() is still running: call it from one thread",
+            ));
         };
         let mut received = self.read(&mut state).map_err(|error| os_error(py, &error, self.address.0));
         let dropped = state.look_for_drops();
@@ -266,7 +268,12 @@ impl<C: Core> Endpoint<C> {
             return Err(PyValueError::new_err(sentence));
         }
         let number = self.with(|_, driver| driver.socket().map(UdpSocket::number))?;
-        let sentence = || format!("the {} is on a simulated network and has no socket", C::NAME);
+        let sentence = || {
+            format!(
+                "the {} is on a simulated network and has no socket: tick it, and advance the network",
+                C::NAME
+            )
+        };
         number.ok_or_else(|| PyValueError::new_err(sentence()))
     }
 
@@ -313,5 +320,5 @@ impl<C: Core> Endpoint<C> {
 }
 
 pub(super) fn closed<C: Core>() -> PyErr {
-    ClosedError::new_err(format!("the {} is closed", C::NAME))
+    ClosedError::new_err(format!("the {} is closed: make a new one to go on", C::NAME))
 }

@@ -6,6 +6,12 @@ from typing import Annotated
 
 import pytest
 import tickwire as tw
+from hypothesis import settings
+
+# The same examples each time, however slow the machine; `--hypothesis-profile search` looks elsewhere.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("search", max_examples=5000, deadline=None)
+settings.load_profile("same")
 
 
 @tw.message

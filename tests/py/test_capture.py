@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import stat
 import struct
 import subprocess
@@ -245,3 +246,38 @@ def test_files_that_are_no_captures_are_refused_in_a_sentence(tmp_path: Path) ->
     for at in range(0, len(good), 3):
         with contextlib.suppress(CaptureError):
             read(good[:at] + bytes([good[at] ^ 0xFF]) + good[at + 1 :])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forks_child_writes_nothing_into_its_parents_capture(tmp_path: Path) -> None:
+    script = """
+import os, sys, warnings
+import tickwire as tw
+from conftest import make_protocol
+from tickwire.testing import run
+network, protocol = tw.SimulatedNetwork(), make_protocol()
+capture = tw.Capture("forked.pcapng")
+server = tw.Server("127.0.0.1:40000", protocol, network=network, capture=capture)
+client = tw.Client.connect(server.address, protocol, network=network)
+run(network, server, client, seconds=0.5)
+child = os.fork()
+if child == 0:
+    run(network, server, client, seconds=5)
+    capture.flush()
+    sys.exit(0)
+os.waitpid(child, 0)
+run(network, server, client, seconds=0.5)
+capture.close()
+print(capture.packets)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(Path(__file__).parent)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(packets(tmp_path / "forked.pcapng")) == int(done.stdout) > 10

@@ -20,7 +20,7 @@ from lupa import lua52
 from tickwire.capture import dissector, open_capture, read_capture, read_keys
 from tickwire.capture.description import protocol_table
 from tickwire.capture.keys import opener
-from tickwire.capture.lua import lua
+from tickwire.capture.lua_source import lua
 from tickwire.testing import Conditions, run
 
 ROOT = Path(__file__).parents[2]
@@ -250,6 +250,83 @@ def test_it_reads_the_pinned_packets_as_the_native_code_does(case: dict[str, Any
 def test_it_calls_malformed_what_the_native_code_refuses(case: dict[str, Any]) -> None:
     found = connection(pinned_script(), bytes.fromhex(case["packet"]), 40)
     assert found[-1]["name"] == "malformed"
+
+
+HEADERS = [
+    case
+    for case in json.loads((ROOT / "tests/vectors/reliable.json").read_text("utf-8"))["reliable"]
+    if case["kind"] == "reliable_header"
+]
+
+
+@pytest.mark.parametrize("case", HEADERS, ids=lambda case: case["name"])
+def test_it_reads_the_pinned_headers_as_the_native_code_does(case: dict[str, Any]) -> None:
+    _, functions = load(dissector())
+    header = bytes.fromhex(case["header"])
+    found = functions[b"reliable"](header + b"behind")
+    shown_there = {node["name"]: node["value"] for node in nodes(found[b"nodes"])}
+    assert found[b"body_at"] == case["bytes"]
+    assert (shown_there["sequence"], shown_there["ack"]) == (case["sequence"], case["ack"])
+    assert int(shown_there["ack_bits"], 16) == int(case["ack_bits"], 16)
+    for cut in range(len(header)):
+        assert functions[b"reliable"](header[:cut])[b"body_at"] is None
+
+
+@tw.message(block=True)
+class Level:
+    name: Annotated[str, tw.text(20)]
+
+
+def test_it_shows_the_packets_of_yojimbos_framing_too(tmp_path: Path) -> None:
+    spoken = tw.Protocol(
+        id=7,
+        messages=[Everything, Level, Odd],
+        channels=[tw.reliable_ordered(), tw.unreliable(max_messages_per_packet=4, max_block_size=500)],
+        framing="yojimbo",
+    )
+    network = tw.SimulatedNetwork(seed=9, conditions=Conditions(latency=0.02, loss=0.05))
+    with tw.Capture(tmp_path / "a.pcapng") as capture:
+        server = tw.Server("127.0.0.1:40000", spoken, network=network, capture=capture)
+        client = tw.Client.connect(server.address, spoken, network=network)
+        received = []
+        for tick in range(300):
+            if client.connected and tick < 100:
+                client.send(everything(tick), channel=tick % 2)
+                client.send(Level(f"level {tick}", block=b"b" * (1 + tick)), channel=1)
+            if client.connected and tick in (50, 150):
+                client.send(Level("large", block=bytes(range(250)) * 12), channel=0)
+            if tick == 200:
+                client.send(Odd(5), channel=0)
+            at_server, _ = run(network, server, client, seconds=1 / 60)
+            received += at_server.messages
+    runtime, functions = load(dissector(spoken))
+    opening = opener([])
+    found: list[Node] = []
+    for datagram in read_capture(tmp_path / "a.pcapng"):
+        opened = opening.open(datagram.sender, datagram.receiver, datagram.data)
+        if opened is None or opened[0] & 15 != 5 or datagram.outgoing:
+            continue
+        body = opened[1 + (opened[0] >> 4) :]
+        head = functions[b"reliable"](body)
+        data = body[int(head[b"body_at"]) :]
+        packet = nodes(functions[b"connection_packet"](data, head[b"ack"], runtime.table()))
+        assert all(node["name"] == "entry" for node in packet), packet
+        found += [kid for node in packet for kid in node["kids"]]
+    told = [{kid["name"]: kid for kid in node["kids"]} for node in found if node["name"] == "Everything"]
+    by_number = {int(one["wide"]["value"]) - (1 << 63): one for one in told}
+    wanted = [message for _, message in received if isinstance(message, Everything)]
+    assert len(wanted) > 80
+    for message in wanted:
+        check(by_number[message.wide - (1 << 63)], message)
+    blocks = {node["value"] for node in found if node["field"] == "tickwire.block.data"}
+    levels = [message for _, message in received if isinstance(message, Level)]
+    assert {message.block.hex() for message in levels if message.name != "large"} <= blocks
+    whole = bytes(range(250)) * 12
+    assert {whole[at : at + 1024].hex() for at in range(0, 3000, 1024)} <= blocks
+    assert [message.block for message in levels if message.name == "large"] == [whole, whole]
+    odd = [node for node in found if node["name"] == "Odd"]
+    assert odd
+    assert odd[0]["kids"][0]["value"] == "only its own class can read it"
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,11 @@ MODULES = [
     "tickwire.errors",
     "tickwire.connection",
     "tickwire.fields",
+    "tickwire.capture",
+    "tickwire.live",
+    "tickwire.metrics",
+    "tickwire.plots",
+    "tickwire.doctor",
 ]
 Definition = ast.ClassDef | ast.FunctionDef
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 Table = dict[str, object]
 
-_FIRST_LINE = "tickwire protocol 1"
+_FRAMINGS = {"tickwire protocol 1": "native", "yojimbo protocol 1": "yojimbo"}
 
 
 def protocol_table(description: str) -> Table:
@@ -23,30 +23,41 @@ def protocol_table(description: str) -> Table:
         ValueError: the description is not of this version.
     """
     text = _Text(description)
-    if text.line() != _FIRST_LINE:
+    first = text.line()
+    framing = _FRAMINGS.get(first)
+    if framing is None:
         raise ValueError(
-            f"the protocol's description begins with something else than {_FIRST_LINE!r}: the dissector "
-            "knows no other version"
+            f"the protocol's description begins with {first!r}, of another version than this dissector"
         )
+    if framing == "yojimbo":
+        # How long packets may be makes no difference to what is in them.
+        text.line()
     messages: list[Table] = []
     channels: list[Table] = []
     while not text.at_end():
         word = text.word()
-        if word == "message":
-            messages.append(_message(text))
+        if word in ("message", "block"):
+            messages.append(_message(text, word == "block"))
         elif word == "channel":
-            channels.append(_channel(text.line().split()))
+            channels.append((_yojimbo_channel if framing == "yojimbo" else _channel)(text.line().split()))
         else:
             raise ValueError(f"the protocol's description has an unknown line: {word!r}")
     filters: dict[str, Table] = {}
     for message in messages:
         _collect(message.get("fields"), f"tickwire.{message['filter']}", filters)
-    return {"messages": messages, "channels": channels, "filters": list(filters.values())}
+    return {
+        "framing": framing,
+        "messages": messages,
+        "channels": channels,
+        "filters": list(filters.values()),
+    }
 
 
-def _message(text: _Text) -> Table:
+def _message(text: _Text, block: bool) -> Table:
+    if block:
+        text.word()
     name = text.name()
-    message: Table = {"name": name, "filter": _filter(name)}
+    message: Table = {"name": name, "filter": _filter(name), "block": block}
     how = text.line().split()
     if how[0] == "opaque":
         return {**message, "opaque": int(how[1])}
@@ -65,6 +76,17 @@ def _channel(words: list[str]) -> Table:
     if kind == "latest":
         channel["keys"] = int(numbers[1])
     return channel
+
+
+def _yojimbo_channel(words: list[str]) -> Table:
+    kind, messages, block, fragment, blocks = words
+    return {
+        "kind": kind,
+        "max_messages": int(messages),
+        "max_block": int(block),
+        "block_fragment": int(fragment),
+        "blocks": blocks == "1",
+    }
 
 
 def _field(text: _Text) -> Table:

@@ -168,6 +168,11 @@ def filters() -> list[dict[str, str]]:
         "tickwire.chunk": "text",
         "tickwire.malformed": "text",
         "tickwire.rest": "text",
+        "tickwire.messages": "uint",
+        "tickwire.block.fragments": "uint",
+        "tickwire.block.fragment": "uint",
+        "tickwire.block.bytes": "uint",
+        "tickwire.block.data": "text",
     }
     for name in ("prefix", "sequence", "ack"):
         found[f"tickwire.reliable.{name}"] = "uint"

@@ -56,6 +56,7 @@ class Watched:
         return sum(channel.queued for channel in self.row.channels)
 
     def take(self, row: Row) -> None:
+        """The next look at it."""
         self.row = row
         self.rtt.values.append(row.rtt_ms)
         self.loss.values.append(row.loss_percent)

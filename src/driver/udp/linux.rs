@@ -21,13 +21,17 @@ pub(super) const BATCH: usize = 64;
 /// `SK_MEMINFO_DROPS`, and the entries up to it, of what `SO_MEMINFO` gives.
 const MEMINFO_DROPS: usize = 8;
 
-/// One message of ancillary data, laid out as `CMSG_DATA` and `CMSG_SPACE` would.
+/// One message of ancillary data, laid out as `CMSG_DATA` and `CMSG_SPACE` would. The value's place is filled up, so that no
+/// byte is handed to the system that was never written.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Control<T> {
+struct Control {
     header: libc::cmsghdr,
-    value: T,
+    value: [u8; CONTROL_BYTES],
 }
+
+/// Room for a value, and for what aligns the end of it.
+const CONTROL_BYTES: usize = 8;
 
 /// A `sockaddr_in` or a `sockaddr_in6`, as bytes.
 #[repr(C, align(4))]
@@ -91,16 +95,21 @@ impl Name {
     }
 }
 
-impl<T: Copy> Control<T> {
-    const LEN: usize = offset_of!(Self, value) + size_of::<T>();
+impl Control {
+    /// A message of so many bytes is as long as this.
+    const fn len(bytes: usize) -> usize {
+        offset_of!(Self, value) + bytes
+    }
 
-    fn new(level: c_int, kind: c_int, value: T) -> Self {
+    fn new<const N: usize>(level: c_int, kind: c_int, value: [u8; N]) -> Self {
         // SAFETY: a `cmsghdr` is integers (and padding on some C libraries), for which zeros are valid.
         let mut header: libc::cmsghdr = unsafe { zeroed() };
         header.cmsg_level = level;
         header.cmsg_type = kind;
-        header.cmsg_len = Self::LEN as _;
-        Control { header, value }
+        header.cmsg_len = Self::len(N) as _;
+        let mut filled = [0; CONTROL_BYTES];
+        filled[..N].copy_from_slice(&value);
+        Control { header, value: filled }
     }
 }
 
@@ -110,7 +119,7 @@ pub(super) fn send(socket: &UdpSocket, arena: &[u8], runs: &[Run]) -> io::Result
     let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
     let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; BATCH];
     let mut names = [const { MaybeUninit::<Name>::uninit() }; BATCH];
-    let mut controls = [const { MaybeUninit::<Control<u16>>::uninit() }; BATCH];
+    let mut controls = [const { MaybeUninit::<Control>::uninit() }; BATCH];
     let places = headers.iter_mut().zip(&mut vectors).zip(names.iter_mut().zip(&mut controls));
     let count = runs.len().min(BATCH);
     for (run, ((header, vector), (name, control))) in runs.iter().zip(places) {
@@ -123,9 +132,9 @@ pub(super) fn send(socket: &UdpSocket, arena: &[u8], runs: &[Run]) -> io::Result
         header.msg_hdr.msg_name = ptr::from_mut(name.write(address)).cast();
         header.msg_hdr.msg_namelen = name_len;
         if run.count > 1 {
-            let segment = Control::new(libc::SOL_UDP, libc::UDP_SEGMENT, run.segment);
+            let segment = Control::new(libc::SOL_UDP, libc::UDP_SEGMENT, run.segment.to_ne_bytes());
             header.msg_hdr.msg_control = ptr::from_mut(control.write(segment)).cast();
-            header.msg_hdr.msg_controllen = size_of::<Control<u16>>() as _;
+            header.msg_hdr.msg_controllen = size_of::<Control>() as _;
         }
     }
     // SAFETY: the first `count` headers are written; what they point to is in this frame or in `arena`, of the
@@ -140,7 +149,7 @@ pub(super) fn receive(socket: &UdpSocket, slab: &mut Slab, most: usize) -> io::R
     let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
     let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; BATCH];
     let mut names = [const { MaybeUninit::<Name>::uninit() }; BATCH];
-    let mut controls = [const { MaybeUninit::<Control<c_int>>::uninit() }; BATCH];
+    let mut controls = [const { MaybeUninit::<Control>::uninit() }; BATCH];
     let (slots, arrived) = slab.refill(most.min(BATCH));
     let count = slots.len();
     let places = headers.iter_mut().zip(&mut vectors).zip(names.iter_mut().zip(&mut controls));
@@ -149,8 +158,9 @@ pub(super) fn receive(socket: &UdpSocket, slab: &mut Slab, most: usize) -> io::R
         let header = header.write(empty_header(vector));
         header.msg_hdr.msg_name = ptr::from_mut(name.write(Name::EMPTY)).cast();
         header.msg_hdr.msg_namelen = NAME_BYTES as u32;
-        header.msg_hdr.msg_control = ptr::from_mut(control.write(Control::new(0, 0, 0))).cast();
-        header.msg_hdr.msg_controllen = size_of::<Control<c_int>>() as _;
+        header.msg_hdr.msg_control =
+            ptr::from_mut(control.write(Control::new(0, 0, [0; CONTROL_BYTES]))).cast();
+        header.msg_hdr.msg_controllen = size_of::<Control>() as _;
     }
     // SAFETY: the first `count` headers are written; each points to places of this frame and to a slot of its own,
     // of the lengths given, which live until the call returns and are not looked at meanwhile.
@@ -186,10 +196,12 @@ fn empty_header(vector: &mut libc::iovec) -> libc::mmsghdr {
 }
 
 /// The length of each datagram, if the system joined several.
-fn joined_of(header: &libc::msghdr, control: &Control<c_int>) -> Option<usize> {
-    let is_whole = header.msg_controllen >= Control::<c_int>::LEN as _;
+fn joined_of(header: &libc::msghdr, control: &Control) -> Option<usize> {
+    let (value, _) = control.value.split_first_chunk()?;
+    let is_whole = header.msg_controllen >= Control::len(value.len()) as _;
     let is_it = (control.header.cmsg_level, control.header.cmsg_type) == (libc::SOL_UDP, libc::UDP_GRO);
-    (is_whole && is_it && control.value > 0).then_some(control.value as usize)
+    let joined = c_int::from_ne_bytes(*value);
+    (is_whole && is_it && joined > 0).then_some(joined as usize)
 }
 
 /// Whether this system cuts what is sent with a segment length. One that doesn't know how would send it whole.

@@ -660,5 +660,7 @@ impl Server {
 }
 
 fn stale() -> PyErr {
-    StaleClientError::new_err("the client is not connected any more")
+    StaleClientError::new_err(
+        "the client is not connected any more: forget its handle when its Disconnected event comes",
+    )
 }

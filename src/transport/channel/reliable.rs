@@ -309,6 +309,10 @@ impl Channel for Reliable {
         due.min().unwrap_or(Instant::NEVER)
     }
 
+    fn rests(&self) -> bool {
+        self.sender.queue.is_empty()
+    }
+
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
         self.sender.scan.at = None;
         let Some(outgoing) = self.sender.find(mark) else { return Fate::Open };
@@ -333,13 +337,16 @@ impl Channel for Reliable {
         unacked.for_each(|submission| lost(submission.fate()));
     }
 
-    fn handle(&mut self, prefix: Prefix, _: u64, message: Received) -> Result<(), WindowViolation> {
+    fn handle(
+        &mut self,
+        prefix: Prefix,
+        _: u64,
+        message: Received,
+    ) -> Result<Option<Received>, WindowViolation> {
         let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
-        match self.receiver.handle(id, message)? {
-            true => self.stats.received += 1,
-            false => self.stats.duplicates += 1,
-        }
-        Ok(())
+        let duplicate = self.receiver.handle(id, message)?;
+        *(if duplicate.is_some() { &mut self.stats.duplicates } else { &mut self.stats.received }) += 1;
+        Ok(duplicate)
     }
 
     fn handle_credit(
@@ -361,6 +368,14 @@ impl Channel for Reliable {
 
     fn credit_known(&mut self, mark: CreditMark) {
         self.receiver.credit_known(mark);
+    }
+
+    fn received_memory(&self) -> usize {
+        self.receiver.memory()
+    }
+
+    fn awaits(&self, prefix: Prefix) -> bool {
+        matches!(prefix, Prefix::Id(id) if self.receiver.awaits(id))
     }
 
     fn has_received(&self) -> bool {

@@ -247,7 +247,10 @@ impl fmt::Display for ChunkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ChunkError::Full => {
-                write!(f, "{MAX_QUEUED_CHUNKS} chunks wait to be sent already, as many as may")
+                write!(
+                    f,
+                    "{MAX_QUEUED_CHUNKS} chunks wait to be sent already, as many as may: send more when some are over"
+                )
             }
             ChunkError::TooLarge { bytes } => {
                 write!(f, "the chunk has {bytes} bytes; one may have at most {MAX_CHUNK_BYTES}")
@@ -262,7 +265,9 @@ impl fmt::Display for ChunkError {
             ChunkError::Label { bytes } => {
                 write!(f, "the label has {bytes} bytes in UTF-8; it may have at most {MAX_LABEL_BYTES}")
             }
-            ChunkError::NoChannel => f.write_str("the protocol has no channel of chunks"),
+            ChunkError::NoChannel => {
+                f.write_str("the protocol has no channel of chunks: add tickwire.chunks() to its channels")
+            }
         }
     }
 }

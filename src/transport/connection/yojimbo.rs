@@ -8,8 +8,8 @@
 //! Messages that only their own code can read have no length here. So packets of a protocol that has such are held, acked but
 //! unread, until someone who can run that code takes them ([`Connection::take_unread`]) and gives back what they say.
 
-use super::{Carried, Connection, End, KEEP_ALIVE, Violation};
-use crate::store::Packets;
+use super::{Carried, Connection, End, KEEP_ALIVE, Violation, runs};
+use crate::store::{List, Packets};
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
 use crate::transport::acks::RttSampling;
@@ -174,6 +174,8 @@ impl Connection {
                 Item::Message(message) => {
                     let lane = &mut self.lanes[usize::from(message.channel)];
                     let applied = lane.channel.handle(message.prefix, 0, message.received);
+                    let applied =
+                        applied.map(|dropped| dropped.into_iter().for_each(|it| self.reclaim(it.body)));
                     (message.channel, applied.map_err(|WindowViolation| Desync::Window))
                 }
                 Item::Fragment { channel, fragment } => {
@@ -294,17 +296,18 @@ impl Connection {
     /// Writes the packet that was composed.
     fn send_yojimbo(&mut self, now: Instant, out: &mut Packets) {
         let mut entries = Vec::new();
-        let mut carried = Vec::new();
+        let mut carried = List::default();
+        let mut carry = |what| self.carried.push(&mut carried, what);
         for (index, lane) in self.lanes.iter().enumerate() {
             let channel = index as u8;
             let fragment = self.yojimbo.fragments.iter().find(|(channel, _)| *channel == index);
             if let Some((_, fragment)) = fragment {
                 entries.push((index, Entry::Fragment(fragment)));
                 let (mark, index) = (fragment.mark, fragment.index as u16);
-                carried.push(Carried::Fragment { channel, mark, index });
+                carry(Carried::Fragment { channel, mark, index });
             } else if !lane.selected.is_empty() {
                 entries.push((index, Entry::Messages(&lane.selected)));
-                carried.extend(lane.selected.iter().map(|s| Carried::Message { channel, mark: s.mark }));
+                runs(channel, &lane.selected).for_each(&mut carry);
             }
         }
         let writer = &mut self.scratch.writer;

@@ -170,7 +170,9 @@ impl Reading<'_, '_> {
                 let end = (self.extent)(message_type, self.bytes, start).ok_or(None)?;
                 let bits = end.checked_sub(start).ok_or(None)?;
                 let (start_bit, bytes) = self.reader.cut(bits).map_err(Some)?;
-                OpaqueBody { start_bit, bits, bytes }.write().into()
+                self.row.clear();
+                OpaqueBody { start_bit, bits, bytes }.write(&mut self.row);
+                self.row.as_slice().into()
             }
         };
         Ok(self.context.received(message_type, body, self.reader.position() - start))

@@ -1,0 +1,99 @@
+"""Python objects that point at an endpoint that points at them are collected: nothing keeps a game alive."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import tickwire as tw
+from conftest import Move, make_protocol
+from tickwire.testing import connected_pair
+
+
+@pytest.fixture(autouse=True)
+def only_the_collector() -> Iterator[None]:
+    """Nothing is collected by chance: each test asks for it."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+class Game:
+    """What a game keeps: its endpoints and what it got from them, with hooks that are its methods."""
+
+    def __init__(self) -> None:
+        self.held: list[Any] = [self]
+
+    def score(self, candidates: tw.Candidates) -> np.ndarray[Any, Any]:
+        return np.zeros(len(candidates.age), np.float32)
+
+    def admit(self, _: list[Any]) -> list[Any]:
+        return []
+
+    def make(self, kind: type[Any]) -> Any:
+        return kind.__new__(kind)
+
+
+def hooked(game: Game) -> None:
+    server = tw.Server("127.0.0.1:0", make_protocol(), priority=game.score, admission=game.admit)
+    game.held += [server, server.protocol]
+
+
+def threaded(game: Game) -> None:
+    game.held.append(tw.Server("127.0.0.1:0", make_protocol(), admission=game.admit, driver="thread"))
+
+
+def played(game: Game) -> None:
+    network, server, client = connected_pair(make_protocol())
+    for _ in range(10):
+        with server.tick() as inbox:
+            game.held += [inbox, list(inbox.messages), inbox.events]
+        with client.tick():
+            client.send(Move(1, 2, 0.5), channel=1)
+        network.advance(1 / 60)
+    game.held += [network, server, client]
+
+
+def kept_in_a_buffer(game: Game) -> None:
+    buffer = tw.SequenceBuffer(8)
+    buffer.insert(0, game)
+    game.held.append(buffer)
+
+
+def made_by_a_factory(game: Game) -> None:
+    game.held.append(tw.Server("127.0.0.1:0", make_protocol(), factory=game.make))
+
+
+@pytest.mark.parametrize("play", [hooked, threaded, played, kept_in_a_buffer, made_by_a_factory])
+def test_a_game_and_its_endpoints_are_collected_together(play: Callable[[Game], None]) -> None:
+    game = Game()
+    play(game)
+    gone = weakref.ref(game)
+    del game
+    assert gone() is not None, "there is a cycle"
+    gc.collect()
+    assert gone() is None
+
+
+def test_playing_leaves_no_objects_behind() -> None:
+    """As many objects after a thousand ticks as after a hundred."""
+    network, server, client = connected_pair(make_protocol())
+
+    def ticks(count: int) -> int:
+        for _ in range(count):
+            with server.tick() as inbox:
+                for player, message in inbox.messages:
+                    server.send(player, message, channel=1)
+            with client.tick() as inbox:
+                list(inbox.messages)
+                client.send(Move(1, 2, 0.5), channel=1)
+            network.advance(1 / 60)
+        gc.collect()
+        return len(gc.get_objects())
+
+    before = ticks(100)
+    assert abs(ticks(1000) - before) < 20

@@ -1,0 +1,313 @@
+//! The states of a connection: src/netcode/STATE_MACHINE.md.
+
+use core::net::SocketAddr;
+use tickwire::netcode::{
+    Client, ClientConfig, ClientEvent, ClientState, ConnectToken, DISCONNECT_REPEATS, Received, Server,
+    ServerConfig, TokenParams,
+};
+use tickwire::rng::Rng;
+use tickwire::store::Datagrams;
+use tickwire::time::{Duration, Instant, UnixSeconds};
+
+use super::{Accident, Machine, Wire, compare, documented, side, walk};
+
+const PROTOCOL: u64 = 7;
+const KEY: [u8; 32] = [5; 32];
+const START: UnixSeconds = UnixSeconds(1_700_000_000);
+
+fn address(host: u8) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, host], 9))
+}
+
+/// The token's.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+const SERVER: u8 = 1;
+const NOBODY: u8 = 2;
+const CLIENT: u8 = 3;
+const RIVAL: u8 = 4;
+
+fn token(client_id: u64, servers: &[u8]) -> ConnectToken {
+    let addresses: Vec<_> = servers.iter().map(|host| address(*host)).collect();
+    let params = TokenParams {
+        protocol_id: PROTOCOL,
+        private_key: &KEY,
+        client_id,
+        created: START,
+        lifetime: Some(30),
+        timeout: Some(5),
+        public_addresses: &addresses,
+        internal_addresses: None,
+        user_data: &[0; 256],
+    };
+    ConnectToken::generate(&params, &mut Rng::seeded(client_id)).unwrap()
+}
+
+/// `SERVERS` is 1 or 2, of which only the first exists; with `RIVALRY`, another client may take the only slot; some walks
+/// begin when the client is `CONNECTED`.
+struct Session<const SERVERS: usize, const RIVALRY: bool, const CONNECTED: bool> {
+    now: Instant,
+    server: Server,
+    client: Client,
+    rival: Option<Client>,
+    /// To the server, to the client.
+    wires: [Wire; 2],
+    /// When the server sent its last challenge.
+    challenged: Option<Instant>,
+    confirmed: bool,
+    /// Goodbyes that the server still says.
+    goodbyes: u32,
+    events: Vec<ClientEvent>,
+    was_connected: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    Tick,
+    /// Longer than the timeout, or than the token lives.
+    Wait(u64),
+    Suffer(usize, Accident),
+    Leave,
+    Kick,
+    /// All goodbyes go out.
+    Linger,
+    RivalTakesTheSlot,
+}
+
+impl<const SERVERS: usize, const RIVALRY: bool, const CONNECTED: bool> Session<SERVERS, RIVALRY, CONNECTED> {
+    fn update(&mut self, step: Duration) {
+        self.now += step;
+        let mut out = Datagrams::new();
+        self.client.update(self.now, &mut out);
+        self.send(&out);
+        out.clear();
+        self.server.update(self.now, &mut out);
+        self.send(&out);
+        self.look();
+    }
+
+    /// Puts datagrams under way; those to nobody and to the rival are gone.
+    fn send(&mut self, out: &Datagrams) {
+        for (to, bytes) in out.iter() {
+            if to == address(SERVER) {
+                self.wires[0].push(bytes);
+            } else if to == address(CLIENT) {
+                let goodbye = bytes[0] & 0x0F == 6 && self.goodbyes > 0;
+                self.goodbyes -= u32::from(goodbye);
+                if bytes[0] & 0x0F == 2 {
+                    self.challenged = Some(self.now);
+                }
+                self.wires[1].push(bytes);
+            }
+        }
+    }
+
+    fn deliver(&mut self, to: usize, mut bytes: Vec<u8>) {
+        let mut out = Datagrams::new();
+        if to == 1 {
+            self.client.handle_datagram(self.now, address(SERVER), &mut bytes, &mut out);
+        } else {
+            let kind = bytes[0] & 0x0F;
+            let drops = |server: &Server| server.counters().iter().map(|(_, count)| count).sum::<u64>();
+            let (before, held) = (drops(&self.server), self.server.find_client(1).is_some());
+            let unix = UnixSeconds(START.0 + self.now.as_nanos() / 1_000_000_000);
+            let received = self.server.handle_datagram(self.now, unix, address(CLIENT), &mut bytes, &mut out);
+            assert!(!matches!(received, Received::Payload { .. }), "nobody sent one");
+            self.confirmed |= held && matches!(kind, 4 | 5) && drops(&self.server) == before;
+        }
+        self.send(&out);
+        self.look();
+    }
+
+    fn look(&mut self) {
+        while self.server.poll_event().is_some() {}
+        while let Some(event) = self.client.poll_event() {
+            assert!(self.events.len() < 2, "connected and disconnected, at most");
+            self.events.push(event);
+        }
+        match self.server.find_client(1) {
+            None => self.confirmed = false,
+            Some(_) => self.challenged = None,
+        }
+        self.was_connected |= self.client.state() == ClientState::Connected;
+    }
+}
+
+impl<const SERVERS: usize, const RIVALRY: bool, const CONNECTED: bool> Machine
+    for Session<SERVERS, RIVALRY, CONNECTED>
+{
+    type Action = Action;
+
+    fn start() -> Self {
+        let mut config = ServerConfig::new(PROTOCOL, KEY, 1, vec![address(SERVER)]);
+        config.half_open_capacity = 2;
+        config.token_history_capacity = 4;
+        let server = Server::new(config, &mut Rng::seeded(1), START).unwrap();
+        let servers = &[SERVER, NOBODY][..SERVERS];
+        let client = Client::new(ClientConfig::new(PROTOCOL), token(1, servers), Instant::ZERO).unwrap();
+        let mut session = Session {
+            now: Instant::ZERO,
+            server,
+            client,
+            rival: None,
+            wires: Default::default(),
+            challenged: None,
+            confirmed: false,
+            goodbyes: 0,
+            events: Vec::new(),
+            was_connected: false,
+        };
+        while CONNECTED && session.client.state() != ClientState::Connected {
+            for to in 0..2 {
+                for packet in core::mem::take(&mut session.wires[to].packets) {
+                    session.deliver(to, packet.bytes);
+                }
+            }
+            session.update(Duration::from_millis(100));
+        }
+        session
+    }
+
+    fn actions(&self) -> Vec<Action> {
+        let mut actions = Vec::new();
+        for to in 0..2 {
+            actions
+                .extend(self.wires[to].accidents().into_iter().map(|accident| Action::Suffer(to, accident)));
+        }
+        if self.wires[0].packets.len() < 2 && self.wires[1].packets.len() < 2 {
+            actions.extend([Action::Tick, Action::Wait(6)]);
+            if !self.client.state().is_final() {
+                actions.extend([Action::Wait(31), Action::Leave]);
+            }
+            if self.server.find_client(1).is_some() {
+                actions.push(Action::Kick);
+            }
+        }
+        if self.goodbyes > 0 {
+            actions.push(Action::Linger);
+        }
+        if RIVALRY && self.rival.is_none() && self.server.connected_count() == 0 {
+            actions.push(Action::RivalTakesTheSlot);
+        }
+        actions
+    }
+
+    fn act(&mut self, action: Action) {
+        let mut out = Datagrams::new();
+        match action {
+            Action::Tick => self.update(Duration::from_millis(100)),
+            Action::Wait(seconds) => self.update(Duration::from_secs(seconds)),
+            Action::Suffer(to, accident) => {
+                if let Some(bytes) = self.wires[to].suffer(accident) {
+                    self.deliver(to, bytes);
+                }
+            }
+            Action::Leave => {
+                self.client.disconnect(None, &mut out).unwrap();
+                // Ten of a kind: the first two stand for them.
+                let said = out.iter().take(2).map(|(to, bytes)| (to, bytes.to_vec())).collect::<Vec<_>>();
+                assert_eq!(out.len(), DISCONNECT_REPEATS as usize);
+                said.iter().filter(|(to, _)| *to == address(SERVER)).for_each(|(_, b)| self.wires[0].push(b));
+            }
+            Action::Kick => {
+                let client = self.server.find_client(1).unwrap();
+                self.goodbyes = DISCONNECT_REPEATS;
+                self.server.disconnect(self.now, client, None, &mut out).unwrap();
+                self.send(&out);
+                self.look();
+            }
+            Action::Linger => {
+                for _ in 0..2 * DISCONNECT_REPEATS {
+                    self.now += Duration::from_millis(15);
+                    self.server.update(self.now, &mut out);
+                    self.send(&out);
+                    out.clear();
+                    self.wires[1].packets.truncate(2);
+                }
+            }
+            Action::RivalTakesTheSlot => {
+                let token = token(2, &[SERVER]);
+                let mut rival = Client::new(ClientConfig::new(PROTOCOL), token, self.now).unwrap();
+                let unix = UnixSeconds(START.0 + self.now.as_nanos() / 1_000_000_000);
+                let mut answers = Datagrams::new();
+                rival.update(self.now, &mut out);
+                for _ in 0..2 {
+                    for (_, bytes) in out.iter() {
+                        let mut bytes = bytes.to_vec();
+                        self.server.handle_datagram(self.now, unix, address(RIVAL), &mut bytes, &mut answers);
+                    }
+                    out.clear();
+                    for (_, bytes) in answers.iter() {
+                        rival.handle_datagram(self.now, address(SERVER), &mut bytes.to_vec(), &mut out);
+                    }
+                    answers.clear();
+                }
+                self.rival = Some(rival);
+            }
+        }
+        self.look();
+    }
+
+    fn state(&self) -> String {
+        let server = match () {
+            () if self.server.find_client(1).is_some() && self.confirmed => "Confirmed",
+            () if self.server.find_client(1).is_some() => "Unconfirmed",
+            () if self.goodbyes > 0 => "Leaving",
+            () if self.challenged.is_some_and(|at| self.now - at < TIMEOUT) => "Half-open",
+            () => "Unknown",
+        };
+        format!("{}/{server}", self.client.state().number())
+    }
+
+    /// What the ends hold can't be seen: every path is walked on.
+    fn everything(&self) -> Option<u64> {
+        None
+    }
+
+    fn conclude(mut self) {
+        for _ in 0..12 {
+            for to in 0..2 {
+                for packet in core::mem::take(&mut self.wires[to].packets) {
+                    self.deliver(to, packet.bytes);
+                }
+            }
+            self.update(Duration::from_millis(100));
+        }
+        // The server's goodbyes may all have been lost.
+        if self.client.state() == ClientState::Connected && self.server.find_client(1).is_none() {
+            (0..60).for_each(|_| self.update(Duration::from_millis(100)));
+        }
+        let state = self.client.state();
+        let held = self.server.find_client(1).is_some();
+        assert!(state != ClientState::Connected || held, "a client that is connected to nothing");
+        assert!(
+            !self.was_connected || matches!(state, ClientState::Connected) || state.is_final(),
+            "no way back from connected: {state:?}"
+        );
+        // A patient network: who still dials the server gets in, or is told no.
+        assert!(
+            state.is_final()
+                || held
+                || self.client.server_address() == address(NOBODY)
+                || self.rival.is_some()
+        );
+        let disconnected =
+            self.events.iter().filter(|e| matches!(e, ClientEvent::Disconnected { .. })).count();
+        assert!(disconnected <= 1, "told once");
+    }
+}
+
+#[test]
+fn connections_go_as_their_document_says() {
+    let walks = [
+        walk::<Session<1, false, false>>(6),
+        walk::<Session<1, true, false>>(6),
+        walk::<Session<2, true, false>>(5),
+        walk::<Session<1, false, true>>(4),
+    ];
+    let states = walks.each_ref().map(|walk| walk.states);
+    println!("a connection: {states:?} states to depths of 6, 6, 5 and 4");
+    let file = "src/netcode/STATE_MACHINE.md";
+    compare(&side(&walks, 0), &documented(file, "## Client", 0, 3));
+    compare(&side(&walks, 1), &documented(file, "## Server, one client", 0, 3));
+}
