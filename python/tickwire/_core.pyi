@@ -457,33 +457,6 @@ class Stream:
 
     # The names of serialize's macros in C++, with their arguments.
     def serialize_bits(self, value: int | None, bits: int, /) -> int:
-<<<<<<< HEAD
-        """As :meth:`bits`."""
-    def serialize_bool(self, value: object, /) -> bool:
-        """As :meth:`flag`."""
-    def serialize_int(self, value: int | None, min: int, max: int, /) -> int:
-        """As :meth:`ranged`."""
-    def serialize_int64(self, value: int | None, min: int, max: int, /) -> int:
-        """As :meth:`ranged`."""
-    def serialize_int128(self, value: int | None, min: int, max: int, /) -> int:
-        """As :meth:`ranged`."""
-    def serialize_uint8(self, value: int | None, /) -> int:
-        """As :meth:`bits` with 8."""
-    def serialize_uint16(self, value: int | None, /) -> int:
-        """As :meth:`bits` with 16."""
-    def serialize_uint32(self, value: int | None, /) -> int:
-        """As :meth:`bits` with 32."""
-    def serialize_uint64(self, value: int | None, /) -> int:
-        """As :meth:`bits` with 64."""
-    def serialize_uint128(self, value: int | None, /) -> int:
-        """As :meth:`uint128`."""
-    def serialize_float(self, value: float | None, /) -> float:
-        """As :meth:`float32`."""
-    def serialize_double(self, value: float | None, /) -> float:
-        """As :meth:`float64`."""
-    def serialize_compressed_float(self, value: float | None, min: float, max: float, res: float, /) -> float:
-        """As :meth:`quantized`."""
-=======
         """As :meth:`bits`, by the name that it has in C++."""
     def serialize_bool(self, value: object, /) -> bool:
         """As :meth:`flag`, by the name that it has in C++."""
@@ -509,27 +482,18 @@ class Stream:
         """As :meth:`float64`, by the name that it has in C++."""
     def serialize_compressed_float(self, value: float | None, min: float, max: float, res: float, /) -> float:
         """As :meth:`quantized`, by the name that it has in C++."""
->>>>>>> main
     def serialize_fixed(
         self, value: float | None, integer_bits: int, fraction_bits: int, min: int, max: int, /
     ) -> float:
         """``integer_bits`` is not on the wire."""
     def serialize_bytes(self, data: _Bytes | None, bytes: int, /) -> _Bytes:
-<<<<<<< HEAD
-        """As :meth:`bytes`."""
-=======
         """As :meth:`bytes`, by the name that it has in C++."""
->>>>>>> main
     def serialize_string(self, string: str | None, buffer_size: int, /) -> str:
         """Text of up to ``buffer_size - 1`` bytes: the last one is C++'s NUL."""
     def serialize_wstring(self, string: str | None, buffer_size: int, /) -> str:
         """Text of up to ``buffer_size - 1`` UTF-16 units."""
     def serialize_align(self) -> None:
-<<<<<<< HEAD
-        """As :meth:`align`."""
-=======
         """As :meth:`align`, by the name that it has in C++."""
->>>>>>> main
     def serialize_object(self, object: _T, /) -> _T:
         """Calls ``object.serialize(self)`` and returns the object."""
     def serialize_int_relative(self, previous: int, current: int | None, /) -> int:

@@ -314,31 +314,19 @@ impl Stream {
 
     // --- the names of serialize's macros in C++ ------------------------------------------------------------
 
-<<<<<<< HEAD
-    /// As :meth:`bits`.
-=======
     /// As :meth:`bits`, by the name that it has in C++.
->>>>>>> main
     #[pyo3(signature = (value, bits, /))]
     fn serialize_bits(&self, value: &Bound<'_, PyAny>, bits: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.bits(value, bits)
     }
 
-<<<<<<< HEAD
-    /// As :meth:`flag`.
-=======
     /// As :meth:`flag`, by the name that it has in C++.
->>>>>>> main
     #[pyo3(signature = (value, /))]
     fn serialize_bool(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.flag(value)
     }
 
-<<<<<<< HEAD
-    /// As :meth:`ranged`.
-=======
     /// As :meth:`ranged`, by the name that it has in C++.
->>>>>>> main
     #[pyo3(signature = (value, min, max, /))]
     fn serialize_int(
         &self,
@@ -349,11 +337,7 @@ impl Stream {
         self.ranged(value, min, max)
     }
 
-<<<<<<< HEAD
-    /// As :meth:`ranged`.
-=======
     /// As :meth:`ranged`, by the name that it has in C++.
->>>>>>> main
     #[pyo3(signature = (value, min, max, /))]
     fn serialize_int64(
         &self,
@@ -364,11 +348,7 @@ impl Stream {
         self.ranged(value, min, max)
     }
 
-<<<<<<< HEAD
-    /// As :meth:`ranged`.
-=======
     /// As :meth:`ranged`, by the name that it has in C++.
->>>>>>> main
     #[pyo3(signature = (value, min, max, /))]
     fn serialize_int128(
         &self,
@@ -379,81 +359,49 @@ impl Stream {
         self.ranged(value, min, max)
     }
 
-<<<<<<< HEAD
-    /// As :meth:`bits` with 8.
-=======
     /// An unsigned integer of 8 bits.
->>>>>>> main
     #[pyo3(signature = (value, /))]
     fn serialize_uint8(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.unsigned(value, 8)
     }
 
-<<<<<<< HEAD
-    /// As :meth:`bits` with 16.
-=======
     /// An unsigned integer of 16 bits.
->>>>>>> main
     #[pyo3(signature = (value, /))]
     fn serialize_uint16(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.unsigned(value, 16)
     }
 
-<<<<<<< HEAD
-    /// As :meth:`bits` with 32.
-=======
     /// An unsigned integer of 32 bits.
->>>>>>> main
     #[pyo3(signature = (value, /))]
     fn serialize_uint32(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.unsigned(value, 32)
     }
 
-<<<<<<< HEAD
-    /// As :meth:`bits` with 64.
-=======
     /// An unsigned integer of 64 bits.
->>>>>>> main
     #[pyo3(signature = (value, /))]
     fn serialize_uint64(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.unsigned(value, 64)
     }
 
-<<<<<<< HEAD
-    /// As :meth:`uint128`.
-=======
     /// As :meth:`uint128`, by the name that it has in C++.
->>>>>>> main
     #[pyo3(signature = (value, /))]
     fn serialize_uint128(&self, value: &Bound<'_, PyAny>) -> PyResult<u128> {
         self.uint128(value)
     }
 
-<<<<<<< HEAD
-    /// As :meth:`float32`.
-=======
     /// As :meth:`float32`, by the name that it has in C++.
->>>>>>> main
     #[pyo3(signature = (value, /))]
     fn serialize_float(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         self.float32(value)
     }
 
-<<<<<<< HEAD
-    /// As :meth:`float64`.
-=======
     /// As :meth:`float64`, by the name that it has in C++.
->>>>>>> main
     #[pyo3(signature = (value, /))]
     fn serialize_double(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         self.float64(value)
     }
 
-<<<<<<< HEAD
-    /// As :meth:`quantized`.
-=======
     /// As :meth:`quantized`, by the name that it has in C++.
->>>>>>> main
     #[pyo3(signature = (value, min, max, res, /))]
     fn serialize_compressed_float(
         &self,
@@ -479,11 +427,7 @@ impl Stream {
         self.fixed(value, min, max, fraction_bits)
     }
 
-<<<<<<< HEAD
-    /// As :meth:`bytes`.
-=======
     /// As :meth:`bytes`, by the name that it has in C++.
->>>>>>> main
     #[pyo3(signature = (data, bytes, /))]
     fn serialize_bytes<'py>(
         &self,
@@ -513,11 +457,7 @@ impl Stream {
         self.wide_text(string, &most(buffer_size)?)
     }
 
-<<<<<<< HEAD
-    /// As :meth:`align`.
-=======
     /// As :meth:`align`, by the name that it has in C++.
->>>>>>> main
     fn serialize_align(slf: &Bound<'_, Self>) -> PyResult<()> {
         Self::align(slf)
     }
