@@ -21,7 +21,7 @@ MOST_MEGABYTES = 512.0
 
 
 def run(options: Options) -> int:
-    """Runs the soak; returns the exit code: 0 when nothing broke, 1 when something did, 130 on an interrupt."""
+    """Runs the soak. Returns the exit code: 0: nothing broke; 1: something did; 130: it was interrupted."""
     began = time.perf_counter()
     results: list[Result] = []
     broken: Result | None = None
