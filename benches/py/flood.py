@@ -45,7 +45,9 @@ def play(driver: Literal["polled", "thread"], datagrams: int) -> dict[str, float
                     pass
         before = counted(server)
         host, port = str(server.address).rsplit(":", 1)
-        stranger = multiprocessing.get_context("spawn").Process(target=flood, args=((host, int(port)), datagrams))
+        stranger = multiprocessing.get_context("spawn").Process(
+            target=flood, args=((host, int(port)), datagrams)
+        )
         stranger.start()
         work, read, waits, sent_at, taken = [], [], [], {}, 0
         began = time.perf_counter()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
 
 import tickwire
 from tickwire import demo, inspection, proxy, soak
+from tickwire.arguments import Parser
 from tickwire.capture import commands as capture_commands
 from tickwire.demo import options as demo_options
 from tickwire.doctor import commands as doctor
@@ -16,13 +16,6 @@ from tickwire.live import commands as top
 from tickwire.plots import commands as plot
 from tickwire.proxy import options as proxy_options
 from tickwire.soak import options as soak_options
-
-
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence, without the usage in front of it."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; try {self.prog} --help.\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

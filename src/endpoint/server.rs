@@ -257,12 +257,9 @@ impl Server {
     /// Whether there are events, messages or fates that weren't taken.
     pub fn has_news(&self) -> bool {
         let told = !self.events.is_empty() || !self.told.is_empty() || self.reception.has_events();
-        let waits = |session: &Session| {
-            (session.news.messages || session.news.fates) && session.connection.has_news()
-        };
         told || !self.leftovers.is_empty()
             || !self.unfinished.is_empty()
-            || self.sessions.iter().flatten().any(waits)
+            || self.sessions.iter().flatten().any(|session| session.connection.has_news())
     }
 
     /// The next event.

@@ -193,16 +193,6 @@ enum Carried {
     },
 }
 
-impl Carried {
-    /// The messages that a channel selected.
-    fn runs(channel: u8, selected: &[Selected]) -> impl Iterator<Item = Carried> {
-        selected.chunk_by(|a, b| a.mark + 1 == b.mark).map(move |run| {
-            // A packet has fewer than 65,536 messages.
-            Carried::Messages { channel, count: run.len() as u16, first: run[0].mark }
-        })
-    }
-}
-
 /// One conversation with one peer.
 ///
 /// Memory, with the default windows of 1,024 packets: 6 KiB until the first packet, 30 KiB when idle however long,
@@ -742,13 +732,14 @@ impl Connection {
             let fates = &mut self.fates;
             lane.channel.end_of_tick(&mut |fate| fates.tell(notification(channel as u8, fate, false)));
         }
+        self.next_tick()
+    }
+
+    fn next_tick(&self) -> Instant {
         let owed = self.owed.packets > 0 && !self.owed.unpaid;
-        // Yojimbo's framing has a packet for each tick.
-        if owed
-            || self.protocol.yojimbo().is_some()
-            || !self.chunks.is_idle()
-            || !self.lanes.iter().all(|lane| lane.channel.rests())
-        {
+        // Yojimbo's framing has a packet in each tick.
+        let busy = self.protocol.yojimbo().is_some() || owed || !self.chunks.is_idle();
+        if busy || !self.lanes.iter().all(|lane| lane.channel.rests()) {
             return Instant::ZERO;
         }
         let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE);
@@ -893,7 +884,7 @@ impl Connection {
         let moment = Moment { now, tick, resend_timeout: self.endpoint.acks().resend_timeout() };
         // Asked first: gathering ack ranges and credit costs more.
         let (lanes, protocol) = (&mut self.lanes, &self.protocol);
-        let due = |(index, lane): (usize, &mut Lane)| lane.is_due(&moment, &native::cost(protocol, index));
+        let due = |(index, lane): (usize, &mut Lane)| lane.is_due(&moment, &cost(protocol, index));
         if !lanes.iter_mut().enumerate().any(due) {
             return false;
         }
@@ -1034,7 +1025,7 @@ impl Connection {
             credits.iter().for_each(|&(channel, mark)| carry(Carried::Credit { channel, mark }));
             chunk.carried.drain(..).for_each(|chunk| carry(Carried::Chunk(chunk)));
             for (channel, lane) in (0..).zip(&self.lanes) {
-                Carried::runs(channel, &lane.selected).for_each(&mut carry);
+                runs(channel, &lane.selected).for_each(&mut carry);
             }
         }
         self.launch(now, out, hello, arrivals, carried);
@@ -1046,7 +1037,8 @@ impl Connection {
         let (before, datagrams) = (out.total_bytes(), out.len());
         // The channels' bound on messages keeps every packet below the endpoint's.
         let Ok(packet) = self.endpoint.send(now, writer.as_bytes()) else {
-            return self.carried.clear(carried);
+            self.carried.clear(carried);
+            return;
         };
         for piece in packet.pieces() {
             out.push_with((), |arena| piece.write(arena));
@@ -1063,6 +1055,13 @@ impl Connection {
         self.newest_at = None;
         self.unanswered_since.get_or_insert(now);
     }
+}
+
+/// What a packet carries of a channel's messages.
+fn runs(channel: u8, selected: &[Selected]) -> impl Iterator<Item = Carried> {
+    let runs = selected.chunk_by(|a, b| a.mark + 1 == b.mark);
+    // A packet has fewer than 65,536 messages.
+    runs.map(move |run| Carried::Messages { channel, count: run.len() as u16, first: run[0].mark })
 }
 
 /// What to tell of a message in a packet whose fate is known.

@@ -19,8 +19,8 @@ pub struct Message {
     pub block: Option<Block>,
 }
 
-/// The bytes of a block message. A clone shares them.
-pub type Block = Arc<[u8]>;
+/// The bytes of a block message. A clone shares them. One pointer: most messages have none.
+pub type Block = Arc<Vec<u8>>;
 
 impl Message {
     /// A message without a block.
@@ -56,7 +56,7 @@ pub struct Received {
     /// Declared types: the row of their schema. Opaque types: see [`OpaqueBody`].
     pub body: SmallBytes,
     /// The block of a block message.
-    pub block: Option<Box<[u8]>>,
+    pub block: Option<Block>,
     /// What it counts against the byte window.
     pub(crate) window_bytes: usize,
 }

@@ -18,6 +18,7 @@ pub mod header;
 mod in_flight;
 mod message;
 mod pacing;
+mod peer_pace;
 pub mod protocol;
 mod standard_estimate;
 mod stream_manager;

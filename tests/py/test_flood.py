@@ -31,7 +31,10 @@ def test_a_flood_of_strangers_neither_ends_nor_holds_up_the_game(
         got: dict[tw.ClientHandle, list[int]] = {}
         sent, flooded = 0, 0
         while len(got) < 3 or any(len(ticks) < sent for ticks in got.values()):
-            assert time.monotonic() < deadline, (sent, {client.slot: len(ticks) for client, ticks in got.items()})
+            assert time.monotonic() < deadline, (
+                sent,
+                {client.slot: len(ticks) for client, ticks in got.items()},
+            )
             playing = all(client.connected for client in clients)
             if playing and flooded < 20_000:
                 for number in range(1000):

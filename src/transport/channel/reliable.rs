@@ -60,7 +60,7 @@ struct Sender {
     credit: bool,
     resend: Resend,
     /// The oldest message, if it has a block of which a fragment was sent.
-    block: Option<SendBlock>,
+    block: Option<Box<SendBlock>>,
     /// `queue[i]` is message `oldest + i`. The front is unacked.
     queue: VecDeque<Outgoing>,
     /// Counted without wrapping, and so are marks: a late ack must not pass for that of a message a lap on.
@@ -257,7 +257,7 @@ impl Channel for Reliable {
         let Submission { message, .. } = self.sender.queue.front()?.submission.as_ref()?;
         let bytes = message.block.as_ref()?.len();
         if self.sender.block.as_ref().is_none_or(|block| block.mark != mark) {
-            self.sender.block = Some(SendBlock::new(mark, bytes.div_ceil(cost.fragment_bytes)));
+            self.sender.block = Some(Box::new(SendBlock::new(mark, bytes.div_ceil(cost.fragment_bytes))));
         }
         let block = self.sender.block.as_mut()?;
         let (index, count) = (block.next(moment)?, block.count());

@@ -23,7 +23,7 @@ pub(super) struct Receiver {
     /// The peer is told how far the application has read, and must not go beyond the window.
     grants: bool,
     /// The block being received, which is the next message behind all that are here.
-    block: Option<ReceiveBlock>,
+    block: Option<Box<ReceiveBlock>>,
     /// `slots[i]` is message `unread + i`.
     slots: VecDeque<Slot>,
     /// Every message before this one was taken. Counted without wrapping: a peer that acks nothing may leave what is
@@ -127,10 +127,10 @@ impl Receiver {
         if gap || id != next {
             return Ok(false);
         }
-        let block = self.block.get_or_insert_with(|| ReceiveBlock::new(fragment.count));
+        let block = self.block.get_or_insert_with(|| Box::new(ReceiveBlock::new(fragment.count)));
         let Some(message) = block.handle(fragment, limits)? else { return Ok(false) };
         self.block = None;
-        self.handle(id, message).map_err(|_| Desync::Window)
+        Ok(self.handle(id, message).map_err(|_| Desync::Window)?.is_none())
     }
 
     /// Bytes of memory that messages take that were not taken.
