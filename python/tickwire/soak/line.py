@@ -95,6 +95,9 @@ class Side:
         for flow, counted in zip(self.flows, stats, strict=True):
             if flow.got > counted.received:
                 flow.fail(f"{flow.got} came, of which the receiver counted {counted.received}")
+            # Their own queues may push messages out before the game takes them.
+            if counted.dropped == 0 and flow.unseen():
+                flow.fail(f"{flow.unseen()[:5]} were told to be delivered and never came")
             if isinstance(flow, Redundant) and flow.got:
                 flow.check(counted.received + counted.missed)
 

@@ -19,7 +19,7 @@ class Flow:
         self.got = 0
         # Tags whose fate is to be told.
         self.open: set[int] = set()
-        # Those of which it was told that the other side has them, and that its game has not seen yet.
+        # Those of which it was told that the other side has them before its game had seen them.
         self.claimed: set[int] = set()
 
     def fail(self, what: str) -> None:
@@ -60,6 +60,10 @@ class Flow:
     def is_settled(self) -> bool:
         return not self.open
 
+    def unseen(self) -> list[int]:
+        """Those told to be delivered that the game there has not seen, nor newer ones instead."""
+        return sorted(number for number in self.claimed if not self._has(number))
+
     def _send(self, _number: int) -> None: ...
     def _receive(self, _number: int) -> None: ...
     def _has(self, _number: int) -> bool:
@@ -93,8 +97,6 @@ class Ordered(Flow):
     def _settled(self) -> None:
         if self.expected:
             self.fail(f"{len(self.expected)} messages from {self.expected[0]} on never came")
-        if self.claimed:
-            self.fail(f"{sorted(self.claimed)[:5]} were told to be delivered and never came")
 
 
 class Unordered(Flow):

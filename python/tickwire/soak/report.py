@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import shlex
+import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -20,19 +21,26 @@ MOST_MEGABYTES = 512.0
 
 
 def run(options: Options) -> int:
-    """Runs the soak; returns the exit code: 0 when nothing broke, 1 else."""
+    """Runs the soak. Returns the exit code: 0: nothing broke; 1: something did; 130: it was interrupted."""
     began = time.perf_counter()
     results: list[Result] = []
     broken: Result | None = None
-    for result in _results(options):
-        results.append(result)
-        if result.failure is None and result.megabytes > MOST_MEGABYTES:
-            result.failure = f"the process took {result.megabytes:.0f} MiB of memory"
-        if result.failure is not None:
-            broken = result
-            break
+    interrupted = False
+    try:
+        for result in _results(options):
+            results.append(result)
+            if result.failure is None and result.megabytes > MOST_MEGABYTES:
+                result.failure = f"the process took {result.megabytes:.0f} MiB of memory"
+            if result.failure is not None:
+                broken = result
+                break
+    except KeyboardInterrupt:
+        # What was done until now is told nevertheless.
+        interrupted = True
     summary = summarize(options, results, time.perf_counter() - began)
     print(describe(summary))
+    if interrupted:
+        print("interrupted")
     if broken is not None:
         print(f"scenario {broken.index} ({broken.name}) broke: {broken.failure}")
         print(f"again: {command(options, broken.index)}")
@@ -42,6 +50,8 @@ def run(options: Options) -> int:
             text, again = broken.failure, command(options, broken.index)
             failure = {"scenario": broken.index, "failure": text, "again": again}
         print(json.dumps({**summary, "failure": failure}))
+    if interrupted:
+        return 130
     return 0 if broken is None else 1
 
 
@@ -60,8 +70,9 @@ def _results(options: Options) -> Iterator[Result]:
     if options.jobs == 1:
         yield from map(play, indexes)
         return
-    # Spawned, so that each is a process of its own from the start.
-    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+    # Spawned, so that each is a process of its own from the start. An interrupt is for the parent.
+    context, ignored = multiprocessing.get_context("spawn"), (signal.SIGINT, signal.SIG_IGN)
+    with context.Pool(options.jobs, signal.signal, ignored) as pool:
         yield from pool.imap(play, indexes)
 
 
