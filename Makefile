@@ -11,7 +11,7 @@ SOURCES := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links compare fuzz mutations wheel clean
+.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links compare fuzz mutations soak wheel clean
 
 build: $(VENV)/.built
 
@@ -79,6 +79,10 @@ fuzz:
 # Plants bugs and looks which tests notice, half an hour; writes tests/mutations/README.md. `make mutations ARGS=name` for one.
 mutations:
 	$(PYTHON) tests/mutations/run.py $(ARGS)
+
+# Random games on random bad networks, two virtual days; `make soak ARGS="--seed 7 --hours 1000"`.
+soak: $(VENV)/.built
+	$(BIN)/tickwire soak --jobs 2 $(or $(ARGS),--seed ci --hours 48)
 
 wheel: $(VENV)/.tools
 	$(BIN)/maturin build --release --out dist

@@ -1,5 +1,8 @@
-//! One tick of a server with 64 connections on the simulated driver: receive a packet of each client, take
-//! the messages, queue one for each client, send. The clients' own work is not timed.
+//! One tick of a server on the simulated driver: receive a packet of each client, take the messages, queue one for each
+//! client, send. The clients' own work is not timed.
+//!
+//! Busy: 64 clients that send and are sent a message in each tick. Idle: none, or a thousand, that say nothing, and of
+//! whom a sixth keep alive in a tick.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,16 +11,16 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, criterion_group, criterion_main};
 use tickwire::driver::{Driver, VirtualNetwork};
 use tickwire::endpoint::{
-    ChunkLimits, Client, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Inbox, Server, ServerConfig,
+    ChunkLimits, Client, ClientConfig, ClientHandle, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Inbox, Server,
+    ServerConfig,
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::netsim::Conditions;
 use tickwire::transport::{
-    Body, ChannelConfig, ConnectionConfig, Message, MessageType, Protocol, SendOptions,
+    Body, ChannelConfig, ConnectionConfig, Message, MessageType, Notification, Protocol, SendOptions,
 };
 use tickwire::wire::{BitSink, BitWriter, Kind, Schema};
 
-const CLIENTS: usize = 64;
 const PROTOCOL_ID: u64 = 1;
 
 fn protocol() -> Arc<Protocol> {
@@ -40,14 +43,15 @@ struct World {
     driver: Driver,
     clients: Vec<(Client, Driver)>,
     inbox: Inbox,
+    fates: Vec<(ClientHandle, Notification)>,
 }
 
 impl World {
-    fn connected() -> Self {
+    fn connected(count: usize) -> Self {
         let network = VirtualNetwork::new(Conditions::perfect(), 1).unwrap();
         let address: SocketAddr = "10.0.0.1:40000".parse().unwrap();
         let netcode_config =
-            netcode::ServerConfig::new(PROTOCOL_ID, DEVELOPMENT_KEY, CLIENTS, vec![DEVELOPMENT_ADDRESS]);
+            netcode::ServerConfig::new(PROTOCOL_ID, DEVELOPMENT_KEY, 1000, vec![DEVELOPMENT_ADDRESS]);
         let config = ServerConfig {
             netcode: netcode_config,
             connection: ConnectionConfig::default(),
@@ -55,12 +59,12 @@ impl World {
         };
         let server = Server::new(config, protocol(), &mut network.clone(), network.unix()).unwrap();
         let driver = Driver::simulated(network.clone(), address).unwrap();
-        let clients = (0..CLIENTS).map(|index| Self::client(&network, address, index)).collect();
-        let mut world = World { network, server, driver, clients, inbox: Inbox::new() };
+        let clients = (0..count).map(|index| Self::client(&network, address, index)).collect();
+        let mut world = World { network, server, driver, clients, inbox: Inbox::new(), fates: Vec::new() };
         for _ in 0..30 {
-            world.tick();
+            world.tick(false);
         }
-        assert_eq!(world.server.clients().count(), CLIENTS);
+        assert_eq!(world.server.clients().count(), count);
         world
     }
 
@@ -83,12 +87,12 @@ impl World {
             chunks: ChunkLimits::CLIENT,
         };
         let client = Client::new(config, protocol(), token, network.now()).unwrap();
-        let address = SocketAddr::from(([10, 0, 1, index as u8], 1));
+        let address = SocketAddr::from(([10, 0, 1 + (index / 256) as u8, index as u8], 1));
         (client, Driver::simulated(network.clone(), address).unwrap())
     }
 
-    /// The time of the server's part.
-    fn tick(&mut self) -> Duration {
+    /// The time of the server's part; `busy` has everybody send.
+    fn tick(&mut self, busy: bool) -> Duration {
         let message = message();
         for (client, driver) in &mut self.clients {
             driver
@@ -96,7 +100,7 @@ impl World {
                 .unwrap();
             self.inbox.clear();
             client.take_messages(&mut self.inbox);
-            if client.is_connected() {
+            if busy && client.is_connected() {
                 client.send(driver.now(), 1, message.clone(), SendOptions::default()).unwrap();
             }
             driver.transmit(|now, out| client.transmit(now, out));
@@ -109,8 +113,12 @@ impl World {
             .unwrap();
         self.inbox.clear();
         server.take_messages(&mut self.inbox);
-        for handle in server.clients().collect::<Vec<_>>() {
-            server.send(self.driver.now(), handle, 1, message.clone(), SendOptions::default()).unwrap();
+        while server.poll_event().is_some() {}
+        server.take_notifications(&mut self.fates);
+        if busy {
+            for handle in server.clients().collect::<Vec<_>>() {
+                server.send(self.driver.now(), handle, 1, message.clone(), SendOptions::default()).unwrap();
+            }
         }
         self.driver.transmit(|now, out| server.transmit(now, out));
         started.elapsed()
@@ -118,10 +126,16 @@ impl World {
 }
 
 fn tick(c: &mut Criterion) {
-    let mut world = World::connected();
-    c.bench_function("endpoint/tick_of_64_connections", |b| {
-        b.iter_custom(|iterations| (0..iterations).map(|_| world.tick()).sum());
-    });
+    for (name, count, busy) in [
+        ("tick_of_64_connections", 64, true),
+        ("tick_of_0_idle", 0, false),
+        ("tick_of_1000_idle", 1000, false),
+    ] {
+        let mut world = World::connected(count);
+        c.bench_function(&format!("endpoint/{name}"), |b| {
+            b.iter_custom(|iterations| (0..iterations).map(|_| world.tick(busy)).sum());
+        });
+    }
 }
 
 criterion_group!(benches, tick);

@@ -91,7 +91,11 @@ impl Pair for PlainTickwire {
         self.client.transmit(now, &mut self.packets);
         self.packets.iter().for_each(|(_, packet)| self.server.handle_datagram(now, packet).unwrap());
         self.packets.clear();
-        let arrived = std::iter::from_fn(|| self.server.poll_received(channel)).count();
+        let mut arrived = 0;
+        while let Some(received) = self.server.poll_received(channel) {
+            arrived += 1;
+            self.server.reclaim(received.body);
+        }
         self.server.transmit(now, &mut self.packets);
         self.packets.iter().for_each(|(_, packet)| self.client.handle_datagram(now, packet).unwrap());
         self.packets.clear();

@@ -456,31 +456,44 @@ class Stream:
         """Zero bits up to the next byte boundary."""
 
     # The names of serialize's macros in C++, with their arguments.
-    def serialize_bits(self, value: int | None, bits: int, /) -> int: ...
-    def serialize_bool(self, value: object, /) -> bool: ...
-    def serialize_int(self, value: int | None, min: int, max: int, /) -> int: ...
-    def serialize_int64(self, value: int | None, min: int, max: int, /) -> int: ...
-    def serialize_int128(self, value: int | None, min: int, max: int, /) -> int: ...
-    def serialize_uint8(self, value: int | None, /) -> int: ...
-    def serialize_uint16(self, value: int | None, /) -> int: ...
-    def serialize_uint32(self, value: int | None, /) -> int: ...
-    def serialize_uint64(self, value: int | None, /) -> int: ...
-    def serialize_uint128(self, value: int | None, /) -> int: ...
-    def serialize_float(self, value: float | None, /) -> float: ...
-    def serialize_double(self, value: float | None, /) -> float: ...
-    def serialize_compressed_float(
-        self, value: float | None, min: float, max: float, res: float, /
-    ) -> float: ...
+    def serialize_bits(self, value: int | None, bits: int, /) -> int:
+        """As :meth:`bits`, by the name that it has in C++."""
+    def serialize_bool(self, value: object, /) -> bool:
+        """As :meth:`flag`, by the name that it has in C++."""
+    def serialize_int(self, value: int | None, min: int, max: int, /) -> int:
+        """As :meth:`ranged`, by the name that it has in C++."""
+    def serialize_int64(self, value: int | None, min: int, max: int, /) -> int:
+        """As :meth:`ranged`, by the name that it has in C++."""
+    def serialize_int128(self, value: int | None, min: int, max: int, /) -> int:
+        """As :meth:`ranged`, by the name that it has in C++."""
+    def serialize_uint8(self, value: int | None, /) -> int:
+        """An unsigned integer of 8 bits."""
+    def serialize_uint16(self, value: int | None, /) -> int:
+        """An unsigned integer of 16 bits."""
+    def serialize_uint32(self, value: int | None, /) -> int:
+        """An unsigned integer of 32 bits."""
+    def serialize_uint64(self, value: int | None, /) -> int:
+        """An unsigned integer of 64 bits."""
+    def serialize_uint128(self, value: int | None, /) -> int:
+        """As :meth:`uint128`, by the name that it has in C++."""
+    def serialize_float(self, value: float | None, /) -> float:
+        """As :meth:`float32`, by the name that it has in C++."""
+    def serialize_double(self, value: float | None, /) -> float:
+        """As :meth:`float64`, by the name that it has in C++."""
+    def serialize_compressed_float(self, value: float | None, min: float, max: float, res: float, /) -> float:
+        """As :meth:`quantized`, by the name that it has in C++."""
     def serialize_fixed(
         self, value: float | None, integer_bits: int, fraction_bits: int, min: int, max: int, /
     ) -> float:
         """``integer_bits`` is not on the wire."""
-    def serialize_bytes(self, data: _Bytes | None, bytes: int, /) -> _Bytes: ...
+    def serialize_bytes(self, data: _Bytes | None, bytes: int, /) -> _Bytes:
+        """As :meth:`bytes`, by the name that it has in C++."""
     def serialize_string(self, string: str | None, buffer_size: int, /) -> str:
         """Text of up to ``buffer_size - 1`` bytes: the last one is C++'s NUL."""
     def serialize_wstring(self, string: str | None, buffer_size: int, /) -> str:
         """Text of up to ``buffer_size - 1`` UTF-16 units."""
-    def serialize_align(self) -> None: ...
+    def serialize_align(self) -> None:
+        """As :meth:`align`, by the name that it has in C++."""
     def serialize_object(self, object: _T, /) -> _T:
         """Calls ``object.serialize(self)`` and returns the object."""
     def serialize_int_relative(self, previous: int, current: int | None, /) -> int:
@@ -520,6 +533,12 @@ class Channel:
     @property
     def weight(self) -> int:
         """Its share among the channels that are not strict."""
+    @property
+    def max_message_bytes(self) -> int:
+        """The bytes of the largest message."""
+    @property
+    def keys(self) -> int:
+        """How many keys a latest channel has; 0 of the other kinds."""
 
 def reliable_ordered(
     name: str = "",

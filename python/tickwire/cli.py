@@ -5,23 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
 
 import tickwire
-from tickwire import demo, inspection, proxy
+from tickwire import demo, inspection, proxy, soak
+from tickwire.arguments import Parser
 from tickwire.capture import commands as capture_commands
 from tickwire.demo import options as demo_options
 from tickwire.doctor import commands as doctor
 from tickwire.live import commands as top
 from tickwire.plots import commands as plot
 from tickwire.proxy import options as proxy_options
-
-
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence, without the usage in front of it."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; try {self.prog} --help.\n")
+from tickwire.soak import options as soak_options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,6 +37,7 @@ def _make_parser() -> Parser:
     _add_top(commands)
     _add_plot(commands)
     _add_doctor(commands)
+    _add_soak(commands)
     return parser
 
 
@@ -105,7 +100,7 @@ def _add_top(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _add_plot(commands: argparse._SubParsersAction[Parser]) -> None:
-    text = "draw rates and losses of a capture, as a PNG"
+    text = "draw a capture's rates and losses, or a soak's counts, as a PNG"
     parser = commands.add_parser("plot", help=text, description=f"{text[0].upper()}{text[1:]}.")
     plot.add_arguments(parser)
     parser.set_defaults(run=plot.run)
@@ -116,6 +111,20 @@ def _add_doctor(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = commands.add_parser("doctor", help=text, description=f"{text[0].upper()}{text[1:]}.")
     doctor.add_arguments(parser)
     parser.set_defaults(run=doctor.run)
+
+
+def _add_soak(commands: argparse._SubParsersAction[Parser]) -> None:
+    text = "play random games on random bad networks in virtual time, and check all that arrives"
+    parser = commands.add_parser("soak", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    soak_options.add_arguments(parser)
+
+    def run(parsed: argparse.Namespace) -> int:
+        try:
+            return soak.run(soak_options.parse(parsed))
+        except ValueError as error:
+            parser.error(str(error))
+
+    parser.set_defaults(run=run)
 
 
 if __name__ == "__main__":

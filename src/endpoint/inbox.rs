@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::table::{Head, Table};
 use crate::netcode::ClientHandle;
 use crate::time::Instant;
-use crate::transport::{Body, Connection, End, Protocol, Read, Received};
+use crate::transport::{Block, Body, Connection, End, Protocol, Read, Received};
 
 /// Bytes of texts and lists in tables beyond which no more messages are taken until the next tick: a cell has 32 bits
 /// to say where they lie, and what waits as leftovers must find room too.
@@ -34,7 +34,7 @@ pub struct Record {
     /// Redundant channels: how many messages before this one never came. 0 on others.
     pub missed: u16,
     /// The block of a block message.
-    pub block: Option<Box<[u8]>>,
+    pub block: Option<Block>,
     body: Range<usize>,
 }
 
@@ -147,8 +147,13 @@ impl Inbox {
         other.arena.clear();
     }
 
-    /// Takes all that a connection has for its application.
-    pub(super) fn take_from(&mut self, client: ClientHandle, connection: &mut Connection, channels: usize) {
+    /// Takes all that a connection has for its application. True when there is no room for more and some may be left.
+    pub(super) fn take_from(
+        &mut self,
+        client: ClientHandle,
+        connection: &mut Connection,
+        channels: usize,
+    ) -> bool {
         for channel in 0..channels {
             while !self.is_full()
                 && let Some(received) = connection.poll_received(channel)
@@ -158,8 +163,10 @@ impl Inbox {
                 let channel = channel as u8;
                 let head = Head { client, received_at, key, packet_sequence, missed, channel };
                 self.push(head, received.message_type, &received.body, block);
+                connection.reclaim(received.body);
             }
         }
+        self.is_full()
     }
 
     /// Takes what a connection's packets say, one after the other, so that their messages never wait in its window.
@@ -173,14 +180,16 @@ impl Inbox {
         channels: usize,
         read: Read,
     ) -> Result<(), End> {
-        connection.handle_read(read, |connection| self.take_from(client, connection, channels))
+        connection.handle_read(read, |connection| {
+            self.take_from(client, connection, channels);
+        })
     }
 
     fn is_full(&self) -> bool {
         self.tables.as_ref().is_some_and(|tables| tables.arena.len() > MOST_ARENA_BYTES)
     }
 
-    fn push(&mut self, head: Head, message_type: u16, body: &[u8], block: Option<Box<[u8]>>) {
+    fn push(&mut self, head: Head, message_type: u16, body: &[u8], block: Option<Block>) {
         if let Some(tables) = &mut self.tables
             && tables.push(&head, message_type, body)
         {

@@ -26,8 +26,8 @@ use crate::time::{Instant, UnixSeconds};
 use crate::transport::chunks::{ChunkCounters, ChunkEvent, ContentHash, Offer, Progress, Rejection, Source};
 use crate::transport::{
     Attribute, BudgetConfig, ChannelStats, CloseReason, Column, Connection, ConnectionConfig, End, Message,
-    Notification, PacketCounters, PacketFate, PacketStats, Protocol, Read, ScoreError, SendOptions, Unread,
-    Violation, candidates,
+    Notification, PacketCounters, PacketFate, PacketStats, Protocol, Read, ScoreError, Scratch, SendOptions,
+    Unread, Violation, candidates,
 };
 use crate::wire::Encoded;
 
@@ -85,6 +85,8 @@ pub struct Server {
     ended: PacketCounters,
     ended_chunks: ChunkCounters,
     packets: Packets,
+    /// Of all connections.
+    scratch: Box<Scratch>,
     reception: Reception,
 }
 
@@ -95,6 +97,31 @@ struct Session {
     account: Account,
     /// When the connection has something to do between ticks; ZERO if that must be found out.
     next: Instant,
+    /// When it has something to do in a tick, likewise.
+    next_tick: Instant,
+    /// What the application may find here.
+    news: News,
+}
+
+/// Of which kinds something may wait in a connection for the application: others needn't be looked for there.
+#[derive(Clone, Copy)]
+struct News {
+    messages: bool,
+    fates: bool,
+    packet_fates: bool,
+    chunks: bool,
+}
+
+impl News {
+    /// Anything may wait.
+    const ALL: News = News { messages: true, fates: true, packet_fates: true, chunks: true };
+}
+
+impl Session {
+    /// Something was sent or received: there may be something else to do, and something to tell.
+    fn stir(&mut self) {
+        (self.next, self.next_tick, self.news) = (Instant::ZERO, Instant::ZERO, News::ALL);
+    }
 }
 
 impl Server {
@@ -123,6 +150,7 @@ impl Server {
             ended: PacketCounters::default(),
             ended_chunks: ChunkCounters::default(),
             packets: Packets::new(),
+            scratch: Box::default(),
             reception: Reception::new(config.chunks),
         })
     }
@@ -149,30 +177,36 @@ impl Server {
         let netcode::Received::Payload { client, payload } = received else { return };
         let session = self.sessions.get_mut(client.slot as usize).and_then(Option::as_mut);
         let Some(session) = session.filter(|session| session.client == client) else { return };
+        session.stir();
         let Session { client_id, connection, account, .. } = session;
-        match connection.handle_datagram(now, payload) {
+        connection.swap_scratch(&mut self.scratch);
+        let handled = connection.handle_datagram(now, payload);
+        connection.swap_scratch(&mut self.scratch);
+        match handled {
             // Now: the next datagram may have a slice of what this one offers.
             Ok(()) => self.reception.look(client, *client_id, connection, account),
             Err(end) => self.end(now, client, &end, out),
         }
     }
 
-    /// Appends everything due now to `out`, and notices timeouts: once a tick.
+    /// Appends everything due now to `out`, and notices timeouts: once a tick. Connections that nothing was sent to,
+    /// received from or is due for cost no more than a glance.
     pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
-        let transmit = |connection: &mut Connection, packets: &mut Packets| {
-            connection.transmit(now, packets);
-            Instant::ZERO
+        let transmit = |session: &mut Session, packets: &mut Packets| {
+            (session.next, session.next_tick) = (Instant::ZERO, session.connection.transmit(now, packets));
         };
-        self.transmit_with(now, Instant::NEVER, out, transmit);
+        self.transmit_with(now, |session| session.next_tick <= now, out, transmit);
     }
 
     /// Appends what needn't wait for the tick, as [`Connection::transmit_between`], and notices timeouts: for drivers
     /// that are awake when [`Server::next_deadline`] comes, and after datagrams. Only connections that something was
     /// sent to, received from or is due for cost more than a glance.
     pub fn transmit_between(&mut self, now: Instant, out: &mut Datagrams) {
-        let transmit =
-            |connection: &mut Connection, packets: &mut Packets| connection.transmit_between(now, packets);
-        self.transmit_with(now, now, out, transmit);
+        let transmit = |session: &mut Session, packets: &mut Packets| {
+            let next = session.connection.transmit_between(now, packets);
+            (session.next, session.next_tick) = (next, Instant::ZERO);
+        };
+        self.transmit_with(now, |session| session.next <= now, out, transmit);
     }
 
     /// When [`Server::transmit_between`] has something to do if nothing arrives before; [`Instant::ZERO`] when that
@@ -182,18 +216,21 @@ impl Server {
         sessions.fold(self.netcode.next_deadline(), Instant::min)
     }
 
-    /// Has the sessions that are due until `due` transmit; `transmit` returns when one next has something to do.
+    /// Has the sessions that are due transmit; `transmit` notes when one next has something to do.
     fn transmit_with(
         &mut self,
         now: Instant,
-        due: Instant,
+        is_due: impl Fn(&Session) -> bool,
         out: &mut Datagrams,
-        transmit: impl Fn(&mut Connection, &mut Packets) -> Instant,
+        transmit: impl Fn(&mut Session, &mut Packets),
     ) {
-        for session in self.sessions.iter_mut().flatten().filter(|session| session.next <= due) {
-            let Session { client, client_id, connection, account, next } = session;
+        for session in self.sessions.iter_mut().flatten().filter(|session| is_due(session)) {
+            let Session { client, client_id, connection, account, .. } = session;
             self.reception.look(*client, *client_id, connection, account);
-            *next = transmit(connection, &mut self.packets);
+            session.news = News::ALL;
+            session.connection.swap_scratch(&mut self.scratch);
+            transmit(session, &mut self.packets);
+            session.connection.swap_scratch(&mut self.scratch);
             for (_, packet) in self.packets.iter() {
                 // The slot is taken and the packet fits: both are this module's doing.
                 let sent = self.netcode.send_payload(now, session.client, packet, out);
@@ -234,8 +271,10 @@ impl Server {
     pub fn take_messages(&mut self, inbox: &mut Inbox) {
         inbox.append(&mut self.leftovers);
         let channels = self.protocol.channels().len();
-        for session in self.sessions.iter_mut().flatten() {
-            inbox.take_from(session.client, &mut session.connection, channels);
+        for session in self.sessions.iter_mut().flatten().filter(|session| session.news.messages) {
+            session.connection.swap_scratch(&mut self.scratch);
+            session.news.messages = inbox.take_from(session.client, &mut session.connection, channels);
+            session.connection.swap_scratch(&mut self.scratch);
         }
     }
 
@@ -309,14 +348,18 @@ impl Server {
     /// connection ended, all that was still open is told as lost, before what its slot's next client is told of.
     pub fn take_notifications(&mut self, out: &mut Vec<(ClientHandle, Notification)>) {
         out.append(&mut self.told);
-        for Session { client, connection, .. } in self.sessions.iter_mut().flatten() {
+        for session in self.sessions.iter_mut().flatten().filter(|session| session.news.fates) {
+            session.news.fates = false;
+            let Session { client, connection, .. } = session;
             out.extend(core::iter::from_fn(|| connection.poll_notification()).map(|told| (*client, told)));
         }
     }
 
     /// Appends the fates of packets that are known by now, likewise; they are kept if the configuration says so.
     pub fn take_packet_fates(&mut self, out: &mut Vec<(ClientHandle, PacketFate)>) {
-        for Session { client, connection, .. } in self.sessions.iter_mut().flatten() {
+        for session in self.sessions.iter_mut().flatten().filter(|session| session.news.packet_fates) {
+            session.news.packet_fates = false;
+            let Session { client, connection, .. } = session;
             out.extend(core::iter::from_fn(|| connection.poll_packet_fate()).map(|fate| (*client, fate)));
         }
     }
@@ -383,7 +426,9 @@ impl Server {
 
     /// Appends what happened to chunks since the last call.
     pub fn take_chunk_events(&mut self, out: &mut Vec<(ClientHandle, ChunkEvent)>) {
-        for Session { client, client_id, connection, account, .. } in self.sessions.iter_mut().flatten() {
+        for session in self.sessions.iter_mut().flatten().filter(|session| session.news.chunks) {
+            session.news.chunks = false;
+            let Session { client, client_id, connection, account, .. } = session;
             self.reception.look(*client, *client_id, connection, account);
             account.read();
         }
@@ -517,7 +562,7 @@ impl Server {
     /// A session, whose connection may have something else to do after that.
     fn session(&mut self, client: ClientHandle) -> Option<&mut Session> {
         let session = self.sessions.get_mut(client.slot as usize)?.as_mut()?;
-        session.next = Instant::ZERO;
+        session.stir();
         (session.client == client).then_some(session)
     }
 
@@ -535,6 +580,8 @@ impl Server {
                         connection,
                         account: Account::default(),
                         next: Instant::ZERO,
+                        next_tick: Instant::ZERO,
+                        news: News::ALL,
                     };
                     self.sessions[client.slot as usize] = Some(session);
                     self.events.push_back(ServerEvent::Connected { client, client_id, address, user_data });

@@ -1,9 +1,13 @@
-//! The only file that knows the AEAD crate. Everything is sealed and opened in place.
+//! The only file that knows the AEAD crates. Everything is sealed and opened in place.
 //!
-//! Promises: a buffer that fails to open is left as it was, and the comparison of tags (inside the AEAD) is the
-//! only place where a secret meets bytes from outside.
+//! Two crates: `ring` for packets, because a packet of 200 bytes takes it a third of the time, and
+//! `chacha20poly1305` for the long nonce of tokens, which `ring` doesn't have.
+//!
+//! Promises: the comparison of tags (inside the AEAD) is the only place where a secret meets bytes from outside. What
+//! a buffer holds that fails to open means nothing.
 
-use chacha20poly1305::{AeadInOut, ChaCha20Poly1305, KeyInit, XChaCha20Poly1305};
+use chacha20poly1305::{AeadInOut, KeyInit, XChaCha20Poly1305};
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
 /// A symmetric key.
 pub type Key = [u8; 32];
@@ -19,10 +23,12 @@ pub(crate) type Tag = [u8; TAG_BYTES];
 
 /// Encrypts `text` in place with ChaCha20-Poly1305. A sequence must never be used twice under one key.
 pub(crate) fn seal(key: &Key, sequence: u64, associated: &[u8], text: &mut [u8]) -> Tag {
-    ChaCha20Poly1305::new(key.into())
-        .encrypt_inout_detached(&packet_nonce(sequence).into(), associated, text.into())
-        .expect("a datagram is far below the cipher's limit of 256 GiB")
-        .into()
+    let tag = packet_key(key)
+        .seal_in_place_separate_tag(packet_nonce(sequence), Aad::from(associated), text)
+        .expect("a datagram is far below the cipher's limit of 256 GiB");
+    let mut bytes = [0; TAG_BYTES];
+    bytes.copy_from_slice(tag.as_ref());
+    bytes
 }
 
 /// Authenticates and decrypts `sealed` (ciphertext, then tag) in place and gives the plaintext.
@@ -32,16 +38,7 @@ pub(crate) fn open<'a>(
     associated: &[u8],
     sealed: &'a mut [u8],
 ) -> Option<&'a mut [u8]> {
-    let (text, tag) = sealed.split_last_chunk_mut::<TAG_BYTES>()?;
-    ChaCha20Poly1305::new(key.into())
-        .decrypt_inout_detached(
-            &packet_nonce(sequence).into(),
-            associated,
-            (&mut *text).into(),
-            (&*tag).into(),
-        )
-        .ok()?;
-    Some(text)
+    packet_key(key).open_in_place(packet_nonce(sequence), Aad::from(associated), sealed).ok()
 }
 
 /// [`seal`] for the private part of a connect token: XChaCha20-Poly1305, whose nonce is long enough to be random.
@@ -71,10 +68,15 @@ pub(crate) fn open_token<'a>(
     Some(text)
 }
 
-fn packet_nonce(sequence: u64) -> [u8; 12] {
+/// Made for each packet: that takes a tenth of the time, and kept it would take half a kilobyte a connection.
+fn packet_key(key: &Key) -> LessSafeKey {
+    LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, key).expect("a key has the cipher's length"))
+}
+
+fn packet_nonce(sequence: u64) -> Nonce {
     let mut nonce = [0; 12];
     nonce[4..].copy_from_slice(&sequence.to_le_bytes());
-    nonce
+    Nonce::assume_unique_for_key(nonce)
 }
 
 #[cfg(test)]
@@ -82,16 +84,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fails_to_open_is_left_as_it_was() {
+    fn only_what_was_sealed_opens() {
         let key = [7; 32];
         let mut sealed = *b"hello...................";
         let tag = seal(&key, 3, b"context", &mut sealed[..8]);
         sealed[8..].copy_from_slice(&tag);
-        let before = sealed;
-        assert!(open(&key, 4, b"context", &mut sealed).is_none(), "another sequence");
-        assert!(open(&key, 3, b"contexT", &mut sealed).is_none(), "another context");
-        assert!(open(&[8; 32], 3, b"context", &mut sealed).is_none(), "another key");
-        assert_eq!(sealed, before);
+        let refused =
+            |key: &Key, sequence, context: &[u8]| open(key, sequence, context, &mut { sealed }).is_none();
+        assert!(refused(&key, 4, b"context"), "another sequence");
+        assert!(refused(&key, 3, b"contexT"), "another context");
+        assert!(refused(&[8; 32], 3, b"context"), "another key");
+        for byte in 0..sealed.len() {
+            let mut altered = sealed;
+            altered[byte] ^= 1;
+            assert!(open(&key, 3, b"context", &mut altered).is_none(), "byte {byte} altered");
+        }
         assert_eq!(open(&key, 3, b"context", &mut sealed).as_deref(), Some(&b"hello..."[..]));
         assert!(open(&key, 3, b"", &mut [0; 15]).is_none(), "shorter than a tag");
     }

@@ -203,8 +203,8 @@ impl Header {
     /// Authenticates and decrypts the datagram this header was read from, in place.
     ///
     /// # Errors
-    /// [`DropReason::NotAuthentic`] for another key or protocol id and for altered bytes; the datagram is then
-    /// as it was.
+    /// [`DropReason::NotAuthentic`] for another key or protocol id and for altered bytes; what the datagram holds
+    /// then means nothing.
     pub fn open<'a>(
         &self,
         datagram: &'a mut [u8],

@@ -42,6 +42,21 @@ impl Channel {
         self.config.share.weight
     }
 
+    /// The bytes of the largest message.
+    #[getter]
+    fn max_message_bytes(&self) -> usize {
+        self.config.max_message_bytes
+    }
+
+    /// How many keys a latest channel has; 0 of the other kinds.
+    #[getter]
+    fn keys(&self) -> usize {
+        match self.config.kind {
+            ChannelKind::Latest { keys } => keys,
+            _ => 0,
+        }
+    }
+
     fn __repr__(&self) -> String {
         format!("{}({:?})", self.kind(), self.config.name)
     }

@@ -127,7 +127,7 @@ impl Class {
         let refuse = |refusal: Refusal| Err(refusal.raise(&self.name, "block", &block));
         match block.cast::<PyBytes>() {
             Ok(bytes) if bytes.as_bytes().is_empty() => refuse(Refusal::Type("bytes, at least one")),
-            Ok(bytes) => Ok(Some(bytes.as_bytes().into())),
+            Ok(bytes) => Ok(Some(bytes.as_bytes().to_vec().into())),
             Err(_) => refuse(Refusal::Type("bytes")),
         }
     }

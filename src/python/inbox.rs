@@ -240,7 +240,7 @@ impl Pending {
                 py,
                 record.message_type,
                 records.body(record),
-                record.block.as_deref(),
+                record.block.as_deref().map(Vec::as_slice),
                 factory,
             ) {
                 Ok(message) => message,

@@ -36,13 +36,14 @@ const ORDINARY: [(&str, &str); 10] = [
 const MANY: u64 = 100;
 
 /// Counts of the packet layer that are drops; of netcode all are.
-const PACKET_DROPS: [&str; 9] = [
+const PACKET_DROPS: [&str; 10] = [
     "too_large_to_receive",
     "invalid",
     "stale",
     "duplicates",
     "out_of_order",
     "refused",
+    "without_memory",
     "fragments_invalid",
     "fragment_duplicates",
     "fragments_without_memory",

@@ -78,9 +78,6 @@ pub mod module {
     use super::congestion::Congestion;
     #[pymodule_export]
     use super::events::{ClientHandle, Connected, Disconnected};
-    #[cfg(feature = "faults")]
-    #[pymodule_export]
-    use super::faults::_break_thread;
     #[pymodule_export]
     use super::fields::{
         FieldType, angle, bits, boolean, common_of, data, enum_of, fixed, flags, flags_of, float32, float64,
@@ -116,6 +113,9 @@ pub mod module {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // Not by `add`, which has all know of it.
+        #[cfg(feature = "faults")]
+        module.setattr("_break_thread", wrap_pyfunction!(super::faults::_break_thread, module)?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -314,16 +314,19 @@ impl Stream {
 
     // --- the names of serialize's macros in C++ ------------------------------------------------------------
 
+    /// As :meth:`bits`, by the name that it has in C++.
     #[pyo3(signature = (value, bits, /))]
     fn serialize_bits(&self, value: &Bound<'_, PyAny>, bits: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.bits(value, bits)
     }
 
+    /// As :meth:`flag`, by the name that it has in C++.
     #[pyo3(signature = (value, /))]
     fn serialize_bool(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.flag(value)
     }
 
+    /// As :meth:`ranged`, by the name that it has in C++.
     #[pyo3(signature = (value, min, max, /))]
     fn serialize_int(
         &self,
@@ -334,6 +337,7 @@ impl Stream {
         self.ranged(value, min, max)
     }
 
+    /// As :meth:`ranged`, by the name that it has in C++.
     #[pyo3(signature = (value, min, max, /))]
     fn serialize_int64(
         &self,
@@ -344,6 +348,7 @@ impl Stream {
         self.ranged(value, min, max)
     }
 
+    /// As :meth:`ranged`, by the name that it has in C++.
     #[pyo3(signature = (value, min, max, /))]
     fn serialize_int128(
         &self,
@@ -354,41 +359,49 @@ impl Stream {
         self.ranged(value, min, max)
     }
 
+    /// An unsigned integer of 8 bits.
     #[pyo3(signature = (value, /))]
     fn serialize_uint8(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.unsigned(value, 8)
     }
 
+    /// An unsigned integer of 16 bits.
     #[pyo3(signature = (value, /))]
     fn serialize_uint16(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.unsigned(value, 16)
     }
 
+    /// An unsigned integer of 32 bits.
     #[pyo3(signature = (value, /))]
     fn serialize_uint32(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.unsigned(value, 32)
     }
 
+    /// An unsigned integer of 64 bits.
     #[pyo3(signature = (value, /))]
     fn serialize_uint64(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.unsigned(value, 64)
     }
 
+    /// As :meth:`uint128`, by the name that it has in C++.
     #[pyo3(signature = (value, /))]
     fn serialize_uint128(&self, value: &Bound<'_, PyAny>) -> PyResult<u128> {
         self.uint128(value)
     }
 
+    /// As :meth:`float32`, by the name that it has in C++.
     #[pyo3(signature = (value, /))]
     fn serialize_float(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         self.float32(value)
     }
 
+    /// As :meth:`float64`, by the name that it has in C++.
     #[pyo3(signature = (value, /))]
     fn serialize_double(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         self.float64(value)
     }
 
+    /// As :meth:`quantized`, by the name that it has in C++.
     #[pyo3(signature = (value, min, max, res, /))]
     fn serialize_compressed_float(
         &self,
@@ -414,6 +427,7 @@ impl Stream {
         self.fixed(value, min, max, fraction_bits)
     }
 
+    /// As :meth:`bytes`, by the name that it has in C++.
     #[pyo3(signature = (data, bytes, /))]
     fn serialize_bytes<'py>(
         &self,
@@ -443,6 +457,7 @@ impl Stream {
         self.wide_text(string, &most(buffer_size)?)
     }
 
+    /// As :meth:`align`, by the name that it has in C++.
     fn serialize_align(slf: &Bound<'_, Self>) -> PyResult<()> {
         Self::align(slf)
     }

@@ -1,14 +1,16 @@
 //! Fixed-capacity containers that know nothing of networks: sequence arithmetic, the sequence buffer,
-//! bit sets, bytes that are few, and the batch of datagrams that every sender writes into.
+//! bit sets, many short lists, bytes that are few, and the batch of datagrams that every sender writes into.
 
 pub mod bit_set;
 pub(crate) mod counters;
 pub mod datagrams;
+pub mod lists;
 pub mod sequence;
 pub mod sequence_buffer;
 pub mod small_bytes;
 
 pub use bit_set::BitSet;
 pub use datagrams::{Datagrams, Packets};
+pub use lists::{List, Lists};
 pub use sequence_buffer::SequenceBuffer;
-pub use small_bytes::SmallBytes;
+pub use small_bytes::{SmallBytes, Spares};

@@ -1,4 +1,5 @@
-//! Bytes of which most are few: the few lie within the value, and only more of them are allocated.
+//! Bytes of which most are few: the few lie within the value, and only more of them are allocated, in memory that is used
+//! again if it is given back.
 
 use core::fmt;
 use core::ops::Deref;
@@ -13,25 +14,21 @@ pub struct SmallBytes(Repr);
 #[derive(Clone)]
 enum Repr {
     Inline { len: u8, bytes: [u8; INLINE] },
-    Allocated(Box<[u8]>),
+    Allocated(Vec<u8>),
 }
 
 impl From<&[u8]> for SmallBytes {
     fn from(given: &[u8]) -> Self {
-        let mut bytes = [0; INLINE];
-        match (bytes.get_mut(..given.len()), u8::try_from(given.len())) {
-            (Some(place), Ok(len)) => {
-                place.copy_from_slice(given);
-                SmallBytes(Repr::Inline { len, bytes })
-            }
-            _ => SmallBytes(Repr::Allocated(given.into())),
-        }
+        SmallBytes::inline(given).unwrap_or_else(|| SmallBytes(Repr::Allocated(given.into())))
     }
 }
 
-impl From<Box<[u8]>> for SmallBytes {
-    fn from(given: Box<[u8]>) -> Self {
-        SmallBytes(Repr::Allocated(given))
+impl SmallBytes {
+    fn inline(given: &[u8]) -> Option<Self> {
+        let mut bytes = [0; INLINE];
+        bytes.get_mut(..given.len())?.copy_from_slice(given);
+        // At most 62.
+        Some(SmallBytes(Repr::Inline { len: given.len() as u8, bytes }))
     }
 }
 
@@ -52,9 +49,64 @@ impl fmt::Debug for SmallBytes {
     }
 }
 
+/// Most memory kept for later, in bytes: a thousand messages of a kilobyte.
+const MOST_SPARE: usize = 1 << 20;
+
+/// What capacities are multiples of.
+const BUFFER_STEP: usize = 128;
+
+/// Memory of bytes that were many, for the next ones.
+#[derive(Debug, Default)]
+pub struct Spares {
+    buffers: Vec<Vec<u8>>,
+    /// Their capacities together.
+    bytes: usize,
+}
+
+impl Spares {
+    /// The bytes given, in memory that was given back as far as they need any.
+    pub fn keep(&mut self, given: &[u8]) -> SmallBytes {
+        SmallBytes::inline(given).unwrap_or_else(|| {
+            let mut buffer = self.buffers.pop().unwrap_or_default();
+            self.bytes -= buffer.capacity();
+            buffer.clear();
+            // Of few sizes, so that it does for most of the next ones.
+            buffer.reserve(given.len().next_multiple_of(BUFFER_STEP));
+            buffer.extend_from_slice(given);
+            SmallBytes(Repr::Allocated(buffer))
+        })
+    }
+
+    /// Takes the memory of bytes that nobody needs any more.
+    pub fn reclaim(&mut self, bytes: SmallBytes) {
+        if let Repr::Allocated(buffer) = bytes.0
+            && self.bytes + buffer.capacity() <= MOST_SPARE
+        {
+            self.bytes += buffer.capacity();
+            self.buffers.push(buffer);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_given_back_is_used_again_and_bounded() {
+        let mut spares = Spares::default();
+        let kept = spares.keep(&[1; 1000]);
+        let memory = kept.as_ptr();
+        spares.reclaim(kept);
+        let kept = spares.keep(&[2; 1024]);
+        assert_eq!((kept.as_ptr(), &*kept), (memory, &[2; 1024][..]));
+        spares.reclaim(kept);
+        let many: Vec<_> = (0..2000).map(|_| spares.keep(&[3; 1000])).collect();
+        assert_eq!(spares.bytes, 0);
+        many.into_iter().for_each(|kept| spares.reclaim(kept));
+        assert_eq!(spares.bytes, MOST_SPARE);
+        assert_eq!(spares.bytes, spares.buffers.iter().map(Vec::capacity).sum::<usize>());
+    }
 
     #[test]
     fn bytes_of_any_length_are_kept() {

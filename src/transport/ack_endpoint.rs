@@ -157,6 +157,8 @@ counters! {
         out_of_order,
         /// Packets the application refused.
         refused,
+        /// Packets dropped because messages that were not taken hold all the memory they may.
+        without_memory,
         /// Fragments sent.
         fragments_sent,
         /// Fragments that found their place.
@@ -372,6 +374,12 @@ impl AckEndpoint {
     /// Refuses a packet: it is not acked, and what it acks is ignored.
     pub fn refuse(&mut self, incoming: Incoming<'_>) {
         self.counters.refused += 1;
+        self.recycle(incoming);
+    }
+
+    /// Drops a packet for which there is no memory now: it is not acked, so its sender takes it for lost.
+    pub fn forgo(&mut self, incoming: Incoming<'_>) {
+        self.counters.without_memory += 1;
         self.recycle(incoming);
     }
 

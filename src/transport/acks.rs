@@ -23,9 +23,6 @@ use crate::store::sequence::{distance, greater};
 use crate::time::{Duration, Instant};
 use core::fmt;
 
-/// Packets that one header can ack.
-const ACK_BITS: u16 = 32;
-
 /// Acks after which the jitter of round trips is taken for what it says.
 const SAMPLES_TO_TRUST: u32 = 50;
 
@@ -178,7 +175,11 @@ pub struct Acks {
     /// Lost by being overwritten, not yet polled.
     overwritten: VecDeque<u16>,
     received: SequenceBuffer<()>,
+    /// Bit n is set when the packet was received that lies n before the newest of the window: what each header says.
+    received_bits: u32,
     newest_received: Option<u16>,
+    /// What the newest header acked: the next ones say most of it again.
+    heard: (u16, u32),
     loss_bound: LossBound,
     reordering: Option<Reordering>,
     /// How long the peer holds acks, the most of late.
@@ -204,7 +205,9 @@ impl Acks {
             oldest_in_flight: 0,
             overwritten: VecDeque::new(),
             received: SequenceBuffer::new(config.received_window),
+            received_bits: 0,
             newest_received: None,
+            heard: (0, 0),
             loss_bound: config.loss_bound,
             reordering: config.early_loss.then(Reordering::default),
             peer_delay: Duration::ZERO,
@@ -239,11 +242,12 @@ impl Acks {
 
     /// The header of the next packet sent, with the freshest acks.
     pub fn header(&self) -> Header {
-        let ack = self.received.next().wrapping_sub(1);
-        let ack_bits = (0..ACK_BITS)
-            .filter(|&n| self.received.contains(ack.wrapping_sub(n)))
-            .fold(0, |bits, n| bits | 1 << n);
-        Header { sequence: self.next_sequence(), ack, ack_bits }
+        Header { sequence: self.next_sequence(), ack: self.ack(), ack_bits: self.received_bits }
+    }
+
+    /// The newest packet of the peer, as far as is known: what a header names.
+    pub fn ack(&self) -> u16 {
+        self.received.next().wrapping_sub(1)
     }
 
     /// Notes that a packet was sent, and gives its number. `wire_bytes` is what bandwidth counts.
@@ -303,8 +307,11 @@ impl Acks {
         if self.is_new(sequence).is_err() {
             return;
         }
+        self.advance_bits(sequence);
         let inserted = self.received.insert(sequence, ());
         debug_assert!(inserted.is_ok(), "a stale packet is not new");
+        let age = self.ack().wrapping_sub(sequence);
+        self.received_bits |= 1u32.unbounded_shl(age.into());
         let newest = self.newest_received.unwrap_or(sequence.wrapping_sub(1));
         if greater(sequence, newest) {
             self.newest_received = Some(sequence);
@@ -342,16 +349,34 @@ impl Acks {
 
     /// Moves the window of received packets up to `sequence` without receiving it: part of it is here.
     pub fn advance_received(&mut self, sequence: u16) {
+        self.advance_bits(sequence);
         self.received.advance(sequence);
         if let Some(standard) = &mut self.standard {
             standard.advance_received(sequence);
         }
     }
 
+    /// Does to the ack bits what is about to happen to the window of received packets.
+    fn advance_bits(&mut self, sequence: u16) {
+        let ahead = sequence.wrapping_sub(self.ack());
+        if greater(sequence, self.ack()) {
+            self.received_bits = self.received_bits.unbounded_shl(ahead.into());
+        }
+    }
+
     /// Appends the packets that `header` newly acks to `out`, oldest first.
     pub fn process(&mut self, now: Instant, header: &Header, sampling: RttSampling, out: &mut Vec<Acked>) {
-        for n in (0..ACK_BITS).rev().filter(|n| header.ack_bits >> n & 1 == 1) {
-            let sequence = header.ack.wrapping_sub(n);
+        let (heard_ack, heard_bits) = self.heard;
+        let ahead = u32::try_from(distance(header.ack, heard_ack));
+        let mut news = header.ack_bits;
+        if let Ok(ahead) = ahead {
+            news &= !heard_bits.unbounded_shl(ahead);
+            self.heard = (header.ack, header.ack_bits);
+        }
+        while let Some(n) = news.checked_ilog2() {
+            news &= !(1 << n);
+            // Below 32.
+            let sequence = header.ack.wrapping_sub(n as u16);
             let Some(acked) = self.ack_one(sequence) else { continue };
             // A late ack is sampled too: an RTT above the loss bound could not be learned otherwise.
             if sampling == RttSampling::EveryAck {
@@ -409,6 +434,9 @@ impl Acks {
     /// Appends the packets that count as lost by now to `out`, in sequence order. Each is reported once.
     pub fn poll_lost(&mut self, now: Instant, out: &mut Vec<u16>) {
         out.extend(self.overwritten.drain(..));
+        if self.oldest_in_flight == self.sent.next() {
+            return;
+        }
         let bound = self.time_to_loss();
         let overtaken = self.reordering.as_ref().map(|reordering| reordering.overtaken(&self.rtt));
         while self.oldest_in_flight != self.sent.next() {
@@ -425,6 +453,12 @@ impl Acks {
             self.recent.judged.add(1.0);
             self.oldest_in_flight = oldest.wrapping_add(1);
         }
+    }
+
+    /// When the oldest packet in flight counts as lost if nothing is acked before, as of the last [`Acks::poll_lost`].
+    pub fn next_loss(&self) -> Instant {
+        let oldest = self.sent.get(self.oldest_in_flight);
+        oldest.map_or(Instant::NEVER, |sent| sent.at + self.time_to_loss())
     }
 
     /// How long after sending a packet counts as lost, as of now.

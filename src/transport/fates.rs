@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use crate::store::sequence::distance;
+use crate::store::{List, Lists};
 
 /// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,15 +36,17 @@ const MOST_PACKET_FATES: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct Fates {
     packets: VecDeque<(u16, Option<Resolved>)>,
+    /// What waits for the fates of earlier packets.
+    waiting: Lists<Notification>,
     told: VecDeque<Notification>,
     /// Of all packets, when asked for.
     told_packets: Option<VecDeque<PacketFate>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Resolved {
     delivered: bool,
-    notifications: Vec<Notification>,
+    notifications: List,
 }
 
 impl Fates {
@@ -64,15 +67,17 @@ impl Fates {
         let at = self.packets.partition_point(|(other, _)| distance(*other, sequence) < 0);
         match self.packets.get_mut(at) {
             Some((found, fate @ None)) if *found == sequence => {
-                *fate = Some(Resolved { delivered, notifications: core::mem::take(notifications) });
+                let resolved = fate.insert(Resolved { delivered, ..Resolved::default() });
+                notifications.drain(..).for_each(|told| self.waiting.push(&mut resolved.notifications, told));
             }
             // A fate that was known before: what it changes is told behind the rest.
             _ => self.told.extend(notifications.drain(..)),
         }
         while let Some((_, Some(_))) = self.packets.front() {
-            if let Some((sequence, Some(resolved))) = self.packets.pop_front() {
-                self.told.extend(resolved.notifications);
-                self.tell_packet(PacketFate { sequence, delivered: resolved.delivered });
+            if let Some((sequence, Some(Resolved { delivered, notifications }))) = self.packets.pop_front() {
+                self.told.extend(self.waiting.iter(&notifications));
+                self.waiting.clear(notifications);
+                self.tell_packet(PacketFate { sequence, delivered });
             }
         }
     }
@@ -92,8 +97,10 @@ impl Fates {
 
     /// No more fates of packets will be known: tells what waited for them.
     pub(super) fn conclude(&mut self) {
-        let known = self.packets.drain(..).filter_map(|(_, fate)| fate);
-        self.told.extend(known.flat_map(|resolved| resolved.notifications));
+        for resolved in self.packets.drain(..).filter_map(|(_, fate)| fate) {
+            self.told.extend(self.waiting.iter(&resolved.notifications));
+            self.waiting.clear(resolved.notifications);
+        }
     }
 
     /// The next notification.

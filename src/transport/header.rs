@@ -47,21 +47,37 @@ impl Header {
 
     /// Appends the canonical form to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
-        let ack_bytes = self.ack_bits.to_le_bytes();
-        let behind = u8::try_from(self.sequence.wrapping_sub(self.ack));
-        let mut prefix = if behind.is_ok() { SHORT_ACK_FLAG } else { 0 };
-        for (byte, flag) in ack_bytes.iter().zip(ACK_BYTE_FLAGS) {
-            if *byte != 0xFF {
+        let (bytes, len) = self.bytes();
+        out.extend_from_slice(&bytes[..len]);
+    }
+
+    /// The canonical form, and how many bytes it takes.
+    fn bytes(&self) -> ([u8; Self::MAX_SIZE], usize) {
+        let mut bytes = [0; Self::MAX_SIZE];
+        let mut len = 1;
+        let mut put = |byte| {
+            bytes[len] = byte;
+            len += 1;
+        };
+        self.sequence.to_le_bytes().into_iter().for_each(&mut put);
+        let mut prefix = match u8::try_from(self.sequence.wrapping_sub(self.ack)) {
+            Ok(behind) => {
+                put(behind);
+                SHORT_ACK_FLAG
+            }
+            Err(_) => {
+                self.ack.to_le_bytes().into_iter().for_each(&mut put);
+                0
+            }
+        };
+        for (byte, flag) in self.ack_bits.to_le_bytes().into_iter().zip(ACK_BYTE_FLAGS) {
+            if byte != 0xFF {
                 prefix |= flag;
+                put(byte);
             }
         }
-        out.push(prefix);
-        out.extend_from_slice(&self.sequence.to_le_bytes());
-        match behind {
-            Ok(behind) => out.push(behind),
-            Err(_) => out.extend_from_slice(&self.ack.to_le_bytes()),
-        }
-        out.extend(ack_bytes.iter().filter(|byte| **byte != 0xFF));
+        bytes[0] = prefix;
+        (bytes, len)
     }
 
     /// The header at the start of `bytes` and the number of bytes it takes. Longer forms than the canonical
@@ -95,9 +111,8 @@ impl Header {
     /// Whether `bytes` are exactly what [`Header::write`] makes of this header. The header inside fragment 0
     /// must be: a receiver strips it by its re-encoded length.
     pub fn is_canonical(&self, bytes: &[u8]) -> bool {
-        let mut canonical = Vec::with_capacity(Header::MAX_SIZE);
-        self.write(&mut canonical);
-        canonical == bytes
+        let (canonical, len) = self.bytes();
+        canonical[..len] == *bytes
     }
 }
 

@@ -22,12 +22,13 @@ impl<T> Default for InFlight<T> {
 }
 
 impl<T> InFlight<T> {
-    /// Notes the packet sent behind all others, and forgets those that are not among the newest `window`, at most 32,768.
-    pub(super) fn push(&mut self, sequence: u16, record: T, window: usize) {
+    /// Notes the packet sent behind all others; those that are then not among the newest `window`, at most 32,768, are
+    /// forgotten and given to `forget`.
+    pub(super) fn push(&mut self, sequence: u16, record: T, window: usize, mut forget: impl FnMut(T)) {
         // Not the signed distance: half the range, the largest window, would count as ahead.
         let age = |old: u16| usize::from(sequence.wrapping_sub(old));
         while self.records.front().is_some_and(|(old, _)| age(*old) >= window) {
-            self.records.pop_front();
+            self.records.pop_front().into_iter().for_each(|(_, record)| forget(record));
         }
         self.records.push_back((sequence, record));
     }
@@ -54,7 +55,7 @@ mod tests {
     fn finds_each_packet_once_across_the_wrap() {
         let mut in_flight = InFlight::default();
         for n in 0..70_000u32 {
-            in_flight.push(n as u16, n, 64);
+            in_flight.push(n as u16, n, 64, drop);
             if n >= 40 && n % 3 != 0 {
                 assert_eq!(in_flight.remove((n - 40) as u16), Some(n - 40));
                 assert_eq!(in_flight.remove((n - 40) as u16), None);
@@ -66,7 +67,7 @@ mod tests {
     #[test]
     fn the_largest_window_forgets_too() {
         let mut in_flight = InFlight::default();
-        (0..100_000u32).for_each(|n| in_flight.push(n as u16, n, 32_768));
+        (0..100_000u32).for_each(|n| in_flight.push(n as u16, n, 32_768, drop));
         assert_eq!(in_flight.records.len(), 32_768);
         assert_eq!(in_flight.remove(99_999u32 as u16), Some(99_999));
     }
@@ -74,7 +75,7 @@ mod tests {
     #[test]
     fn forgets_what_the_window_has_passed() {
         let mut in_flight = InFlight::default();
-        (0..65).for_each(|sequence| in_flight.push(sequence, (), 64));
+        (0..65).for_each(|sequence| in_flight.push(sequence, (), 64, drop));
         assert_eq!((in_flight.remove(0), in_flight.remove(1)), (None, Some(())));
     }
 }

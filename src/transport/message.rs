@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::store::SmallBytes;
+use crate::store::{SmallBytes, Spares};
 use crate::time::Instant;
 use crate::wire::Encoded;
 
@@ -19,8 +19,8 @@ pub struct Message {
     pub block: Option<Block>,
 }
 
-/// The bytes of a block message. A clone shares them.
-pub type Block = Arc<[u8]>;
+/// The bytes of a block message. A clone shares them. One pointer: most messages have none.
+pub type Block = Arc<Vec<u8>>;
 
 impl Message {
     /// A message without a block.
@@ -56,9 +56,24 @@ pub struct Received {
     /// Declared types: the row of their schema. Opaque types: see [`OpaqueBody`].
     pub body: SmallBytes,
     /// The block of a block message.
-    pub block: Option<Box<[u8]>>,
+    pub block: Option<Block>,
     /// What it counts against the byte window.
     pub(crate) window_bytes: usize,
+}
+
+impl Received {
+    /// Bytes of memory that what it says takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.body.len() + self.block.as_ref().map_or(0, |block| block.len())
+    }
+}
+
+/// Memory to read the bodies of messages in.
+#[derive(Debug, Default)]
+pub(crate) struct Bodies {
+    /// Of the message being read.
+    pub(crate) scratch: Vec<u8>,
+    pub(crate) spares: Spares,
 }
 
 /// The body of a message that the core can't read: its bits, cut out of the packet where they lay so that
@@ -89,13 +104,11 @@ impl<'a> OpaqueBody<'a> {
         OpaqueBody { start_bit: u32::from(body[0]), bits: bits as usize, bytes: &body[Self::HEADER..] }
     }
 
-    /// The body as one block of bytes.
-    pub fn write(&self) -> Box<[u8]> {
-        let mut body = Vec::with_capacity(Self::HEADER + self.bytes.len());
+    /// Appends the body as one block of bytes.
+    pub fn write(&self, body: &mut Vec<u8>) {
         body.push(self.start_bit as u8);
         body.extend_from_slice(&(self.bits as u32).to_le_bytes());
         body.extend_from_slice(self.bytes);
-        body.into()
     }
 }
 
@@ -106,6 +119,8 @@ mod tests {
     #[test]
     fn an_opaque_body_keeps_its_phase() {
         let body = OpaqueBody { start_bit: 5, bits: 13, bytes: &[1, 2, 3] };
-        assert_eq!(OpaqueBody::read(&body.write()), body);
+        let mut bytes = Vec::new();
+        body.write(&mut bytes);
+        assert_eq!(OpaqueBody::read(&bytes), body);
     }
 }

@@ -18,6 +18,7 @@ pub mod header;
 mod in_flight;
 mod message;
 mod pacing;
+mod peer_pace;
 pub mod protocol;
 mod standard_estimate;
 mod stream_manager;
@@ -26,7 +27,7 @@ pub use ack_endpoint::EndpointCounters as PacketCounters;
 pub use candidates::{Attribute, Column, ScoreError};
 pub use channel::{ChannelStats, Desync, SendError};
 pub use congestion::{AdaptiveConfig, CongestionConfig};
-pub use connection::{Connection, ConnectionConfig, End, Read, SendOptions, Unread, Violation};
+pub use connection::{Connection, ConnectionConfig, End, Read, Scratch, SendOptions, Unread, Violation};
 pub use estimate::Stats as PacketStats;
 pub use fates::{Notification, PacketFate};
 pub use framing::{

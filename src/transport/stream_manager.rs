@@ -48,6 +48,11 @@ impl Lane {
         Lane { channel, selected: Vec::new(), share, served: 0 }
     }
 
+    /// Whether a message is due.
+    pub(super) fn is_due(&mut self, moment: &Moment, cost: &Cost<'_>) -> bool {
+        self.channel.next_bits(moment, cost).is_some()
+    }
+
     /// Selects within `limit`, and takes it off what is left of the packet.
     fn select(&mut self, moment: &Moment, cost: &Cost<'_>, limit: usize, left: &mut usize) -> usize {
         let used = self.channel.select(moment, cost, limit.min(*left), &mut self.selected);
@@ -112,7 +117,8 @@ impl StreamManager {
                 lane.served = lane.served.max(self.virtual_time);
                 Some((lane.served, index, need))
             });
-            let Some((served, index, need)) = next.min() else { return };
+            let mut waiting = 0;
+            let Some((served, index, need)) = next.inspect(|_| waiting += 1).min() else { return };
             if need > *left {
                 if need > shared && need <= room {
                     // Strict channels left too little: what is owed must add up, so nobody may use it up.
@@ -122,7 +128,9 @@ impl StreamManager {
                 continue;
             }
             let lane = &mut lanes[index];
-            let used = lane.select(moment, &cost(index), need.max(QUANTUM), left) as u64;
+            // Alone, it needn't take turns.
+            let limit = if waiting == 1 { *left } else { need.max(QUANTUM) };
+            let used = lane.select(moment, &cost(index), limit, left) as u64;
             if used == 0 {
                 passed_over |= 1 << index;
             }

@@ -10,6 +10,9 @@ const WORD: usize = size_of::<u64>();
 /// Bytes from which copying beats shifting words in (measured: a copy's fixed cost is some 20 ns).
 const WORTH_A_COPY: usize = 64;
 
+/// Room for most messages, so that writing one asks for memory once.
+const USUAL_BYTES: usize = 96;
+
 /// Writes bits into memory that it owns and grows.
 #[derive(Clone, Debug)]
 pub struct BitWriter {
@@ -32,7 +35,7 @@ impl Default for BitWriter {
 impl BitWriter {
     /// An empty writer.
     pub fn new() -> Self {
-        Self::with_buffer(Vec::new())
+        Self::with_buffer(Vec::with_capacity(USUAL_BYTES))
     }
 
     /// An empty writer in the memory of `buffer`, whose contents are discarded.

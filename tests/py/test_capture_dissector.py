@@ -20,7 +20,7 @@ from lupa import lua52
 from tickwire.capture import dissector, open_capture, read_capture, read_keys
 from tickwire.capture.description import protocol_table
 from tickwire.capture.keys import opener
-from tickwire.capture.lua import lua
+from tickwire.capture.lua_source import lua
 from tickwire.testing import Conditions, run
 
 ROOT = Path(__file__).parents[2]

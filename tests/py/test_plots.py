@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 import subprocess
@@ -13,7 +14,7 @@ import tickwire as tw
 from conftest import Chat
 from tickwire import cli
 from tickwire.capture import read_capture
-from tickwire.plots import series_of
+from tickwire.plots import read_soak, series_of
 from tickwire.testing import Conditions, run
 
 
@@ -98,6 +99,48 @@ def test_what_is_wrong_is_said_in_a_sentence(
     assert error.startswith("tickwire plot: ")
     assert complaint in error
     assert error.count("\n") == 1
+
+
+SOAK = {
+    "seed": "1", "scenarios": 3, "kinds": {"game": 2, "slow": 1}, "virtual_hours": 1.07, "wall_seconds": 1.5,
+    "megabytes": 28.4, "attempts": 2, "connected": 2, "datagrams": 12669, "sent": 9421, "received": 6184,
+    "chunks": 136, "full": 0, "events": {"partition": 2}, "ends": {}, "failure": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "failure", [None, {"scenario": 1, "failure": "7 came twice", "again": "tickwire soak"}]
+)
+def test_a_soak_is_drawn_from_the_last_line_it_printed(
+    tmp_path: Path, failure: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "soak.txt"
+    path.write_text("3 scenarios, 1.07 virtual hours\n" + json.dumps({**SOAK, "failure": failure}) + "\n")
+    soak = read_soak(path)
+    assert soak is not None
+    assert soak.title == "soak of seed 1: 3 scenarios, 1.07 virtual hours"
+    assert soak.groups["in all"]["datagrams"] == 12669
+    assert soak.groups["scenarios"] == {"game": 2, "slow": 1}
+    assert soak.failure == (None if failure is None else "7 came twice")
+    assert cli.main(["plot", str(path)]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'soak.png'}\n"
+    assert (tmp_path / "soak.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]\n1\n", '{"seed": 1, "failure": 3}', "hello"])
+def test_what_is_no_soak_is_taken_for_none(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "soak.txt"
+    path.write_text(text)
+    assert read_soak(path) is None
+
+
+def test_a_real_soak_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tickwire.soak.report", reason="there is no tickwire soak")
+    assert cli.main(["soak", "--seed", "plot", "--hours", "0.001", "--json"]) == 0
+    path = tmp_path / "soak.txt"
+    path.write_text(capsys.readouterr().out)
+    assert read_soak(path) is not None
+    assert cli.main(["plot", str(path)]) == 0
 
 
 def test_without_matplotlib_the_error_says_what_to_install(tmp_path: Path) -> None:

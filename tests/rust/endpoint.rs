@@ -569,6 +569,25 @@ fn endpoints_that_are_called_only_when_they_say_so_stay_connected() {
 }
 
 #[test]
+fn a_server_that_received_something_looks_again_between_ticks() {
+    let mut world = World::new(1, lan());
+    let client = world.add_client();
+    world.ticks(30);
+    let (now, address) = (world.network.now(), SERVER.parse().unwrap());
+    world.server.transmit_between(now, &mut world.out);
+    world.carry(address);
+    assert!(world.server.next_deadline() > now, "all was said");
+    world.client_send(client, RELIABLE, number(1)).unwrap();
+    world.tick_client(client);
+    let now = now + ms(6);
+    world.network.advance(now);
+    while let Some((from, mut datagram)) = world.network.receive(address) {
+        world.server.handle_datagram(now, unix(now), from, &mut datagram, &mut world.out);
+    }
+    assert_eq!(world.server.next_deadline(), Instant::ZERO, "an ack is owed");
+}
+
+#[test]
 fn newcomers_wait_for_an_application_that_is_told_of_nobody() {
     let mut world = World::new(1, Conditions::perfect());
     let mut unheard = 0;

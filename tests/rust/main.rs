@@ -32,6 +32,7 @@ mod reliable_links;
 mod reliable_ordered;
 mod slices;
 mod statistics;
+mod steady_state;
 mod vectors;
 mod virtual_connection;
 mod virtual_internet;

@@ -360,6 +360,35 @@ fn fragments_out_of_their_turn_are_skipped_and_a_short_last_one_is_not() {
 }
 
 #[test]
+fn any_bytes_are_taken_or_refused_within_bounds() {
+    let mut rng = Rng::seeded(12);
+    for round in 0..300 {
+        let settings = YojimboChannel { max_block_bytes: 1 << (10 + rng.below(9)), ..Default::default() };
+        let mut peer = Hostile::new(settings);
+        for _ in 0..200 {
+            let bytes = 1 + rng.below(if round % 4 == 0 { 900 } else { 60 });
+            let likely = rng.chance(0.8);
+            let sent = peer.send(|writer| {
+                // Often the beginning of something that makes sense.
+                if likely {
+                    [0b1001, 0b0001, 0b10101, 0b01010][rng.below(4) as usize..].iter().take(1).for_each(
+                        |n| {
+                            writer.bits(*n, 5);
+                        },
+                    );
+                }
+                (0..bytes).for_each(|_| writer.bits(rng.next_u64() & rng.next_u64() & 0xFF, 8));
+            });
+            if let Err(end) = sent {
+                assert!(matches!(end, End::Violation(Violation::Yojimbo(_))), "{end:?}");
+                break;
+            }
+        }
+        while peer.target.poll_received(RELIABLE).is_some() {}
+    }
+}
+
+#[test]
 fn a_packet_that_fails_is_not_acked() {
     let mut peer = Hostile::new(YojimboChannel { blocks: false, ..Default::default() });
     peer.message(0).unwrap();

@@ -7,9 +7,12 @@ from importlib import resources
 from tickwire._core import Protocol
 from tickwire.capture import layout
 from tickwire.capture.description import protocol_table
-from tickwire.capture.lua import lua
+from tickwire.capture.lua_source import lua
 
 __all__ = ["dissector"]
+
+PARTS = ("bits", "fields", "connection", "packets", "wireshark")
+"""Each uses those before it; the last one alone knows Wireshark."""
 
 
 def dissector(protocol: Protocol | None = None) -> str:
@@ -19,6 +22,7 @@ def dissector(protocol: Protocol | None = None) -> str:
         >>> "tickwire_opened" in dissector()
         True
     """
-    source = resources.files("tickwire.capture").joinpath("tickwire.lua").read_text("utf-8")
+    folder = resources.files("tickwire.capture").joinpath("lua")
+    source = "".join(folder.joinpath(f"{part}.lua").read_text("utf-8") for part in PARTS)
     table = None if protocol is None else protocol_table(protocol.description)
     return source.replace("--[[LAYOUT]]", lua(layout.table())).replace("--[[PROTOCOL]]", lua(table))

@@ -1,5 +1,6 @@
-"""``tickwire plot``: pictures of captures (with matplotlib, the extra ``plots``)."""
+"""``tickwire plot``: pictures of captures and soak runs (with matplotlib, the extra ``plots``)."""
 
 from tickwire.plots.series import Series, series_of
+from tickwire.plots.soak import Soak, read_soak
 
-__all__ = ["Series", "series_of"]
+__all__ = ["Series", "Soak", "read_soak", "series_of"]

@@ -1,4 +1,4 @@
-"""``tickwire plot``: a picture of a capture."""
+"""``tickwire plot``: a picture of a capture or of a soak run."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from pathlib import Path
 
 from tickwire.capture import read_capture
 from tickwire.plots.series import series_of
+from tickwire.plots.soak import read_soak
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, metavar="FILE", help="a capture")
+    parser.add_argument(
+        "capture", type=Path, metavar="FILE", help="a capture, or what tickwire soak --json printed"
+    )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="the PNG to write; FILE.png unless said"
     )
@@ -28,10 +31,13 @@ def run(parsed: argparse.Namespace) -> int:
             raise ValueError("plots need the package matplotlib: pip install 'tickwire[plots]'")
         if parsed.step is not None and not (math.isfinite(parsed.step) and parsed.step >= 0.001):
             raise ValueError(f"--step must be 0.001 seconds or more, not {parsed.step}")
-        series = series_of(read_capture(parsed.capture), parsed.step)
-        from tickwire.plots.draw import draw
+        from tickwire.plots.draw import draw_series, draw_soak
 
-        draw(series, parsed.capture.name, output)
+        soak = read_soak(parsed.capture)
+        if soak is not None:
+            draw_soak(soak, output)
+        else:
+            draw_series(series_of(read_capture(parsed.capture), parsed.step), parsed.capture.name, output)
     except (OSError, ValueError) as error:
         print(f"tickwire plot: {error}", file=sys.stderr)
         return 1

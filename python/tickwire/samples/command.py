@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 import tickwire as tw
-from tickwire.cli import Parser
+from tickwire.arguments import Parser
 
 DEFAULT = tw.Address("127.0.0.1:40000")
 """Where servers listen, and clients look for them."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Annotated
 
 import tickwire as tw
-from tickwire.cli import Parser
+from tickwire.arguments import Parser
 from tickwire.samples import command
 
 MAX_NAME = 64  # the bytes that a chunk's label takes

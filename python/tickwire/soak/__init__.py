@@ -1,8 +1,8 @@
-"""``tickwire soak``: random games on random bad networks in virtual time, held to a model of what was promised."""
+"""``tickwire soak``: random games on random bad networks in virtual time, held to a model of its promises."""
 
 from __future__ import annotations
 
-
+from tickwire.soak.report import run
 from tickwire.soak.session import Result, play_scenario
 
-__all__ = ["Result", "play_scenario"]
+__all__ = ["Result", "play_scenario", "run"]

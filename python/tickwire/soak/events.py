@@ -61,7 +61,9 @@ class Happenings:
                 line.server_over = tw.DisconnectReason.CLOSED
                 line.up.ended(sender=False)
         # Who dialled may still get in, with a token that was not used.
-        play.by_id = {line.number: line for line in play.lines if line.handle is None and not line.client.closed}
+        play.by_id = {
+            line.number: line for line in play.lines if line.handle is None and not line.client.closed
+        }
         for line in play.by_id.values():
             line.dropped = False
         play.by_slot.clear()

@@ -1,4 +1,4 @@
-"""What each kind of channel promises, as a model that knows what was sent: it is told of everything that is sent and
+"""What each kind of channel promises, as a model that knows what was sent: it is told of all that is sent and
 received in one direction of one connection, and says what must not be."""
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ class Flow:
     def fail(self, what: str) -> None:
         raise Violation(f"{self.where}: {what}")
 
-    def send(self, number: int, key: int, notify: bool) -> None:
+    def send(self, number: int, key: int, notify: bool) -> None:  # noqa: ARG002 (of latest channels)
         self.sent += 1
         if notify:
             self.open.add(number)
-        self._send(number, key)
+        self._send(number)
 
-    def receive(self, number: int, key: int) -> None:
+    def receive(self, number: int, key: int) -> None:  # noqa: ARG002
         self.got += 1
         self.claimed.discard(number)
-        self._receive(number, key)
+        self._receive(number)
 
     def told(self, tag: int, delivered: bool) -> None:
         if tag not in self.open:
@@ -60,9 +60,9 @@ class Flow:
     def is_settled(self) -> bool:
         return not self.open
 
-    def _send(self, number: int, key: int) -> None: ...
-    def _receive(self, number: int, key: int) -> None: ...
-    def _has(self, number: int) -> bool:
+    def _send(self, _number: int) -> None: ...
+    def _receive(self, _number: int) -> None: ...
+    def _has(self, _number: int) -> bool:
         return False
 
     def _settled(self) -> None: ...
@@ -75,10 +75,10 @@ class Ordered(Flow):
         super().__init__(where)
         self.expected: deque[int] = deque()
 
-    def _send(self, number: int, key: int) -> None:
+    def _send(self, number: int) -> None:
         self.expected.append(number)
 
-    def _receive(self, number: int, key: int) -> None:
+    def _receive(self, number: int) -> None:
         if not self.expected or self.expected[0] != number:
             wanted = self.expected[0] if self.expected else "nothing"
             self.fail(f"{number} came, the next is {wanted}")
@@ -104,10 +104,10 @@ class Unordered(Flow):
         super().__init__(where)
         self.expected: set[int] = set()
 
-    def _send(self, number: int, key: int) -> None:
+    def _send(self, number: int) -> None:
         self.expected.add(number)
 
-    def _receive(self, number: int, key: int) -> None:
+    def _receive(self, number: int) -> None:
         if number not in self.expected:
             self.fail(f"{number} came twice, or was never sent")
         self.expected.remove(number)
@@ -130,10 +130,10 @@ class AtMostOnce(Flow):
         super().__init__(where)
         self.waiting: set[int] = set()
 
-    def _send(self, number: int, key: int) -> None:
+    def _send(self, number: int) -> None:
         self.waiting.add(number)
 
-    def _receive(self, number: int, key: int) -> None:
+    def _receive(self, number: int) -> None:
         if number not in self.waiting:
             self.fail(f"{number} came twice, or was never sent")
         self.waiting.remove(number)
@@ -150,10 +150,10 @@ class Newest(Flow):
         self.waiting: set[int] = set()
         self.last = -1
 
-    def _send(self, number: int, key: int) -> None:
+    def _send(self, number: int) -> None:
         self.waiting.add(number)
 
-    def _receive(self, number: int, key: int) -> None:
+    def _receive(self, number: int) -> None:
         if number <= self.last:
             self.fail(f"{number} came after {self.last}")
         if number not in self.waiting:
@@ -173,8 +173,8 @@ class Redundant(Newest):
         self.places: dict[int, int] = {}
         self.known_missing = 0
 
-    def _send(self, number: int, key: int) -> None:
-        super()._send(number, key)
+    def _send(self, number: int) -> None:
+        super()._send(number)
         self.places[number] = len(self.places)
 
     def missed(self, count: int) -> None:
@@ -185,8 +185,8 @@ class Redundant(Newest):
         place = self.places[self.last] + 1
         if counted != place or self.got + self.known_missing > place:
             self.fail(
-                f"{place} were sent up to {self.last}; {self.got} came and {self.known_missing} are told to be "
-                f"missing, {counted} in the receiver's own counts"
+                f"{place} were sent up to {self.last}; {self.got} came and {self.known_missing} are told to "
+                f"be missing, {counted} in the receiver's own counts"
             )
 
 
@@ -199,18 +199,20 @@ class Latest(Flow):
         self.seen: dict[int, int] = {}
         self.sent_numbers: set[int] = set()
 
-    def _send(self, number: int, key: int) -> None:
+    def send(self, number: int, key: int, notify: bool) -> None:
+        super().send(number, key, notify)
         self.newest[key] = number
         self.sent_numbers.add(number)
 
-    def _receive(self, number: int, key: int) -> None:
+    def receive(self, number: int, key: int) -> None:
+        super().receive(number, key)
         if number not in self.sent_numbers:
             self.fail(f"{number} came and was never sent")
         if number < self.seen.get(key, -1):
             self.fail(f"{number} came for key {key} after {self.seen[key]}")
         self.seen[key] = number
 
-    def _has(self, number: int) -> bool:
+    def _has(self, _number: int) -> bool:
         return True
 
     def is_settled(self) -> bool:

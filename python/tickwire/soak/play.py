@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import struct
 from collections.abc import Iterable
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -28,7 +29,9 @@ class Play:
         self.scenario = scenario
         self.rng = scenario.rng("play")
         self.content = scenario.rng("content")
-        self.protocol = tw.Protocol(0x736F616B, messages.CLASSES, [plan.channel for plan in scenario.channels])
+        self.protocol = tw.Protocol(
+            0x736F616B, messages.CLASSES, [plan.channel for plan in scenario.channels]
+        )
         seed = scenario.rng("network").getrandbits(64)
         self.network = tw.SimulatedNetwork(seed=seed, conditions=scenario.conditions)
         self.network.set_conditions(scenario.down, sender=SERVER)
@@ -37,7 +40,7 @@ class Play:
                 box, inside = f"203.0.113.{player + 1}", f"10.1.{player}.2"
                 self.network.add_nat(box, [inside], kind=kind, lifetime=scenario.nat_lifetime)
         self.raises = False
-        self.sent = self.received = self.full = self.chunks = 0
+        self.sent = self.received = self.full = self.chunks = self.wraps = 0
         self.attempts = 0
         self.number = 0
         self.lines: list[Line] = []
@@ -77,7 +80,11 @@ class Play:
     def open_server(self) -> tw.Server:
         admission = self.refuse if self.scenario.admission else None
         server = tw.Server(
-            SERVER, self.protocol, max_clients=self.scenario.max_clients, admission=admission, **self.settings()
+            SERVER,
+            self.protocol,
+            max_clients=self.scenario.max_clients,
+            admission=admission,
+            **self.settings(),
         )
         if self.scenario.budget:
             server.set_budget(*self.scenario.budget)
@@ -173,17 +180,13 @@ class Play:
 
     @staticmethod
     def flush(endpoint: tw.Server | tw.Client) -> None:
-        try:
+        with suppress(HookError):
             endpoint.flush()
-        except HookError:
-            pass
 
     @staticmethod
     def pump(endpoint: tw.Server | tw.Client) -> None:
-        try:
+        with suppress(HookError):
             endpoint.pump()
-        except HookError:
-            pass
 
     # --- sending -----------------------------------------------------------------------------------------
 
@@ -320,7 +323,9 @@ class Play:
         if handle is None or line is None:
             raise Violation("the server has a client that never dialled")
         if line.handle is not None or not 0 <= handle.slot < self.scenario.max_clients:
-            raise Violation(f"client {line.number} connected twice, or out of its bounds, in slot {handle.slot}")
+            raise Violation(
+                f"client {line.number} connected twice, or out of its bounds, in slot {handle.slot}"
+            )
         line.handle = handle
         line.server_connected = self.network.now
         self.by_slot[handle.slot] = self.by_number[handle.number] = line

@@ -1,4 +1,4 @@
-"""What one scenario of a soak is: everything random is drawn here, or from the scenario's generator in its turn."""
+"""What one scenario of a soak is. Everything random is drawn here, or from the scenario's own generators."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ KINDS = (
     tw.chunks,
 )
 
-FULL_PACKETS = 1000
-"""Above about this many bytes messages are fragmented."""
+SMALLEST = 32
+"""Bytes that a message may take beside its filling."""
 
 
 @dataclass
@@ -97,11 +97,15 @@ EVENTS = (
 )
 
 
-def draw(seed: str, index: int) -> Scenario:
-    """The scenario of a seed with this number. The mix: ordinary games, slow ones (many hours), quick ones with
-    full packets, and long ones whose sequence numbers wrap."""
+def draw(seed: str, index: int, given: list[tw.Channel] | None = None) -> Scenario:
+    """The scenario of a seed with this number. The mix: ordinary games, slow ones (many hours), quick ones
+    with full packets, and long ones whose sequence numbers wrap.
+
+    Args:
+        given: the channels, if they are not to be random.
+    """
     rng = Random(f"{seed}/{index}/scenario")
-    name = rng.choices(["game", "slow", "busy", "wrap"], [5, 4, 2, 1])[0]
+    name = rng.choices(["game", "slow", "busy", "wrap"], [4, 7, 1, 1])[0]
     ticks = {"game": 3000, "slow": 3000, "busy": 1200, "wrap": 12_000}[name] * rng.uniform(0.5, 1.5)
     rate = {
         "game": rng.uniform(5, 60),
@@ -118,6 +122,8 @@ def draw(seed: str, index: int) -> Scenario:
     channels = [plan for plan in channels if plan.kind != "chunks"] or [_channel(rng, name, tw.sequenced)]
     channels += chunked[:1]
     rng.shuffle(channels)
+    if given is not None:
+        channels = [_traffic(rng, name, channel) for channel in given]
     events = {
         event: rng.uniform(5, 120) * ticks / 3000 * 30 / rate
         for event in EVENTS
@@ -172,24 +178,33 @@ def _channel(rng: Random, name: str, make: Any = None) -> ChannelPlan:
     elif make in (tw.unreliable, tw.sequenced, tw.redundant, tw.payload) and rng.random() < 0.3:
         settings["send_queue"] = rng.choice([1, 8, 64])
         settings["receive_queue"] = rng.choice([1, 8, 64])
-    keys = 1
     if make is tw.latest:
-        keys = settings["keys"] = rng.choice([1, 2, 50, 1024])
+        settings["keys"] = rng.choice([1, 2, 50, 1024])
     if make is tw.redundant:
         settings["copies"] = rng.choice([1, 2, 3, 3, 10, None])
-    largest = rng.choice([0, 20, 20, 200, 1000, 5000] if name != "wrap" else [0, 20])
+    return _traffic(rng, name, make("", **settings))
+
+
+def _traffic(rng: Random, name: str, channel: tw.Channel) -> ChannelPlan:
+    """What is sent on a channel."""
+    if channel.kind == "chunks":
+        return ChannelPlan(channel, channel.kind, chance=rng.choice([0.002, 0.02]))
+    largest = rng.choice([0, 20, 20, 200, 1000, 5000])
     if name == "busy":
         largest = rng.choice([200, 1100, 3000])
     chance = rng.choice([0.01, 0.1, 0.5, 1.0])
     burst = rng.choice([1, 1, 3, 20])
     if name == "wrap":
-        chance, burst = 1.0, rng.choice([1, 20, 40])
+        # Numbers of messages wrap with small ones, those of packets with large ones.
+        largest, chance, burst = rng.choice([20, 1100]), 1.0, 40
+    largest = max(0, min(largest, channel.max_message_bytes - SMALLEST))
     sizes = [rng.randint(0, largest) for _ in range(16)]
     # A bad network and a budget can't carry more than so many bytes in the long run.
     while chance * burst * (sum(sizes) / 16 + 20) > 8000:
         burst = max(1, burst // 2)
         chance /= 2
-    return ChannelPlan(make("", **settings), make.__name__, keys, sizes, chance, burst)
+    keys = max(1, channel.keys)
+    return ChannelPlan(channel, channel.kind, keys, sizes, chance, burst)
 
 
 def weather(rng: Random, mild: bool) -> tw.Conditions:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import resource
+import sys
 import time
 import traceback
 from collections import Counter
 from dataclasses import dataclass, field
 
+from tickwire import inspection
 from tickwire.soak.events import Happenings
 from tickwire.soak.model import Violation
 from tickwire.soak.play import Play
@@ -33,6 +34,9 @@ class Result:
     sent: int = 0
     received: int = 0
     chunks: int = 0
+    full: int = 0
+    # Connections whose numbers went round.
+    wraps: int = 0
     events: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
     transcript: str = ""
@@ -40,10 +44,14 @@ class Result:
     failure: str | None = None
 
 
-def play_scenario(seed: str, index: int) -> Result:
-    """Plays a scenario and says what came of it, also when something broke."""
+def play_scenario(seed: str, index: int, protocol: str | None = None) -> Result:
+    """Plays a scenario and says what came of it, also when something broke.
+
+    Args:
+        protocol: ``module:protocol``, whose channels are taken instead of random ones.
+    """
     began = time.perf_counter()
-    scenario = draw(seed, index)
+    scenario = draw(seed, index, inspection.find(protocol).channels if protocol else None)
     result = Result(index, scenario.name)
     play = Play(scenario)
     play.raises = scenario.raising_hooks
@@ -64,7 +72,9 @@ def play_scenario(seed: str, index: int) -> Result:
     result.hours = play.network.now / 3600
     result.seconds = time.perf_counter() - began
     result.attempts, result.sent, result.received = play.attempts, play.sent, play.received
-    result.chunks, result.datagrams = play.chunks, counters["sent"] + counters["partitioned"]
+    result.chunks, result.full = play.chunks, play.full
+    result.wraps = play.wraps
+    result.datagrams = counters["sent"] + counters["partitioned"]
     result.connected = sum(line.client_connected is not None for line in play.lines)
     result.events = Counter(happenings.counts)
     reasons = (line.client_over for line in play.lines if line.client_over is not None)
@@ -75,5 +85,10 @@ def play_scenario(seed: str, index: int) -> Result:
 
 
 def memory() -> float:
-    """The most memory that this process had, in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    """The most memory that this process had, in MiB; 0 where nobody says."""
+    try:
+        import resource
+    except ImportError:  # Windows.
+        return 0.0
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / (2**20 if sys.platform == "darwin" else 2**10)

@@ -17,6 +17,9 @@ use crate::transport::chunks::{Assembly, Offer, Rejection};
 /// Files in a directory: looking at all of them takes some 20 ms.
 const MOST_FILES: usize = 16_384;
 
+/// Places among them that clearing up leaves free.
+const SPARE_FILES: usize = 1024;
+
 /// Parts of the same content for the same peer: more than it may have open, as clients may share a directory.
 const MOST_PARTS: usize = 1024;
 
@@ -26,6 +29,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The part of its time that an endpoint may look at a full directory.
 const LOOK_SHARE: u32 = 50;
 
+/// A part: when it was changed, where it is, and its bytes.
+type Leftover = (SystemTime, PathBuf, u64);
+
 /// What is in a directory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
@@ -34,7 +40,7 @@ struct Tally {
 }
 
 /// The place in a directory for one file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Room {
     tally: Arc<Mutex<Tally>>,
     bytes: u64,
@@ -84,14 +90,14 @@ impl DirectoryStore {
     /// As the system says it, errno kept.
     pub fn new(directory: PathBuf, max_bytes: u64, max_total_bytes: u64) -> io::Result<Self> {
         std::fs::create_dir_all(&directory)?;
-        let mut store = DirectoryStore {
+        let store = DirectoryStore {
             directory,
             max_bytes: max_bytes.min(max_total_bytes),
             max_total_bytes,
             tally: Arc::default(),
             look_after: None,
         };
-        store.look(0)?;
+        *lock(&store.tally) = store.count()?.0;
         Ok(store)
     }
 
@@ -109,14 +115,31 @@ impl DirectoryStore {
         if self.look_after.is_some_and(|after| began < after) {
             return false;
         }
-        let looked = self.look(bytes);
+        let looked = self.clear();
         let took = began.elapsed();
         self.look_after = Some(began + LOOK_EVERY.max(took * LOOK_SHARE));
         looked.is_ok() && fits(self)
     }
 
-    /// Counts what is there, the notes of parts with them, and removes parts that nobody uses as far as so many bytes don't fit.
-    fn look(&mut self, bytes: u64) -> io::Result<()> {
+    /// Removes parts that nobody uses, the oldest first, until the largest file fits, and some more: one peer's leftovers
+    /// must not have all others wait for the next look.
+    fn clear(&mut self) -> io::Result<()> {
+        let (mut tally, mut parts) = self.count()?;
+        parts.sort();
+        for (_, path, length) in parts {
+            if tally.files < MOST_FILES - SPARE_FILES && self.fits(tally, self.max_bytes) {
+                break;
+            }
+            if PartFile::remove_unused(&path) {
+                tally.without(length);
+            }
+        }
+        *lock(&self.tally) = tally;
+        Ok(())
+    }
+
+    /// What is there, the notes of parts with them; and these parts.
+    fn count(&self) -> io::Result<(Tally, Vec<Leftover>)> {
         let (mut tally, mut parts) = (Tally::default(), Vec::new());
         for entry in std::fs::read_dir(&self.directory)? {
             let entry = entry?;
@@ -131,41 +154,32 @@ impl DirectoryStore {
                 parts.push((changed, entry.path(), file.len()));
             }
         }
-        parts.sort();
-        for (_, path, length) in parts {
-            if self.fits(tally, bytes) {
-                break;
-            }
-            if PartFile::remove_unused(&path) {
-                tally.without(length);
-            }
-        }
-        *lock(&self.tally) = tally;
-        Ok(())
+        Ok((tally, parts))
     }
 
     /// The part to go on with, or a new one.
     fn part(&mut self, client_id: u64, offer: &Offer) -> Result<Assembly, Rejection> {
         let whole = self.directory.join(hex(&offer.hash));
         let room = || Room { tally: self.tally.clone(), bytes: offer.size };
-        let free = |number: &usize| {
-            let path = part_path(&whole, client_id, *number);
-            PartFile::reopen(&path, &whole, offer, room())
-        };
-        let mut found = (0..MOST_PARTS).map(|number| (number, free(&number)));
-        let found = found.find(|(_, found)| !matches!(found, Found::Other));
-        let number = match found {
-            Some((_, Found::Part(part, there))) => return Ok(Assembly::resumed(offer, part, there)),
-            Some((number, _)) => number,
-            None => return Err(Rejection::Storage),
-        };
+        let mut paths = (0..MOST_PARTS).map(|number| part_path(&whole, client_id, number));
+        let mut next = None;
+        for path in &mut paths {
+            match PartFile::reopen(&path, &whole, offer, room()) {
+                Found::Part(part, there) => return Ok(Assembly::resumed(offer, part, there)),
+                Found::Other => {}
+                Found::Nothing => {
+                    next = Some(path);
+                    break;
+                }
+            }
+        }
+        let room = room();
         if !self.make_room(offer.size) {
             return Err(Rejection::NoRoom);
         }
-        for number in number..MOST_PARTS {
-            let path = part_path(&whole, client_id, number);
-            let room = Room { tally: self.tally.clone(), bytes: offer.size };
-            let part = PartFile::create(&path, whole.clone(), offer, room).map_err(|_| Rejection::Storage)?;
+        // Another process may be quicker.
+        for path in next.into_iter().chain(paths) {
+            let part = PartFile::create(&path, &whole, offer, &room).map_err(|_| Rejection::Storage)?;
             if let Some(part) = part {
                 return Ok(Assembly::new(offer, Box::new(part)));
             }
@@ -396,6 +410,24 @@ mod tests {
             directory.names().iter().any(|name| name.starts_with(&hex(&offer(content).hash)))
         };
         assert_eq!([0, 1, 2, 3].map(|number| kept(&contents[number])), [true, true, false, true]);
+    }
+
+    #[test]
+    fn leftovers_of_one_peer_are_cleared_for_more_than_the_next_chunk() {
+        let directory = TestDirectory::new("leftovers");
+        let mut store = DirectoryStore::new(directory.0.clone(), 1000, 4000).unwrap();
+        for seed in 0..40 {
+            let content = content(seed, 80);
+            let mut assembly = store.open(1, &offer(&content)).unwrap();
+            put(&mut assembly, &offer(&content), &content, [0]);
+            drop(assembly);
+        }
+        let open: Vec<_> = (40..49).map(|seed| store.open(2, &offer(&content(seed, 100))).unwrap()).collect();
+        let names = directory.names().len();
+        assert!((20..40).contains(&names), "{names} files with {} new ones", open.len());
+        // Who starts in a full directory leaves what is there to be gone on with.
+        DirectoryStore::new(directory.0.clone(), 1000, 1000).unwrap();
+        assert_eq!(directory.names().len(), names);
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub(super) enum Found {
 
 impl PartFile {
     /// Begins a new part; None where the name is taken.
-    pub(super) fn create(path: &Path, whole: PathBuf, offer: &Offer, room: Room) -> io::Result<Option<Self>> {
+    pub(super) fn create(path: &Path, whole: &Path, offer: &Offer, room: &Room) -> io::Result<Option<Self>> {
         let file = match OpenOptions::new().read(true).write(true).create_new(true).open(path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
             file => file?,
@@ -71,7 +71,7 @@ impl PartFile {
         };
         let bits = vec![0; offer.slices().div_ceil(8) as usize];
         room.take();
-        let mut part = Self::new(file, path, whole, offer, bits, room);
+        let mut part = Self::new(file, path, whole, offer, bits, room.clone());
         part.stays = locked;
         // Nothing is there yet, so an error leaves nothing behind.
         part.file.set_len(part.note_at() + part.bits.len() as u64)?;
@@ -101,12 +101,12 @@ impl PartFile {
                 there.insert(index);
             }
         }
-        Found::Part(Box::new(Self::new(file, path, whole.to_owned(), offer, bits, room)), there)
+        Found::Part(Box::new(Self::new(file, path, whole, offer, bits, room)), there)
     }
 
-    fn new(file: File, path: &Path, whole: PathBuf, offer: &Offer, bits: Vec<u8>, room: Room) -> Self {
+    fn new(file: File, path: &Path, whole: &Path, offer: &Offer, bits: Vec<u8>, room: Room) -> Self {
         let Offer { size, slice_bytes, .. } = *offer;
-        let path = path.to_owned();
+        let (path, whole) = (path.to_owned(), whole.to_owned());
         PartFile {
             file,
             path,

@@ -33,7 +33,7 @@ pub(crate) struct Fragment {
 impl Fragment {
     /// Its part of the block.
     pub(crate) fn data(&self) -> &[u8] {
-        let block = self.message.block.as_deref().unwrap_or_default();
+        let block = self.message.block.as_deref().map_or(&[][..], Vec::as_slice);
         let end = block.len().min((self.index + 1) * self.size);
         block.get(self.index * self.size..end).unwrap_or_default()
     }
@@ -179,10 +179,10 @@ impl ReceiveBlock {
             return Ok(None);
         }
         let parts: Vec<Box<[u8]>> = self.fragments.drain(..).flatten().collect();
-        let block: Box<[u8]> = parts.concat().into();
+        let block = parts.concat();
         Ok(self.message.take().map(|message| Received {
             window_bytes: message.window_bytes + block.len(),
-            block: Some(block),
+            block: Some(block.into()),
             ..message
         }))
     }

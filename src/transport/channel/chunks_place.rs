@@ -26,6 +26,10 @@ impl Channel for ChunksPlace {
         Instant::NEVER
     }
 
+    fn rests(&self) -> bool {
+        true
+    }
+
     fn handle_ack(&mut self, _: Instant, _: u64) -> Fate {
         Fate::Open
     }
@@ -34,8 +38,12 @@ impl Channel for ChunksPlace {
         Fate::Open
     }
 
-    fn handle(&mut self, _: Prefix, _: u64, _: Received) -> Result<(), WindowViolation> {
+    fn handle(&mut self, _: Prefix, _: u64, _: Received) -> Result<Option<Received>, WindowViolation> {
         Err(WindowViolation)
+    }
+
+    fn received_memory(&self) -> usize {
+        0
     }
 
     fn has_received(&self) -> bool {

@@ -156,6 +156,10 @@ impl Channel for Latest {
         if self.due.is_empty() { Instant::NEVER } else { Instant::ZERO }
     }
 
+    fn rests(&self) -> bool {
+        self.due.is_empty()
+    }
+
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
         let Some(value) = self.find(mark) else { return self.take_replaced(mark) };
         if value.delivered {
@@ -206,7 +210,12 @@ impl Channel for Latest {
         self.due.prioritize(scores);
     }
 
-    fn handle(&mut self, prefix: Prefix, arrival: u64, message: Received) -> Result<(), WindowViolation> {
+    fn handle(
+        &mut self,
+        prefix: Prefix,
+        arrival: u64,
+        message: Received,
+    ) -> Result<Option<Received>, WindowViolation> {
         let Prefix::Key(key) = prefix else { return Err(WindowViolation) };
         let index = usize::from(key);
         if self.arrived.len() <= index {
@@ -215,18 +224,23 @@ impl Channel for Latest {
         let slot = &mut self.arrived[index];
         if slot.as_ref().is_some_and(|newest| arrival < newest.arrival) {
             self.stats.duplicates += 1;
-            return Ok(());
+            return Ok(Some(message));
         }
-        let unread = slot.as_ref().is_some_and(|newest| newest.value.is_some());
         let message = Received { key: key.into(), ..message };
-        *slot = Some(Arrived { arrival, value: Some(message) });
+        let replaced = slot.replace(Arrived { arrival, value: Some(message) });
+        let unread = replaced.and_then(|older| older.value);
         self.stats.received += 1;
-        if unread {
+        if unread.is_some() {
             self.stats.dropped += 1;
         } else {
             self.ready.push_back(key);
         }
-        Ok(())
+        Ok(unread)
+    }
+
+    fn received_memory(&self) -> usize {
+        let values = self.arrived.iter().flatten().filter_map(|arrived| arrived.value.as_ref());
+        values.map(Received::memory).sum()
     }
 
     fn has_received(&self) -> bool {

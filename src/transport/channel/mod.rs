@@ -260,6 +260,9 @@ pub(crate) trait Channel: fmt::Debug + Send {
     /// When the first message is due; [`Instant::ZERO`] for those that are.
     fn next_deadline(&self, resend_timeout: Duration) -> Instant;
 
+    /// Whether no tick finds anything to send or to drop here until something is sent or arrives, or a packet is lost.
+    fn rests(&self) -> bool;
+
     /// A packet with the message of this mark was acked.
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate;
 
@@ -284,8 +287,14 @@ pub(crate) trait Channel: fmt::Debug + Send {
     /// [`Channel::candidates`], taken off the front.
     fn prioritize(&mut self, _scores: &mut &[f32]) {}
 
-    /// A message from the peer; `arrival` numbers packets without wrapping.
-    fn handle(&mut self, prefix: Prefix, arrival: u64, message: Received) -> Result<(), WindowViolation>;
+    /// A message from the peer; `arrival` numbers packets without wrapping. Gives back what the application won't get: the
+    /// message, or one that made room for it.
+    fn handle(
+        &mut self,
+        prefix: Prefix,
+        arrival: u64,
+        message: Received,
+    ) -> Result<Option<Received>, WindowViolation>;
 
     /// The peer's application has taken every message before `unread`: so they are delivered, whatever acks said.
     fn handle_credit(
@@ -305,6 +314,14 @@ pub(crate) trait Channel: fmt::Debug + Send {
     /// The packet that said this of credit was acked.
     fn credit_known(&mut self, _mark: CreditMark) {}
 
+    /// Bytes of memory that messages take that the application has not taken.
+    fn received_memory(&self) -> usize;
+
+    /// Whether what the application could take next is behind this message, which is not here yet.
+    fn awaits(&self, _prefix: Prefix) -> bool {
+        false
+    }
+
     /// Whether a message waits for the application.
     fn has_received(&self) -> bool;
 
@@ -315,11 +332,11 @@ pub(crate) trait Channel: fmt::Debug + Send {
     fn stats(&self) -> ChannelStats;
 }
 
-/// Queues a message for the application; the oldest makes room when `capacity` wait. Gives how many it pushed out.
-fn push_newest(received: &mut VecDeque<Received>, capacity: usize, message: Received) -> u64 {
+/// Queues a message for the application; the oldest makes room when `capacity` wait, and is given back.
+fn push_newest(received: &mut VecDeque<Received>, capacity: usize, message: Received) -> Option<Received> {
     let pushed_out = if received.len() >= capacity { received.pop_front() } else { None };
     received.push_back(message);
-    u64::from(pushed_out.is_some())
+    pushed_out
 }
 
 /// A channel of this configuration; with `credit`, the receiver of a reliable one tells how far its application has read.

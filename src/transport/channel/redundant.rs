@@ -155,6 +155,10 @@ impl Channel for Redundant {
         if fresh { Instant::ZERO } else { Instant::NEVER }
     }
 
+    fn rests(&self) -> bool {
+        self.queue.is_empty()
+    }
+
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
         let copies = self.copies;
         // One that is spent was told of: it may still be here, behind an older one.
@@ -186,18 +190,28 @@ impl Channel for Redundant {
         open.for_each(|outgoing| lost(outgoing.submission.fate()));
     }
 
-    fn handle(&mut self, prefix: Prefix, _: u64, message: Received) -> Result<(), WindowViolation> {
+    fn handle(
+        &mut self,
+        prefix: Prefix,
+        _: u64,
+        message: Received,
+    ) -> Result<Option<Received>, WindowViolation> {
         let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
         let Ok(missed) = u16::try_from(distance(id, self.next)) else {
             self.stats.duplicates += 1;
-            return Ok(());
+            return Ok(Some(message));
         };
         self.stats.missed += u64::from(missed);
         self.stats.received += 1;
         self.next = id.wrapping_add(1);
         let message = Received { missed, ..message };
-        self.stats.dropped += push_newest(&mut self.received, self.receive_queue, message);
-        Ok(())
+        let pushed_out = push_newest(&mut self.received, self.receive_queue, message);
+        self.stats.dropped += u64::from(pushed_out.is_some());
+        Ok(pushed_out)
+    }
+
+    fn received_memory(&self) -> usize {
+        self.received.iter().map(Received::memory).sum()
     }
 
     fn has_received(&self) -> bool {

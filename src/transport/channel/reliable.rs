@@ -60,7 +60,7 @@ struct Sender {
     credit: bool,
     resend: Resend,
     /// The oldest message, if it has a block of which a fragment was sent.
-    block: Option<SendBlock>,
+    block: Option<Box<SendBlock>>,
     /// `queue[i]` is message `oldest + i`. The front is unacked.
     queue: VecDeque<Outgoing>,
     /// Counted without wrapping, and so are marks: a late ack must not pass for that of a message a lap on.
@@ -257,7 +257,7 @@ impl Channel for Reliable {
         let Submission { message, .. } = self.sender.queue.front()?.submission.as_ref()?;
         let bytes = message.block.as_ref()?.len();
         if self.sender.block.as_ref().is_none_or(|block| block.mark != mark) {
-            self.sender.block = Some(SendBlock::new(mark, bytes.div_ceil(cost.fragment_bytes)));
+            self.sender.block = Some(Box::new(SendBlock::new(mark, bytes.div_ceil(cost.fragment_bytes))));
         }
         let block = self.sender.block.as_mut()?;
         let (index, count) = (block.next(moment)?, block.count());
@@ -309,6 +309,10 @@ impl Channel for Reliable {
         due.min().unwrap_or(Instant::NEVER)
     }
 
+    fn rests(&self) -> bool {
+        self.sender.queue.is_empty()
+    }
+
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
         self.sender.scan.at = None;
         let Some(outgoing) = self.sender.find(mark) else { return Fate::Open };
@@ -333,13 +337,16 @@ impl Channel for Reliable {
         unacked.for_each(|submission| lost(submission.fate()));
     }
 
-    fn handle(&mut self, prefix: Prefix, _: u64, message: Received) -> Result<(), WindowViolation> {
+    fn handle(
+        &mut self,
+        prefix: Prefix,
+        _: u64,
+        message: Received,
+    ) -> Result<Option<Received>, WindowViolation> {
         let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
-        match self.receiver.handle(id, message)? {
-            true => self.stats.received += 1,
-            false => self.stats.duplicates += 1,
-        }
-        Ok(())
+        let duplicate = self.receiver.handle(id, message)?;
+        *(if duplicate.is_some() { &mut self.stats.duplicates } else { &mut self.stats.received }) += 1;
+        Ok(duplicate)
     }
 
     fn handle_credit(
@@ -361,6 +368,14 @@ impl Channel for Reliable {
 
     fn credit_known(&mut self, mark: CreditMark) {
         self.receiver.credit_known(mark);
+    }
+
+    fn received_memory(&self) -> usize {
+        self.receiver.memory()
+    }
+
+    fn awaits(&self, prefix: Prefix) -> bool {
+        matches!(prefix, Prefix::Id(id) if self.receiver.awaits(id))
     }
 
     fn has_received(&self) -> bool {

@@ -23,7 +23,7 @@ pub(super) struct Receiver {
     /// The peer is told how far the application has read, and must not go beyond the window.
     grants: bool,
     /// The block being received, which is the next message behind all that are here.
-    block: Option<ReceiveBlock>,
+    block: Option<Box<ReceiveBlock>>,
     /// `slots[i]` is message `unread + i`.
     slots: VecDeque<Slot>,
     /// Every message before this one was taken. Counted without wrapping: a peer that acks nothing may leave what is
@@ -80,14 +80,14 @@ impl Receiver {
         }
     }
 
-    /// True when the message is new.
-    pub(super) fn handle(&mut self, id: u16, message: Received) -> Result<bool, WindowViolation> {
-        let Ok(index) = usize::try_from(distance(id, self.unread as u16)) else { return Ok(false) };
+    /// Takes a message if it is new; otherwise gives it back.
+    pub(super) fn handle(&mut self, id: u16, message: Received) -> Result<Option<Received>, WindowViolation> {
+        let Ok(index) = usize::try_from(distance(id, self.unread as u16)) else { return Ok(Some(message)) };
         if index >= self.window {
             return Err(WindowViolation);
         }
         if self.slots.get(index).is_some_and(|slot| !matches!(slot, Slot::Missing)) {
-            return Ok(false);
+            return Ok(Some(message));
         }
         if self.grants && self.buffered_bytes + message.window_bytes > self.window_bytes {
             return Err(WindowViolation);
@@ -100,7 +100,7 @@ impl Receiver {
         if !self.ordered {
             self.ready.push_back(id);
         }
-        Ok(true)
+        Ok(None)
     }
 
     /// Whether a message has room. Where the peer is told nothing, it can't know that the application reads too slowly: then
@@ -127,10 +127,21 @@ impl Receiver {
         if gap || id != next {
             return Ok(false);
         }
-        let block = self.block.get_or_insert_with(|| ReceiveBlock::new(fragment.count));
+        let block = self.block.get_or_insert_with(|| Box::new(ReceiveBlock::new(fragment.count)));
         let Some(message) = block.handle(fragment, limits)? else { return Ok(false) };
         self.block = None;
-        self.handle(id, message).map_err(|_| Desync::Window)
+        Ok(self.handle(id, message).map_err(|_| Desync::Window)?.is_none())
+    }
+
+    /// Bytes of memory that messages take that were not taken.
+    pub(super) fn memory(&self) -> usize {
+        let here = |slot: &Slot| if let Slot::Here(message) = slot { message.memory() } else { 0 };
+        self.slots.iter().map(here).sum()
+    }
+
+    /// Whether this is the message that all others here are behind.
+    pub(super) fn awaits(&self, id: u16) -> bool {
+        self.ordered && id == self.unread as u16 && !self.has_next()
     }
 
     /// Whether [`Receiver::poll`] would give a message.

@@ -117,6 +117,10 @@ impl Channel for Unreliable {
         if self.waiting.is_empty() { Instant::NEVER } else { Instant::ZERO }
     }
 
+    fn rests(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
         let Some(landed) = self.land(mark) else { return Fate::Open };
         self.stats.count_delivered(now - landed.submitted);
@@ -155,15 +159,25 @@ impl Channel for Unreliable {
         self.waiting.drain().for_each(|submission| lost(submission.fate()));
     }
 
-    fn handle(&mut self, _: Prefix, arrival: u64, message: Received) -> Result<(), WindowViolation> {
+    fn handle(
+        &mut self,
+        _: Prefix,
+        arrival: u64,
+        message: Received,
+    ) -> Result<Option<Received>, WindowViolation> {
         if self.sequenced && self.newest.is_some_and(|newest| arrival < newest) {
             self.stats.duplicates += 1;
-            return Ok(());
+            return Ok(Some(message));
         }
         self.newest = Some(arrival);
-        self.stats.dropped += push_newest(&mut self.received, self.receive_queue, message);
+        let pushed_out = push_newest(&mut self.received, self.receive_queue, message);
+        self.stats.dropped += u64::from(pushed_out.is_some());
         self.stats.received += 1;
-        Ok(())
+        Ok(pushed_out)
+    }
+
+    fn received_memory(&self) -> usize {
+        self.received.iter().map(Received::memory).sum()
     }
 
     fn has_received(&self) -> bool {

@@ -362,7 +362,7 @@ impl Controller for Adaptive {
         if self.startup.as_ref().is_some_and(Startup::is_settled) {
             self.conclude_startup(now);
         }
-        if let Some(train) = self.startup.as_mut().and_then(Startup::poll_train) {
+        if let Some(train) = self.startup.as_ref().and_then(Startup::due_train) {
             self.pacer.grant(train);
         }
         self.refill(now);

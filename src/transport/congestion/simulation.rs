@@ -332,7 +332,7 @@ impl End {
         let delay = self.newest_at.take().map_or(Duration::ZERO, |at| now - at);
         let sequence = self.acks.record_sent(now, bytes);
         let stamp = self.controller.on_sent(now, bytes);
-        self.sent.push(sequence, SentInfo { arrivals: self.ranges.mark(), slice, stamp }, 8192);
+        self.sent.push(sequence, SentInfo { arrivals: self.ranges.mark(), slice, stamp }, 8192, drop);
         self.ack_owed = false;
         let wants_ack = slice.is_some() || game.is_some();
         Datagram { flow: self.flow, bytes, header, ranges, delay, wants_ack, slice, game }

@@ -58,9 +58,9 @@ impl Startup {
         self.burst = Burst { bytes, left: bytes, rate };
     }
 
-    /// The bytes to let go at once if a train is to begin now.
-    pub(super) fn poll_train(&mut self) -> Option<f64> {
-        core::mem::take(&mut self.due).then_some(self.length)
+    /// The bytes to let go at once if a train is to begin now: until its first packet is sent.
+    pub(super) fn due_train(&self) -> Option<f64> {
+        self.due.then_some(self.length)
     }
 
     /// Bytes a second to send at besides trains.
@@ -75,6 +75,7 @@ impl Startup {
     }
 
     pub(super) fn on_sent(&mut self, stamp: &SentStamp) {
+        self.due = false;
         self.train.on_sent(stamp);
         self.burst.left -= f64::from(stamp.bytes);
     }
@@ -192,7 +193,7 @@ mod tests {
 
     /// A train of `packets`, acked at these milliseconds.
     fn acked(startup: &mut Startup, packets: usize, acks: impl IntoIterator<Item = u64>) {
-        assert!(startup.poll_train().is_some());
+        assert!(startup.due_train().is_some());
         (0..packets).for_each(|_| startup.on_sent(&stamp(0)));
         acks.into_iter().for_each(|at| {
             startup.on_acked(Instant::from_millis(at), &stamp(0));
@@ -214,8 +215,7 @@ mod tests {
         acked(&mut startup, 40, (0..40).map(|n| if n < 30 { 50 } else { 66 }));
         assert_eq!(startup.conclude(), None);
         assert!((startup.rate() - 30_000.0 * 60.0).abs() < 1.0, "at least: {}", startup.rate());
-        assert_eq!(startup.poll_train(), Some(120_000.0));
-        startup.due = true;
+        assert_eq!(startup.due_train(), Some(120_000.0));
         acked(&mut startup, 120, (0..120).map(|_| 100));
         assert_eq!(startup.conclude(), None);
         acked(&mut startup, 200, (0..200).map(|_| 150));
@@ -227,7 +227,7 @@ mod tests {
         let mut startup = Startup::new(40_000, 200_000);
         acked(&mut startup, 10, (0..10).map(|_| 50));
         assert_eq!(startup.conclude(), None);
-        assert_eq!(startup.poll_train(), Some(40_000.0));
+        assert_eq!(startup.due_train(), Some(40_000.0));
         (0..40).for_each(|_| startup.on_sent(&stamp(100)));
         (0..40).for_each(|_| startup.on_lost(&stamp(100)));
         assert!(startup.is_settled());

@@ -8,8 +8,8 @@
 //! Messages that only their own code can read have no length here. So packets of a protocol that has such are held, acked but
 //! unread, until someone who can run that code takes them ([`Connection::take_unread`]) and gives back what they say.
 
-use super::{Carried, Connection, End, KEEP_ALIVE, Violation};
-use crate::store::Packets;
+use super::{Carried, Connection, End, KEEP_ALIVE, Violation, runs};
+use crate::store::{List, Packets};
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
 use crate::transport::acks::RttSampling;
@@ -18,6 +18,7 @@ use crate::transport::framing::native::ReadContext;
 use crate::transport::framing::yojimbo::{self, Entry, Item};
 use crate::transport::framing::{Fault, cost};
 use crate::transport::message::Message;
+use crate::transport::peer_pace::PeerPace;
 use crate::transport::protocol::{ChannelKind, Protocol};
 use std::sync::Arc;
 
@@ -33,79 +34,12 @@ const EMPTY: [u8; 1] = [0];
 /// What a connection has for this framing.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    pace: Pace,
+    pace: PeerPace,
     /// Of the packet being composed, by channel.
     fragments: Vec<(usize, Fragment)>,
     items: Vec<Item>,
     held: Vec<HeldPacket>,
     held_bytes: usize,
-}
-
-/// How many packets may go out beyond one a tick. The peer acks 32 packets at a time, in the packets that it sends, so
-/// each of these allows some more; fewer when many are lost or a queue builds up.
-#[derive(Debug)]
-struct Pace {
-    per_packet: f64,
-    left: f64,
-    /// The share of recent packets that were lost.
-    loss: f64,
-    least_round_trip: Duration,
-    slowed_at: Instant,
-}
-
-/// Packets for each of the peer's: each is acked by four headers.
-const MOST_PER_PACKET: f64 = 8.0;
-const FIRST_PER_PACKET: f64 = 4.0;
-/// Packets at once: a header that acks them all has room for some more.
-const MOST_AT_ONCE: f64 = 24.0;
-/// More than this share lost is more than chance.
-const MOST_LOSS: f64 = 0.3;
-/// Of how many packets the share is known.
-const LOSS_MEMORY: f64 = 32.0;
-/// A round trip longer than the least one by this is a queue.
-const QUEUE: Duration = Duration::from_millis(250);
-
-impl Default for Pace {
-    fn default() -> Self {
-        Pace {
-            per_packet: FIRST_PER_PACKET,
-            left: FIRST_PER_PACKET,
-            loss: 0.0,
-            least_round_trip: Duration::MAX,
-            slowed_at: Instant::ZERO,
-        }
-    }
-}
-
-impl Pace {
-    fn handle_packet(&mut self, now: Instant, round_trip: Option<Duration>) {
-        self.left = (self.left + self.per_packet).min(MOST_AT_ONCE);
-        if let Some(round_trip) = round_trip {
-            self.least_round_trip = self.least_round_trip.min(round_trip);
-            if round_trip > self.least_round_trip + QUEUE && now > self.slowed_at + round_trip {
-                self.slow_down(now);
-            }
-        }
-    }
-
-    fn handle_ack(&mut self) {
-        self.loss -= self.loss / LOSS_MEMORY;
-        self.per_packet = (self.per_packet + 0.25).min(MOST_PER_PACKET);
-    }
-
-    fn handle_lost(&mut self, now: Instant) {
-        self.loss += (1.0 - self.loss) / LOSS_MEMORY;
-        if self.loss > MOST_LOSS {
-            self.slow_down(now);
-        }
-    }
-
-    fn slow_down(&mut self, now: Instant) {
-        self.per_packet = (self.per_packet / 2.0).max(1.0);
-        self.left = self.left.min(self.per_packet);
-        self.loss = MOST_LOSS / 2.0;
-        self.slowed_at = now;
-    }
 }
 
 #[derive(Debug)]
@@ -240,6 +174,8 @@ impl Connection {
                 Item::Message(message) => {
                     let lane = &mut self.lanes[usize::from(message.channel)];
                     let applied = lane.channel.handle(message.prefix, 0, message.received);
+                    let applied =
+                        applied.map(|dropped| dropped.into_iter().for_each(|it| self.reclaim(it.body)));
                     (message.channel, applied.map_err(|WindowViolation| Desync::Window))
                 }
                 Item::Fragment { channel, fragment } => {
@@ -290,9 +226,8 @@ impl Connection {
         self.last_sent = Some(now);
         // Messages and blocks take turns at coming first, so that neither starves.
         let mut blocks_first = true;
-        while self.budget.allows() && self.yojimbo.pace.left >= 1.0 && self.compose_yojimbo(now, blocks_first)
-        {
-            self.yojimbo.pace.left -= 1.0;
+        while self.budget.allows() && self.yojimbo.pace.allows() && self.compose_yojimbo(now, blocks_first) {
+            self.yojimbo.pace.spend();
             self.send_yojimbo(now, out);
             blocks_first = !blocks_first;
         }
@@ -361,17 +296,18 @@ impl Connection {
     /// Writes the packet that was composed.
     fn send_yojimbo(&mut self, now: Instant, out: &mut Packets) {
         let mut entries = Vec::new();
-        let mut carried = Vec::new();
+        let mut carried = List::default();
+        let mut carry = |what| self.carried.push(&mut carried, what);
         for (index, lane) in self.lanes.iter().enumerate() {
             let channel = index as u8;
             let fragment = self.yojimbo.fragments.iter().find(|(channel, _)| *channel == index);
             if let Some((_, fragment)) = fragment {
                 entries.push((index, Entry::Fragment(fragment)));
                 let (mark, index) = (fragment.mark, fragment.index as u16);
-                carried.push(Carried::Fragment { channel, mark, index });
+                carry(Carried::Fragment { channel, mark, index });
             } else if !lane.selected.is_empty() {
                 entries.push((index, Entry::Messages(&lane.selected)));
-                carried.extend(lane.selected.iter().map(|s| Carried::Message { channel, mark: s.mark }));
+                runs(channel, &lane.selected).for_each(&mut carry);
             }
         }
         let writer = &mut self.scratch.writer;

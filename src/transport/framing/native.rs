@@ -15,7 +15,7 @@ use crate::store::SmallBytes;
 use crate::time::Instant;
 use crate::transport::channel::{Prefix, Selected};
 use crate::transport::chunks::Item;
-use crate::transport::message::{Message, OpaqueBody, Received, window_bytes};
+use crate::transport::message::{Bodies, Message, OpaqueBody, Received, window_bytes};
 use crate::transport::protocol::{Body, ChannelKind, Protocol, bits_to_name_one_of};
 use crate::wire::{BitReader, BitSink, BitWriter, Encoded, ReadError};
 
@@ -31,6 +31,9 @@ const FLAG_BITS: usize = 6;
 /// Messages of one packet. A datagram has fewer than 10,000 bits and a message takes at least one; a larger packet
 /// carries one message. Without it, messages of a bit each would take a hundred times their packet's memory.
 const MAX_PACKET_MESSAGES: usize = 16_384;
+/// Bytes of memory that the messages of one packet take: a list of what is mostly left out takes hundreds of times its
+/// bits, and a largest packet of such would take 160 MB.
+const MAX_PACKET_MEMORY: usize = 16 << 20;
 /// How far ack ranges may walk: half the range of sequence numbers.
 const MAX_RANGE_WALK: u32 = 32_768;
 
@@ -91,6 +94,8 @@ pub(crate) struct Control {
 pub(crate) struct Packet {
     pub(crate) control: Control,
     pub(crate) messages: Vec<PacketMessage>,
+    /// Bytes of memory that the messages take.
+    pub(crate) memory: usize,
     /// What was said of chunks, and the bytes of their slices.
     pub(crate) chunk_items: Vec<Item>,
     pub(crate) slices: Vec<u8>,
@@ -122,6 +127,8 @@ pub enum Refusal {
     Length,
     /// More messages than a packet may have.
     Messages,
+    /// Its messages would take more memory than those of a packet may. This breaks no rule: the packet is dropped.
+    Memory,
 }
 
 impl From<ReadError> for Refusal {
@@ -143,6 +150,7 @@ impl fmt::Display for Refusal {
             Refusal::Messages => {
                 write!(f, "the packet has more than {MAX_PACKET_MESSAGES} messages")
             }
+            Refusal::Memory => f.write_str("the packet's messages would take too much memory"),
         }
     }
 }
@@ -298,7 +306,7 @@ pub fn alone_bits(protocol: &Protocol, message_type: u16, body_bits: usize) -> u
 pub(super) fn read_alone(protocol: &Protocol, bytes: &[u8]) -> Result<(u16, SmallBytes), Refusal> {
     let mut reader = BitReader::new(bytes);
     let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 0, greeted: true };
-    let received = read_message(&mut reader, protocol, &context, &mut Vec::new())?;
+    let received = read_message(&mut reader, protocol, &context, &mut Bodies::default())?;
     reader.finish()?;
     Ok((received.message_type, received.body))
 }
@@ -354,9 +362,10 @@ pub(crate) fn read(
     protocol: &Protocol,
     context: ReadContext,
     packet: &mut Packet,
-    row: &mut Vec<u8>,
+    bodies: &mut Bodies,
 ) -> Result<(), Refusal> {
     packet.messages.clear();
+    packet.memory = 0;
     packet.chunk_items.clear();
     packet.slices.clear();
     let mut reader = BitReader::new(bytes);
@@ -368,7 +377,7 @@ pub(crate) fn read(
             if protocol.channels()[channel].kind.is_chunks() {
                 read_chunk_entry(&mut reader, packet)?;
             } else {
-                read_entry(&mut reader, protocol, &context, channel, packet, row)?;
+                read_entry(&mut reader, protocol, &context, channel, packet, bodies)?;
             }
         }
     }
@@ -482,7 +491,7 @@ fn read_entry(
     context: &ReadContext,
     channel: usize,
     packet: &mut Packet,
-    row: &mut Vec<u8>,
+    bodies: &mut Bodies,
 ) -> Result<(), Refusal> {
     let config = &protocol.channels()[channel];
     let mut previous = None;
@@ -501,16 +510,20 @@ fn read_entry(
             previous = Some(id);
         }
         let received = if config.kind.is_payload() {
-            let (body, bits) = read_opaque(reader, config.max_message_bytes)?;
+            let (body, bits) = read_opaque(reader, config.max_message_bytes, bodies)?;
             context.received(0, body, bits)
         } else {
-            read_message(reader, protocol, context, row)?
+            read_message(reader, protocol, context, bodies)?
         };
         if received.window_bytes > window_bytes(config.max_message_bytes * 8) {
             return Err(Refusal::Length);
         }
         if packet.messages.len() == MAX_PACKET_MESSAGES {
             return Err(Refusal::Messages);
+        }
+        packet.memory += received.memory();
+        if packet.memory > MAX_PACKET_MEMORY {
+            return Err(Refusal::Memory);
         }
         packet.messages.push(PacketMessage { channel: channel as u8, prefix, received });
         if !reader.bool()? {
@@ -532,29 +545,35 @@ fn read_message(
     reader: &mut BitReader<'_>,
     protocol: &Protocol,
     context: &ReadContext,
-    row: &mut Vec<u8>,
+    bodies: &mut Bodies,
 ) -> Result<Received, Refusal> {
     let message_type = read_name(reader, protocol.messages().len())?;
     let (body, bits) = match &protocol.messages()[message_type].body {
         Body::Declared(schema) => {
             let start = reader.position();
-            row.clear();
-            schema.read(reader, row)?;
-            (row.as_slice().into(), reader.position() - start)
+            bodies.scratch.clear();
+            schema.read(reader, &mut bodies.scratch)?;
+            (bodies.spares.keep(&bodies.scratch), reader.position() - start)
         }
-        Body::Opaque { max_bytes } => read_opaque(reader, *max_bytes as usize)?,
+        Body::Opaque { max_bytes } => read_opaque(reader, *max_bytes as usize, bodies)?,
     };
     Ok(context.received(message_type as u16, body, bits))
 }
 
 /// A body that the core can't read, and its length in bits.
-fn read_opaque(reader: &mut BitReader<'_>, max_bytes: usize) -> Result<(SmallBytes, usize), Refusal> {
+fn read_opaque(
+    reader: &mut BitReader<'_>,
+    max_bytes: usize,
+    bodies: &mut Bodies,
+) -> Result<(SmallBytes, usize), Refusal> {
     let bits = reader.bits(length_bits(max_bytes))? as usize;
     if bits > max_bytes * 8 {
         return Err(Refusal::Length);
     }
     let (start_bit, bytes) = reader.cut(bits)?;
-    Ok((OpaqueBody { start_bit, bits, bytes }.write().into(), bits))
+    bodies.scratch.clear();
+    OpaqueBody { start_bit, bits, bytes }.write(&mut bodies.scratch);
+    Ok((bodies.spares.keep(&bodies.scratch), bits))
 }
 
 /// One of `count` things by its number.

@@ -10,7 +10,7 @@ use super::native::{self, AckRange, CloseReason, Control, Packet, ReadContext, R
 use crate::time::Instant;
 use crate::transport::channel::{Prefix, Selected};
 use crate::transport::chunks::{Item, Offer, Rejection, Verdict};
-use crate::transport::message::{Message, OpaqueBody};
+use crate::transport::message::{Bodies, Message, OpaqueBody};
 use crate::transport::protocol::{Body, ChannelConfig, ChannelKind, MessageType, Protocol, Resend};
 use crate::wire::{BitReader, BitSink, BitWriter, Kind, Schema, Value};
 
@@ -171,7 +171,7 @@ fn read(packet: &str, ack: u16) -> Result<Packet, Refusal> {
     let mut read = Packet::default();
     let bytes = hex::decode(packet).unwrap();
     let context = ReadContext { now: Instant::ZERO, sequence: 0, ack, greeted: true };
-    native::read(&bytes, &protocol(), context, &mut read, &mut Vec::new()).map(|()| read)
+    native::read(&bytes, &protocol(), context, &mut read, &mut Bodies::default()).map(|()| read)
 }
 
 #[test]
@@ -252,8 +252,9 @@ fn what_the_standard_refuses_is_refused() {
 fn another_version_or_hash_is_a_mismatch_and_a_missing_hello_a_violation() {
     let hello = VECTORS["packets"][1]["packet"].as_str().unwrap();
     let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 0xFFFF, greeted: false };
-    let read =
-        |bytes: &[u8]| native::read(bytes, &protocol(), context, &mut Packet::default(), &mut Vec::new());
+    let read = |bytes: &[u8]| {
+        native::read(bytes, &protocol(), context, &mut Packet::default(), &mut Bodies::default())
+    };
     let good = hex::decode(hello).unwrap();
     assert_eq!(read(&good), Ok(()));
     for bit in 1..73 {

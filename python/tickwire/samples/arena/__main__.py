@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import tickwire as tw
-from tickwire.cli import Parser
+from tickwire.arguments import Parser
 from tickwire.samples import command
 from tickwire.samples.arena.messages import MAX_PLAYERS, PROTOCOL
 from tickwire.samples.arena.player import Bot, Player

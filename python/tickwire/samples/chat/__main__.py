@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import tickwire as tw
-from tickwire.cli import Parser
+from tickwire.arguments import Parser
 from tickwire.samples import command
 from tickwire.samples.chat.room import MAX_PEOPLE, PROTOCOL, Room
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import tickwire as tw
-from tickwire.cli import Parser
+from tickwire.arguments import Parser
 from tickwire.samples import command
 from tickwire.samples.login import game
 

@@ -5,7 +5,7 @@ use crate::store::SmallBytes;
 use crate::time::Instant;
 use crate::transport::channel::{BlockFragment, Prefix};
 use crate::transport::framing::native::{PacketMessage, ReadContext, Refusal};
-use crate::transport::message::{OpaqueBody, Received};
+use crate::transport::message::{Block, OpaqueBody, Received};
 use crate::transport::protocol::{Body, ChannelKind, Protocol};
 use crate::wire::{BitReader, ReadError};
 
@@ -114,9 +114,9 @@ impl Reading<'_, '_> {
         Ok(ids)
     }
 
-    fn block(&mut self, most: usize) -> Result<Box<[u8]>, ReadError> {
+    fn block(&mut self, most: usize) -> Result<Block, ReadError> {
         let count = self.reader.int(1, most as i64)? as usize;
-        Ok(self.reader.bytes(count)?.into())
+        Ok(self.reader.bytes(count)?.to_vec().into())
     }
 
     fn fragment(&mut self, channel: u8) -> Result<BlockFragment, Fault> {
@@ -170,7 +170,9 @@ impl Reading<'_, '_> {
                 let end = (self.extent)(message_type, self.bytes, start).ok_or(None)?;
                 let bits = end.checked_sub(start).ok_or(None)?;
                 let (start_bit, bytes) = self.reader.cut(bits).map_err(Some)?;
-                OpaqueBody { start_bit, bits, bytes }.write().into()
+                self.row.clear();
+                OpaqueBody { start_bit, bits, bytes }.write(&mut self.row);
+                self.row.as_slice().into()
             }
         };
         Ok(self.context.received(message_type, body, self.reader.position() - start))

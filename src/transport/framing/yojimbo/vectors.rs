@@ -182,11 +182,11 @@ fn rewritten(protocol: &Protocol, received: &Received) -> (u16, Vec<u8>, Option<
             }
         }
     }
-    (received.message_type, writer.into_bytes(), received.block.as_deref().map(<[u8]>::to_vec))
+    (received.message_type, writer.into_bytes(), received.block.as_deref().cloned())
 }
 
 fn expected(message: &Message) -> (u16, Vec<u8>, Option<Vec<u8>>) {
-    (message.message_type, message.encoded.bytes().to_vec(), message.block.as_deref().map(<[u8]>::to_vec))
+    (message.message_type, message.encoded.bytes().to_vec(), message.block.as_deref().cloned())
 }
 
 #[test]

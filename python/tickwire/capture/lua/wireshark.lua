@@ -1,0 +1,143 @@
+-- ---------------------------------------------------------------- Wireshark
+
+if not Proto then
+    return { connection_packet = connection_packet, reliable = reliable, netcode = netcode, netcode_parts = netcode_parts }
+end
+
+local tickwire = Proto("tickwire", "Tickwire")
+local opened = Proto("tickwire_opened", "Tickwire (opened)")
+tickwire.prefs.ports = Pref.range("UDP ports", "", "Ports of servers, for captures that don't have their clients' requests", 65535)
+
+local MAKE = {
+    bool = ProtoField.bool, uint = ProtoField.uint32, int = ProtoField.int32, float = ProtoField.double,
+    text = ProtoField.string, octets = ProtoField.bytes,
+}
+local fields, texts = {}, {}
+for _, described in ipairs(LAYOUT.filters) do
+    fields[described.filter] = MAKE[described.type](described.filter, described.name)
+    texts[described.filter] = described.type == "text"
+end
+for _, described in ipairs(PROTOCOL and PROTOCOL.filters or {}) do
+    fields[described.filter] = MAKE[described.type](described.filter, described.name)
+    texts[described.filter] = described.type == "text"
+end
+local declared = {}
+for _, made in pairs(fields) do declared[#declared + 1] = made end
+tickwire.fields = declared
+
+local malformed = ProtoExpert.new("tickwire.refused", "Not what the standard allows", expert.group.MALFORMED, expert.severity.ERROR)
+tickwire.experts = { malformed }
+
+local function show(tree, tvb, nodes)
+    for _, node in ipairs(nodes) do
+        local first = math.floor(node.from / 8)
+        local range = tvb(first, math.min(math.max(math.ceil(node.to / 8) - first, 0), tvb:len() - first))
+        -- What has a count of its items for a value is shown without: the field is the items'.
+        local declared = (texts[node.field] or type(node.value) ~= "string") and fields[node.field] or nil
+        local item
+        if node.value == nil then
+            item = tree:add(range, node.name .. ": none")
+        elseif declared and not (node.kids and node.value == "") then
+            item = tree:add(declared, range, texts[node.field] and tostring(node.value) or node.value)
+            item:set_text(node.name .. ": " .. tostring(node.value))
+        elseif declared then
+            item = tree:add(declared, range, node.name)
+            item:set_text(node.name)
+        else
+            item = tree:add(range, node.name .. (node.value ~= "" and ": " .. tostring(node.value) or ""))
+        end
+        if node.field == "tickwire.malformed" then item:add_proto_expert_info(malformed, node.value) end
+        if node.kids then show(item, tvb, node.kids) end
+    end
+end
+
+-- Fragments by their packet, and whole packets by the frame that completed them.
+local pending, complete = {}, {}
+function tickwire.init() pending, complete = {}, {} end
+
+local function reassembled(pinfo, found, data)
+    local number = pinfo.number
+    if pinfo.visited then return complete[number] end
+    local key = table.concat({ tostring(pinfo.src), pinfo.src_port, tostring(pinfo.dst), pinfo.dst_port, found.sequence }, " ")
+    local packet = pending[key]
+    if not packet or packet.last ~= found.last then
+        packet = { last = found.last, count = 0, data = {} }
+        pending[key] = packet
+    end
+    if not packet.data[found.fragment] then
+        packet.data[found.fragment] = data
+        packet.count = packet.count + 1
+        packet.ack = packet.ack or found.ack
+    end
+    if packet.count <= packet.last then return nil end
+    pending[key] = nil
+    local whole = { bytes = table.concat(packet.data, "", 0, packet.last), ack = packet.ack }
+    complete[number] = whole
+    return whole
+end
+
+local function dissect_payload(tvb, pinfo, tree, at)
+    local bytes = tvb:raw(at)
+    local found = reliable(bytes)
+    local inner = tvb(at):tvb()
+    show(tree:add(tickwire, inner(), "Packet" .. (found.sequence and " " .. found.sequence or "")), inner, found.nodes)
+    if not found.body_at then return end
+    local body, ack, text = bytes:sub(found.body_at + 1), found.ack, ""
+    local source = found.body_at < inner:len() and inner(found.body_at):tvb() or nil
+    if found.fragment then
+        text = " fragment " .. found.fragment .. " of " .. found.last + 1
+        local whole = reassembled(pinfo, found, body)
+        if not whole then
+            pinfo.cols.info:append(" " .. found.sequence .. text)
+            return
+        end
+        body, ack = whole.bytes, whole.ack
+        source = ByteArray.new(body, true):tvb("Packet of " .. found.last + 1 .. " fragments")
+    end
+    local told = {}
+    local nodes = connection_packet(body, ack, told)
+    if source then show(tree:add(tickwire, source(), "Connection"), source, nodes) end
+    pinfo.cols.info:append(" " .. found.sequence .. text .. (#told > 0 and ": " .. table.concat(told, ", ") or ""))
+end
+
+local function dissect(tvb, pinfo, tree, is_opened)
+    local bytes = tvb:raw()
+    local packet = netcode(bytes, is_opened)
+    if not packet then return 0 end
+    pinfo.cols.protocol = "Tickwire"
+    pinfo.cols.info = packet.kind.name
+    local item = tree:add(tickwire, tvb(), "Tickwire " .. packet.kind.name)
+    item:add(fields["tickwire.netcode.kind"], tvb(0, 1), packet.kind.name)
+    if packet.sequence then
+        item:add(fields["tickwire.netcode.sequence"], tvb(1, packet.sequence_bytes), packet.sequence)
+    end
+    if packet.kind.name == "request" or is_opened then
+        show(item, tvb, netcode_parts(bytes, packet))
+        if packet.kind.name == "payload" then dissect_payload(tvb, pinfo, item, packet.body_at) end
+    else
+        local length = tvb:len() - packet.body_at - LAYOUT.tag_bytes
+        if length > 0 then item:add(fields["tickwire.netcode.sealed"], tvb(packet.body_at, length)) end
+        item:add(fields["tickwire.netcode.tag"], tvb(tvb:len() - LAYOUT.tag_bytes))
+    end
+    return tvb:len()
+end
+
+function tickwire.dissector(tvb, pinfo, tree) return dissect(tvb, pinfo, tree, false) end
+function opened.dissector(tvb, pinfo, tree) return dissect(tvb, pinfo, tree, true) end
+
+-- A request is told from anything else by its version; then all of its conversation is ours.
+tickwire:register_heuristic("udp", function(tvb, pinfo, tree)
+    local packet = netcode(tvb:raw(), false)
+    if not packet or packet.kind.name ~= "request" then return false end
+    pinfo.conversation = tickwire
+    return dissect(tvb, pinfo, tree, false) > 0
+end)
+
+local ports = nil
+function tickwire.prefs_changed()
+    local udp = DissectorTable.get("udp.port")
+    if ports and ports ~= "" then udp:remove(ports, tickwire) end
+    ports = tickwire.prefs.ports
+    if ports ~= "" then udp:add(ports, tickwire) end
+end
+DissectorTable.get("udp.port"):add_for_decode_as(tickwire)

@@ -1,0 +1,58 @@
+"""What a soak run came to: the line of JSON that ``tickwire soak --json`` ends with."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Soak", "read_soak"]
+
+PCAPNG = b"\n\r\r\n"
+"""How a capture begins, which is not looked through."""
+
+MOST_BYTES = 16 << 20
+"""More is no soak's output."""
+
+GROUPS = {"kinds": "scenarios", "events": "what happened in them", "ends": "how connections ended"}
+TOTALS = ("attempts", "connected", "datagrams", "sent", "received", "chunks", "full")
+
+
+@dataclass(frozen=True)
+class Soak:
+    """A soak's counts, by group."""
+
+    title: str
+    groups: dict[str, dict[str, float]]
+    failure: str | None
+
+
+def read_soak(path: Path) -> Soak | None:
+    """The last line of JSON in a soak's output; None when there is none.
+
+    Raises:
+        OSError: the file can't be read.
+    """
+    with path.open("rb") as file:
+        head = file.read(len(PCAPNG))
+        text = "" if head == PCAPNG else (head + file.read(MOST_BYTES)).decode(errors="replace")
+    for line in reversed(text.splitlines()):
+        try:
+            return _soak(json.loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue
+    return None
+
+
+def _soak(said: dict[str, object]) -> Soak:
+    groups = {"in all": {name: said[name] for name in TOTALS}}
+    groups |= {title: said[name] for name, title in GROUPS.items()}  # type: ignore[misc]
+    numbers = {
+        title: {str(name): float(value) for name, value in counts.items()}  # type: ignore[arg-type]
+        for title, counts in groups.items()
+    }
+    failure = said["failure"]
+    title = (
+        f"soak of seed {said['seed']}: {said['scenarios']} scenarios, {said['virtual_hours']} virtual hours"
+    )
+    return Soak(title, numbers, None if failure is None else str(failure["failure"]))  # type: ignore[index]

@@ -1,0 +1,39 @@
+//! The memory of messages that the application has not taken.
+//!
+//! Windows and queues count messages and their bits, and a list of what is mostly left out takes hundreds of times its
+//! bits. Where that adds up to more than honest peers cause, packets are dropped until the application took some:
+//! unacked, so that what is reliable comes again.
+
+use super::Lane;
+use crate::transport::framing::native::Packet;
+use crate::transport::protocol::{ChannelKind, Protocol};
+
+/// Memory of a packet's messages up to which no one looks at what is held: with windows of 1,024 messages, 8 MiB of such.
+const SMALL: usize = 8 << 10;
+
+/// What is held at most, beside that of reliable channels.
+const MOST_HELD: usize = 16 << 20;
+
+/// How many times the window of a reliable channel its messages may take.
+const OF_WINDOW: usize = 16;
+
+/// Whether there is memory for a packet's messages.
+pub(super) fn has_memory(lanes: &[Lane], protocol: &Protocol, packet: &Packet) -> bool {
+    if packet.memory <= SMALL {
+        return true;
+    }
+    let windows = protocol.channels().iter().map(|channel| match channel.kind {
+        ChannelKind::Reliable { receive_bytes, .. } => receive_bytes,
+        _ => 0,
+    });
+    let held: usize = lanes.iter().map(|lane| lane.channel.received_memory()).sum();
+    let most = MOST_HELD.saturating_add(OF_WINDOW.saturating_mul(windows.sum()));
+    // What all the others wait for must get through: with it they can be taken.
+    let awaited = || {
+        packet
+            .messages
+            .iter()
+            .any(|message| lanes[usize::from(message.channel)].channel.awaits(message.prefix))
+    };
+    held <= most || awaited()
+}

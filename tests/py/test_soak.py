@@ -1,0 +1,182 @@
+"""The soak: it runs, it repeats, it notices what is wrong; and what it found stays found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import tickwire as tw
+from conftest import Blob, Chat, Move
+from tickwire import cli, soak
+from tickwire.soak.model import FLOWS, Violation
+from tickwire.testing import Conditions, World
+
+
+def test_half_an_hour_breaks_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["soak", "--seed", "test", "--hours", "0.5", "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert summary["failure"] is None
+    assert summary["virtual_hours"] >= 0.5
+    assert 1000 < summary["received"] < summary["sent"]
+    assert summary["megabytes"] < 512
+
+
+def test_a_scenario_is_the_same_each_time_and_another_one_with_another_seed() -> None:
+    one, again, other = (soak.play_scenario(seed, 3) for seed in ("a", "a", "b"))
+    assert one.failure is None
+    assert (one.transcript, one.received) == (again.transcript, again.received)
+    assert one.transcript != other.transcript
+
+
+def test_several_processes_do_the_same_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    summaries = []
+    for jobs in ("1", "2"):
+        assert cli.main(["soak", "--seed", "jobs", "--hours", "0.3", "--jobs", jobs, "--json"]) == 0
+        summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+        summaries.append(
+            {name: summary[name] for name in ("scenarios", "sent", "received", "datagrams", "ends")}
+        )
+    assert summaries[0] == summaries[1]
+
+
+def test_the_channels_of_a_game_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "soaked.py").write_text(
+        "import tickwire as tw\n"
+        "@tw.message\n"
+        "class Hit:\n"
+        "    hard: bool\n"
+        "channels = [tw.redundant(max_message_bytes=64), tw.latest(keys=3), tw.chunks()]\n"
+        "protocol = tw.Protocol(1, [Hit], channels)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert cli.main(["soak", "soaked:protocol", "--hours", "0.2"]) == 0
+    with pytest.raises(SystemExit):
+        cli.main(["soak", "soaked:nothing"])
+    assert "soaked has no nothing" in capsys.readouterr().err
+
+
+def test_a_failure_names_the_command_that_repeats_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(FLOWS["reliable_ordered"], "_has", lambda *_: 1 / 0)
+    assert cli.main(["soak", "--seed", "a b", "--hours", "5", "--json"]) == 1
+    out = capsys.readouterr().out
+    failure = json.loads(out.splitlines()[-1])["failure"]
+    assert "ZeroDivisionError" in failure["failure"]
+    assert failure["again"] == f"tickwire soak --seed 'a b' --only {failure['scenario']}"
+    assert failure["again"] in out
+    assert cli.main(["soak", "--seed", "a b", "--only", str(failure["scenario"])]) == 1
+
+
+@pytest.mark.parametrize("options", [["--hours", "0"], ["--jobs", "0"], ["--only", "-1"]])
+def test_options_out_of_their_bounds_are_named(
+    options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["soak", *options])
+    assert f"{options[0]} must be" in capsys.readouterr().err
+
+
+# What each kind must not do: (sent numbers, received numbers).
+WRONG = {
+    "reliable_ordered": [([1, 2], [2]), ([1], [1, 1]), ([], [1])],
+    "reliable_unordered": [([1], [1, 1]), ([1], [2])],
+    "unreliable": [([1], [1, 1]), ([], [1])],
+    "sequenced": [([1, 2], [2, 1]), ([1], [1, 1]), ([1], [2])],
+    "redundant": [([1, 2], [2, 1]), ([1], [1, 1])],
+    "latest": [([1, 2], [2, 1]), ([], [1])],
+    "payload": [([1], [1, 1]), ([], [1])],
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_the_model_notices_what_must_not_be(kind: str) -> None:
+    for sent, received in WRONG[kind]:
+        flow = FLOWS[kind]("here")
+        for number in sent:
+            flow.send(number, 0, notify=False)
+        for number in received[:-1]:
+            flow.receive(number, 0)
+        with pytest.raises(Violation, match="here: "):
+            flow.receive(received[-1], 0)
+
+
+def test_the_model_notices_what_never_comes() -> None:
+    for kind in ("reliable_ordered", "reliable_unordered", "latest"):
+        flow = FLOWS[kind]("here")
+        flow.send(1, 0, notify=False)
+        assert not flow.is_settled()
+        with pytest.raises(Violation, match="here: "):
+            flow.settled()
+    flow = FLOWS["payload"]("here")
+    flow.send(1, 0, notify=True)
+    for check in (flow.at_end, flow.settled):
+        with pytest.raises(Violation, match="never told|still not told"):
+            check()
+    flow.told(1, False)
+    with pytest.raises(Violation, match="told twice"):
+        flow.told(1, True)
+    claimed = FLOWS["reliable_ordered"]("here")
+    claimed.send(1, 0, notify=True)
+    claimed.told(1, True)
+    claimed.expected.clear()  # type: ignore[attr-defined]
+    with pytest.raises(Violation, match="told to be delivered"):
+        claimed.settled()
+
+
+# --- what it found -----------------------------------------------------------------------------------------
+
+CHUNKED = [tw.reliable_ordered(), tw.unreliable(), tw.chunks()]
+
+
+def chunked() -> tw.Protocol:
+    return tw.Protocol(1, [Move, Chat, Blob], CHUNKED)
+
+
+def test_chunks_move_though_acks_could_take_every_packet() -> None:
+    # In bad mode a packet a tick may go, and an ack or a keep-alive took it each time.
+    settings = {"congestion": tw.Congestion.good_bad()}
+    with World(chunked(), rate=2, conditions=Conditions(latency=0.3)) as world:
+        server = world.server(**settings)
+        client = world.client(**settings)
+        world.run(30)
+        transfer = server.send_chunk(server.clients[0], bytes(10_000))
+        world.run(60)
+        assert transfer.done
+        assert client.connected
+
+
+def test_chunks_begin_once_messages_that_filled_the_link_are_over() -> None:
+    # What the first slices were allowed was spent while there was no room for them, and
+    # messages owed it then, at the least rate, for hours.
+    with World(chunked(), rate=50, conditions=Conditions(latency=0.35)) as world:
+        server = world.server()
+        client = world.client()
+        world.run(3)
+        transfer = None
+        for tick in world.ticks(10):
+            for _ in range(8):
+                server.broadcast(Blob(bytes(1000)), channel=1)
+            if tick == 200:
+                transfer = server.send_chunk(server.clients[0], bytes(10_000))
+        world.run(20)
+        assert transfer is not None
+        assert transfer.done
+        assert client.connected
+
+
+def test_chunks_move_though_what_is_said_of_them_could_take_every_packet() -> None:
+    # As above, with so long a round trip that offers and answers were said again each tick.
+    settings = {"congestion": tw.Congestion.good_bad()}
+    with World(chunked(), rate=0.65, conditions=Conditions(latency=0.75)) as world:
+        server = world.server(chunk_memory=2**20, **settings)
+        client = world.client(timeout=30, **settings)
+        world.run(60)
+        transfers = [client.send_chunk(bytes(3000)), server.send_chunk(server.clients[0], bytes(3000))]
+        transfers += [client.send_chunk(bytes(3000)), server.send_chunk(server.clients[0], bytes(3000))]
+        world.run(400)
+        assert all(transfer.done for transfer in transfers)
