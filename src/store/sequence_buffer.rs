@@ -157,6 +157,16 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
+    /// A lap later their sequences stand for other packets, which never came.
+    #[test]
+    fn entries_that_a_newer_insert_skips_are_gone() {
+        let mut buffer = SequenceBuffer::new(8);
+        (0..8).for_each(|sequence| assert!(buffer.insert(sequence, sequence).is_ok()));
+        buffer.insert(12, 12).unwrap();
+        let there: Vec<_> = (0..16).filter(|sequence| buffer.contains(*sequence)).collect();
+        assert_eq!(there, [5, 6, 7, 12]);
+    }
+
     #[test]
     fn finds_what_was_inserted_until_the_window_passes() {
         let mut buffer = SequenceBuffer::new(256);

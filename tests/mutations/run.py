@@ -1,8 +1,8 @@
-"""Plants each bug of this directory into a copy of the sources and looks which tests notice: `make mutations`.
+"""Plants each bug of this directory into a copy of the sources and looks which tests notice.
 
-A patch begins with what is wrong and, behind `Tests:`, which tests are to look, of the library alone if `--lib` says so. Names
-as arguments run those patches only. What came out is written to README.md, unless only some were run.
-Fails when a bug is not caught, or when the sources fail without one.
+`make mutations` runs it. A patch begins with what is wrong and, behind `Tests:`, which tests are to look, of
+the library alone if `--lib` says so. Names as arguments run those patches only. What came out is written to
+README.md, unless only some were run. Fails when a bug is not caught, or when the sources fail without one.
 """
 
 import os
@@ -24,8 +24,8 @@ SECONDS = 300
 
 HEAD = """# Mutations
 
-Plausible bugs, planted one at a time into a copy of the sources, and the tests that noticed. Written by `make mutations`;
-a test of `cargo test` checks that each patch still applies.
+Plausible bugs, planted one at a time into a copy of the sources, and the tests that noticed. Written by
+`make mutations`; a test of `cargo test` checks that each patch still applies.
 
 | bug | what is wrong | failing tests | among them |
 |---|---|---:|---|
@@ -82,9 +82,12 @@ def main(names: list[str]) -> int:
     shutil.rmtree(TREE, ignore_errors=True)
     TREE.mkdir(parents=True)
     for name in COPIED:
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
-        ignore = {"ignore": shutil.ignore_patterns("target", "corpus")} if (ROOT / name).is_dir() else {}
-        copy(ROOT / name, TREE / name, **ignore)
+        # With new times, so that what an interrupted run left is compiled again.
+        if (ROOT / name).is_dir():
+            ignore = shutil.ignore_patterns("target", "corpus")
+            shutil.copytree(ROOT / name, TREE / name, ignore=ignore, copy_function=shutil.copy)
+        else:
+            shutil.copy(ROOT / name, TREE / name)
     everything = sorted({name for patch in patches for name in header(patch)[1]} - {"--lib"})
     failing = test(everything)
     if failing or failing is None:
