@@ -22,6 +22,7 @@ class Side:
         self.flows = [FLOWS[plan.kind](f"{name}, channel {n} ({plan.kind})") for n, plan in enumerate(plans)]
         self.transfers: deque[tuple[tw.Transfer, bytes]] = deque()
         self.skipped: list[tw.Transfer] = []
+        self.begun: list[tw.Transfer] = []
         # The receiver was told of the end.
         self.over = False
 

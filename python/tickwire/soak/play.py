@@ -279,6 +279,7 @@ class Play:
             return
         self.chunks += 1
         side.transfers.append((transfer, content))
+        side.begun.append(transfer)
 
     # --- receiving ---------------------------------------------------------------------------------------
 

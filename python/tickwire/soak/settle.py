@@ -31,7 +31,11 @@ def settle(play: Play) -> None:
     until_quiet(play)
     agree(play)
     live = [line for line in open_lines(play) if line.client_over is None]
-    run(play, 200 + 3000 / play.scenario.rate, lambda: all(at_rest(line) for line in live))
+    # Where one packet may go in a tick, it takes long: as long as there is progress, nothing hangs.
+    before = -1
+    while before < (now := progress(play, live)) and not all(at_rest(line) for line in live):
+        before = now
+        run(play, 200 + 3000 / play.scenario.rate, lambda: all(at_rest(line) for line in live))
     for line in live:
         stats = line.client.stats()
         play.wraps += stats.packets_sent > 65_536 or any(channel.sent > 65_536 for channel in stats.channels)
@@ -50,6 +54,12 @@ def open_lines(play: Play) -> list[Line]:
 
 def at_rest(line: Line) -> bool:
     return line.client_over is not None or (line.up.is_settled() and line.down.is_settled())
+
+
+def progress(play: Play, live: list[Line]) -> int:
+    """What came until now, in messages and bytes of chunks that were sent."""
+    sides = (side for line in live for side in (line.up, line.down))
+    return play.received + sum(transfer.bytes_done for side in sides for transfer in side.begun)
 
 
 def run(play: Play, seconds: float, done: Callable[[], bool] = lambda: False) -> None:
