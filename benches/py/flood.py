@@ -1,7 +1,8 @@
-"""A server whose clients play while strangers flood its socket with a million datagrams, polled and with a thread.
+"""A server whose clients play while strangers flood its socket with a million datagrams, polled and threaded.
 
-Prints the longest tick's work, how many datagrams a tick read at most, how long messages of the clients took at worst,
-and what became of the strangers' datagrams. Run it by itself: `.venv/bin/python benches/py/flood.py [datagrams]`.
+Prints the longest tick's work, how many datagrams a tick read at most, how long messages of the clients took
+at worst, and what became of the strangers' datagrams. Run it by itself:
+`.venv/bin/python benches/py/flood.py [datagrams]`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Strangers flood the socket of a server whose clients play. benches/py/flood.py does the same with a million datagrams."""
+"""Strangers flood the socket of a server whose clients play: benches/py/flood.py, with fewer datagrams."""
 
 from __future__ import annotations
 

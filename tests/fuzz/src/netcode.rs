@@ -37,7 +37,6 @@ fn header(bytes: &[u8]) {
     let mut datagram = bytes.to_vec();
     if let Ok(header) = Header::read(bytes) {
         assert!(header.open(&mut datagram, PROTOCOL, &KEY).is_err());
-        assert_eq!(datagram, bytes, "what is refused is left as it was");
     }
 }
 
