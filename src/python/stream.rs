@@ -470,9 +470,9 @@ impl Stream {
     ) -> PyResult<Bound<'py, PyAny>> {
         let serialize = || object.call_method1("serialize", (slf,)).map(drop);
         if slf.get().mode == Mode::Read {
-            while_reading(&object, serialize)?
+            while_reading(&object, serialize)?;
         } else {
-            serialize()?
+            serialize()?;
         }
         Ok(object)
     }
