@@ -226,3 +226,44 @@ impl Channel for Redundant {
         ChannelStats { queued: self.queue.len(), ..self.stats }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::connection::SendOptions;
+    use crate::transport::framing::native;
+    use crate::transport::message::Message;
+    use crate::transport::protocol::{Body, ChannelConfig, MessageType, Protocol};
+    use crate::wire::{BitSink, BitWriter};
+
+    #[test]
+    fn a_late_ack_of_what_was_told_as_lost_tells_nothing_while_it_is_behind_an_open_message() {
+        let input = MessageType { name: "Input".into(), body: Body::Opaque { max_bytes: 8 } };
+        let protocol = Protocol::new(vec![input], vec![ChannelConfig::unreliable()]).unwrap();
+        let mut channel = Redundant::new(8, 2, 8);
+        let mut selected = Vec::new();
+        for tick in 0..3 {
+            let now = Instant::from_millis(16 * tick);
+            if tick < 2 {
+                let mut writer = BitWriter::new();
+                writer.bits(tick, 8);
+                let options = SendOptions { tag: tick as u32, notify: true, ..SendOptions::default() };
+                let message = Message::new(0, writer.encoded());
+                channel.send(Submission { message, at: now, options }).unwrap();
+            }
+            let moment = Moment { now, tick: true, resend_timeout: Duration::from_millis(100) };
+            channel.select(&moment, &native::cost(&protocol, 0), 8 * 1200, &mut selected);
+        }
+        assert_eq!(selected.iter().map(|selected| selected.mark).collect::<Vec<_>>(), [0, 0, 1, 1]);
+        let now = Instant::from_millis(100);
+        // One packet of the first is on its way; both of the second are lost.
+        assert_eq!(channel.handle_lost(0), Fate::Open);
+        assert_eq!(channel.handle_lost(1), Fate::Open);
+        assert_eq!(channel.handle_lost(1), Fate::Told(1));
+        assert_eq!(channel.handle_ack(now, 1), Fate::Open, "it was told of");
+        assert_eq!(channel.handle_ack(now, 0), Fate::Told(0));
+        let mut left = Vec::new();
+        channel.conclude(&mut |fate| left.push(fate));
+        assert_eq!((left, channel.stats.lost, channel.stats.delivered), (vec![], 1, 1));
+    }
+}
