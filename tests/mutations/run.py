@@ -2,7 +2,7 @@
 
 `make mutations` runs it. A patch begins with what is wrong and, behind `Tests:`, which tests are to look, of
 the library alone if `--lib` says so. Names as arguments run those patches only. What came out is written to
-README.md, unless only some were run. Fails when a bug is not caught, or when the sources fail without one.
+README.md, where the rows of others stay. Fails when a bug is not caught, or when the sources fail without it.
 """
 
 import os
@@ -77,6 +77,13 @@ def row(patch: Path, caught: list[str]) -> str:
     return f"| {patch.stem} | {bug} | {len(caught)} | {few} |\n"
 
 
+def known_rows() -> dict[str, str]:
+    """What README.md says of the bugs that are here."""
+    lines = (HERE / "README.md").read_text().splitlines(keepends=True)
+    rows = {line.split("|")[1].strip(): line for line in lines if line.startswith("| ")}
+    return {patch.stem: rows[patch.stem] for patch in HERE.glob("*.patch") if patch.stem in rows}
+
+
 def main(names: list[str]) -> int:
     patches = [patch for patch in sorted(HERE.glob("*.patch")) if not names or patch.stem in names]
     shutil.rmtree(TREE, ignore_errors=True)
@@ -93,7 +100,7 @@ def main(names: list[str]) -> int:
     if failing or failing is None:
         print("without a bug:", failing)
         return 1
-    rows, missed = [], 0
+    rows, missed = known_rows(), 0
     for patch in patches:
         begin = time.monotonic()
         subprocess.run(["patch", "-p1", "--quiet", "-i", patch], cwd=TREE, check=True)
@@ -103,9 +110,8 @@ def main(names: list[str]) -> int:
         missed += not caught
         what = "does not compile" if caught is None else f"{len(caught)} tests" if caught else "NOT CAUGHT"
         print(f"{patch.stem}: {what} ({time.monotonic() - begin:.0f} s)", flush=True)
-        rows.append(row(patch, caught or []))
-        if not names:
-            (HERE / "README.md").write_text(HEAD + "".join(rows))
+        rows[patch.stem] = row(patch, caught or [])
+        (HERE / "README.md").write_text(HEAD + "".join(rows[name] for name in sorted(rows)))
     return 1 if missed else 0
 
 
