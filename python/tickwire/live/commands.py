@@ -29,9 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--once", action="store_true", help="print the table once, and end")
     titles = [column.title for column in table.COLUMNS]
-    parser.add_argument(
-        "--sort", choices=titles, default=titles[0], metavar="COLUMN", help=f"one of: {', '.join(titles)}"
-    )
+    # argparse formats help texts with %.
+    one_of = f"one of: {', '.join(titles)}".replace("%", "%%")
+    parser.add_argument("--sort", choices=titles, default=titles[0], metavar="COLUMN", help=one_of)
 
 
 def run(parsed: argparse.Namespace) -> int:
