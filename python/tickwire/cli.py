@@ -33,17 +33,35 @@ def _make_parser() -> Parser:
     _add_demo(commands)
     _add_proxy(commands)
     _add_inspect(commands)
-    _add_capture(commands)
-    _add_top(commands)
-    _add_plot(commands)
-    _add_doctor(commands)
+    text = "capture a game's packets for Wireshark; open, show and replay captures"
+    capture_commands.add_commands(_add(commands, "capture", text))
+    top.add_arguments(
+        _add(commands, "top", "watch the connections of a server that has a stats port", top.run)
+    )
+    text = "draw a capture's rates and losses, or a soak's counts, as a PNG"
+    plot.add_arguments(_add(commands, "plot", text, plot.run))
+    text = "examine this machine, and the way to a server, and say what to change"
+    doctor.add_arguments(_add(commands, "doctor", text, doctor.run))
     _add_soak(commands)
+    return parser
+
+
+def _add(
+    commands: argparse._SubParsersAction[Parser],
+    name: str,
+    text: str,
+    run: Callable[[argparse.Namespace], int] | None = None,
+) -> Parser:
+    """A command, with what it does in a sentence; ``run`` may be set later."""
+    parser = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+    if run:
+        parser.set_defaults(run=run)
     return parser
 
 
 def _add_demo(commands: argparse._SubParsersAction[Parser]) -> None:
     text = "play a small game over real sockets and a bad network, and check every reliable message"
-    parser = commands.add_parser("demo", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    parser = _add(commands, "demo", text)
     demo_options.add_arguments(parser)
 
     def run(parsed: argparse.Namespace) -> int:
@@ -58,7 +76,7 @@ def _add_demo(commands: argparse._SubParsersAction[Parser]) -> None:
 
 def _add_proxy(commands: argparse._SubParsersAction[Parser]) -> None:
     text = "put bad network conditions between any UDP clients and their server"
-    parser = commands.add_parser("proxy", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    parser = _add(commands, "proxy", text)
     proxy_options.add_arguments(parser)
 
     def run(parsed: argparse.Namespace) -> int:
@@ -72,7 +90,7 @@ def _add_proxy(commands: argparse._SubParsersAction[Parser]) -> None:
 
 def _add_inspect(commands: argparse._SubParsersAction[Parser]) -> None:
     text = "show what each field of a protocol's messages costs, and its channels"
-    parser = commands.add_parser("inspect", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    parser = _add(commands, "inspect", text)
     parser.add_argument("protocol", metavar="MODULE:PROTOCOL", help="where it is, such as game:protocol")
 
     def run(parsed: argparse.Namespace) -> int:
@@ -86,36 +104,9 @@ def _add_inspect(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.set_defaults(run=run)
 
 
-def _add_capture(commands: argparse._SubParsersAction[Parser]) -> None:
-    text = "capture a game's packets for Wireshark; open, show and replay captures"
-    parser = commands.add_parser("capture", help=text, description=f"{text[0].upper()}{text[1:]}.")
-    capture_commands.add_commands(parser)
-
-
-def _add_top(commands: argparse._SubParsersAction[Parser]) -> None:
-    text = "watch the connections of a server that has a stats port"
-    parser = commands.add_parser("top", help=text, description=f"{text[0].upper()}{text[1:]}.")
-    top.add_arguments(parser)
-    parser.set_defaults(run=top.run)
-
-
-def _add_plot(commands: argparse._SubParsersAction[Parser]) -> None:
-    text = "draw a capture's rates and losses, or a soak's counts, as a PNG"
-    parser = commands.add_parser("plot", help=text, description=f"{text[0].upper()}{text[1:]}.")
-    plot.add_arguments(parser)
-    parser.set_defaults(run=plot.run)
-
-
-def _add_doctor(commands: argparse._SubParsersAction[Parser]) -> None:
-    text = "examine this machine, and the way to a server, and say what to change"
-    parser = commands.add_parser("doctor", help=text, description=f"{text[0].upper()}{text[1:]}.")
-    doctor.add_arguments(parser)
-    parser.set_defaults(run=doctor.run)
-
-
 def _add_soak(commands: argparse._SubParsersAction[Parser]) -> None:
     text = "play random games on random bad networks in virtual time, and check all that arrives"
-    parser = commands.add_parser("soak", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    parser = _add(commands, "soak", text)
     soak_options.add_arguments(parser)
 
     def run(parsed: argparse.Namespace) -> int:
