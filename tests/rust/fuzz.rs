@@ -1,8 +1,6 @@
 //! Seeded fuzzing of every reader above the secure connection: whatever a peer sends, nothing panics, and queues, memory
 //! and answers stay within their bounds. `TICKWIRE_FUZZ` multiplies the rounds.
 
-use std::sync::Arc;
-
 use tickwire::endpoint::{VirtualConfig, VirtualConnection};
 use tickwire::rng::Rng;
 use tickwire::store::{Datagrams, Packets};
@@ -11,57 +9,16 @@ use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
 use tickwire::transport::acks::RttSampling;
 use tickwire::transport::fragment::Fragment;
 use tickwire::transport::header::Header;
-use tickwire::transport::{
-    Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, End, MessageType, Protocol, Resend,
-    SendOptions,
-};
-use tickwire::wire::{BitSink, BitWriter, Kind, Schema};
+use tickwire::transport::{ChannelKind, Connection, ConnectionConfig, End, Protocol, SendOptions};
+use tickwire::wire::{BitSink, BitWriter};
 
 use crate::fuzz_targets::schema;
+use crate::fuzz_targets::world::{QUEUE, WINDOW, protocol_without_chunks};
 use crate::pair::{blob, number};
-
-const QUEUE: usize = 64;
-const WINDOW: usize = 256;
 
 fn rounds(usual: u64) -> u64 {
     let times = std::env::var("TICKWIRE_FUZZ").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
     usual * times
-}
-
-/// Every kind of channel. The first two types are those of [`number`] and [`blob`].
-fn protocol() -> Arc<Protocol> {
-    let declared = |name: &str, kinds: &[(&str, Kind)]| MessageType {
-        name: name.into(),
-        body: Body::Declared(Schema::new(kinds.iter().cloned()).unwrap()),
-    };
-    let reliable = |ordered, resend| ChannelKind::Reliable {
-        ordered,
-        receive_window: WINDOW,
-        receive_bytes: 1 << 17,
-        resend,
-    };
-    let receive_queue = QUEUE;
-    let kinds = [
-        reliable(true, Resend::default()),
-        reliable(false, Resend::Adaptive { early_copies: 2 }),
-        ChannelKind::Unreliable { receive_queue },
-        ChannelKind::Sequenced { receive_queue },
-        ChannelKind::Redundant { copies: 3, receive_queue },
-        ChannelKind::Redundant { copies: 0, receive_queue },
-        ChannelKind::Latest { keys: 300 },
-        ChannelKind::Payload { receive_queue },
-    ];
-    let channel = |kind| ChannelConfig { max_message_bytes: 2000, ..ChannelConfig::new(kind) };
-    let types = vec![
-        declared("Number", &[("number", Kind::Bits { bits: 32 })]),
-        MessageType { name: "Blob".into(), body: Body::Opaque { max_bytes: 65_536 } },
-        declared("Nothing", &[]),
-        declared(
-            "Text",
-            &[("text", Kind::Text { max_bytes: 40 }), ("wide", Kind::WideText { max_units: 9 })],
-        ),
-    ];
-    Arc::new(Protocol::new(types, kinds.map(channel).into()).unwrap())
 }
 
 /// A number that is likely to be at an edge, or near `at`.
@@ -192,7 +149,7 @@ fn edge_of(rng: &mut Rng, sequence: u16) -> u16 {
 
 #[test]
 fn no_packet_of_a_peer_breaks_a_connection() {
-    let protocol = protocol();
+    let protocol = protocol_without_chunks();
     let (mut accepted, mut ended) = (0, 0);
     for seed in 0..rounds(1_500) {
         let mut rng = Rng::seeded(seed);

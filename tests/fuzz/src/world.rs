@@ -29,7 +29,10 @@ pub const PROTOCOL_ID: u64 = 7;
 pub const PRIVATE_KEY: Key = [5; 32];
 pub const CLIENT_CHUNKS: u64 = 50_000;
 
-static PROTOCOL: LazyLock<Arc<Protocol>> = LazyLock::new(|| {
+static PROTOCOL: LazyLock<Arc<Protocol>> = LazyLock::new(|| protocol_with(Some(ChannelKind::Chunks)));
+
+/// Every kind of channel but chunks, and `last` behind them. The first two types are those of [`number`] and [`blob`].
+fn protocol_with(last: Option<ChannelKind>) -> Arc<Protocol> {
     let declared = |name: &str, kinds: &[(&str, Kind)]| MessageType {
         name: name.into(),
         body: Body::Declared(Schema::new(kinds.iter().cloned()).unwrap()),
@@ -50,8 +53,8 @@ static PROTOCOL: LazyLock<Arc<Protocol>> = LazyLock::new(|| {
         ChannelKind::Redundant { copies: 0, receive_queue },
         ChannelKind::Latest { keys: KEYS },
         ChannelKind::Payload { receive_queue },
-        ChannelKind::Chunks,
     ];
+    let kinds = kinds.into_iter().chain(last);
     let channel = |kind| ChannelConfig { max_message_bytes: 2000, ..ChannelConfig::new(kind) };
     let types = vec![
         declared("Number", &[("number", Kind::Bits { bits: 32 })]),
@@ -62,11 +65,16 @@ static PROTOCOL: LazyLock<Arc<Protocol>> = LazyLock::new(|| {
             &[("text", Kind::Text { max_bytes: 40 }), ("wide", Kind::WideText { max_units: 9 })],
         ),
     ];
-    Arc::new(Protocol::new(types, kinds.map(channel).into()).unwrap())
-});
+    Arc::new(Protocol::new(types, kinds.map(channel).collect()).unwrap())
+}
 
 pub fn protocol() -> Arc<Protocol> {
     PROTOCOL.clone()
+}
+
+/// As [`protocol`], but its last channel, that of chunks, isn't there.
+pub fn protocol_without_chunks() -> Arc<Protocol> {
+    protocol_with(None)
 }
 
 /// The first bits of every payload: our protocol.
