@@ -162,6 +162,7 @@ def common(value: Any, other: Any = None, /) -> Bound:
 
 # What a bare annotation means. The types left out have no bound that fits every game.
 BARE: dict[type, FieldType] = {bool: boolean(), float: float64()}
+BOUNDED = {"up_to": "list", "sparse": "dict[int, ...]"}
 MUST_SAY: dict[type, str] = {
     int: "how many bits (tw.u16, tw.bits(12)) or which range (tw.ranged(0, 100))",
     str: "how long it may be (tw.text(200), tw.wide_text(100))",

@@ -22,7 +22,7 @@ def find(target: str) -> Protocol:
     """
     module_name, colon, name = target.partition(":")
     if not (module_name and colon and name):
-        raise ValueError(f"{target!r} is not of the form module:protocol")
+        raise ValueError(f"{target!r} is not of the form module:protocol, like game:protocol")
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:

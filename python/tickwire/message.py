@@ -29,7 +29,7 @@ from tickwire._core import (
     optional_of,
     sparse_of,
 )
-from tickwire.fields import BARE, MUST_SAY, Bound
+from tickwire.fields import BARE, BOUNDED, MUST_SAY, Bound
 
 __all__ = ["BlockMessage", "Message", "MessageFactory", "message"]
 
@@ -112,7 +112,10 @@ def _declared(cls: type[_T], names: dict[str, Any], block: bool) -> type[_T]:
     types_by_name = {**inherited, **own}
     for field in fields:
         if field.name not in types_by_name:
-            raise TypeError(f"{cls.__name__}.{field.name} comes from a base class that is not a message")
+            raise TypeError(
+                f"{cls.__name__}.{field.name} comes from a base class that is not a message: "
+                "make that one with @message too"
+            )
     schema = Schema(cls.__name__, [(field.name, types_by_name[field.name]) for field in fields])
     made.__tickwire_schema__ = schema  # type: ignore[attr-defined]
     defaults = {field.name: _default(field, types_by_name[field.name].default) for field in fields}
@@ -159,7 +162,8 @@ def _field_type(cls: type, where: str, hint: Any) -> FieldType:
         if found and (typing.get_origin(plain) or plain) is not made.python_type:
             raise TypeError(f"{made} is for {made.python_type.__name__}, not for {_name(plain)}")
         if bounds:
-            raise TypeError(f"{' and '.join(map(str, bounds.values()))} is not for {_name(plain)}")
+            meant = " and ".join(f"{bound} is for {BOUNDED[name]}" for name, bound in bounds.items())
+            raise TypeError(f"{meant}, not for {_name(plain)}")
         return common_of(made, common.arguments) if common else made
     except (TypeError, ValueError) as error:
         if str(error).startswith(where):
@@ -179,7 +183,7 @@ def _plain_type(cls: type, where: str, plain: Any, bounds: dict[str, Bound]) -> 
     if origin is dict and "sparse" in bounds and arguments[0] is int:
         return sparse_of(_field_type(cls, f"{where}[]", arguments[1]), *bounds.pop("sparse").arguments)
     if plain is cls:
-        raise TypeError("a message can't hold itself")
+        raise TypeError("a message can't hold itself: name the other by an id (tw.network_id())")
     if isinstance(plain, type) and issubclass(plain, enum.Enum):
         return flags_of(plain) if issubclass(plain, enum.Flag) else enum_of(plain)
     schema = getattr(plain, "__dict__", {}).get("__tickwire_schema__")
@@ -189,7 +193,10 @@ def _plain_type(cls: type, where: str, plain: Any, bounds: dict[str, Bound]) -> 
         return BARE[plain]
     if (origin or plain) in MUST_SAY:
         raise TypeError(f"{_name(plain)} must say {MUST_SAY[origin or plain]}")
-    raise TypeError(f"{_name(plain)} is not a type that a field can have")
+    raise TypeError(
+        f"{_name(plain)} is not a type that a field can have: take a bounded int, float, str or bytes, "
+        "bool, an enum, another message, or a bounded list or dict of these"
+    )
 
 
 def _name(hint: Any) -> str:

@@ -59,8 +59,12 @@ pub enum SendError {
 impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SendError::StaleClient => f.write_str("the client is not connected any more"),
-            SendError::NotConnected => f.write_str("the connection is not up"),
+            SendError::StaleClient => f.write_str(
+                "the client is not connected any more: forget its handle when its Disconnected event comes",
+            ),
+            SendError::NotConnected => f.write_str(
+                "the connection is not up: wait for its Connected event, or ask disconnect_reason why not",
+            ),
             SendError::Channel(error) => error.fmt(f),
         }
     }
@@ -115,7 +119,7 @@ pub enum BudgetError {
 impl fmt::Display for BudgetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BudgetError::StaleClient => f.write_str("the client is not connected any more"),
+            BudgetError::StaleClient => SendError::StaleClient.fmt(f),
             BudgetError::Config(error) => error.fmt(f),
         }
     }

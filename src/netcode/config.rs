@@ -131,20 +131,20 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             ConfigError::MaxClients(n) => {
-                write!(f, "max_clients must be 1 to {MAX_CLIENT_SLOTS}, not {n}.")
+                write!(f, "max_clients must be 1 to {MAX_CLIENT_SLOTS}, not {n}")
             }
             ConfigError::NoPublicAddress => {
-                write!(f, "public_addresses must name at least 1 address, not 0.")
+                write!(f, "public_addresses must name at least 1 address, not 0")
             }
-            ConfigError::NoHalfOpen => write!(f, "half_open_capacity must be at least 1, not 0."),
-            ConfigError::NoTokenHistory => write!(f, "token_history_capacity must be at least 1, not 0."),
+            ConfigError::NoHalfOpen => write!(f, "half_open_capacity must be at least 1, not 0"),
+            ConfigError::NoTokenHistory => write!(f, "token_history_capacity must be at least 1, not 0"),
             ConfigError::ReplayWindow(n) => write!(
                 f,
-                "replay_window must be a power of two from {MIN_REPLAY_WINDOW} to {MAX_REPLAY_WINDOW}, not {n}."
+                "replay_window must be a power of two from {MIN_REPLAY_WINDOW} to {MAX_REPLAY_WINDOW}, not {n}"
             ),
             ConfigError::ProtocolId { ours, token } => write!(
                 f,
-                "The connect token is for protocol id {token:#018x}, and this client speaks {ours:#018x}."
+                "the token must be for the client's protocol, whose id is {ours:#x}, not for {token:#x}"
             ),
         }
     }

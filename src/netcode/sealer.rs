@@ -29,9 +29,9 @@ pub enum SendError {
 impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SendError::NotConnected => write!(f, "The connection has ended or has not begun."),
-            SendError::Empty => write!(f, "A payload has at least 1 byte, not 0."),
-            SendError::TooLong(n) => write!(f, "A payload has at most {MAX_PAYLOAD} bytes, not {n}."),
+            SendError::NotConnected => write!(f, "the connection has ended or has not begun"),
+            SendError::Empty => write!(f, "a payload must have at least 1 byte, not 0"),
+            SendError::TooLong(n) => write!(f, "a payload must have at most {MAX_PAYLOAD} bytes, not {n}"),
         }
     }
 }

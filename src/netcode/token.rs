@@ -80,25 +80,30 @@ impl fmt::Display for TokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             TokenError::AddressCount(n) => {
-                write!(f, "A connect token holds 1 to {MAX_SERVERS_PER_TOKEN} server addresses, not {n}.")
+                write!(f, "servers must be 1 to {MAX_SERVERS_PER_TOKEN} addresses, not {n}")
             }
-            TokenError::AddressLists { public, internal } => write!(
-                f,
-                "A connect token needs as many internal as public addresses, not {internal} and {public}."
-            ),
+            TokenError::AddressLists { public, internal } => {
+                write!(f, "internal_servers must be as many addresses as servers, {public}, not {internal}")
+            }
             TokenError::Timeout(seconds) => {
-                write!(f, "A connect token's timeout is at most {} seconds, not {seconds}.", i32::MAX)
+                write!(f, "timeout must be at most {} seconds, not {seconds}", i32::MAX)
             }
-            TokenError::Length(n) => write!(f, "A connect token has {TOKEN_BYTES} bytes, not {n}."),
-            TokenError::Version => write!(f, "The bytes are not a connect token of NETCODE 1.02."),
+            TokenError::Length(n) => write!(f, "a connect token must be {TOKEN_BYTES} bytes, not {n}"),
+            TokenError::Version => write!(
+                f,
+                "the bytes are not a connect token of NETCODE 1.02: take those of ConnectToken.to_bytes()"
+            ),
             TokenError::Expiry { created, expires } => write!(
                 f,
-                "The connect token expires at {} (unix seconds), before its creation at {}.",
-                expires.0, created.0
+                "the connect token must expire after its creation at {} (unix seconds), not at {}",
+                created.0, expires.0
             ),
-            TokenError::Addresses => write!(f, "The connect token's list of server addresses is malformed."),
+            TokenError::Addresses => write!(
+                f,
+                "the connect token's list of server addresses is malformed: have the backend make it anew"
+            ),
             TokenError::NotAuthentic => {
-                write!(f, "The connect token's private part was not sealed with this private key.")
+                write!(f, "the connect token's private part was not sealed with this private key")
             }
         }
     }
@@ -330,10 +335,7 @@ mod tests {
             TokenError::AddressLists { public: 1, internal: 0 }
         );
         let error = generate(|p| p.timeout = Some(1 << 31)).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "A connect token's timeout is at most 2147483647 seconds, not 2147483648."
-        );
+        assert_eq!(error.to_string(), "timeout must be at most 2147483647 seconds, not 2147483648");
     }
 
     #[test]

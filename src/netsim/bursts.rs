@@ -76,11 +76,8 @@ mod tests {
     #[test]
     fn means_that_no_chain_has_are_named() {
         let message = |loss, length| Bursts::mean(loss, length).unwrap_err().to_string();
-        assert_eq!(message(0.1, 0.5), "The mean length of bursts is 0.5 packets; it must be from 1 to 1e9.");
-        assert_eq!(
-            message(0.9, 4.0),
-            "The mean loss by bursts is 0.9; with a mean length of 4 packets it must be from 0 to 0.8."
-        );
+        assert_eq!(message(0.1, 0.5), "the mean length of bursts must be 1 to 1e9 packets, not 0.5");
+        assert_eq!(message(0.9, 4.0), "the mean loss by bursts of 4 packets must be 0 to 0.8, not 0.9");
         assert!(Bursts::mean(f64::NAN, 4.0).is_err());
     }
 }

@@ -222,31 +222,30 @@ impl fmt::Display for ConditionsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ConditionsError::Time { field, value, least } => {
-                write!(f, "The {field} is {value:?}; it must be from {least:?} to {MAX_DELAY:?}.")
+                write!(f, "{field} must be {least:?} to {MAX_DELAY:?}, not {value:?}")
             }
             ConditionsError::Jitter { jitter, wander: Duration::ZERO, latency } => {
-                write!(f, "The jitter is {jitter:?}; it may be at most the latency, {latency:?}.")
+                write!(f, "jitter must be at most the latency, {latency:?}, not {jitter:?}")
             }
             ConditionsError::Jitter { jitter, wander, latency } => write!(
                 f,
-                "The jitter is {jitter:?} and the wander {wander:?}; together they may be at most the latency, {latency:?}."
+                "jitter and wander together must be at most the latency, {latency:?}, not {jitter:?} and {wander:?}"
             ),
             ConditionsError::Probability { field, value } => {
-                write!(f, "The probability {field} is {value}; it must be from 0 to 1.")
+                write!(f, "{field} must be a probability, 0 to 1, not {value}")
             }
             ConditionsError::Bytes { field: "rate", value, least, most } => {
-                write!(f, "The rate is {value} bytes per second; it must be from {least} to {most}.")
+                write!(f, "rate must be {least} to {most} bytes per second, not {value}")
             }
             ConditionsError::Bytes { field, value, least, most } => {
-                write!(f, "The {field} is {value} bytes; it must be from {least} to {most}.")
+                write!(f, "{field} must be {least} to {most} bytes, not {value}")
             }
             ConditionsError::BurstLength { value } => {
-                write!(f, "The mean length of bursts is {value} packets; it must be from 1 to 1e9.")
+                write!(f, "the mean length of bursts must be 1 to 1e9 packets, not {value}")
             }
-            ConditionsError::BurstLoss { value, length, bound } => write!(
-                f,
-                "The mean loss by bursts is {value}; with a mean length of {length} packets it must be from 0 to {bound}."
-            ),
+            ConditionsError::BurstLoss { value, length, bound } => {
+                write!(f, "the mean loss by bursts of {length} packets must be 0 to {bound}, not {value}")
+            }
         }
     }
 }
@@ -266,48 +265,33 @@ mod tests {
         let message = |conditions: Conditions| conditions.check().unwrap_err().to_string();
         let perfect = Conditions::perfect();
         assert_eq!(perfect.check(), Ok(()));
-        assert_eq!(message(perfect.loss(1.5)), "The probability loss is 1.5; it must be from 0 to 1.");
-        assert_eq!(
-            message(perfect.duplicate(f64::NAN)),
-            "The probability duplicate is NaN; it must be from 0 to 1."
-        );
+        assert_eq!(message(perfect.loss(1.5)), "loss must be a probability, 0 to 1, not 1.5");
+        assert_eq!(message(perfect.duplicate(f64::NAN)), "duplicate must be a probability, 0 to 1, not NaN");
         assert_eq!(
             message(perfect.latency(ms(5), ms(6))),
-            "The jitter is 6ms; it may be at most the latency, 5ms."
+            "jitter must be at most the latency, 5ms, not 6ms"
         );
         assert_eq!(
             message(perfect.latency(ms(5), ms(3)).wander(ms(4), ms(100))),
-            "The jitter is 3ms and the wander 4ms; together they may be at most the latency, 5ms."
+            "jitter and wander together must be at most the latency, 5ms, not 3ms and 4ms"
         );
         assert_eq!(
             message(perfect.latency(ms(5), ms(0)).wander(ms(4), ms(0))),
-            "The wander_time is 0ns; it must be from 1µs to 3600s."
+            "wander_time must be 1µs to 3600s, not 0ns"
         );
         assert_eq!(
             message(perfect.reorder(0.1, ms(3_600_001))),
-            "The reorder_delay is 3600.001s; it must be from 0ns to 3600s."
+            "reorder_delay must be 0ns to 3600s, not 3600.001s"
         );
-        assert_eq!(
-            message(perfect.rate(0, 1)),
-            "The rate is 0 bytes per second; it must be from 1 to 12500000000."
-        );
-        assert_eq!(message(perfect.rate(1, 0)), "The queue is 0 bytes; it must be from 1 to 1073741824.");
-        assert_eq!(
-            message(perfect.overhead(65_536)),
-            "The overhead is 65536 bytes; it must be from 0 to 65535."
-        );
-        assert_eq!(
-            message(perfect.outages(ms(0), 0.1)),
-            "The duration of outages is 0ns; it must be from 1µs to 3600s."
-        );
+        assert_eq!(message(perfect.rate(0, 1)), "rate must be 1 to 12500000000 bytes per second, not 0");
+        assert_eq!(message(perfect.rate(1, 0)), "queue must be 1 to 1073741824 bytes, not 0");
+        assert_eq!(message(perfect.overhead(65_536)), "overhead must be 0 to 65535 bytes, not 65536");
+        assert_eq!(message(perfect.outages(ms(0), 0.1)), "duration of outages must be 1µs to 3600s, not 0ns");
         assert_eq!(
             message(perfect.outages(ms(1), 1.1)),
-            "The probability fraction of outages is 1.1; it must be from 0 to 1."
+            "fraction of outages must be a probability, 0 to 1, not 1.1"
         );
         let bursts = Bursts { to_bad: -0.1, ..Bursts::mean(0.1, 2.0).unwrap() };
-        assert_eq!(
-            message(perfect.bursts(bursts)),
-            "The probability to_bad is -0.1; it must be from 0 to 1."
-        );
+        assert_eq!(message(perfect.bursts(bursts)), "to_bad must be a probability, 0 to 1, not -0.1");
     }
 }

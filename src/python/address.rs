@@ -86,7 +86,8 @@ impl<'py> FromPyObject<'_, 'py> for AddressLike {
             return match text.to_str()?.parse() {
                 Ok(address) => Ok(AddressLike(address)),
                 Err(_) => Err(PyValueError::new_err(format!(
-                    "{} is not an address with a port, like '127.0.0.1:40000' or '[::1]:40000'",
+                    "{} is not an address with a port, like '127.0.0.1:40000' or '[::1]:40000'; tickwire.resolve() looks \
+                     names up",
                     text.repr()?
                 ))),
             };
@@ -102,7 +103,7 @@ impl<'py> FromPyObject<'_, 'py> for AddressLike {
             return Ok(AddressLike(SocketAddr::new(host, extract_port(&port)?)));
         }
         Err(PyTypeError::new_err(format!(
-            "an address is an Address, text like '127.0.0.1:40000', or a (host, port) pair, not {}",
+            "an address must be an Address, text like '127.0.0.1:40000', or a (host, port) pair, not {}",
             object.get_type().name()?
         )))
     }

@@ -127,8 +127,10 @@ impl Common<'_> {
 }
 
 /// An argument that counts something; the core knows its bounds.
-fn count(name: &str, value: i128) -> PyResult<usize> {
-    within(name, value, 0, usize::MAX)
+pub(super) fn count(name: &str, value: i128) -> PyResult<usize> {
+    usize::try_from(value).map_err(|_| {
+        PyValueError::new_err(format!("{name} must be at least 1 and fit in memory, not {value}"))
+    })
 }
 
 fn resend(resend_time: Option<f64>, early_copies: i128) -> PyResult<Resend> {

@@ -34,9 +34,6 @@ use crate::transport::{BudgetConfig, CongestionConfig, ConnectionConfig};
 /// Seconds in which a token made on the spot must start its connection.
 const TOKEN_LIFETIME: u32 = 60;
 
-const NOT_UP: &str =
-    "the connection is not up: wait for its Connected event, or ask disconnect_reason why not";
-
 /// What a client does with chunks.
 struct Bulk<'a> {
     arrivals: Arrivals,
@@ -333,7 +330,7 @@ impl Client {
         let rows = Rows::new(self.0.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         self.0.with(|core, driver| {
             if !core.is_connected() {
-                return Err(NotConnectedError::new_err(NOT_UP));
+                return Err(not_connected());
             }
             let now = driver.now();
             rows.queue(|_, channel, message, options| core.send(now, channel, message, options))
@@ -358,7 +355,7 @@ impl Client {
     fn send_chunk(&self, data: &Bound<'_, PyAny>, label: &str, burst: bool) -> PyResult<Transfer> {
         // Before all is read and hashed in vain.
         if !self.0.with(|core, _| core.is_connected())? {
-            return Err(NotConnectedError::new_err(NOT_UP));
+            return Err(not_connected());
         }
         self.0.send_chunk(None, &Chunk::given(data)?, label, burst)
     }
@@ -381,7 +378,6 @@ impl Client {
     ///     NotConnectedError: the connection is not up (yet, or any more).
     fn stats(&self) -> PyResult<ConnectionStats> {
         let state = self.0.state.lock()?;
-        let not_connected = || NotConnectedError::new_err(NOT_UP);
         let stats = state.core.stats().ok_or_else(not_connected)?;
         let bulk = state.core.bulk_rate().zip(state.core.chunk_counters()).ok_or_else(not_connected)?;
         Ok(ConnectionStats::new(stats, state.core.budget(), bulk, &self.0.protocol.get().core, |channel| {
@@ -440,6 +436,13 @@ impl Client {
             Some(address) => address.0,
             None => any_port(token.addresses().first(), network.is_some()),
         };
+        let within_reach = |server: &SocketAddr| server.is_ipv4() == bind.is_ipv4();
+        if network.is_none() && !token.addresses().iter().any(within_reach) {
+            let sentence = format!(
+                "bind must be of the server's family, IPv4 or IPv6: no server is reached from {bind}"
+            );
+            return Err(PyValueError::new_err(sentence));
+        }
         let capture = capture::chosen(py, capture)?;
         let mut driver = open_driver(py, bind, conditions, seed, network.as_ref())?;
         let mut settings = netcode::ClientConfig::new(protocol.get().id);
@@ -545,4 +548,8 @@ fn any_port(server: Option<&SocketAddr>, simulated: bool) -> SocketAddr {
         (true, true) => IpAddr::V6(Ipv6Addr::LOCALHOST),
     };
     SocketAddr::new(ip, 0)
+}
+
+fn not_connected() -> PyErr {
+    NotConnectedError::new_err(endpoint::SendError::NotConnected.to_string())
 }

@@ -167,7 +167,7 @@ impl Class {
                 let bytes = encoded.max_bits().div_ceil(8);
                 if bytes > *max_bytes as usize {
                     return Err(MessageTooLargeError::new_err(format!(
-                        "{} takes {bytes} bytes, and its max_bytes is {max_bytes}",
+                        "{} must take at most {max_bytes} bytes, its max_bytes, not {bytes}",
                         self.name
                     )));
                 }

@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -50,6 +51,14 @@ impl<C: Core> Endpoint<C> {
         priority: Option<Py<PyAny>>,
         hooks: HookClock,
     ) -> PyResult<Self> {
+        if let Some(factory) = &factory
+            && !factory.bind(py).hasattr(intern!(py, "create"))?
+        {
+            let class = factory.bind(py).get_type().name()?;
+            let sentence =
+                format!("factory must be a MessageFactory, with a method create, or None, not {class}");
+            return Err(PyTypeError::new_err(sentence));
+        }
         let address = Address(driver.local_address());
         // A virtual network is copied whole by a fork, and so are its endpoints.
         let process = driver.socket().map(|_| Process::current(py)).transpose()?;
@@ -171,7 +180,7 @@ impl<C: Core> Endpoint<C> {
             )),
             Some((_, scores)) => core
                 .prioritize(&scores)
-                .map_err(|error| value_error(format!("the priority hook: {error}"))),
+                .map_err(|error| value_error(format!("the priority hook {error}"))),
         });
         driver.transmit(|now, out| core.transmit(now, out));
         state.note_transfers();
@@ -264,7 +273,10 @@ impl<C: Core> Endpoint<C> {
     /// The system's number of the socket.
     pub(super) fn fileno(&self) -> PyResult<i64> {
         if self.state.is_threaded() {
-            let sentence = format!("the {} has a thread, which waits for its socket", C::NAME);
+            let sentence = format!(
+                "the {} has a thread, which waits for its socket: make it with driver='polled' to wait yourself",
+                C::NAME
+            );
             return Err(PyValueError::new_err(sentence));
         }
         let number = self.with(|_, driver| driver.socket().map(UdpSocket::number))?;

@@ -159,7 +159,10 @@ where
         Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
             Err(outside(name, value, low, high))
         }
-        Err(error) => Err(error),
+        Err(_) => {
+            let class = value.get_type().name()?;
+            Err(PyTypeError::new_err(format!("{name} must be an int, not {class}")))
+        }
     }
 }
 
@@ -353,9 +356,12 @@ pub(crate) fn transform(
 #[pyfunction]
 #[pyo3(signature = (*names))]
 pub(crate) fn flags(py: Python<'_>, names: Vec<String>) -> PyResult<FieldType> {
+    if !(1..=64).contains(&names.len()) {
+        return Err(PyValueError::new_err(format!("flags must have 1 to 64 names, not {}", names.len())));
+    }
     let label = format!("flags({})", names.join(", "));
     if let Some(twice) = names.iter().enumerate().find_map(|(i, n)| names[..i].contains(n).then_some(n)) {
-        return Err(PyValueError::new_err(format!("{label}: {twice} is there twice")));
+        return Err(PyValueError::new_err(format!("{label}: names must differ, and {twice} is there twice")));
     }
     FieldType::plain(py, Kind::Flags { names }, label)
 }
@@ -363,8 +369,9 @@ pub(crate) fn flags(py: Python<'_>, names: Vec<String>) -> PyResult<FieldType> {
 /// The network id of an object, up to ``highest``; 0 is none.
 #[pyfunction]
 #[pyo3(signature = (highest = 65_535, /))]
-pub(crate) fn network_id(py: Python<'_>, highest: u32) -> PyResult<FieldType> {
-    FieldType::plain(py, Kind::Ranged { lo: 0, hi: highest.into() }, format!("network_id({highest})"))
+pub(crate) fn network_id(py: Python<'_>, highest: i128) -> PyResult<FieldType> {
+    let hi = within("highest", highest, 0, u32::MAX)?;
+    FieldType::plain(py, Kind::Ranged { lo: 0, hi: hi.into() }, format!("network_id({highest})"))
 }
 
 /// A member of an enumeration.
@@ -374,7 +381,7 @@ pub(crate) fn enum_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
     let label = class_.name()?.to_string();
     let members = members_of(class_)?;
     let Some((_, _, first)) = members.first() else {
-        return Err(PyTypeError::new_err(format!("{label} has no members")));
+        return Err(PyTypeError::new_err(format!("{label} must have members, and has none")));
     };
     let default = Natural::Shared(first.clone().unbind());
     let shape = Shape::Member(Members::new(
@@ -429,7 +436,7 @@ pub(crate) fn common_of(item: &Bound<'_, FieldType>, values: Vec<Bound<'_, PyAny
     }
     let default = match values.first() {
         Some(value) => Natural::Shared(value.clone().unbind()),
-        None => return Err(PyValueError::new_err("common() takes one or two values")),
+        None => return Err(PyValueError::new_err("common() must have one or two values, not none")),
     };
     let kind = Kind::Common { item: Box::new(kind.clone()), words };
     let label = format!("{label}, common({})", shown.join(", "));

@@ -170,7 +170,7 @@ pub(super) fn ask_priority(hook: &Bound<'_, PyAny>, candidates: Candidates) -> P
         return Err(wrong(class.to_string()));
     };
     let Some(scores) = raw.numbers::<f32>(py)? else {
-        return Err(wrong(format!("one of format {:?}", raw.format().to_string_lossy())));
+        return Err(wrong(format!("one of format '{}'", raw.format().to_string_lossy())));
     };
     if raw.dimensions() != 1 {
         return Err(PyValueError::new_err(format!(

@@ -191,13 +191,19 @@ impl Pending {
             pending.columns.push((class.clone().unbind(), declared(class)?.unbind()));
             let number = protocol.number_of_class(class)?;
             if protocol.class_of(number).has_block() {
-                let sentence = format!("columns: {} has a block, and comes as objects", class.repr()?);
+                let sentence = format!(
+                    "columns must be classes without a block, and {} has one: leave it out",
+                    class.repr()?
+                );
                 return Err(PyValueError::new_err(sentence));
             }
             types.push(number);
         }
         if let Some(twice) = (1..types.len()).find(|place| types[..*place].contains(&types[*place])) {
-            return Err(PyValueError::new_err(format!("columns: {} is there twice", columns[twice].repr()?)));
+            return Err(PyValueError::new_err(format!(
+                "columns must be different classes, and {} is there twice",
+                columns[twice].repr()?
+            )));
         }
         pending.records = endpoint::Inbox::with_tables(protocol.core.clone(), &types);
         Ok(pending)

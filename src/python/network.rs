@@ -14,7 +14,9 @@ use super::parts::counts;
 use super::protocol::seconds;
 use crate::driver::VirtualNetwork;
 use crate::netsim::NatKind;
-use crate::netsim::conditions::{self, Bottleneck, DEFAULT_QUEUE, MAX_OVERHEAD, MAX_QUEUE, MAX_RATE, Wander};
+use crate::netsim::conditions::{
+    self, Bottleneck, DEFAULT_QUEUE, MAX_DELAY, MAX_OVERHEAD, MAX_QUEUE, MAX_RATE, Wander,
+};
 use crate::netsim::network::NetworkCounters;
 use crate::netsim::presets::{self, Preset};
 use crate::time::{Duration, Instant, UnixSeconds};
@@ -22,8 +24,8 @@ use crate::time::{Duration, Instant, UnixSeconds};
 /// A year: more virtual time at once is a mistake.
 const LONGEST_STEP: f64 = 366.0 * 86_400.0;
 
-/// The longest delay that conditions may ask for, in seconds; the core's own bound is checked there.
-const LONGEST_DELAY: f64 = 86_400.0;
+/// The longest delay that conditions may ask for, in seconds.
+const LONGEST_DELAY: f64 = MAX_DELAY.as_secs_f64();
 
 /// How long a delay that wanders stays similar, unless set otherwise.
 const DEFAULT_WANDER_TIME: Duration = Duration::from_secs(1);
@@ -226,7 +228,7 @@ impl Conditions {
     fn preset(name: &str) -> PyResult<(Self, Self)> {
         let Some(Preset { up, down }) = presets::named(name) else {
             let names = presets::NAMES.join(", ");
-            return Err(PyValueError::new_err(format!("name must be one of {names}, not {name:?}")));
+            return Err(PyValueError::new_err(format!("name must be one of {names}, not '{name}'")));
         };
         Ok((up.into(), down.into()))
     }
@@ -509,7 +511,7 @@ impl SimulatedNetwork {
         let inside: Vec<_> = inside.iter().map(|ip| host(ip)).collect::<PyResult<_>>()?;
         let Some((_, kind)) = NatKind::NAMED.iter().find(|(name, _)| *name == kind) else {
             let names = NatKind::NAMED.map(|(name, _)| name).join(", ");
-            return Err(PyValueError::new_err(format!("kind must be one of {names}, not {kind:?}")));
+            return Err(PyValueError::new_err(format!("kind must be one of {names}, not '{kind}'")));
         };
         let lifetime = seconds("lifetime", lifetime, LONGEST_DELAY)?;
         self.0.add_nat(public, &inside, *kind, lifetime).map_err(value_error)
@@ -524,7 +526,9 @@ impl SimulatedNetwork {
     fn restart_nat(&self, public: &str) -> PyResult<()> {
         let public = host(public)?;
         let there = self.0.restart_nat(public);
-        there.then_some(()).ok_or_else(|| PyValueError::new_err(format!("there is no box at {public}")))
+        there
+            .then_some(())
+            .ok_or_else(|| PyValueError::new_err(format!("there is no NAT at {public} on this network")))
     }
 
     /// SHA-256, in hex digits, over every datagram that was sent until now, with its time and addresses: two runs
@@ -563,5 +567,5 @@ impl SimulatedNetwork {
 
 /// An IP address without a port.
 fn host(text: &str) -> PyResult<IpAddr> {
-    text.parse().map_err(|_| PyValueError::new_err(format!("{text:?} is not an IP address")))
+    text.parse().map_err(|_| PyValueError::new_err(format!("'{text}' is not an IP address")))
 }

@@ -7,10 +7,10 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyType};
 
-use super::channel::Channel;
+use super::channel::{Channel, count};
 use super::codec::{Class, Failure};
 use super::errors::{ChannelError, StreamError, UnregisteredMessageError, value_error};
-use super::fields::{bounded, within};
+use super::fields::bounded;
 use crate::time::Duration;
 use crate::transport::{self, ChannelConfig, Framing, Message, YojimboConfig};
 
@@ -80,22 +80,24 @@ impl Protocol {
             "native" => {
                 let block = classes.iter().find(|class| class.has_block());
                 if let Some(class) = block {
-                    let sentence =
-                        format!("{} has a block, which only framing='yojimbo' carries", class.name());
+                    let sentence = format!(
+                        "{} has a block, which only framing='yojimbo' carries: give that, or declare it without",
+                        class.name()
+                    );
                     return Err(PyTypeError::new_err(sentence));
                 }
                 if fold_hash || max_packet_size.is_some() || packet_fragment_size.is_some() {
                     return Err(PyValueError::new_err(
-                        "fold_hash, max_packet_size and packet_fragment_size are for framing='yojimbo'",
+                        "fold_hash, max_packet_size and packet_fragment_size are for framing='yojimbo': give that, or leave \
+                         them out",
                     ));
                 }
                 Framing::Native
             }
             "yojimbo" => {
                 let standard = YojimboConfig::default();
-                let size = |name, given: Option<i128>, usual| {
-                    given.map_or(Ok(usual), |size| within(name, size, 0, usize::MAX))
-                };
+                let size =
+                    |name, given: Option<i128>, usual| given.map_or(Ok(usual), |size| count(name, size));
                 let blocks = (0..=u16::MAX).zip(&classes).filter(|(_, class)| class.has_block());
                 Framing::Yojimbo(YojimboConfig {
                     max_packet_bytes: size("max_packet_size", max_packet_size, standard.max_packet_bytes)?,
@@ -108,7 +110,7 @@ impl Protocol {
                 })
             }
             other => {
-                let sentence = format!("framing must be 'native' or 'yojimbo', not {other:?}");
+                let sentence = format!("framing must be 'native' or 'yojimbo', not '{other}'");
                 return Err(PyValueError::new_err(sentence));
             }
         };
@@ -120,7 +122,10 @@ impl Protocol {
         by_type.sort_unstable();
         if let Some(twice) = by_type.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             let class = &classes[usize::from(twice[1].1)];
-            return Err(PyTypeError::new_err(format!("{} is in messages twice", class.name())));
+            return Err(PyTypeError::new_err(format!(
+                "messages must be different classes, and {} is there twice",
+                class.name()
+            )));
         }
         Ok(Protocol { id, core: Arc::new(core), classes, by_type, channels })
     }
@@ -250,19 +255,17 @@ impl Protocol {
     /// A channel's number, if there is such a channel.
     pub(super) fn channel(&self, number: i64) -> PyResult<usize> {
         let count = self.channels.len();
-        usize::try_from(number).ok().filter(|number| *number < count).ok_or_else(|| {
-            ChannelError::new_err(format!("there is no channel {number}; channels are 0 to {}", count - 1))
-        })
+        usize::try_from(number)
+            .ok()
+            .filter(|number| *number < count)
+            .ok_or_else(|| ChannelError::new_err(format!("channel must be 0 to {}, not {number}", count - 1)))
     }
 
     /// The number of a class made by `@tickwire.message`.
     pub(super) fn number_of_class(&self, class: &Bound<'_, PyAny>) -> PyResult<u16> {
         self.number_at(class.as_ptr() as usize).ok_or_else(|| {
             let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
-            UnregisteredMessageError::new_err(format!(
-                "{shown} is not among the protocol's messages: {}",
-                self.class_names()
-            ))
+            self.not_registered(&shown)
         })
     }
 
@@ -288,11 +291,24 @@ impl Protocol {
 
     #[cold]
     fn unregistered(&self, message: &Bound<'_, PyAny>) -> PyErr {
+        if let Ok(class) = message.cast::<PyType>() {
+            let shown = class.name().unwrap_or_else(|_| PyString::new(message.py(), "it"));
+            return UnregisteredMessageError::new_err(format!(
+                "a message must be an object of the class, {shown}(...), not the class itself"
+            ));
+        }
         let kind = message.get_type();
         let shown = kind.name().unwrap_or_else(|_| PyString::new(message.py(), "it"));
+        self.not_registered(&shown.to_string())
+    }
+
+    fn not_registered(&self, shown: &str) -> PyErr {
+        const MOST_SHOWN: usize = 8;
+        let names: Vec<&str> = self.classes.iter().take(MOST_SHOWN).map(Class::name).collect();
+        let more = if self.classes.len() > MOST_SHOWN { ", ..." } else { "" };
         UnregisteredMessageError::new_err(format!(
-            "{shown} is not among the protocol's messages: {}",
-            self.class_names()
+            "{shown} is not among the protocol's messages ({}{more}): add it there, on both sides",
+            names.join(", ")
         ))
     }
 }

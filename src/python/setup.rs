@@ -44,9 +44,9 @@ pub(super) fn is_threaded(driver: &str, network: Option<&VirtualNetwork>) -> PyR
         ("polled", _) => Ok(false),
         ("thread", None) => Ok(true),
         ("thread", Some(_)) => Err(value_error(
-            "driver must be \"polled\" on a simulated network: its time passes when it is told to, and for no thread",
+            "driver must be 'polled' on a simulated network: its time passes when it is told to, and for no thread",
         )),
-        (other, _) => Err(value_error(format!("driver must be \"polled\" or \"thread\", not {other:?}"))),
+        (other, _) => Err(value_error(format!("driver must be 'polled' or 'thread', not '{other}'"))),
     }
 }
 

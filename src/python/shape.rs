@@ -186,7 +186,10 @@ impl Shape {
                 let entries = entries(object)?;
                 let mut slots = sparse.write_count(entries.len(), sink)?;
                 for (slot, item) in &entries {
-                    slots.write(*slot, sink)?;
+                    slots.write(*slot, sink).map_err(|error| match slot.into_pyobject(item.py()) {
+                        Ok(slot) => Refusal::from(error).within(" (slot)", &slot),
+                        Err(error) => Refusal::Raised(error.into()),
+                    })?;
                     let written = shape.write(sparse.item(), item, sink);
                     written.map_err(|refusal| refusal.within(&format!("[{slot}]"), item))?;
                 }

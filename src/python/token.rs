@@ -80,6 +80,11 @@ impl ConnectToken {
         };
         let expires_in = expires_in.map(|seconds| within("expires_in", seconds, 0, u32::MAX)).transpose()?;
         let public: Vec<SocketAddr> = servers.into_iter().map(|address| address.0).collect();
+        if let Some(nowhere) = public.iter().find(|address| address.port() == 0) {
+            return Err(PyValueError::new_err(format!(
+                "servers must have ports to dial, and {nowhere} has none"
+            )));
+        }
         let internal: Option<Vec<SocketAddr>> =
             internal_servers.map(|servers| servers.into_iter().map(|address| address.0).collect());
         let params = TokenParams {

@@ -173,6 +173,12 @@ impl Refusal {
             Refusal::Components { length: Some(length), count } => {
                 FieldError::new_err(args(format!("{count} numbers, and these are {length}")))
             }
+            // One of many numbers: which one.
+            Refusal::Value(
+                error @ (ValueError::FloatOutOfRange { value, .. } | ValueError::NotFinite { value }),
+            ) if object.extract::<f64>().is_err() => {
+                FieldError::new_err(args(format!("{}, and {value} is not", bound(&error))))
+            }
             Refusal::Value(error) => FieldError::new_err(args(bound(&error))),
             Refusal::Beyond => FieldError::new_err(args("a number of at most 128 bits".into())),
             Refusal::Surrogates => FieldError::new_err(args("text without lone surrogates".into())),

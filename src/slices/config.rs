@@ -147,7 +147,7 @@ fn within<T: PartialOrd + fmt::Debug>(
     if (&lo..=&hi).contains(&&value) {
         return Ok(());
     }
-    Err(ConfigError { field, value: format!("{value:?}"), bound: format!("from {lo:?} to {hi:?}") })
+    Err(ConfigError { field, value: format!("{value:?}"), bound: format!("{lo:?} to {hi:?}") })
 }
 
 /// A setting out of its bounds.
@@ -163,7 +163,7 @@ pub struct ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is {}; it must be {}.", self.field, self.value, self.bound)
+        write!(f, "{} must be {}, not {}", self.field, self.bound, self.value)
     }
 }
 
@@ -177,11 +177,11 @@ mod tests {
     fn settings_out_of_bounds_are_named() {
         let sender = ChunkSenderConfig::default;
         let error = ChunkSenderConfig { max_slices: 8193, ..sender() }.check().unwrap_err();
-        assert_eq!(error.to_string(), "max_slices is 8193; it must be from 1 to 8192.");
+        assert_eq!(error.to_string(), "max_slices must be 1 to 8192, not 8193");
         let error = ChunkSenderConfig { bytes_per_second: f64::NAN, ..sender() }.check().unwrap_err();
-        assert_eq!(error.to_string(), "bytes_per_second is NaN; it must be above 0 and finite.");
+        assert_eq!(error.to_string(), "bytes_per_second must be above 0 and finite, not NaN");
         let error = ChunkSenderConfig { resend_delay: Duration::ZERO, ..sender() }.check().unwrap_err();
-        assert_eq!(error.to_string(), "resend_delay is 0ns; it must be from 1ms to 60s.");
+        assert_eq!(error.to_string(), "resend_delay must be 1ms to 60s, not 0ns");
         let receiver = ChunkReceiverConfig::default;
         let error = ChunkReceiverConfig { ack_interval: Duration::MAX, ..receiver() }.check().unwrap_err();
         assert_eq!(error.field, "ack_interval");

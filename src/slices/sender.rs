@@ -59,16 +59,24 @@ pub enum ChunkSendError {
 impl fmt::Display for ChunkSendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ChunkSendError::Empty => write!(f, "The chunk has 0 bytes; it must have at least 1."),
+            ChunkSendError::Empty => write!(f, "the chunk must have at least 1 byte, not 0"),
             ChunkSendError::TooLarge { bytes, bound } => {
-                write!(f, "The chunk has {bytes} bytes; it may have at most {bound}.")
+                write!(
+                    f,
+                    "the chunk must be at most {bound} bytes, not {bytes}: raise max_slices at both ends"
+                )
             }
             ChunkSendError::TooLargeForBurst { bytes, bound } => write!(
                 f,
-                "The chunk has {bytes} bytes; an initial burst may have at most {bound}: more would overflow the \
-                 buffers of the routers on its way."
+                "a chunk with burst must be at most {bound} bytes, not {bytes}: more would overflow the buffers of the \
+                 routers on its way"
             ),
-            ChunkSendError::Full { bound } => write!(f, "{bound} chunks wait to be sent; no more may."),
+            ChunkSendError::Full { bound } => {
+                write!(
+                    f,
+                    "{bound} chunks wait to be sent already, as many as max_queued allows: send more when some are over"
+                )
+            }
         }
     }
 }

@@ -139,7 +139,7 @@ impl ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is {}; it must be {}.", self.field, self.value, self.bound)
+        write!(f, "{} must be {}, not {}", self.field, self.bound, self.value)
     }
 }
 
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn settings_out_of_bounds_are_named() {
         let error = AcksConfig { sent_window: 1000, ..AcksConfig::default() }.check().unwrap_err();
-        assert_eq!(error.to_string(), "sent_window is 1000; it must be a power of two up to 32768.");
+        assert_eq!(error.to_string(), "sent_window must be a power of two up to 32768, not 1000");
         let error = AcksConfig { rtt_smoothing: 0.0, ..AcksConfig::default() }.check().unwrap_err();
         assert_eq!(error.field, "rtt_smoothing");
     }

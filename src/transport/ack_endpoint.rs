@@ -98,7 +98,7 @@ pub struct PayloadTooLarge {
 
 impl fmt::Display for PayloadTooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "The payload has {} bytes; a packet may have at most {}.", self.bytes, self.bound)
+        write!(f, "the payload must be at most {} bytes, not {}", self.bound, self.bytes)
     }
 }
 
@@ -512,7 +512,7 @@ mod tests {
         assert_eq!(b.open(&[]).unwrap_err(), DropReason::Header(HeaderError::TooShort));
         assert_eq!(b.open(&[1, 0, 0]).unwrap_err(), DropReason::Fragment(FragmentError::TooShort));
         let error = b.send(Instant::ZERO, &vec![0; 16 * 1024 + 1]).unwrap_err();
-        assert_eq!(error.to_string(), "The payload has 16385 bytes; a packet may have at most 16384.");
+        assert_eq!(error.to_string(), "the payload must be at most 16384 bytes, not 16385");
         assert_eq!(b.next_sequence(), 0, "nothing was sent");
         let counters = b.counters();
         assert_eq!((counters.duplicates, counters.too_large_to_receive, counters.invalid), (1, 1, 1));

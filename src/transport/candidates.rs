@@ -140,9 +140,11 @@ impl fmt::Display for ScoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ScoreError::Length { scores, candidates } => {
-                write!(f, "there are {scores} scores for {candidates} candidates")
+                write!(f, "must return {candidates} scores, one for each candidate, not {scores}")
             }
-            ScoreError::NotANumber { index } => write!(f, "score {index} is not a number"),
+            ScoreError::NotANumber { index } => {
+                write!(f, "must return numbers as scores, and score {index} is NaN")
+            }
         }
     }
 }

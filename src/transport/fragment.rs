@@ -544,6 +544,6 @@ mod tests {
         let config =
             ReassemblyConfig { window: 64, fragment_size: 1024, max_fragments: 257, max_bytes: 1 << 20 };
         let error = Reassembly::new(config).unwrap_err();
-        assert_eq!(error.to_string(), "reassembly.max_fragments is 257; it must be 1 to 256.");
+        assert_eq!(error.to_string(), "reassembly.max_fragments must be 1 to 256, not 257");
     }
 }

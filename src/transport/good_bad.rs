@@ -307,19 +307,19 @@ mod tests {
         let seconds = Duration::from_secs;
         assert_eq!(
             complaint(GoodBadConfig { recovery_time: seconds(61), ..usual() }),
-            "recovery_time is 61s; it must be from min_recovery_time to max_recovery_time."
+            "recovery_time must be from min_recovery_time to max_recovery_time, not 61s"
         );
         assert_eq!(
             complaint(GoodBadConfig { min_recovery_time: seconds(61), ..usual() }),
-            "min_recovery_time is 61s; it must be at most max_recovery_time."
+            "min_recovery_time must be at most max_recovery_time, not 61s"
         );
         assert_eq!(
             complaint(GoodBadConfig { bad_packets_per_second: 0.0, ..usual() }),
-            "bad_packets_per_second is 0; it must be above 0 and finite."
+            "bad_packets_per_second must be above 0 and finite, not 0"
         );
         assert_eq!(
             complaint(GoodBadConfig { halve_every: seconds(0), ..usual() }),
-            "halve_every is 0ns; it must be above 0."
+            "halve_every must be above 0, not 0ns"
         );
     }
 }

@@ -72,23 +72,23 @@ impl fmt::Display for ReadError {
                 write!(f, "the read needs {needed} bits and {remaining} are left")
             }
             ReadError::OutOfRange { offset, span } => {
-                write!(f, "the integer's offset {offset} is not in 0..={span}")
+                write!(f, "the integer's offset must be 0 to {span}, not {offset}")
             }
             ReadError::BeyondLastStep { step, last } => {
-                write!(f, "the quantized float's step {step} is not in 0..={last}")
+                write!(f, "the quantized float's step must be 0 to {last}, not {step}")
             }
             ReadError::Padding => write!(f, "the padding of an align is not zero"),
             ReadError::Utf8 => write!(f, "the string is not well-formed UTF-8"),
             ReadError::InteriorNul => write!(f, "the string has a NUL inside"),
             ReadError::CodeUnit { group } => {
-                write!(f, "the wide string's group {group} is not in 0..=65535")
+                write!(f, "the wide string's group must be 0 to 65535, not {group}")
             }
             ReadError::UnpairedSurrogate => write!(f, "the wide string has an unpaired surrogate"),
             ReadError::NotIncreasing { previous, current } => {
-                write!(f, "the relative integer {current} is not above {previous}")
+                write!(f, "the relative integer must be above {previous}, not {current}")
             }
             ReadError::BeyondRelative { current } => {
-                write!(f, "the relative integer {current} is not in 0..={}", super::MAX_RELATIVE)
+                write!(f, "the relative integer must be 0 to {}, not {current}", super::MAX_RELATIVE)
             }
             ReadError::Trailing { remaining } => {
                 write!(f, "after the last value {remaining} bits are left that are not a byte's zero rest")
@@ -341,69 +341,71 @@ pub enum ParameterError {
 impl fmt::Display for ParameterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ParameterError::Bits { bits } => write!(f, "a width of {bits} bits is not in 1..=64"),
+            ParameterError::Bits { bits } => write!(f, "the width must be 1 to 64 bits, not {bits}"),
             ParameterError::EmptyRange { lo, hi } => {
-                write!(f, "the lower bound {lo} is above the upper bound {hi}")
+                write!(f, "the lower bound must be at most the upper, {hi}, not {lo}")
             }
             ParameterError::FloatRange { lo, hi } => {
-                write!(f, "the bounds {lo} and {hi} are not finite and rising in single precision")
+                write!(f, "the bounds must be finite and rising in single precision, not {lo} and {hi}")
             }
             ParameterError::Resolution { resolution } => {
                 write!(
                     f,
-                    "the resolution {resolution} is not above 0, finite and within single precision of \
-                     its range"
+                    "the resolution must be above 0, finite and within single precision of its range, not {resolution}"
                 )
             }
             ParameterError::FractionBits { bits } => {
-                write!(f, "{bits} fraction bits are not in 0..={}", super::quantize::MAX_FRACTION_BITS)
+                write!(f, "the fraction bits must be 0 to {}, not {bits}", super::quantize::MAX_FRACTION_BITS)
             }
             ParameterError::FixedRange { lo, hi, fraction_bits } => {
                 write!(
                     f,
-                    "the bounds {lo} and {hi} with {fraction_bits} fraction bits exceed the 53 bits that \
-                     a float carries exactly"
+                    "values must take at most 53 bits, which a float carries exactly, and {lo} to {hi} with \
+                     {fraction_bits} fraction bits take more"
                 )
             }
             ParameterError::Length { max } => {
-                write!(f, "the maximum length {max} is above {}", super::MAX_LENGTH)
+                write!(f, "the maximum length must be at most {}, not {max}", super::MAX_LENGTH)
             }
             ParameterError::Steps { lo, hi, resolution } => {
                 write!(
                     f,
-                    "the bounds {lo} and {hi} with a resolution of {resolution} are not finite and rising by at \
-                     most 2^32 - 1 steps that floats tell apart"
+                    "the range must be finite and of 1 to 2^32 - 1 steps that floats tell apart, not {lo} to {hi} in \
+                     steps of {resolution}"
                 )
             }
             ParameterError::NoZero { lo, hi, resolution } => {
-                write!(f, "0 is none of the steps of {resolution} from {lo} to {hi}")
+                write!(f, "0 must be one of the steps, and is none of {lo} to {hi} in steps of {resolution}")
             }
-            ParameterError::Axes { axes } => write!(f, "a vector has 2 or 3 components, not {axes}"),
+            ParameterError::Axes { axes } => write!(f, "a vector must have 2 or 3 components, not {axes}"),
             ParameterError::ComponentBits { bits } => {
                 let range = super::direction::COMPONENT_BITS;
-                write!(f, "a component of {bits} bits is not in {}..={}", range.start(), range.end())
+                write!(f, "a component must take {} to {} bits, not {bits}", range.start(), range.end())
             }
             ParameterError::Members => {
-                write!(f, "an enumeration has 1 to {} members of different values", super::MAX_LENGTH)
+                write!(f, "an enumeration must have 1 to {} members of different values", super::MAX_LENGTH)
             }
-            ParameterError::Flags { count } => write!(f, "{count} flags are not in 1..=64"),
+            ParameterError::Flags { count } => write!(f, "there must be 1 to 64 flags, not {count}"),
             ParameterError::Common => {
-                write!(f, "common values are one or two different values of their field")
+                write!(f, "common values must be one or two different values of the field")
             }
             ParameterError::NoFixedWidth => {
-                write!(f, "only a field that always takes the same bits, 1 to 128, has common values")
+                write!(
+                    f,
+                    "a field with common values must always take the same bits, 1 to 128: leave common() out"
+                )
             }
-            ParameterError::NoBits => write!(f, "items of a list take at least one bit each"),
-            ParameterError::NoSlots => write!(f, "a sparse array has at least one slot"),
+            ParameterError::NoBits => write!(f, "items of a list must take at least one bit each"),
+            ParameterError::NoSlots => write!(f, "a sparse array must have at least one slot"),
             ParameterError::Spread { bytes } => {
                 write!(
                     f,
-                    "full lists of {bytes} bytes are above the {} that a message's may take",
+                    "a message's full lists must be at most {} bytes, not {bytes}: lower their bounds",
                     super::schema::MAX_SPREAD
                 )
             }
             ParameterError::Depth => {
-                write!(f, "parts within parts go deeper than {}", super::schema::MAX_DEPTH)
+                write!(f, "parts within parts must go at most {} deep", super::schema::MAX_DEPTH)
             }
             ParameterError::Nested(error) => error.fmt(f),
         }

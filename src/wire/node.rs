@@ -646,7 +646,12 @@ mod tests {
         assert_eq!(refusal(within), ParameterError::Spread { bytes: 408_000 });
         let two = ["a", "b"].map(|name| (name, list(MAX_LENGTH, bits(32))));
         let error = Schema::new(two.clone()).unwrap_err();
-        assert!(error.to_string().starts_with("field \"b\": full lists of 524280 bytes"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("field \"b\": a message's full lists must be at most 262144 bytes, not 524280"),
+            "{error}"
+        );
         assert_eq!(Schema::new([two[0].clone()]).unwrap().spread(), MAX_SPREAD - 4);
         let deep = (0..=MAX_DEPTH).fold(bits(1), |kind, _| optional(kind));
         assert_eq!(refusal(deep), ParameterError::Depth);

@@ -50,7 +50,7 @@ impl fmt::Display for SchemaError {
         match self {
             SchemaError::Parameter { field, error } => write!(f, "field {field:?}: {error}"),
             SchemaError::Duplicate { field } => write!(f, "field {field:?} is declared twice"),
-            SchemaError::TooManyFields => write!(f, "a message has at most {MAX_FIELDS} fields"),
+            SchemaError::TooManyFields => write!(f, "a message must have at most {MAX_FIELDS} fields"),
         }
     }
 }
@@ -511,14 +511,14 @@ mod tests {
     #[test]
     fn parameters_that_make_no_sense_are_refused_by_field() {
         let refusal = |kind| Schema::new([("f", kind)]).unwrap_err().to_string();
-        assert_eq!(refusal(Kind::Bits { bits: 65 }), "field \"f\": a width of 65 bits is not in 1..=64");
-        assert_eq!(refusal(Kind::Bits { bits: 0 }), "field \"f\": a width of 0 bits is not in 1..=64");
+        assert_eq!(refusal(Kind::Bits { bits: 65 }), "field \"f\": the width must be 1 to 64 bits, not 65");
+        assert_eq!(refusal(Kind::Bits { bits: 0 }), "field \"f\": the width must be 1 to 64 bits, not 0");
         let empty = Kind::Ranged { lo: 1, hi: 0 };
-        assert_eq!(refusal(empty), "field \"f\": the lower bound 1 is above the upper bound 0");
+        assert_eq!(refusal(empty), "field \"f\": the lower bound must be at most the upper, 0, not 1");
         let long = Kind::Text { max_bytes: MAX_LENGTH + 1 };
-        assert_eq!(refusal(long), "field \"f\": the maximum length 65536 is above 65535");
+        assert_eq!(refusal(long), "field \"f\": the maximum length must be at most 65535, not 65536");
         let fine = Kind::Fixed { fraction_bits: 16, lo: 0, hi: 1 << 38 };
-        assert!(refusal(fine).contains("exceed the 53 bits"));
+        assert!(refusal(fine).contains("at most 53 bits"));
         let twice = Schema::new([("f", Kind::Bool), ("f", Kind::Bool)]).unwrap_err();
         assert_eq!(twice, SchemaError::Duplicate { field: "f".to_owned() });
         let many = (0..=MAX_FIELDS).map(|i| (i.to_string(), Kind::Bool));

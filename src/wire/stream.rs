@@ -405,9 +405,9 @@ mod tests {
         for mut stream in [Stream::writing(), Stream::measuring()] {
             let message = |result: Result<i64, StreamError>| result.unwrap_err().to_string();
             assert_eq!(message(stream.int(70, 0, 63)), "value 70 is not in 0..=63");
-            assert_eq!(message(stream.int(1, 2, 1)), "the lower bound 2 is above the upper bound 1");
+            assert_eq!(message(stream.int(1, 2, 1)), "the lower bound must be at most the upper, 1, not 2");
             assert_eq!(message(stream.bits(8, 3).map(|_| 0)), "value 8 is not in 0..=7");
-            assert_eq!(message(stream.bits(0, 0).map(|_| 0)), "a width of 0 bits is not in 1..=64");
+            assert_eq!(message(stream.bits(0, 0).map(|_| 0)), "the width must be 1 to 64 bits, not 0");
             assert_eq!(message(stream.relative(5, 5).map(i64::from)), "value 5 is not above 5");
             assert_eq!(message(stream.sequence_relative(5, 5).map(i64::from)), "value 5 is not above 5");
             let beyond = "value 2147483648 is not in 0..=2147483647";

@@ -90,8 +90,8 @@ WRONG = {
     "bytes in the other order": (np.zeros(3, ">u2").data, TypeError, "bytes or of format"),
     "two dimensions": (np.zeros((3, 1), DTYPE), ValueError, "1 dimension, a row for each message, not 2"),
     "no dimension": (np.zeros((), DTYPE), ValueError, "1 dimension, a row for each message, not 0"),
-    "a part of a row": (bytes(3 * DTYPE.itemsize - 1), ValueError, "no whole number of them"),
-    "bytes that say they are rows": (Fake(3 * DTYPE.itemsize), TypeError, "bytes each, and these items 1"),
+    "a part of a row": (bytes(3 * DTYPE.itemsize - 1), ValueError, "must be a whole number of"),
+    "bytes that say they are rows": (Fake(3 * DTYPE.itemsize), TypeError, "bytes each, not 1"),
     "no buffer": ([Move(), Move(), Move()], TypeError, "an array or a buffer, not list"),
     "nothing": (None, TypeError, "an array or a buffer, not NoneType"),
 }
@@ -238,7 +238,7 @@ def test_what_is_no_list_of_clients_is_refused() -> None:
     with pytest.raises(ValueError, match="clients must have 1 dimension, not 2"):
         server.send_columns(numbers.reshape(2, 1), Move, moves(2))
     for count in (1, 3):
-        with pytest.raises(ValueError, match=f"2 clients and {count} rows"):
+        with pytest.raises(ValueError, match=f"clients must be as many as the rows, {count}, not 2"):
             server.send_columns(handles, Move, moves(count))
 
 
@@ -295,7 +295,7 @@ def test_numbers_that_are_none_are_refused(name: str) -> None:
         with pytest.raises(ValueError, match=f"{name} must be 0 to 4294967295, not {number}"):
             send(number)
     for count in (0, 1, 3):
-        with pytest.raises(ValueError, match=f"{name} has {count} numbers for 2 rows"):
+        with pytest.raises(ValueError, match=f"{name} must have 2 numbers, one for each row, not {count}"):
             send(np.zeros(count, np.uint32))
     with pytest.raises(ValueError, match=f"{name} must have 1 dimension, not 2"):
         send(np.zeros((2, 1), np.uint32))

@@ -34,7 +34,7 @@ class Game:
     def admit(self, _: list[Any]) -> list[Any]:
         return []
 
-    def make(self, kind: type[Any]) -> Any:
+    def create(self, kind: type[Any]) -> Any:
         return kind.__new__(kind)
 
 
@@ -65,7 +65,7 @@ def kept_in_a_buffer(game: Game) -> None:
 
 
 def made_by_a_factory(game: Game) -> None:
-    game.held.append(tw.Server("127.0.0.1:0", make_protocol(), factory=game.make))
+    game.held.append(tw.Server("127.0.0.1:0", make_protocol(), factory=game))
 
 
 @pytest.mark.parametrize("play", [hooked, threaded, played, kept_in_a_buffer, made_by_a_factory])

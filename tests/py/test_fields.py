@@ -257,13 +257,17 @@ NAN, INF = math.nan, math.inf
     [
         (YAW, NAN, "One.x = nan: must be a finite number"),
         (YAW, "north", "One.x = 'north' (str): must be a float"),
-        (POSITION, (1, 2, 2048), "One.x = (1, 2, 2048): must be -2048 to 2047"),
-        (POSITION, (1, INF, 0), "One.x = (1, inf, 0): must be a finite number"),
+        (POSITION, (1, 2, 2048), "One.x = (1, 2, 2048): must be -2048 to 2047, and 2048 is not"),
+        (POSITION, (1, INF, 0), "One.x = (1, inf, 0): must be a finite number, and inf is not"),
         (POSITION, (1, 2), "One.x = (1, 2): must be 3 numbers, and these are 2"),
         (POSITION, 5, "One.x = 5 (int): must be a tuple of 3 numbers"),
         (POSITION, (1, "a", 3), "One.x[1] = 'a' (str): must be a float"),
         (Annotated[tw.Vec3, tw.unit_vector()], (0, 0, 0), "One.x = (0, 0, 0): must be of a length above 0"),
-        (Annotated[tw.Vec3, tw.unit_vector()], (0, NAN, 0), "One.x = (0, nan, 0): must be a finite number"),
+        (
+            Annotated[tw.Vec3, tw.unit_vector()],
+            (0, NAN, 0),
+            "One.x = (0, nan, 0): must be a finite number, and NaN is not",
+        ),
         (
             Annotated[tw.Quaternion, tw.quaternion()],
             [0, 0, 0, 0],
@@ -285,7 +289,7 @@ NAN, INF = math.nan, math.inf
         ),
         (Annotated[list[tw.u8], tw.up_to(2)], [1, -2], "One.x[1] = -2: must be 0 to 255"),
         (Annotated[list[tw.u8], tw.up_to(2)], 5, "One.x = 5 (int): must be a list"),
-        (Annotated[dict[int, tw.u8], tw.sparse(4)], {4: 0}, "One.x = {4: 0}: must be 0 to 3"),
+        (Annotated[dict[int, tw.u8], tw.sparse(4)], {4: 0}, "One.x (slot) = 4: must be 0 to 3"),
         (Annotated[dict[int, tw.u8], tw.sparse(4)], {"a": 0}, "One.x (slot) = 'a' (str): must be an int"),
         (Annotated[dict[int, tw.u8], tw.sparse(4)], {2: 300}, "One.x[2] = 300: must be 0 to 255"),
         (Annotated[dict[int, tw.u8], tw.sparse(4)], [1], "One.x = [1] (list): must be a dict"),
@@ -294,7 +298,7 @@ NAN, INF = math.nan, math.inf
         (
             Annotated[list[Member], tw.up_to(2)],
             [Member(), Member(path=[(0, 0), (11, 0)])],
-            "One.x[1].path[1] = (11, 0): must be -10 to 10",
+            "One.x[1].path[1] = (11, 0): must be -10 to 10, and 11 is not",
         ),
     ],
     ids=lambda part: str(part)[:40],
@@ -317,7 +321,7 @@ def test_a_value_out_of_bounds_is_named_with_its_place(hint: Any, value: Any, co
             r"One.x: dict\[str, .* must say how",
         ),
         (Annotated[int, tw.up_to(3)], TypeError, r"One.x: int must say"),
-        (Annotated[bool, tw.up_to(3)], TypeError, r"One.x: up_to\(3\) is not for bool"),
+        (Annotated[bool, tw.up_to(3)], TypeError, r"One.x: up_to\(3\) is for list, not for bool"),
         (tw.u8 | tw.u16 | None, TypeError, r"One.x: .* is not a type that a field can have"),
         (
             Annotated[float, tw.vec3(0, 1, 0.5)],
@@ -326,20 +330,20 @@ def test_a_value_out_of_bounds_is_named_with_its_place(hint: Any, value: Any, co
         ),
         (Annotated[tw.u8, tw.common(256)], ValueError, r"One.x: .*256: must be 0 to 255"),
         (Annotated[tw.u8, tw.common(1, 1)], ValueError, r"One.x: .*one or two different values"),
-        (Annotated[str, tw.text(5), tw.common("")], ValueError, r"One.x: .*always takes the same bits"),
+        (Annotated[str, tw.text(5), tw.common("")], ValueError, r"One.x: .*always take the same bits"),
         (
             Annotated[list[Annotated[int, tw.ranged(1, 1)]], tw.up_to(3)],
             ValueError,
             r"One.x: .*at least one bit",
         ),
         (Annotated[list[tw.u8], tw.up_to(65_536)], ValueError, r"One.x: up_to must be 0 to 65535, not 65536"),
-        (Annotated[list[tw.u64], tw.up_to(65_000)], ValueError, r"One.x: .*full lists of 520000 bytes"),
+        (Annotated[list[tw.u64], tw.up_to(65_000)], ValueError, r"One.x: .*full lists .* not 520000"),
         (
             Annotated[list[tw.u8], tw.up_to(3), tw.up_to(4)],
             TypeError,
             r"up_to\(3\) and up_to\(4\) contradict",
         ),
-        (enum.Enum("Empty", []), TypeError, r"One.x: Empty has no members"),
+        (enum.Enum("Empty", []), TypeError, r"One.x: Empty must have members, and has none"),
         (
             enum.IntFlag("Holes", {"A": 1, "B": 4}),
             TypeError,
@@ -355,8 +359,8 @@ def test_a_mistaken_declaration_is_named(hint: Any, error: type[Exception], comp
 
 def test_parameters_are_checked_where_they_are_given() -> None:
     for call, complaint in [
-        (lambda: tw.angle(0, 360, 0), "resolution of 0 are not finite and rising"),
-        (lambda: tw.vec3(1, 0, 0.1), r"vec3\(1, 0, 0.1\): the bounds 1 and 0"),
+        (lambda: tw.angle(0, 360, 0), "not 0 to 360 in steps of 0"),
+        (lambda: tw.vec3(1, 0, 0.1), r"vec3\(1, 0, 0.1\): .* not 1 to 0"),
         (lambda: tw.quaternion(17), r"quaternion\(17\): a component of 17 bits is not in 4..=16"),
         (lambda: tw.unit_vector(3), "a component of 3 bits"),
         (lambda: tw.transform(1, 2, 0.5), "0 is none of the steps of 0.5 from 1 to 2"),

@@ -120,10 +120,14 @@ def raise_it(_: tw.Candidates) -> Any:
     ("hook", "error", "said"),
     [
         (raise_it, KeyError, "the hook's own"),
-        (lambda _: scores([1.0]), ValueError, "the priority hook: there are 1 scores for 5 candidates"),
-        (lambda c: scores([0.0] * (len(c) + 1)), ValueError, "6 scores for 5"),
-        (lambda _: scores([0.0, 1.0, math.nan, 2.0, 3.0]), ValueError, "score 2 is not a number"),
-        (lambda c: array.array("d", [0.0] * len(c)), TypeError, 'float32.*not one of format "d"'),
+        (
+            lambda _: scores([1.0]),
+            ValueError,
+            "the priority hook must return 5 scores, one for each candidate, not 1",
+        ),
+        (lambda c: scores([0.0] * (len(c) + 1)), ValueError, "must return 5 scores.*not 6"),
+        (lambda _: scores([0.0, 1.0, math.nan, 2.0, 3.0]), ValueError, "score 2 is NaN"),
+        (lambda c: array.array("d", [0.0] * len(c)), TypeError, "float32.*not one of format 'd'"),
         (lambda c: array.array("i", [0] * len(c)), TypeError, "float32"),
         (lambda c: [0.0] * len(c), TypeError, "not list"),
         (lambda _: memoryview(bytes(20)).cast("f", (1, 5)), ValueError, "1 dimension, not 2"),
@@ -449,7 +453,7 @@ def test_a_budget_out_of_bounds_is_named_and_changes_nothing(name: str, bad: flo
     _, server, client = connected_pair(PROTOCOL)
     numbers = {"bytes_per_second": 1000.0, "burst_bytes": 1000.0, name: bad}
     for endpoint in (server, client):
-        with pytest.raises(ValueError, match=f"(?i){name} is {bad}; it must be above 0 and finite"):
+        with pytest.raises(ValueError, match=f"(?i){name} must be above 0 and finite, not {bad}"):
             endpoint.set_budget(**numbers)
     assert server.stats(server.clients[0]).budget_bytes_per_second == 1_250_000
 

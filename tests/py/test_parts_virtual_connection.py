@@ -148,7 +148,7 @@ def test_mistakes_are_named() -> None:
     a, b = pair()
     with pytest.raises(tw.NotConnectedError, match="no peer"):
         b.send(0.0, b"")
-    with pytest.raises(tw.MessageTooLargeError, match="has 262145 bytes; a packet may have at most 262144"):
+    with pytest.raises(tw.MessageTooLargeError, match="must be at most 262144 bytes, not 262145"):
         a.send(0.0, bytes(262_145))
     with pytest.raises(ValueError, match="now must be 0 to"):
         a.update(-1.0)

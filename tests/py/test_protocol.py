@@ -188,8 +188,8 @@ def test_an_error_has_its_parts() -> None:
 
 
 def test_a_class_that_is_not_in_the_protocol_is_named(protocol: tw.Protocol) -> None:
-    for stranger in (Every, object(), None, type("SubMove", (Move,), {})()):
-        with pytest.raises(tw.UnregisteredMessageError, match="is not among .*: Move, Chat, Blob, Odd"):
+    for stranger in (object(), None, type("SubMove", (Move,), {})()):
+        with pytest.raises(tw.UnregisteredMessageError, match=r"is not among .* \(Move, Chat, Blob, Odd\)"):
             protocol.encode(stranger)
 
 
@@ -206,7 +206,9 @@ class Growing(tw.Message):
 def test_an_own_message_may_not_outgrow_its_bound() -> None:
     protocol = tw.Protocol(1, [Growing])
     assert protocol.decode(protocol.encode(Growing(count=7))).count == 7
-    with pytest.raises(tw.MessageTooLargeError, match="Growing takes 9 bytes, and its max_bytes is 8"):
+    with pytest.raises(
+        tw.MessageTooLargeError, match="Growing must take at most 8 bytes, its max_bytes, not 9"
+    ):
         protocol.encode(Growing(count=8))
 
 
@@ -298,10 +300,10 @@ def test_a_stream_has_every_primitive() -> None:
     [
         (lambda: tw.bits(0), "count must be 1 to 64, not 0"),
         (lambda: tw.bits(65), "count must be 1 to 64, not 65"),
-        (lambda: tw.ranged(5, 4), r"ranged\(5, 4\): the lower bound 5 is above the upper bound 4"),
+        (lambda: tw.ranged(5, 4), r"ranged\(5, 4\): the lower bound must be at most the upper, 4, not 5"),
         (lambda: tw.ranged(0, 2**128), "high must be"),
         (lambda: tw.quantized(1, -1, 0.1), "quantized"),
-        (lambda: tw.quantized(0, 1, 0), "resolution 0"),
+        (lambda: tw.quantized(0, 1, 0), "resolution must be above 0"),
         (lambda: tw.quantized(0, math.nan, 0.1), "NaN"),
         (lambda: tw.fixed(0, 1, 65), "fraction_bits must be 0 to 64, not 65"),
         (lambda: tw.text(70_000), "max_bytes must be 0 to 65535, not 70000"),
@@ -330,7 +332,7 @@ def test_a_setting_out_of_its_bounds_is_named(make: Any, complaint: str) -> None
     [
         ([Move, int], r"messages\[1\]: <class 'int'> is neither made by @tickwire.message nor derived"),
         ([Move, 5], r"messages\[1\]: 5 is not a class"),
-        ([Move, Move], "Move is in messages twice"),
+        ([Move, Move], "messages must be different classes, and Move is there twice"),
         ([tw.Message], r"messages\[0\]: .*Message'> must define serialize\(self, stream\)"),
         ([type("Silent", (tw.Message,), {})], "must define serialize"),
         ([type("SubMove", (Move,), {})], "is neither made by @tickwire.message"),

@@ -160,7 +160,7 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(ValueError, match="there is no server to dial"):
         world.client()
     server = world.server()
-    with pytest.raises(ValueError, match='kind must be one of full-cone, restricted, .* not "cone"'):
+    with pytest.raises(ValueError, match="kind must be one of full-cone, restricted, .* not 'cone'"):
         network.add_nat("203.0.113.1", [], kind="cone")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match='"203.0.113" is not an IP address'):
         network.add_nat("203.0.113", [])

@@ -342,8 +342,8 @@ def test_mistakes_are_named() -> None:
         with pytest.raises((TypeError, ValueError)) as error:
             make_protocol(framing=framing)
         sentence = {
-            "native": "Blob has a block, which only framing='yojimbo' carries",
-            "other": "framing must be 'native' or 'yojimbo', not \"other\"",
+            "native": "Blob has a block, which only framing='yojimbo' carries: give that, or declare it without",
+            "other": "framing must be 'native' or 'yojimbo', not 'other'",
         }
         assert str(error.value) == sentence[framing]
     kinds = "channel 1 is latest; framing='yojimbo' has only reliable_ordered and unreliable"

@@ -198,7 +198,7 @@ fn a_proxy_that_cannot_be_is_refused_with_the_reason() {
     assert!(matches!(&error, ProxyError::Io(error) if error.raw_os_error().is_some()), "{error}");
     drop(taken);
     let error = Proxy::bind(address, ProxyConfig::new(address)).unwrap_err();
-    assert_eq!(error.to_string(), format!("A proxy at {address} can't forward to itself."));
+    assert_eq!(error.to_string(), format!("to must be another address than the proxy's own, not {address}"));
     let conditions = both(Conditions::perfect().loss(2.0));
     let error = Proxy::bind(loopback(), ProxyConfig { conditions, ..ProxyConfig::new(address) }).unwrap_err();
     assert!(matches!(error, ProxyError::Conditions(_)), "{error}");

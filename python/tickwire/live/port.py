@@ -26,6 +26,9 @@ __all__ = ["StatsPort"]
 INTERVAL = 0.1
 """Seconds between two looks at the server."""
 
+MOST_WATCHERS = 256
+"""Each costs the game's tick some time."""
+
 ROWS_AT_ONCE = 50
 """Clients told of in one: what a publish may take is bounded, and a thousand clients are new every two
 seconds."""
@@ -42,7 +45,7 @@ class StatsPort:
         server: the one to watch.
         address: where to listen. Keep it on loopback, and tunnel to it, unless others must reach it.
         key_file: a file with the key, in 64 hex digits; it is made if it isn't there.
-        watchers: how many may watch at a time.
+        watchers: how many may watch at a time, up to 256.
 
     Raises:
         OSError: the address can't be bound, or the file not be read or made; errno says why.
@@ -66,6 +69,8 @@ class StatsPort:
         watchers: int = 4,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        if not 1 <= watchers <= MOST_WATCHERS:
+            raise ValueError(f"watchers must be 1 to {MOST_WATCHERS}, not {watchers}")
         self._server = server
         self._clock = clock
         key = read_or_make_key(key_file)

@@ -63,8 +63,10 @@ impl fmt::Display for ProxyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ProxyError::Conditions(error) => error.fmt(f),
-            ProxyError::ToItself(address) => write!(f, "A proxy at {address} can't forward to itself."),
-            ProxyError::Io(error) => write!(f, "The system refused the proxy: {error}."),
+            ProxyError::ToItself(address) => {
+                write!(f, "to must be another address than the proxy's own, not {address}")
+            }
+            ProxyError::Io(error) => write!(f, "the system refused the proxy: {error}"),
         }
     }
 }

@@ -94,17 +94,18 @@ pub enum VirtualSendError {
 impl fmt::Display for VirtualSendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            VirtualSendError::NoPeer => f.write_str("There is no peer to send to."),
+            VirtualSendError::NoPeer => {
+                f.write_str("there is no peer to send to: wait for its Connected event")
+            }
             VirtualSendError::TooLarge(error) => error.fmt(f),
             VirtualSendError::Unproven { bytes, bound: Some(bound) } => write!(
                 f,
-                "The payload has {bytes} bytes; until the peer has acked a packet, the answer to what it sent \
-                 may have {bound}."
+                "the payload must be at most {bound} bytes, not {bytes}, until the peer has acked a packet: it may have \
+                 forged its address"
             ),
             VirtualSendError::Unproven { bytes, bound: None } => write!(
                 f,
-                "The payload of {bytes} bytes must wait: the peer hasn't acked a packet yet, and what it sent \
-                 is answered."
+                "the payload of {bytes} bytes must wait: what the peer sent is answered, and it hasn't acked a packet yet"
             ),
         }
     }

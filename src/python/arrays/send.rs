@@ -46,7 +46,10 @@ impl PerRow {
             )));
         };
         if each.len() != count {
-            return Err(PyValueError::new_err(format!("{name} has {} numbers for {count} rows", each.len())));
+            return Err(PyValueError::new_err(format!(
+                "{name} must have {count} numbers, one for each row, not {}",
+                each.len()
+            )));
         }
         Ok(PerRow::Each(each))
     }
@@ -192,7 +195,7 @@ impl Recipients {
         if self.0.len() == rows.len() {
             return Ok(());
         }
-        let sentence = format!("each client needs its row: {} clients and {} rows", self.0.len(), rows.len());
+        let sentence = format!("clients must be as many as the rows, {}, not {}", rows.len(), self.0.len());
         Err(PyValueError::new_err(sentence))
     }
 }

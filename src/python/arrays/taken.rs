@@ -32,7 +32,7 @@ pub(super) fn take(
         // Arrays do what they say; other objects may say anything.
         if raw.item_size() != core.row_size() {
             return Err(PyTypeError::new_err(format!(
-                "rows of {name} take {} bytes each, and these items {}",
+                "rows of {name} must take {} bytes each, not {}",
                 core.row_size(),
                 raw.item_size()
             )));
@@ -79,13 +79,13 @@ fn count_of(raw: &Raw, name: &str, core: &crate::wire::Schema) -> PyResult<usize
     }
     if !matches!(&*format, "B" | "b" | "c") {
         return Err(PyTypeError::new_err(format!(
-            "rows of {name} must be bytes or of format {:?}, not {format:?}",
+            "rows of {name} must be bytes or of format '{}', not '{format}'",
             core.row_format()
         )));
     }
     if !raw.len().is_multiple_of(size) {
         return Err(PyValueError::new_err(format!(
-            "rows of {name} take {size} bytes each, and {} bytes are no whole number of them",
+            "rows of {name} must be a whole number of {size} bytes, not {}",
             raw.len()
         )));
     }

@@ -64,11 +64,11 @@ impl Chunk {
         let Ok(view) = PyMemoryView::from(data) else {
             let kind = data.get_type().name()?;
             return Err(PyTypeError::new_err(format!(
-                "a chunk is made of bytes, another contiguous buffer, or the path of a file, not of {kind}"
+                "data must be bytes, another contiguous buffer, or the path of a file, not {kind}"
             )));
         };
         if !view.getattr("c_contiguous")?.is_truthy()? {
-            return Err(PyValueError::new_err("a chunk's buffer must be contiguous"));
+            return Err(PyValueError::new_err("data must be a contiguous buffer: bytes(data) makes one"));
         }
         let copy = view.call_method0("tobytes")?.cast_into::<PyBytes>()?;
         Ok(Self::of_bytes(py, copy.into()))

@@ -40,7 +40,7 @@ impl Arrivals {
             return match given.into_iter().find_map(|(name, limit)| Some((name, limit?))) {
                 None => Ok(Arrivals { limits, directory: None }),
                 Some((name, limit)) => Err(PyValueError::new_err(format!(
-                    "{name} ({limit}) is for files: it wants a chunk_directory"
+                    "{name} ({limit}) bounds the files of a chunk_directory: give one too"
                 ))),
             };
         };

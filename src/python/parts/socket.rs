@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::Mutex;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use super::counts;
 use crate::driver::udp::{DEFAULT_KERNEL_BUFFER, UdpConfig, UdpCounters, UdpSocket, number};
@@ -176,7 +176,14 @@ impl Socket {
     fn send_many(&self, datagrams: &Bound<'_, PyAny>) -> PyResult<u64> {
         let mut batch = Datagrams::new();
         for pair in datagrams.try_iter()? {
-            let (to, data): (AddressLike, Bound<'_, PyBytes>) = pair?.extract()?;
+            let pair = pair?;
+            if !pair.cast::<PyTuple>().is_ok_and(|pair| pair.len() == 2) {
+                let shown = pair.repr()?;
+                return Err(PyTypeError::new_err(format!(
+                    "datagrams must be (address, bytes) pairs, not {shown}"
+                )));
+            }
+            let (to, data): (AddressLike, Bound<'_, PyBytes>) = pair.extract()?;
             self.check(to.0, &data)?;
             batch.push(to.0, data.as_bytes());
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -108,6 +109,12 @@ impl VirtualConnection {
         in_order_only: bool,
     ) -> PyResult<Self> {
         let now = instant(now)?;
+        if address.0.port() == 0 {
+            return Err(PyValueError::new_err(format!(
+                "address must have a port to dial, not {}",
+                address.0
+            )));
+        }
         let mut config = config(protocol_id, timeout, keep_alive)?;
         config.packets.acks.loss_bound = loss_bound(lost_after, lost_after_rtts, lost_not_before)?;
         config.packets.acks.in_order_only = in_order_only;

@@ -660,7 +660,5 @@ impl Server {
 }
 
 fn stale() -> PyErr {
-    StaleClientError::new_err(
-        "the client is not connected any more: forget its handle when its Disconnected event comes",
-    )
+    StaleClientError::new_err(endpoint::SendError::StaleClient.to_string())
 }

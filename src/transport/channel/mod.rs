@@ -131,20 +131,20 @@ impl fmt::Display for SendError {
                 )
             }
             SendError::TooLarge { bytes, max_bytes } => {
-                write!(f, "the message takes {bytes} bytes, the channel's max_message_bytes is {max_bytes}")
+                write!(f, "the message must take at most {max_bytes} bytes, the channel's max_message_bytes, not {bytes}")
             }
             SendError::NoChannel { channel, channels } => {
-                write!(f, "there is no channel {channel}; channels are 0 to {}", channels - 1)
+                write!(f, "channel must be 0 to {}, not {channel}", channels - 1)
             }
             SendError::NoKey { key, keys } => {
-                write!(f, "there is no key {key}; the channel's keys are 0 to {}", keys - 1)
+                write!(f, "key must be 0 to {}, not {key}", keys - 1)
             }
             SendError::Block { bytes, max_bytes } => {
-                write!(f, "the block has {bytes} bytes; it must have 1 to {max_bytes}")
+                write!(f, "the block must be 1 to {max_bytes} bytes, not {bytes}")
             }
-            SendError::BlocksDisabled => f.write_str("the channel's blocks are disabled"),
+            SendError::BlocksDisabled => f.write_str("the channel takes no blocks: make it without disable_blocks"),
             SendError::WrongKind => f.write_str(
-                "messages and payloads go on channels of their own kind: send_payload() on payload channels",
+                "send_payload() is for payload channels, send_chunk() for chunks, and send() for all other channels",
             ),
         }
     }

@@ -253,17 +253,17 @@ impl fmt::Display for ChunkError {
                 )
             }
             ChunkError::TooLarge { bytes } => {
-                write!(f, "the chunk has {bytes} bytes; one may have at most {MAX_CHUNK_BYTES}")
+                write!(f, "the chunk must be at most {MAX_CHUNK_BYTES} bytes, not {bytes}")
             }
             ChunkError::Burst { bytes } => {
                 write!(
                     f,
-                    "the chunk has {bytes} bytes; burst is for at most {MAX_BURST_CHUNK_BYTES}, because more would \
-                     flood the queues on its way and hold up all other traffic"
+                    "a chunk with burst must be at most {MAX_BURST_CHUNK_BYTES} bytes, not {bytes}: more would flood the \
+                     queues on its way and hold up all other traffic"
                 )
             }
             ChunkError::Label { bytes } => {
-                write!(f, "the label has {bytes} bytes in UTF-8; it may have at most {MAX_LABEL_BYTES}")
+                write!(f, "label must be at most {MAX_LABEL_BYTES} bytes in UTF-8, not {bytes}")
             }
             ChunkError::NoChannel => {
                 f.write_str("the protocol has no channel of chunks: add tickwire.chunks() to its channels")
