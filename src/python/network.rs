@@ -521,7 +521,7 @@ impl SimulatedNetwork {
     /// have other addresses then.
     ///
     /// Raises:
-    ///     ValueError: there is no box at that address.
+    ///     ValueError: there is no NAT at that address.
     #[pyo3(signature = (public, /))]
     fn restart_nat(&self, public: &str) -> PyResult<()> {
         let public = host(public)?;

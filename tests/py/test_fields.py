@@ -361,8 +361,8 @@ def test_parameters_are_checked_where_they_are_given() -> None:
     for call, complaint in [
         (lambda: tw.angle(0, 360, 0), "not 0 to 360 in steps of 0"),
         (lambda: tw.vec3(1, 0, 0.1), r"vec3\(1, 0, 0.1\): .* not 1 to 0"),
-        (lambda: tw.quaternion(17), r"quaternion\(17\): a component of 17 bits is not in 4..=16"),
-        (lambda: tw.unit_vector(3), "a component of 3 bits"),
+        (lambda: tw.quaternion(17), r"quaternion\(17\): a component must take 4 to 16 bits, not 17"),
+        (lambda: tw.unit_vector(3), "a component must take 4 to 16 bits, not 3"),
         (lambda: tw.transform(1, 2, 0.5), "0 is none of the steps of 0.5 from 1 to 2"),
         (lambda: tw.flags(), "0 flags are not in 1..=64"),
         (lambda: tw.flags("a", "a"), "a is there twice"),

@@ -220,7 +220,7 @@ def test_bursts_and_outages_out_of_bounds_are_named() -> None:
         tw.Bursts.mean(0.1, 0.5)
     with pytest.raises(ValueError, match="mean loss by bursts .* must be 0 to 0.8, not 0.9"):
         tw.Bursts.mean(0.9, 4)
-    with pytest.raises(ValueError, match="probability fraction of outages is 1.5"):
+    with pytest.raises(ValueError, match="fraction of outages must be a probability, 0 to 1, not 1.5"):
         tw.Outages(1, 1.5)
     with pytest.raises(ValueError, match="duration of outages must be 1µs to 3600s, not 0ns"):
         tw.Outages(0, 0.5)

@@ -162,13 +162,13 @@ def test_mistakes_are_named() -> None:
     server = world.server()
     with pytest.raises(ValueError, match="kind must be one of full-cone, restricted, .* not 'cone'"):
         network.add_nat("203.0.113.1", [], kind="cone")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match='"203.0.113" is not an IP address'):
+    with pytest.raises(ValueError, match="'203.0.113' is not an IP address"):
         network.add_nat("203.0.113", [])
     with pytest.raises(ValueError, match="lifetime must be above 0 and at most 3600 seconds, not 0"):
         network.add_nat("203.0.113.1", [], lifetime=0)
     with pytest.raises(ValueError, match="10.0.0.1 is in use on this network"):
         network.add_nat("10.0.0.1", [])
-    with pytest.raises(ValueError, match="there is no box at 203.0.113.1"):
+    with pytest.raises(ValueError, match="there is no NAT at 203.0.113.1"):
         network.restart_nat("203.0.113.1")
     with pytest.raises(ValueError, match="there is no host at 10.0.0.2:5 on this network"):
         network.move_host("10.0.0.2:5", "10.0.0.3:5")

@@ -342,7 +342,8 @@ def test_mistakes_are_named() -> None:
         with pytest.raises((TypeError, ValueError)) as error:
             make_protocol(framing=framing)
         sentence = {
-            "native": "Blob has a block, which only framing='yojimbo' carries: give that, or declare it without",
+            "native": "Blob has a block, which only framing='yojimbo' carries: give that, "
+            "or declare it without",
             "other": "framing must be 'native' or 'yojimbo', not 'other'",
         }
         assert str(error.value) == sentence[framing]
@@ -370,9 +371,9 @@ def test_mistakes_are_named() -> None:
         client.send(Blob(1))
     with pytest.raises(tw.FieldTypeError, match=r"OwnBlob\.block = 'text' \(str\): must be bytes"):
         client.send(OwnBlob(seq=1, block="text"))
-    with pytest.raises(tw.MessageTooLargeError, match="the block has 262145 bytes; it must have 1 to 262144"):
+    with pytest.raises(tw.MessageTooLargeError, match="the block must be 1 to 262144 bytes, not 262145"):
         client.send(Blob(1, block=bytes(262_145)))
-    with pytest.raises(tw.MessageTooLargeError, match="the block has 4097 bytes; it must have 1 to 4096"):
+    with pytest.raises(tw.MessageTooLargeError, match="the block must be 1 to 4096 bytes, not 4097"):
         client.send(Blob(1, block=bytes(4_097)), channel=1)
     with pytest.raises(ValueError, match="columns: .*Blob.* has a block"):
         tw.Server("127.0.0.1:40001", make_protocol(), network=network, columns=[Blob])

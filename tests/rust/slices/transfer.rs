@@ -138,7 +138,10 @@ fn what_is_not_taken_is_named() {
     sender.send(vec![1]).unwrap();
     assert_eq!(sender.queued(), 2);
     let error = sender.send(vec![1]).unwrap_err();
-    assert!(error.to_string().starts_with("2 chunks wait to be sent already, as many as max_queued"), "{error}");
+    assert!(
+        error.to_string().starts_with("2 chunks wait to be sent already, as many as max_queued"),
+        "{error}"
+    );
 }
 
 #[test]
