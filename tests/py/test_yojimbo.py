@@ -375,7 +375,7 @@ def test_mistakes_are_named() -> None:
         client.send(Blob(1, block=bytes(262_145)))
     with pytest.raises(tw.MessageTooLargeError, match="the block must be 1 to 4096 bytes, not 4097"):
         client.send(Blob(1, block=bytes(4_097)), channel=1)
-    with pytest.raises(ValueError, match="columns: .*Blob.* has a block"):
+    with pytest.raises(ValueError, match="columns must be classes without a block, and .*Blob"):
         tw.Server("127.0.0.1:40001", make_protocol(), network=network, columns=[Blob])
     assert client.stats().channels[0].queued == 0
     assert server.clients
