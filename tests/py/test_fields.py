@@ -363,7 +363,10 @@ def test_parameters_are_checked_where_they_are_given() -> None:
         (lambda: tw.vec3(1, 0, 0.1), r"vec3\(1, 0, 0.1\): .* not 1 to 0"),
         (lambda: tw.quaternion(17), r"quaternion\(17\): a component must take 4 to 16 bits, not 17"),
         (lambda: tw.unit_vector(3), "a component must take 4 to 16 bits, not 3"),
-        (lambda: tw.transform(1, 2, 0.5), "0 must be one of the steps, and is none of 1 to 2 in steps of 0.5"),
+        (
+            lambda: tw.transform(1, 2, 0.5),
+            "0 must be one of the steps, and is none of 1 to 2 in steps of 0.5",
+        ),
         (lambda: tw.flags(), "0 flags are not in 1..=64"),
         (lambda: tw.flags("a", "a"), "a is there twice"),
     ]:

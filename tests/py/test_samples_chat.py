@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
 
 import pytest
 import tickwire as tw
@@ -173,3 +180,57 @@ def test_the_screen_ends_with_a_sentence_when_the_server_closes() -> None:
 def test_without_a_terminal_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["join"]) == 1
     assert "needs a terminal" in capsys.readouterr().err
+
+
+# --- as a command line in a terminal ---
+
+# With little patience for servers that don't answer.
+JOIN = (
+    "import sys; from tickwire.samples import command; command.TIMEOUT = 1; "
+    "from tickwire.samples.chat.__main__ import main; sys.exit(main(sys.argv[1:]))"
+)
+
+
+def joined_in_a_terminal(*arguments: str) -> tuple[int, str]:
+    """The exit code of ``chat join``, run in a terminal of its own, and what is left on it in the end."""
+    terminal, inside = os.openpty()
+    line = [sys.executable, "-W", "error", "-c", JOIN, "join", *arguments]
+    settings = {"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"}
+    with subprocess.Popen(
+        line, stdin=inside, stdout=inside, stderr=inside, env={**os.environ, **settings}
+    ) as process:
+        os.close(inside)
+        patience = threading.Timer(60, process.kill)
+        patience.start()
+        shown = b""
+        with contextlib.suppress(OSError):  # the terminal's end, when its last program has left
+            while part := os.read(terminal, 65_536):
+                shown += part
+        code = process.wait()
+        patience.cancel()
+    os.close(terminal)
+    # What was on the screen that it had for itself is gone with it.
+    return code, shown.decode().rpartition("\x1b[?1049l")[2]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has terminals of another kind")
+def test_in_a_terminal_a_server_that_is_not_there_is_told_of() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        code, left = joined_in_a_terminal(address)
+    assert code == 1
+    assert f"python -m tickwire.samples.chat: no server answers at {address}: start one" in left
+    assert "Traceback" not in left
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has terminals of another kind")
+def test_in_a_terminal_a_wrong_key_is_thought_of(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text(tw.generate_key().hex())
+    with tw.Server("127.0.0.1:0", PROTOCOL, key=tw.generate_key(), driver="thread") as server:
+        code, left = joined_in_a_terminal(str(server.address), "--key", str(key))
+        assert server.counters["netcode.token_not_authentic"] > 0
+    assert code == 1
+    assert "give both sides the same --key" in left
+    assert "Traceback" not in left
