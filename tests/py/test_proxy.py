@@ -223,7 +223,7 @@ def test_mistakes_are_named() -> None:
         with pytest.raises(OSError, match=str(taken.address)):
             tw.Proxy(taken.address, to="127.0.0.1:9")
         address = str(taken.address)
-    refused(f"A proxy at {address} can't forward to itself.", listen=address, to=address)
+    refused(f"to must be another address than the proxy's own, not {address}", listen=address, to=address)
 
 
 # --- units -------------------------------------------------------------------------------------------
@@ -338,9 +338,9 @@ def test_options_override_a_preset(name: str) -> None:
         (["--loss", "2x"], "argument --loss: '2x' is not a share from 0 to 1, like 2% or 0.02"),
         (["--up-loss", "2x"], "argument --up-loss: '2x' is not a share"),
         (["--burst", "5%"], "argument --burst: '5%' is not a pair, like 5%:5"),
-        (["--burst", "90%:2"], "argument --burst: The mean loss by bursts is 0.9"),
-        (["--jitter", "10ms"], "the link up: The jitter is 10ms; it may be at most the latency, 0ns."),
-        (["--down-jitter", "10ms"], "the link down: The jitter is 10ms"),
+        (["--burst", "90%:2"], "argument --burst: the mean loss by bursts of 2 packets must be"),
+        (["--jitter", "10ms"], "the link up: jitter must be at most the latency, 0ns, not 10ms;"),
+        (["--down-jitter", "10ms"], "the link down: jitter must be at most the latency"),
         (["--queue", "64kB"], "argument --queue: needs a --rate"),
         (["--up-rate", "1mbit", "--queue", "64kB"], "argument --queue: needs a --rate"),
         (["--max-bytes", "1kB"], "max_bytes must be 131072 to"),
@@ -349,7 +349,7 @@ def test_options_override_a_preset(name: str) -> None:
         (["--seed", "x"], "argument --seed: must be a whole number from 0 to 18446744073709551615, not 'x'"),
         (["--to", "127.0.0.1"], "argument --to: '127.0.0.1' is not a name and a port"),
         (["--to", "127.0.0.1:0"], "to must have a port to send to"),
-        (["--to", "127.0.0.1:5000"], "can't forward to itself"),
+        (["--to", "127.0.0.1:5000"], "another address than the proxy's own"),
     ],
 )
 def test_a_wrong_option_is_named(

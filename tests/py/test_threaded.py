@@ -59,10 +59,10 @@ def threads() -> int:
 
 
 def test_the_driver_is_one_of_two_and_none_of_a_simulated_network(protocol: tw.Protocol) -> None:
-    with pytest.raises(ValueError, match='driver must be "polled" or "thread", not "threads"'):
+    with pytest.raises(ValueError, match="driver must be 'polled' or 'thread', not 'threads'"):
         tw.Server("127.0.0.1:0", protocol, driver="threads")
     network = tw.SimulatedNetwork()
-    with pytest.raises(ValueError, match='driver must be "polled" on a simulated network'):
+    with pytest.raises(ValueError, match="driver must be 'polled' on a simulated network"):
         tw.Server("10.0.0.1:5", protocol, driver="thread", network=network)
     with pytest.raises(ValueError, match="driver must be"):
         tw.Client.connect("10.0.0.1:5", protocol, driver="thread", network=network)

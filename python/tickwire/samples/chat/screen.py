@@ -33,13 +33,15 @@ class ChatApp(App[command.SampleError | None]):
         self._who = name
         self._address = address
         self._ticks = 0
+        self._lines = RichLog(id="lines", wrap=True)
+        self._people = Static(id="people")
 
     def compose(self) -> ComposeResult:
         """The widgets."""
         yield Header()
         with Horizontal():
-            yield RichLog(id="lines", wrap=True)
-            yield Static(id="people")
+            yield self._lines
+            yield self._people
         yield Input(placeholder="Say something", id="say")
         yield Footer()
 
@@ -61,7 +63,8 @@ class ChatApp(App[command.SampleError | None]):
             event.input.clear()
 
     def _tick(self) -> None:
-        lines = self.query_one("#lines", RichLog)
+        if not (self._lines.is_attached and self._people.is_attached):
+            return  # the screen is being put up or taken down
         with self._client.tick() as inbox:
             for event in inbox.events:
                 match event:
@@ -71,11 +74,11 @@ class ChatApp(App[command.SampleError | None]):
                         self.exit(command.disconnected(reason, self._address))
             for message in inbox.messages:
                 if isinstance(message, Said):
-                    lines.write(_line(message))
+                    self._lines.write(_line(message))
             for _, people in inbox.latest:
                 if isinstance(people, People):
                     names = "\n".join(printable(name) for name in people.names)
-                    self.query_one("#people", Static).update(Text(names))
+                    self._people.update(Text(names))
         self._ticks += 1
         if self._client.connected and self._ticks % TICKS_PER_SECOND == 0:
             stats = self._client.stats()
