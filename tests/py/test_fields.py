@@ -367,7 +367,7 @@ def test_parameters_are_checked_where_they_are_given() -> None:
             lambda: tw.transform(1, 2, 0.5),
             "0 must be one of the steps, and is none of 1 to 2 in steps of 0.5",
         ),
-        (lambda: tw.flags(), "0 flags are not in 1..=64"),
+        (lambda: tw.flags(), "flags must have 1 to 64 names, not 0"),
         (lambda: tw.flags("a", "a"), "a is there twice"),
     ]:
         with pytest.raises(ValueError, match=complaint):

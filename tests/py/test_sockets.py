@@ -211,11 +211,11 @@ def test_bad_arguments_are_named(protocol: tw.Protocol) -> None:
         (lambda: generate(key=b""), "key must be 32 bytes, not 0"),
         (lambda: generate(client_id=2**64), "client_id must be 0 to 18446744073709551615"),
         (lambda: generate(client_id=-1), "client_id must be 0 to"),
-        (lambda: generate(servers=[]), "1 to 32 server addresses, not 0"),
-        (lambda: generate(servers=["127.0.0.1:5"] * 33), "1 to 32 server addresses, not 33"),
+        (lambda: generate(servers=[]), "servers must be 1 to 32 addresses, not 0"),
+        (lambda: generate(servers=["127.0.0.1:5"] * 33), "servers must be 1 to 32 addresses, not 33"),
         (lambda: generate(user_data=bytes(257)), "user_data must be at most 256 bytes, not 257"),
         (lambda: generate(expires_in=-1), "expires_in must be 0 to"),
-        (lambda: tw.ConnectToken.from_bytes(b""), "has 2048 bytes, not 0"),
+        (lambda: tw.ConnectToken.from_bytes(b""), "must be 2048 bytes, not 0"),
         (lambda: tw.ConnectToken.from_bytes(bytes(2048)), "not a connect token"),
     ]:
         with pytest.raises(ValueError, match=complaint):

@@ -381,7 +381,7 @@ def test_mistakes_are_named() -> None:
     assert server.clients
     disabled = make_protocol(channels=[tw.reliable_ordered(disable_blocks=True)])
     _, _, other = connected_pair(disabled)
-    with pytest.raises(tw.ChannelError, match="the channel's blocks are disabled"):
+    with pytest.raises(tw.ChannelError, match="the channel takes no blocks"):
         other.send(Blob(1, block=b"x"))
     assert repr(OwnBlob(seq=7, block=b"abc")) == "OwnBlob(seq=7, block=<3 bytes>)"
     assert repr(Blob(7, block=b"abc")) == "Blob(seq=7)"
