@@ -2276,7 +2276,8 @@ class AckEndpoint:
     Args:
         profile: ``"standard"`` has reliable's own settings: packets up to 16 KiB, windows of 256, an RTT that
             follows by 0.25 % a sample. ``"large"``: packets up to 256 KiB in datagrams of at most 1,200 bytes,
-            windows of 1,024, 10 % a sample. The settings below are None for the profile's.
+            windows of 64 packets sent and 1,024 received that grow to 16,384, 10 % a sample. The settings below
+            are None for the profile's.
         max_packet_size: the largest payload, in bytes.
         fragment_above: payloads longer than this are sent in fragments.
         fragment_size, max_fragments: the bytes of a fragment, and how many a packet may have, up to 256. Both

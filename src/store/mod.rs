@@ -1,4 +1,4 @@
-//! Fixed-capacity containers that know nothing of networks: sequence arithmetic, the sequence buffer,
+//! Fixed-capacity containers that know nothing of networks: sequence arithmetic, the sequence buffer and set,
 //! bit sets, many short lists, bytes that are few, and the batch of datagrams that every sender writes into.
 
 pub mod bit_set;
@@ -7,10 +7,12 @@ pub mod datagrams;
 pub mod lists;
 pub mod sequence;
 pub mod sequence_buffer;
+pub mod sequence_set;
 pub mod small_bytes;
 
 pub use bit_set::BitSet;
 pub use datagrams::{Datagrams, Packets};
 pub use lists::{List, Lists};
 pub use sequence_buffer::SequenceBuffer;
+pub use sequence_set::SequenceSet;
 pub use small_bytes::{SmallBytes, Spares};

@@ -37,11 +37,13 @@ pub enum Estimation {
 /// Settings of [`Acks`](super::acks::Acks).
 #[derive(Clone, Debug, PartialEq)]
 pub struct AcksConfig {
-    /// Sent packets remembered: more than rate x RTT, or packets count as lost before their ack can come.
+    /// Sent packets remembered, at first: at `max_window`, more than rate x RTT, or packets count as lost before their ack can
+    /// come.
     pub sent_window: usize,
-    /// Received packets remembered: how far behind the newest a packet may arrive.
+    /// Received packets remembered, at first: how far behind the newest a packet may arrive.
     pub received_window: usize,
-    /// What both windows may grow to where so many packets are under way.
+    /// What both windows may grow to: that of sent packets to four times those in flight, that of received ones to twice those
+    /// whose acks the peer may not have.
     pub max_window: usize,
     /// When a packet counts as lost.
     pub loss_bound: LossBound,
@@ -57,11 +59,11 @@ pub struct AcksConfig {
 }
 
 impl Default for AcksConfig {
-    /// For our own framing: windows of 1,024 that grow to 16,384, an RTT that follows by 10 % a sample, estimates of the last
-    /// seconds.
+    /// For our own framing: windows of 64 packets sent (20 bytes each) and 1,024 received (a bit each) that grow to 16,384, an
+    /// RTT that follows by 10 % a sample, estimates of the last seconds.
     fn default() -> Self {
         AcksConfig {
-            sent_window: 1024,
+            sent_window: 64,
             received_window: 1024,
             max_window: 16_384,
             loss_bound: LossBound::After(LossBound::DEFAULT_TIME),

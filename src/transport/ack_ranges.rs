@@ -75,21 +75,21 @@ impl AckRanges {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::SequenceBuffer;
+    use crate::store::SequenceSet;
 
     /// With the window of received packets that stands beside it.
     struct Receiver {
         acks: AckRanges,
-        received: SequenceBuffer<()>,
+        received: SequenceSet,
     }
 
     impl Receiver {
         fn new(window: usize) -> Self {
-            Receiver { acks: AckRanges::default(), received: SequenceBuffer::new(window) }
+            Receiver { acks: AckRanges::default(), received: SequenceSet::new(window) }
         }
 
         fn record(&mut self, sequence: u16) {
-            self.received.insert(sequence, ()).unwrap();
+            assert!(self.received.insert(sequence));
             self.acks.record(sequence, self.received.capacity());
         }
 

@@ -17,9 +17,9 @@ pub use super::ack_config::{AcksConfig, ConfigError, Estimation, LossBound};
 use super::estimate::{Recent, Rtt, Stats};
 use super::header::Header;
 use super::standard_estimate::StandardEstimate;
-use crate::store::SequenceBuffer;
 use crate::store::counters::counters;
 use crate::store::sequence::{distance, greater};
+use crate::store::{SequenceBuffer, SequenceSet};
 use crate::time::{Duration, Instant};
 use core::fmt;
 
@@ -34,6 +34,10 @@ const TIMER_GRANULARITY: Duration = Duration::from_millis(2);
 
 /// Probes go out no more often than this.
 const LEAST_PROBE_INTERVAL: Duration = Duration::from_millis(4);
+
+/// As long as the window of sent packets may grow, it is so many times what is in flight, so that acks that come
+/// after the verdict "lost" still find their packet.
+const WINDOWS_IN_FLIGHT: usize = 4;
 
 /// Lost packets kept for [`Acks::poll_lost`] when nobody polls: half of the sequence numbers. What is older
 /// would be mistaken for a newer packet, and is only counted.
@@ -174,7 +178,7 @@ pub struct Acks {
     oldest_in_flight: u16,
     /// Lost by being overwritten, not yet polled.
     overwritten: VecDeque<u16>,
-    received: SequenceBuffer<()>,
+    received: SequenceSet,
     /// Bit n is set when the packet was received that lies n before the newest of the window: what each header says.
     received_bits: u32,
     newest_received: Option<u16>,
@@ -204,7 +208,7 @@ impl Acks {
             sent: SequenceBuffer::new(config.sent_window),
             oldest_in_flight: 0,
             overwritten: VecDeque::new(),
-            received: SequenceBuffer::new(config.received_window),
+            received: SequenceSet::new(config.received_window),
             received_bits: 0,
             newest_received: None,
             heard: (0, 0),
@@ -254,12 +258,11 @@ impl Acks {
     pub fn record_sent(&mut self, now: Instant, wire_bytes: u32) -> u16 {
         let sequence = self.sent.next();
         let window = self.sent.capacity();
-        if usize::from(sequence.wrapping_sub(self.oldest_in_flight)) == window {
-            if window < self.max_window {
-                self.sent.grow(window * 2);
-            } else {
-                self.give_up_overwritten();
-            }
+        let in_flight = usize::from(sequence.wrapping_sub(self.oldest_in_flight));
+        if window < self.max_window && in_flight * WINDOWS_IN_FLIGHT >= window {
+            self.sent.grow(window * 2);
+        } else if in_flight == window {
+            self.give_up_overwritten();
         }
         let sent = Sent { at: now, bytes: wire_bytes, fate: Fate::InFlight };
         let inserted = self.sent.insert(sequence, sent);
@@ -308,8 +311,8 @@ impl Acks {
             return;
         }
         self.advance_bits(sequence);
-        let inserted = self.received.insert(sequence, ());
-        debug_assert!(inserted.is_ok(), "a stale packet is not new");
+        let inserted = self.received.insert(sequence);
+        debug_assert!(inserted, "a stale packet is not new");
         let age = self.ack().wrapping_sub(sequence);
         self.received_bits |= 1u32.unbounded_shl(age.into());
         let newest = self.newest_received.unwrap_or(sequence.wrapping_sub(1));

@@ -41,7 +41,7 @@ use super::in_flight::InFlight;
 use super::message::{Bodies, Message, Received};
 use super::pacing::{Budget, BudgetConfig};
 use super::protocol::{ChannelConfig, Protocol};
-use super::stream_manager::{Lane, StreamManager};
+use super::stream_manager::{Lane, StreamManager, busy};
 use crate::limits::MAX_DATAGRAM;
 use crate::store::sequence::distance;
 use crate::store::{List, Lists, Packets, SmallBytes};
@@ -195,8 +195,8 @@ enum Carried {
 
 /// One conversation with one peer.
 ///
-/// Memory, with the default windows of 1,024 packets: 6 KiB until the first packet, 30 KiB when idle however long,
-/// 42 KiB at 60 packets a second each way of 850 bytes and a reliable message, an RTT of 100 ms and 10 % loss.
+/// Memory, with the default windows: 6 KiB until the first packet, 8 KiB when idle however long,
+/// 20 KiB at 60 packets a second each way of 850 bytes and a reliable message, an RTT of 100 ms and 10 % loss.
 /// What the application queues or doesn't read comes on top, and partial packets while they come in. Connections that share
 /// their [`Scratch`] take less.
 #[derive(Debug)]
@@ -389,7 +389,7 @@ impl Connection {
         }
         self.check_yojimbo(channel, &message)?;
         let lane = &mut self.lanes[channel];
-        let replaced = lane.channel.send(Submission { message, at: now, options })?;
+        let replaced = lane.touch().send(Submission { message, at: now, options })?;
         self.tick_open.get_or_insert(now);
         self.fates.tell(notification(channel as u8, replaced, false));
         Ok(())
@@ -408,20 +408,20 @@ impl Connection {
 
     /// How many messages wait whose order is free.
     pub(crate) fn candidates(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.channel.candidates()).sum()
+        self.lanes.iter().map(|lane| lane.channel().candidates()).sum()
     }
 
     /// Appends what is wanted of each of them, channel by channel, for someone to score.
     pub(crate) fn describe(&self, now: Instant, slot: u32, attribute: Attribute, column: &mut Column) {
         for (channel, lane) in self.lanes.iter().enumerate() {
-            lane.channel.describe(&Wanted { attribute, now, slot, channel: channel as u8 }, column);
+            lane.channel().describe(&Wanted { attribute, now, slot, channel: channel as u8 }, column);
         }
     }
 
     /// Has those messages go out in the order of their scores, highest first within their channel, in the next
     /// [`Connection::transmit`]. Scores come in the order of [`Connection::describe`], with nothing sent in between.
     pub(crate) fn prioritize(&mut self, scores: &mut &[f32]) {
-        self.lanes.iter_mut().for_each(|lane| lane.channel.prioritize(scores));
+        self.lanes.iter_mut().for_each(|lane| lane.touch().prioritize(scores));
     }
 
     /// How much may be sent.
@@ -441,14 +441,12 @@ impl Connection {
 
     /// Whether a message or a fate waits for the application.
     pub fn has_news(&self) -> bool {
-        self.fates.has_told()
-            || self.has_unread()
-            || self.lanes.iter().any(|lane| lane.channel.has_received())
+        self.fates.has_told() || self.has_unread() || self.lanes.iter().any(|lane| lane.has_received())
     }
 
     /// Takes the next message of a channel for the application.
     pub fn poll_received(&mut self, channel: usize) -> Option<Received> {
-        self.lanes[channel].channel.poll_received()
+        self.lanes[channel].poll_received()
     }
 
     /// Lends memory to the connection, to be taken back after its next calls by another call of this: connections that share
@@ -474,7 +472,7 @@ impl Connection {
 
     /// Counts of one channel.
     pub fn channel_stats(&self, channel: usize) -> ChannelStats {
-        self.lanes[channel].channel.stats()
+        self.lanes[channel].channel().stats()
     }
 
     // --- chunks ------------------------------------------------------------------------------------------
@@ -624,17 +622,17 @@ impl Connection {
                     Carried::Messages { channel, count, first } => {
                         let lane = &mut self.lanes[usize::from(channel)];
                         for mark in first..first + u64::from(count) {
-                            let fate = lane.channel.handle_ack(now, mark);
+                            let fate = lane.touch().handle_ack(now, mark);
                             notifications.extend(notification(channel, fate, true));
                         }
                     }
                     Carried::Credit { channel, mark } => {
-                        self.lanes[usize::from(channel)].channel.credit_known(mark);
+                        self.lanes[usize::from(channel)].touch().credit_known(mark);
                     }
                     Carried::Chunk(carried) => self.chunks.handle_ack(now, carried),
                     Carried::Fragment { channel, mark, index } => {
                         let lane = &mut self.lanes[usize::from(channel)];
-                        let fate = lane.channel.handle_fragment_ack(now, mark, index.into());
+                        let fate = lane.touch().handle_fragment_ack(now, mark, index.into());
                         notifications.extend(notification(channel, fate, true));
                         self.yojimbo.pace_blocks(now, true);
                     }
@@ -664,14 +662,14 @@ impl Connection {
                     Carried::Messages { channel, count, first } => {
                         let lane = &mut self.lanes[usize::from(channel)];
                         for mark in first..first + u64::from(count) {
-                            let fate = lane.channel.handle_lost(mark);
+                            let fate = lane.touch().handle_lost(mark);
                             notifications.extend(notification(channel, fate, false));
                         }
                     }
                     Carried::Chunk(carried) => self.chunks.handle_lost(carried),
                     Carried::Fragment { channel, mark, index } => {
                         let lane = &mut self.lanes[usize::from(channel)];
-                        lane.channel.handle_fragment_lost(mark, index.into());
+                        lane.touch().handle_fragment_lost(mark, index.into());
                         self.yojimbo.pace_blocks(now, false);
                     }
                     Carried::Credit { .. } => {}
@@ -695,14 +693,14 @@ impl Connection {
         for (channel, unread) in control.credits.drain(..) {
             let fates = &mut self.fates;
             let mut told = |fate| fates.tell(notification(channel, fate, true));
-            let credited = self.lanes[usize::from(channel)].channel.handle_credit(now, unread, &mut told);
+            let credited = self.lanes[usize::from(channel)].touch().handle_credit(now, unread, &mut told);
             if !self.replayed {
                 credited?;
             }
         }
         for message in messages.drain(..) {
             let lane = &mut self.lanes[usize::from(message.channel)];
-            if let Some(dropped) = lane.channel.handle(message.prefix, arrival, message.received)? {
+            if let Some(dropped) = lane.touch().handle(message.prefix, arrival, message.received)? {
                 self.scratch.bodies.spares.reclaim(dropped.body);
             }
         }
@@ -730,16 +728,16 @@ impl Connection {
         }
         for (channel, lane) in self.lanes.iter_mut().enumerate() {
             let fates = &mut self.fates;
-            lane.channel.end_of_tick(&mut |fate| fates.tell(notification(channel as u8, fate, false)));
+            lane.end_of_tick(&mut |fate| fates.tell(notification(channel as u8, fate, false)));
         }
         self.next_tick()
     }
 
-    fn next_tick(&self) -> Instant {
+    fn next_tick(&mut self) -> Instant {
         let owed = self.owed.packets > 0 && !self.owed.unpaid;
         // Yojimbo's framing has a packet in each tick.
         let busy = self.protocol.yojimbo().is_some() || owed || !self.chunks.is_idle();
-        if busy || !self.lanes.iter().all(|lane| lane.channel.rests()) {
+        if busy || !self.lanes.iter_mut().all(Lane::rests) {
             return Instant::ZERO;
         }
         let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE);
@@ -841,7 +839,7 @@ impl Connection {
 
     fn channels_deadline(&self) -> Instant {
         let resend_timeout = self.endpoint.acks().resend_timeout();
-        let channels = self.lanes.iter().map(|lane| lane.channel.next_deadline(resend_timeout));
+        let channels = self.lanes.iter().map(|lane| lane.channel().next_deadline(resend_timeout));
         channels.min().unwrap_or(Instant::NEVER)
     }
 
@@ -862,7 +860,7 @@ impl Connection {
         let fates = &mut self.fates;
         fates.conclude();
         for (channel, lane) in self.lanes.iter_mut().enumerate() {
-            lane.channel.conclude(&mut |fate| fates.tell(notification(channel as u8, fate, false)));
+            lane.touch().conclude(&mut |fate| fates.tell(notification(channel as u8, fate, false)));
         }
     }
 
@@ -884,8 +882,9 @@ impl Connection {
         let moment = Moment { now, tick, resend_timeout: self.endpoint.acks().resend_timeout() };
         // Asked first: gathering ack ranges and credit costs more.
         let (lanes, protocol) = (&mut self.lanes, &self.protocol);
-        let due = |(index, lane): (usize, &mut Lane)| lane.is_due(&moment, &cost(protocol, index));
-        if !lanes.iter_mut().enumerate().any(due) {
+        let due =
+            |(index, lane): (usize, &mut Lane)| lane.next_bits(&moment, &cost(protocol, index)).is_some();
+        if !busy(lanes).any(due) {
             return false;
         }
         let control_bits = self.begin_packet(now);
@@ -965,8 +964,8 @@ impl Connection {
         let ack = acks.ack();
         self.ranges.ranges(ack, |sequence| acks.was_received(sequence), &mut control.ranges);
         *arrivals = self.ranges.mark();
-        for (index, lane) in self.lanes.iter().enumerate() {
-            if let Some(mark) = lane.channel.credit_due() {
+        for (index, lane) in self.lanes.iter_mut().enumerate() {
+            if let Some(mark) = lane.credit_due() {
                 credits.push((index as u8, mark));
                 control.credits.push((index as u8, mark.id()));
             }

@@ -7,23 +7,39 @@
 //! than the tenth) adds up until it is enough, and so does each weighted channel's share of it. A channel of weight w
 //! among channels of weight W together gets at least w / W of a tenth of what is sent, a packet more or less.
 
-use super::channel::{Channel, Moment, Prefix, Selected};
+use super::channel::{Channel, CreditMark, Fate, Moment, Prefix, Selected};
 use super::framing::Cost;
+use super::message::Received;
 use super::protocol::Share;
 use crate::store::sequence::distance;
 
 /// The part of each packet that strict channels leave while others have something due: one in this many.
 const RESERVED: usize = 10;
 
-/// A channel and what the packet being composed takes from it.
+/// A channel and what the packet being composed takes from it. One that had nothing to send, to credit or to be read isn't
+/// asked again before it is touched: of many channels most are quiet in a tick, and far from the processor's cache.
 #[derive(Debug)]
 pub(super) struct Lane {
-    pub(super) channel: Box<dyn Channel>,
+    channel: Box<dyn Channel>,
+    quiet: Quiet,
     pub(super) selected: Vec<Selected>,
     share: Share,
     /// What a weighted channel was served, in bits over its weight (the virtual time of start-time fair queueing,
     /// Goyal, Vin and Cheng 1996).
     served: u64,
+}
+
+/// What a channel said that holds until it is touched.
+#[derive(Debug, Default)]
+struct Quiet {
+    /// It rests: see [`Channel::rests`].
+    sending: bool,
+    /// Likewise after the end of a tick.
+    tick: bool,
+    /// There is nothing to be read.
+    reading: bool,
+    /// No credit is due.
+    crediting: bool,
 }
 
 /// What strict channels owe the others.
@@ -45,12 +61,64 @@ const SCALE: u64 = 1_024;
 
 impl Lane {
     pub(super) fn new(channel: Box<dyn Channel>, share: Share) -> Self {
-        Lane { channel, selected: Vec::new(), share, served: 0 }
+        Lane { channel, quiet: Quiet::default(), selected: Vec::new(), share, served: 0 }
     }
 
-    /// Whether a message is due.
-    pub(super) fn is_due(&mut self, moment: &Moment, cost: &Cost<'_>) -> bool {
-        self.channel.next_bits(moment, cost).is_some()
+    /// The channel, to ask it.
+    pub(super) fn channel(&self) -> &dyn Channel {
+        &*self.channel
+    }
+
+    /// The channel, for whatever may change what there is to send, to credit or to be read.
+    pub(super) fn touch(&mut self) -> &mut dyn Channel {
+        self.quiet = Quiet::default();
+        &mut *self.channel
+    }
+
+    /// Whether it has nothing to send: see [`Channel::rests`].
+    pub(super) fn rests(&mut self) -> bool {
+        self.quiet.sending = self.quiet.sending || self.channel.rests();
+        self.quiet.sending
+    }
+
+    /// As [`Channel::end_of_tick`].
+    pub(super) fn end_of_tick(&mut self, dropped: &mut dyn FnMut(Fate)) {
+        if !self.quiet.tick {
+            self.channel.end_of_tick(dropped);
+            self.quiet.tick = self.channel.rests();
+        }
+    }
+
+    /// As [`Channel::credit_due`].
+    pub(super) fn credit_due(&mut self) -> Option<CreditMark> {
+        let due = if self.quiet.crediting { None } else { self.channel.credit_due() };
+        self.quiet.crediting = due.is_none();
+        due
+    }
+
+    /// As [`Channel::has_received`].
+    pub(super) fn has_received(&self) -> bool {
+        !self.quiet.reading && self.channel.has_received()
+    }
+
+    /// As [`Channel::poll_received`].
+    pub(super) fn poll_received(&mut self) -> Option<Received> {
+        if self.quiet.reading {
+            return None;
+        }
+        let received = self.channel.poll_received();
+        // What was read is to be credited.
+        self.quiet = Quiet {
+            reading: received.is_none(),
+            crediting: received.is_none() && self.quiet.crediting,
+            ..self.quiet
+        };
+        received
+    }
+
+    /// As [`Channel::next_bits`].
+    pub(super) fn next_bits(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize> {
+        self.channel.next_bits(moment, cost)
     }
 
     /// Selects within `limit`, and takes it off what is left of the packet.
@@ -63,8 +131,13 @@ impl Lane {
 
     /// The bits that the first message due of a weighted channel needs.
     fn weighted_need(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize> {
-        if self.share.strict { None } else { self.channel.next_bits(moment, cost) }
+        if self.share.strict { None } else { self.next_bits(moment, cost) }
     }
+}
+
+/// The lanes that have something to send, now or later.
+pub(super) fn busy(lanes: &mut [Lane]) -> impl Iterator<Item = (usize, &mut Lane)> {
+    lanes.iter_mut().enumerate().filter_map(|(index, lane)| (!lane.rests()).then_some((index, lane)))
 }
 
 impl StreamManager {
@@ -77,12 +150,11 @@ impl StreamManager {
         room: usize,
     ) -> bool {
         let mut left = room;
-        let mut lanes_by_cost = lanes.iter_mut().enumerate();
-        let weighted = lanes_by_cost.any(|(index, lane)| lane.weighted_need(moment, &cost(index)).is_some());
+        let weighted = busy(lanes).any(|(index, lane)| lane.weighted_need(moment, &cost(index)).is_some());
         self.owed = if weighted { (self.owed + room / RESERVED).min(room) } else { 0 };
 
         let mut unreserved = room - self.owed;
-        for (index, lane) in lanes.iter_mut().enumerate().filter(|(_, lane)| lane.share.strict) {
+        for (index, lane) in busy(lanes).filter(|(_, lane)| lane.share.strict) {
             unreserved -= lane.select(moment, &cost(index), unreserved, &mut left);
         }
         let shared = left;
@@ -91,7 +163,7 @@ impl StreamManager {
         }
         self.owed = self.owed.saturating_sub(shared - left);
         // What the weighted channels leave passes back to the strict ones.
-        for (index, lane) in lanes.iter_mut().enumerate().filter(|(_, lane)| lane.share.strict) {
+        for (index, lane) in busy(lanes).filter(|(_, lane)| lane.share.strict) {
             let limit = left;
             lane.select(moment, &cost(index), limit, &mut left);
         }
@@ -111,7 +183,7 @@ impl StreamManager {
         let shared = *left;
         let mut passed_over = 0u64;
         loop {
-            let next = lanes.iter_mut().enumerate().filter(|(index, _)| passed_over >> index & 1 == 0);
+            let next = busy(lanes).filter(|(index, _)| passed_over >> index & 1 == 0);
             let next = next.filter_map(|(index, lane)| {
                 let need = lane.weighted_need(moment, &cost(index))?;
                 lane.served = lane.served.max(self.virtual_time);
@@ -147,9 +219,7 @@ impl StreamManager {
         cost: impl Fn(usize) -> Cost<'a>,
         room: usize,
     ) -> bool {
-        let mut lanes = lanes.iter_mut().enumerate();
-        lanes
-            .any(|(index, lane)| lane.channel.next_bits(moment, &cost(index)).is_some_and(|bits| bits > room))
+        busy(lanes).any(|(index, lane)| lane.next_bits(moment, &cost(index)).is_some_and(|bits| bits > room))
     }
 
     /// A packet of its own, in fragments, for a message that no packet of `room` bits holds; false when there is
@@ -166,7 +236,7 @@ impl StreamManager {
         let count = lanes.len();
         (0..count).map(|i| (turn + i) % count).any(|index| {
             let (lane, cost) = (&mut lanes[index], cost(index));
-            let needed = lane.channel.next_bits(moment, &cost).filter(|needed| *needed > room);
+            let needed = lane.next_bits(moment, &cost).filter(|needed| *needed > room);
             needed.is_some_and(|needed| lane.select(moment, &cost, needed, &mut { needed }) > 0)
         })
     }

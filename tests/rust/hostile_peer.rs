@@ -150,10 +150,13 @@ fn a_peer_that_acks_nothing_can_use_credit_for_more_than_a_lap_of_ids() {
 
 #[test]
 fn a_late_ack_is_not_taken_for_that_of_a_message_a_lap_later() {
-    late_ack_after_a_lap(connection(), |unread| credit(unread as u16));
+    // A window that still knows the first packet by then.
+    let mut config = ConnectionConfig::default();
+    config.packets.acks.sent_window = 1024;
+    late_ack_after_a_lap(Connection::new(&config, protocol()).unwrap(), |unread| credit(unread as u16));
     let redundant = ChannelKind::Redundant { copies: 0, receive_queue: 16 };
     let protocol = protocol_with(vec![ChannelConfig::new(redundant)]);
-    let connection = Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
+    let connection = Connection::new(&config, protocol.clone()).unwrap();
     late_ack_after_a_lap(connection, |_| hello_of(&protocol, |w| w.bool(false)));
 }
 

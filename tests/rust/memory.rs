@@ -126,8 +126,8 @@ fn a_connection_holds_as_much_as_its_docs_say() {
         end.send(now, UNRELIABLE, blob(tick as u32, 800), none).unwrap();
     });
     assert!(fresh <= 6 * 1024, "{fresh}");
-    assert!(idle <= 32 * 1024, "{idle}");
-    assert!(busy <= 44 * 1024, "{busy}");
+    assert!(idle <= 8 * 1024, "{idle}");
+    assert!(busy <= 21 * 1024, "{busy}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::tickwire_clients::{Declared, TickwireClient};
+use crate::tickwire_clients::{Declared, TickwireClient, protocol};
 use crate::{Options, RATE, cpu_seconds, enet, tell, udp};
 
 /// Steps in which the clients of a tick take their turns.
@@ -36,12 +36,16 @@ pub(crate) struct Counts {
 pub(crate) fn run(options: &Options) {
     let server = SocketAddr::from(([127, 0, 0, 1], options.of("port")));
     let kind: String = options.of("kind");
+    let declared = if kind == "tickwire_columns" { Declared::Numbers } else { Declared::Bytes };
+    // In a process of its own, each would find it in its cache.
+    let shared = protocol(declared);
     let client = |index| -> Box<dyn Client> {
         match kind.as_str() {
             "udp" => Box::new(udp::UdpClient::new(server)),
             "enet" => Box::new(enet::EnetClient::new(server)),
-            "tickwire" => Box::new(TickwireClient::new(server, index, Declared::Bytes)),
-            "tickwire_columns" => Box::new(TickwireClient::new(server, index, Declared::Numbers)),
+            "tickwire" | "tickwire_columns" => {
+                Box::new(TickwireClient::new(server, index, declared, shared.clone()))
+            }
             _ => panic!("there are no clients of kind {kind}"),
         }
     };

@@ -57,7 +57,8 @@ impl Declared {
     }
 }
 
-fn protocol(declared: Declared) -> Arc<Protocol> {
+/// What all clients share.
+pub(crate) fn protocol(declared: Declared) -> Arc<Protocol> {
     let reliable = ChannelKind::Reliable {
         ordered: true,
         receive_window: 4096,
@@ -79,7 +80,7 @@ pub(crate) struct TickwireClient {
 
 impl TickwireClient {
     /// A client that dials `server`.
-    pub(crate) fn new(server: SocketAddr, index: usize, declared: Declared) -> Self {
+    pub(crate) fn new(server: SocketAddr, index: usize, declared: Declared, protocol: Arc<Protocol>) -> Self {
         // A player needs no 4 MiB, and a thousand of them would take the machine's.
         let buffers = UdpConfig { send_buffer: 1 << 17, receive_buffer: 1 << 17, ..UdpConfig::default() };
         let driver =
@@ -101,8 +102,7 @@ impl TickwireClient {
             connection: ConnectionConfig::default(),
             chunks: ChunkLimits::CLIENT,
         };
-        let endpoint =
-            Endpoint::new(config, protocol(declared), token, driver.now()).expect("the defaults are good");
+        let endpoint = Endpoint::new(config, protocol, token, driver.now()).expect("the defaults are good");
         TickwireClient { endpoint, driver, inbox: Inbox::new(), request: declared.request() }
     }
 }

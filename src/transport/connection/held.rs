@@ -26,14 +26,14 @@ pub(super) fn has_memory(lanes: &[Lane], protocol: &Protocol, packet: &Packet) -
         ChannelKind::Reliable { receive_bytes, .. } => receive_bytes,
         _ => 0,
     });
-    let held: usize = lanes.iter().map(|lane| lane.channel.received_memory()).sum();
+    let held: usize = lanes.iter().map(|lane| lane.channel().received_memory()).sum();
     let most = MOST_HELD.saturating_add(OF_WINDOW.saturating_mul(windows.sum()));
     // What all the others wait for must get through: with it they can be taken.
     let awaited = || {
         packet
             .messages
             .iter()
-            .any(|message| lanes[usize::from(message.channel)].channel.awaits(message.prefix))
+            .any(|message| lanes[usize::from(message.channel)].channel().awaits(message.prefix))
     };
     held <= most || awaited()
 }

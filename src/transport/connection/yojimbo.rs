@@ -165,7 +165,7 @@ impl Connection {
             Item::Message(message) => (message.channel, message.prefix),
             Item::Fragment { channel, fragment } => (*channel, Prefix::Id(fragment.id)),
         };
-        self.lanes[usize::from(channel)].channel.has_room(prefix)
+        self.lanes[usize::from(channel)].channel().has_room(prefix)
     }
 
     fn apply_items(&mut self, items: &mut Vec<Item>) -> Result<(), End> {
@@ -173,7 +173,7 @@ impl Connection {
             let (channel, applied) = match item {
                 Item::Message(message) => {
                     let lane = &mut self.lanes[usize::from(message.channel)];
-                    let applied = lane.channel.handle(message.prefix, 0, message.received);
+                    let applied = lane.touch().handle(message.prefix, 0, message.received);
                     let applied =
                         applied.map(|dropped| dropped.into_iter().for_each(|it| self.reclaim(it.body)));
                     (message.channel, applied.map_err(|WindowViolation| Desync::Window))
@@ -181,7 +181,7 @@ impl Connection {
                 Item::Fragment { channel, fragment } => {
                     let limits = yojimbo::block_limits(&self.protocol, channel.into());
                     let lane = &mut self.lanes[usize::from(channel)];
-                    (channel, lane.channel.handle_fragment(fragment, limits))
+                    (channel, lane.touch().handle_fragment(fragment, limits))
                 }
             };
             applied.map_err(|desync| Fault::Desync { channel, desync })?;
@@ -274,7 +274,7 @@ impl Connection {
         for (channel, lane) in self.lanes.iter_mut().enumerate() {
             let cost = cost(&self.protocol, channel);
             let room = if empty && used == 0 { usize::MAX } else { room.saturating_sub(used) };
-            if let Some(fragment) = lane.channel.select_fragment(moment, &cost, room) {
+            if let Some(fragment) = lane.touch().select_fragment(moment, &cost, room) {
                 used += cost.fragment(&fragment);
                 self.yojimbo.fragments.push((channel, fragment));
             }
