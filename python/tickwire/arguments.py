@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 __all__ = ["Parser"]
@@ -12,11 +12,17 @@ __all__ = ["Parser"]
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one sentence, without the usage in front of it."""
 
+    fill: Callable[[Parser], None] | None = None
+    """Adds the arguments when the parser is first used: of many commands, only the chosen one is loaded."""
+
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; try {self.prog} --help.\n")
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        """All are known, or it is an error: of the command that they were given to, and not of its parent."""
+        """All are known, or it is an error: of the command that they were given to, not of its parent."""
+        fill, self.fill = self.fill, None
+        if fill:
+            fill(self)
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
