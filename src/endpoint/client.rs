@@ -19,8 +19,8 @@ use crate::time::Instant;
 use crate::transport::chunks::{ChunkCounters, ChunkEvent, ContentHash, Offer, Progress, Rejection, Source};
 use crate::transport::{
     Attribute, BudgetConfig, ChannelStats, CloseReason, Column, Connection, ConnectionConfig, End, Message,
-    Notification, PacketCounters, PacketFate, PacketStats, Protocol, Read, ScoreError, SendOptions, Unread,
-    Violation, candidates,
+    Notification, PacketCounters, PacketFate, PacketStats, Protocol, Read, ScoreError, Scratch, SendOptions,
+    Unread, Violation, candidates,
 };
 use crate::wire::Encoded;
 
@@ -211,6 +211,14 @@ impl Client {
         if self.reason.is_none() {
             self.leave(now, Some(CloseReason::Closed), out);
             self.report(DisconnectReason::Closed, None);
+        }
+    }
+
+    /// Lends memory to the client, to be taken back by another call of this before another client gets it: as
+    /// [`Connection::swap_scratch`], for many clients in one process.
+    pub fn swap_scratch(&mut self, scratch: &mut Box<Scratch>) {
+        if let Some(connection) = &mut self.connection {
+            connection.swap_scratch(scratch);
         }
     }
 

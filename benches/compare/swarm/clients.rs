@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::tickwire_clients::{Declared, TickwireClient, protocol};
+use crate::tickwire_clients::{Declared, Shared, TickwireClient};
 use crate::{Options, RATE, cpu_seconds, enet, tell, udp};
 
 /// Steps in which the clients of a tick take their turns.
@@ -37,15 +37,12 @@ pub(crate) fn run(options: &Options) {
     let server = SocketAddr::from(([127, 0, 0, 1], options.of("port")));
     let kind: String = options.of("kind");
     let declared = if kind == "tickwire_columns" { Declared::Numbers } else { Declared::Bytes };
-    // In a process of its own, each would find it in its cache.
-    let shared = protocol(declared);
+    let shared = Shared::new(declared);
     let client = |index| -> Box<dyn Client> {
         match kind.as_str() {
             "udp" => Box::new(udp::UdpClient::new(server)),
             "enet" => Box::new(enet::EnetClient::new(server)),
-            "tickwire" | "tickwire_columns" => {
-                Box::new(TickwireClient::new(server, index, declared, shared.clone()))
-            }
+            "tickwire" | "tickwire_columns" => Box::new(TickwireClient::new(server, index, shared.clone())),
             _ => panic!("there are no clients of kind {kind}"),
         }
     };

@@ -1,6 +1,11 @@
 //! A client of a Tickwire server: the crate's own endpoint on a real socket.
+//!
+//! Clients that run on machines of their own have a cache of their own. A thousand in one process don't, so they share what
+//! they can, or they would slow down the server beside them by what they fetch from memory.
 
+use std::cell::RefCell;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use tickwire::driver::udp::UdpConfig;
@@ -10,7 +15,8 @@ use tickwire::endpoint::{
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::transport::{
-    Body, ChannelConfig, ChannelKind, ConnectionConfig, Message, MessageType, Protocol, Resend, SendOptions,
+    Body, ChannelConfig, ChannelKind, ConnectionConfig, Message, MessageType, Protocol, Resend, Scratch,
+    SendOptions,
 };
 use tickwire::wire::{BitSink, BitWriter, Kind, Schema};
 
@@ -57,8 +63,7 @@ impl Declared {
     }
 }
 
-/// What all clients share.
-pub(crate) fn protocol(declared: Declared) -> Arc<Protocol> {
+fn protocol(declared: Declared) -> Arc<Protocol> {
     let reliable = ChannelKind::Reliable {
         ordered: true,
         receive_window: 4096,
@@ -70,17 +75,31 @@ pub(crate) fn protocol(declared: Declared) -> Arc<Protocol> {
     Arc::new(Protocol::new(declared.types(), channels).expect("the protocol is within its bounds"))
 }
 
+/// What all clients share.
+pub(crate) struct Shared {
+    protocol: Arc<Protocol>,
+    request: Message,
+    inbox: Inbox,
+    scratch: Box<Scratch>,
+}
+
+impl Shared {
+    pub(crate) fn new(declared: Declared) -> Rc<RefCell<Self>> {
+        let (protocol, request) = (protocol(declared), declared.request());
+        Rc::new(RefCell::new(Shared { protocol, request, inbox: Inbox::new(), scratch: Box::default() }))
+    }
+}
+
 /// An endpoint and its socket.
 pub(crate) struct TickwireClient {
     endpoint: Endpoint,
     driver: Driver,
-    inbox: Inbox,
-    request: Message,
+    shared: Rc<RefCell<Shared>>,
 }
 
 impl TickwireClient {
     /// A client that dials `server`.
-    pub(crate) fn new(server: SocketAddr, index: usize, declared: Declared, protocol: Arc<Protocol>) -> Self {
+    pub(crate) fn new(server: SocketAddr, index: usize, shared: Rc<RefCell<Shared>>) -> Self {
         // A player needs no 4 MiB, and a thousand of them would take the machine's.
         let buffers = UdpConfig { send_buffer: 1 << 17, receive_buffer: 1 << 17, ..UdpConfig::default() };
         let driver =
@@ -102,14 +121,17 @@ impl TickwireClient {
             connection: ConnectionConfig::default(),
             chunks: ChunkLimits::CLIENT,
         };
+        let protocol = shared.borrow().protocol.clone();
         let endpoint = Endpoint::new(config, protocol, token, driver.now()).expect("the defaults are good");
-        TickwireClient { endpoint, driver, inbox: Inbox::new(), request: declared.request() }
+        TickwireClient { endpoint, driver, shared }
     }
 }
 
 impl Client for TickwireClient {
     fn tick(&mut self, counts: &mut Counts) {
-        let TickwireClient { endpoint, driver, inbox, request } = self;
+        let TickwireClient { endpoint, driver, shared } = self;
+        let Shared { request, inbox, scratch, .. } = &mut *shared.borrow_mut();
+        endpoint.swap_scratch(scratch);
         driver
             .receive(|now, _, from, datagram, out| endpoint.handle_datagram(now, from, datagram, out))
             .expect("a socket on this machine goes on");
@@ -122,6 +144,7 @@ impl Client for TickwireClient {
             counts.sent += u64::from(sent.is_ok());
         }
         driver.transmit(|now, out| endpoint.transmit(now, out));
+        endpoint.swap_scratch(scratch);
     }
 
     fn connected(&self) -> bool {
