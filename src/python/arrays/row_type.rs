@@ -58,8 +58,11 @@ fn once<'py>(
     if let Some(dtype) = made.get() {
         return Ok(dtype.bind(py).clone());
     }
-    let dtype = numpy(py, "dtype")?
-        .ok_or_else(|| PyImportError::new_err("NumPy is not installed; tickwire.row_format does without"))?;
+    let dtype = numpy(py, "dtype")?.ok_or_else(|| {
+        PyImportError::new_err(
+            "NumPy is not installed: pip install numpy, or take tickwire.row_format, which does without",
+        )
+    })?;
     // Two threads may both make it; the first one's is everybody's.
     let dtype = dtype.call1((spec()?,))?.unbind();
     Ok(made.get_or_init(|| dtype).bind(py).clone())
