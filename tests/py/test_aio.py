@@ -239,6 +239,10 @@ def test_an_idle_connection_wakes_only_for_keep_alives(protocol: tw.Protocol) ->
             before = [driver.wakes for driver in drivers]
             packets = [driver.endpoint.counters["socket.sent"] for driver in drivers]
             await asyncio.sleep(2)
+            for driver in drivers:
+                driver._check()  # an error of its own would have stopped it
+            assert drivers[1].endpoint.connected
+            assert drivers[0].endpoint.clients
             wakes = [driver.wakes - wakes for driver, wakes in zip(drivers, before, strict=True)]
             sent = [
                 driver.endpoint.counters["socket.sent"] - sent
