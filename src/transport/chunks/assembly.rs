@@ -22,7 +22,7 @@ pub(super) struct ReadBack {
 }
 
 impl ReadBack {
-    /// Bytes a second: some 4 % of a processor's time.
+    /// Bytes a second: some 3 % of a processor's time.
     const PER_SECOND: f64 = (32 << 20) as f64;
     /// Those for each byte of a slice: more than one, to catch up with what arrives meanwhile.
     const FOR_EACH: u64 = 2;
