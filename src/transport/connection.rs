@@ -706,7 +706,7 @@ impl Connection {
         }
         if !chunk_items.is_empty() {
             chunk_items.drain(..).for_each(|item| self.chunks.handle(now, item, slices));
-            self.chunks.update();
+            self.chunks.update(now);
         }
         messages.shrink_to(KEPT_MESSAGES);
         self.scratch.bodies.scratch.clear();
@@ -916,7 +916,7 @@ impl Connection {
         if self.chunks.is_idle() {
             return;
         }
-        self.chunks.update();
+        self.chunks.update(now);
         if !self.controller.can_send_packet(now) {
             self.chunks_wait = true;
             return;

@@ -1,6 +1,6 @@
 //! A chunk being put together: which slices are there, and how much of it is hashed.
 //!
-//! Promises: a slice is stored once; hashing goes on as the beginning grows, and costs a bounded time a call.
+//! Promises: a slice is stored once; hashing goes on as the beginning grows, with as much reading back as [`ReadBack`] allows.
 //! Refuses: slices that are not the offer's; `handle` says which way they are not.
 
 use sha2::{Digest, Sha256};
@@ -8,12 +8,41 @@ use sha2::{Digest, Sha256};
 use super::storage::{Sink, StorageError, Stored};
 use super::{ContentHash, Offer};
 use crate::store::BitSet;
-
-/// Bytes read back to be hashed in one call, one a packet with slices and one a tick: well below a millisecond.
-const HASHED_AT_ONCE: usize = 512 << 10;
+use crate::time::Instant;
 
 /// Bytes read back at a time.
 const READ_BYTES: usize = 64 << 10;
+
+/// How much may be read back to be hashed. A part of a gigabyte that is gone on with is read once more, and its peer need
+/// send next to nothing for it: so that goes on slowly. What arrives before the slices in front of it is paid for.
+#[derive(Debug, Default)]
+pub(super) struct ReadBack {
+    pub(super) bytes: u64,
+    filled_at: Option<Instant>,
+}
+
+impl ReadBack {
+    /// Bytes a second: some 3 % of a processor's time.
+    const PER_SECOND: f64 = (32 << 20) as f64;
+    /// Those for each byte of a slice: more than one, to catch up with what arrives meanwhile.
+    const FOR_EACH: u64 = 2;
+    /// Bytes at once: well below a millisecond.
+    const AT_ONCE: u64 = 512 << 10;
+
+    pub(super) fn refill(&mut self, now: Instant) {
+        let past = now - self.filled_at.replace(now).unwrap_or(now);
+        self.fill((Self::PER_SECOND * past.as_secs_f64()) as u64);
+    }
+
+    /// The peer has sent so many bytes of slices.
+    pub(super) fn pay(&mut self, bytes: usize) {
+        self.fill(Self::FOR_EACH * bytes as u64);
+    }
+
+    fn fill(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_add(bytes).min(Self::AT_ONCE);
+    }
+}
 
 /// A chunk being put together. It outlives its connection if the application wants it to.
 #[derive(Debug)]
@@ -111,13 +140,15 @@ impl Assembly {
         Ok(Slice::New)
     }
 
-    /// Hashes some of what is there; true when all is hashed.
-    pub(crate) fn hash_on(&mut self) -> Result<bool, StorageError> {
+    /// Hashes some of what is there, as many bytes of it as are allowed; true when all is hashed.
+    pub(crate) fn hash_on(&mut self, allowed: &mut u64) -> Result<bool, StorageError> {
         let mut buffer = Vec::new();
-        let mut done = 0;
-        while done < HASHED_AT_ONCE && self.there.contains(self.hashed as usize) {
-            let slice = usize::from(self.slice_bytes);
-            let most = (READ_BYTES / slice).max(1);
+        let slice = usize::from(self.slice_bytes);
+        while self.there.contains(self.hashed as usize) {
+            let most = READ_BYTES.min(usize::try_from(*allowed).unwrap_or(usize::MAX)) / slice;
+            if most == 0 {
+                break;
+            }
             let run = (self.hashed as usize..).take(most).take_while(|i| self.there.contains(*i)).count();
             let start = u64::from(self.hashed) * slice as u64;
             let end = (start + (run * slice) as u64).min(self.size);
@@ -125,7 +156,7 @@ impl Assembly {
             self.sink.read_at(start, &mut buffer)?;
             self.hasher.update(&buffer);
             self.hashed += run as u32;
-            done += buffer.len();
+            *allowed -= buffer.len() as u64;
         }
         Ok(self.hashed as usize == self.there.bound())
     }

@@ -123,9 +123,9 @@ impl Incoming {
     }
 
     /// Goes on with hashing, and ends the chunk when all of it is.
-    pub(super) fn update(&mut self, events: &mut VecDeque<ChunkEvent>) {
+    pub(super) fn update(&mut self, allowed: &mut u64, events: &mut VecDeque<ChunkEvent>) {
         let State::Storing(assembly) = &mut self.state else { return };
-        match assembly.hash_on() {
+        match assembly.hash_on(allowed) {
             Ok(false) => {}
             Ok(true) => self.verify(events),
             Err(error) => {

@@ -22,6 +22,7 @@ use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
 
+use assembly::ReadBack;
 use incoming::Incoming;
 use outgoing::Outgoing;
 
@@ -361,6 +362,7 @@ pub(crate) struct Chunks {
     next_incoming: u16,
     /// The id of the chunk that is the application's next.
     next_release: u16,
+    read_back: ReadBack,
     events: VecDeque<ChunkEvent>,
     counters: ChunkCounters,
 }
@@ -499,10 +501,11 @@ impl Chunks {
 
     // --- sending -----------------------------------------------------------------------------------------
 
-    /// Verifies what came, as far as one tick allows.
-    pub(crate) fn update(&mut self) {
+    /// Verifies what came, as far as the time since the last call and what came meanwhile allow.
+    pub(crate) fn update(&mut self, now: Instant) {
+        self.read_back.refill(now);
         for incoming in &mut self.incoming {
-            incoming.update(&mut self.events);
+            incoming.update(&mut self.read_back.bytes, &mut self.events);
         }
         let over = |incoming: &&mut Incoming, id| incoming.offer().id == id && !incoming.is_open();
         while let Some(next) = self.incoming.iter_mut().find(|i| over(i, self.next_release)) {
@@ -575,6 +578,7 @@ impl Chunks {
                     self.counters.slices_unexpected += 1;
                     return;
                 };
+                self.read_back.pay(bytes.len());
                 incoming.handle_slice(now, index, &arena[bytes], &mut self.counters, &mut self.events);
             }
             Item::Answer { id, verdict } => self.handle_answer(now, id, &verdict),

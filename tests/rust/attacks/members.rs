@@ -17,10 +17,10 @@ use tickwire::wire::{BitSink, BitWriter};
 use super::arena::{Arena, Figures, server_address, token};
 use crate::fuzz_targets::world::{CHANNELS, KEYS, ORDERED, PROTOCOL_ID, UNORDERED, begin_payload, blob};
 
-const CHUNKS: usize = CHANNELS - 1;
+pub(super) const CHUNKS: usize = CHANNELS - 1;
 
 /// A client of netcode alone, which says in its payloads what an attack wants.
-struct Member {
+pub(super) struct Member {
     address: SocketAddr,
     client: netcode::Client,
     peer: AckEndpoint,
@@ -30,7 +30,7 @@ struct Member {
 
 impl Member {
     /// Joins a running arena.
-    fn join(arena: &mut Arena) -> Self {
+    pub(super) fn join(arena: &mut Arena) -> Self {
         let config = netcode::ClientConfig::new(PROTOCOL_ID);
         let client = netcode::Client::new(config, token(66, arena.now), arena.now).unwrap();
         let mut member = Member {
@@ -45,7 +45,7 @@ impl Member {
         member
     }
 
-    fn tick(&mut self, arena: &mut Arena) {
+    pub(super) fn tick(&mut self, arena: &mut Arena) {
         let mut out = Datagrams::new();
         self.client.update(arena.now, &mut out);
         let mut answers = self.transmit(arena, &out);
@@ -68,7 +68,7 @@ impl Member {
     }
 
     /// Sends a packet with these entries.
-    fn say(&mut self, arena: &mut Arena, entries: impl FnOnce(&mut BitWriter)) {
+    pub(super) fn say(&mut self, arena: &mut Arena, entries: impl FnOnce(&mut BitWriter)) {
         let mut writer = begin_payload();
         writer.bits(0, 4); // No close, ack delay, ranges, credit.
         entries(&mut writer);
@@ -89,18 +89,18 @@ impl Member {
         self.transmit(arena, &out);
     }
 
-    fn is_connected(&self, arena: &Arena) -> bool {
+    pub(super) fn is_connected(&self, arena: &Arena) -> bool {
         arena.server.netcode().find_client(66).is_some() && self.client.state() == ClientState::Connected
     }
 }
 
-fn channel(writer: &mut BitWriter, channel: usize) {
+pub(super) fn channel(writer: &mut BitWriter, channel: usize) {
     writer.bool(true);
     writer.bits(channel as u64, 4);
 }
 
 /// A message of so many bytes of a channel without numbers.
-fn message(writer: &mut BitWriter, bytes: u64) {
+pub(super) fn message(writer: &mut BitWriter, bytes: u64) {
     writer.bits(1, 2);
     writer.bits(bytes * 8, 20);
     (0..bytes).for_each(|_| writer.bits(0xAA, 8));

@@ -5,6 +5,7 @@
 //! From each state that is reached a patient network takes over, and all must end well: no sequence of accidents may lead
 //! where there is no way out.
 
+mod chunks;
 mod connection;
 mod reliable;
 mod slices;
@@ -14,6 +15,8 @@ use std::fmt::{self, Debug, Write};
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
+
+use tickwire::transport::ConnectionConfig;
 
 /// Two ends, and the packets between them.
 trait Machine: Sized {
@@ -54,12 +57,12 @@ fn walk<M: Machine>(depth: usize) -> Walk {
     let mut paths = vec![Vec::new()];
     for _ in 0..depth {
         for path in core::mem::take(&mut paths) {
-            let actions = again(&path).actions();
-            for action in actions {
+            let before = again(&path);
+            let from = before.state();
+            for action in before.actions() {
                 let mut machine = again(&path);
-                let from = machine.state();
                 machine.act(action);
-                steps.insert((from, machine.state()));
+                steps.insert((from.clone(), machine.state()));
                 if machine.everything().is_none_or(|all| seen.insert(all)) {
                     states += 1;
                     let path = [&path[..], &[action]].concat();
@@ -81,6 +84,15 @@ impl<A: Debug> Drop for Guard<'_, A> {
     fn drop(&mut self) {
         println!("after {:?}", self.0);
     }
+}
+
+/// Windows of packets that walks don't fill: small ones are soon compared.
+fn small_windows() -> ConnectionConfig {
+    let mut config = ConnectionConfig::default();
+    let acks = &mut config.packets.acks;
+    (acks.sent_window, acks.received_window, acks.max_window) = (32, 32, 32);
+    config.packets.reassembly.window = 4;
+    config
 }
 
 /// A hash of what `Debug` shows.

@@ -2,9 +2,9 @@
 
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
-use tickwire::transport::{ChannelConfig, ChannelKind, Connection, ConnectionConfig, Resend, SendOptions};
+use tickwire::transport::{ChannelConfig, ChannelKind, Connection, Resend, SendOptions};
 
-use super::{Accident, Machine, Wire, compare, documented, hash_of, side, walk};
+use super::{Accident, Machine, Wire, compare, documented, hash_of, side, small_windows, walk};
 use crate::pair::{check, number, protocol_with};
 
 /// Messages are sent one way; the first is the one whose state is told.
@@ -73,7 +73,7 @@ impl<const ORDERED: bool> Machine for Delivery<ORDERED> {
     type Action = Action;
 
     fn start() -> Self {
-        let end = || Connection::new(&ConnectionConfig::default(), protocol_with(channels(ORDERED))).unwrap();
+        let end = || Connection::new(&small_windows(), protocol_with(channels(ORDERED))).unwrap();
         Delivery {
             now: Instant::ZERO,
             ends: [end(), end()],
