@@ -10,7 +10,7 @@ use std::sync::{PoisonError, TryLockError};
 use super::sync::{Arc, Mutex, MutexGuard};
 use super::{Bell, DriverThread, Station};
 
-/// A station, with a thread or without one.
+/// A station, with a thread or without one. Dropping it ends the thread, and closes nothing.
 #[derive(Debug)]
 pub struct Shared<S: Station> {
     pub(super) station: Arc<Mutex<S>>,
