@@ -17,7 +17,6 @@ mod tests;
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
 
 #[cfg(not(all(test, loom)))]
 pub use bell::Bell;
@@ -30,7 +29,7 @@ use bell::Ringer;
 #[cfg(all(test, loom))]
 use models::bell::Ringer;
 use shared::lock;
-use sync::{Arc, AtomicBool, Builder, JoinHandle, Mutex, Ordering, park_timeout};
+use sync::{Arc, AtomicBool, Builder, JoinHandle, Mutex, OnceLock, Ordering, park_timeout};
 
 use crate::time::Duration;
 

@@ -63,9 +63,9 @@ impl<S: Station> Shared<S> {
     pub fn close(&self) {
         let mut station = lock(&self.station);
         if self.failure().is_some() {
-            station.forsake()
+            station.forsake();
         } else {
-            station.close()
+            station.close();
         }
         drop(station);
         if let Some(thread) = &self.thread {

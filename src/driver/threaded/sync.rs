@@ -4,7 +4,7 @@
 #[cfg(not(all(test, loom)))]
 pub(super) use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(not(all(test, loom)))]
-pub(super) use std::sync::{Arc, Mutex, MutexGuard};
+pub(super) use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 #[cfg(not(all(test, loom)))]
 pub(super) use std::thread::{Builder, JoinHandle, park_timeout};
 
@@ -14,6 +14,27 @@ pub(super) use loom::sync::atomic::{AtomicBool, Ordering};
 pub(super) use loom::sync::{Arc, Mutex, MutexGuard};
 #[cfg(all(test, loom))]
 pub(super) use loom::thread::{Builder, JoinHandle};
+
+/// Loom has none: this one lets it try what others do before the value is there.
+#[cfg(all(test, loom))]
+#[derive(Debug, Default)]
+pub(super) struct OnceLock<T> {
+    value: std::sync::OnceLock<T>,
+    there: AtomicBool,
+}
+
+#[cfg(all(test, loom))]
+impl<T> OnceLock<T> {
+    pub(super) fn get(&self) -> Option<&T> {
+        self.there.load(Ordering::Acquire).then(|| self.value.get()).flatten()
+    }
+
+    pub(super) fn set(&self, value: T) -> Result<(), T> {
+        self.value.set(value)?;
+        self.there.store(true, Ordering::Release);
+        Ok(())
+    }
+}
 
 /// Models have no clock: a short pause ends by itself, a long one when somebody ends it.
 #[cfg(all(test, loom))]
