@@ -80,8 +80,8 @@ fuzz:
 mutations:
 	$(PYTHON) tests/mutations/run.py $(ARGS)
 
-# Tests under loom, the sanitizers and Miri, half an hour when cold: `make sanitize ARGS="models threads"` for some. Needs the
-# nightly toolchain with rust-src and miri.
+# Tests under loom and the sanitizers: `make sanitize ARGS="models threads"` for some, and `ARGS=miri`, which takes very long.
+# Needs the nightly toolchain with rust-src, and for that miri.
 sanitize:
 	tests/sanitize.sh $(ARGS)
 
