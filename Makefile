@@ -11,7 +11,7 @@ SOURCES := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links compare fuzz mutations soak wheel clean
+.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links compare fuzz mutations sanitize soak wheel clean
 
 build: $(VENV)/.built
 
@@ -79,6 +79,11 @@ fuzz:
 # Plants bugs and looks which tests notice, half an hour; writes tests/mutations/README.md. `make mutations ARGS=name` for one.
 mutations:
 	$(PYTHON) tests/mutations/run.py $(ARGS)
+
+# Tests under loom and the sanitizers: `make sanitize ARGS="models threads"` for some, and `ARGS=miri`, which takes very long.
+# Needs the nightly toolchain with rust-src, and for that miri.
+sanitize:
+	tests/sanitize.sh $(ARGS)
 
 # Random games on random bad networks, two virtual days; `make soak ARGS="--seed 7 --hours 1000"`.
 soak: $(VENV)/.built

@@ -2,7 +2,7 @@
 //!
 //! A [`Driver`] carries the datagrams of one endpoint, over a UDP socket in real time or over a
 //! [`VirtualNetwork`] in virtual time. It is polled: it works when it is called, for a bounded time. A
-//! [`DriverThread`] calls it when a datagram comes or something is due, also while the game is busy.
+//! thread ([`Shared`]) calls it when a datagram comes or something is due, also while the game is busy.
 //! A [`capture`] has their datagrams in a file.
 //! A [`proxy`] carries those of any other programs, over bad links.
 
@@ -18,4 +18,4 @@ pub mod udp;
 pub use entropy::{OsEntropy, Recorded, Replayed};
 pub use polled::{Driver, DriverCounters, unix_now};
 pub use simulated::VirtualNetwork;
-pub use threaded::{DriverThread, Station, Turn};
+pub use threaded::{Bell, Shared, Station, Turn};

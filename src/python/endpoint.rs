@@ -24,7 +24,7 @@ use super::sans_io::Core;
 use super::shared::Shared;
 use super::state::{BETWEEN_TURNS, State};
 use crate::driver::udp::UdpSocket;
-use crate::driver::{Driver, Station, Turn};
+use crate::driver::{Bell, Driver, Station, Turn};
 use crate::time::Duration;
 
 /// The longest that event loops are told to wait: not all of them can wait for ever.
@@ -62,9 +62,10 @@ impl<C: Core> Endpoint<C> {
         let address = Address(driver.local_address());
         // A virtual network is copied whole by a fork, and so are its endpoints.
         let process = driver.socket().map(|_| Process::current(py)).transpose()?;
-        let socket = driver.socket().filter(|_| threaded).map(UdpSocket::handle).transpose();
-        let socket = socket.map_err(|error| os_error(py, &error, address.0))?;
-        let state = Shared::new(py, C::NAME, State::new(core, driver, hooks), socket, process)?;
+        let socket = driver.socket().filter(|_| threaded);
+        let bell = socket.map(|socket| Bell::new(socket.handle()?)).transpose();
+        let bell = bell.map_err(|error| os_error(py, &error, address.0))?;
+        let state = Shared::new(py, C::NAME, State::new(core, driver, hooks), bell, process)?;
         Ok(Endpoint { address, protocol, factory, priority, state })
     }
 
@@ -207,7 +208,7 @@ impl<C: Core> Endpoint<C> {
             state.asking = true;
             (count, Moment { now, version: state.core.version })
         };
-        let candidates = Candidates::new(count, moment, self.state.weak() as _);
+        let candidates = Candidates::new(count, moment, Arc::downgrade(&self.state) as _);
         let answer = self.clocked(py, "priority", || ask_priority(hook.bind(py), candidates));
         if !matches!(answer, Ok(Some(_))) {
             self.state.lock()?.asking = false;

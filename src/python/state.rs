@@ -4,15 +4,13 @@
 //! what is in it.
 
 use core::ops::{Deref, DerefMut};
-use std::sync::Mutex;
 
 use super::chunks::Transfers;
 use super::hooks::{HookClock, Moment, Source};
 use super::inbox::Pending;
-use super::lock;
 use super::log::{DropLog, Dropped};
 use super::sans_io::Core;
-use super::shared::Close;
+use super::shared::Shared;
 use super::stats::Counted;
 use crate::driver::{Driver, DriverCounters, Station, Turn};
 use crate::endpoint;
@@ -173,9 +171,7 @@ impl<C: Core> Station for State<C> {
             }
         }
     }
-}
 
-impl<C: Core> Close for State<C> {
     fn close(&mut self) {
         let Some(mut driver) = self.driver.take() else { return };
         driver.transmit(|now, out| self.core.close(now, out));
@@ -189,9 +185,9 @@ impl<C: Core> Close for State<C> {
     }
 }
 
-impl<C: Core> Source for Mutex<State<C>> {
+impl<C: Core> Source for Shared<State<C>> {
     fn describe(&self, moment: Moment, attribute: Attribute) -> Option<Column> {
-        let state = lock(self);
+        let state = self.lock().ok()?;
         let same = state.core.version == moment.version;
         same.then(|| state.core.describe_candidates(moment.now, attribute))
     }

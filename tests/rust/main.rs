@@ -33,6 +33,7 @@ mod reliable_ordered;
 mod slices;
 mod statistics;
 mod steady_state;
+mod threaded;
 mod vectors;
 mod virtual_connection;
 mod virtual_internet;

@@ -1,6 +1,7 @@
 //! Which tokens a server takes.
 
 use core::net::SocketAddr;
+use std::sync::LazyLock;
 
 use chacha20poly1305::{AeadInOut, KeyInit, XChaCha20Poly1305};
 
@@ -74,8 +75,9 @@ fn a_token_that_makes_no_sense_inside_is_dropped() {
 
 #[test]
 fn the_internal_list_decides_which_server_is_meant() {
-    let ours: &'static [SocketAddr] = vec![server_address()].leak();
-    let theirs: &'static [SocketAddr] = vec![address("203.0.113.9:1")].leak();
+    static OURS: LazyLock<[SocketAddr; 1]> = LazyLock::new(|| [server_address()]);
+    static THEIRS: LazyLock<[SocketAddr; 1]> = LazyLock::new(|| [address("203.0.113.9:1")]);
+    let (ours, theirs): (&'static [SocketAddr], &'static [SocketAddr]) = (&*OURS, &*THEIRS);
     let mut world = World::new(4);
     let behind_nat = token(1, |p| (p.public_addresses, p.internal_addresses) = (theirs, Some(ours)));
     assert_challenged(&mut world, client_address(0), &behind_nat);

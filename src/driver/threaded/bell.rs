@@ -1,0 +1,67 @@
+//! What ends a thread's wait: a datagram, or somebody who rings.
+//!
+//! Promises: who rings while nobody waits ends the next wait. Refuses to say which of the two it was.
+
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+
+use mio::net::UdpSocket;
+use mio::{Events, Interest, Poll, Token, Waker};
+
+use crate::time::Duration;
+
+const SOCKET: Token = Token(0);
+const WAKER: Token = Token(1);
+
+/// Waits for a socket and for [`Ringer`]s.
+#[derive(Debug)]
+pub struct Bell {
+    poll: Poll,
+    socket: UdpSocket,
+    events: Events,
+    waker: Arc<Waker>,
+}
+
+/// Ends a wait.
+#[derive(Clone, Debug)]
+pub(super) struct Ringer(Arc<Waker>);
+
+impl Bell {
+    /// A bell at `socket`, a handle of the one that the station reads.
+    ///
+    /// # Errors
+    /// When the system has nothing to wait with to spare.
+    pub fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
+        let poll = Poll::new()?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
+        let mut socket = UdpSocket::from_std(socket);
+        poll.registry().register(&mut socket, SOCKET, Interest::READABLE)?;
+        Ok(Bell { poll, socket, events: Events::with_capacity(2), waker })
+    }
+
+    pub(super) fn ringer(&self) -> Ringer {
+        Ringer(Arc::clone(&self.waker))
+    }
+
+    pub(super) fn wait(&mut self, longest: Duration) {
+        // The socket is read by another handle, so only this has it tell again everywhere.
+        let told = self.events.iter().any(|event| event.token() == SOCKET);
+        let registry = self.poll.registry();
+        let armed =
+            if told { registry.reregister(&mut self.socket, SOCKET, Interest::READABLE) } else { Ok(()) };
+        match armed.and_then(|()| self.poll.poll(&mut self.events, Some(longest))) {
+            Err(error) if error.kind() != ErrorKind::Interrupted => {
+                // Never seen; should it last, it must not take the whole processor.
+                std::thread::park_timeout(Duration::from_millis(1));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Ringer {
+    pub(super) fn ring(&self) {
+        // If that fails, the wait ends when it has lasted for long enough.
+        let _sooner = self.0.wake();
+    }
+}

@@ -1,0 +1,43 @@
+//! Locks and threads: the standard library's, or those of loom, which runs a model once for each order that threads can
+//! do things in.
+
+#[cfg(not(all(test, loom)))]
+pub(super) use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(not(all(test, loom)))]
+pub(super) use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+#[cfg(not(all(test, loom)))]
+pub(super) use std::thread::{Builder, JoinHandle, park_timeout};
+
+#[cfg(all(test, loom))]
+pub(super) use loom::sync::atomic::{AtomicBool, Ordering};
+#[cfg(all(test, loom))]
+pub(super) use loom::sync::{Arc, Mutex, MutexGuard};
+#[cfg(all(test, loom))]
+pub(super) use loom::thread::{Builder, JoinHandle};
+
+/// Loom has none: this one lets it try what others do before the value is there.
+#[cfg(all(test, loom))]
+#[derive(Debug, Default)]
+pub(super) struct OnceLock<T> {
+    value: std::sync::OnceLock<T>,
+    there: AtomicBool,
+}
+
+#[cfg(all(test, loom))]
+impl<T> OnceLock<T> {
+    pub(super) fn get(&self) -> Option<&T> {
+        self.there.load(Ordering::Acquire).then(|| self.value.get()).flatten()
+    }
+
+    pub(super) fn set(&self, value: T) -> Result<(), T> {
+        self.value.set(value)?;
+        self.there.store(true, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// Models have no clock: a short pause ends by itself, a long one when somebody ends it.
+#[cfg(all(test, loom))]
+pub(super) fn park_timeout(pause: crate::time::Duration) {
+    if pause < crate::time::Duration::from_secs(1) { loom::thread::yield_now() } else { loom::thread::park() }
+}
