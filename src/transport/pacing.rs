@@ -78,6 +78,11 @@ impl Budget {
         self.level -= bytes as f64;
     }
 
+    /// Forgets what is owed beyond a burst: for those who can't keep others from spending.
+    pub(crate) fn forgive(&mut self) {
+        self.level = self.level.max(-self.config.burst_bytes);
+    }
+
     /// When another packet may go.
     pub(crate) fn next(&self) -> Instant {
         let wait = Duration::try_from_secs_f64(-self.level.min(0.0) / self.config.bytes_per_second);

@@ -19,6 +19,8 @@ impl Fixed {
 impl Controller for Fixed {
     fn on_sent(&mut self, now: Instant, bytes: u32) -> SentStamp {
         self.budget.spend(bytes as usize);
+        // Messages go out whatever the rate: chunks must not wait for minutes after a flood of them.
+        self.budget.forgive();
         SentStamp { sent_at: now, bytes, bulk: false, blind: false, app_limited: false }
     }
 
@@ -56,5 +58,14 @@ mod tests {
         assert!(!fixed.can_send(Instant::ZERO));
         assert_eq!(fixed.next_send(), Instant::from_millis(50));
         assert!(fixed.can_send(Instant::from_millis(51)));
+    }
+
+    /// Seed `long`, scenario 203 of the soak: messages in a flood, at 100 times the rate.
+    #[test]
+    fn goes_on_soon_after_more_was_sent_than_the_rate_allows() {
+        let mut fixed = Fixed::new(BudgetConfig { bytes_per_second: 10_000.0, burst_bytes: 1_000.0 });
+        (0..1_000).for_each(|_| drop(fixed.on_sent(Instant::ZERO, 1_000)));
+        assert!(!fixed.can_send(Instant::from_millis(99)));
+        assert!(fixed.can_send(Instant::from_millis(101)));
     }
 }
