@@ -923,7 +923,10 @@ impl Connection {
         }
         self.silent = self.unanswered_since.is_some_and(|since| now.since(since) > SILENCE);
         let probe_after = if self.silent { KEEP_ALIVE } else { self.endpoint.acks().probe_interval() };
-        let slices_first = core::mem::take(&mut self.slices_wait);
+        // To a silent peer no slices go, so their turn is still to come: at ticks so slow that the peer is silent at every other
+        // one, they would have theirs at just those.
+        self.chunks_wait = self.silent && self.chunks.has_slices(now);
+        let slices_first = !self.silent && core::mem::take(&mut self.slices_wait);
         if slices_first {
             self.transmit_slices(now, out);
         }
@@ -935,7 +938,7 @@ impl Connection {
             }
         }
         if !slices_first {
-            self.slices_wait = self.chunks.has_slices(now) && !self.controller.can_send_packet(now);
+            self.slices_wait |= self.chunks.has_slices(now) && !self.controller.can_send_packet(now);
             self.transmit_slices(now, out);
         }
         if self.chunks.next_slice_at() != Instant::ZERO {

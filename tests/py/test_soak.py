@@ -29,6 +29,14 @@ def test_a_scenario_is_the_same_each_time_and_another_one_with_another_seed() ->
     assert one.transcript != other.transcript
 
 
+@pytest.mark.parametrize("scenario", [203, 1597])
+def test_chunks_go_on_where_they_hung(scenario: int) -> None:
+    # Behind a flood of messages at a fixed rate; at ticks of which every other one found the peer silent.
+    result = soak.play_scenario("long", scenario)
+    assert result.failure is None
+    assert result.chunks
+
+
 def test_several_processes_do_the_same_as_one(capsys: pytest.CaptureFixture[str]) -> None:
     summaries = []
     for jobs in ("1", "2"):
