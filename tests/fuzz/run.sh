@@ -7,6 +7,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 seconds=${1:-60}
+if ! [[ $seconds =~ ^[1-9][0-9]*$ ]]; then
+    echo "the first argument must be the seconds for each target, not $seconds" >&2
+    exit 2
+fi
 shift || true
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
