@@ -3,7 +3,8 @@
 //!
 //! Promises: no memory is taken for a chunk before its size was found to be within the limit; chunks that were received and not
 //! taken count, so that what waits for a slow reader is bounded too. An offer that will fit when others are
-//! through waits; one that never will is refused.
+//! through waits; one that never will is refused. Chunks get their places in the order in which the application gets them:
+//! those behind would otherwise hold what those in front wait for.
 //!
 //! Facing a hostile peer: its chunks take at most the limit, and [`MOST_PARTIAL`] of them outlive connections. A store
 //! has its own limits.
@@ -11,6 +12,7 @@
 use std::collections::VecDeque;
 
 use crate::netcode::ClientHandle;
+use crate::store::sequence::less;
 use crate::transport::Connection;
 use crate::transport::chunks::{Assembly, ChunkEvent, MemorySink, Offer, Rejection, Stored};
 
@@ -74,6 +76,7 @@ pub(super) struct Reception {
 /// What one peer has here.
 #[derive(Debug, Default)]
 pub(super) struct Account {
+    /// In the order of their ids, in which the application gets them.
     waiting: VecDeque<Offer>,
     /// Chunks under way: id and size.
     open: Vec<(u16, u64)>,
@@ -101,7 +104,8 @@ impl Reception {
         while let Some(event) = connection.poll_chunk_event() {
             match &event {
                 ChunkEvent::Offered(offer) => {
-                    account.waiting.push_back(offer.clone());
+                    let at = account.waiting.partition_point(|other| less(other.id, offer.id));
+                    account.waiting.insert(at, offer.clone());
                     continue;
                 }
                 ChunkEvent::Received { offer, stored } => {
@@ -118,7 +122,7 @@ impl Reception {
             }
             self.events.push_back((client, event));
         }
-        while let Some(offer) = account.waiting.front() {
+        while let Some(offer) = account.waiting.front().filter(|offer| connection.is_in_line(offer.id)) {
             match self.place(client_id, offer, account) {
                 Ok(None) => return,
                 Ok(Some(assembly)) => {

@@ -514,6 +514,11 @@ impl Connection {
         self.chunks.cancel(number)
     }
 
+    /// Whether the peer's chunks before this one are all known: places are to be given in this order.
+    pub(crate) fn is_in_line(&self, id: u16) -> bool {
+        self.chunks.is_in_line(id)
+    }
+
     /// Takes a chunk that the peer offers, into what is there of it; false when it is over already.
     pub fn accept_chunk(&mut self, id: u16, assembly: Assembly) -> bool {
         self.chunks.accept(id, assembly)

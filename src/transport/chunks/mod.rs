@@ -441,6 +441,14 @@ impl Chunks {
         true
     }
 
+    /// Whether all chunks that the application gets before this one are known. One that takes its place ahead of them may take
+    /// what they need, and isn't through before they are.
+    pub(crate) fn is_in_line(&self, id: u16) -> bool {
+        let before = id.wrapping_sub(self.next_release);
+        let known = self.incoming.iter().filter(|i| i.offer().id.wrapping_sub(self.next_release) < before);
+        known.count() == usize::from(before)
+    }
+
     /// Takes a chunk of the peer into this place; false when it is over already.
     pub(crate) fn accept(&mut self, id: u16, assembly: Assembly) -> bool {
         self.incoming.iter_mut().find(|i| i.offer().id == id).is_some_and(|i| i.accept(assembly))
