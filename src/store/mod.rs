@@ -9,6 +9,7 @@ pub mod sequence;
 pub mod sequence_buffer;
 pub mod sequence_set;
 pub mod small_bytes;
+mod window;
 
 pub use bit_set::BitSet;
 pub use datagrams::{Datagrams, Packets};

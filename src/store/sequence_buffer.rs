@@ -7,7 +7,7 @@
 //!
 //! An empty buffer takes no memory: the slots come with the first insert.
 
-use super::sequence::{greater, less};
+use super::window::Window;
 
 /// Marks an empty slot: no 16-bit sequence equals it.
 const EMPTY: u32 = 0xFFFF_FFFF;
@@ -15,9 +15,7 @@ const EMPTY: u32 = 0xFFFF_FFFF;
 /// A value per sequence number, for the newest `capacity` numbers.
 #[derive(Clone, Debug)]
 pub struct SequenceBuffer<T> {
-    /// One past the newest inserted sequence.
-    next: u16,
-    capacity: usize,
+    window: Window,
     /// These have no slots before the first insert.
     sequences: Box<[u32]>,
     values: Box<[Option<T>]>,
@@ -29,45 +27,37 @@ impl<T> SequenceBuffer<T> {
     /// # Panics
     /// When `capacity` is 0 or does not divide 65,536: sequence % capacity would jump at the wrap.
     pub fn new(capacity: usize) -> Self {
-        assert!(Self::valid_capacity(capacity), "capacity {capacity} does not divide 65,536");
-        SequenceBuffer { next: 0, capacity, sequences: Box::default(), values: Box::default() }
+        SequenceBuffer { window: Window::new(capacity), sequences: Box::default(), values: Box::default() }
     }
 
     /// Whether [`SequenceBuffer::new`] takes this capacity: it divides 65,536 and is at most 32,768, the half
     /// of the range in which "older" has a meaning.
     pub fn valid_capacity(capacity: usize) -> bool {
-        capacity.is_power_of_two() && capacity <= 32_768
+        Window::valid_capacity(capacity)
     }
 
     /// The number of sequence numbers covered.
     pub fn capacity(&self) -> usize {
-        self.capacity
+        self.window.capacity
     }
 
     /// One past the newest inserted sequence; 0 at the start.
     pub fn next(&self) -> u16 {
-        self.next
+        self.window.next
     }
 
     /// True for sequences older than the window: these can't be inserted.
     pub fn stale(&self, sequence: u16) -> bool {
-        less(sequence, self.next.wrapping_sub(self.capacity as u16))
+        self.window.stale(sequence)
     }
 
     /// Moves the window so that `sequence` is its newest, clearing what is skipped, without inserting.
     /// Does nothing when the window is already there or beyond.
     pub fn advance(&mut self, sequence: u16) {
-        let beyond = sequence.wrapping_add(1);
-        if greater(beyond, self.next) {
-            let skipped = usize::from(beyond.wrapping_sub(self.next));
-            if skipped >= self.capacity {
-                self.clear_slots();
-            } else if self.has_slots() {
-                for i in 0..skipped {
-                    self.remove_slot(self.slot(self.next.wrapping_add(i as u16)));
-                }
-            }
-            self.next = beyond;
+        match self.window.advance(sequence) {
+            Some(skipped) if self.has_slots() => skipped.for_each(|slot| drop(self.remove_slot(slot))),
+            Some(_) => {}
+            None => self.clear_slots(),
         }
     }
 
@@ -81,8 +71,8 @@ impl<T> SequenceBuffer<T> {
         }
         self.advance(sequence);
         if !self.has_slots() {
-            self.sequences = vec![EMPTY; self.capacity].into();
-            self.values = (0..self.capacity).map(|_| None).collect();
+            self.sequences = vec![EMPTY; self.capacity()].into();
+            self.values = (0..self.capacity()).map(|_| None).collect();
         }
         let slot = self.slot(sequence);
         self.sequences[slot] = u32::from(sequence);
@@ -115,7 +105,7 @@ impl<T> SequenceBuffer<T> {
     /// As [`SequenceBuffer::new`].
     pub fn grow(&mut self, capacity: usize) {
         let mut larger = Self::new(capacity);
-        larger.next = self.next;
+        larger.window.next = self.window.next;
         let sequences = core::mem::take(&mut self.sequences);
         let values = core::mem::take(&mut self.values);
         for (sequence, value) in sequences.into_iter().zip(values) {
@@ -129,7 +119,7 @@ impl<T> SequenceBuffer<T> {
 
     /// Empties the buffer and starts again from sequence 0.
     pub fn reset(&mut self) {
-        self.next = 0;
+        self.window.next = 0;
         self.clear_slots();
     }
 
@@ -138,7 +128,7 @@ impl<T> SequenceBuffer<T> {
     }
 
     fn slot(&self, sequence: u16) -> usize {
-        usize::from(sequence) & (self.capacity - 1)
+        self.window.slot(sequence)
     }
 
     fn remove_slot(&mut self, slot: usize) -> Option<T> {

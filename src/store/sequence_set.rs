@@ -3,15 +3,12 @@
 //!
 //! Promises: as [`SequenceBuffer`](super::SequenceBuffer)'s. Refuses: inserts older than the window.
 
-use super::SequenceBuffer;
-use super::sequence::{greater, less};
+use super::window::Window;
 
 /// Which of the newest `capacity` sequence numbers were inserted.
 #[derive(Clone, Debug)]
 pub struct SequenceSet {
-    /// One past the newest inserted sequence.
-    next: u16,
-    capacity: usize,
+    window: Window,
     /// A bit for each sequence % capacity. Those of numbers that are not in the window are clear.
     words: Box<[u64]>,
 }
@@ -20,43 +17,32 @@ impl SequenceSet {
     /// A set of the newest `capacity` sequence numbers.
     ///
     /// # Panics
-    /// As [`SequenceBuffer::new`].
+    /// As [`SequenceBuffer::new`](super::SequenceBuffer::new).
     pub fn new(capacity: usize) -> Self {
-        let valid = SequenceBuffer::<()>::valid_capacity(capacity);
-        assert!(valid, "capacity {capacity} does not divide 65,536");
-        SequenceSet { next: 0, capacity, words: vec![0; capacity.div_ceil(64)].into() }
+        SequenceSet { window: Window::new(capacity), words: vec![0; capacity.div_ceil(64)].into() }
     }
 
     /// The number of sequence numbers covered.
     pub fn capacity(&self) -> usize {
-        self.capacity
+        self.window.capacity
     }
 
     /// One past the newest inserted sequence; 0 at the start.
     pub fn next(&self) -> u16 {
-        self.next
+        self.window.next
     }
 
     /// True for sequences older than the window: these can't be inserted.
     pub fn stale(&self, sequence: u16) -> bool {
-        less(sequence, self.next.wrapping_sub(self.capacity as u16))
+        self.window.stale(sequence)
     }
 
     /// Moves the window so that `sequence` is its newest, without inserting it. Does nothing when the window is already
     /// there or beyond.
     pub fn advance(&mut self, sequence: u16) {
-        let beyond = sequence.wrapping_add(1);
-        if greater(beyond, self.next) {
-            if usize::from(beyond.wrapping_sub(self.next)) >= self.capacity {
-                self.words.fill(0);
-            } else {
-                while self.next != beyond {
-                    let (word, mask) = self.bit(self.next);
-                    self.words[word] &= !mask;
-                    self.next = self.next.wrapping_add(1);
-                }
-            }
-            self.next = beyond;
+        match self.window.advance(sequence) {
+            Some(skipped) => skipped.for_each(|slot| self.words[slot / 64] &= !(1 << (slot % 64))),
+            None => self.words.fill(0),
         }
     }
 
@@ -73,9 +59,9 @@ impl SequenceSet {
 
     /// Whether `sequence` is there: within the window and inserted.
     pub fn contains(&self, sequence: u16) -> bool {
-        let age = self.next.wrapping_sub(1).wrapping_sub(sequence);
+        let age = self.next().wrapping_sub(1).wrapping_sub(sequence);
         let (word, mask) = self.bit(sequence);
-        usize::from(age) < self.capacity && self.words[word] & mask != 0
+        usize::from(age) < self.capacity() && self.words[word] & mask != 0
     }
 
     /// Covers `capacity` sequence numbers from now on, more than before; what is there stays.
@@ -84,10 +70,10 @@ impl SequenceSet {
     /// As [`SequenceSet::new`].
     pub fn grow(&mut self, capacity: usize) {
         let mut larger = Self::new(capacity);
-        larger.next = self.next;
-        for age in 1..=self.capacity {
+        larger.window.next = self.window.next;
+        for age in 1..=self.capacity() {
             // At most 32,768.
-            let sequence = self.next.wrapping_sub(age as u16);
+            let sequence = self.next().wrapping_sub(age as u16);
             if self.contains(sequence) {
                 larger.insert(sequence);
             }
@@ -96,7 +82,7 @@ impl SequenceSet {
     }
 
     fn bit(&self, sequence: u16) -> (usize, u64) {
-        let index = usize::from(sequence) & (self.capacity - 1);
+        let index = self.window.slot(sequence);
         (index / 64, 1 << (index % 64))
     }
 }
@@ -105,6 +91,7 @@ impl SequenceSet {
 mod tests {
     use super::*;
     use crate::rng::Rng;
+    use crate::store::SequenceBuffer;
 
     /// Over many laps, at any loss and with jumps of all sizes.
     #[test]
