@@ -8,14 +8,15 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import contenders
-from contenders.endpoint import Options
-from processes import build_swarm, processes
+import tables
+from processes import build_swarm
 
 CLIENTS, SECONDS = 1000, 6.0
 
@@ -35,22 +36,6 @@ PARTS = {
     "driver": r"driver::",
 }
 """Parts of the extension by what its functions' names have, first match first."""
-
-
-def measured(module: ModuleType, variant: str, perf: list[str]) -> tuple[float, float]:
-    """Processor time of the server: seconds a second, and microseconds a message."""
-    kind = module.swarm(variant) if hasattr(module, "swarm") else module.SWARM
-    with processes() as started:
-        server = started.role(module, variant, "ticks", Options(clients=CLIENTS, warm=1.0, seconds=SECONDS))
-        swarm = started.swarm(kind, server.hear("port", 10), CLIENTS)
-        server.hear("measuring", 60)
-        if perf:
-            watching = [*perf, "-p", str(server.process.pid), "--", "sleep", str(SECONDS - 1)]
-            subprocess.run(watching, check=True, capture_output=True)
-        result = server.hear("result", 60)
-        swarm.finish()
-    messages = result["received"] + result["sent"]
-    return result["cpu"] / result["seconds"], result["cpu"] / messages * 1e6
 
 
 def report(data: Path, children: str) -> list[tuple[float, str, str]]:
@@ -89,19 +74,26 @@ def shares(data: Path) -> dict[str, float]:
     return found
 
 
+def measured(name: str, variant: str, watch: Callable[[int], None] = lambda _pid: None) -> float:
+    """Microseconds of the server's processor a message."""
+    plan = replace(tables.FULL, server_seconds=SECONDS)
+    values = tables.servers(contenders.load(name), variant, plan, CLIENTS, watch)
+    return values[(f"servers/{CLIENTS}", "CPU of the server a message", tables.MICROSECONDS)][0]
+
+
 def main() -> None:
     build_swarm()
-    modules = {name: contenders.load(name) for name in ("floor", "tickwire_messages")}
-    _, floor = measured(modules["floor"], modules["floor"].VARIANTS[0], [])
+    floor = measured("floor", "")
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "perf.data"
-        column = modules["tickwire_messages"]
-        cores, a_message = measured(column, "column", ["perf", "record", "-F", "2000", "-g", "-o", str(data)])
+
+        def record(pid: int) -> None:
+            perf = ["perf", "record", "-F", "2000", "-g", "-o", str(data), "-p", str(pid)]
+            subprocess.run([*perf, "--", "sleep", str(SECONDS - 1)], check=True, capture_output=True)
+
+        a_message = measured("tickwire_messages", "column", record)
         found = shares(data)
-    print(
-        f"{CLIENTS:,} clients: {cores:.2f} of a core, {a_message:.2f} µs a message, "
-        f"of the floor {floor:.2f} µs\n"
-    )
+    print(f"{CLIENTS:,} clients: {a_message:.2f} µs a message, of the floor {floor:.2f} µs\n")
     print("| part | % | µs a message |\n|---|---:|---:|")
     for part, share in found.items():
         print(f"| {part} | {share:.1f} | {share / 100 * a_message:.2f} |")

@@ -108,7 +108,14 @@ def ping(contender: ModuleType, variant: str, plan: Plan) -> Values:
     return {("ping", "time p50", MILLISECONDS): times, ("ping", "time p99", MILLISECONDS): times}
 
 
-def servers(contender: ModuleType, variant: str, plan: Plan, clients: int) -> Values:
+def servers(
+    contender: ModuleType,
+    variant: str,
+    plan: Plan,
+    clients: int,
+    watch: Callable[[int], None] = lambda _pid: None,
+) -> Values:
+    """``watch`` is called with the server's process as it begins to be measured."""
     table = f"servers/{clients}"
     kind = contender.swarm(variant) if hasattr(contender, "swarm") else contender.SWARM
     options = Options(clients=clients, warm=1.0, seconds=plan.server_seconds)
@@ -117,6 +124,7 @@ def servers(contender: ModuleType, variant: str, plan: Plan, clients: int) -> Va
         swarm = started.swarm(kind, server.hear("port", 10), clients)
         server.hear("measuring", 40)
         swarm.say("mark")
+        watch(server.process.pid)
         result = server.hear("result", 40)
         swarm.finish()
         heard = swarm.hear("result", 10)
