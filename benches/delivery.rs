@@ -157,7 +157,7 @@ fn measure(case: Case) -> Figures {
 /// carries a tenth of that.
 fn oldest_key() -> f64 {
     let keys = 1_000;
-    let budget = BudgetConfig { bytes_per_second: 33_000.0, burst_bytes: 1_200.0 };
+    let budget = BudgetConfig::new(33_000.0, 1_200.0);
     let config = ConnectionConfig { budget, ..Default::default() };
     let protocol = protocol_with(vec![ChannelConfig::new(ChannelKind::Latest { keys })]);
     let conditions = Conditions::perfect().latency(Duration::from_millis(50), Duration::ZERO).loss(0.05);

@@ -15,7 +15,7 @@ use std::fs;
 use bulk_line::{Act, median};
 use link_table::{Measured, TableLink, game_alone, links, measure};
 use serde_json::{Value, json};
-use tickwire::transport::{BudgetConfig, CongestionConfig};
+use tickwire::transport::{CongestionConfig, RateConfig};
 
 const SMALL: usize = 256 << 10;
 const LARGE: usize = 8 << 20;
@@ -42,7 +42,7 @@ fn main() {
 
 fn row(link: &TableLink, ends: &str, act: Act, block: usize, controller: &str) -> Value {
     // A little below the link's rate: what somebody who knew it would set.
-    let fixed = BudgetConfig { bytes_per_second: link.rate() * 0.97, burst_bytes: 16_384.0 };
+    let fixed = RateConfig { bytes_per_second: link.rate() * 0.97, burst_bytes: 16_384.0 };
     let congestion = match controller {
         "fixed" => CongestionConfig::Fixed(fixed),
         _ => CongestionConfig::default(),

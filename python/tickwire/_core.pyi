@@ -547,7 +547,7 @@ def reliable_ordered(
     receive_window: int = 1024,
     receive_bytes: int = 1048576,
     max_message_bytes: int = 65536,
-    resend_time: float | None = 0.1,
+    resend_time: float | None = None,
     early_copies: int = 1,
     strict: bool = False,
     weight: int = 1,
@@ -578,7 +578,7 @@ def reliable_unordered(
     receive_window: int = 1024,
     receive_bytes: int = 1048576,
     max_message_bytes: int = 65536,
-    resend_time: float | None = 0.1,
+    resend_time: float | None = None,
     early_copies: int = 1,
     strict: bool = False,
     weight: int = 1,
@@ -967,6 +967,9 @@ class ConnectionStats:
     @property
     def budget_burst_bytes(self) -> float:
         """What may be sent at once after a silence, in bytes."""
+    @property
+    def budget_adaptive(self) -> bool:
+        """Whether less is sent while the line shows that it is full."""
     @property
     def bulk_rate(self) -> float:
         """At which chunks may go out now: bytes a second, with UDP/IP headers."""
@@ -1694,13 +1697,23 @@ class Server:
     def channel_stats(self) -> ChannelSnapshot:
         """Counts of all channels of all connected clients."""
     def set_budget(
-        self, bytes_per_second: float, burst_bytes: float, client: ClientHandle | None = None
+        self,
+        bytes_per_second: float,
+        burst_bytes: float,
+        client: ClientHandle | None = None,
+        *,
+        adaptive: bool = True,
     ) -> None:
-        """Changes how much may be sent to a client, UDP/IP headers included; with None to each of them, those to come
-        included. By default that is 1,250,000 bytes a second in bursts of 65,536.
+        """Changes how many bytes of messages may be sent to a client, UDP/IP headers included; with None to each of them,
+        those to come included. By default that is 1,250,000 bytes a second in bursts of 65,536. Chunks have a rate of their
+        own (``congestion``) and take nothing of it.
 
         Args:
             burst_bytes: what may be sent at once after a silence. A tick's packets are such a burst.
+            adaptive: send less while the line shows that it is full: while round trips grow by 100 ms or more, most of
+                what is sent is lost, or acks stay out. A window of bytes in flight, after TCP's (RFC 5681) and LEDBAT's
+                (RFC 6817); up to 8 KiB are always in flight, so that a usual game never meets it. False: the budget alone
+                decides.
 
         Raises:
             ValueError: naming the argument, its value and its bound. Nothing was changed then.
@@ -1882,7 +1895,7 @@ class Client:
         """
     def incoming_chunks(self) -> list[IncomingChunk]:
         """As :meth:`Server.incoming_chunks`; none without a connection."""
-    def set_budget(self, bytes_per_second: float, burst_bytes: float) -> None:
+    def set_budget(self, bytes_per_second: float, burst_bytes: float, *, adaptive: bool = True) -> None:
         """As :meth:`Server.set_budget`, also before the connection is up."""
     def stats(self) -> ConnectionStats:
         """How the connection is doing.

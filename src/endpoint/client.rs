@@ -429,7 +429,7 @@ impl Client {
     /// # Errors
     /// When a number is out of its bounds. Nothing was changed then.
     pub fn set_budget(&mut self, budget: BudgetConfig) -> Result<(), BudgetError> {
-        budget.check()?;
+        budget.rate.check()?;
         self.config.budget = budget;
         self.connection_to_change().map_or(Ok(()), |connection| Ok(connection.set_budget(budget)?))
     }

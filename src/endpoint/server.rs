@@ -477,7 +477,7 @@ impl Server {
         client: Option<ClientHandle>,
         budget: BudgetConfig,
     ) -> Result<(), BudgetError> {
-        budget.check()?;
+        budget.rate.check()?;
         if let Some(client) = client {
             let session = self.session(client).ok_or(BudgetError::StaleClient)?;
             return Ok(session.connection.set_budget(budget)?);

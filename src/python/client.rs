@@ -366,9 +366,9 @@ impl Client {
     }
 
     /// Changes how much may be sent, also before the connection is up.
-    #[pyo3(signature = (bytes_per_second, burst_bytes))]
-    fn set_budget(&self, bytes_per_second: f64, burst_bytes: f64) -> PyResult<()> {
-        let budget = BudgetConfig { bytes_per_second, burst_bytes };
+    #[pyo3(signature = (bytes_per_second, burst_bytes, *, adaptive = true))]
+    fn set_budget(&self, bytes_per_second: f64, burst_bytes: f64, adaptive: bool) -> PyResult<()> {
+        let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
         self.0.state.lock()?.core.set_budget(budget).map_err(value_error)
     }
 

@@ -127,6 +127,8 @@ pub(crate) struct ConnectionStats {
     budget_bytes_per_second: f64,
     /// What may be sent at once after a silence, in bytes.
     budget_burst_bytes: f64,
+    /// Whether less is sent while the line shows that it is full.
+    budget_adaptive: bool,
     /// At which chunks may go out now: bytes a second, with UDP/IP headers.
     bulk_rate: f64,
     /// Counts of its chunks.
@@ -196,8 +198,9 @@ impl ConnectionStats {
             packets_received: counters.received,
             packets_acked: counters.acked,
             packets_lost: counters.lost,
-            budget_bytes_per_second: budget.bytes_per_second,
-            budget_burst_bytes: budget.burst_bytes,
+            budget_bytes_per_second: budget.rate.bytes_per_second,
+            budget_burst_bytes: budget.rate.burst_bytes,
+            budget_adaptive: budget.adaptive,
             bulk_rate,
             chunks: chunks.into(),
             channels: channels.collect(),

@@ -26,8 +26,11 @@ use core::fmt;
 /// Acks after which the jitter of round trips is taken for what it says.
 const SAMPLES_TO_TRUST: u32 = 50;
 
-/// Before a round trip was measured: RFC 6298 says a second; games start on better links and say less at first.
-const INITIAL_TIMEOUT: Duration = Duration::from_millis(300);
+/// Before a round trip was measured, as RFC 6298 has it. What is lost before is found sooner, by acks of later packets.
+const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What a round trip is taken for before one was measured.
+const INITIAL_RTT: Duration = Duration::from_millis(300);
 
 /// Timers are no better than this.
 const TIMER_GRANULARITY: Duration = Duration::from_millis(2);
@@ -486,7 +489,7 @@ impl Acks {
     /// How long after the last packet to send another one that only asks for acks: of later packets the acks tell
     /// which of the last ones are lost.
     pub fn probe_interval(&self) -> Duration {
-        let round_trip = self.rtt.smoothed().unwrap_or(INITIAL_TIMEOUT);
+        let round_trip = self.rtt.smoothed().unwrap_or(INITIAL_RTT);
         (round_trip / 8).max(LEAST_PROBE_INTERVAL)
     }
 

@@ -22,10 +22,11 @@ use std::sync::Arc;
 
 use super::ack_endpoint::{AckEndpoint, AckEndpointConfig, EndpointCounters};
 use super::ack_ranges::AckRanges;
-use super::acks::{Acked, ConfigError, RttSampling};
+use super::acks::{Acked, ConfigError, LossBound, RttSampling};
 use super::candidates::{Attribute, Column, Wanted};
 use super::channel::{
-    self, ChannelStats, CreditMark, Fate, Moment, Selected, SendError, Submission, WindowViolation,
+    self, ChannelStats, CreditMark, Fate, Moment, ResendTimer, Selected, SendError, Submission,
+    WindowViolation,
 };
 use super::chunks::{
     Assembly, ChunkCounters, ChunkError, ChunkEvent, Chunks, ContentHash, Offer, Progress, Rejection,
@@ -39,6 +40,7 @@ use super::framing::{CloseReason, Fault, Refusal, cost};
 use super::header::Header;
 use super::in_flight::InFlight;
 use super::message::{Bodies, Message, Received};
+use super::message_window::MessageWindow;
 use super::pacing::{Budget, BudgetConfig};
 use super::protocol::{ChannelConfig, Protocol};
 use super::stream_manager::{Lane, StreamManager, busy};
@@ -101,6 +103,7 @@ impl Default for ConnectionConfig {
     fn default() -> Self {
         let mut packets = AckEndpointConfig::large();
         packets.acks.early_loss = true;
+        packets.acks.loss_bound = LossBound::Rtt { multiple: 2.0, at_least: LossBound::DEFAULT_TIME };
         ConnectionConfig {
             packets,
             budget: BudgetConfig::default(),
@@ -178,6 +181,8 @@ struct Launched {
 struct SentPacket {
     hello: bool,
     stamp: SentStamp,
+    /// Its bytes on the wire if it carries messages, or 0.
+    message_bytes: u32,
     /// See [`AckRanges::mark`].
     arrivals: u64,
     carried: List,
@@ -226,6 +231,9 @@ pub struct Connection {
     newest_arrival: u64,
     ranges: AckRanges,
     budget: Budget,
+    /// Whether messages yield to the line besides: see [`MessageWindow`].
+    adaptive: bool,
+    window: MessageWindow,
     controller: Box<dyn Controller>,
     /// Bits of a packet that one datagram holds.
     datagram_bits: usize,
@@ -243,6 +251,8 @@ pub struct Connection {
     /// When the newest packet was handled, until our next packet has told the delay.
     newest_at: Option<Instant>,
     last_sent: Option<Instant>,
+    /// When the peer last acked a packet.
+    acked_at: Instant,
     /// When the first packet went out since the peer acked one.
     unanswered_since: Option<Instant>,
     /// That is too long ago for slices.
@@ -325,7 +335,9 @@ impl Connection {
             fates: Fates::new(config.packet_fates),
             newest_arrival: 0,
             ranges: AckRanges::default(),
-            budget: Budget::new(config.budget),
+            budget: Budget::new(config.budget.rate),
+            adaptive: config.budget.adaptive,
+            window: MessageWindow::default(),
             controller: config.congestion.controller()?,
             datagram_bits: config.packets.fragment_above * 8,
             hello_known: false,
@@ -336,6 +348,7 @@ impl Connection {
             datagram_overhead: config.packets.overhead as usize,
             newest_at: None,
             last_sent: None,
+            acked_at: Instant::ZERO,
             unanswered_since: None,
             silent: false,
             yojimbo: Box::default(),
@@ -436,7 +449,7 @@ impl Connection {
 
     /// How much may be sent.
     pub fn budget(&self) -> BudgetConfig {
-        self.budget.config()
+        BudgetConfig { rate: self.budget.config(), adaptive: self.adaptive }
     }
 
     /// Changes how much may be sent, from now on.
@@ -444,8 +457,9 @@ impl Connection {
     /// # Errors
     /// When a number is out of its bounds. The old ones stay then.
     pub fn set_budget(&mut self, budget: BudgetConfig) -> Result<(), ConfigError> {
-        budget.check()?;
-        self.budget.reconfigure(budget);
+        budget.rate.check()?;
+        self.budget.reconfigure(budget.rate);
+        self.adaptive = budget.adaptive;
         Ok(())
     }
 
@@ -630,6 +644,9 @@ impl Connection {
         for acked in acked.drain(..) {
             let Some(sent) = self.sent.remove(acked.sequence) else { continue };
             stamps.push((sent.stamp, acked.late));
+            if sent.message_bytes > 0 {
+                self.window.on_acked(sent.message_bytes, acked.late);
+            }
             self.hello_known |= sent.hello;
             self.ranges.confirm(sent.arrivals);
             for carried in self.carried.iter(&sent.carried) {
@@ -658,8 +675,13 @@ impl Connection {
         }
         if !stamps.is_empty() {
             self.unanswered_since = None;
+            self.acked_at = now;
             self.controller.on_acked(now, stamps, round_trip);
         }
+        if let Some(round_trip) = round_trip {
+            self.window.on_round_trip(now, round_trip);
+        }
+        self.window.judge(now);
     }
 
     /// Tells channels what the packets carried that count as lost. They may yet be acked.
@@ -671,6 +693,9 @@ impl Connection {
             let sent = self.sent.get(sequence);
             if let Some(sent) = sent {
                 self.controller.on_lost(now, sent.stamp);
+                if sent.message_bytes > 0 {
+                    self.window.on_lost(sent.message_bytes);
+                }
             }
             for carried in sent.into_iter().flat_map(|sent| self.carried.iter(&sent.carried)) {
                 match carried {
@@ -782,7 +807,8 @@ impl Connection {
         }
         self.transmit_others(now, self.owed.due_at() <= now, out);
 
-        let channels = self.channels_deadline().max(tick_over).max(self.budget.next());
+        let line = if self.adaptive { self.window.next() } else { Instant::ZERO };
+        let channels = self.channels_deadline().max(tick_over).max(self.budget.next()).max(line);
         let keep_alive = self.last_sent.map_or(now, |sent| sent + KEEP_ALIVE);
         let chunks = self.chunks.next_deadline(self.endpoint.acks().probe_interval());
         let packets = channels.min(keep_alive).min(self.owed.due_at()).min(chunks);
@@ -794,6 +820,7 @@ impl Connection {
         self.apply_losses(now);
         self.endpoint.update(now);
         self.budget.refill(now);
+        self.window.update(now);
     }
 
     fn transmit_messages(&mut self, now: Instant, tick: bool, out: &mut Packets) {
@@ -801,6 +828,11 @@ impl Connection {
         while self.budget.allows() && self.controller.can_send_packet(now) && self.compose(now, tick) {
             self.send_whole_packet(now, out);
         }
+    }
+
+    /// Whether the line has room for messages, as far as is known: asked when some are due.
+    fn line_has_room(&mut self) -> bool {
+        !self.adaptive || self.window.allows()
     }
 
     /// Acks, keep-alives and chunks. They take turns where so few packets may go that acks and keep-alives need them all.
@@ -853,9 +885,14 @@ impl Connection {
     }
 
     fn channels_deadline(&self) -> Instant {
-        let resend_timeout = self.endpoint.acks().resend_timeout();
-        let channels = self.lanes.iter().map(|lane| lane.channel().next_deadline(resend_timeout));
+        let timer = self.resend_timer();
+        let channels = self.lanes.iter().map(|lane| lane.channel().next_deadline(timer));
         channels.min().unwrap_or(Instant::NEVER)
+    }
+
+    fn resend_timer(&self) -> ResendTimer {
+        let not_before = if self.window.has_queue() { self.acked_at } else { Instant::ZERO };
+        ResendTimer { timeout: self.endpoint.acks().resend_timeout(), not_before }
     }
 
     fn slices_deadline(&self) -> Instant {
@@ -894,12 +931,12 @@ impl Connection {
 
     /// Decides what the next packet carries; false when no message is due.
     fn compose(&mut self, now: Instant, tick: bool) -> bool {
-        let moment = Moment { now, tick, resend_timeout: self.endpoint.acks().resend_timeout() };
+        let moment = Moment { now, tick, resend: self.resend_timer() };
         // Asked first: gathering ack ranges and credit costs more.
         let (lanes, protocol) = (&mut self.lanes, &self.protocol);
         let due =
             |(index, lane): (usize, &mut Lane)| lane.next_bits(&moment, &cost(protocol, index)).is_some();
-        if !busy(lanes).any(due) {
+        if !busy(lanes).any(due) || !self.line_has_room() {
             return false;
         }
         let control_bits = self.begin_packet(now);
@@ -1066,12 +1103,12 @@ impl Connection {
         let bytes = out.total_bytes() - before + (out.len() - datagrams) * self.datagram_overhead;
         // The budget is for messages: acks are paid by what they ack, and slices have a rate of their own. Charged here, a
         // chunk faster than the budget would silence the game for as long as it moves.
-        if messages {
-            self.budget.spend(bytes);
-        }
         // At most 256 KiB and their headers.
+        let message_bytes = if messages { bytes as u32 } else { 0 };
+        self.budget.spend(message_bytes as usize);
+        self.window.on_sent(message_bytes);
         let stamp = self.controller.on_sent(now, bytes as u32);
-        let sent = SentPacket { hello, stamp, arrivals, carried };
+        let sent = SentPacket { hello, stamp, message_bytes, arrivals, carried };
         self.fates.await_packet(packet.sequence(), !sent.carried.is_empty());
         // Those that the window of acks lost in this tick must still be here when the next one tells of them.
         let window = (2 * self.endpoint.acks().sent_window()).min(32_768);

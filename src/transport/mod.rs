@@ -17,11 +17,13 @@ pub mod good_bad;
 pub mod header;
 mod in_flight;
 mod message;
+mod message_window;
 mod pacing;
 mod peer_pace;
 pub mod protocol;
 mod standard_estimate;
 mod stream_manager;
+mod windowed_min;
 
 pub use ack_endpoint::EndpointCounters as PacketCounters;
 pub use candidates::{Attribute, Column, ScoreError};
@@ -35,5 +37,5 @@ pub use framing::{
     YojimboChannel, YojimboConfig, alone_bits, begin_alone, read_alone, write_alone,
 };
 pub use message::{Block, Message, OpaqueBody, Received};
-pub use pacing::BudgetConfig;
+pub use pacing::{BudgetConfig, RateConfig};
 pub use protocol::{Body, ChannelConfig, ChannelKind, MessageType, Protocol, ProtocolError, Resend, Share};

@@ -180,7 +180,7 @@ fn latest_brings_the_newest_value_of_each_key_and_never_a_stale_one() {
 fn latest_over_a_link_that_carries_a_tenth_bounds_every_keys_age() {
     let keys = 1_000;
     // A value of four bytes with its key and flags takes 44 bits: 330 kB/s for 1,000 of them at 60 Hz.
-    let budget = BudgetConfig { bytes_per_second: 33_000.0, burst_bytes: 1_200.0 };
+    let budget = BudgetConfig::new(33_000.0, 1_200.0);
     let config = ConnectionConfig { budget, ..Default::default() };
     let channel = ChannelConfig::new(ChannelKind::Latest { keys });
     let conditions = Conditions::perfect().latency(ms(50), ms(5)).loss(0.05);
@@ -325,7 +325,7 @@ fn a_strict_channel_comes_first_and_starves_nobody() {
         channel
     };
     let protocol = protocol_with(vec![strict, weighted(1), weighted(3)]);
-    let budget = BudgetConfig { bytes_per_second: 60_000.0, burst_bytes: 1_200.0 };
+    let budget = BudgetConfig::new(60_000.0, 1_200.0);
     let config = ConnectionConfig { budget, ..Default::default() };
     let mut pair = Pair::with_config(&config, protocol, Conditions::perfect().latency(ms(20), ms(0)), 1);
     let (mut low, mut high) = (0, 0);
@@ -351,7 +351,7 @@ fn a_strict_channel_comes_first_and_starves_nobody() {
 fn a_message_larger_than_the_reserved_tenth_gets_through_beside_a_strict_flood() {
     let strict = ChannelConfig { share: Share { strict: true, weight: 1 }, ..ChannelConfig::unreliable() };
     let protocol = protocol_with(vec![strict, ChannelConfig::reliable_ordered()]);
-    let budget = BudgetConfig { bytes_per_second: 60_000.0, burst_bytes: 1_200.0 };
+    let budget = BudgetConfig::new(60_000.0, 1_200.0);
     let config = ConnectionConfig { budget, ..Default::default() };
     let mut pair = Pair::with_config(&config, protocol, Conditions::perfect().latency(ms(20), ms(0)), 1);
     (0..20).for_each(|n| pair.send(0, 1, blob(n, if n % 2 == 0 { 1_000 } else { 3_000 })).unwrap());
@@ -386,7 +386,7 @@ fn each_packets_fate_is_told_once_in_order_when_wanted() {
 fn early_copies_give_way_to_what_must_be_sent() {
     let channel = ChannelConfig::new(adaptive(true, 3));
     // A packet a tick, and a message that nearly fills it: there is never room for a copy.
-    let budget = BudgetConfig { bytes_per_second: 72_000.0, burst_bytes: 1_200.0 };
+    let budget = BudgetConfig::new(72_000.0, 1_200.0);
     let config = ConnectionConfig { budget, ..Default::default() };
     let conditions = Conditions::perfect().latency(ms(40), ms(0));
     let mut pair = Pair::with_config(&config, protocol_with(vec![channel]), conditions, 1);

@@ -12,7 +12,7 @@ use tickwire::transport::chunks::{
     StorageError, Stored,
 };
 use tickwire::transport::{
-    BudgetConfig, ChannelConfig, ChannelKind, CongestionConfig, ConnectionConfig, Protocol,
+    ChannelConfig, ChannelKind, CongestionConfig, ConnectionConfig, Protocol, RateConfig,
 };
 
 use crate::pair::{Pair, RELIABLE, number, protocol_with};
@@ -135,10 +135,7 @@ fn chunks_of_every_size_arrive_whole_and_in_order_both_ways() {
 #[test]
 fn game_traffic_goes_first() {
     let config = ConnectionConfig {
-        congestion: CongestionConfig::Fixed(BudgetConfig {
-            bytes_per_second: 100_000.0,
-            burst_bytes: 2000.0,
-        }),
+        congestion: CongestionConfig::Fixed(RateConfig { bytes_per_second: 100_000.0, burst_bytes: 2000.0 }),
         ..ConnectionConfig::default()
     };
     let conditions = Conditions::perfect().latency(ms(20), ms(0));

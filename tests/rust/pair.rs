@@ -76,6 +76,8 @@ pub(crate) struct Pair {
     pub(crate) links: [Link<Vec<u8>>; 2],
     tick: Duration,
     packets: Packets,
+    /// By the first end, with what sealing, IP and UDP add.
+    pub(crate) sent_bytes: usize,
 }
 
 impl Pair {
@@ -96,6 +98,7 @@ impl Pair {
             links: [Link::new(conditions, seed).unwrap(), Link::new(conditions, seed + 1_000_003).unwrap()],
             tick: Duration::from_micros(16_667),
             packets: Packets::new(),
+            sent_bytes: 0,
             protocol,
         }
     }
@@ -111,6 +114,10 @@ impl Pair {
             for (_, packet) in self.packets.iter() {
                 assert!(packet.len() <= 1200, "{} bytes", packet.len());
                 self.links[i].send(self.now, packet.to_vec(), packet.len());
+            }
+            if i == 0 {
+                self.sent_bytes +=
+                    self.packets.iter().map(|(_, packet)| packet.len() + 19 + 28).sum::<usize>();
             }
             self.packets.clear();
         }

@@ -223,7 +223,7 @@ fn large_messages_stop_at_the_receivers_bytes_not_only_at_its_count() {
 #[test]
 fn acks_reach_every_packet_at_rates_that_the_header_cannot_cover() {
     // A fast sender against a peer that answers at 60 Hz: about 100 packets come between two answers.
-    let budget = BudgetConfig { bytes_per_second: 1e9, burst_bytes: 1e6 };
+    let budget = BudgetConfig { adaptive: false, ..BudgetConfig::new(1e9, 1e6) };
     let config = ConnectionConfig { budget, ..Default::default() };
     let mut pair = Pair::with_config(&config, protocol(), Conditions::perfect().latency(ms(20), ms(0)), 4);
     pair.ticks(20);

@@ -385,15 +385,16 @@ impl Server {
     }
 
     /// Changes how much may be sent to one client, or with None to each of them, those to come included.
-    #[pyo3(signature = (bytes_per_second, burst_bytes, client = None))]
+    #[pyo3(signature = (bytes_per_second, burst_bytes, client = None, *, adaptive = true))]
     fn set_budget(
         &self,
         bytes_per_second: f64,
         burst_bytes: f64,
         client: Option<&Bound<'_, ClientHandle>>,
+        adaptive: bool,
     ) -> PyResult<()> {
         let client = client.map(|client| self.core_handle(client.get())).transpose()?;
-        let budget = BudgetConfig { bytes_per_second, burst_bytes };
+        let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
         self.endpoint.state.lock()?.core.set_budget(client, budget).map_err(|error| match error {
             BudgetError::StaleClient => stale(),
             BudgetError::Config(error) => value_error(error),

@@ -83,7 +83,7 @@ struct Launched {
 
 impl Launched {
     fn is_due(&self, moment: &Moment) -> bool {
-        let wait = RESEND.max(moment.resend_timeout);
+        let wait = RESEND.max(moment.resend.timeout);
         !self.acked && (self.in_flight == 0 || self.last_sent.is_none_or(|sent| sent + wait <= moment.now))
     }
 }

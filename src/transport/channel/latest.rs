@@ -10,11 +10,13 @@
 //!
 //! Keys are below their number when they come here. The highest one has places made for all below it.
 
-use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 
 use super::waiting::Waiting;
-use super::{Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation};
+use super::{
+    Channel, ChannelStats, Fate, Moment, Prefix, ResendTimer, Selected, SendError, Submission,
+    WindowViolation,
+};
 use crate::time::Instant;
 use crate::transport::candidates::{Candidate, Column, Wanted};
 use crate::transport::connection::SendOptions;
@@ -152,7 +154,7 @@ impl Channel for Latest {
         Some(cost.entry + cost.key + cost.message(message))
     }
 
-    fn next_deadline(&self, _: Duration) -> Instant {
+    fn next_deadline(&self, _: ResendTimer) -> Instant {
         if self.due.is_empty() { Instant::NEVER } else { Instant::ZERO }
     }
 

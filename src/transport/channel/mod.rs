@@ -196,8 +196,24 @@ pub(crate) struct Moment {
     pub(crate) now: Instant,
     /// It is a tick's, not one between ticks.
     pub(crate) tick: bool,
-    /// How long to wait for an ack before sending again on suspicion: RTT and its variance.
-    pub(crate) resend_timeout: Duration,
+    pub(crate) resend: ResendTimer,
+}
+
+/// When to send again on suspicion what nothing was heard of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ResendTimer {
+    /// How long an ack may take: RTT and its variance.
+    pub(crate) timeout: Duration,
+    /// Timeouts begin no earlier than this: while packets wait in a queue, when the peer last acked anything, as only silence
+    /// is suspicious then (RFC 6298 restarts its timer likewise).
+    pub(crate) not_before: Instant,
+}
+
+impl ResendTimer {
+    /// When it is time for what was sent then, after so many doublings of the timeout.
+    pub(crate) fn due_at(&self, last_sent: Instant, doublings: u32) -> Instant {
+        last_sent.max(self.not_before) + self.timeout * (1 << doublings)
+    }
 }
 
 /// What a packet's fate makes of a message in it.
@@ -258,7 +274,7 @@ pub(crate) trait Channel: fmt::Debug + Send {
     fn next_bits(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize>;
 
     /// When the first message is due; [`Instant::ZERO`] for those that are.
-    fn next_deadline(&self, resend_timeout: Duration) -> Instant;
+    fn next_deadline(&self, resend: ResendTimer) -> Instant;
 
     /// Whether no tick finds anything to send or to drop here until something is sent or arrives, or a packet is lost.
     fn rests(&self) -> bool;

@@ -10,8 +10,8 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::{
-    Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation,
-    push_newest,
+    Channel, ChannelStats, Fate, Moment, Prefix, ResendTimer, Selected, SendError, Submission,
+    WindowViolation, push_newest,
 };
 use crate::store::sequence::distance;
 use crate::time::Instant;
@@ -150,7 +150,7 @@ impl Channel for Redundant {
     }
 
     /// Copies go out a tick apart: only a message that was never sent is due of itself.
-    fn next_deadline(&self, _: Duration) -> Instant {
+    fn next_deadline(&self, _: ResendTimer) -> Instant {
         let fresh = self.queue.back().is_some_and(|newest| newest.copies == 0);
         if fresh { Instant::ZERO } else { Instant::NEVER }
     }
@@ -251,7 +251,8 @@ mod tests {
                 let message = Message::new(0, writer.encoded());
                 channel.send(Submission { message, at: now, options }).unwrap();
             }
-            let moment = Moment { now, tick: true, resend_timeout: Duration::from_millis(100) };
+            let resend = ResendTimer { timeout: Duration::from_millis(100), not_before: Instant::ZERO };
+            let moment = Moment { now, tick: true, resend };
             channel.select(&moment, &native::cost(&protocol, 0), 8 * 1200, &mut selected);
         }
         assert_eq!(selected.iter().map(|selected| selected.mark).collect::<Vec<_>>(), [0, 0, 1, 1]);

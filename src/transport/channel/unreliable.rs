@@ -5,13 +5,12 @@
 //! Sequenced: the same, and a message that comes behind a newer one is dropped: the newest wins. Messages go into
 //! packets in the order they were sent, so the packets' order is the messages'.
 
-use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::waiting::Waiting;
 use super::{
-    Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation,
-    push_newest,
+    Channel, ChannelStats, Fate, Moment, Prefix, ResendTimer, Selected, SendError, Submission,
+    WindowViolation, push_newest,
 };
 use crate::time::Instant;
 use crate::transport::candidates::{Candidate, Column, Wanted};
@@ -113,7 +112,7 @@ impl Channel for Unreliable {
         self.waiting.front().map(|submission| cost.entry + cost.message(&submission.message))
     }
 
-    fn next_deadline(&self, _: Duration) -> Instant {
+    fn next_deadline(&self, _: ResendTimer) -> Instant {
         if self.waiting.is_empty() { Instant::NEVER } else { Instant::ZERO }
     }
 

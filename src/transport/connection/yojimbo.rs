@@ -248,7 +248,7 @@ impl Connection {
         if !self.budget.allows() {
             return false;
         }
-        let moment = Moment { now, tick: true, resend_timeout: self.endpoint.acks().resend_timeout() };
+        let moment = Moment { now, tick: true, resend: self.resend_timer() };
         let mut room = self.datagram_bits.saturating_sub(yojimbo::header_bits(&self.protocol));
         if blocks_first {
             room = room.saturating_sub(self.select_fragments(&moment, room));
