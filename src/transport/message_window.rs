@@ -391,7 +391,8 @@ mod tests {
                 while wanting > 0.0 && self.window.allows() {
                     wanting -= PACKET;
                     self.sent += 1;
-                    let arrived = self.queued + PACKET <= self.queue && self.sent % self.lose_every != 0;
+                    let arrived =
+                        self.queued + PACKET <= self.queue && !self.sent.is_multiple_of(self.lose_every);
                     self.dropped += u32::from(!arrived);
                     self.queued += if arrived { PACKET } else { 0.0 };
                     self.max_queued = self.max_queued.max(self.queued);
