@@ -39,22 +39,26 @@ pub(super) struct Receiver {
 enum Slot {
     Missing,
     Here(Received),
-    Taken,
+    /// With the window bytes that it gives back once all before it were taken too.
+    Taken(usize),
 }
 
-/// How far the application has read, and how much of that the peer surely knows.
+/// How much of what the application has read the peer surely knows. Bytes are those of the messages before an id: the
+/// peer, who is told the id alone, can't know of what was read behind a gap.
 #[derive(Debug, Default)]
 struct Credit {
-    read_bytes: u64,
+    /// Of all messages before [`Receiver::unread`].
+    unread_at: u64,
     known: u64,
-    known_bytes: u64,
+    known_at: u64,
 }
 
 /// What a packet said of a channel's credit: given back when the packet is acked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CreditMark {
     unread: u64,
-    read_bytes: u64,
+    /// Bytes of all messages before it.
+    unread_at: u64,
 }
 
 impl CreditMark {
@@ -153,31 +157,28 @@ impl Receiver {
         let id = if self.ordered { self.unread as u16 } else { self.ready.pop_front()? };
         let index = usize::from(id.wrapping_sub(self.unread as u16));
         let slot = self.slots.get_mut(index)?;
-        let Slot::Here(message) = core::mem::replace(slot, Slot::Taken) else {
-            *slot = Slot::Missing;
-            return None;
-        };
-        while matches!(self.slots.front(), Some(Slot::Taken)) {
+        let Slot::Here(message) = core::mem::replace(slot, Slot::Missing) else { return None };
+        *slot = Slot::Taken(message.window_bytes);
+        while let Some(Slot::Taken(bytes)) = self.slots.front() {
+            self.credit.unread_at += *bytes as u64;
             self.slots.pop_front();
             self.unread += 1;
         }
         self.buffered_bytes -= message.window_bytes;
-        self.credit.read_bytes += message.window_bytes as u64;
         Some(message)
     }
 
     pub(super) fn credit_due(&self) -> Option<CreditMark> {
         let fresh = (self.unread - self.credit.known) as usize;
-        let fresh_bytes = (self.credit.read_bytes - self.credit.known_bytes) as usize;
-        // Without order the bytes read may lie behind a gap, where telling them would say nothing.
-        let due = fresh > 0 && (fresh * 4 >= self.window || fresh_bytes * 4 >= self.window_bytes);
-        due.then_some(CreditMark { unread: self.unread, read_bytes: self.credit.read_bytes })
+        let fresh_bytes = (self.credit.unread_at - self.credit.known_at) as usize;
+        let due = fresh * 4 >= self.window || fresh_bytes * 4 >= self.window_bytes;
+        due.then_some(CreditMark { unread: self.unread, unread_at: self.credit.unread_at })
     }
 
     pub(super) fn credit_known(&mut self, mark: CreditMark) {
-        if mark.read_bytes > self.credit.known_bytes {
+        if mark.unread > self.credit.known {
             self.credit.known = mark.unread;
-            self.credit.known_bytes = mark.read_bytes;
+            self.credit.known_at = mark.unread_at;
         }
     }
 }
