@@ -5,6 +5,7 @@
 mod arena;
 mod cost;
 mod members;
+mod proportion;
 mod strangers;
 mod timing;
 
