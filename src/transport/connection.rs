@@ -40,7 +40,7 @@ use super::header::Header;
 use super::in_flight::InFlight;
 use super::message::{Bodies, Message, Received};
 use super::pacing::{Budget, BudgetConfig};
-use super::protocol::{ChannelConfig, Protocol};
+use super::protocol::{ChannelConfig, MAX_CONTROL_BYTES, Protocol};
 use super::stream_manager::{Lane, StreamManager, busy};
 use crate::limits::MAX_DATAGRAM;
 use crate::store::sequence::distance;
@@ -304,6 +304,9 @@ impl Connection {
         let lane = |config: &ChannelConfig| Lane::new(channel::open(config, credit), config.share);
         let packets = &config.packets;
         let packets = protocol.yojimbo().map_or_else(|| packets.clone(), |yojimbo| yojimbo.packets(packets));
+        check_packets(&packets, &protocol)?;
+        // A packet is composed to the smaller of a datagram and the most that it may have.
+        let datagram_bits = packets.fragment_above.min(packets.max_packet_size) * 8;
         Ok(Connection {
             endpoint: AckEndpoint::new(packets)?,
             lanes: protocol.channels().iter().map(lane).collect(),
@@ -317,7 +320,7 @@ impl Connection {
             ranges: AckRanges::default(),
             budget: Budget::new(config.budget),
             controller: config.congestion.controller()?,
-            datagram_bits: config.packets.fragment_above * 8,
+            datagram_bits,
             hello_known: false,
             greeted: false,
             owed: Owed::default(),
@@ -382,11 +385,7 @@ impl Connection {
         if channel >= channels {
             return Err(SendError::NoChannel { channel, channels });
         }
-        let max_bytes = self.protocol.channels()[channel].max_message_bytes;
-        let bytes = message.encoded.max_bits().div_ceil(8);
-        if bytes > max_bytes {
-            return Err(SendError::TooLarge { bytes, max_bytes });
-        }
+        self.protocol.check_bytes(channel, message.encoded.max_bits().div_ceil(8))?;
         self.check_yojimbo(channel, &message)?;
         let lane = &mut self.lanes[channel];
         let replaced = lane.touch().send(Submission { message, at: now, options })?;
@@ -1062,6 +1061,19 @@ impl Connection {
         self.newest_at = None;
         self.unanswered_since.get_or_insert(now);
     }
+}
+
+/// Every message that a channel takes must fit a packet, whatever else that says: in yojimbo's framing by the protocol.
+fn check_packets(packets: &AckEndpointConfig, protocol: &Protocol) -> Result<(), ConfigError> {
+    let largest = protocol.channels().iter().map(|channel| channel.max_message_bytes).max().unwrap_or(0);
+    let bytes = packets.max_packet_size;
+    let fits = protocol.yojimbo().is_some() || bytes >= largest + MAX_CONTROL_BYTES;
+    ConfigError::unless(
+        fits,
+        "max_packet_size",
+        bytes,
+        "at least 1024 above max_message_bytes of each channel",
+    )
 }
 
 /// What a packet carries of a channel's messages.

@@ -32,6 +32,7 @@ mod proxy;
 mod reliable_links;
 mod reliable_ordered;
 mod slices;
+mod small_packets;
 mod statistics;
 mod steady_state;
 mod threaded;

@@ -152,14 +152,13 @@ fn check(
     options: SendOptions,
 ) -> Result<(), transport::SendError> {
     let config = &protocol.core.channels()[channel];
-    let (bytes, max_bytes) = (message.encoded.max_bits().div_ceil(8), config.max_message_bytes);
+    let bytes = message.encoded.max_bits().div_ceil(8);
     match config.kind {
         ChannelKind::Payload { .. } | ChannelKind::Chunks => Err(transport::SendError::WrongKind),
         ChannelKind::Latest { keys } if options.key as usize >= keys => {
             Err(transport::SendError::NoKey { key: options.key, keys })
         }
-        _ if bytes > max_bytes => Err(transport::SendError::TooLarge { bytes, max_bytes }),
-        _ => Ok(()),
+        _ => protocol.core.check_bytes(channel, bytes),
     }
 }
 

@@ -93,6 +93,15 @@ pub enum SendError {
         /// The channel's.
         max_bytes: usize,
     },
+    /// The encoded message is larger than a packet has room for.
+    Packet {
+        /// The message's upper bound in bytes.
+        bytes: usize,
+        /// What a packet leaves it.
+        max_bytes: usize,
+        /// The packet's own bound.
+        max_packet_bytes: usize,
+    },
     /// There is no channel of this index.
     NoChannel {
         /// The index.
@@ -133,6 +142,10 @@ impl fmt::Display for SendError {
             SendError::TooLarge { bytes, max_bytes } => {
                 write!(f, "the message must take at most {max_bytes} bytes, the channel's max_message_bytes, not {bytes}")
             }
+            SendError::Packet { bytes, max_bytes, max_packet_bytes } => write!(
+                f,
+                "the message must take at most {max_bytes} bytes, which max_packet_size={max_packet_bytes} leaves it, not {bytes}"
+            ),
             SendError::NoChannel { channel, channels } => {
                 write!(f, "channel must be 0 to {}, not {channel}", channels - 1)
             }
