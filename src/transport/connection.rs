@@ -1041,8 +1041,14 @@ impl Connection {
     fn launch(&mut self, now: Instant, out: &mut Packets, hello: bool, arrivals: u64, carried: List) {
         let writer = &mut self.scratch.writer;
         let (before, datagrams) = (out.total_bytes(), out.len());
-        // The channels' bound on messages keeps every packet below the endpoint's.
+        // The bounds on messages and on all else in a packet keep it below the endpoint's. One above would be lost.
         let Ok(packet) = self.endpoint.send(now, writer.as_bytes()) else {
+            for carried in self.carried.iter(&carried) {
+                let Carried::Messages { channel, count, first } = carried else { continue };
+                let lane = &mut self.lanes[usize::from(channel)];
+                let fates = (first..first + u64::from(count)).map(|mark| lane.touch().handle_lost(mark));
+                fates.for_each(|fate| self.fates.tell(notification(channel, fate, false)));
+            }
             self.carried.clear(carried);
             return;
         };
