@@ -587,6 +587,10 @@ impl Connection {
                 refusal => End::Violation(Violation::Packet(refusal)),
             });
         }
+        if !self.chunks.affords(now, &packet.chunk_items) {
+            self.endpoint.drop_packet(incoming);
+            return Ok(());
+        }
         if let Some(reason) = packet.control.close {
             self.endpoint.refuse(incoming);
             return Err(End::ByPeer(reason));
