@@ -129,7 +129,9 @@ impl Rows {
                 Err(
                     SendError::StaleClient
                     | SendError::NotConnected
-                    | SendError::Channel(transport::SendError::Full { .. }),
+                    | SendError::Channel(
+                        transport::SendError::Full { .. } | transport::SendError::TickFull { .. },
+                    ),
                 ) => unsent.push(row),
                 // Everything else was checked before.
                 Err(error) => return Err(send_error(&self.class, self.channel, &error)),

@@ -86,6 +86,11 @@ pub enum SendError {
         /// How many that is.
         capacity: usize,
     },
+    /// As many messages wait for the next tick's packets as may; those that don't fit are dropped then.
+    TickFull {
+        /// How many that is.
+        capacity: usize,
+    },
     /// The encoded message is larger than the channel takes.
     TooLarge {
         /// The message's upper bound in bytes.
@@ -139,6 +144,11 @@ impl fmt::Display for SendError {
                      try again in a later tick, or disconnect a peer that can't keep up"
                 )
             }
+            SendError::TickFull { capacity } => write!(
+                f,
+                "{capacity} messages of one tick wait to be sent already, as many as send_queue allows: send fewer a tick, \
+                 or allow more"
+            ),
             SendError::TooLarge { bytes, max_bytes } => {
                 write!(f, "the message must take at most {max_bytes} bytes, the channel's max_message_bytes, not {bytes}")
             }
