@@ -1010,6 +1010,9 @@ class ChunkStats:
     def offers_invalid(self) -> int:
         """Offers dropped because they are out of turn, or contradict themselves."""
     @property
+    def offers_too_fast(self) -> int:
+        """Packets dropped, and not acked, because offers and withdrawals came too fast."""
+    @property
     def answers_invalid(self) -> int:
         """Answers dropped because their chunk was never offered, or has no such slices."""
 

@@ -63,6 +63,8 @@ pub(crate) struct ChunkStats {
     slices_invalid: u64,
     /// Offers dropped because they are out of turn, or contradict themselves.
     offers_invalid: u64,
+    /// Packets dropped, and not acked, because offers and withdrawals came too fast.
+    offers_too_fast: u64,
     /// Answers dropped because their chunk was never offered, or has no such slices.
     answers_invalid: u64,
 }
@@ -88,6 +90,7 @@ impl From<ChunkCounters> for ChunkStats {
             slices_unexpected: counters.slices_unexpected,
             slices_invalid: counters.slices_invalid,
             offers_invalid: counters.offers_invalid,
+            offers_too_fast: counters.offers_too_fast,
             answers_invalid: counters.answers_invalid,
         }
     }

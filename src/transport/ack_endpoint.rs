@@ -383,6 +383,11 @@ impl AckEndpoint {
         self.recycle(incoming);
     }
 
+    /// Drops a packet that was dropped and counted elsewhere: it is not acked.
+    pub(crate) fn drop_packet(&mut self, incoming: Incoming<'_>) {
+        self.recycle(incoming);
+    }
+
     /// Appends the packets that count as lost by now to `lost`, in sequence order, each once. After that their
     /// acks are only counted. Without this call nothing is given up but what the window forgets.
     pub fn poll_lost(&mut self, now: Instant, lost: &mut Vec<u16>) {

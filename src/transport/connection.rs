@@ -42,7 +42,7 @@ use super::in_flight::InFlight;
 use super::message::{Bodies, Message, Received};
 use super::message_window::MessageWindow;
 use super::pacing::{Budget, BudgetConfig};
-use super::protocol::{ChannelConfig, Protocol};
+use super::protocol::{ChannelConfig, MAX_CONTROL_BYTES, Protocol};
 use super::stream_manager::{Lane, StreamManager, busy};
 use crate::limits::MAX_DATAGRAM;
 use crate::store::sequence::distance;
@@ -324,6 +324,9 @@ impl Connection {
         let lane = |config: &ChannelConfig| Lane::new(channel::open(config, credit), config.share);
         let packets = &config.packets;
         let packets = protocol.yojimbo().map_or_else(|| packets.clone(), |yojimbo| yojimbo.packets(packets));
+        check_packets(&packets, &protocol)?;
+        // A packet is composed to the smaller of a datagram and the most that it may have.
+        let datagram_bits = packets.fragment_above.min(packets.max_packet_size) * 8;
         Ok(Connection {
             endpoint: AckEndpoint::new(packets)?,
             lanes: protocol.channels().iter().map(lane).collect(),
@@ -339,7 +342,7 @@ impl Connection {
             adaptive: config.budget.adaptive,
             window: MessageWindow::default(),
             controller: config.congestion.controller()?,
-            datagram_bits: config.packets.fragment_above * 8,
+            datagram_bits,
             hello_known: false,
             greeted: false,
             owed: Owed::default(),
@@ -405,11 +408,7 @@ impl Connection {
         if channel >= channels {
             return Err(SendError::NoChannel { channel, channels });
         }
-        let max_bytes = self.protocol.channels()[channel].max_message_bytes;
-        let bytes = message.encoded.max_bits().div_ceil(8);
-        if bytes > max_bytes {
-            return Err(SendError::TooLarge { bytes, max_bytes });
-        }
+        self.protocol.check_bytes(channel, message.encoded.max_bits().div_ceil(8))?;
         self.check_yojimbo(channel, &message)?;
         let lane = &mut self.lanes[channel];
         let replaced = lane.touch().send(Submission { message, at: now, options })?;
@@ -611,6 +610,10 @@ impl Connection {
                 Refusal::Mismatch => End::Mismatch,
                 refusal => End::Violation(Violation::Packet(refusal)),
             });
+        }
+        if !self.chunks.affords(now, &packet.chunk_items) {
+            self.endpoint.drop_packet(incoming);
+            return Ok(());
         }
         if let Some(reason) = packet.control.close {
             self.endpoint.refuse(incoming);
@@ -1092,8 +1095,14 @@ impl Connection {
         let Launched { hello, messages, arrivals, carried } = launched;
         let writer = &mut self.scratch.writer;
         let (before, datagrams) = (out.total_bytes(), out.len());
-        // The channels' bound on messages keeps every packet below the endpoint's.
+        // The bounds on messages and on all else in a packet keep it below the endpoint's. One above would be lost.
         let Ok(packet) = self.endpoint.send(now, writer.as_bytes()) else {
+            for carried in self.carried.iter(&carried) {
+                let Carried::Messages { channel, count, first } = carried else { continue };
+                let lane = &mut self.lanes[usize::from(channel)];
+                let fates = (first..first + u64::from(count)).map(|mark| lane.touch().handle_lost(mark));
+                fates.for_each(|fate| self.fates.tell(notification(channel, fate, false)));
+            }
             self.carried.clear(carried);
             return;
         };
@@ -1116,6 +1125,19 @@ impl Connection {
         self.newest_at = None;
         self.unanswered_since.get_or_insert(now);
     }
+}
+
+/// Every message that a channel takes must fit a packet, whatever else that says: in yojimbo's framing by the protocol.
+fn check_packets(packets: &AckEndpointConfig, protocol: &Protocol) -> Result<(), ConfigError> {
+    let largest = protocol.channels().iter().map(|channel| channel.max_message_bytes).max().unwrap_or(0);
+    let bytes = packets.max_packet_size;
+    let fits = protocol.yojimbo().is_some() || bytes >= largest + MAX_CONTROL_BYTES;
+    ConfigError::unless(
+        fits,
+        "max_packet_size",
+        bytes,
+        "at least 1024 above max_message_bytes of each channel",
+    )
 }
 
 /// What a packet carries of a channel's messages.

@@ -183,6 +183,27 @@ fn numbers_far_ahead_and_sizes_above_the_limit_take_no_memory() {
     assert_eq!(target.connection.incoming_chunks(target.now).count(), 0);
 }
 
+/// One that was over before it had its turn was forgotten with the offer four on, and all others waited for it.
+#[test]
+fn a_withdrawal_and_the_offer_four_on_in_one_packet_hold_up_nothing() {
+    let mut target = Target::new();
+    let content = [7; 600];
+    let offer = |id| Item::Offer { id, size: 600, slice_bytes: 600, hash: hash(&content) };
+    target.say(&[offer(0)]);
+    target.tick(true);
+    target.say(&[Item::Withdraw { id: 0 }, offer(4)]);
+    target.say(&[Item::Withdraw { id: 1 }, Item::Withdraw { id: 2 }, Item::Withdraw { id: 3 }]);
+    target.tick(true);
+    target.say(&[Item::Slice { id: 4, index: 0, bytes: &content }]);
+    target.tick(true);
+    target.tick(true);
+    assert!(
+        matches!(&target.events[..], [ChunkEvent::NotReceived { .. }, ChunkEvent::Received { .. }]),
+        "{:?}",
+        target.events
+    );
+}
+
 #[test]
 fn answers_for_what_was_not_offered_change_nothing() {
     let mut target = Target::new();

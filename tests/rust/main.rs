@@ -7,6 +7,7 @@ mod block_times;
 mod bulk;
 #[allow(dead_code)] // Some of it is for benches/links.rs.
 mod bulk_line;
+mod byte_windows;
 mod channels;
 mod chunks;
 mod endpoint;
@@ -33,6 +34,7 @@ mod reliable_links;
 mod reliable_ordered;
 mod slices;
 mod slow_line;
+mod small_packets;
 mod statistics;
 mod steady_state;
 mod threaded;

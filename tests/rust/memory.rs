@@ -23,11 +23,20 @@ struct Counting;
 thread_local! {
     static LIVE: Cell<isize> = const { Cell::new(0) };
     static REQUESTS: Cell<usize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
 /// The bytes that this thread holds.
 pub(crate) fn held() -> isize {
     LIVE.get()
+}
+
+/// The most that this thread held, beyond what it holds now, while it did this.
+pub(crate) fn peak(run: impl FnOnce()) -> usize {
+    let before = LIVE.get();
+    PEAK.set(before);
+    run();
+    (PEAK.get() - before) as usize
 }
 
 /// How often this thread asked for memory.
@@ -38,6 +47,7 @@ pub(crate) fn requests() -> usize {
 fn count(bytes: isize) {
     // A thread that ends has no counter any more, and nobody who asks.
     let _ = LIVE.try_with(|live| live.set(live.get() + bytes));
+    let _ = PEAK.try_with(|peak| peak.set(peak.get().max(LIVE.get())));
     let _ = REQUESTS.try_with(|requests| requests.set(requests.get() + usize::from(bytes > 0)));
 }
 

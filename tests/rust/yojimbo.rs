@@ -411,7 +411,10 @@ fn a_callers_mistake_is_told_at_the_call() {
     assert_eq!(send(RELIABLE, blob(1, max_bytes)), Ok(()));
     // On an unreliable channel a block is in one packet.
     let (bytes, max_bytes) = (8192 - 23, 8192 - 24);
-    assert_eq!(send(UNRELIABLE, blob(1, bytes - 4)), Err(SendError::TooLarge { bytes, max_bytes }));
+    assert_eq!(
+        send(UNRELIABLE, blob(1, bytes - 4)),
+        Err(SendError::Packet { bytes, max_bytes, max_packet_bytes: 8192 })
+    );
     assert_eq!(send(UNRELIABLE, blob(1, max_bytes - 4)), Ok(()));
     let disabled = YojimboChannel { blocks: false, ..Default::default() };
     let protocol = protocol_of(disabled, vec![declared("Number"), declared("Blob")]);

@@ -643,7 +643,12 @@ impl Server {
             let (now, mut left_out) = (driver.now(), Vec::new());
             for client in clients.into_iter().filter(|client| Some(*client) != exclude) {
                 match send(core, now, client) {
-                    Err(SendError::StaleClient | SendError::Channel(transport::SendError::Full { .. })) => {
+                    Err(
+                        SendError::StaleClient
+                        | SendError::Channel(
+                            transport::SendError::Full { .. } | transport::SendError::TickFull { .. },
+                        ),
+                    ) => {
                         left_out.extend(players.handles.get(&client).map(|handle| handle.clone_ref(py)));
                     }
                     // Too large: for the first client and for all others.

@@ -86,12 +86,26 @@ pub enum SendError {
         /// How many that is.
         capacity: usize,
     },
+    /// As many messages wait for the next tick's packets as may; those that don't fit are dropped then.
+    TickFull {
+        /// How many that is.
+        capacity: usize,
+    },
     /// The encoded message is larger than the channel takes.
     TooLarge {
         /// The message's upper bound in bytes.
         bytes: usize,
         /// The channel's.
         max_bytes: usize,
+    },
+    /// The encoded message is larger than a packet has room for.
+    Packet {
+        /// The message's upper bound in bytes.
+        bytes: usize,
+        /// What a packet leaves it.
+        max_bytes: usize,
+        /// The packet's own bound.
+        max_packet_bytes: usize,
     },
     /// There is no channel of this index.
     NoChannel {
@@ -130,9 +144,18 @@ impl fmt::Display for SendError {
                      try again in a later tick, or disconnect a peer that can't keep up"
                 )
             }
+            SendError::TickFull { capacity } => write!(
+                f,
+                "{capacity} messages of one tick wait to be sent already, as many as send_queue allows: send fewer a tick, \
+                 or allow more"
+            ),
             SendError::TooLarge { bytes, max_bytes } => {
                 write!(f, "the message must take at most {max_bytes} bytes, the channel's max_message_bytes, not {bytes}")
             }
+            SendError::Packet { bytes, max_bytes, max_packet_bytes } => write!(
+                f,
+                "the message must take at most {max_bytes} bytes, which max_packet_size={max_packet_bytes} leaves it, not {bytes}"
+            ),
             SendError::NoChannel { channel, channels } => {
                 write!(f, "channel must be 0 to {}, not {channel}", channels - 1)
             }

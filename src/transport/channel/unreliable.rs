@@ -79,7 +79,7 @@ impl Unreliable {
 impl Channel for Unreliable {
     fn send(&mut self, submission: Submission) -> Result<Fate, SendError> {
         if self.waiting.len() >= self.capacity {
-            return Err(SendError::Full { capacity: self.capacity });
+            return Err(SendError::TickFull { capacity: self.capacity });
         }
         self.waiting.push(submission);
         Ok(Fate::Open)

@@ -99,9 +99,9 @@ impl Connection {
             let reliable = matches!(kind, ChannelKind::Reliable { .. });
             let beside = if reliable { bytes.min(settings.block_fragment_bytes) } else { bytes };
             let bytes = message.encoded.max_bits().div_ceil(8) + beside;
-            let max_bytes = config.max_packet_bytes - yojimbo::PACKET_OVERHEAD_BYTES;
+            let (max_bytes, max_packet_bytes) = (config.max_message_bytes(), config.max_packet_bytes);
             if bytes > max_bytes {
-                return Err(SendError::TooLarge { bytes, max_bytes });
+                return Err(SendError::Packet { bytes, max_bytes, max_packet_bytes });
             }
         }
         Ok(())

@@ -11,7 +11,6 @@ mod read;
 mod vectors;
 mod write;
 
-pub(crate) use config::PACKET_OVERHEAD_BYTES;
 pub use config::{Framing, FramingError, YojimboChannel, YojimboConfig};
 pub use fault::{Fault, FaultKind, PacketFault};
 pub use read::Extent;
