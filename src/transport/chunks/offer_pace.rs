@@ -6,7 +6,7 @@
 
 use super::Offer;
 use crate::time::Instant;
-use crate::transport::pacing::{Budget, BudgetConfig};
+use crate::transport::pacing::{Budget, RateConfig};
 
 /// Offers and withdrawals a second: a hundredth of a processor's time at some ten microseconds each.
 const PER_SECOND: f64 = 1000.0;
@@ -26,7 +26,7 @@ pub(super) struct OfferPace(Budget);
 
 impl Default for OfferPace {
     fn default() -> Self {
-        OfferPace(Budget::new(BudgetConfig { bytes_per_second: PER_SECOND, burst_bytes: BURST }))
+        OfferPace(Budget::new(RateConfig { bytes_per_second: PER_SECOND, burst_bytes: BURST }))
     }
 }
 
