@@ -34,7 +34,7 @@ fn missing(case: Case, ordered: bool, seed: u64) -> (usize, usize) {
     let bytes_per_second = mbits * 125_000.0;
     // A tick's worth and more.
     let burst_bytes = (bytes_per_second / 20.0).max(65_536.0);
-    let budget = BudgetConfig { bytes_per_second, burst_bytes };
+    let budget = BudgetConfig::new(bytes_per_second, burst_bytes);
     let config = ConnectionConfig { budget, ..ConnectionConfig::default() };
     let mut pair = Pair::with_config(&config, protocol_with(vec![channel]), conditions, seed);
     let mut rng = Rng::seeded(seed);
