@@ -69,8 +69,13 @@ pub(crate) fn check(protocol: &Protocol, received: &Received) -> u32 {
     }
 }
 
+/// What netcode, UDP and IPv4 add to a datagram.
+const OVERHEAD_BYTES: usize = 25 + 28;
+
 pub(crate) struct Pair {
     pub(crate) now: Instant,
+    /// Bytes on the wire that each end sent.
+    pub(crate) sent_bytes: [usize; 2],
     pub(crate) protocol: Arc<Protocol>,
     pub(crate) ends: [Connection; 2],
     pub(crate) links: [Link<Vec<u8>>; 2],
@@ -92,6 +97,7 @@ impl Pair {
         let end = || Connection::new(config, protocol.clone()).unwrap();
         Pair {
             now: Instant::ZERO,
+            sent_bytes: [0; 2],
             ends: [end(), end()],
             links: [Link::new(conditions, seed).unwrap(), Link::new(conditions, seed + 1_000_003).unwrap()],
             tick: Duration::from_micros(16_667),
@@ -110,6 +116,7 @@ impl Pair {
             self.ends[i].transmit(self.now, &mut self.packets);
             for (_, packet) in self.packets.iter() {
                 assert!(packet.len() <= 1200, "{} bytes", packet.len());
+                self.sent_bytes[i] += packet.len() + OVERHEAD_BYTES;
                 self.links[i].send(self.now, packet.to_vec(), packet.len());
             }
             self.packets.clear();

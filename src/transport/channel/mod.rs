@@ -14,15 +14,18 @@
 
 mod blocks;
 mod chunks_place;
+mod fragments;
 mod latest;
 mod redundant;
 mod reliable;
 mod reliable_receiver;
+mod resend;
 mod unreliable;
 mod waiting;
 
 pub use blocks::Desync;
 pub(crate) use blocks::{BlockFragment, BlockLimits, Fragment};
+pub(crate) use fragments::{FragmentFault, MessageFragment, fragment_of};
 pub(crate) use reliable_receiver::CreditMark;
 
 use core::fmt;
@@ -188,6 +191,8 @@ pub(crate) struct Selected {
     pub(crate) message: Message,
     /// By which the channel knows it again when the packet's fate is known.
     pub(crate) mark: u64,
+    /// Which fragment of it, if it is cut.
+    pub(crate) fragment: Option<u16>,
 }
 
 /// When a packet is composed, and what is known of the link then.
@@ -247,6 +252,17 @@ pub(crate) trait Channel: fmt::Debug + Send {
     /// A fragment of a block from the peer.
     fn handle_fragment(&mut self, _: BlockFragment, _: BlockLimits) -> Result<(), Desync> {
         Err(Desync::Window)
+    }
+
+    /// A fragment of a message from the peer, with its bytes; gives the message's body when it is whole and to be read. Then
+    /// [`Channel::handle`] takes the message, or nothing does and the packet is not acked.
+    fn handle_message_fragment(
+        &mut self,
+        _: &MessageFragment,
+        _data: &[u8],
+        _packet_sequence: u16,
+    ) -> Result<Option<Vec<u8>>, FragmentFault> {
+        Err(FragmentFault::Window)
     }
 
     /// Whether a message has room among those that the application doesn't take. Without credit the peer can't know.

@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 
 use super::blocks::ReceiveBlock;
+use super::fragments::{FragmentFault, MessageFragment, PartialMessage};
 use super::reliable::Window;
 use super::{BlockFragment, BlockLimits, Desync, WindowViolation};
 use crate::store::sequence::distance;
@@ -38,6 +39,8 @@ pub(super) struct Receiver {
 #[derive(Debug)]
 enum Slot {
     Missing,
+    /// Of its fragments some are here, or all and there was no memory to read the message in.
+    Partial(Box<PartialMessage>),
     Here(Received),
     Taken,
 }
@@ -103,6 +106,53 @@ impl Receiver {
         Ok(None)
     }
 
+    /// Makes room for the message that the fragments under its id are of. While some are missing nothing but fragments is to
+    /// come under it.
+    pub(super) fn close_fragments(&mut self, id: u16) -> Result<(), WindowViolation> {
+        let index = usize::try_from(distance(id, self.unread as u16)).ok();
+        let slot = index.and_then(|index| self.slots.get_mut(index));
+        if let Some(slot) = slot
+            && let Slot::Partial(partial) = slot
+        {
+            if !partial.is_whole() {
+                return Err(WindowViolation);
+            }
+            self.buffered_bytes -= partial.window_bytes();
+            *slot = Slot::Missing;
+        }
+        Ok(())
+    }
+
+    /// Takes a fragment of a message; the message's body when it is whole and to be read, and whether the fragment is new.
+    pub(super) fn handle_message_fragment(
+        &mut self,
+        fragment: &MessageFragment,
+        data: &[u8],
+        packet_sequence: u16,
+    ) -> Result<(Option<Vec<u8>>, bool), FragmentFault> {
+        let Ok(index) = usize::try_from(distance(fragment.id, self.unread as u16)) else {
+            return Ok((None, false));
+        };
+        if index >= self.window {
+            return Err(FragmentFault::Window);
+        }
+        if self.slots.get(index).is_none_or(|slot| matches!(slot, Slot::Missing)) {
+            let partial = PartialMessage::new(fragment);
+            if self.buffered_bytes + partial.window_bytes() > self.window_bytes {
+                return Err(FragmentFault::Window);
+            }
+            self.buffered_bytes += partial.window_bytes();
+            if self.slots.len() <= index {
+                self.slots.resize_with(index + 1, || Slot::Missing);
+            }
+            self.slots[index] = Slot::Partial(Box::new(partial));
+        }
+        match &mut self.slots[index] {
+            Slot::Partial(partial) => partial.handle(fragment, data, packet_sequence),
+            _ => Ok((None, false)),
+        }
+    }
+
     /// Whether a message has room. Where the peer is told nothing, it can't know that the application reads too slowly: then
     /// this is false until it did. A message that the window refuses whatever was read has room, to be refused.
     pub(super) fn has_room(&self, id: u16) -> bool {
@@ -135,7 +185,11 @@ impl Receiver {
 
     /// Bytes of memory that messages take that were not taken.
     pub(super) fn memory(&self) -> usize {
-        let here = |slot: &Slot| if let Slot::Here(message) = slot { message.memory() } else { 0 };
+        let here = |slot: &Slot| match slot {
+            Slot::Here(message) => message.memory(),
+            Slot::Partial(partial) => partial.memory(),
+            Slot::Missing | Slot::Taken => 0,
+        };
         self.slots.iter().map(here).sum()
     }
 
@@ -153,10 +207,10 @@ impl Receiver {
         let id = if self.ordered { self.unread as u16 } else { self.ready.pop_front()? };
         let index = usize::from(id.wrapping_sub(self.unread as u16));
         let slot = self.slots.get_mut(index)?;
-        let Slot::Here(message) = core::mem::replace(slot, Slot::Taken) else {
-            *slot = Slot::Missing;
+        if !matches!(slot, Slot::Here(_)) {
             return None;
-        };
+        }
+        let Slot::Here(message) = core::mem::replace(slot, Slot::Taken) else { return None };
         while matches!(self.slots.front(), Some(Slot::Taken)) {
             self.slots.pop_front();
             self.unread += 1;
