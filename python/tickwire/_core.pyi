@@ -511,7 +511,8 @@ class Channel:
 
     Args:
         name: for people: it is in the statistics.
-        max_message_bytes: the largest message; above about 1,180 bytes a message is fragmented.
+        max_message_bytes: the largest message. On reliable channels one above 1,024 bytes goes in fragments that are
+            sent again one by one; on others one above about 1,180 bytes is lost with any of its fragments.
         strict: comes before all channels that are not strict, in the protocol's order. These keep a tenth of each
             packet, so that none of them starves.
         weight: the share among the channels that are not strict, relative to theirs; 1 to 1,000. What one doesn't

@@ -11,6 +11,7 @@
 //! windows when it is; no memory of one packet outlives it but some kilobytes. A peer can make us send one packet a tick,
 //! within the budget.
 
+mod fragments;
 mod held;
 mod yojimbo;
 
@@ -132,6 +133,8 @@ pub enum Violation {
     Packet(Refusal),
     /// A message or credit beyond the window that both sides know.
     Window,
+    /// Fragments of a message that don't fit together.
+    Fragments,
     /// An opaque message that its own code refused.
     Message,
     /// What yojimbo's framing refuses.
@@ -143,6 +146,7 @@ impl fmt::Display for Violation {
         match self {
             Violation::Packet(refusal) => refusal.fmt(f),
             Violation::Window => f.write_str("a message or credit is beyond the receive window"),
+            Violation::Fragments => f.write_str("the fragments of a message don't fit together"),
             Violation::Message => f.write_str("a message is refused by its own serialize"),
             Violation::Yojimbo(fault) => fault.fmt(f),
         }
@@ -597,7 +601,7 @@ impl Connection {
         let Scratch { packet, bodies, acked, .. } = &mut *self.scratch;
         let read = native::read(incoming.payload(), &self.protocol, context, packet, bodies);
         let starved = match &read {
-            Ok(()) => !held::has_memory(&self.lanes, &self.protocol, packet),
+            Ok(()) => !held::has_memory(&self.lanes, &self.protocol, packet, None),
             Err(refusal) => *refusal == Refusal::Memory,
         };
         if starved {
@@ -618,6 +622,19 @@ impl Connection {
         if let Some(reason) = packet.control.close {
             self.endpoint.refuse(incoming);
             return Err(End::ByPeer(reason));
+        }
+        if !packet.fragments.is_empty() {
+            match fragments::assemble(&mut self.lanes, &self.protocol, &context, packet, bodies) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.endpoint.forgo(incoming);
+                    return Ok(());
+                }
+                Err(end) => {
+                    self.endpoint.refuse(incoming);
+                    return Err(end);
+                }
+            }
         }
         let delay = packet.control.ack_delay;
         let sampling = delay.map_or(RttSampling::None, |delay| RttSampling::NewestAck { delay });
@@ -669,6 +686,7 @@ impl Connection {
                         let lane = &mut self.lanes[usize::from(channel)];
                         let fate = lane.touch().handle_fragment_ack(now, mark, index.into());
                         notifications.extend(notification(channel, fate, true));
+                        // Native framing doesn't look at it.
                         self.yojimbo.pace_blocks(now, true);
                     }
                 }
@@ -727,9 +745,11 @@ impl Connection {
         // Before the first packet there is nothing to be behind of.
         let arrival = self.newest_arrival.saturating_add_signed(ahead.into());
         self.newest_arrival = self.newest_arrival.max(arrival);
-        let Packet { control, messages, chunk_items, slices, .. } = &mut self.scratch.packet;
+        let Packet { control, messages, fragments, fragment_bytes, chunk_items, slices, .. } =
+            &mut self.scratch.packet;
         self.greeted |= control.hello.is_some();
-        let said = control.hello.is_some() || !control.credits.is_empty() || !messages.is_empty();
+        let messages_said = !messages.is_empty() || !fragments.is_empty();
+        let said = control.hello.is_some() || !control.credits.is_empty() || messages_said;
         if said || !chunk_items.is_empty() {
             self.owed.count(now);
         }
@@ -752,6 +772,10 @@ impl Connection {
             self.chunks.update(now);
         }
         messages.shrink_to(KEPT_MESSAGES);
+        fragments.clear();
+        fragments.shrink_to(KEPT_MESSAGES);
+        fragment_bytes.clear();
+        fragment_bytes.shrink_to(KEPT_ROW_BYTES);
         self.scratch.bodies.scratch.clear();
         self.scratch.bodies.scratch.shrink_to(KEPT_ROW_BYTES);
         Ok(())
@@ -1073,7 +1097,11 @@ impl Connection {
                     native::write_chunk_entry(writer, &self.protocol, index, &chunk.items, &chunk.arena);
                 }
             }
-            native::write_end(writer);
+            let fragments = self.lanes.iter().enumerate().flat_map(|(index, lane)| {
+                let cut = lane.selected.iter().filter(|selected| selected.fragment.is_some());
+                cut.map(move |selected| (index, selected))
+            });
+            native::write_end(writer, &self.protocol, fragments);
         }
         let (hello, arrivals) = (control.hello.is_some(), *arrivals);
         let mut carried = List::default();
@@ -1142,9 +1170,13 @@ fn check_packets(packets: &AckEndpointConfig, protocol: &Protocol) -> Result<(),
 
 /// What a packet carries of a channel's messages.
 fn runs(channel: u8, selected: &[Selected]) -> impl Iterator<Item = Carried> {
-    let runs = selected.chunk_by(|a, b| a.mark + 1 == b.mark);
-    // A packet has fewer than 65,536 messages.
-    runs.map(move |run| Carried::Messages { channel, count: run.len() as u16, first: run[0].mark })
+    let whole = |selected: &Selected| selected.fragment.is_none();
+    let runs = selected.chunk_by(move |a, b| whole(a) && whole(b) && a.mark + 1 == b.mark);
+    runs.map(move |run| match run[0] {
+        Selected { fragment: Some(index), mark, .. } => Carried::Fragment { channel, mark, index },
+        // A packet has fewer than 65,536 messages.
+        Selected { mark, .. } => Carried::Messages { channel, count: run.len() as u16, first: mark },
+    })
 }
 
 /// What to tell of a message in a packet whose fate is known.

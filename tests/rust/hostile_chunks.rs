@@ -9,7 +9,7 @@ use tickwire::time::{Duration, Instant};
 use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
 use tickwire::transport::acks::RttSampling;
 use tickwire::transport::chunks::{Assembly, BytesSource, ChunkEvent, ChunkFailure, MemorySink, Rejection};
-use tickwire::transport::{ChannelConfig, ChannelKind, Connection, ConnectionConfig, Protocol};
+use tickwire::transport::{ChannelConfig, ChannelKind, Connection, ConnectionConfig, Protocol, VERSION};
 use tickwire::wire::{BitSink, BitWriter};
 
 use crate::pair::protocol_with;
@@ -86,7 +86,7 @@ impl Target {
     fn say(&mut self, items: &[Item<'_>]) {
         let mut writer = BitWriter::new();
         writer.bool(true);
-        writer.bits(1, 8);
+        writer.bits(VERSION.into(), 8);
         writer.bits(protocol().hash(), 64);
         writer.bits(0, 4);
         writer.bits(0b11, 2); // An entry, of channel 1.

@@ -11,7 +11,7 @@ use tickwire::transport::acks::RttSampling;
 use tickwire::transport::header::Header;
 use tickwire::transport::{
     Body, ChannelConfig, ChannelKind, CloseReason, Connection, ConnectionConfig, End, MessageType, Protocol,
-    Refusal, SendOptions, Violation,
+    Refusal, SendOptions, VERSION, Violation,
 };
 use tickwire::wire::{BitSink, BitWriter, Schema};
 
@@ -29,7 +29,7 @@ fn hello(rest: impl FnOnce(&mut BitWriter)) -> Vec<u8> {
 fn hello_of(protocol: &Protocol, rest: impl FnOnce(&mut BitWriter)) -> Vec<u8> {
     let mut writer = BitWriter::new();
     writer.bool(true);
-    writer.bits(1, 8);
+    writer.bits(VERSION.into(), 8);
     writer.bits(protocol.hash(), 64);
     // No close, no ack delay, no ranges, no credit.
     writer.bits(0, 4);
@@ -71,7 +71,7 @@ fn deliver(
 fn credit(unread: u16) -> Vec<u8> {
     let mut writer = BitWriter::new();
     writer.bool(true);
-    writer.bits(1, 8);
+    writer.bits(VERSION.into(), 8);
     writer.bits(protocol().hash(), 64);
     writer.bits(0b1000, 4); // Credit and no other section.
     writer.bits(0, 1); // Channel 0.
@@ -238,7 +238,7 @@ fn a_close_ends_the_conversation_with_its_reason() {
     let close = |number: u64| {
         let mut writer = BitWriter::new();
         writer.bool(true);
-        writer.bits(1, 8);
+        writer.bits(VERSION.into(), 8);
         writer.bits(protocol().hash(), 64);
         writer.bool(true);
         writer.bits(number, 8);

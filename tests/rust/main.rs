@@ -12,12 +12,14 @@ mod channels;
 mod chunks;
 mod endpoint;
 mod explore;
+mod fragments;
 mod fuzz;
 mod fuzz_seeds;
 #[allow(unreachable_pub)] // A crate of its own, for the fuzzer.
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz_targets;
 mod hostile_chunks;
+mod hostile_fragments;
 mod hostile_peer;
 mod interop;
 mod layers;

@@ -11,6 +11,7 @@ use tickwire::time::{Duration, Instant};
 use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
 use tickwire::transport::{
     Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, MessageType, Protocol, SendOptions,
+    VERSION,
 };
 use tickwire::wire::{BitSink, BitWriter, Kind, Schema};
 
@@ -148,7 +149,7 @@ fn the_largest_packet_leaves_little_behind() {
     let protocol = Arc::new(Protocol::new(types, vec![channel]).unwrap());
     let mut payload = BitWriter::new();
     payload.bool(true);
-    payload.bits(1, 8);
+    payload.bits(VERSION.into(), 8);
     payload.bits(protocol.hash(), 64);
     payload.bits(0, 4);
     (0..16_384).for_each(|_| payload.bool(true));
@@ -183,7 +184,7 @@ fn lists_that_nobody_takes_hold_a_bounded_memory_and_come_through_when_they_are_
     let packet = |id: u64| {
         let mut payload = BitWriter::new();
         payload.bool(true);
-        payload.bits(1, 8);
+        payload.bits(VERSION.into(), 8);
         payload.bits(hash, 64);
         payload.bits(0, 4);
         payload.bits(1, 1);

@@ -69,15 +69,18 @@ pub(crate) fn check(protocol: &Protocol, received: &Received) -> u32 {
     }
 }
 
+/// What netcode, UDP and IPv4 add to a datagram.
+const OVERHEAD_BYTES: usize = 25 + 28;
+
 pub(crate) struct Pair {
     pub(crate) now: Instant,
+    /// Bytes on the wire that each end sent.
+    pub(crate) sent_bytes: [usize; 2],
     pub(crate) protocol: Arc<Protocol>,
     pub(crate) ends: [Connection; 2],
     pub(crate) links: [Link<Vec<u8>>; 2],
     tick: Duration,
     packets: Packets,
-    /// By the first end, with what sealing, IP and UDP add.
-    pub(crate) sent_bytes: usize,
 }
 
 impl Pair {
@@ -94,11 +97,11 @@ impl Pair {
         let end = || Connection::new(config, protocol.clone()).unwrap();
         Pair {
             now: Instant::ZERO,
+            sent_bytes: [0; 2],
             ends: [end(), end()],
             links: [Link::new(conditions, seed).unwrap(), Link::new(conditions, seed + 1_000_003).unwrap()],
             tick: Duration::from_micros(16_667),
             packets: Packets::new(),
-            sent_bytes: 0,
             protocol,
         }
     }
@@ -113,11 +116,8 @@ impl Pair {
             self.ends[i].transmit(self.now, &mut self.packets);
             for (_, packet) in self.packets.iter() {
                 assert!(packet.len() <= 1200, "{} bytes", packet.len());
+                self.sent_bytes[i] += packet.len() + OVERHEAD_BYTES;
                 self.links[i].send(self.now, packet.to_vec(), packet.len());
-            }
-            if i == 0 {
-                self.sent_bytes +=
-                    self.packets.iter().map(|(_, packet)| packet.len() + 19 + 28).sum::<usize>();
             }
             self.packets.clear();
         }

@@ -36,7 +36,7 @@ fn deliver(up: Conditions, count: u32, bytes: usize, seed: u64) -> Took {
     pair.links[1] = Link::new(back, seed + 1_000_003).unwrap();
     // The connection is up: hellos are through, a round trip was measured.
     pair.ticks(60);
-    let (began, before) = (pair.now, pair.sent_bytes);
+    let (began, before) = (pair.now, pair.sent_bytes[0]);
     (0..count).for_each(|n| pair.send(0, RELIABLE, blob(n, bytes)).unwrap());
     let mut arrived = Vec::new();
     while arrived.len() < count as usize && pair.now < began + ms(120_000) {
@@ -47,7 +47,7 @@ fn deliver(up: Conditions, count: u32, bytes: usize, seed: u64) -> Took {
     let seconds = (pair.now - began).as_secs_f64();
     // What is still resent after all is there counts too.
     pair.ticks(60);
-    let wire = (pair.sent_bytes - before) as f64;
+    let wire = (pair.sent_bytes[0] - before) as f64;
     let resent = pair.ends[0].channel_stats(RELIABLE).resent;
     Took { seconds, bytes: wire / (f64::from(count) * bytes as f64), resent }
 }

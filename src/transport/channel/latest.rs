@@ -143,7 +143,12 @@ impl Channel for Latest {
             self.due.pop();
             self.stats.count_sent(message, value.sent == value.version);
             let mark = value.mark(key);
-            selected.push(Selected { prefix: Prefix::Key(key), message: message.clone(), mark });
+            selected.push(Selected {
+                prefix: Prefix::Key(key),
+                message: message.clone(),
+                mark,
+                fragment: None,
+            });
             value.sent = value.version;
             value.due = false;
         }

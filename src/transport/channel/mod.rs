@@ -14,16 +14,20 @@
 
 mod blocks;
 mod chunks_place;
+mod fragments;
 mod latest;
 mod redundant;
 mod reliable;
 mod reliable_receiver;
+mod resend;
 mod unreliable;
 mod waiting;
 
 pub use blocks::Desync;
 pub(crate) use blocks::{BlockFragment, BlockLimits, Fragment};
+pub(crate) use fragments::{FragmentFault, MessageFragment, fragment_of};
 pub(crate) use reliable_receiver::CreditMark;
+pub(crate) use resend::ResendTimer;
 
 use core::fmt;
 use core::time::Duration;
@@ -211,6 +215,8 @@ pub(crate) struct Selected {
     pub(crate) message: Message,
     /// By which the channel knows it again when the packet's fate is known.
     pub(crate) mark: u64,
+    /// Which fragment of it, if it is cut.
+    pub(crate) fragment: Option<u16>,
 }
 
 /// When a packet is composed, and what is known of the link then.
@@ -220,23 +226,6 @@ pub(crate) struct Moment {
     /// It is a tick's, not one between ticks.
     pub(crate) tick: bool,
     pub(crate) resend: ResendTimer,
-}
-
-/// When to send again on suspicion what nothing was heard of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ResendTimer {
-    /// How long an ack may take: RTT and its variance.
-    pub(crate) timeout: Duration,
-    /// Timeouts begin no earlier than this: while packets wait in a queue, when the peer last acked anything, as only silence
-    /// is suspicious then (RFC 6298 restarts its timer likewise).
-    pub(crate) not_before: Instant,
-}
-
-impl ResendTimer {
-    /// When it is time for what was sent then, after so many doublings of the timeout.
-    pub(crate) fn due_at(&self, last_sent: Instant, doublings: u32) -> Instant {
-        last_sent.max(self.not_before) + self.timeout * (1 << doublings)
-    }
 }
 
 /// What a packet's fate makes of a message in it.
@@ -286,6 +275,17 @@ pub(crate) trait Channel: fmt::Debug + Send {
     /// A fragment of a block from the peer.
     fn handle_fragment(&mut self, _: BlockFragment, _: BlockLimits) -> Result<(), Desync> {
         Err(Desync::Window)
+    }
+
+    /// A fragment of a message from the peer, with its bytes; gives the message's body when it is whole and to be read. Then
+    /// [`Channel::handle`] takes the message, or nothing does and the packet is not acked.
+    fn handle_message_fragment(
+        &mut self,
+        _: &MessageFragment,
+        _data: &[u8],
+        _packet_sequence: u16,
+    ) -> Result<Option<Vec<u8>>, FragmentFault> {
+        Err(FragmentFault::Window)
     }
 
     /// Whether a message has room among those that the application doesn't take. Without credit the peer can't know.

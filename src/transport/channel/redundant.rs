@@ -139,7 +139,7 @@ impl Channel for Redundant {
             outgoing.copies += 1;
             outgoing.in_flight += 1;
             outgoing.last_sent = Some(moment.now);
-            selected.push(Selected { prefix: Prefix::Id(mark as u16), message, mark });
+            selected.push(Selected { prefix: Prefix::Id(mark as u16), message, mark, fragment: None });
         }
         if selected.len() == before { 0 } else { used + cost.id(None, 0) }
     }

@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 
 use super::blocks::ReceiveBlock;
+use super::fragments::{FragmentFault, MessageFragment, PartialMessage};
 use super::reliable::Window;
 use super::{BlockFragment, BlockLimits, Desync, WindowViolation};
 use crate::store::IdMap;
@@ -40,6 +41,8 @@ pub(super) struct Receiver {
 
 #[derive(Debug)]
 enum Slot {
+    /// Of its fragments some are here, or all and there was no memory to read the message in.
+    Partial(Box<PartialMessage>),
     Here(Received),
     /// With the window bytes that it gives back once all before it were taken too.
     Taken(usize),
@@ -108,6 +111,47 @@ impl Receiver {
         Ok(None)
     }
 
+    /// Makes room for the message that the fragments under its id are of. While some are missing nothing but fragments is to
+    /// come under it.
+    pub(super) fn close_fragments(&mut self, id: u16) -> Result<(), WindowViolation> {
+        if let Some(Slot::Partial(partial)) = self.slots.get(&id) {
+            if !partial.is_whole() {
+                return Err(WindowViolation);
+            }
+            self.buffered_bytes -= partial.window_bytes();
+            self.slots.remove(&id);
+        }
+        Ok(())
+    }
+
+    /// Takes a fragment of a message; the message's body when it is whole and to be read, and whether the fragment is new.
+    pub(super) fn handle_message_fragment(
+        &mut self,
+        fragment: &MessageFragment,
+        data: &[u8],
+        packet_sequence: u16,
+    ) -> Result<(Option<Vec<u8>>, bool), FragmentFault> {
+        let Ok(index) = usize::try_from(distance(fragment.id, self.unread as u16)) else {
+            return Ok((None, false));
+        };
+        if index >= self.window {
+            return Err(FragmentFault::Window);
+        }
+        if !self.slots.contains_key(&fragment.id) {
+            let partial = PartialMessage::new(fragment);
+            if self.buffered_bytes + partial.window_bytes() > self.window_bytes {
+                return Err(FragmentFault::Window);
+            }
+            self.buffered_bytes += partial.window_bytes();
+            self.slots.insert(fragment.id, Slot::Partial(Box::new(partial)));
+            self.end = self.end.max(self.unread + index as u64 + 1);
+        }
+        match self.slots.get_mut(&fragment.id) {
+            Some(Slot::Partial(partial)) => partial.handle(fragment, data, packet_sequence),
+            _ => Ok((None, false)),
+        }
+    }
+
     /// Whether a message has room. Where the peer is told nothing, it can't know that the application reads too slowly: then
     /// this is false until it did. A message that the window refuses whatever was read has room, to be refused.
     pub(super) fn has_room(&self, id: u16) -> bool {
@@ -139,8 +183,12 @@ impl Receiver {
 
     /// Bytes of memory that messages take that were not taken.
     pub(super) fn memory(&self) -> usize {
-        let here = |slot: &Slot| if let Slot::Here(message) = slot { message.held_memory() } else { 0 };
-        self.slots.values().map(here).sum()
+        let held = |slot: &Slot| match slot {
+            Slot::Here(message) => message.held_memory(),
+            Slot::Partial(partial) => partial.memory(),
+            Slot::Taken(_) => 0,
+        };
+        self.slots.values().map(held).sum()
     }
 
     fn is_here(&self, message: u64) -> bool {
@@ -159,6 +207,10 @@ impl Receiver {
 
     pub(super) fn poll(&mut self) -> Option<Received> {
         let id = if self.ordered { self.unread as u16 } else { self.ready.pop_front()? };
+        let slot = self.slots.get_mut(&id)?;
+        if !matches!(slot, Slot::Here(_)) {
+            return None;
+        }
         let Slot::Here(message) = self.slots.remove(&id)? else { return None };
         if id == self.unread as u16 {
             self.pass(message.window_bytes);

@@ -103,7 +103,12 @@ impl Channel for Unreliable {
             let Some(submission) = self.waiting.pop() else { break };
             self.stats.count_sent(&submission.message, false);
             let mark = self.launch(&submission);
-            selected.push(Selected { prefix: Prefix::None, message: submission.message, mark });
+            selected.push(Selected {
+                prefix: Prefix::None,
+                message: submission.message,
+                mark,
+                fragment: None,
+            });
         }
         if selected.len() == before { 0 } else { used }
     }

@@ -38,6 +38,7 @@ pub(crate) fn cost(protocol: &Protocol, channel: usize) -> Cost<'_> {
         block: bits.block_bytes as usize,
         fragment_bytes: settings.block_fragment_bytes,
         fragment_entry: entry + fragment,
+        cuts: false,
     }
 }
 

@@ -147,7 +147,7 @@ fn told(vector: &Json) -> Vec<(usize, Told)> {
         } else {
             let messages = items(&entry["messages"]).iter().map(|told| {
                 let prefix = told["id"].as_u64().map_or(Prefix::None, |id| Prefix::Id(id as u16));
-                Selected { prefix, message: message(told), mark: 0 }
+                Selected { prefix, message: message(told), mark: 0, fragment: None }
             });
             Told::Messages(messages.collect())
         };
