@@ -56,7 +56,7 @@ fn kinds() -> Vec<ChannelKind> {
 fn begin(protocol: &Protocol) -> BitWriter {
     let mut writer = BitWriter::new();
     writer.bool(true);
-    writer.bits(1, 8);
+    writer.bits(tickwire::transport::VERSION.into(), 8);
     writer.bits(protocol.hash(), 64);
     writer.bits(0, 4);
     writer.bool(true);
