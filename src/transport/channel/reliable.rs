@@ -39,6 +39,8 @@ const MOST_BACKOFF: u32 = 6;
 pub(super) struct Reliable {
     sender: Sender,
     receiver: Receiver,
+    /// The newest packet with credit.
+    newest_credit: u64,
     stats: ChannelStats,
 }
 
@@ -167,6 +169,7 @@ impl Reliable {
                 scan: Scan::default(),
             },
             receiver: Receiver::new(ordered, window),
+            newest_credit: 0,
             stats: ChannelStats::default(),
         }
     }
@@ -340,11 +343,11 @@ impl Channel for Reliable {
     fn handle(
         &mut self,
         prefix: Prefix,
-        _: u64,
+        arrival: u64,
         message: Received,
     ) -> Result<Option<Received>, WindowViolation> {
         let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
-        let duplicate = self.receiver.handle(id, message)?;
+        let duplicate = self.receiver.handle(id, arrival, message)?;
         *(if duplicate.is_some() { &mut self.stats.duplicates } else { &mut self.stats.received }) += 1;
         Ok(duplicate)
     }
@@ -353,8 +356,14 @@ impl Channel for Reliable {
         &mut self,
         now: Instant,
         unread: u16,
+        arrival: u64,
         delivered: &mut dyn FnMut(Fate),
     ) -> Result<(), WindowViolation> {
+        // An older packet has nothing new to say, and its number may be more than half of all ago.
+        if arrival < self.newest_credit {
+            return Ok(());
+        }
+        self.newest_credit = arrival;
         let stats = &mut self.stats;
         self.sender.handle_credit(unread, |submission| {
             stats.count_delivered(now - submission.at);

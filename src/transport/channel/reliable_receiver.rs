@@ -12,6 +12,7 @@ use super::blocks::ReceiveBlock;
 use super::reliable::Window;
 use super::{BlockFragment, BlockLimits, Desync, WindowViolation};
 use crate::store::sequence::distance;
+use crate::transport::laps::Laps;
 use crate::transport::message::Received;
 
 /// Messages received and not taken.
@@ -33,6 +34,9 @@ pub(super) struct Receiver {
     ready: VecDeque<u16>,
     buffered_bytes: usize,
     credit: Credit,
+    /// The newest packet with messages, and where `unread` stood when packets came.
+    newest: u64,
+    laps: Laps,
 }
 
 #[derive(Debug)]
@@ -77,14 +81,27 @@ impl Receiver {
             ready: VecDeque::new(),
             buffered_bytes: 0,
             credit: Credit::default(),
+            newest: 0,
+            laps: Laps::new(window.messages),
         }
     }
 
-    /// Takes a message if it is new; otherwise gives it back.
-    pub(super) fn handle(&mut self, id: u16, message: Received) -> Result<Option<Received>, WindowViolation> {
+    /// Takes a message if it is new; otherwise gives it back. In a packet older than others, an id beyond the window is one of
+    /// long ago: the peer has not gone beyond it even since.
+    pub(super) fn handle(
+        &mut self,
+        id: u16,
+        arrival: u64,
+        message: Received,
+    ) -> Result<Option<Received>, WindowViolation> {
+        let late = arrival < self.newest;
+        self.newest = self.newest.max(arrival);
+        if self.laps.is_old(arrival) {
+            return Ok(Some(message));
+        }
         let Ok(index) = usize::try_from(distance(id, self.unread as u16)) else { return Ok(Some(message)) };
         if index >= self.window {
-            return Err(WindowViolation);
+            return if late { Ok(Some(message)) } else { Err(WindowViolation) };
         }
         if self.slots.get(index).is_some_and(|slot| !matches!(slot, Slot::Missing)) {
             return Ok(Some(message));
@@ -130,7 +147,7 @@ impl Receiver {
         let block = self.block.get_or_insert_with(|| Box::new(ReceiveBlock::new(fragment.count)));
         let Some(message) = block.handle(fragment, limits)? else { return Ok(false) };
         self.block = None;
-        Ok(self.handle(id, message).map_err(|_| Desync::Window)?.is_none())
+        Ok(self.handle(id, 0, message).map_err(|_| Desync::Window)?.is_none())
     }
 
     /// Bytes of memory that messages take that were not taken.
@@ -161,6 +178,7 @@ impl Receiver {
             self.slots.pop_front();
             self.unread += 1;
         }
+        self.laps.advance(self.unread, self.newest);
         self.buffered_bytes -= message.window_bytes;
         self.credit.read_bytes += message.window_bytes as u64;
         Some(message)

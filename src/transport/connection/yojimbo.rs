@@ -12,6 +12,7 @@ use super::{Carried, Connection, End, KEEP_ALIVE, Violation, runs};
 use crate::store::{List, Packets};
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
+use crate::transport::ack_ranges::Reported;
 use crate::transport::acks::RttSampling;
 use crate::transport::channel::{Desync, Fragment, Moment, Prefix, SendError, WindowViolation};
 use crate::transport::framing::native::ReadContext;
@@ -221,12 +222,19 @@ impl Connection {
     pub(super) fn transmit_yojimbo(&mut self, now: Instant, out: &mut Packets) {
         self.begin_transmit(now);
         self.tick_open = None;
+        if self.next_number_at() > now {
+            return;
+        }
         self.compose_yojimbo(now, false);
         self.send_yojimbo(now, out);
         self.last_sent = Some(now);
         // Messages and blocks take turns at coming first, so that neither starves.
         let mut blocks_first = true;
-        while self.budget.allows() && self.yojimbo.pace.allows() && self.compose_yojimbo(now, blocks_first) {
+        while self.budget.allows()
+            && self.yojimbo.pace.allows()
+            && self.next_number_at() <= now
+            && self.compose_yojimbo(now, blocks_first)
+        {
             self.yojimbo.pace.spend();
             self.send_yojimbo(now, out);
             blocks_first = !blocks_first;
@@ -313,7 +321,7 @@ impl Connection {
         let writer = &mut self.scratch.writer;
         writer.clear();
         yojimbo::write(writer, &self.protocol, &entries);
-        self.launch(now, out, false, 0, carried);
+        self.launch(now, out, false, Reported::default(), carried);
     }
 }
 
