@@ -11,7 +11,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use core::hash::Hasher;
 use core::net::SocketAddr;
+use std::hash::DefaultHasher;
 
 use super::reason::{answer_to, reason_of};
 use super::reception::{Account, Reception};
@@ -20,7 +22,7 @@ use super::{
     sealed,
 };
 use crate::netcode::{self, ClientHandle, Farewell};
-use crate::rng::Entropy;
+use crate::rng::{Entropy, Rng};
 use crate::store::{Datagrams, Packets};
 use crate::time::{Instant, UnixSeconds};
 use crate::transport::chunks::{ChunkCounters, ChunkEvent, ContentHash, Offer, Progress, Rejection, Source};
@@ -72,6 +74,8 @@ pub struct Server {
     netcode: netcode::Server,
     protocol: Arc<Protocol>,
     config: ConnectionConfig,
+    /// Gives each connection a [`ConnectionConfig::skip_seed`] of its own.
+    skip_seeds: Rng,
     /// By slot.
     sessions: Vec<Option<Session>>,
     events: VecDeque<ServerEvent>,
@@ -124,6 +128,19 @@ impl Session {
     }
 }
 
+/// Randomness of which a digest is kept: as secret as what was drawn, and the same when the same is drawn again.
+struct Digested<'a> {
+    from: &'a mut dyn Entropy,
+    drawn: DefaultHasher,
+}
+
+impl Entropy for Digested<'_> {
+    fn fill(&mut self, out: &mut [u8]) {
+        self.from.fill(out);
+        self.drawn.write(out);
+    }
+}
+
 impl Server {
     /// A server with all its slots free.
     ///
@@ -138,8 +155,10 @@ impl Server {
         // Finds a bad setting now instead of when the first client comes.
         Connection::new(&config.connection, protocol.clone())?;
         let slots = config.netcode.max_clients;
+        let mut entropy = Digested { from: entropy, drawn: DefaultHasher::new() };
         Ok(Server {
-            netcode: netcode::Server::new(config.netcode, entropy, unix)?,
+            netcode: netcode::Server::new(config.netcode, &mut entropy, unix)?,
+            skip_seeds: Rng::seeded(entropy.drawn.finish()),
             protocol,
             config: sealed(config.connection),
             sessions: (0..slots).map(|_| None).collect(),
@@ -570,6 +589,7 @@ impl Server {
         while let Some(event) = self.netcode.poll_event() {
             match event {
                 netcode::ServerEvent::Connected { client, client_id, address, user_data } => {
+                    self.config.skip_seed = Some(self.skip_seeds.next_u64());
                     let Ok(connection) = Connection::new(&self.config, self.protocol.clone()) else {
                         continue;
                     };

@@ -23,7 +23,9 @@ use super::inbox::{Inbox, Pending, Tick, Ticking, payload};
 use super::log::{Level, log, log_end};
 use super::network::{Conditions, SimulatedNetwork};
 use super::protocol::Protocol;
-use super::setup::{REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver, random, send_options};
+use super::setup::{
+    REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver, random, send_options, skip_seed,
+};
 use super::stats::ConnectionStats;
 use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
 use crate::driver::{VirtualNetwork, unix_now};
@@ -448,12 +450,18 @@ impl Client {
         let mut settings = netcode::ClientConfig::new(protocol.get().id);
         settings.replay_window = REPLAY_WINDOW;
         let Bulk { arrivals, resume, congestion } = bulk;
+        let seed_of_skips = skip_seed(network.as_ref());
         let replayed = network.is_some_and(|network| network.recorded().is_some());
         if let Some(capture) = capture {
             capture.get().attach(py, &mut driver, &Secrets::Client { token: &token })?;
         }
-        let connection =
-            ConnectionConfig { congestion, packet_fates: true, replayed, ..ConnectionConfig::default() };
+        let connection = ConnectionConfig {
+            congestion,
+            packet_fates: true,
+            skip_seed: seed_of_skips,
+            replayed,
+            ..ConnectionConfig::default()
+        };
         let config = ClientConfig { netcode: settings, connection, chunks: arrivals.limits };
         let mut core = endpoint::Client::new(config, protocol.get().core.clone(), token, driver.now())
             .map_err(value_error)?;

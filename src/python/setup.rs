@@ -65,6 +65,16 @@ pub(super) fn random(entropy: &mut dyn Entropy) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
+/// The seed by which a client leaves out numbers: see [`ConnectionConfig::skip_seed`](crate::transport::ConnectionConfig).
+/// None where a capture is replayed, whose peers may ack anything. On a simulated network nobody is to be kept from knowing it,
+/// and what is drawn there stays as it is.
+pub(super) fn skip_seed(network: Option<&VirtualNetwork>) -> Option<u64> {
+    match network {
+        None => Some(random(&mut OsEntropy)),
+        Some(network) => network.recorded().is_none().then_some(1),
+    }
+}
+
 /// The class of a message, for errors.
 pub(super) fn class_name(message: &Bound<'_, PyAny>) -> String {
     message.get_type().name().map_or_else(|_| "the message".into(), |name| name.to_string())

@@ -22,7 +22,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::ack_endpoint::{AckEndpoint, AckEndpointConfig, EndpointCounters};
-use super::ack_ranges::AckRanges;
+use super::ack_ranges::{AckRanges, Reported};
 use super::acks::{Acked, ConfigError, LossBound, RttSampling};
 use super::candidates::{Attribute, Column, Wanted};
 use super::channel::{
@@ -38,10 +38,12 @@ use super::estimate::Stats;
 use super::fates::{Fates, Notification, PacketFate};
 use super::framing::native::{self, Control, Packet, ReadContext};
 use super::framing::{CloseReason, Fault, Refusal, cost};
-use super::header::Header;
+use super::header::{self, Header};
 use super::in_flight::InFlight;
+use super::laps::Laps;
 use super::message::{Bodies, Message, Received};
 use super::message_window::MessageWindow;
+use super::numbers::{self, Skips};
 use super::pacing::{Budget, BudgetConfig};
 use super::protocol::{ChannelConfig, MAX_CONTROL_BYTES, Protocol};
 use super::stream_manager::{Lane, StreamManager, busy};
@@ -96,7 +98,10 @@ pub struct ConnectionConfig {
     pub congestion: CongestionConfig,
     /// Whether the fates of packets are kept for [`Connection::poll_packet_fate`].
     pub packet_fates: bool,
-    /// Whether the peer may speak of messages that were never sent: those of the game whose capture is replayed.
+    /// Leaves out numbers of packets now and then, so that a peer that acks what it has not received is found out: by this
+    /// seed, which the peer must not know. None: no numbers are left out. A server gives each connection its own.
+    pub skip_seed: Option<u64>,
+    /// Whether the peer may speak of packets and messages that were never sent: those of the game whose capture is replayed.
     pub replayed: bool,
 }
 
@@ -110,6 +115,7 @@ impl Default for ConnectionConfig {
             budget: BudgetConfig::default(),
             congestion: CongestionConfig::default(),
             packet_fates: false,
+            skip_seed: None,
             replayed: false,
         }
     }
@@ -135,6 +141,8 @@ pub enum Violation {
     Window,
     /// Fragments of a message that don't fit together.
     Fragments,
+    /// An ack of a packet that was never sent.
+    Ack,
     /// An opaque message that its own code refused.
     Message,
     /// What yojimbo's framing refuses.
@@ -147,6 +155,7 @@ impl fmt::Display for Violation {
             Violation::Packet(refusal) => refusal.fmt(f),
             Violation::Window => f.write_str("a message or credit is beyond the receive window"),
             Violation::Fragments => f.write_str("the fragments of a message don't fit together"),
+            Violation::Ack => f.write_str("a packet is acked that was never sent"),
             Violation::Message => f.write_str("a message is refused by its own serialize"),
             Violation::Yojimbo(fault) => fault.fmt(f),
         }
@@ -175,8 +184,8 @@ struct Launched {
     hello: bool,
     /// It carries messages.
     messages: bool,
-    /// See [`AckRanges::mark`].
-    arrivals: u64,
+    /// What its ack ranges told.
+    reported: Reported,
     carried: List,
 }
 
@@ -187,8 +196,8 @@ struct SentPacket {
     stamp: SentStamp,
     /// Its bytes on the wire if it carries messages, or 0.
     message_bytes: u32,
-    /// See [`AckRanges::mark`].
-    arrivals: u64,
+    /// What its ack ranges told.
+    reported: Reported,
     carried: List,
 }
 
@@ -257,6 +266,11 @@ pub struct Connection {
     last_sent: Option<Instant>,
     /// When the peer last acked a packet.
     acked_at: Instant,
+    /// When any packet went out.
+    last_launch: Option<Instant>,
+    skips: Option<Skips>,
+    /// How far packets sent had come when packets of the peer came.
+    sent_laps: Laps,
     /// When the first packet went out since the peer acked one.
     unanswered_since: Option<Instant>,
     /// That is too long ago for slices.
@@ -269,6 +283,8 @@ pub struct Connection {
     chunks_wait: bool,
     /// Likewise slices, of which what is to be said of chunks took it.
     slices_wait: bool,
+    /// The last packet of messages had no room for ack ranges: an ack goes by itself.
+    ranges_wait: bool,
     scratch: Box<Scratch>,
 }
 
@@ -315,7 +331,7 @@ pub struct Scratch {
     stamps: Vec<(SentStamp, bool)>,
     chunk: Selection,
     /// See [`SentPacket`].
-    arrivals: u64,
+    reported: Reported,
 }
 
 impl Connection {
@@ -332,7 +348,7 @@ impl Connection {
         // A packet is composed to the smaller of a datagram and the most that it may have.
         let datagram_bits = packets.fragment_above.min(packets.max_packet_size) * 8;
         Ok(Connection {
-            endpoint: AckEndpoint::new(packets)?,
+            endpoint: AckEndpoint::new(packets.clone())?,
             lanes: protocol.channels().iter().map(lane).collect(),
             streams: StreamManager::default(),
             chunks: Chunks::default(),
@@ -356,11 +372,15 @@ impl Connection {
             newest_at: None,
             last_sent: None,
             acked_at: Instant::ZERO,
+            last_launch: None,
+            skips: config.skip_seed.filter(|_| protocol.yojimbo().is_none()).map(Skips::new),
+            sent_laps: Laps::new(packets.acks.max_window),
             unanswered_since: None,
             silent: false,
             yojimbo: Box::default(),
             replayed: config.replayed,
             chunks_wait: false,
+            ranges_wait: false,
             slices_wait: false,
             scratch: Box::default(),
             protocol,
@@ -592,13 +612,13 @@ impl Connection {
         self.paid_for = (self.paid_for + bytes).min(MOST_PAID_FOR);
         self.owed.unpaid = false;
         // A datagram that is no packet is dropped, and counted by the endpoint.
-        let Ok(Some(incoming)) = self.endpoint.open(datagram) else { return Ok(()) };
+        let Ok(Some(mut incoming)) = self.endpoint.open(datagram) else { return Ok(()) };
         if self.protocol.yojimbo().is_some() {
             return self.handle_yojimbo(now, incoming);
         }
         let header = incoming.header();
         let context = ReadContext { now, sequence: header.sequence, ack: header.ack, greeted: self.greeted };
-        let Scratch { packet, bodies, acked, .. } = &mut *self.scratch;
+        let Scratch { packet, bodies, .. } = &mut *self.scratch;
         let read = native::read(incoming.payload(), &self.protocol, context, packet, bodies);
         let starved = match &read {
             Ok(()) => !held::has_memory(&self.lanes, &self.protocol, packet, None),
@@ -623,8 +643,10 @@ impl Connection {
             self.endpoint.refuse(incoming);
             return Err(End::ByPeer(reason));
         }
+        let arrival = self.arrival(header.sequence);
+        let Scratch { packet, bodies, .. } = &mut *self.scratch;
         if !packet.fragments.is_empty() {
-            match fragments::assemble(&mut self.lanes, &self.protocol, &context, packet, bodies) {
+            match fragments::assemble(&mut self.lanes, &self.protocol, &context, arrival, packet, bodies) {
                 Ok(true) => {}
                 Ok(false) => {
                     self.endpoint.forgo(incoming);
@@ -636,10 +658,23 @@ impl Connection {
                 }
             }
         }
+        self.sent_laps.advance(self.endpoint.counters().sent, self.newest_arrival);
+        if self.sent_laps.is_old(arrival) {
+            // What it acks the window has left behind, and its numbers may stand for newer packets now.
+            incoming.ignore_acks();
+            self.scratch.packet.control.ranges.clear();
+        } else if arrival >= self.newest_arrival && self.acks_ahead(&header) {
+            self.endpoint.refuse(incoming);
+            return Err(End::Violation(Violation::Ack));
+        }
+        let Scratch { packet, acked, .. } = &mut *self.scratch;
         let delay = packet.control.ack_delay;
         let sampling = delay.map_or(RttSampling::None, |delay| RttSampling::NewestAck { delay });
         acked.clear();
         self.endpoint.accept(now, incoming, sampling, acked);
+        if header::is_after_skip(datagram) {
+            self.endpoint.record_skipped();
+        }
         self.endpoint.remember_received(self.ranges.len());
         self.ranges.record(header.sequence, self.endpoint.acks().received_window());
         if self.endpoint.acks().newest_received() == Some(header.sequence) {
@@ -650,7 +685,24 @@ impl Connection {
         let round_trip =
             newest.zip(delay).map(|(newest, delay)| (now - newest.sent_at).saturating_sub(delay));
         self.apply_acks(now, round_trip);
-        self.apply_packet(now, header.sequence)
+        if self.endpoint.acks().acked_skipped() && !self.replayed {
+            return Err(End::Violation(Violation::Ack));
+        }
+        self.apply_packet(now, arrival)
+    }
+
+    /// The number of a packet of the peer, without wrapping.
+    fn arrival(&self, sequence: u16) -> u64 {
+        let ahead = distance(sequence, self.newest_arrival as u16);
+        // Before the first packet there is nothing to be behind of.
+        self.newest_arrival.saturating_add_signed(ahead.into())
+    }
+
+    /// Whether the newest packet of the peer acks what was never sent. Of an older one that can't be known: what it acks may
+    /// be more than half of all numbers ago.
+    fn acks_ahead(&self, header: &Header) -> bool {
+        let newest = self.endpoint.next_sequence().wrapping_sub(1);
+        distance(header.ack, newest) > 0 && !self.replayed
     }
 
     fn apply_acks(&mut self, now: Instant, round_trip: Option<Duration>) {
@@ -658,8 +710,8 @@ impl Connection {
         for range in &packet.control.ranges {
             self.endpoint.ack_range(range.newest, range.oldest, acked);
         }
-        // Ranges come newest first.
-        acked.sort_unstable_by_key(|acked| acked.sent_at);
+        // Header and ranges have them newest first.
+        acked.reverse();
         stamps.clear();
         for acked in acked.drain(..) {
             let Some(sent) = self.sent.remove(acked.sequence) else { continue };
@@ -668,7 +720,7 @@ impl Connection {
                 self.window.on_acked(sent.message_bytes, acked.late);
             }
             self.hello_known |= sent.hello;
-            self.ranges.confirm(sent.arrivals);
+            self.ranges.confirm(sent.reported);
             for carried in self.carried.iter(&sent.carried) {
                 match carried {
                     Carried::Messages { channel, count, first } => {
@@ -740,10 +792,7 @@ impl Connection {
         }
     }
 
-    fn apply_packet(&mut self, now: Instant, sequence: u16) -> Result<(), End> {
-        let ahead = distance(sequence, self.newest_arrival as u16);
-        // Before the first packet there is nothing to be behind of.
-        let arrival = self.newest_arrival.saturating_add_signed(ahead.into());
+    fn apply_packet(&mut self, now: Instant, arrival: u64) -> Result<(), End> {
         self.newest_arrival = self.newest_arrival.max(arrival);
         let Packet { control, messages, fragments, fragment_bytes, chunk_items, slices, .. } =
             &mut self.scratch.packet;
@@ -756,7 +805,8 @@ impl Connection {
         for (channel, unread) in control.credits.drain(..) {
             let fates = &mut self.fates;
             let mut told = |fate| fates.tell(notification(channel, fate, true));
-            let credited = self.lanes[usize::from(channel)].touch().handle_credit(now, unread, &mut told);
+            let lane = &mut self.lanes[usize::from(channel)];
+            let credited = lane.touch().handle_credit(now, unread, arrival, &mut told);
             if !self.replayed {
                 credited?;
             }
@@ -840,7 +890,17 @@ impl Connection {
         let chunks = self.chunks.next_deadline(self.endpoint.acks().probe_interval());
         let packets = channels.min(keep_alive).min(self.owed.due_at()).min(chunks);
         let allowed = if self.controller.can_send_packet(now) { now } else { self.controller.next_send() };
+        let allowed = allowed.max(self.next_number_at());
         packets.max(allowed).min(self.slices_deadline()).max(now + GRAIN)
+    }
+
+    /// When the next packet may have a number: at once unless nothing was acked for very long.
+    fn next_number_at(&self) -> Instant {
+        numbers::next_at(self.endpoint.acks().numbers_left(), self.last_launch)
+    }
+
+    fn can_send_packet(&mut self, now: Instant) -> bool {
+        self.controller.can_send_packet(now) && self.next_number_at() <= now
     }
 
     fn begin_transmit(&mut self, now: Instant) {
@@ -852,7 +912,7 @@ impl Connection {
 
     fn transmit_messages(&mut self, now: Instant, tick: bool, out: &mut Packets) {
         self.tick_open = None;
-        while self.budget.allows() && self.controller.can_send_packet(now) && self.compose(now, tick) {
+        while self.budget.allows() && self.can_send_packet(now) && self.compose(now, tick) {
             self.send_whole_packet(now, out);
         }
     }
@@ -879,7 +939,7 @@ impl Connection {
 
     /// A packet that does nothing but ack, if it is no larger than what it acks.
     fn transmit_ack(&mut self, now: Instant, out: &mut Packets) {
-        if !self.controller.can_send_packet(now) {
+        if !self.can_send_packet(now) {
             return;
         }
         self.begin_packet(now);
@@ -893,8 +953,11 @@ impl Connection {
 
     fn transmit_keep_alive(&mut self, now: Instant, out: &mut Packets) {
         let kept_alive = self.last_sent.is_some_and(|sent| now - sent < KEEP_ALIVE);
-        if !kept_alive && self.controller.can_send_packet(now) {
+        if !kept_alive && self.can_send_packet(now) {
             self.begin_packet(now);
+            if self.paid_for < self.packet_bytes() && !self.scratch.control.ranges.is_empty() {
+                self.drop_ranges();
+            }
             self.paid_for = self.paid_for.saturating_sub(self.packet_bytes());
             self.send_whole_packet(now, out);
         }
@@ -967,8 +1030,27 @@ impl Connection {
             return false;
         }
         let control_bits = self.begin_packet(now);
-        let room = self.datagram_bits.saturating_sub(control_bits);
+        let mut room = self.datagram_bits.saturating_sub(control_bits);
+        if self.ranges_crowd_out_a_message(&moment, room) {
+            room += native::range_bits(&self.scratch.control, self.endpoint.acks().ack());
+            self.drop_ranges();
+            self.ranges_wait = true;
+        }
         self.fill(&moment, room)
+    }
+
+    /// Whether a message is due that would fit into a packet but for the ack ranges.
+    fn ranges_crowd_out_a_message(&mut self, moment: &Moment, room: usize) -> bool {
+        if self.scratch.control.ranges.is_empty() {
+            return false;
+        }
+        let more = room + native::range_bits(&self.scratch.control, self.endpoint.acks().ack());
+        let (lanes, protocol) = (&mut self.lanes, &self.protocol);
+        let crowded_out = |(index, lane): (usize, &mut Lane)| {
+            let bits = lane.next_bits(moment, &cost(protocol, index));
+            bits.is_some_and(|bits| room < bits && bits <= more)
+        };
+        busy(lanes).any(crowded_out)
     }
 
     /// Selects messages for a packet of `room` bits; false when none is due.
@@ -996,7 +1078,7 @@ impl Connection {
             return;
         }
         self.chunks.update(now);
-        if !self.controller.can_send_packet(now) {
+        if !self.can_send_packet(now) {
             self.chunks_wait = true;
             return;
         }
@@ -1010,7 +1092,7 @@ impl Connection {
             self.transmit_slices(now, out);
         }
         // Asked first: gathering ack ranges and credit costs more, and chunks that are over are remembered for long.
-        if self.chunks.next_deadline(probe_after) <= now && self.controller.can_send_packet(now) {
+        if self.chunks.next_deadline(probe_after) <= now && self.can_send_packet(now) {
             self.begin_packet(now);
             if self.chunks.select_control(now, probe_after, &mut self.scratch.chunk) {
                 self.send_whole_packet(now, out);
@@ -1026,7 +1108,11 @@ impl Connection {
     }
 
     fn transmit_slices(&mut self, now: Instant, out: &mut Packets) {
-        while !self.silent && self.chunks.has_slices(now) && self.controller.can_send(now) {
+        while !self.silent
+            && self.chunks.has_slices(now)
+            && self.controller.can_send(now)
+            && self.next_number_at() <= now
+        {
             // Ack ranges and credit are for other packets to say: here they would keep out a slice.
             let control_bits = self.begin_brief_packet(now);
             let entry_bits = 2 + self.protocol.channel_bits() as usize;
@@ -1041,11 +1127,9 @@ impl Connection {
     /// Empties what the packet to compose takes and gathers its control sections; returns their bits.
     fn begin_packet(&mut self, now: Instant) -> usize {
         self.begin_brief_packet(now);
-        let Scratch { control, credits, arrivals, .. } = &mut *self.scratch;
-        let acks = self.endpoint.acks();
-        let ack = acks.ack();
-        self.ranges.ranges(ack, |sequence| acks.was_received(sequence), &mut control.ranges);
-        *arrivals = self.ranges.mark();
+        let Scratch { control, credits, reported, .. } = &mut *self.scratch;
+        let ack = self.endpoint.acks().ack();
+        *reported = self.ranges.select(ack, &mut control.ranges);
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             if let Some(mark) = lane.credit_due() {
                 credits.push((index as u8, mark));
@@ -1058,16 +1142,22 @@ impl Connection {
     /// As [`Connection::begin_packet`], without ack ranges and credit.
     fn begin_brief_packet(&mut self, now: Instant) -> usize {
         self.lanes.iter_mut().for_each(|lane| lane.selected.clear());
-        let Scratch { control, credits, chunk, arrivals, .. } = &mut *self.scratch;
+        let Scratch { control, credits, chunk, reported, .. } = &mut *self.scratch;
         chunk.clear();
         credits.clear();
-        *arrivals = 0;
+        *reported = Reported::default();
         control.hello = (!self.hello_known).then(|| self.protocol.hash());
         control.close = None;
         control.ack_delay = self.newest_at.map(|at| now - at);
         control.ranges.clear();
         control.credits.clear();
         native::control_bits(control, &self.protocol, 0)
+    }
+
+    /// Leaves the ack ranges to another packet.
+    fn drop_ranges(&mut self) {
+        self.scratch.control.ranges.clear();
+        self.scratch.reported = Reported::default();
     }
 
     /// The bytes on the wire of a packet that has no entries.
@@ -1080,14 +1170,16 @@ impl Connection {
     /// Writes a packet that says all that is to be said besides messages.
     fn send_whole_packet(&mut self, now: Instant, out: &mut Packets) {
         self.send_packet(now, out);
-        self.owed = Owed::default();
+        if !core::mem::take(&mut self.ranges_wait) {
+            self.owed = Owed::default();
+        }
         self.last_sent = Some(now);
     }
 
     /// Writes the packet that was composed, appends its datagrams to `out`, and remembers what it carried.
     fn send_packet(&mut self, now: Instant, out: &mut Packets) {
         let ack = self.endpoint.acks().ack();
-        let Scratch { writer, control, credits, chunk, arrivals, .. } = &mut *self.scratch;
+        let Scratch { writer, control, credits, chunk, reported, .. } = &mut *self.scratch;
         writer.clear();
         native::write_control(writer, control, &self.protocol, ack);
         if control.close.is_none() {
@@ -1103,7 +1195,7 @@ impl Connection {
             });
             native::write_end(writer, &self.protocol, fragments);
         }
-        let (hello, arrivals) = (control.hello.is_some(), *arrivals);
+        let (hello, reported) = (control.hello.is_some(), *reported);
         let mut carried = List::default();
         let messages = control.close.is_none() && self.lanes.iter().any(|lane| !lane.selected.is_empty());
         if control.close.is_none() {
@@ -1114,15 +1206,20 @@ impl Connection {
                 runs(channel, &lane.selected).for_each(&mut carry);
             }
         }
-        let sent = Launched { hello, messages, arrivals, carried };
-        self.launch(now, out, sent);
+        let launched = Launched { hello, messages, reported, carried };
+        self.launch(now, out, launched);
     }
 
     /// Sends the packet that was written, and remembers what it carries.
     fn launch(&mut self, now: Instant, out: &mut Packets, launched: Launched) {
-        let Launched { hello, messages, arrivals, carried } = launched;
+        let Launched { hello, messages, reported, carried } = launched;
         let writer = &mut self.scratch.writer;
         let (before, datagrams) = (out.total_bytes(), out.len());
+        let whole = self.endpoint.goes_whole(writer.as_bytes().len());
+        let skips = self.skips.as_mut().is_some_and(|skips| skips.is_due(whole));
+        if skips {
+            self.endpoint.skip_number(now);
+        }
         // The bounds on messages and on all else in a packet keep it below the endpoint's. One above would be lost.
         let Ok(packet) = self.endpoint.send(now, writer.as_bytes()) else {
             for carried in self.carried.iter(&carried) {
@@ -1135,7 +1232,13 @@ impl Connection {
             return;
         };
         for piece in packet.pieces() {
-            out.push_with((), |arena| piece.write(arena));
+            out.push_with((), |arena| {
+                let start = arena.len();
+                piece.write(arena);
+                if skips {
+                    header::mark_after_skip(&mut arena[start..]);
+                }
+            });
         }
         let bytes = out.total_bytes() - before + (out.len() - datagrams) * self.datagram_overhead;
         // The budget is for messages: acks are paid by what they ack, and slices have a rate of their own. Charged here, a
@@ -1145,12 +1248,14 @@ impl Connection {
         self.budget.spend(message_bytes as usize);
         self.window.on_sent(message_bytes);
         let stamp = self.controller.on_sent(now, bytes as u32);
-        let sent = SentPacket { hello, stamp, message_bytes, arrivals, carried };
+        self.ranges.commit(reported);
+        let sent = SentPacket { hello, stamp, message_bytes, reported, carried };
         self.fates.await_packet(packet.sequence(), !sent.carried.is_empty());
         // Those that the window of acks lost in this tick must still be here when the next one tells of them.
         let window = (2 * self.endpoint.acks().sent_window()).min(32_768);
         self.sent.push(packet.sequence(), sent, window, |passed| self.carried.clear(passed.carried));
         self.newest_at = None;
+        self.last_launch = Some(now);
         self.unanswered_since.get_or_insert(now);
     }
 }

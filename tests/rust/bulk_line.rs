@@ -80,7 +80,7 @@ impl Line {
     }
 
     pub(crate) fn add(&mut self, congestion: CongestionConfig, game: bool) -> usize {
-        let mut config = ConnectionConfig { congestion, ..ConnectionConfig::default() };
+        let mut config = ConnectionConfig { congestion, skip_seed: Some(1), ..ConnectionConfig::default() };
         config.packets.overhead += SEAL_BYTES as u32;
         let protocol = protocol_with(vec![
             ChannelConfig::new(ChannelKind::Sequenced { receive_queue: 1024 }),

@@ -30,6 +30,7 @@ mod loss_bounds;
 mod memory;
 mod mutations;
 mod netcode;
+mod numbers;
 mod pair;
 mod proxy;
 mod reliable_links;

@@ -79,7 +79,7 @@ pub(crate) struct Pair {
     pub(crate) protocol: Arc<Protocol>,
     pub(crate) ends: [Connection; 2],
     pub(crate) links: [Link<Vec<u8>>; 2],
-    tick: Duration,
+    pub(crate) tick_time: Duration,
     packets: Packets,
 }
 
@@ -94,13 +94,16 @@ impl Pair {
         conditions: Conditions,
         seed: u64,
     ) -> Self {
-        let end = || Connection::new(config, protocol.clone()).unwrap();
+        let end = |seed| {
+            let config = ConnectionConfig { skip_seed: Some(seed), ..config.clone() };
+            Connection::new(&config, protocol.clone()).unwrap()
+        };
         Pair {
             now: Instant::ZERO,
             sent_bytes: [0; 2],
-            ends: [end(), end()],
+            ends: [end(seed), end(!seed)],
             links: [Link::new(conditions, seed).unwrap(), Link::new(conditions, seed + 1_000_003).unwrap()],
-            tick: Duration::from_micros(16_667),
+            tick_time: Duration::from_micros(16_667),
             packets: Packets::new(),
             protocol,
         }
@@ -108,7 +111,7 @@ impl Pair {
 
     /// One tick of both ends: receive, then send. `links[i]` carries what `ends[i]` sends.
     pub(crate) fn tick(&mut self) {
-        self.now += self.tick;
+        self.now += self.tick_time;
         for i in 0..2 {
             while let Some(packet) = self.links[1 - i].poll(self.now) {
                 self.ends[i].handle_datagram(self.now, &packet).unwrap();

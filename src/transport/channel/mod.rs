@@ -283,7 +283,7 @@ pub(crate) trait Channel: fmt::Debug + Send {
         &mut self,
         _: &MessageFragment,
         _data: &[u8],
-        _packet_sequence: u16,
+        _arrival: u64,
     ) -> Result<Option<Vec<u8>>, FragmentFault> {
         Err(FragmentFault::Window)
     }
@@ -335,11 +335,13 @@ pub(crate) trait Channel: fmt::Debug + Send {
         message: Received,
     ) -> Result<Option<Received>, WindowViolation>;
 
-    /// The peer's application has taken every message before `unread`: so they are delivered, whatever acks said.
+    /// The peer's application has taken every message before `unread`: so they are delivered, whatever acks said. `arrival`
+    /// is the number of the packet, as for [`Channel::handle`].
     fn handle_credit(
         &mut self,
         _now: Instant,
         _unread: u16,
+        _arrival: u64,
         _delivered: &mut dyn FnMut(Fate),
     ) -> Result<(), WindowViolation> {
         Err(WindowViolation)

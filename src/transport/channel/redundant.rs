@@ -21,6 +21,9 @@ use crate::transport::message::Received;
 /// How far apart copies go out while the game doesn't tick.
 const WITHOUT_TICK: Duration = Duration::from_millis(100);
 
+/// Messages that may be missing before one in a packet that others have overtaken.
+const MAX_LATE_MISSED: u16 = 4096;
+
 #[derive(Debug)]
 pub(super) struct Redundant {
     capacity: usize,
@@ -34,6 +37,8 @@ pub(super) struct Redundant {
     received: VecDeque<Received>,
     /// The next message expected.
     next: u16,
+    /// The newest packet with messages.
+    newest: u64,
     stats: ChannelStats,
 }
 
@@ -56,6 +61,7 @@ impl Redundant {
             oldest: 0,
             received: VecDeque::new(),
             next: 0,
+            newest: 0,
             stats: ChannelStats::default(),
         }
     }
@@ -193,11 +199,15 @@ impl Channel for Redundant {
     fn handle(
         &mut self,
         prefix: Prefix,
-        _: u64,
+        arrival: u64,
         message: Received,
     ) -> Result<Option<Received>, WindowViolation> {
         let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
-        let Ok(missed) = u16::try_from(distance(id, self.next)) else {
+        // In a packet older than others, an id far ahead is one of more than half of all ids ago.
+        let late = arrival < self.newest;
+        self.newest = self.newest.max(arrival);
+        let missed = u16::try_from(distance(id, self.next)).ok();
+        let Some(missed) = missed.filter(|missed| !late || *missed < MAX_LATE_MISSED) else {
             self.stats.duplicates += 1;
             return Ok(Some(message));
         };

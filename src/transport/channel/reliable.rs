@@ -39,6 +39,8 @@ const RESEND_COPIES: u32 = 2;
 pub(super) struct Reliable {
     sender: Sender,
     receiver: Receiver,
+    /// The newest packet with credit.
+    newest_credit: u64,
     stats: ChannelStats,
 }
 
@@ -201,6 +203,7 @@ impl Reliable {
                 scan: Scan::default(),
             },
             receiver: Receiver::new(ordered, window),
+            newest_credit: 0,
             stats: ChannelStats::default(),
         }
     }
@@ -351,9 +354,9 @@ impl Channel for Reliable {
         &mut self,
         fragment: &MessageFragment,
         data: &[u8],
-        packet_sequence: u16,
+        arrival: u64,
     ) -> Result<Option<Vec<u8>>, FragmentFault> {
-        let (whole, new) = self.receiver.handle_message_fragment(fragment, data, packet_sequence)?;
+        let (whole, new) = self.receiver.handle_message_fragment(fragment, data, arrival)?;
         self.stats.duplicates += u64::from(!new);
         Ok(whole)
     }
@@ -405,12 +408,12 @@ impl Channel for Reliable {
     fn handle(
         &mut self,
         prefix: Prefix,
-        _: u64,
+        arrival: u64,
         message: Received,
     ) -> Result<Option<Received>, WindowViolation> {
         let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
         self.receiver.close_fragments(id)?;
-        let duplicate = self.receiver.handle(id, message)?;
+        let duplicate = self.receiver.handle(id, arrival, message)?;
         *(if duplicate.is_some() { &mut self.stats.duplicates } else { &mut self.stats.received }) += 1;
         Ok(duplicate)
     }
@@ -419,8 +422,14 @@ impl Channel for Reliable {
         &mut self,
         now: Instant,
         unread: u16,
+        arrival: u64,
         delivered: &mut dyn FnMut(Fate),
     ) -> Result<(), WindowViolation> {
+        // An older packet has nothing new to say, and its number may be more than half of all ago.
+        if arrival < self.newest_credit {
+            return Ok(());
+        }
+        self.newest_credit = arrival;
         let stats = &mut self.stats;
         self.sender.handle_credit(unread, |submission| {
             stats.count_delivered(now - submission.at);

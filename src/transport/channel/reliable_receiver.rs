@@ -14,6 +14,7 @@ use super::reliable::Window;
 use super::{BlockFragment, BlockLimits, Desync, WindowViolation};
 use crate::store::IdMap;
 use crate::store::sequence::distance;
+use crate::transport::laps::Laps;
 use crate::transport::message::Received;
 
 /// Messages received and not taken.
@@ -37,6 +38,9 @@ pub(super) struct Receiver {
     ready: VecDeque<u16>,
     buffered_bytes: usize,
     credit: Credit,
+    /// The newest packet with messages, and where `unread` stood when packets came.
+    newest: u64,
+    laps: Laps,
 }
 
 #[derive(Debug)]
@@ -87,15 +91,35 @@ impl Receiver {
             ready: VecDeque::new(),
             buffered_bytes: 0,
             credit: Credit::default(),
+            newest: 0,
+            laps: Laps::new(window.messages),
+        }
+    }
+
+    /// How far an id of a packet is from the first message not taken; None when it was taken. In a packet older than others,
+    /// an id beyond the window is one of long ago: the peer has not gone beyond it even since.
+    fn index(&mut self, id: u16, arrival: u64) -> Result<Option<usize>, WindowViolation> {
+        let late = arrival < self.newest;
+        self.newest = self.newest.max(arrival);
+        if self.laps.is_old(arrival) {
+            return Ok(None);
+        }
+        let index = usize::try_from(distance(id, self.unread as u16)).ok();
+        match index {
+            Some(index) if index >= self.window && late => Ok(None),
+            Some(index) if index >= self.window => Err(WindowViolation),
+            index => Ok(index),
         }
     }
 
     /// Takes a message if it is new; otherwise gives it back.
-    pub(super) fn handle(&mut self, id: u16, message: Received) -> Result<Option<Received>, WindowViolation> {
-        let Ok(index) = usize::try_from(distance(id, self.unread as u16)) else { return Ok(Some(message)) };
-        if index >= self.window {
-            return Err(WindowViolation);
-        }
+    pub(super) fn handle(
+        &mut self,
+        id: u16,
+        arrival: u64,
+        message: Received,
+    ) -> Result<Option<Received>, WindowViolation> {
+        let Some(index) = self.index(id, arrival)? else { return Ok(Some(message)) };
         if self.slots.contains_key(&id) {
             return Ok(Some(message));
         }
@@ -129,14 +153,10 @@ impl Receiver {
         &mut self,
         fragment: &MessageFragment,
         data: &[u8],
-        packet_sequence: u16,
+        arrival: u64,
     ) -> Result<(Option<Vec<u8>>, bool), FragmentFault> {
-        let Ok(index) = usize::try_from(distance(fragment.id, self.unread as u16)) else {
-            return Ok((None, false));
-        };
-        if index >= self.window {
-            return Err(FragmentFault::Window);
-        }
+        let index = self.index(fragment.id, arrival).map_err(|_| FragmentFault::Window)?;
+        let Some(index) = index else { return Ok((None, false)) };
         if !self.slots.contains_key(&fragment.id) {
             let partial = PartialMessage::new(fragment);
             if self.buffered_bytes + partial.window_bytes() > self.window_bytes {
@@ -147,7 +167,7 @@ impl Receiver {
             self.end = self.end.max(self.unread + index as u64 + 1);
         }
         match self.slots.get_mut(&fragment.id) {
-            Some(Slot::Partial(partial)) => partial.handle(fragment, data, packet_sequence),
+            Some(Slot::Partial(partial)) => partial.handle(fragment, data, arrival as u16),
             _ => Ok((None, false)),
         }
     }
@@ -178,7 +198,7 @@ impl Receiver {
         let block = self.block.get_or_insert_with(|| Box::new(ReceiveBlock::new(fragment.count)));
         let Some(message) = block.handle(fragment, limits)? else { return Ok(false) };
         self.block = None;
-        Ok(self.handle(id, message).map_err(|_| Desync::Window)?.is_none())
+        Ok(self.handle(id, 0, message).map_err(|_| Desync::Window)?.is_none())
     }
 
     /// Bytes of memory that messages take that were not taken.
@@ -222,6 +242,7 @@ impl Receiver {
         } else {
             self.slots.insert(id, Slot::Taken(message.window_bytes));
         }
+        self.laps.advance(self.unread, self.newest);
         self.buffered_bytes -= message.window_bytes;
         Some(message)
     }

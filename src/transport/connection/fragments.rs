@@ -14,6 +14,7 @@ pub(super) fn assemble(
     lanes: &mut [Lane],
     protocol: &Protocol,
     context: &ReadContext,
+    arrival: u64,
     packet: &mut Packet,
     bodies: &mut Bodies,
 ) -> Result<bool, End> {
@@ -21,7 +22,7 @@ pub(super) fn assemble(
     for fragment in &fragments {
         let data = &packet.fragment_bytes[fragment.bytes.clone()];
         let lane = &mut lanes[usize::from(fragment.channel)];
-        let whole = lane.touch().handle_message_fragment(fragment, data, context.sequence)?;
+        let whole = lane.touch().handle_message_fragment(fragment, data, arrival)?;
         let Some(body) = whole else { continue };
         let prefix = Prefix::Id(fragment.id);
         // Asked before it is read: what isn't acked may come again and again.

@@ -12,6 +12,7 @@ use super::{Carried, Connection, End, KEEP_ALIVE, Launched, Violation, runs};
 use crate::store::{List, Packets};
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
+use crate::transport::ack_ranges::Reported;
 use crate::transport::acks::RttSampling;
 use crate::transport::channel::{Desync, Fragment, Moment, Prefix, SendError, WindowViolation};
 use crate::transport::framing::native::ReadContext;
@@ -221,12 +222,19 @@ impl Connection {
     pub(super) fn transmit_yojimbo(&mut self, now: Instant, out: &mut Packets) {
         self.begin_transmit(now);
         self.tick_open = None;
+        if self.next_number_at() > now {
+            return;
+        }
         self.compose_yojimbo(now, false);
         self.send_yojimbo(now, out);
         self.last_sent = Some(now);
         // Messages and blocks take turns at coming first, so that neither starves.
         let mut blocks_first = true;
-        while self.budget.allows() && self.yojimbo.pace.allows() && self.compose_yojimbo(now, blocks_first) {
+        while self.budget.allows()
+            && self.yojimbo.pace.allows()
+            && self.next_number_at() <= now
+            && self.compose_yojimbo(now, blocks_first)
+        {
             self.yojimbo.pace.spend();
             self.send_yojimbo(now, out);
             blocks_first = !blocks_first;
@@ -314,7 +322,7 @@ impl Connection {
         writer.clear();
         yojimbo::write(writer, &self.protocol, &entries);
         let messages = !carried.is_empty();
-        self.launch(now, out, Launched { hello: false, messages, arrivals: 0, carried });
+        self.launch(now, out, Launched { hello: false, messages, reported: Reported::default(), carried });
     }
 }
 

@@ -202,10 +202,13 @@ pub(crate) fn control_bits(control: &Control, protocol: &Protocol, ack: u16) -> 
     bits += control.close.map_or(0, |_| 8);
     bits += control.ack_delay.map_or(0, |_| DELAY_BITS as usize);
     bits += control.credits.len() * (protocol.channel_bits() as usize + 16 + 1);
-    for (gap, run) in gaps_and_runs(&control.ranges, ack) {
-        bits += ladder_bits(gap + 1) + ladder_bits(run) + 1;
-    }
-    bits
+    bits + range_bits(control, ack)
+}
+
+/// Bits of the ack ranges.
+pub(crate) fn range_bits(control: &Control, ack: u16) -> usize {
+    let bits = |(gap, run)| ladder_bits(gap + 1) + ladder_bits(run) + 1;
+    gaps_and_runs(&control.ranges, ack).map(bits).sum()
 }
 
 pub(crate) fn write_control(writer: &mut BitWriter, control: &Control, protocol: &Protocol, ack: u16) {

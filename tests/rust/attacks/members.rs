@@ -267,7 +267,7 @@ pub(super) fn sequence_jumps() -> Figures {
     for tick in 0..600u32 {
         for n in 0..10 {
             let sequence = if n % 2 == 0 { (tick * 32_767 + n) as u16 } else { rng.next_u64() as u16 };
-            let header = Header { sequence, ack: rng.next_u64() as u16, ack_bits: rng.next_u64() as u32 };
+            let header = Header { sequence, ack: u16::MAX, ack_bits: 0 };
             let mut datagram = Vec::new();
             header.write(&mut datagram);
             let mut payload = begin_payload();
@@ -282,7 +282,7 @@ pub(super) fn sequence_jumps() -> Figures {
 }
 
 /// Acks of all that may have been sent, whether it arrived or not, so that the server sends a chunk faster than any link
-/// between them could take it. It sends each byte once.
+/// between them could take it. Sooner or later that is a packet that was not sent.
 pub(super) fn optimistic_acks() -> Figures {
     let mut arena = Arena::new();
     let mut member = Member::join(&mut arena);
@@ -292,6 +292,9 @@ pub(super) fn optimistic_acks() -> Figures {
     let source = Box::new(BytesSource(content));
     arena.server.send_chunk(arena.now, client, source, [0; 32], "", false).unwrap();
     for tick in 0..1200u32 {
+        if !member.is_connected(&arena) {
+            break;
+        }
         let header = Header { sequence: 100 + tick as u16, ack: (tick * 7) as u16, ack_bits: u32::MAX };
         let mut datagram = Vec::new();
         header.write(&mut datagram);
@@ -306,8 +309,8 @@ pub(super) fn optimistic_acks() -> Figures {
         member.raw(&mut arena, &datagram);
         member.tick(&mut arena);
     }
-    assert!(member.is_connected(&arena));
-    assert!(arena.figures.bytes_out < 2_600_000, "{}", arena.figures.bytes_out);
+    assert!(!member.is_connected(&arena), "it is shown the door");
+    assert!(arena.figures.bytes_out < 800_000, "{}", arena.figures.bytes_out);
     arena.finish()
 }
 

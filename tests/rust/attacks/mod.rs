@@ -2,6 +2,7 @@
 //!
 //! `cargo test --release attacks -- --nocapture` prints the table of docs/robustness.md.
 
+mod acks;
 mod arena;
 mod cost;
 mod members;
