@@ -78,7 +78,7 @@ fn lap(ordered: bool, receive_window: usize, late: Duration, seed: u64) {
     let mut pair = {
         let conditions = line(2, |it| (it.reorder, it.reorder_delay) = (0.002, late));
         let mut config = ConnectionConfig { skip_seed: Some(seed), ..ConnectionConfig::default() };
-        config.budget = BudgetConfig::new(100e6, 1e6);
+        config.budget = BudgetConfig { adaptive: false, ..BudgetConfig::new(100e6, 1e6) };
         Pair::with_config(&config, protocol_with(vec![reliable]), conditions, seed)
     };
     pair.tick_time = Duration::from_millis(4);
@@ -155,7 +155,7 @@ fn packets_at_a_high_rate_are_all_acked() {
     let protocol = protocol_with(vec![ChannelConfig::new(ChannelKind::Unreliable { receive_queue: 8 })]);
     for (loss, tick, per_mille) in [(0.02, 16, 1), (0.1, 16, 1), (0.1, 1, 1), (0.3, 33, 40)] {
         let mut config = ConnectionConfig { skip_seed: Some(5), ..ConnectionConfig::default() };
-        config.budget = BudgetConfig::new(10e6, 1e6);
+        config.budget = BudgetConfig { adaptive: false, ..BudgetConfig::new(10e6, 1e6) };
         let mut ends = [0; 2].map(|_| Connection::new(&config, protocol.clone()).unwrap());
         let conditions = line(50, |it| it.loss = loss);
         let mut links = [1, 2].map(|seed| Link::<Vec<u8>>::new(conditions, seed).unwrap());

@@ -61,7 +61,7 @@ impl Peer {
     fn say(&mut self) {
         let mut writer = BitWriter::new();
         writer.bool(true);
-        writer.bits(1, 8);
+        writer.bits(tickwire::transport::VERSION.into(), 8);
         writer.bits(self.protocol.hash(), 64);
         writer.bits(0, 5);
         let payload = writer.into_bytes();
@@ -180,7 +180,7 @@ fn blind(skip_seed: Option<u64>, ahead: u16, backwards: bool) -> Result<u16, (u1
         out.clear();
         let mut writer = BitWriter::new();
         writer.bool(true);
-        writer.bits(1, 8);
+        writer.bits(tickwire::transport::VERSION.into(), 8);
         writer.bits(protocol.hash(), 64);
         writer.bits(0, 5);
         let mut datagram = Vec::new();

@@ -130,7 +130,7 @@ fn one_packet_takes_memory_in_proportion_to_its_bytes() {
 fn a_packet_of_any_sequence_takes_as_much_as_the_next_one() {
     let protocol = protocol(ChannelKind::Unreliable { receive_queue: MOST });
     let payload = packet(&protocol, 1, 0);
-    for (sequence, ack) in [(1, 0), (32_767, 0), (16_384, 0), (32_768, u16::MAX), (u16::MAX, 32_768)] {
+    for (sequence, ack) in [1, 16_384, 32_767, 32_768, u16::MAX].map(|sequence| (sequence, u16::MAX)) {
         let mut connection = Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
         let mut most = [0; 2];
         for (sequence, most) in [0, sequence].into_iter().zip(&mut most) {
