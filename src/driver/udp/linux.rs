@@ -227,8 +227,8 @@ pub(super) fn drops(socket: &UdpSocket) -> Option<u32> {
     (result == 0 && len as usize == size_of_val(&info)).then_some(info[MEMINFO_DROPS])
 }
 
-/// Whether an error of a run may say that this system, or its network card, doesn't cut. That a run is too long for
-/// one destination's MTU (`EMSGSIZE`) says nothing of the others.
+/// Whether an error of a run may say that this system, or its network card, doesn't cut. Before Linux 6.14 `EINVAL` also says
+/// that a segment is above one destination's path MTU; since then that is `EMSGSIZE`, which says nothing of the others.
 pub(super) fn refuses_to_cut(error: &io::Error) -> bool {
     let refusals = [libc::EIO, libc::EINVAL, libc::ENOPROTOOPT, libc::EOPNOTSUPP];
     error.raw_os_error().is_some_and(|code| refusals.contains(&code))

@@ -13,6 +13,7 @@
 
 mod config;
 mod errors;
+mod gso;
 #[cfg(target_os = "linux")]
 mod linux;
 mod plain;
@@ -29,12 +30,14 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 pub use self::config::{DEFAULT_KERNEL_BUFFER, DEFAULT_RECEIVE_BOUND, UdpConfig, UdpCounters};
 pub(super) use self::errors::{is_out_of_buffers, is_unreachable};
+use self::gso::Gso;
 #[cfg(target_os = "linux")]
 use self::linux::{drops, refuses_to_cut};
 #[cfg(not(target_os = "linux"))]
 use self::plain::{drops, refuses_to_cut};
 use self::runs::Run;
 use self::slab::Slab;
+use crate::time::Duration;
 
 /// What the length field of UDP can say.
 const LONGEST_DATAGRAM: usize = 65_535;
@@ -52,14 +55,17 @@ pub struct UdpSocket {
     receive_bound: usize,
     max_datagram: usize,
     calls: Calls,
-    /// Whether datagrams may leave as one.
-    cut: bool,
+    gso: Gso,
+    started: std::time::Instant,
     slab: Slab,
     runs: Vec<Run>,
     counters: UdpCounters,
     kernel_drops: Cell<KernelDrops>,
     #[cfg(test)]
     fault: Option<tests::Fault>,
+    /// Time that a test lets pass.
+    #[cfg(test)]
+    skipped: Duration,
 }
 
 /// How the system is called.
@@ -96,13 +102,16 @@ impl UdpSocket {
             receive_bound: config.receive_bound.max(1),
             max_datagram: config.max_datagram,
             calls,
-            cut,
+            gso: Gso::new(cut),
+            started: std::time::Instant::now(),
             slab,
             runs: Vec::new(),
             counters: UdpCounters::default(),
             kernel_drops: Cell::default(),
             #[cfg(test)]
             fault: None,
+            #[cfg(test)]
+            skipped: Duration::ZERO,
         })
     }
 
@@ -148,6 +157,14 @@ impl UdpSocket {
     /// The system's number of the socket.
     pub fn number(&self) -> i64 {
         number(&self.socket)
+    }
+
+    /// How long there has been this socket.
+    fn age(&self) -> Duration {
+        let age = self.started.elapsed();
+        #[cfg(test)]
+        let age = age + self.skipped;
+        age
     }
 
     /// Counts an error that says nothing about this socket; false when it does.

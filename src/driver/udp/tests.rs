@@ -268,10 +268,10 @@ fn what_finds_full_buffers_or_no_way_is_counted_and_the_rest_goes() {
     }
 }
 
-/// A system or a network card that takes no datagrams to cut: all of them go one by one, now and from now on.
+/// A system or a network card that takes no datagrams to cut: all of them go one by one, now and later.
 #[cfg(target_os = "linux")]
 #[test]
-fn datagrams_that_are_refused_as_one_go_one_by_one_for_good() {
+fn datagrams_that_are_refused_as_one_go_one_by_one() {
     let injected: Fault = |run, _| (run.count > 1).then(|| io::Error::from_raw_os_error(libc::EIO));
     for fault in [None, Some(injected)] {
         let (mut a, mut b) = (socket(), socket());
@@ -288,7 +288,7 @@ fn datagrams_that_are_refused_as_one_go_one_by_one_for_good() {
             assert!(received.eq(lengths));
         }
         let UdpCounters { sent, sent_joined, cut_refused, send_errors, .. } = a.counters();
-        assert_eq!([sent, sent_joined, cut_refused, send_errors], [20, 0, 1, 0]);
+        assert_eq!([sent, sent_joined, cut_refused, send_errors], [20, 0, 2, 0]);
     }
 }
 
@@ -305,6 +305,63 @@ fn a_path_too_narrow_for_its_datagrams_does_not_end_sending_as_one() {
     assert!(receive_all(&mut b, 7).into_iter().map(|(_, datagram)| datagram.len()).eq(lengths));
     let UdpCounters { sent, sent_joined, cut_refused, .. } = a.counters();
     assert_eq!([sent, sent_joined, cut_refused], [7, 3, 1]);
+}
+
+/// As before Linux 6.14: a segment above the path MTU of 127.0.0.2 is refused with the same error as where no card can.
+#[cfg(target_os = "linux")]
+#[test]
+fn one_narrow_path_costs_the_others_nothing_and_is_tried_again() {
+    let bind = |ip| UdpSocket::bind(SocketAddr::from((ip, 0)), UdpConfig::default()).unwrap();
+    let (mut a, mut narrow, mut wide) = (bind([0; 4]), bind([127, 0, 0, 2]), bind([127, 0, 0, 1]));
+    let old_kernel: Fault = |run, _| {
+        let is_above = run.to.ip() == std::net::Ipv4Addr::new(127, 0, 0, 2) && run.segment > 1000;
+        (is_above && run.count > 1).then(|| io::Error::from_raw_os_error(libc::EINVAL))
+    };
+    a.fault = Some(old_kernel);
+    let zeros = [0; 1200];
+    let mut round = |a: &mut UdpSocket| {
+        let to = [narrow.local_address(); 3].into_iter().chain([wide.local_address(); 3]);
+        let before = a.counters();
+        a.send_batch(&batch_of(to.map(|to| (to, &zeros[..]))));
+        assert_eq!((receive_all(&mut narrow, 3).len(), receive_all(&mut wide, 3).len()), (3, 3));
+        let after = a.counters();
+        let joined = after.sent_joined - before.sent_joined;
+        (joined, after.cut_refused - before.cut_refused, after.send_calls - before.send_calls)
+    };
+    // In vain, three alone, and the others' run.
+    assert_eq!(round(&mut a), (3, 1, 5));
+    for _ in 0..20 {
+        assert_eq!(round(&mut a), (3, 0, 1), "nothing is tried in vain, and the others leave as one");
+    }
+    a.skipped = gso::REFUSED_FOR + SECOND;
+    assert_eq!(round(&mut a), (3, 1, 5), "tried again");
+    a.skipped += gso::REFUSED_FOR + SECOND;
+    a.fault = None;
+    assert_eq!(round(&mut a), (6, 0, 1), "the path is wide again");
+}
+
+/// Where each destination refuses, none is tried any more, until after some time one is.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_system_that_cannot_is_asked_seldom() {
+    let mut a = UdpSocket::bind("0.0.0.0:0".parse().unwrap(), UdpConfig::default()).unwrap();
+    a.fault = Some(|run, _| (run.count > 1).then(|| io::Error::from_raw_os_error(libc::EINVAL)));
+    let peers: Vec<_> = (0..40).map(|_| socket()).collect();
+    let round = |a: &mut UdpSocket| {
+        let before = a.counters();
+        let to = peers.iter().flat_map(|peer| [peer.local_address(); 2]);
+        a.send_batch(&batch_of(to.map(|to| (to, &b"two"[..]))));
+        assert_eq!(a.counters().sent - before.sent, 80);
+        a.counters().cut_refused - before.cut_refused
+    };
+    assert!(round(&mut a) <= 8 + 1, "some, and then none");
+    assert_eq!(round(&mut a), 0);
+    a.skipped = gso::REFUSED_FOR + SECOND;
+    assert_eq!([(); 2].map(|()| round(&mut a)), [1, 0]);
+    a.skipped += gso::REFUSED_FOR + SECOND;
+    a.fault = None;
+    round(&mut a);
+    assert_eq!(a.counters().sent_joined, 80);
 }
 
 #[cfg(target_os = "linux")]
