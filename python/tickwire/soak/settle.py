@@ -111,6 +111,7 @@ def conserved(play: Play) -> None:
         "lost",
         "lost_in_bursts",
         "lost_in_outages",
+        "too_large",
         "queue_dropped",
         "overflowed",
         "unknown_destination",

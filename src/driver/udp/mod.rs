@@ -5,6 +5,8 @@
 //! an error of binding keeps its errno; once its memory has grown to what a call brings, it allocates nothing.
 //! Refuses: an IPv6 socket carries IPv6 only, on every platform. For both families, bind two.
 //!
+//! Datagrams may be fragmented on their way: Linux, which alone would forbid it, is told so .
+//!
 //! Bytes are not looked at. What a stranger can do is fill the kernel's buffer: a call reads its bound, whatever waits.
 //!
 //! Where the system can (Linux), one system call carries many datagrams, datagrams of one length to one peer leave
@@ -195,6 +197,8 @@ impl Calls {
 /// How this system is to be called, whether datagrams may leave as one, and where to receive.
 #[cfg(target_os = "linux")]
 fn means(socket: &std::net::UdpSocket, config: UdpConfig) -> (Calls, bool, Slab) {
+    let _as_the_system_says =
+        linux::allow_fragments(socket, socket.local_addr().is_ok_and(|at| at.is_ipv6()));
     if !config.batched {
         return (Calls::Plain, false, Slab::new(config.max_datagram + 1, 1));
     }

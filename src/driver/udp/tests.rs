@@ -307,6 +307,21 @@ fn a_path_too_narrow_for_its_datagrams_does_not_end_sending_as_one() {
     assert_eq!([sent, sent_joined, cut_refused], [7, 3, 1]);
 }
 
+/// Linux would forbid fragments, and lose the first datagrams to a path whose MTU is small, or all.
+#[cfg(target_os = "linux")]
+#[test]
+fn datagrams_may_be_fragmented_on_their_way() {
+    for (ip, level, option) in [
+        ("127.0.0.1:0", libc::IPPROTO_IP, libc::IP_MTU_DISCOVER),
+        ("[::1]:0", libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER),
+    ] {
+        for config in ways() {
+            let Ok(a) = UdpSocket::bind(ip.parse().unwrap(), config) else { continue };
+            assert_eq!(linux::get(&a.socket, level, option).unwrap(), libc::IP_PMTUDISC_OMIT);
+        }
+    }
+}
+
 /// As before Linux 6.14: a segment above the path MTU of 127.0.0.2 is refused with the same error as where no card can.
 #[cfg(target_os = "linux")]
 #[test]
