@@ -31,7 +31,8 @@ use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data
 use crate::driver::{VirtualNetwork, unix_now};
 use crate::endpoint::{self, ClientConfig, ClientEvent, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, PartialChunks};
 use crate::netcode::{self, TokenParams};
-use crate::transport::{AckEndpointConfig, BudgetConfig, CongestionConfig, ConnectionConfig};
+use crate::transport::ack_endpoint::AckEndpointConfig;
+use crate::transport::{BudgetConfig, CongestionConfig, ConnectionConfig};
 
 /// Seconds in which a token made on the spot must start its connection.
 const TOKEN_LIFETIME: u32 = 60;

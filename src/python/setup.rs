@@ -11,7 +11,8 @@ use crate::driver::udp::UdpConfig;
 use crate::driver::{Driver, OsEntropy, VirtualNetwork};
 use crate::limits::{DEFAULT_MTU, MIN_MTU};
 use crate::rng::Entropy;
-use crate::transport::{AckEndpointConfig, ConnectionConfig, SendOptions};
+use crate::transport::ack_endpoint::AckEndpointConfig;
+use crate::transport::{ConnectionConfig, SendOptions};
 
 /// Packets that may arrive late without being taken for replays: a second of a fast connection.
 pub(super) const REPLAY_WINDOW: usize = 1024;

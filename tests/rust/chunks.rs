@@ -365,8 +365,8 @@ fn all_arrives_over_a_path_with_a_small_mtu_that_says_nothing() {
         let mut pair = Pair::with_config(&config, protocol(), conditions, 7);
         let contents = [content(1, 300_000), content(2, 70_000)];
         let mut seen = [Seen::default(), Seen::default()];
-        for end in 0..2 {
-            send(&mut pair, end, &contents[end], "world");
+        for (end, content) in contents.iter().enumerate() {
+            send(&mut pair, end, content, "world");
             // A message above any packet, and many that fill some.
             pair.send(end, RELIABLE, blob(0, 60_000)).unwrap();
             (1..200).for_each(|n| pair.send(end, RELIABLE, blob(n, 70)).unwrap());

@@ -179,10 +179,44 @@ fn datagrams_dropped_count_against_the_bound_of_a_call() {
         let long = [(b.local_address(), &[0; 9][..]); 10];
         a.send_batch(&batch_of(long.into_iter().chain([(b.local_address(), &[0; 8][..])])));
         assert!(b.wait(SECOND).unwrap());
-        let refuse = |_, _: &mut [u8]| panic!("longer than what is taken");
-        assert!(b.receive_each(10, refuse).unwrap(), "more may wait");
+        let refuse = |(), _, _: &mut [u8]| panic!("longer than what is taken");
+        assert!(b.receive_each(10, || (), refuse).unwrap(), "more may wait");
         assert_eq!(b.counters().too_long, 10);
         assert_eq!(receive_all(&mut b, 1), [(a.local_address(), vec![0; 8])]);
+    }
+}
+
+/// A datagram that comes while the one before it is handled, or between a look at the clock and the system call, isn't taken
+/// for older than it is: round trips would seem shorter than the path allows.
+#[test]
+fn no_datagram_has_a_time_before_it_was_sent() {
+    for config in ways() {
+        let (mut a, mut b) = (bind(config), bind(UdpConfig { receive_bound: 50, ..config }));
+        let to = b.local_address();
+        let sent = Cell::new(0u8);
+        let send = |a: &mut UdpSocket| {
+            sent.set(sent.get() + 1);
+            assert!(a.send(to, &[sent.get()]).unwrap());
+        };
+        send(&mut a);
+        assert!(b.wait(SECOND).unwrap());
+        let (mut late, mut last) = (bind(config), 0);
+        // The clock is the number of datagrams sent; one more is as soon as somebody has looked at it, or handles one.
+        let mut handled = 0;
+        for _ in 0..5 {
+            let clock = || {
+                let now = sent.get();
+                send(&mut late);
+                now
+            };
+            let handle = |now, _: SocketAddr, datagram: &mut [u8]| {
+                send(&mut a);
+                assert!(datagram[0] <= now && last <= now, "{} at {now}, after {last}", datagram[0]);
+                (last, handled) = (now, handled + 1);
+            };
+            b.receive_each(20, clock, handle).unwrap();
+        }
+        assert!(handled > 5);
     }
 }
 
