@@ -163,6 +163,16 @@ pub struct SendOptions {
     pub notify: bool,
 }
 
+/// What the packet that was just written is.
+struct Launched {
+    hello: bool,
+    /// It carries messages.
+    messages: bool,
+    /// See [`AckRanges::mark`].
+    arrivals: u64,
+    carried: List,
+}
+
 /// What to do when a packet is acked.
 #[derive(Debug)]
 struct SentPacket {
@@ -1027,6 +1037,7 @@ impl Connection {
         }
         let (hello, arrivals) = (control.hello.is_some(), *arrivals);
         let mut carried = List::default();
+        let messages = control.close.is_none() && self.lanes.iter().any(|lane| !lane.selected.is_empty());
         if control.close.is_none() {
             let mut carry = |what| self.carried.push(&mut carried, what);
             credits.iter().for_each(|&(channel, mark)| carry(Carried::Credit { channel, mark }));
@@ -1035,11 +1046,13 @@ impl Connection {
                 runs(channel, &lane.selected).for_each(&mut carry);
             }
         }
-        self.launch(now, out, hello, arrivals, carried);
+        let sent = Launched { hello, messages, arrivals, carried };
+        self.launch(now, out, sent);
     }
 
     /// Sends the packet that was written, and remembers what it carries.
-    fn launch(&mut self, now: Instant, out: &mut Packets, hello: bool, arrivals: u64, carried: List) {
+    fn launch(&mut self, now: Instant, out: &mut Packets, launched: Launched) {
+        let Launched { hello, messages, arrivals, carried } = launched;
         let writer = &mut self.scratch.writer;
         let (before, datagrams) = (out.total_bytes(), out.len());
         // The channels' bound on messages keeps every packet below the endpoint's.
@@ -1051,7 +1064,11 @@ impl Connection {
             out.push_with((), |arena| piece.write(arena));
         }
         let bytes = out.total_bytes() - before + (out.len() - datagrams) * self.datagram_overhead;
-        self.budget.spend(bytes);
+        // The budget is for messages: acks are paid by what they ack, and slices have a rate of their own. Charged here, a
+        // chunk faster than the budget would silence the game for as long as it moves.
+        if messages {
+            self.budget.spend(bytes);
+        }
         // At most 256 KiB and their headers.
         let stamp = self.controller.on_sent(now, bytes as u32);
         let sent = SentPacket { hello, stamp, arrivals, carried };

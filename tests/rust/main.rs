@@ -1,6 +1,7 @@
 //! The integration tests, in one binary.
 
 mod attacks;
+mod beside_chunks;
 mod between;
 mod block_times;
 mod bulk;

@@ -8,7 +8,7 @@
 //! Messages that only their own code can read have no length here. So packets of a protocol that has such are held, acked but
 //! unread, until someone who can run that code takes them ([`Connection::take_unread`]) and gives back what they say.
 
-use super::{Carried, Connection, End, KEEP_ALIVE, Violation, runs};
+use super::{Carried, Connection, End, KEEP_ALIVE, Launched, Violation, runs};
 use crate::store::{List, Packets};
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
@@ -313,7 +313,8 @@ impl Connection {
         let writer = &mut self.scratch.writer;
         writer.clear();
         yojimbo::write(writer, &self.protocol, &entries);
-        self.launch(now, out, false, 0, carried);
+        let messages = !carried.is_empty();
+        self.launch(now, out, Launched { hello: false, messages, arrivals: 0, carried });
     }
 }
 
