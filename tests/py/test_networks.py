@@ -55,7 +55,7 @@ def test_the_rate_of_an_endpoint_bounds_what_it_sends(protocol: tw.Protocol) -> 
 
 
 def test_all_arrives_over_a_path_with_a_small_mtu_that_says_nothing() -> None:
-    """Connecting, messages above a packet, and chunks, with each side's ``mtu``; without it full packets vanish."""
+    """Messages and chunks, with each side's ``mtu``; without it full packets vanish."""
     protocol = make_protocol(channels=[tw.reliable_ordered(), tw.chunks()])
     mtu = 1126
     narrow = tw.Conditions(latency=0.02, max_datagram=mtu - 48)

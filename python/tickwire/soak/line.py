@@ -25,7 +25,7 @@ class Side:
         self.begun: list[tw.Transfer] = []
         # The receiver was told of the end.
         self.over = False
-        # When messages last went out: the time, bytes of messages, bytes of chunks, and messages sent by then.
+        # When messages last went out: the time, bytes of messages, bytes of chunks, and messages asked for.
         self.went: tuple[float, int, int, int] | None = None
 
     def message(self, message: Any, key: int | None = None) -> None:

@@ -163,8 +163,8 @@ def audit_side(play: Play, stats: tw.ConnectionStats, since: float | None, side:
 def flows_on(play: Play, stats: tw.ConnectionStats, side: Side) -> None:
     """Messages go on while chunks move.
 
-    Those that nothing holds back but the budget, of which some are left out each tick, but never all for longer than the
-    budget needs for the largest one."""
+    Those that nothing holds back but the budget, of which some are left out each tick, but never all for
+    longer than the budget needs for the largest one."""
     messages = sum(channel.bytes_sent for channel in stats.channels if channel.kind != "chunks")
     asked = sum(flow.sent for flow, plan in zip(side.flows, side.plans, strict=True) if plan.kind in FREE)
     now, chunks = play.network.now, stats.chunks.bytes_sent
@@ -176,8 +176,8 @@ def flows_on(play: Play, stats: tw.ConnectionStats, side: Side) -> None:
     patience = 2 + 4 / play.scenario.rate + (largest(play) + burst) / rate
     if now - then > patience and asked - asked_then >= MIN_ASKED and chunks - chunks_then >= MIN_CHUNKS:
         raise Violation(
-            f"{side.name} sent no message for {now - then:.1f} s beside {chunks - chunks_then} bytes of chunks, "
-            f"though {asked - asked_then} could go at once"
+            f"{side.name} sent no message for {now - then:.1f} s beside {chunks - chunks_then} "
+            f"bytes of chunks, though {asked - asked_then} could go at once"
         )
 
 
