@@ -4,6 +4,7 @@
 #[allow(dead_code)]
 #[path = "../tests/rust/bulk_line.rs"]
 mod bulk_line;
+#[allow(dead_code)]
 #[path = "../tests/rust/link_table.rs"]
 mod link_table;
 #[allow(dead_code)]

@@ -165,6 +165,13 @@ impl Client {
         if address.port() == 0 {
             return Err(PyValueError::new_err(format!("address must have a port to dial, not {address}")));
         }
+        if address.ip().is_unspecified() {
+            let sentence = format!(
+                "address must be where the server can be reached, not {address}, at which a server listens everywhere: \
+                 on this machine it is at 127.0.0.1 or ::1"
+            );
+            return Err(PyValueError::new_err(sentence));
+        }
         if network.is_none() && !address.ip().is_loopback() {
             let sentence = format!(
                 "connecting to {address} in development mode: who holds the key can be any player. \
