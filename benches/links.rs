@@ -4,6 +4,7 @@
 #[allow(dead_code)]
 #[path = "../tests/rust/bulk_line.rs"]
 mod bulk_line;
+#[allow(dead_code)]
 #[path = "../tests/rust/link_table.rs"]
 mod link_table;
 #[allow(dead_code)]
@@ -13,7 +14,7 @@ mod pair;
 use std::fs;
 
 use bulk_line::{Act, median};
-use link_table::{Measured, TableLink, game_alone, links, measure};
+use link_table::{Game, Measured, TableLink, game_alone, links, measure};
 use serde_json::{Value, json};
 use tickwire::transport::{CongestionConfig, RateConfig};
 
@@ -25,7 +26,7 @@ const LARGE_SEEDS: u64 = 7;
 fn main() {
     let mut results = Vec::new();
     println!(
-        "x ideal; q: queue p95/p99 ms; r: (resent - 2 %) / lost; game: p99 ms, and alone. Medians of {SMALL_SEEDS} and {LARGE_SEEDS} seeds."
+        "x ideal; q: queue p95/p99 ms; r: (resent - 2 %) / lost; game: p99 ms of the messages that arrived (share of those sent), and alone. Medians of {SMALL_SEEDS} and {LARGE_SEEDS} seeds."
     );
     for (ends, act) in [("at once", Act::AtOnce), ("60 Hz", Act::Polled)] {
         for link in links() {
@@ -55,13 +56,20 @@ fn row(link: &TableLink, ends: &str, act: Act, block: usize, controller: &str) -
     let (p95, p99) = (of(|m| m.queue_ms[0]), of(|m| m.queue_ms[1]));
     let worst = round(runs.iter().map(|m| m.ratio).fold(0.0, f64::max));
     let (mut game, mut alone) = (Value::Null, Value::Null);
+    let (mut received, mut received_alone) = (Value::Null, Value::Null);
     if block == LARGE {
-        let with = seeds.clone().map(|seed| measure(link, act, block, congestion, true, seed).game_p99_ms);
+        let with = seeds.clone().map(|seed| measure(link, act, block, congestion, true, seed).game);
         let without = seeds.map(|seed| game_alone(link, act, seconds, seed));
-        (game, alone) = (json!(round(median(with.collect()))), json!(round(median(without.collect()))));
+        let figures = |games: Vec<Game>| {
+            let share = games.iter().map(|game| game.received_share).sum::<f64>() / games.len() as f64;
+            (json!(round(median(games.iter().map(|game| game.p99_ms).collect()))), json!(round(share)))
+        };
+        (game, received) = figures(with.collect());
+        (alone, received_alone) = figures(without.collect());
     }
     println!(
-        "{ends:>7} {:44} {:>5} KiB {controller:>8}: {ratio:.3} (worst {worst:.3}), q {p95}/{p99}, r {again}, game {game}, {alone}",
+        "{ends:>7} {:44} {:>5} KiB {controller:>8}: {ratio:.3} (worst {worst:.3}), q {p95}/{p99}, r {again}, \
+         game {game} ({received} arrived), {alone} ({received_alone})",
         link.name,
         block >> 10
     );
@@ -69,6 +77,7 @@ fn row(link: &TableLink, ends: &str, act: Act, block: usize, controller: &str) -
         "link": link.name, "ends": ends, "block_bytes": block, "controller": controller, "seconds": seconds,
         "ideal_seconds": round(link.ideal(block)), "ratio": ratio, "worst_ratio": worst, "added_delay_ms": p95,
         "added_delay_p99_ms": p99, "retransmit_ratio": again, "game_p99_ms": game, "game_alone_p99_ms": alone,
+        "game_received_share": received, "game_alone_received_share": received_alone,
     })
 }
 

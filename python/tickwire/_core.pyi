@@ -1451,6 +1451,9 @@ class Server:
         columns: message classes that come as columns (:meth:`Inbox.columns`) and not as objects.
         capture: a :class:`Capture` of all datagrams, or the path of a new one. When it can't go on, the logger is
             told, and the game is not disturbed.
+        mtu: bytes of the largest IP packets to send, all headers included, 1,126 to 1,280. For paths that lose larger
+            ones and don't say so. Each side sets its own. With ``framing="yojimbo"`` the protocol's
+            ``packet_fragment_size`` bounds them instead.
 
     Raises:
         OSError: the address can't be bound, or the directory can't be made; errno says why.
@@ -1482,6 +1485,7 @@ class Server:
         network: SimulatedNetwork | None = None,
         columns: Sequence[type] | None = None,
         capture: Capture | str | PathLike[str] | None = None,
+        mtu: int = 1280,
     ) -> Server: ...
     @property
     def address(self) -> Address:
@@ -1777,6 +1781,7 @@ class Client:
         network: SimulatedNetwork | None = None,
         columns: Sequence[type] | None = None,
         capture: Capture | str | PathLike[str] | None = None,
+        mtu: int = 1280,
     ) -> Client: ...
     @staticmethod
     def connect(
@@ -1803,6 +1808,7 @@ class Client:
         network: SimulatedNetwork | None = None,
         columns: Sequence[type] | None = None,
         capture: Capture | str | PathLike[str] | None = None,
+        mtu: int = 1280,
     ) -> Client:
         """Development mode: makes its own token, with the well-known key or a shared one. Not for
         production: who holds the key can be anyone. A warning is given unless the address is loopback.
@@ -2845,8 +2851,8 @@ class Link(Generic[_T]):
         """As :meth:`set_conditions`, when ``at`` comes, in seconds; of changes at one time the last holds."""
     @property
     def counters(self) -> dict[str, int]:
-        """What became of the items: ``sent``, ``queue_dropped`` (found the queue full), ``lost`` (each by
-        itself), ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered`` (held back),
+        """What became of the items: ``sent``, ``too_large`` (above ``max_datagram``), ``queue_dropped`` (found the
+        queue full), ``lost`` (each by itself), ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered`` (held back),
         ``overflowed`` (too many were under way), ``delivered``."""
     def __len__(self) -> int: ...
     def __bool__(self) -> bool: ...
@@ -2921,7 +2927,7 @@ class Conditions:
     time to arrive. A lost packet has had its turn too; a second copy needs none.
 
     Args:
-        latency: seconds, one way, after the queue.
+        latency: seconds, one way, after the queue; at most 10.
         jitter: seconds, at most the latency; each packet is late by latency +- jitter, uniformly, so packets
             may overtake.
         wander: seconds; jitter in runs: a delay within +- wander that is similar for neighbouring packets,
@@ -2936,6 +2942,8 @@ class Conditions:
         queue: bytes that may wait for the rate, the packet in transmission included; what would be more is
             dropped and counted as ``queue_dropped``.
         overhead: bytes that each packet takes of rate and queue beside its own: 28 for IPv4 and UDP.
+        max_datagram: bytes of the largest datagram that passes, without headers, 1 to 65,535; larger ones vanish and
+            are counted as ``too_large``, as on a path with a small MTU that doesn't say so. None: any.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -2957,6 +2965,7 @@ class Conditions:
         rate: int | None = None,
         queue: int = 65536,
         overhead: int = 28,
+        max_datagram: int | None = None,
     ) -> Conditions: ...
     @staticmethod
     def preset(name: str, /) -> tuple[Conditions, Conditions]:
@@ -3014,6 +3023,9 @@ class Conditions:
     @property
     def overhead(self) -> int:
         """Bytes that each packet takes beside its own."""
+    @property
+    def max_datagram(self) -> int | None:
+        """Bytes of the largest datagram that passes; None: any."""
 
 @final
 class SimulatedNetwork:

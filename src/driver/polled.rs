@@ -1,7 +1,8 @@
 //! Carries the datagrams of one endpoint when it is asked to: on the game's thread, once or a few times a tick.
 //!
-//! Promises: a call reads a bounded number of datagrams; all datagrams of one call share one reading of the
-//! clock; a simulated link in front delays, loses and duplicates what is sent, and with it what the other side
+//! Promises: a call reads a bounded number of datagrams; the time that a datagram is handled with is never before it came, so
+//! that no round trip seems shorter than it was, and those that one system call reads share it (with a [`capture`](super::capture),
+//! all of one call, so that a replay has the same ticks); a simulated link in front delays, loses and duplicates what is sent, and with it what the other side
 //! receives, so that a pair with a link on each side has bad conditions once in each direction.
 
 use std::io;
@@ -156,14 +157,15 @@ impl Driver {
         bound: usize,
         mut handle: impl FnMut(Instant, UnixSeconds, SocketAddr, &mut [u8], &mut Datagrams),
     ) -> io::Result<bool> {
-        let (now, unix) = (self.now(), self.unix());
-        let result = self.port.receive(bound, |from, datagram| {
+        let (mut last, unix) = (None, self.unix());
+        let result = self.port.receive(bound, self.log.is_some(), |now, from, datagram| {
             if let Some(log) = &self.log {
                 log.received(now, from, datagram);
             }
             handle(now, unix, from, datagram, &mut self.out);
+            last = Some(now);
         });
-        self.send(now);
+        self.send(last.unwrap_or_else(|| self.now()));
         result
     }
 
@@ -244,12 +246,26 @@ impl Log {
 }
 
 impl Port {
-    fn receive(&mut self, bound: usize, mut handle: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<bool> {
+    /// With `one_time`, all datagrams have the time of the first.
+    fn receive(
+        &mut self,
+        bound: usize,
+        one_time: bool,
+        mut handle: impl FnMut(Instant, SocketAddr, &mut [u8]),
+    ) -> io::Result<bool> {
         match self {
-            Port::Udp { socket, .. } => socket.receive_each(bound, handle),
+            Port::Udp { socket, started } => {
+                let mut first = None;
+                let clock = || {
+                    let now = Instant::ZERO + started.elapsed();
+                    if one_time { *first.get_or_insert(now) } else { now }
+                };
+                socket.receive_each(bound, clock, handle)
+            }
             Port::Simulated { network, host, .. } => {
+                let now = network.now();
                 let waiting = std::iter::from_fn(|| network.receive(*host)).take(bound);
-                let read = waiting.map(|(from, mut datagram)| handle(from, &mut datagram)).count();
+                let read = waiting.map(|(from, mut datagram)| handle(now, from, &mut datagram)).count();
                 Ok(read == bound)
             }
         }
@@ -335,6 +351,34 @@ mod tests {
         network.advance(Duration::ZERO);
         assert_eq!(drain(&mut b), [b"two"]);
         assert_eq!(a.counters().link.delivered, 2);
+    }
+
+    #[test]
+    fn datagrams_of_one_call_share_a_time_where_they_are_captured() {
+        for captured in [false, true] {
+            let mut a = Driver::udp(address("127.0.0.1:0"), UdpConfig::default()).unwrap();
+            let mut b = Driver::udp(address("127.0.0.1:0"), UdpConfig::default()).unwrap();
+            let path = std::env::temp_dir().join(format!("tickwire-one-time-{}.pcapng", std::process::id()));
+            if captured {
+                b.set_capture(Capture::create(&path, 1 << 20).unwrap());
+                std::fs::remove_file(&path).unwrap();
+            }
+            let (to, mut times) = (b.local_address(), Vec::new());
+            // More come while the first are handled.
+            a.transmit(|_, out| out.push(to, b"first"));
+            while times.is_empty() {
+                let handle = |now, _, _, _: &mut [u8], _: &mut Datagrams| {
+                    if times.len() < 20 {
+                        a.transmit(|_, out| out.push(to, b"more"));
+                    }
+                    times.push(now);
+                };
+                b.receive(handle).unwrap();
+            }
+            assert!(times.is_sorted() && times[0] <= b.now());
+            let share = times.first() == times.last();
+            assert!(share == captured || times.len() == 1, "{times:?}");
+        }
     }
 
     #[test]

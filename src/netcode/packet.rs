@@ -15,7 +15,7 @@ use super::drops::DropReason;
 use super::private_token::PRIVATE_TOKEN_BYTES;
 use super::token::ConnectToken;
 use super::{VERSION, VERSION_BYTES};
-use crate::limits::{MAX_DATAGRAM, MAX_PAYLOAD};
+use crate::limits::{MAX_DATAGRAM, MAX_PAYLOAD, MIN_MTU};
 use crate::time::UnixSeconds;
 
 /// First byte of a connection request.
@@ -23,6 +23,7 @@ pub(crate) const REQUEST_PREFIX: u8 = 0;
 
 /// Bytes of a connection request: prefix, version, protocol id, expiry, nonce, private part.
 pub const REQUEST_BYTES: usize = 1 + VERSION_BYTES + 8 + 8 + TOKEN_NONCE_BYTES + PRIVATE_TOKEN_BYTES;
+const _: () = assert!(REQUEST_BYTES + 40 + 8 == MIN_MTU);
 
 /// Plaintext of a challenge and of a response: challenge sequence, challenge token.
 pub const CHALLENGE_BODY_BYTES: usize = 8 + CHALLENGE_TOKEN_BYTES;

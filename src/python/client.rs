@@ -24,13 +24,15 @@ use super::log::{Level, log, log_end};
 use super::network::{Conditions, SimulatedNetwork};
 use super::protocol::Protocol;
 use super::setup::{
-    REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver, random, send_options, skip_seed,
+    REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver, packets_within, random, send_options,
+    skip_seed,
 };
 use super::stats::ConnectionStats;
 use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
 use crate::driver::{VirtualNetwork, unix_now};
 use crate::endpoint::{self, ClientConfig, ClientEvent, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, PartialChunks};
 use crate::netcode::{self, TokenParams};
+use crate::transport::ack_endpoint::AckEndpointConfig;
 use crate::transport::{BudgetConfig, CongestionConfig, ConnectionConfig};
 
 /// Seconds in which a token made on the spot must start its connection.
@@ -41,6 +43,7 @@ struct Bulk<'a> {
     arrivals: Arrivals,
     resume: Option<&'a Bound<'a, Client>>,
     congestion: CongestionConfig,
+    packets: AckEndpointConfig,
 }
 
 /// A client of one server, dialling with a connect token.
@@ -51,7 +54,7 @@ struct Bulk<'a> {
 ///     bind: the local address; None: any free port.
 ///     resume: a client whose connection is over: what is there of chunks from the same server is not sent again.
 ///     factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit, congestion,
-///         driver, conditions, seed, network, columns, capture: as for :class:`Server`, but ``chunk_memory`` is 64 MiB
+///         driver, conditions, seed, network, columns, capture, mtu: as for :class:`Server`, but ``chunk_memory`` is 64 MiB
 ///         unless said.
 ///
 /// Raises:
@@ -67,7 +70,7 @@ impl Client {
                         slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
                         chunk_file_limit = None, chunk_directory_limit = None, resume = None,
                         congestion = None, driver = "polled", conditions = None, seed = None,
-                        network = None, columns = None, capture = None))]
+                        network = None, columns = None, capture = None, mtu = 1280))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -89,11 +92,13 @@ impl Client {
         network: Option<&Bound<'_, SimulatedNetwork>>,
         columns: Option<Vec<Bound<'_, PyAny>>>,
         capture: Option<CaptureLike<'_>>,
+        mtu: i128,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
         let arrivals =
             Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit)?;
-        let bulk = Bulk { arrivals, resume, congestion: Congestion::or_default(congestion) };
+        let congestion = Congestion::or_default(congestion);
+        let bulk = Bulk { arrivals, resume, congestion, packets: packets_within(mtu)? };
         Self::dial(
             py,
             protocol,
@@ -123,12 +128,12 @@ impl Client {
                         slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
                         chunk_file_limit = None, chunk_directory_limit = None, resume = None,
                         congestion = None, driver = "polled", conditions = None, seed = None,
-                        network = None, columns = None, capture = None))]
+                        network = None, columns = None, capture = None, mtu = 1280))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
                              bind=None, factory=None, priority=None, slow_hook=0.005, chunk_memory=67108864, \
                              chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
                              resume=None, congestion=None, driver='polled', conditions=None, \
-                             seed=None, network=None, columns=None, capture=None)")]
+                             seed=None, network=None, columns=None, capture=None, mtu=1280)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect(
         py: Python<'_>,
@@ -154,11 +159,19 @@ impl Client {
         network: Option<&Bound<'_, SimulatedNetwork>>,
         columns: Option<Vec<Bound<'_, PyAny>>>,
         capture: Option<CaptureLike<'_>>,
+        mtu: i128,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
         let address = address.0;
         if address.port() == 0 {
             return Err(PyValueError::new_err(format!("address must have a port to dial, not {address}")));
+        }
+        if address.ip().is_unspecified() {
+            let sentence = format!(
+                "address must be where the server can be reached, not {address}, at which a server listens everywhere: \
+                 on this machine it is at 127.0.0.1 or ::1"
+            );
+            return Err(PyValueError::new_err(sentence));
         }
         if network.is_none() && !address.ip().is_loopback() {
             let sentence = format!(
@@ -169,7 +182,8 @@ impl Client {
         }
         let arrivals =
             Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit)?;
-        let bulk = Bulk { arrivals, resume, congestion: Congestion::or_default(congestion) };
+        let congestion = Congestion::or_default(congestion);
+        let bulk = Bulk { arrivals, resume, congestion, packets: packets_within(mtu)? };
         let mut entropy = entropy(network.clone());
         let client_id = match client_id {
             Some(id) => within("client_id", id, 0, u64::MAX)?,
@@ -449,7 +463,7 @@ impl Client {
         let mut driver = open_driver(py, bind, conditions, seed, network.as_ref())?;
         let mut settings = netcode::ClientConfig::new(protocol.get().id);
         settings.replay_window = REPLAY_WINDOW;
-        let Bulk { arrivals, resume, congestion } = bulk;
+        let Bulk { arrivals, resume, congestion, packets } = bulk;
         let seed_of_skips = skip_seed(network.as_ref());
         let replayed = network.is_some_and(|network| network.recorded().is_some());
         if let Some(capture) = capture {
@@ -457,6 +471,7 @@ impl Client {
         }
         let connection = ConnectionConfig {
             congestion,
+            packets,
             packet_fates: true,
             skip_seed: seed_of_skips,
             replayed,

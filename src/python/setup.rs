@@ -9,8 +9,10 @@ use super::fields::within;
 use super::network::Conditions;
 use crate::driver::udp::UdpConfig;
 use crate::driver::{Driver, OsEntropy, VirtualNetwork};
+use crate::limits::{DEFAULT_MTU, MIN_MTU};
 use crate::rng::Entropy;
-use crate::transport::SendOptions;
+use crate::transport::ack_endpoint::AckEndpointConfig;
+use crate::transport::{ConnectionConfig, SendOptions};
 
 /// Packets that may arrive late without being taken for replays: a second of a fast connection.
 pub(super) const REPLAY_WINDOW: usize = 1024;
@@ -36,6 +38,12 @@ pub(super) fn open_driver(
         driver.set_link(conditions.get().core, seed).map_err(value_error)?;
     }
     Ok(driver)
+}
+
+/// Packets that fit IP packets of `mtu` bytes.
+pub(super) fn packets_within(mtu: i128) -> PyResult<AckEndpointConfig> {
+    let mtu = within("mtu", mtu, MIN_MTU, DEFAULT_MTU)?;
+    ConnectionConfig::default().packets.with_mtu(mtu).map_err(value_error)
 }
 
 /// Whether a driver of this name has a thread.

@@ -16,7 +16,7 @@ use super::fragment::{
     FRAGMENT_HEADER_SIZE, Fragment, FragmentError, MAX_FRAGMENTS, Reassembly, ReassemblyConfig, split,
 };
 use super::header::{Header, HeaderError};
-use crate::limits::MAX_PAYLOAD;
+use crate::limits::{DEFAULT_MTU, MAX_PAYLOAD, MIN_MTU, PAYLOAD_OVERHEAD};
 use crate::store::counters::counters;
 use crate::time::Instant;
 use core::fmt;
@@ -70,6 +70,17 @@ impl AckEndpointConfig {
             acks: AcksConfig::default(),
             overhead: IPV4_UDP_OVERHEAD,
         }
+    }
+
+    /// With each datagram in an IP packet of at most `mtu` bytes.
+    ///
+    /// # Errors
+    /// Below [`MIN_MTU`] or above [`DEFAULT_MTU`].
+    pub fn with_mtu(self, mtu: usize) -> Result<Self, ConfigError> {
+        let fits = (MIN_MTU..=DEFAULT_MTU).contains(&mtu);
+        ConfigError::unless(fits, "mtu", mtu, "1126 to 1280")?;
+        let payload = MAX_PAYLOAD.min(mtu - PAYLOAD_OVERHEAD);
+        Ok(AckEndpointConfig { fragment_above: self.fragment_above.min(payload - Header::MAX_SIZE), ..self })
     }
 
     fn check(&self) -> Result<(), ConfigError> {

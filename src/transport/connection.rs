@@ -351,7 +351,7 @@ impl Connection {
             endpoint: AckEndpoint::new(packets.clone())?,
             lanes: protocol.channels().iter().map(lane).collect(),
             streams: StreamManager::default(),
-            chunks: Chunks::default(),
+            chunks: Chunks::new(config.packets.fragment_above),
             large_due: false,
             sent: InFlight::default(),
             carried: Lists::default(),
@@ -544,7 +544,7 @@ impl Connection {
         }
         let number = self.chunks.send(now, source, hash, label)?;
         if burst {
-            let packets = bytes.div_ceil(super::chunks::SLICE_BYTES as u64)
+            let packets = bytes.div_ceil(self.chunks.slice_bytes().into())
                 * (self.datagram_overhead + SLICE_OVERHEAD) as u64;
             self.controller.begin_burst(now, (bytes + packets) as u32);
         }

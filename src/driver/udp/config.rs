@@ -75,7 +75,8 @@ counters! {
         interrupted,
         /// Datagrams not sent for another reason, which the call returned.
         send_errors,
-        /// Times that the system didn't take several datagrams as one. They went one by one.
+        /// Times that the system didn't take several datagrams as one. They went one by one, and more of such length to that
+        /// destination do for a minute.
         cut_refused,
     }
 }

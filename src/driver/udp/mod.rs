@@ -5,6 +5,8 @@
 //! an error of binding keeps its errno; once its memory has grown to what a call brings, it allocates nothing.
 //! Refuses: an IPv6 socket carries IPv6 only, on every platform. For both families, bind two.
 //!
+//! Datagrams may be fragmented on their way: Linux, which alone would forbid it, is told so .
+//!
 //! Bytes are not looked at. What a stranger can do is fill the kernel's buffer: a call reads its bound, whatever waits.
 //!
 //! Where the system can (Linux), one system call carries many datagrams, datagrams of one length to one peer leave
@@ -13,6 +15,7 @@
 
 mod config;
 mod errors;
+mod gso;
 #[cfg(target_os = "linux")]
 mod linux;
 mod plain;
@@ -29,12 +32,14 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 pub use self::config::{DEFAULT_KERNEL_BUFFER, DEFAULT_RECEIVE_BOUND, UdpConfig, UdpCounters};
 pub(super) use self::errors::{is_out_of_buffers, is_unreachable};
+use self::gso::Gso;
 #[cfg(target_os = "linux")]
 use self::linux::{drops, refuses_to_cut};
 #[cfg(not(target_os = "linux"))]
 use self::plain::{drops, refuses_to_cut};
 use self::runs::Run;
 use self::slab::Slab;
+use crate::time::Duration;
 
 /// What the length field of UDP can say.
 const LONGEST_DATAGRAM: usize = 65_535;
@@ -52,14 +57,17 @@ pub struct UdpSocket {
     receive_bound: usize,
     max_datagram: usize,
     calls: Calls,
-    /// Whether datagrams may leave as one.
-    cut: bool,
+    gso: Gso,
+    started: std::time::Instant,
     slab: Slab,
     runs: Vec<Run>,
     counters: UdpCounters,
     kernel_drops: Cell<KernelDrops>,
     #[cfg(test)]
     fault: Option<tests::Fault>,
+    /// Time that a test lets pass.
+    #[cfg(test)]
+    skipped: Duration,
 }
 
 /// How the system is called.
@@ -96,13 +104,16 @@ impl UdpSocket {
             receive_bound: config.receive_bound.max(1),
             max_datagram: config.max_datagram,
             calls,
-            cut,
+            gso: Gso::new(cut),
+            started: std::time::Instant::now(),
             slab,
             runs: Vec::new(),
             counters: UdpCounters::default(),
             kernel_drops: Cell::default(),
             #[cfg(test)]
             fault: None,
+            #[cfg(test)]
+            skipped: Duration::ZERO,
         })
     }
 
@@ -150,6 +161,14 @@ impl UdpSocket {
         number(&self.socket)
     }
 
+    /// How long there has been this socket.
+    fn age(&self) -> Duration {
+        let age = self.started.elapsed();
+        #[cfg(test)]
+        let age = age + self.skipped;
+        age
+    }
+
     /// Counts an error that says nothing about this socket; false when it does.
     ///
     /// Windows reports an ICMP "port unreachable" for something sent earlier as `ConnectionReset` of the next
@@ -178,6 +197,8 @@ impl Calls {
 /// How this system is to be called, whether datagrams may leave as one, and where to receive.
 #[cfg(target_os = "linux")]
 fn means(socket: &std::net::UdpSocket, config: UdpConfig) -> (Calls, bool, Slab) {
+    let _as_the_system_says =
+        linux::allow_fragments(socket, socket.local_addr().is_ok_and(|at| at.is_ipv6()));
     if !config.batched {
         return (Calls::Plain, false, Slab::new(config.max_datagram + 1, 1));
     }

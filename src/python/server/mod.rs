@@ -26,7 +26,9 @@ use super::inbox::{Inbox, Tick, Ticking, payload};
 use super::lock;
 use super::network::{Conditions, SimulatedNetwork};
 use super::protocol::Protocol;
-use super::setup::{REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver, send_options};
+use super::setup::{
+    REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver, packets_within, send_options,
+};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
 use super::token::extract_key;
 use crate::driver::{Recorded, VirtualNetwork};
@@ -74,6 +76,7 @@ const MOST_CLOCK_SKEW: u64 = 3600;
 ///     network: a simulated network with virtual time instead of a socket.
 ///     columns: message classes that come as columns (:meth:`Inbox.columns`) and not as objects.
 ///     capture: a :class:`Capture` of all datagrams, or the path of a new one.
+///     mtu: bytes of the largest IP packets to send, 1,126 to 1,280.
 ///
 /// Raises:
 ///     OSError: the address can't be bound; errno says why.
@@ -105,7 +108,7 @@ impl Server {
                         admission = None, slow_hook = 0.005, chunk_memory = 0, chunk_directory = None,
                         chunk_file_limit = None, chunk_directory_limit = None, congestion = None,
                         driver = "polled", conditions = None, seed = None, network = None, columns = None,
-                        capture = None))]
+                        capture = None, mtu = 1280))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -131,6 +134,7 @@ impl Server {
         network: Option<&Bound<'_, SimulatedNetwork>>,
         columns: Option<Vec<Bound<'_, PyAny>>>,
         capture: Option<CaptureLike<'_>>,
+        mtu: i128,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
         hooks::check(py, "priority", priority.as_ref())?;
@@ -175,6 +179,7 @@ impl Server {
             congestion,
             packet_fates: true,
             replayed: recorded.is_some(),
+            packets: packets_within(mtu)?,
             ..ConnectionConfig::default()
         };
         let config = ServerConfig { netcode: settings, connection, chunks: arrivals.limits };

@@ -36,6 +36,9 @@ use crate::transport::connection::MAX_BURST_CHUNK_BYTES;
 /// Bytes of a slice: as many as leave a datagram room for its headers, an entry and some acks.
 pub const SLICE_BYTES: usize = 1152;
 
+/// What a packet with a slice has beside it, at most.
+const SLICE_PACKET_OVERHEAD: usize = 39;
+
 /// The largest chunk: 40 bits of size on the wire.
 pub const MAX_CHUNK_BYTES: u64 = (1 << 40) - 1;
 
@@ -354,6 +357,8 @@ impl Rate {
 /// The chunks of one connection, both directions.
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
+    /// Bytes of our slices.
+    slice_bytes: u16,
     /// In the order of their numbers; the first ones are open.
     outgoing: VecDeque<Outgoing>,
     /// The id of the chunk that is opened next.
@@ -389,6 +394,17 @@ impl Selection {
 }
 
 impl Chunks {
+    /// No chunks yet; each slice of ours is to fit a packet of `packet_bytes` at most.
+    pub(crate) fn new(packet_bytes: usize) -> Self {
+        let slice = packet_bytes.saturating_sub(SLICE_PACKET_OVERHEAD).clamp(512, SLICE_BYTES);
+        Chunks { slice_bytes: slice as u16, ..Chunks::default() }
+    }
+
+    /// Bytes of our slices.
+    pub(crate) fn slice_bytes(&self) -> u16 {
+        self.slice_bytes
+    }
+
     /// Queues a chunk; its number names it from now on.
     pub(crate) fn send(
         &mut self,
@@ -409,7 +425,7 @@ impl Chunks {
         }
         let number = self.next_number;
         self.next_number += 1;
-        let offer = Offer { id: 0, size, slice_bytes: SLICE_BYTES as u16, hash, label: label.into() };
+        let offer = Offer { id: 0, size, slice_bytes: self.slice_bytes, hash, label: label.into() };
         self.outgoing.push_back(Outgoing::new(now, number, offer, source));
         self.open_next();
         Ok(number)
