@@ -32,6 +32,7 @@ mod network;
 mod parts;
 mod protocol;
 mod proxy;
+mod refusals;
 mod sans_io;
 mod schema;
 mod server;

@@ -129,8 +129,8 @@ pub enum Violation {
     Packet(Refusal),
     /// A message or credit beyond the window that both sides know.
     Window,
-    /// An opaque message that its own code refused.
-    Message,
+    /// An opaque message that its own code refused: why.
+    Message(String),
     /// What yojimbo's framing refuses.
     Yojimbo(Fault),
 }
@@ -140,7 +140,7 @@ impl fmt::Display for Violation {
         match self {
             Violation::Packet(refusal) => refusal.fmt(f),
             Violation::Window => f.write_str("a message or credit is beyond the receive window"),
-            Violation::Message => f.write_str("a message is refused by its own serialize"),
+            Violation::Message(why) => write!(f, "a message is refused by its own serialize: {why}"),
             Violation::Yojimbo(fault) => fault.fmt(f),
         }
     }

@@ -300,23 +300,36 @@ def test_with_the_hash_folded_in_sides_that_differ_do_not_connect() -> None:
     assert clients[1].disconnect_reason is tw.DisconnectReason.REQUEST_TIMED_OUT
 
 
-def test_own_code_that_raises_is_the_games_mistake_and_ends_the_connection() -> None:
+@pytest.mark.parametrize("error", [LookupError, tw.StreamError, KeyboardInterrupt])
+def test_own_code_that_raises_ends_the_connection(
+    error: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
     class Mistaken(tw.Message):
         def serialize(self, stream: tw.Stream) -> None:
             self.n = stream.serialize_bits(self.n, 8)
             if stream.reading and self.n == 2:
-                raise LookupError("a mistake")
+                raise error("a mistake")
 
     network, server, client = connected_pair(make_protocol(messages=[Mistaken]))
     for n in range(4):
         client.send(Mistaken(n=n))
     client.flush()
     network.advance(0.01)
-    with pytest.raises(LookupError, match="a mistake"):
-        server.tick().__enter__()
+    if error is KeyboardInterrupt:
+        with pytest.raises(KeyboardInterrupt, match="a mistake"):
+            server.tick().__enter__()
     at_server, _ = run(network, server, client, seconds=1)
     (event,) = at_server.events
     assert event.reason is tw.DisconnectReason.FAILED_TO_SERIALIZE
+    assert [message.n for _, message in at_server.messages] == [0, 1]
+    said = {
+        LookupError: "Mistaken: LookupError: a mistake",
+        tw.StreamError: "a mistake",
+        KeyboardInterrupt: "KeyboardInterrupt: a mistake",
+    }[error]
+    (line,) = [record.getMessage() for record in caplog.records if "10.0.0.1:5 disc" in record.getMessage()]
+    assert line.endswith(f"(a message of channel 0 is refused by its own serialize: {said})")
+    assert server.counters["messages.raised"] == int(error is LookupError)
 
 
 def test_a_server_that_does_not_read_loses_nobody() -> None:

@@ -190,6 +190,9 @@ impl Server {
         if let Some(directory) = arrivals.directory {
             core.set_chunk_store(Box::new(directory));
         }
+        if admission.is_some() {
+            core.ask_admission();
+        }
         static SERVERS: AtomicU64 = AtomicU64::new(0);
         Ok(Server {
             id: SERVERS.fetch_add(1, Ordering::Relaxed),
@@ -247,7 +250,8 @@ impl Server {
 
     /// The first half of a tick: takes what arrived.
     pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
-        self.endpoint.receive(py, |pending, events| self.make_objects(py, pending, events))
+        let make = |pending: &mut _, events| self.make_objects(py, pending, events);
+        self.endpoint.receive(py, || self.admit(py), make)
     }
 
     /// The second half of a tick: sends what is queued.

@@ -13,7 +13,7 @@ mod write;
 
 pub(crate) use config::PACKET_OVERHEAD_BYTES;
 pub use config::{Framing, FramingError, YojimboChannel, YojimboConfig};
-pub use fault::{Fault, FaultKind, PacketFault};
+pub use fault::{BodyFault, Fault, FaultKind, PacketFault};
 pub use read::Extent;
 pub(crate) use read::{Item, read, read_alone};
 pub(crate) use write::{Entry, header_bits, write};
