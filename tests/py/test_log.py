@@ -89,7 +89,7 @@ def test_a_protocol_violation_is_told_with_what_it_was(caplog: pytest.LogCapture
         if "disconnected" in line and "10.0.0.1:5" in line and line.startswith("client")
     ]
     assert "protocol violation" in line
-    said = "Strict: stream.ranged: an integer must be 0 to 1, not 400"
+    said = "Strict: serialize() leaves bits of the message unread"
     assert line.endswith(f"(a message is refused by its own serialize: {said})")
 
 
