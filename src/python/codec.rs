@@ -249,7 +249,9 @@ impl Class {
 pub(super) fn while_reading<T>(object: &Bound<'_, PyAny>, read: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let py = object.py();
     let marker = reading_marker(py);
-    let attributes = object.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?;
+    // Objects of other classes, as serialize_object may be given, have no such attributes.
+    let Some(attributes) = object.getattr_opt(intern!(py, "__dict__"))? else { return read() };
+    let attributes = attributes.cast_into::<PyDict>()?;
     attributes.set_item(marker, true)?;
     let result = read();
     attributes.del_item(marker)?;

@@ -19,6 +19,7 @@ mod development;
 mod endpoint;
 mod errors;
 mod events;
+mod exact;
 mod exit;
 #[cfg(feature = "faults")]
 mod faults;
