@@ -48,6 +48,7 @@ __all__ = [
     "Notifications",
     "Outages",
     "PacketFates",
+    "PacketOpener",
     "PacketStats",
     "Protocol",
     "Proxy",
@@ -497,12 +498,9 @@ class Stream:
         """Text of up to ``buffer_size - 1`` UTF-16 units."""
     def serialize_align(self) -> None:
         """As :meth:`align`, by the name that it has in C++."""
-    @overload
-    def serialize_object(self, object: _T, /) -> _T:
+    def serialize_object(self, object: _T | None, class_: Callable[[], _T] | None = None, /) -> _T:
         """Calls ``object.serialize(self)`` and returns the object. When reading, ``class_()`` makes a new one; without it,
         the object given is read into, so there must be one."""
-    @overload
-    def serialize_object(self, object: _T | None, class_: Callable[[], _T], /) -> _T: ...
     def serialize_int_relative(self, previous: int, current: int | None, /) -> int:
         """Returns ``current``."""
     def serialize_sequence_relative(self, sequence1: int, sequence2: int | None, /) -> int:
@@ -1428,8 +1426,9 @@ class Server:
         admission: called in each :meth:`receive` that has newcomers, with the list of their :class:`ClientHandle`,
             before the game hears of them. Returns those it refuses, as handles or client ids (others than the
             newcomers' don't matter), or None. These are disconnected (what they see is
-            :attr:`DisconnectReason.KICKED`), and the game sees nothing of them. When it raises, all of these newcomers are
-            refused, and the exception reaches the caller.
+            :attr:`DisconnectReason.KICKED`), and the game sees nothing of them: no event, no message, no chunk, no file in
+            ``chunk_directory``. Who connects while the hook runs waits for the next :meth:`receive`. When it raises, all
+            of these newcomers are refused, and the exception reaches the caller.
         slow_hook: seconds. The tick waits for its hooks; of one that takes longer the logger is told, at most once a
             second. What hooks take is in ``counters``.
         chunk_memory: bytes of chunks that each client may have in memory here, those under way and those that

@@ -6,6 +6,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
+use super::fields::bounded;
+
 /// An IPv4 or IPv6 address with a port: ``a.b.c.d:port`` or ``[v6]:port``. Immutable, hashable, ordered.
 ///
 /// Names are not resolved here; see :func:`tickwire.resolve`.
@@ -110,5 +112,5 @@ impl<'py> FromPyObject<'_, 'py> for AddressLike {
 }
 
 fn extract_port(port: &Bound<'_, PyAny>) -> PyResult<u16> {
-    port.extract().map_err(|_| PyValueError::new_err(format!("port must be 0 to 65535, not {port}")))
+    bounded("port", port, 0, u16::MAX)
 }
