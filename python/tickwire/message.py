@@ -191,6 +191,10 @@ def _plain_type(cls: type, where: str, plain: Any, bounds: dict[str, Bound]) -> 
         return nested_of(plain, schema)
     if plain in BARE:
         return BARE[plain]
+    if isinstance(plain, FieldType):
+        raise TypeError(f"{plain} goes with a type, as Annotated[{plain.python_type.__name__}, tw.{plain}]")
+    if origin is dict and "sparse" in bounds:
+        raise TypeError(f"the keys of a dict must be int, not {_name(arguments[0])}")
     if (origin or plain) in MUST_SAY:
         raise TypeError(f"{_name(plain)} must say {MUST_SAY[origin or plain]}")
     raise TypeError(
