@@ -1,7 +1,9 @@
 """The native core of Tickwire. Import these names from :mod:`tickwire`."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
 from enum import Enum, Flag
+from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from types import GenericAlias, TracebackType
@@ -111,6 +113,7 @@ __version__: Final[str]
 
 _M = TypeVar("_M", covariant=True)
 _T = TypeVar("_T")
+_Number = TypeVar("_Number", float, Fraction)
 _D = TypeVar("_D")
 
 # Within classes that have a method of that name.
@@ -442,8 +445,9 @@ class Stream:
         """A float in 64 bits."""
     def quantized(self, value: float | None, low: float, high: float, resolution: float, /) -> float:
         """A float from ``low`` to ``high`` in steps of about ``resolution``."""
-    def fixed(self, value: float | None, low: int, high: int, fraction_bits: int, /) -> float:
-        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places."""
+    def fixed(self, value: _Number | None, low: int, high: int, fraction_bits: int, /) -> _Number:
+        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places: a float, or a ``Fraction`` where a float
+        has too few bits (more than 53) to be exact."""
     def text(self, value: str | None, max_bytes: int, /) -> str:
         """Text of at most ``max_bytes`` bytes of UTF-8, without NUL."""
     def wide_text(self, value: str | None, max_units: int, /) -> str:
@@ -483,9 +487,9 @@ class Stream:
     def serialize_compressed_float(self, value: float | None, min: float, max: float, res: float, /) -> float:
         """As :meth:`quantized`, by the name that it has in C++."""
     def serialize_fixed(
-        self, value: float | None, integer_bits: int, fraction_bits: int, min: int, max: int, /
-    ) -> float:
-        """``integer_bits`` is not on the wire."""
+        self, value: _Number | None, integer_bits: int, fraction_bits: int, min: int, max: int, /
+    ) -> _Number:
+        """As :meth:`fixed`; ``integer_bits`` is not on the wire."""
     def serialize_bytes(self, data: _Bytes | None, bytes: int, /) -> _Bytes:
         """As :meth:`bytes`, by the name that it has in C++."""
     def serialize_string(self, string: str | None, buffer_size: int, /) -> str:
@@ -494,8 +498,9 @@ class Stream:
         """Text of up to ``buffer_size - 1`` UTF-16 units."""
     def serialize_align(self) -> None:
         """As :meth:`align`, by the name that it has in C++."""
-    def serialize_object(self, object: _T, /) -> _T:
-        """Calls ``object.serialize(self)`` and returns the object."""
+    def serialize_object(self, object: _T | None, class_: Callable[[], _T] | None = None, /) -> _T:
+        """Calls ``object.serialize(self)`` and returns the object. When reading, ``class_()`` makes a new one; without it,
+        the object given is read into, so there must be one."""
     def serialize_int_relative(self, previous: int, current: int | None, /) -> int:
         """Returns ``current``."""
     def serialize_sequence_relative(self, sequence1: int, sequence2: int | None, /) -> int:
@@ -1428,8 +1433,9 @@ class Server:
         admission: called in each :meth:`receive` that has newcomers, with the list of their :class:`ClientHandle`,
             before the game hears of them. Returns those it refuses, as handles or client ids (others than the
             newcomers' don't matter), or None. These are disconnected (what they see is
-            :attr:`DisconnectReason.KICKED`), and the game sees nothing of them. When it raises, all of these newcomers are
-            refused, and the exception reaches the caller.
+            :attr:`DisconnectReason.KICKED`), and the game sees nothing of them: no event, no message, no chunk, no file in
+            ``chunk_directory``. Who connects while the hook runs waits for the next :meth:`receive`. When it raises, all
+            of these newcomers are refused, and the exception reaches the caller.
         slow_hook: seconds. The tick waits for its hooks; of one that takes longer the logger is told, at most once a
             second. What hooks take is in ``counters``.
         chunk_memory: bytes of chunks that each client may have in memory here, those under way and those that
@@ -2064,7 +2070,7 @@ class BitWriter:
         """A float in 64 bits."""
     def quantized(self, value: float, low: float, high: float, resolution: float, /) -> None:
         """A float from ``low`` to ``high`` in steps of about ``resolution``."""
-    def fixed(self, value: float, low: int, high: int, fraction_bits: int, /) -> None:
+    def fixed(self, value: float | Fraction | Decimal, low: int, high: int, fraction_bits: int, /) -> None:
         """A number from ``low`` to ``high`` with ``fraction_bits`` binary places."""
     def text(self, value: str, max_bytes: int, /) -> None:
         """Text of at most ``max_bytes`` bytes of UTF-8, without NUL: its length, an align, its bytes."""
@@ -2117,7 +2123,7 @@ class BitMeasure:
         """A float in 64 bits."""
     def quantized(self, value: float, low: float, high: float, resolution: float, /) -> None:
         """A float from ``low`` to ``high`` in steps of about ``resolution``."""
-    def fixed(self, value: float, low: int, high: int, fraction_bits: int, /) -> None:
+    def fixed(self, value: float | Fraction | Decimal, low: int, high: int, fraction_bits: int, /) -> None:
         """A number from ``low`` to ``high`` with ``fraction_bits`` binary places."""
     def text(self, value: str, max_bytes: int, /) -> None:
         """Text of at most ``max_bytes`` bytes of UTF-8, without NUL: its length, an align, its bytes."""
@@ -2180,8 +2186,9 @@ class BitReader:
         """A float in 64 bits."""
     def quantized(self, low: float, high: float, resolution: float, /) -> float:
         """A float from ``low`` to ``high`` in steps of about ``resolution``."""
-    def fixed(self, low: int, high: int, fraction_bits: int, /) -> float:
-        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places."""
+    def fixed(self, low: int, high: int, fraction_bits: int, /) -> Any:
+        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places: a float, or a ``Fraction`` where a float
+        has too few bits (more than 53) to be exact."""
     def text(self, max_bytes: int, /) -> str:
         """Text of at most ``max_bytes`` bytes of UTF-8."""
     def wide_text(self, max_units: int, /) -> str:

@@ -232,9 +232,10 @@ impl Client {
             || connection.is_some_and(|connection| connection.has_news())
     }
 
-    /// The next event.
+    /// The next event. The last one comes when all messages were taken.
     pub fn poll_event(&mut self) -> Option<ClientEvent> {
-        self.events.pop_front()
+        let is_last = matches!(self.events.front(), Some(ClientEvent::Disconnected { .. }));
+        if is_last && self.unfinished.is_some() { None } else { self.events.pop_front() }
     }
 
     /// Moves every message that can be read into `inbox`.
@@ -262,8 +263,12 @@ impl Client {
         out: &mut Datagrams,
     ) {
         let channels = self.protocol.channels().len();
-        if let Some(mut connection) = self.unfinished.take() {
-            let _ = inbox.take_read(client, &mut connection, channels, read);
+        if let Some(connection) = &mut self.unfinished {
+            let refused = inbox.take_read(client, connection, channels, read).is_err();
+            // It may have received more, and ended, while these were read.
+            if refused || !connection.has_unread() {
+                self.unfinished = None;
+            }
         } else if let Some(connection) = &mut self.connection
             && let Err(end) = inbox.take_read(client, connection, channels, read)
         {
@@ -435,11 +440,13 @@ impl Client {
     }
 
     /// Ends the connection because one of the server's messages is not what its class allows: found out by
-    /// code the core can't run.
-    pub fn refuse_message(&mut self, now: Instant, out: &mut Datagrams) {
+    /// code the core can't run. What else it sent is dropped. `why` is for the log.
+    pub fn refuse_message(&mut self, now: Instant, why: &str, out: &mut Datagrams) {
         if self.connection.is_some() {
-            self.end(now, &End::Violation(Violation::Message), out);
+            self.end(now, &End::Violation(Violation::Message(why.into())), out);
         }
+        self.leftovers.clear();
+        self.unfinished = None;
     }
 
     /// RTT, jitter, loss and bandwidth; None before the connection is up and after it ended.

@@ -6,7 +6,9 @@
 //! Who sent a datagram is known from the secure connection, and it reaches that client's [`Connection`] and no other. An
 //! answer to a violation, and all else that is not the handshake, goes to proven addresses. Events, messages and fates
 //! wait until they are taken, and grow until then by what the slots can hold: when each slot's client has come and gone,
-//! newcomers wait too.
+//! newcomers wait too. Where the application decides about newcomers, see [`admission`].
+
+mod admission;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -69,6 +71,15 @@ pub enum ServerEvent {
     },
 }
 
+impl ServerEvent {
+    /// Whose event it is.
+    pub fn client(&self) -> ClientHandle {
+        match self {
+            ServerEvent::Connected { client, .. } | ServerEvent::Disconnected { client, .. } => *client,
+        }
+    }
+}
+
 /// A dedicated server.
 pub struct Server {
     netcode: netcode::Server,
@@ -79,6 +90,10 @@ pub struct Server {
     /// By slot.
     sessions: Vec<Option<Session>>,
     events: VecDeque<ServerEvent>,
+    /// Newcomers wait until the application has decided about them.
+    asks_admission: bool,
+    /// Clients that left before the application decided, with all that they sent.
+    left_undecided: Vec<Session>,
     /// Messages of connections that ended before the application took them.
     leftovers: Inbox,
     /// Connections that ended with packets that wait to be read.
@@ -122,6 +137,11 @@ impl News {
 }
 
 impl Session {
+    /// Whether the application has let it in, if it wants to be asked.
+    fn is_admitted(&self) -> bool {
+        !self.account.is_held
+    }
+
     /// Something was sent or received: there may be something else to do, and something to tell.
     fn stir(&mut self) {
         (self.next, self.next_tick, self.news) = (Instant::ZERO, Instant::ZERO, News::ALL);
@@ -163,6 +183,8 @@ impl Server {
             config: sealed(config.connection),
             sessions: (0..slots).map(|_| None).collect(),
             events: VecDeque::new(),
+            asks_admission: false,
+            left_undecided: Vec::new(),
             leftovers: Inbox::new(),
             unfinished: Vec::new(),
             told: Vec::new(),
@@ -281,8 +303,14 @@ impl Server {
             || self.sessions.iter().flatten().any(|session| session.connection.has_news())
     }
 
-    /// The next event.
+    /// The next event. A client's last one comes when all its messages were taken.
     pub fn poll_event(&mut self) -> Option<ServerEvent> {
+        let event = self.events.front()?;
+        let is_last = matches!(event, ServerEvent::Disconnected { .. });
+        let is_unread = || self.unfinished.iter().any(|(over, _)| *over == event.client());
+        if (is_last && is_unread()) || self.is_undecided(event.client()) {
+            return None;
+        }
         self.events.pop_front()
     }
 
@@ -290,7 +318,8 @@ impl Server {
     pub fn take_messages(&mut self, inbox: &mut Inbox) {
         inbox.append(&mut self.leftovers);
         let channels = self.protocol.channels().len();
-        for session in self.sessions.iter_mut().flatten().filter(|session| session.news.messages) {
+        let readable = |session: &&mut Session| session.news.messages && session.is_admitted();
+        for session in self.sessions.iter_mut().flatten().filter(readable) {
             session.connection.swap_scratch(&mut self.scratch);
             session.news.messages = inbox.take_from(session.client, &mut session.connection, channels);
             session.connection.swap_scratch(&mut self.scratch);
@@ -303,7 +332,7 @@ impl Server {
         if !self.protocol.holds_packets() {
             return Vec::new();
         }
-        let live = self.sessions.iter_mut().flatten();
+        let live = self.sessions.iter_mut().flatten().filter(|session| session.is_admitted());
         let live = live.map(|session| (session.client, &mut session.connection));
         let over = self.unfinished.iter_mut().map(|(client, connection)| (*client, connection));
         over.chain(live)
@@ -322,8 +351,12 @@ impl Server {
     ) {
         let channels = self.protocol.channels().len();
         if let Some(place) = self.unfinished.iter().position(|(over, _)| *over == client) {
-            let (_, mut connection) = self.unfinished.swap_remove(place);
-            let _ = inbox.take_read(client, &mut connection, channels, read);
+            let (_, connection) = &mut self.unfinished[place];
+            let refused = inbox.take_read(client, connection, channels, read).is_err();
+            // It may have received more, and ended, while these were read.
+            if refused || !connection.has_unread() {
+                self.unfinished.remove(place);
+            }
         } else if let Some(session) = self.session(client)
             && let Err(end) = inbox.take_read(client, &mut session.connection, channels, read)
         {
@@ -367,7 +400,8 @@ impl Server {
     /// connection ended, all that was still open is told as lost, before what its slot's next client is told of.
     pub fn take_notifications(&mut self, out: &mut Vec<(ClientHandle, Notification)>) {
         out.append(&mut self.told);
-        for session in self.sessions.iter_mut().flatten().filter(|session| session.news.fates) {
+        let told = |session: &&mut Session| session.news.fates && session.is_admitted();
+        for session in self.sessions.iter_mut().flatten().filter(told) {
             session.news.fates = false;
             let Session { client, connection, .. } = session;
             out.extend(core::iter::from_fn(|| connection.poll_notification()).map(|told| (*client, told)));
@@ -376,7 +410,8 @@ impl Server {
 
     /// Appends the fates of packets that are known by now, likewise; they are kept if the configuration says so.
     pub fn take_packet_fates(&mut self, out: &mut Vec<(ClientHandle, PacketFate)>) {
-        for session in self.sessions.iter_mut().flatten().filter(|session| session.news.packet_fates) {
+        let told = |session: &&mut Session| session.news.packet_fates && session.is_admitted();
+        for session in self.sessions.iter_mut().flatten().filter(told) {
             session.news.packet_fates = false;
             let Session { client, connection, .. } = session;
             out.extend(core::iter::from_fn(|| connection.poll_packet_fate()).map(|fate| (*client, fate)));
@@ -450,6 +485,8 @@ impl Server {
             let Session { client, client_id, connection, account, .. } = session;
             self.reception.look(*client, *client_id, connection, account);
             account.read();
+            // There may be room now.
+            self.reception.look(*client, *client_id, connection, account);
         }
         self.reception.take_events(out);
     }
@@ -525,11 +562,13 @@ impl Server {
     }
 
     /// Ends a client's connection because one of its messages is not what its class allows: found out by code
-    /// the core can't run. Does nothing when the client is gone.
-    pub fn refuse_message(&mut self, now: Instant, client: ClientHandle, out: &mut Datagrams) {
+    /// the core can't run. What else it sent is dropped, also when the client is gone by now. `why` is for the log.
+    pub fn refuse_message(&mut self, now: Instant, client: ClientHandle, why: &str, out: &mut Datagrams) {
         if self.session(client).is_some() {
-            self.end(now, client, &End::Violation(Violation::Message), out);
+            self.end(now, client, &End::Violation(Violation::Message(why.into())), out);
         }
+        self.leftovers.drop_client(client);
+        self.unfinished.retain(|(over, _)| *over != client);
     }
 
     /// Whether the client is connected.
@@ -598,7 +637,7 @@ impl Server {
                         client,
                         client_id,
                         connection,
-                        account: Account::default(),
+                        account: Account::new(self.asks_admission),
                         next: Instant::ZERO,
                         next_tick: Instant::ZERO,
                         news: News::ALL,
@@ -644,19 +683,29 @@ impl Server {
 
     /// Ends the session and tells the application.
     fn report(&mut self, client: ClientHandle, reason: DisconnectReason, violation: Option<Violation>) {
-        if let Some(mut session) = self.sessions[client.slot as usize].take() {
-            let channels = self.protocol.channels().len();
-            self.leftovers.take_from(client, &mut session.connection, channels);
-            session.connection.conclude();
-            let told = core::iter::from_fn(|| session.connection.poll_notification());
-            self.told.extend(told.map(|told| (client, told)));
-            self.reception.finish(client, session.client_id, &mut session.connection);
+        if let Some(session) = self.sessions[client.slot as usize].take() {
             self.ended = self.ended + session.connection.counters();
             self.ended_chunks = self.ended_chunks + session.connection.chunk_counters();
-            if session.connection.has_unread() {
-                self.unfinished.push((client, session.connection));
+            if session.is_admitted() {
+                self.conclude(session);
+            } else {
+                self.left_undecided.push(session);
             }
         }
         self.events.push_back(ServerEvent::Disconnected { client, reason, violation });
+    }
+
+    /// Keeps for the application what it hasn't taken of a connection that is over.
+    fn conclude(&mut self, session: Session) {
+        let Session { client, client_id, mut connection, .. } = session;
+        let channels = self.protocol.channels().len();
+        self.leftovers.take_from(client, &mut connection, channels);
+        connection.conclude();
+        let told = core::iter::from_fn(|| connection.poll_notification());
+        self.told.extend(told.map(|told| (client, told)));
+        self.reception.finish(client, client_id, &mut connection);
+        if connection.has_unread() {
+            self.unfinished.push((client, connection));
+        }
     }
 }

@@ -270,7 +270,7 @@ impl Client {
 
     /// The first half of a tick: takes what arrived.
     pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
-        self.0.receive(py, |pending, events| self.make_objects(py, pending, events))
+        self.0.receive(py, || Ok(()), |pending, events| self.make_objects(py, pending, events))
     }
 
     /// The second half of a tick: sends what is queued.
@@ -517,20 +517,12 @@ impl Client {
         self.make_events(py, pending, events)?;
         pending.make_chunks(py, |_| Some(None))?;
         let mut refused = Vec::new();
-        let protocol = self.0.protocol.get();
-        let made =
-            pending.make_messages(
-                py,
-                protocol,
-                self.0.factory.as_ref(),
-                &mut refused,
-                |_, what| match what {
-                    [alone] => Ok(Some(alone.clone().unbind())),
-                    several => Ok(Some(PyTuple::new(py, several)?.into_any().unbind())),
-                },
-            );
-        if !refused.is_empty() {
-            self.make_events(py, pending, self.refuse())?;
+        let made = pending.make_messages(py, &self.0, &mut refused, |_, what| match what {
+            [alone] => Ok(Some(alone.clone().unbind())),
+            several => Ok(Some(PyTuple::new(py, several)?.into_any().unbind())),
+        });
+        if let [(_, why), ..] = refused.as_slice() {
+            self.make_events(py, pending, self.refuse(why))?;
         }
         made
     }
@@ -552,9 +544,9 @@ impl Client {
     }
 
     /// Ends the connection to a server that sent what a class refuses.
-    fn refuse(&self) -> Vec<ClientEvent> {
+    fn refuse(&self, why: &str) -> Vec<ClientEvent> {
         let refused = self.0.with(|core, driver| {
-            driver.transmit(|now, out| core.refuse_message(now, out));
+            driver.transmit(|now, out| core.refuse_message(now, why, out));
             core::iter::from_fn(|| core.poll_event()).collect()
         });
         // Closed by the game meanwhile.

@@ -7,6 +7,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
 
 use super::events::reason_to_python;
 use super::stats::Counted;
@@ -55,10 +56,20 @@ pub(super) enum Level {
     Debug = 10,
     Info = 20,
     Warning = 30,
+    Error = 40,
 }
 
 /// Tells the logger. What goes wrong there is no reason to lose what was received; an interrupt comes again.
 pub(super) fn log(py: Python<'_>, level: Level, line: impl FnOnce() -> String) {
+    log_with(py, level, line, None);
+}
+
+/// Tells the logger of an error, with the traceback of this exception.
+pub(super) fn log_traceback(py: Python<'_>, error: &PyErr, line: impl FnOnce() -> String) {
+    log_with(py, Level::Error, line, Some(error));
+}
+
+fn log_with(py: Python<'_>, level: Level, line: impl FnOnce() -> String, error: Option<&PyErr>) {
     static LOGGER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let told = || -> PyResult<()> {
         let logger = LOGGER.get_or_try_init(py, || -> PyResult<_> {
@@ -66,7 +77,11 @@ pub(super) fn log(py: Python<'_>, level: Level, line: impl FnOnce() -> String) {
         })?;
         let (logger, level) = (logger.bind(py), level as u8);
         if logger.call_method1(intern!(py, "isEnabledFor"), (level,))?.is_truthy()? {
-            logger.call_method1(intern!(py, "log"), (level, line()))?;
+            let options = PyDict::new(py);
+            if let Some(error) = error {
+                options.set_item(intern!(py, "exc_info"), error.value(py))?;
+            }
+            logger.call_method(intern!(py, "log"), (level, line()), Some(&options))?;
         }
         Ok(())
     };

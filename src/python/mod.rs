@@ -19,6 +19,7 @@ mod development;
 mod endpoint;
 mod errors;
 mod events;
+mod exact;
 mod exit;
 #[cfg(feature = "faults")]
 mod faults;
@@ -32,6 +33,7 @@ mod network;
 mod parts;
 mod protocol;
 mod proxy;
+mod refusals;
 mod sans_io;
 mod schema;
 mod server;

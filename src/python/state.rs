@@ -9,6 +9,7 @@ use super::chunks::Transfers;
 use super::hooks::{HookClock, Moment, Source};
 use super::inbox::Pending;
 use super::log::{DropLog, Dropped};
+use super::refusals::Refusals;
 use super::sans_io::Core;
 use super::shared::Shared;
 use super::stats::Counted;
@@ -56,6 +57,7 @@ pub(super) struct State<C: Core> {
     driver_counters: DriverCounters,
     drops: DropLog,
     pub(super) hooks: HookClock,
+    pub(super) refusals: Refusals,
     /// The priority hook runs, and the thread leaves alone what it was asked about.
     pub(super) asking: bool,
     /// A socket's error that the game wasn't told of.
@@ -81,6 +83,7 @@ impl<C: Core> State<C> {
             driver_counters: DriverCounters::default(),
             drops: DropLog::default(),
             hooks,
+            refusals: Refusals::default(),
             asking: false,
             failed: None,
             pending: Some(Pending::default()),
@@ -123,6 +126,7 @@ impl<C: Core> State<C> {
             netcode: self.core.netcode_counters().clone(),
             packets: self.core.packet_counters(),
             chunks: self.core.all_chunk_counters(),
+            refusals: self.refusals.counters,
             hooks: self.hooks.counters(),
         }
     }

@@ -5,6 +5,7 @@ use pyo3::types::PyDict;
 
 use super::columns::columns_class;
 use super::hooks::HookCounters;
+use super::refusals::RefusalCounters;
 use crate::driver::DriverCounters;
 use crate::netcode::Counters;
 use crate::time::Duration;
@@ -282,6 +283,7 @@ pub(super) struct Counted {
     pub(super) netcode: Counters,
     pub(super) packets: PacketCounters,
     pub(super) chunks: ChunkCounters,
+    pub(super) refusals: RefusalCounters,
     pub(super) hooks: HookCounters,
 }
 
@@ -293,7 +295,8 @@ impl Counted {
             self.driver.udp.iter().map(of("socket")).chain(self.driver.link.iter().map(of("simulator")));
         let core = self.netcode.iter().map(of("netcode")).chain(self.packets.iter().map(of("packets")));
         let chunks = self.chunks.iter().map(of("chunks"));
-        driver.chain(core).chain(chunks).chain(self.hooks.iter().map(of("hooks")))
+        let refusals = self.refusals.iter().map(of("messages"));
+        driver.chain(core).chain(chunks).chain(refusals).chain(self.hooks.iter().map(of("hooks")))
     }
 
     /// By name, each behind its layer's.

@@ -143,8 +143,8 @@ pub enum Violation {
     Fragments,
     /// An ack of a packet that was never sent.
     Ack,
-    /// An opaque message that its own code refused.
-    Message,
+    /// An opaque message that its own code refused: why.
+    Message(String),
     /// What yojimbo's framing refuses.
     Yojimbo(Fault),
 }
@@ -156,7 +156,7 @@ impl fmt::Display for Violation {
             Violation::Window => f.write_str("a message or credit is beyond the receive window"),
             Violation::Fragments => f.write_str("the fragments of a message don't fit together"),
             Violation::Ack => f.write_str("a packet is acked that was never sent"),
-            Violation::Message => f.write_str("a message is refused by its own serialize"),
+            Violation::Message(why) => write!(f, "a message is refused by its own serialize: {why}"),
             Violation::Yojimbo(fault) => fault.fmt(f),
         }
     }

@@ -89,7 +89,8 @@ def test_a_protocol_violation_is_told_with_what_it_was(caplog: pytest.LogCapture
         if "disconnected" in line and "10.0.0.1:5" in line and line.startswith("client")
     ]
     assert "protocol violation" in line
-    assert line.endswith("(a message is refused by its own serialize)")
+    said = "Strict: serialize() leaves bits of the message unread"
+    assert line.endswith(f"(a message is refused by its own serialize: {said})")
 
 
 def test_a_flood_is_one_line_a_second_with_its_reasons(

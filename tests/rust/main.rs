@@ -1,5 +1,6 @@
 //! The integration tests, in one binary.
 
+mod admission;
 mod attacks;
 mod beside_chunks;
 mod between;

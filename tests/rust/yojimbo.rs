@@ -209,9 +209,9 @@ fn messages_that_only_their_own_code_reads_are_held_until_it_does() {
     };
     let extent = |_: u16, bytes: &[u8], start: usize| {
         let mut reader = BitReader::with_range(bytes, start, usize::MAX / 2);
-        let n = reader.bits(16).ok()? as u32;
-        reader.bits(1 + n % 40).ok()?;
-        Some(reader.position())
+        let n = reader.bits(16).map_err(|error| error.to_string())? as u32;
+        reader.bits(1 + n % 40).map_err(|error| error.to_string())?;
+        Ok(reader.position())
     };
     let (mut sent, mut received) = (0, Vec::new());
     for tick in 0..2_000 {

@@ -11,7 +11,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::address::{Address, AddressLike};
+use super::address::{Address, AddressLike, AddressList};
 use super::arrays::{Recipients, Rows};
 use super::capture::{self, CaptureLike, Secrets};
 use super::chunks::{Arrivals, Chunk, IncomingChunk, Transfer};
@@ -116,7 +116,7 @@ impl Server {
         protocol: Py<Protocol>,
         key: Option<&[u8]>,
         max_clients: i128,
-        public_addresses: Option<Vec<AddressLike>>,
+        public_addresses: Option<AddressList>,
         max_token_lifetime: Option<i128>,
         clock_skew: i128,
         factory: Option<Py<PyAny>>,
@@ -166,8 +166,7 @@ impl Server {
         let capture = capture::chosen(py, capture)?;
         let mut driver = open_driver(py, address, conditions, seed, network.as_ref())?;
         let address = driver.local_address();
-        let mut names = public_addresses
-            .map_or_else(|| vec![address], |given| given.into_iter().map(|address| address.0).collect());
+        let mut names = public_addresses.map_or_else(|| vec![address], |given| given.0);
         names.push(DEVELOPMENT_ADDRESS);
         let mut settings = netcode::ServerConfig::new(protocol.get().id, private_key, max_clients, names);
         settings.replay_window = REPLAY_WINDOW;
@@ -194,6 +193,9 @@ impl Server {
         }
         if let Some(directory) = arrivals.directory {
             core.set_chunk_store(Box::new(directory));
+        }
+        if admission.is_some() {
+            core.ask_admission();
         }
         static SERVERS: AtomicU64 = AtomicU64::new(0);
         Ok(Server {
@@ -252,7 +254,8 @@ impl Server {
 
     /// The first half of a tick: takes what arrived.
     pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
-        self.endpoint.receive(py, |pending, events| self.make_objects(py, pending, events))
+        let make = |pending: &mut _, events| self.make_objects(py, pending, events);
+        self.endpoint.receive(py, || self.admit(py), make)
     }
 
     /// The second half of a tick: sends what is queued.

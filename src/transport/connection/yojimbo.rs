@@ -41,6 +41,8 @@ pub(super) struct State {
     items: Vec<Item>,
     held: Vec<HeldPacket>,
     held_bytes: usize,
+    /// Someone reads packets that were held.
+    being_read: bool,
 }
 
 #[derive(Debug)]
@@ -65,8 +67,8 @@ pub struct Read {
 
 impl Unread {
     /// Reads them. `extent` says where a body ends that only its own code can read: of this message type, in these bytes, from
-    /// this bit on; None when it is refused.
-    pub fn read(self, mut extent: impl FnMut(u16, &[u8], usize) -> Option<usize>) -> Read {
+    /// this bit on; or why it is refused.
+    pub fn read(self, mut extent: impl FnMut(u16, &[u8], usize) -> Result<usize, String>) -> Read {
         let mut read = Read { packets: Vec::new(), fault: None };
         for HeldPacket { context, payload } in self.packets {
             let mut items = Vec::new();
@@ -130,8 +132,13 @@ impl Connection {
             return Ok(());
         }
         let mut items = core::mem::take(&mut self.yojimbo.items);
-        let read =
-            yojimbo::read(incoming.payload(), &self.protocol, context, &mut |_, _, _| None, &mut items);
+        let read = yojimbo::read(
+            incoming.payload(),
+            &self.protocol,
+            context,
+            &mut |_, _, _| Err(String::new()),
+            &mut items,
+        );
         if let Err(fault) = read {
             self.endpoint.refuse(incoming);
             return Err(fault.into());
@@ -190,18 +197,18 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes the packets that the core can't read, if there are any.
+    /// Takes the packets that the core can't read, if there are any: [`Connection::handle_read`] is to come.
     pub fn take_unread(&mut self) -> Option<Unread> {
         if self.yojimbo.held.is_empty() {
             return None;
         }
-        self.yojimbo.held_bytes = 0;
+        (self.yojimbo.held_bytes, self.yojimbo.being_read) = (0, true);
         Some(Unread { protocol: self.protocol.clone(), packets: core::mem::take(&mut self.yojimbo.held) })
     }
 
-    /// Whether there are such packets.
+    /// Whether there are such packets, or what they say is still to come.
     pub(crate) fn has_unread(&self) -> bool {
-        !self.yojimbo.held.is_empty()
+        self.yojimbo.being_read || !self.yojimbo.held.is_empty()
     }
 
     /// Takes what they say. `take` is called after each, to take its messages before the next one's need their room.
@@ -209,6 +216,7 @@ impl Connection {
     /// # Errors
     /// The conversation is over, and why.
     pub fn handle_read(&mut self, read: Read, mut take: impl FnMut(&mut Self)) -> Result<(), End> {
+        self.yojimbo.being_read = false;
         for mut items in read.packets {
             self.apply_items(&mut items)?;
             take(self);

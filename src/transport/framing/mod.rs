@@ -11,7 +11,7 @@ pub(crate) use native::AckRange;
 pub use native::{CloseReason, FRAGMENT_BYTES, Refusal, VERSION, alone_bits, begin_alone, write_alone};
 
 pub use yojimbo::{
-    Extent, Fault, FaultKind, Framing, FramingError, PacketFault, YojimboChannel, YojimboConfig,
+    BodyFault, Extent, Fault, FaultKind, Framing, FramingError, PacketFault, YojimboChannel, YojimboConfig,
 };
 
 use super::channel::{Fragment, fragment_of};

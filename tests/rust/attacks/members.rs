@@ -235,6 +235,35 @@ pub(super) fn chunk_offers() -> Figures {
     arena.finish()
 }
 
+/// Chunks that are offered and withdrawn, four at a time, while the application doesn't look at chunks.
+pub(super) fn chunk_offers_withdrawn() -> Figures {
+    let mut arena = Arena::new();
+    let mut member = Member::join(&mut arena);
+    for round in 0..4_000u64 {
+        member.say(&mut arena, |writer| {
+            channel(writer, CHUNKS);
+            for n in 0..4 {
+                writer.bits(1, 2);
+                writer.bits((4 * round + n) & 0xFFFF, 16);
+                writer.bits(1_000, 40);
+                writer.bits(1200, 11);
+                writer.bytes(&[0; 32]);
+                writer.string("world", 64);
+                writer.bool(true);
+            }
+            for n in 0..4 {
+                writer.bits(3, 2);
+                writer.bits((4 * round + n) & 0xFFFF, 16);
+                writer.bool(n < 3);
+            }
+        });
+        // An answer for each, and some more time for what is over to be forgotten.
+        member.tick(&mut arena);
+    }
+    assert!(member.is_connected(&arena));
+    arena.finish()
+}
+
 /// First parts of the largest packets, and never the last.
 pub(super) fn fragment_bomb() -> Figures {
     let mut arena = Arena::new();

@@ -47,6 +47,7 @@ const ATTACKS: &[Attack] = &[
     Attack { name: "16,384 messages a packet", run: members::sixteen_thousand_messages_a_packet, ratio: 0.1, memory: 128 * KIB, newcomer: None },
     Attack { name: "chunk offers", run: members::chunk_offers, ratio: 0.5, memory: 128 * KIB, newcomer: None },
     Attack { name: "chunks offered and withdrawn", run: offers::offered_and_withdrawn, ratio: 0.5, memory: 1536 * KIB, newcomer: None },
+    Attack { name: "chunk offers withdrawn, nobody looks", run: members::chunk_offers_withdrawn, ratio: 0.7, memory: 128 * KIB, newcomer: None },
     Attack { name: "a part gone on with", run: cost::part_gone_on_with, ratio: 0.5, memory: 256 * KIB, newcomer: None },
     Attack { name: "fragment bomb", run: members::fragment_bomb, ratio: 0.01, memory: 2560 * KIB, newcomer: None },
     Attack { name: "sequence jumps", run: members::sequence_jumps, ratio: 0.5, memory: 128 * KIB, newcomer: None },

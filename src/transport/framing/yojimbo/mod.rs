@@ -12,7 +12,7 @@ mod vectors;
 mod write;
 
 pub use config::{Framing, FramingError, YojimboChannel, YojimboConfig};
-pub use fault::{Fault, FaultKind, PacketFault};
+pub use fault::{BodyFault, Fault, FaultKind, PacketFault};
 pub use read::Extent;
 pub(crate) use read::{Item, read, read_alone};
 pub(crate) use write::{Entry, header_bits, write};
