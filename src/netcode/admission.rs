@@ -7,14 +7,14 @@
 //!
 //! Trusted: what is inside a token that opens with the private key, which is the backend's word, and what is
 //! inside a challenge that opens with this start's key, which is our own. Not trusted: everything in clear. A
-//! request's expiry is judged before it is proven, but only to refuse. A challenge is bound to the client id
-//! and to the token's own first request, so that user data from an older token stays there.
+//! request's expiry is judged before it is proven, but only to refuse. A challenge is bound to its token and to the
+//! address it was sent to: only whoever receives there can answer it, and user data stays with its own token.
 
 use core::net::SocketAddr;
 
 use super::USER_DATA_BYTES;
 use super::address::same_endpoint;
-use super::challenge::ChallengeToken;
+use super::challenge::{ChallengeToken, binding};
 use super::config::ServerConfig;
 use super::crypto::{Key, Tag};
 use super::drops::DropReason;
@@ -173,10 +173,7 @@ impl Admission {
         let known = self.half_open.find(now, from);
         // Whatever its token: else a client with two would be refunded for both in turn, at any rate.
         let hurried = known.is_some_and(|entry| now - entry.challenged < MIN_REQUEST_INTERVAL);
-        let repeated = known.filter(|entry| entry.tag == tag);
         let entry = HalfOpen {
-            first_challenge: repeated.map_or(self.challenge_sequence, |entry| entry.first_challenge),
-            client_id: private.client_id,
             send_key: private.server_to_client,
             receive_key: private.client_to_server,
             timeout: private.timeout(),
@@ -187,7 +184,11 @@ impl Admission {
         if !hurried {
             self.source_limit.refund(from);
         }
-        let token = ChallengeToken { client_id: private.client_id, user_data: private.user_data };
+        let token = ChallengeToken {
+            client_id: private.client_id,
+            user_data: private.user_data,
+            binding: binding(&tag, from),
+        };
         let sealed = token.seal(&self.challenge_key, self.challenge_sequence);
         let body = packet::challenge_body(self.challenge_sequence, &sealed);
         self.challenge_sequence += 1;
@@ -214,11 +215,8 @@ impl Admission {
         let Body::Challenge { sequence, token } = body else { return Err(DropReason::UnexpectedType) };
         let token = ChallengeToken::open(token, &self.challenge_key, sequence)
             .ok_or(DropReason::ChallengeNotAuthentic)?;
-        if token.client_id != half_open.client_id {
-            return Err(DropReason::ChallengeForOtherClient);
-        }
-        if sequence < half_open.first_challenge {
-            return Err(DropReason::ChallengeOutdated);
+        if token.binding != binding(&half_open.tag, from) {
+            return Err(DropReason::ChallengeForOtherRequest);
         }
         if slots.has_client_id(token.client_id) {
             return Err(DropReason::ClientIdConnected);

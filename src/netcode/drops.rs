@@ -81,10 +81,8 @@ drop_reasons! {
     NotWelcoming = "not_welcoming",
     /// A response whose challenge this server didn't make, or made before its start.
     ChallengeNotAuthentic = "challenge_not_authentic",
-    /// A response with a challenge of the same client from before its token's first request.
-    ChallengeOutdated = "challenge_outdated",
-    /// A response with the challenge of another client.
-    ChallengeForOtherClient = "challenge_for_other_client",
+    /// A response with a challenge that was made for another token, or sent to another address.
+    ChallengeForOtherRequest = "challenge_for_other_request",
     /// A packet to a client from an address that is not its server's.
     WrongAddress = "wrong_address",
     /// A packet to a client that has finished.

@@ -12,7 +12,7 @@
 //! |---|---|---|---|
 //! | request | nothing | exact length, version, protocol id, expiry, history, source limit, then the token's seal | decrypts: 32 a second and source, and 131,072 for all together; memory: the half-open places and the history |
 //! | token, opened | the backend | addresses (1 to 32), this server, client id, places | as above |
-//! | response | nothing | half-open address, kind, length, seal, then the challenge's seal, client id and age | an answer shorter than itself |
+//! | response | nothing | half-open address, kind, length, seal, then the challenge's seal, token and address | an answer shorter than itself |
 //! | packet of a connected address | nothing | kind, length, replay, then its seal | one decrypt of at most 1,200 bytes |
 //! | the same, opened | its client, for its own connection | length of the kind | its slot |
 //! | packet to a client | nothing | address, kind, length, replay, then its seal | one decrypt |
