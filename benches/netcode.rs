@@ -86,6 +86,7 @@ fn connected(clients: u16) -> (Server, Client, ClientHandle, SocketAddr) {
             public_addresses: &[server_address],
             internal_addresses: None,
             user_data: &[0; 256],
+            dated: true,
         };
         let token = ConnectToken::generate(&params, &mut Rng::seeded(id.into())).unwrap();
         let mut client = Client::new(ClientConfig::new(PROTOCOL), token, NOW).unwrap();

@@ -33,7 +33,7 @@ pub enum ClientState {
     InvalidToken = -5,
     /// The server fell silent.
     TimedOut = -4,
-    /// The last server fell silent after its challenge.
+    /// A server fell silent after its challenge.
     ResponseTimedOut = -3,
     /// The last server never answered.
     RequestTimedOut = -2,
@@ -68,7 +68,7 @@ pub enum ClientDisconnect {
     TokenExpired,
     /// The server fell silent.
     TimedOut,
-    /// The last server fell silent after its challenge.
+    /// A server fell silent after its challenge.
     ResponseTimedOut,
     /// The last server never answered.
     RequestTimedOut,
@@ -172,8 +172,10 @@ impl Client {
         if self.state.is_final() {
             return;
         }
+        let told = self.give_up(now, None, out);
+        debug_assert!(told.is_ok(), "{told:?}");
         self.check_clock(now);
-        if now < self.send_at {
+        if self.state.is_final() || now < self.send_at {
             return;
         }
         match self.state {
@@ -219,6 +221,29 @@ impl Client {
             let server = self.server_address();
             (0..DISCONNECT_REPEATS).for_each(|_| self.sealer.send_goodbye(server, farewell, out));
             self.state = ClientState::Disconnected;
+        }
+        Ok(())
+    }
+
+    /// Whether the server has been silent for longer than the token's timeout: the next [`Client::update`] gives it up.
+    pub fn is_overdue(&self, now: Instant) -> bool {
+        self.state == ClientState::Connected && now > self.silence_deadline()
+    }
+
+    /// Gives a server up that is overdue, and tells it, in case it only can't be heard: ten times over, with `farewell` or
+    /// with disconnect packets, as [`Client::disconnect`] does. Does nothing before that.
+    ///
+    /// # Errors
+    /// When `farewell` has a length no payload can have; then nothing has happened.
+    pub fn give_up(
+        &mut self,
+        now: Instant,
+        farewell: Option<&[u8]>,
+        out: &mut Datagrams,
+    ) -> Result<(), SendError> {
+        if self.is_overdue(now) {
+            self.disconnect(farewell, out)?;
+            self.finish(ClientDisconnect::TimedOut);
         }
         Ok(())
     }
@@ -324,16 +349,19 @@ impl Client {
         Ok(None)
     }
 
+    /// Ends an attempt to connect that took too long.
     fn check_clock(&mut self, now: Instant) {
-        let connected = self.state == ClientState::Connected;
-        if !connected && now >= self.expiry() {
-            self.finish(ClientDisconnect::TokenExpired);
-        } else if now > self.silence_deadline() {
-            match self.state {
-                ClientState::SendingRequest => self.end_attempt(now, ClientDisconnect::RequestTimedOut),
-                ClientState::SendingResponse => self.end_attempt(now, ClientDisconnect::ResponseTimedOut),
-                _ => self.finish(ClientDisconnect::TimedOut),
+        let (expired, silent) = (now >= self.expiry(), now > self.silence_deadline());
+        match self.state {
+            ClientState::SendingRequest | ClientState::SendingResponse if expired => {
+                self.finish(ClientDisconnect::TokenExpired);
             }
+            ClientState::SendingRequest if silent => {
+                self.end_attempt(now, ClientDisconnect::RequestTimedOut);
+            }
+            // It may have let us in, and then sends with sequences that the next server would begin with as well.
+            ClientState::SendingResponse if silent => self.finish(ClientDisconnect::ResponseTimedOut),
+            _ => (),
         }
     }
 

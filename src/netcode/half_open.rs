@@ -1,7 +1,7 @@
 //! Half-open connections: the keys of clients that sent a valid request and have not answered the challenge.
 //!
 //! Promises: constant memory; an entry in use is never evicted by a newcomer. Refuses: newcomers while every
-//! place is taken. Each entry takes a valid token of its own, and goes when its client has been silent for the
+//! place is taken. Each entry takes a valid token, which has one in each family of IP at most, and goes when its client has been silent for the
 //! token's timeout or [`LONGEST_SILENCE`], whichever is shorter, so a token without a timeout can't keep one.
 //!
 //! Trusted: the token, which has been opened. Not trusted: the address, which nothing has proven yet. So
@@ -17,7 +17,7 @@ use super::keyed_hash::{KeyedHash, KeyedMap};
 use crate::time::{Duration, Instant};
 
 /// The standard's timeout of a client that waits for an answer, as most tokens have it.
-const LONGEST_SILENCE: Duration = Duration::from_secs(10);
+pub(crate) const LONGEST_SILENCE: Duration = Duration::from_secs(10);
 
 /// What a request leaves behind.
 #[derive(Clone)]
@@ -91,13 +91,7 @@ mod tests {
     use crate::rng::Rng;
 
     fn entry(now: Instant, timeout: Option<Duration>) -> HalfOpen {
-        HalfOpen {
-            send_key: [0; 32],
-            receive_key: [0; 32],
-            timeout,
-            tag: [0; 16],
-            challenged: now,
-        }
+        HalfOpen { send_key: [0; 32], receive_key: [0; 32], timeout, tag: [0; 16], challenged: now }
     }
 
     #[test]

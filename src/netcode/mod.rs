@@ -53,13 +53,17 @@ pub use client::{Client, ClientDisconnect, ClientEvent, ClientState};
 pub use config::{ClientConfig, ConfigError, ServerConfig};
 pub use crypto::Key;
 pub use drops::{Counters, DropReason};
+pub use leaving::Farewell;
 pub use sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, SendError};
-pub use server::{Farewell, Received, Server, ServerDisconnect, ServerEvent};
+pub use server::{Received, Server, ServerDisconnect, ServerEvent};
 pub use slots::ClientHandle;
 pub use token::{ConnectToken, TOKEN_BYTES, TokenError, TokenParams};
 
 /// Bytes of [`VERSION`].
 const VERSION_BYTES: usize = 13;
+
+/// How the [`VERSION`]s of netcode begin.
+const NAME: &[u8] = b"NETCODE ";
 
 /// Names the standard in tokens, requests and associated data.
 const VERSION: &[u8; VERSION_BYTES] = b"NETCODE 1.02\0";

@@ -43,6 +43,9 @@ pub struct TokenParams<'a> {
     pub internal_addresses: Option<&'a [SocketAddr]>,
     /// Anything the backend wants the server to know about the client.
     pub user_data: &'a [u8; USER_DATA_BYTES],
+    /// Whether the sealed part says when the token was created, so that a server knows a token from before its start,
+    /// which may have been used. Servers other than ours don't read it.
+    pub dated: bool,
 }
 
 /// Why a token can't be made or read.
@@ -159,6 +162,7 @@ impl ConnectToken {
             client_to_server,
             server_to_client,
             user_data: *params.user_data,
+            created: params.dated.then_some(params.created),
         };
         Ok(ConnectToken {
             protocol_id: params.protocol_id,
@@ -288,6 +292,7 @@ mod tests {
             public_addresses: &address,
             internal_addresses: None,
             user_data: &[3; 256],
+            dated: true,
         };
         change(&mut params);
         ConnectToken::generate(&params, &mut Rng::seeded(1))

@@ -183,6 +183,7 @@ impl Client {
             public_addresses: &[address],
             internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
             user_data: &extract_user_data(user_data)?,
+            dated: false,
         };
         let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
         Self::dial(

@@ -85,6 +85,7 @@ pub(super) fn token_of(client_id: u64, seed: u64, now: Instant) -> ConnectToken 
         public_addresses: &[server_address()],
         internal_addresses: None,
         user_data: &[0; 256],
+        dated: true,
     };
     ConnectToken::generate(&params, &mut Rng::seeded(seed)).unwrap()
 }

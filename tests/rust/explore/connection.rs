@@ -39,6 +39,7 @@ fn token(client_id: u64, servers: &[u8]) -> ConnectToken {
         public_addresses: &addresses,
         internal_addresses: None,
         user_data: &[0; 256],
+        dated: true,
     };
     ConnectToken::generate(&params, &mut Rng::seeded(client_id)).unwrap()
 }

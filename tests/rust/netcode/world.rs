@@ -72,6 +72,7 @@ fn token_with(
         public_addresses: servers,
         internal_addresses,
         user_data: &[client_id as u8; 256],
+        dated: true,
     };
     change(&mut params);
     ConnectToken::generate(&params, &mut Rng::seeded(client_id)).unwrap()

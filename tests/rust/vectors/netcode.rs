@@ -65,6 +65,7 @@ fn token(v: &Value) -> ConnectToken {
         public_addresses: &addresses,
         internal_addresses: None,
         user_data: &array(&v["user_data"]),
+        dated: false,
     };
     let randoms = ["nonce", "client_to_server_key", "server_to_client_key"];
     let mut entropy = Recorded(randoms.iter().flat_map(|&name| bytes(&v[name])).collect());
