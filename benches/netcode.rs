@@ -57,6 +57,7 @@ fn tokens(c: &mut Criterion) {
         client_to_server: KEY,
         server_to_client: KEY,
         user_data: [0; 256],
+        created: Some(UNIX),
     };
     let sealed = private.seal(&KEY, PROTOCOL, UNIX, &[1; 24]);
     c.bench_function("netcode/token_decrypt", |b| {

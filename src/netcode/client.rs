@@ -10,7 +10,9 @@
 
 use core::fmt;
 use core::net::SocketAddr;
+use core::sync::atomic::{AtomicU8, Ordering};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::address::same_endpoint;
 use super::challenge::CHALLENGE_TOKEN_BYTES;
@@ -91,6 +93,28 @@ impl ClientDisconnect {
     }
 }
 
+/// Whether a token is still good for another client: shared with whoever keeps a token's second use away.
+#[derive(Clone, Debug, Default)]
+pub struct TokenUse(Arc<AtomicU8>);
+
+impl TokenUse {
+    const DIALLING: u8 = 0;
+    const SEALED: u8 = 1;
+    const UNUSED: u8 = 2;
+
+    /// The client is gone or has finished, and its keys have sealed nothing.
+    pub fn is_free(&self) -> bool {
+        match self.0.load(Ordering::Relaxed) {
+            Self::DIALLING => Arc::strong_count(&self.0) == 1,
+            state => state == Self::UNUSED,
+        }
+    }
+
+    fn note(&self, sealed: bool) {
+        self.0.store(if sealed { Self::SEALED } else { Self::UNUSED }, Ordering::Relaxed);
+    }
+}
+
 /// What happened to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientEvent {
@@ -125,6 +149,7 @@ pub struct Client {
     send_at: Instant,
     events: VecDeque<ClientEvent>,
     counters: Counters,
+    token_use: TokenUse,
 }
 
 impl Client {
@@ -146,6 +171,7 @@ impl Client {
             send_at: now,
             events: VecDeque::new(),
             counters: Counters::default(),
+            token_use: TokenUse::default(),
             token,
         })
     }
@@ -219,6 +245,7 @@ impl Client {
             // Before it is connected, a server has no use for payloads.
             let farewell = farewell.filter(|_| self.state == ClientState::Connected);
             let server = self.server_address();
+            self.token_use.note(true);
             (0..DISCONNECT_REPEATS).for_each(|_| self.sealer.send_goodbye(server, farewell, out));
             self.state = ClientState::Disconnected;
         }
@@ -258,6 +285,11 @@ impl Client {
     /// Where the client stands.
     pub fn state(&self) -> ClientState {
         self.state
+    }
+
+    /// Tells, from now on, what becomes of the token.
+    pub fn token_use(&self) -> TokenUse {
+        self.token_use.clone()
     }
 
     /// What has happened since the last call, oldest first.
@@ -388,6 +420,7 @@ impl Client {
 
     fn finish(&mut self, reason: ClientDisconnect) {
         self.state = reason.state();
+        self.token_use.note(self.sealer.has_sealed());
         self.events.push_back(ClientEvent::Disconnected { reason });
     }
 
@@ -397,6 +430,7 @@ impl Client {
     }
 
     fn send(&mut self, now: Instant, kind: Kind, body: &[u8], out: &mut Datagrams) {
+        self.token_use.note(true);
         self.sealer.send(self.server_address(), kind, body, out);
         self.send_at = now + SEND_INTERVAL;
     }

@@ -1,8 +1,8 @@
 //! Secure connections: netcode 1.02.
 //!
 //! Promises: nobody without a connect token connects; what arrives as a payload was sent by the holder of that
-//! token, is unaltered and arrives at most once; nobody is answered with more bytes than he sent before he has
-//! proven his address. It promises neither arrival nor order: that is the transport's.
+//! token, is unaltered and arrives at most once; nobody is answered with more bytes than they sent before they have
+//! proven their address, each by a challenge sent there. It promises neither arrival nor order: that is the transport's.
 //!
 //! Refuses everything else: dropped and counted under a [`DropReason`], never answered.
 //!
@@ -18,9 +18,9 @@
 //! | packet to a client | nothing | address, kind, length, replay, then its seal | one decrypt |
 //!
 //! Each reader's module says the rest. What the standard leaves open stays open: all servers of a token share
-//! its keys, and each begins a connection's sequences at 0. A client that leaves one that had accepted it,
-//! unheard, for the next makes both use the same nonces; a backend that minds gives out tokens for one
-//! server.
+//! its keys, and each begins a connection's sequences at 0. Our client never leaves one that may have accepted it, unheard,
+//! for the next, which would use the same nonces; but others may, and so may two clients with one token. A backend that
+//! minds gives out tokens for one server.
 //!
 //! A sans-IO layer: [`Client`] and [`Server`] are functions of (state, bytes, now). `STATE_MACHINE.md` beside
 //! this file has their states. A connection costs a server under 400 bytes and its replay window.
@@ -49,7 +49,7 @@ mod source_limit;
 mod token_history;
 
 pub use address::{AddressError, format_address, parse_address};
-pub use client::{Client, ClientDisconnect, ClientEvent, ClientState};
+pub use client::{Client, ClientDisconnect, ClientEvent, ClientState, TokenUse};
 pub use config::{ClientConfig, ConfigError, ServerConfig};
 pub use crypto::Key;
 pub use drops::{Counters, DropReason};
@@ -57,7 +57,7 @@ pub use leaving::Farewell;
 pub use sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, SendError};
 pub use server::{Received, Server, ServerDisconnect, ServerEvent};
 pub use slots::ClientHandle;
-pub use token::{ConnectToken, TOKEN_BYTES, TokenError, TokenParams};
+pub use token::{ConnectToken, TOKEN_BYTES, TokenError, TokenIdentity, TokenParams};
 
 /// Bytes of [`VERSION`].
 const VERSION_BYTES: usize = 13;

@@ -11,6 +11,8 @@
 use core::fmt;
 use core::net::SocketAddr;
 
+use sha2::{Digest, Sha256};
+
 use super::address::{self, MAX_SERVERS_PER_TOKEN};
 use super::crypto::{Key, TOKEN_NONCE_BYTES};
 use super::cursor::Cursor;
@@ -18,6 +20,9 @@ use super::private_token::{PRIVATE_TOKEN_BYTES, PrivateToken};
 use super::{USER_DATA_BYTES, VERSION};
 use crate::rng::Entropy;
 use crate::time::{Duration, UnixSeconds};
+
+/// Tells tokens apart by the keys in them, and doesn't give these away.
+pub type TokenIdentity = [u8; 16];
 
 /// Bytes of a connect token.
 pub const TOKEN_BYTES: usize = 2048;
@@ -240,6 +245,13 @@ impl ConnectToken {
     /// When it stops starting connections, by the servers' clocks.
     pub fn expires(&self) -> UnixSeconds {
         self.expires
+    }
+
+    /// Which token it is: copies of it have the same.
+    pub fn identity(&self) -> TokenIdentity {
+        let hash = Sha256::new().chain_update(self.client_to_server).chain_update(self.server_to_client);
+        let hash = hash.finalize();
+        core::array::from_fn(|at| hash[at])
     }
 
     /// How long it may be used from its creation.
