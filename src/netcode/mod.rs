@@ -18,9 +18,9 @@
 //! | packet to a client | nothing | address, kind, length, replay, then its seal | one decrypt |
 //!
 //! Each reader's module says the rest. What the standard leaves open stays open: all servers of a token share
-//! its keys, and each begins a connection's sequences at 0. Our client never leaves one that may have accepted it, unheard,
-//! for the next, which would use the same nonces; but others may, and so may two clients with one token. A backend that
-//! minds gives out tokens for one server.
+//! its keys, and each begins a connection's sequences at 0. Our client goes on to the next only from one that it has not
+//! answered, or that was full: one that may have accepted it, unheard, would use the same nonces as the next. Others don't
+//! mind, and two clients may have one token. A backend that minds gives out tokens for one server.
 //!
 //! A sans-IO layer: [`Client`] and [`Server`] are functions of (state, bytes, now). `STATE_MACHINE.md` beside
 //! this file has their states. A connection costs a server under 400 bytes and its replay window.
