@@ -144,6 +144,7 @@ impl SealedTickwire {
             public_addresses: &[server_address()],
             internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
             user_data: &[0; 256],
+            dated: true,
         };
         let token = ConnectToken::generate(&params, &mut rng).unwrap();
         let mut pair = SealedTickwire {

@@ -1413,17 +1413,22 @@ class Server:
     """A dedicated server on one UDP socket.
 
     Args:
-        address: where to listen; port 0 picks one (see :attr:`address`).
+        address: where to listen; port 0 picks one (see :attr:`address`). ``[::]`` is all addresses of IPv6 and of IPv4;
+            any other is its own family's.
         protocol: what both sides share.
         key: the 32-byte private key shared with the login backend. None: development mode, a well-known
             key; anyone can connect, so a warning is given unless the address is loopback.
         max_clients: client slots, 1 to 65,536.
         public_addresses: what connect tokens call this server, when not its own address.
-        max_token_lifetime: the longest ``expires_in``, in seconds, that the login backend gives to tokens. With
-            it, a token that may have been used before this server's start is refused, and so is one that
-            lives longer. None: neither, and a token used before a restart can be used once more after it.
-        clock_skew: seconds by which the clocks of backend and server may differ. With ``max_token_lifetime``, players
-            can't get in for this long after a start.
+        max_token_lifetime: the longest ``expires_in``, in seconds, that the login backend gives to tokens: one that
+            lives longer is refused. Tokens that other libraries make don't tell the server when they were made; with
+            this, one that may be from before the server's start is refused, too. (Those of
+            :meth:`ConnectToken.generate` tell, and are refused when they are from before the start, whatever this says.)
+        clock_skew: seconds by which the clocks of backend and server may differ: tokens are taken this long after they
+            expire, and from this long before the start.
+        replace_duplicates: a client with a new token whose ``client_id`` is connected takes that one's place: the old
+            connection ends with :attr:`DisconnectReason.REPLACED` on both sides, in front of the new one's
+            :class:`Connected`. False: it gets in once the old one has left or timed out.
         factory: makes the message objects; None: plain construction.
         priority: called in each flush in which messages wait whose order is free, with their
             :class:`Candidates`, of all clients at once. Returns a buffer of float32 scores, one each: within its channel,
@@ -1476,6 +1481,7 @@ class Server:
         public_addresses: Sequence[AddressLike] | None = None,
         max_token_lifetime: int | None = None,
         clock_skew: int = 0,
+        replace_duplicates: bool = True,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
         admission: AdmissionHook | None = None,
@@ -1752,7 +1758,7 @@ class Client:
     Args:
         protocol: what both sides share.
         token: from the login backend.
-        bind: the local address; None: any free port.
+        bind: the local address; None: any free port, of each family that the token's servers have.
         chunk_memory: as for :class:`Server`; here 64 MiB unless said.
         resume: a client whose connection is over: what it has of chunks that didn't get through is not sent again when
             the server sends the same content. Chunks in a ``chunk_directory`` don't need it.
@@ -1762,8 +1768,8 @@ class Client:
 
     Raises:
         OSError: no socket or directory could be made.
-        ValueError: the token is for another protocol id, or an argument is out of its bounds, or the connection of
-            ``resume`` is up.
+        ValueError: the token is for another protocol id, or another client of this process dials with it or has been
+            connected with it, or an argument is out of its bounds, or the connection of ``resume`` is up.
     """
 
     def __new__(

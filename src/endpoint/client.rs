@@ -191,6 +191,12 @@ impl Client {
         out: &mut Datagrams,
         transmit: impl FnOnce(&mut Connection, &mut Packets) -> Instant,
     ) {
+        if self.netcode.is_overdue(now) {
+            let farewell = self.farewell(now, CloseReason::TimedOut);
+            let told = self.netcode.give_up(now, farewell.as_deref(), out);
+            debug_assert!(told.is_ok(), "{told:?}");
+            self.apply_netcode_events();
+        }
         if let Some(connection) = &mut self.connection {
             self.reception.look(ClientHandle::default(), 0, connection, &mut self.account);
             self.next = transmit(connection, &mut self.packets);
@@ -517,12 +523,17 @@ impl Client {
 
     fn leave(&mut self, now: Instant, answer: Option<CloseReason>, out: &mut Datagrams) {
         let Some(answer) = answer else { return self.netcode.forget() };
-        let connection = self.connection.as_mut();
-        let connection = connection.filter(|peer| peer.is_greeted() || answer == CloseReason::Mismatch);
-        let farewell = connection.and_then(|connection| connection.farewell(now, answer));
+        let farewell = self.farewell(now, answer);
         // The farewell is a packet like any other.
         let told = self.netcode.disconnect(farewell.as_deref(), out);
         debug_assert!(told.is_ok(), "{told:?}");
+    }
+
+    /// The last packet, if the server understands it.
+    fn farewell(&mut self, now: Instant, reason: CloseReason) -> Option<Vec<u8>> {
+        let connection = self.connection.as_mut()?;
+        let understood = connection.is_greeted() || reason == CloseReason::Mismatch;
+        if understood { connection.farewell(now, reason) } else { None }
     }
 
     fn report(&mut self, reason: DisconnectReason, violation: Option<Violation>) {

@@ -214,7 +214,7 @@ impl Server {
     ) {
         self.netcode.set_welcoming(self.events.len() < 2 * self.sessions.len());
         let received = self.netcode.handle_datagram(now, unix, from, datagram, out);
-        self.apply_netcode_events();
+        self.apply_netcode_events(now);
         let netcode::Received::Payload { client, payload } = received else { return };
         let session = self.sessions.get_mut(client.slot as usize).and_then(Option::as_mut);
         let Some(session) = session.filter(|session| session.client == client) else { return };
@@ -281,7 +281,7 @@ impl Server {
         }
         // Behind the packets, which keep connections alive as well.
         self.netcode.update(now, out);
-        self.apply_netcode_events();
+        self.apply_netcode_events(now);
     }
 
     /// Ends every connection, all farewells at once: no later call comes.
@@ -624,7 +624,7 @@ impl Server {
         (session.client == client).then_some(session)
     }
 
-    fn apply_netcode_events(&mut self) {
+    fn apply_netcode_events(&mut self, now: Instant) {
         while let Some(event) = self.netcode.poll_event() {
             match event {
                 netcode::ServerEvent::Connected { client, client_id, address, user_data } => {
@@ -646,13 +646,30 @@ impl Server {
                     self.events.push_back(ServerEvent::Connected { client, client_id, address, user_data });
                 }
                 netcode::ServerEvent::Disconnected { client, reason } => {
-                    let reason = match reason {
-                        netcode::ServerDisconnect::TimedOut => DisconnectReason::TimedOut,
-                        netcode::ServerDisconnect::ByPeer => DisconnectReason::PeerDisconnected,
+                    let (reason, farewell) = match reason {
+                        netcode::ServerDisconnect::TimedOut => {
+                            (DisconnectReason::TimedOut, Some(CloseReason::TimedOut))
+                        }
+                        netcode::ServerDisconnect::Replaced => {
+                            (DisconnectReason::Replaced, Some(CloseReason::Replaced))
+                        }
+                        netcode::ServerDisconnect::ByPeer => (DisconnectReason::PeerDisconnected, None),
                     };
+                    if let Some(farewell) = farewell {
+                        self.explain(now, client, farewell);
+                    }
                     self.report(client, reason, None);
                 }
             }
+        }
+    }
+
+    /// Gives a reason to the goodbyes that the secure connection says by itself.
+    fn explain(&mut self, now: Instant, client: ClientHandle, reason: CloseReason) {
+        let Some(session) = self.session(client) else { return };
+        let understood = session.connection.is_greeted();
+        if let Some(payload) = session.connection.farewell(now, reason) {
+            self.netcode.set_farewell(client, Farewell { payload: &payload, understood });
         }
     }
 

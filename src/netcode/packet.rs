@@ -14,7 +14,7 @@ use super::cursor::Cursor;
 use super::drops::DropReason;
 use super::private_token::PRIVATE_TOKEN_BYTES;
 use super::token::ConnectToken;
-use super::{VERSION, VERSION_BYTES};
+use super::{NAME, VERSION, VERSION_BYTES};
 use crate::limits::{MAX_DATAGRAM, MAX_PAYLOAD, MIN_MTU};
 use crate::time::UnixSeconds;
 
@@ -64,6 +64,11 @@ impl Kind {
         })
     }
 
+    /// Whether a packet that begins with this byte is of this kind.
+    pub(crate) fn is_of(self, prefix: u8) -> bool {
+        prefix & 0x0F == self as u8
+    }
+
     /// Whether a replay window guards it. The others carry what makes a replay harmless.
     pub fn is_replay_protected(self) -> bool {
         matches!(self, Kind::KeepAlive | Kind::Payload | Kind::Disconnect)
@@ -107,6 +112,11 @@ impl<'a> Request<'a> {
     /// # Errors
     /// When it has another length or is of another version.
     pub fn read(datagram: &'a mut [u8]) -> Result<Request<'a>, DropReason> {
+        let claimed = datagram.get(1..1 + VERSION_BYTES);
+        // Before the length, which other versions have others of.
+        if claimed.is_some_and(|claimed| claimed.starts_with(NAME) && claimed != VERSION) {
+            return Err(DropReason::WrongVersion);
+        }
         if datagram.len() > REQUEST_BYTES {
             return Err(DropReason::TooLong);
         }

@@ -29,7 +29,7 @@ use super::setup::{
 };
 use super::stats::ConnectionStats;
 use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
-use crate::driver::{VirtualNetwork, unix_now};
+use crate::driver::{ClaimedToken, VirtualNetwork, claim_token, unix_now};
 use crate::endpoint::{self, ClientConfig, ClientEvent, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, PartialChunks};
 use crate::netcode::{self, TokenParams};
 use crate::transport::ack_endpoint::AckEndpointConfig;
@@ -199,6 +199,7 @@ impl Client {
             public_addresses: &[address],
             internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
             user_data: &extract_user_data(user_data)?,
+            dated: false,
         };
         let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
         Self::dial(
@@ -450,9 +451,11 @@ impl Client {
         let threaded = is_threaded(driver, network.as_ref())?;
         let bind = match bind {
             Some(address) => address.0,
-            None => any_port(token.addresses().first(), network.is_some()),
+            None => any_port(token.addresses(), network.is_some()),
         };
-        let within_reach = |server: &SocketAddr| server.is_ipv4() == bind.is_ipv4();
+        // All addresses of IPv6 are all of IPv4 too.
+        let both = bind.is_ipv6() && bind.ip().is_unspecified();
+        let within_reach = |server: &SocketAddr| both || server.is_ipv4() == bind.is_ipv4();
         if network.is_none() && !token.addresses().iter().any(within_reach) {
             let sentence = format!(
                 "bind must be of the server's family, IPv4 or IPv6: no server is reached from {bind}"
@@ -460,12 +463,20 @@ impl Client {
             return Err(PyValueError::new_err(sentence));
         }
         let capture = capture::chosen(py, capture)?;
-        let mut driver = open_driver(py, bind, conditions, seed, network.as_ref())?;
+        let mut driver = match open_driver(py, bind, conditions, seed, network.as_ref()) {
+            // A system without IPv6 still reaches the servers that have IPv4.
+            Err(_) if both && token.addresses().iter().any(SocketAddr::is_ipv4) => {
+                let bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), bind.port());
+                open_driver(py, bind, conditions, seed, network.as_ref())?
+            }
+            opened => opened?,
+        };
         let mut settings = netcode::ClientConfig::new(protocol.get().id);
         settings.replay_window = REPLAY_WINDOW;
         let Bulk { arrivals, resume, congestion, packets } = bulk;
         let seed_of_skips = skip_seed(network.as_ref());
-        let replayed = network.is_some_and(|network| network.recorded().is_some());
+        let replayed = network.as_ref().is_some_and(|network| network.recorded().is_some());
+        let claimed = ClaimedToken::from(&token);
         if let Some(capture) = capture {
             capture.get().attach(py, &mut driver, &Secrets::Client { token: &token })?;
         }
@@ -480,6 +491,17 @@ impl Client {
         let config = ClientConfig { netcode: settings, connection, chunks: arrivals.limits };
         let mut core = endpoint::Client::new(config, protocol.get().core.clone(), token, driver.now())
             .map_err(value_error)?;
+        let using = core.netcode().token_use();
+        let is_ours = match &network {
+            Some(network) => network.claim_token(&claimed, using),
+            None => claim_token(&claimed, using),
+        };
+        if !is_ours {
+            return Err(PyValueError::new_err(
+                "token must be new, and another client of this process has it or was connected with it: \
+                 a token makes one connection, so have the login backend make one for each",
+            ));
+        }
         if let Some(directory) = arrivals.directory {
             core.set_chunk_store(Box::new(directory));
         }
@@ -554,9 +576,11 @@ impl Client {
     }
 }
 
-/// Any free port, of the server's family. A host of a simulated network must have an address of its own.
-fn any_port(server: Option<&SocketAddr>, simulated: bool) -> SocketAddr {
-    let ip = match (server.is_some_and(SocketAddr::is_ipv6), simulated) {
+/// Any free port, of the family of the servers, or of both. A host of a simulated network must have an address of its own.
+fn any_port(servers: &[SocketAddr], simulated: bool) -> SocketAddr {
+    // There, one address reaches everybody.
+    let is_ipv6 = if simulated { servers[0].is_ipv6() } else { servers.iter().any(SocketAddr::is_ipv6) };
+    let ip = match (is_ipv6, simulated) {
         (false, false) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         (true, false) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         (false, true) => IpAddr::V4(Ipv4Addr::LOCALHOST),

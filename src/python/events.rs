@@ -151,6 +151,7 @@ fn reason_name(reason: endpoint::DisconnectReason) -> &'static str {
         Reason::ServerClosed => "SERVER_CLOSED",
         Reason::PeerDisconnected => "PEER_DISCONNECTED",
         Reason::TimedOut => "TIMED_OUT",
+        Reason::Replaced => "REPLACED",
         Reason::ServerFull => "SERVER_FULL",
         Reason::RequestTimedOut => "REQUEST_TIMED_OUT",
         Reason::ResponseTimedOut => "RESPONSE_TIMED_OUT",

@@ -122,6 +122,8 @@ pub(super) struct DropLog {
 pub(super) struct Dropped {
     period: Duration,
     reasons: Vec<(&'static str, &'static str, u64)>,
+    /// The version of netcode of the last peer that had another.
+    wrong_version: Option<String>,
 }
 
 impl DropLog {
@@ -137,9 +139,10 @@ impl DropLog {
         let mut reasons: Vec<_> =
             increases.filter(|(layer, name, increase)| *increase > 0 && is_drop(layer, name)).collect();
         let period = now - self.looked_at;
+        let wrong_version = counted.netcode.wrong_version();
         *self = DropLog { next: now + PERIOD, looked_at: now, known: counted };
         reasons.sort_by_key(|(.., increase)| core::cmp::Reverse(*increase));
-        (!reasons.is_empty()).then_some(Dropped { period, reasons })
+        (!reasons.is_empty()).then_some(Dropped { period, reasons, wrong_version })
     }
 }
 
@@ -159,7 +162,7 @@ impl Dropped {
         let ordinary = self.reasons.iter().all(|(layer, name, _)| ORDINARY.contains(&(layer, name)));
         let level = if ordinary && total < MANY { Level::Debug } else { Level::Warning };
         log(py, level, || {
-            let reasons: Vec<String> = self.reasons.iter().map(reason).collect();
+            let reasons: Vec<String> = self.reasons.iter().map(|reason| self.reason(reason)).collect();
             format!(
                 "{} dropped {} datagram{} in the last {}: {}",
                 endpoint(),
@@ -176,12 +179,18 @@ impl Dropped {
     }
 }
 
-fn reason(&(layer, name, count): &(&str, &str, u64)) -> String {
-    let hint = match name {
-        "token_just_expired" => " (the clocks of the login backend and this server may differ)",
-        _ => "",
-    };
-    format!("{layer}.{name} {}{hint}", grouped(count))
+impl Dropped {
+    fn reason(&self, &(layer, name, count): &(&str, &str, u64)) -> String {
+        let hint = match (name, &self.wrong_version) {
+            ("token_just_expired", _) => {
+                " (the clocks of the login backend and this server may differ)".to_owned()
+            }
+            ("token_before_start", _) => " (the token was made before this server started)".to_owned(),
+            ("wrong_version", Some(version)) => format!(" (from netcode {version}; this server has 1.02)"),
+            _ => String::new(),
+        };
+        format!("{layer}.{name} {}{hint}", grouped(count))
+    }
 }
 
 /// A number with commas.

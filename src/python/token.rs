@@ -97,6 +97,7 @@ impl ConnectToken {
             public_addresses: &public,
             internal_addresses: internal.as_deref(),
             user_data: &extract_user_data(user_data)?,
+            dated: true,
         };
         let token = netcode::ConnectToken::generate(&params, &mut OsEntropy).map_err(value_error)?;
         Ok(ConnectToken(token))

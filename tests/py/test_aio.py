@@ -47,6 +47,24 @@ async def pair(protocol: tw.Protocol, **options: Any) -> AsyncIterator[Drivers]:
             yield server, driver
 
 
+def test_a_token_with_servers_of_both_families_reaches_each(run: Any, protocol: tw.Protocol) -> None:
+    async def main() -> None:
+        key = bytes(32)
+        async with aio.Driver(tw.Server("[::1]:0", protocol, key=key)) as server:
+            token = tw.ConnectToken.generate(
+                protocol=protocol,
+                key=key,
+                client_id=1,
+                servers=["127.0.0.1:1", server.endpoint.address],
+                timeout=1,
+            )
+            async with aio.Driver(tw.Client(protocol, token)) as client:
+                await client.connected()
+                assert client.endpoint.server_address == server.endpoint.address
+
+    run(main())
+
+
 async def echo(driver: aio.Driver[tw.Server]) -> None:
     async for inbox in driver:
         for client, message in inbox.messages:

@@ -76,6 +76,7 @@ impl World {
             public_addresses: &[SERVER.parse().unwrap()],
             internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
             user_data: &[0; 256],
+            dated: true,
         };
         ConnectToken::generate(&params, &mut self.rng).unwrap()
     }

@@ -3,7 +3,7 @@
 //! Promises: a datagram longer than the caller takes is dropped and counted, never cut; one call reads a
 //! bounded number of datagrams; what passes (a full buffer, a peer whose port closed) is counted and goes by;
 //! an error of binding keeps its errno; once its memory has grown to what a call brings, it allocates nothing.
-//! Refuses: an IPv6 socket carries IPv6 only, on every platform. For both families, bind two.
+//! Refuses: an IPv6 socket carries IPv6 only, on every platform, unless it is told to carry both families.
 //!
 //! Datagrams may be fragmented on their way: Linux, which alone would forbid it, is told so .
 //!
@@ -91,7 +91,7 @@ impl UdpSocket {
     /// # Errors
     /// As the system says it, errno kept: address in use, not available, not permitted.
     pub fn bind(address: SocketAddr, config: UdpConfig) -> io::Result<Self> {
-        let socket = bind(address, config.send_buffer, config.receive_buffer)?;
+        let socket = bind(address, config.both_families, config.send_buffer, config.receive_buffer)?;
         let (send_buffer, receive_buffer) = (socket.send_buffer_size()?, socket.recv_buffer_size()?);
         let socket = std::net::UdpSocket::from(socket);
         let config = UdpConfig { max_datagram: config.max_datagram.min(LONGEST_DATAGRAM), ..config };
@@ -221,11 +221,17 @@ pub fn number(socket: &std::net::UdpSocket) -> i64 {
     return i64::try_from(std::os::windows::io::AsRawSocket::as_raw_socket(socket)).unwrap_or(-1);
 }
 
-/// A non-blocking socket bound to `address`, of one family only, with these kernel buffers if it gets them.
-pub(super) fn bind(address: SocketAddr, send_buffer: usize, receive_buffer: usize) -> io::Result<Socket> {
+/// A non-blocking socket bound to `address`, with these kernel buffers if it gets them; of one family only, unless IPv6 is to
+/// carry `both_families`.
+pub(super) fn bind(
+    address: SocketAddr,
+    both_families: bool,
+    send_buffer: usize,
+    receive_buffer: usize,
+) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if address.is_ipv6() {
-        socket.set_only_v6(true)?;
+        socket.set_only_v6(!both_families)?;
     }
     grow(send_buffer, |size| socket.set_send_buffer_size(size));
     grow(receive_buffer, |size| socket.set_recv_buffer_size(size));

@@ -47,17 +47,17 @@ const MOST_CLOCK_SKEW: u64 = 3600;
 /// A dedicated server on one UDP socket.
 ///
 /// Args:
-///     address: where to listen; port 0 picks one (see :attr:`address`).
+///     address: where to listen; port 0 picks one (see :attr:`address`). ``[::]``: all of IPv6 and IPv4.
 ///     protocol: what both sides share.
 ///     key: the 32-byte private key shared with the login backend. None: development mode, a well-known
 ///         key; anyone can connect, so a warning is given unless the address is loopback.
 ///     max_clients: client slots, 1 to 65,536.
 ///     public_addresses: what connect tokens call this server, when not its own address.
-///     max_token_lifetime: the longest ``expires_in``, in seconds, that the login backend gives to tokens. With it,
-///         a token that may have been used before this server's start is refused, and so is one that lives
-///         longer. None: neither, and a token used before a restart can be used once more after it.
-///     clock_skew: seconds by which the clocks of backend and server may differ. With ``max_token_lifetime``,
-///         players can't get in for this long after a start.
+///     max_token_lifetime: the longest ``expires_in``, in seconds, that the login backend gives to tokens: one that
+///         lives longer is refused.
+///     clock_skew: seconds by which the clocks of backend and server may differ: tokens are taken this long after
+///         they expire, and from this long before the start.
+///     replace_duplicates: whether a client takes the place of one with its ``client_id`` that is connected.
 ///     factory: makes the message objects; None: plain construction.
 ///     priority: called in each flush in which messages wait whose order is free, with their
 ///         :class:`Candidates`; returns scores.
@@ -104,7 +104,7 @@ struct Players {
 impl Server {
     #[new]
     #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, public_addresses = None,
-                        max_token_lifetime = None, clock_skew = 0, factory = None, priority = None,
+                        max_token_lifetime = None, clock_skew = 0, replace_duplicates = true, factory = None, priority = None,
                         admission = None, slow_hook = 0.005, chunk_memory = 0, chunk_directory = None,
                         chunk_file_limit = None, chunk_directory_limit = None, congestion = None,
                         driver = "polled", conditions = None, seed = None, network = None, columns = None,
@@ -119,6 +119,7 @@ impl Server {
         public_addresses: Option<AddressList>,
         max_token_lifetime: Option<i128>,
         clock_skew: i128,
+        replace_duplicates: bool,
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
         admission: Option<Py<PyAny>>,
@@ -172,6 +173,7 @@ impl Server {
         settings.replay_window = REPLAY_WINDOW;
         settings.max_token_lifetime = max_token_lifetime.map(Duration::from_secs);
         settings.clock_skew = Duration::from_secs(clock_skew);
+        settings.replace_duplicates = replace_duplicates;
         let congestion = Congestion::or_default(congestion);
         let recorded = network.as_ref().and_then(VirtualNetwork::recorded);
         let connection = ConnectionConfig {

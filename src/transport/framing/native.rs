@@ -53,6 +53,10 @@ pub enum CloseReason {
     Mismatch,
     /// The peer broke the protocol.
     Violation,
+    /// The same client connected once more.
+    Replaced,
+    /// Nothing was heard of the peer for too long.
+    TimedOut,
 }
 
 impl CloseReason {
@@ -62,6 +66,8 @@ impl CloseReason {
             CloseReason::Kicked => 2,
             CloseReason::Mismatch => 3,
             CloseReason::Violation => 4,
+            CloseReason::Replaced => 5,
+            CloseReason::TimedOut => 6,
         }
     }
 
@@ -70,6 +76,8 @@ impl CloseReason {
             2 => CloseReason::Kicked,
             3 => CloseReason::Mismatch,
             4 => CloseReason::Violation,
+            5 => CloseReason::Replaced,
+            6 => CloseReason::TimedOut,
             _ => CloseReason::Closed,
         }
     }

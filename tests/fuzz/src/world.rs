@@ -121,6 +121,7 @@ pub fn token() -> ConnectToken {
         public_addresses: &[server_address()],
         internal_addresses: None,
         user_data: &[1; 256],
+        dated: true,
     };
     ConnectToken::generate(&params, &mut Rng::seeded(1)).unwrap()
 }

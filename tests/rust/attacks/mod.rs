@@ -5,6 +5,7 @@
 mod acks;
 mod arena;
 mod cost;
+mod forged;
 mod members;
 mod offers;
 mod proportion;
@@ -36,6 +37,7 @@ const ATTACKS: &[Attack] = &[
     Attack { name: "replayed capture", run: strangers::replayed_capture, ratio: 0.0, memory: 48 * KIB, newcomer: Some(true) },
     Attack { name: "reflected packets", run: strangers::reflected_packets, ratio: 0.0, memory: 48 * KIB, newcomer: Some(true) },
     Attack { name: "stolen token", run: strangers::stolen_token, ratio: 0.01, memory: 48 * KIB, newcomer: Some(true) },
+    Attack { name: "forged source, two tokens", run: forged::forged_source_with_two_tokens, ratio: 0.31, memory: 48 * KIB, newcomer: Some(true) },
     Attack { name: "half-open flood", run: strangers::half_open_flood, ratio: 0.31, memory: 600 * KIB, newcomer: Some(true) },
     Attack { name: "slow-loris handshakes", run: strangers::slow_loris, ratio: 0.31, memory: 400 * KIB, newcomer: Some(true) },
     Attack { name: "slot exhaustion", run: strangers::slot_exhaustion, ratio: 0.1, memory: 400 * KIB, newcomer: Some(false) },
