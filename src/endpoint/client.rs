@@ -512,7 +512,7 @@ impl Client {
         let Some(answer) = answer else { return self.netcode.forget() };
         let connection = self.connection.as_mut();
         let connection = connection.filter(|peer| peer.is_greeted() || answer == CloseReason::Mismatch);
-        let farewell = connection.and_then(|connection| connection.farewell(now, answer));
+        let farewell = connection.and_then(|connection| connection.farewell(now, answer, None));
         // The farewell is a packet like any other.
         let told = self.netcode.disconnect(farewell.as_deref(), out);
         debug_assert!(told.is_ok(), "{told:?}");

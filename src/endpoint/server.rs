@@ -615,7 +615,7 @@ impl Server {
         let Some(session) = self.session(client) else { return };
         let Some(answer) = answer else { return self.netcode.forget(client) };
         let understood = session.connection.is_greeted() || answer == CloseReason::Mismatch;
-        let farewell = session.connection.farewell(now, answer);
+        let farewell = session.connection.farewell(now, answer, None);
         let farewell = farewell.as_deref().map(|payload| Farewell { payload, understood });
         // The session is there, so the handle is good, and the farewell is a packet like any other.
         let told = self.netcode.disconnect(now, client, farewell, out);

@@ -179,7 +179,9 @@ def shown(packet: list[Node]) -> dict[str, Any]:
                 assert values(node) == [1, f"0x{VECTORS['protocol_hash']}"]
                 told["hello"] = True
             case "close":
-                told["close"] = int(node["kids"][0]["value"].split("(")[1].rstrip(")"))
+                reason, *detail = values(node)
+                told["close"] = int(reason.split("(")[1].rstrip(")"))
+                told |= {"detail": detail[0]} if detail else {}
             case "ack_delay":
                 told["ack_delay_units"] = node["kids"][0]["value"] // 64
             case "ack_ranges":
@@ -222,7 +224,9 @@ def expected(case: dict[str, Any]) -> dict[str, Any]:
     """A vector without what the dissector doesn't look into: the bits of payloads and of classes that
     write themselves."""
     told = {
-        key: case[key] for key in ("hello", "close", "ack_delay_units", "ranges", "credits") if key in case
+        key: case[key]
+        for key in ("hello", "close", "detail", "ack_delay_units", "ranges", "credits")
+        if key in case
     }
     if "entries" in case:
         told["entries"] = [[channel, [simpler(one) for one in items]] for channel, items in case["entries"]]

@@ -8,7 +8,7 @@ pub(crate) mod yojimbo;
 
 pub(crate) use chunk_items::slice_bits;
 pub(crate) use native::AckRange;
-pub use native::{CloseReason, Refusal, VERSION, alone_bits, begin_alone, write_alone};
+pub use native::{CloseReason, MAX_DETAIL_BYTES, Refusal, VERSION, alone_bits, begin_alone, write_alone};
 
 pub use yojimbo::{
     Extent, Fault, FaultKind, Framing, FramingError, PacketFault, YojimboChannel, YojimboConfig,
