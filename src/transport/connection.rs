@@ -34,9 +34,9 @@ use super::chunks::{
 use super::congestion::{CongestionConfig, Controller, SentStamp};
 use super::estimate::Stats;
 use super::fates::{Fates, Notification, PacketFate};
-use super::framing::native::{self, Control, Packet, ReadContext};
 #[cfg(doc)]
 use super::framing::MAX_DETAIL_BYTES;
+use super::framing::native::{self, Control, Packet, ReadContext};
 use super::framing::{CloseReason, Fault, Refusal, cost};
 use super::header::Header;
 use super::in_flight::InFlight;

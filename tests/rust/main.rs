@@ -18,6 +18,7 @@ mod fuzz_targets;
 mod hostile_chunks;
 mod hostile_peer;
 mod interop;
+mod last_words;
 mod layers;
 #[allow(dead_code)]
 mod link_table;
