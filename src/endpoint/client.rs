@@ -64,6 +64,7 @@ pub struct Client {
     config: ConnectionConfig,
     connection: Option<Box<Connection>>,
     reason: Option<DisconnectReason>,
+    detail: Option<Box<str>>,
     /// The application wants it to end.
     closing: Option<Closing>,
     /// The connection is over, and the server is being told.
@@ -102,6 +103,7 @@ impl Client {
             config: sealed(config.connection),
             connection: None,
             reason: None,
+            detail: None,
             closing: None,
             repeats: None,
             slot: None,
@@ -136,6 +138,11 @@ impl Client {
     /// Why the connection ended, once it has.
     pub fn disconnect_reason(&self) -> Option<DisconnectReason> {
         self.reason
+    }
+
+    /// What the application that ended the connection said of it.
+    pub fn disconnect_detail(&self) -> Option<&str> {
+        self.detail.as_deref()
     }
 
     /// Our slot on the server, once connected.
@@ -625,6 +632,7 @@ impl Client {
         }
         self.slot = None;
         self.reason = Some(reason);
+        self.detail.clone_from(&detail);
         self.events.push_back(ClientEvent::Disconnected { reason, violation, detail });
     }
 }

@@ -295,7 +295,7 @@ impl Server {
     /// [`Server::disconnect_with`]; nobody is let in any more. [`Server::transmit`] goes on being called until
     /// [`Server::is_over`]. What [`Server::close`] says to those who are left is said with this detail too. The first call
     /// counts.
-    pub fn begin_close(&mut self, now: Instant, goodbye: &Goodbye) {
+    pub fn begin_close(&mut self, now: Instant, goodbye: Goodbye) {
         if !core::mem::replace(&mut self.closing, true) {
             for client in self.clients().collect::<Vec<_>>() {
                 self.begin_end(now, client, CloseReason::Closed, goodbye.clone());

@@ -24,6 +24,7 @@ mod exit;
 mod faults;
 mod fields;
 mod forks;
+mod goodbye;
 mod held;
 mod hooks;
 mod inbox;

@@ -83,7 +83,7 @@ fn resignations(loss: f64, linger: Duration, runs: u64) -> (u64, u64) {
         let mut world = connected(lossy(loss), seed);
         world.client_send(0, RELIABLE, number(7)).unwrap();
         world.client_send(0, UNRELIABLE, number(8)).unwrap();
-        world.tick();
+        world.ticks(2);
         let now = world.network.now();
         if linger.is_zero() {
             let address = world.clients[0].0;
@@ -227,7 +227,7 @@ fn a_server_that_closes_gives_its_last_words_to_everybody_and_lets_nobody_in() {
     for client in clients {
         world.server_send(client, RELIABLE, number(77)).unwrap();
     }
-    world.server.begin_close(now, &lingering(ms(3_000)));
+    world.server.begin_close(now, lingering(ms(3_000)));
     assert_eq!(world.server.clients().count(), 0);
     world.add_client();
     let mut heard = [0; 5];

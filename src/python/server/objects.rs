@@ -132,17 +132,17 @@ impl Server {
                     });
                     Py::new(py, Connected { client: Some(handle) })?.into_any()
                 }
-                ServerEvent::Disconnected { client, reason, violation } => {
+                ServerEvent::Disconnected { client, reason, violation, detail } => {
                     let handle = {
                         let mut players = lock(&self.players);
                         players.gone.push(client);
                         players.handles.get(&client).map(|handle| handle.clone_ref(py))
                     };
-                    log_end(py, reason, violation.as_ref(), || {
+                    log_end(py, reason, violation.as_ref(), detail.as_deref(), || {
                         let client = handle.as_ref().map(|handle| handle.get().described());
                         format!("{} of {}", client.unwrap_or_default(), self.endpoint.described())
                     });
-                    Py::new(py, Disconnected { client: handle, reason })?.into_any()
+                    Py::new(py, Disconnected { client: handle, reason, detail })?.into_any()
                 }
             };
             pending.events.push(object);
