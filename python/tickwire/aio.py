@@ -93,8 +93,13 @@ class Driver(Generic[E]):
             self._notify()
 
     async def aclose(self, *, linger: float, reason: str | None = None) -> None:
-        """As :meth:`close`, when the other sides have what was sent, or after ``linger`` seconds at the latest: see
-        :meth:`tickwire.Client.close`. The event loop goes on meanwhile. Cancelling it closes at once."""
+        """As :meth:`close`, when the other sides have what was sent, or after ``linger`` seconds, 0 to 60, at
+        the latest: see :meth:`tickwire.Client.close`. The event loop goes on meanwhile. Cancelling it closes
+        at once.
+
+        Raises:
+            ValueError: naming the argument, its value and its bound. The driver is closed then, too.
+        """
         self._check()
         try:
             if not self.endpoint.closed:
