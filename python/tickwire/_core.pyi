@@ -1424,8 +1424,8 @@ class Server:
             without it, and the exception reaches the caller of :meth:`flush` or leaves the ``with`` of :meth:`tick`.
         admission: called in each :meth:`receive` that has newcomers, with the list of their :class:`ClientHandle`,
             before the game hears of them. Returns those it refuses, as handles or client ids (others than the
-            newcomers' don't matter), or None. These are disconnected (what they see is
-            :attr:`DisconnectReason.KICKED`), and the game sees nothing of them. When it raises, all of these newcomers are
+            newcomers' don't matter), or None; a mapping of them has for each the text that it gets as its event's ``detail``,
+            or None. These are disconnected (what they see is :attr:`DisconnectReason.KICKED`), and the game sees nothing of them. When it raises, all of these newcomers are
             refused, and the exception reaches the caller.
         slow_hook: seconds. The tick waits for its hooks; of one that takes longer the logger is told, at most once a
             second. What hooks take is in ``counters``.

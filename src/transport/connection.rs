@@ -886,7 +886,8 @@ impl Connection {
         self.lanes.iter().all(|lane| lane.channel().is_drained())
     }
 
-    /// Drops what waits for the application, and makes room for more of it: nobody will read it.
+    /// Drops what waits for the application, and makes room for more of it: nobody will read it. What happened to chunks is
+    /// dropped too.
     pub fn discard_received(&mut self) {
         for lane in &mut self.lanes {
             while let Some(received) = lane.poll_received() {
@@ -894,6 +895,7 @@ impl Connection {
             }
         }
         drop(self.take_unread());
+        while self.chunks.poll_event().is_some() {}
     }
 
     /// The last packet of a conversation that this side ends: to be repeated, byte for byte. `detail`, of 1 to

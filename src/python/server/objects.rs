@@ -30,12 +30,16 @@ impl Server {
         if newcomers.is_empty() {
             return Ok(());
         }
-        let (refused, answered) =
-            self.endpoint.clocked(py, "admission", || hooks::refused_by(hook.bind(py), &newcomers));
+        let protocol = self.endpoint.protocol.get();
+        let (goodbyes, answered) =
+            self.endpoint.clocked(py, "admission", || hooks::refused_by(hook.bind(py), &newcomers, protocol));
+        let refused: Vec<_> = goodbyes.iter().map(|(client, _)| *client).collect();
         // Those who left by themselves meanwhile are gone already; once closed, all are.
         let kicked = self.endpoint.with(|core, driver| {
             driver.transmit(|now, out| {
-                refused.iter().for_each(|client| drop(core.disconnect(now, *client, out)));
+                for (client, goodbye) in goodbyes {
+                    let _ = core.disconnect_with(now, client, goodbye, out);
+                }
             });
             core::iter::from_fn(|| core.poll_event()).collect::<Vec<_>>()
         });
