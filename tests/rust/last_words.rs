@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
 use tickwire::endpoint::{ClientEvent, Detail, DisconnectReason, Goodbye, Inbox, SendError, ServerEvent};
 use tickwire::netsim::Conditions;
 use tickwire::time::Duration;
+use tickwire::transport::chunks::BytesSource;
 use tickwire::transport::{ChannelConfig, ChannelKind, Framing, Protocol, SendOptions, YojimboConfig};
 
 use crate::endpoint::{World, ms};
@@ -175,9 +177,9 @@ fn what_a_client_said_before_it_was_kicked_is_still_handed_over() {
 #[test]
 fn a_client_that_acks_nothing_has_its_slot_no_longer_than_the_linger() {
     let mut world = connected(lossy(0.0), 1);
-    let (now, handle) = (world.network.now(), world.handle(0));
+    let (since, handle) = (world.network.now(), world.handle(0));
     world.server_send(handle, RELIABLE, number(1)).unwrap();
-    world.server.disconnect_with(now, handle, lingering(ms(700)), &mut world.out).unwrap();
+    world.server.disconnect_with(since, handle, lingering(ms(700)), &mut world.out).unwrap();
     // It sends on, and never hears a thing.
     while server_end(&world).is_none() {
         world.network.advance(world.network.now() + ms(16));
@@ -188,8 +190,9 @@ fn a_client_that_acks_nothing_has_its_slot_no_longer_than_the_linger() {
         world.clients[0].1.send(now, UNRELIABLE, number(3), SendOptions::default()).unwrap();
         world.clients[0].1.transmit(now, &mut world.out);
         world.carry(address);
+        assert!(now < since + ms(5_000), "it has its slot for ever");
     }
-    let took = world.network.now() - now;
+    let took = world.network.now() - since;
     assert!(took >= ms(700) && took < ms(720), "{took:?}");
     assert_eq!(server_end(&world), Some((DisconnectReason::Kicked, Some("good game"))));
 }
@@ -382,4 +385,60 @@ fn details_are_short_texts() {
     for bad in ["", &"x".repeat(129), &"ü".repeat(65), "a\0b"] {
         assert!(Detail::new(bad).is_err(), "{bad:?}");
     }
+}
+
+/// In how many of 50 worlds a message on this channel alone, sent as the client leaves, arrives.
+fn alone(kind: ChannelKind, loss: f64) -> usize {
+    let runs = (0..50).filter(|seed| {
+        let protocol = protocol_with(vec![ChannelConfig::new(kind)]);
+        let mut world = connected_with(lossy(loss), *seed, protocol);
+        world.client_send(0, 0, number(1)).unwrap();
+        let now = world.network.now();
+        world.client(0).begin_close(now, lingering(ms(2_000)));
+        until_the_client_is_over(&mut world);
+        world.ticks(10);
+        server_heard(&mut world) == [1]
+    });
+    runs.count()
+}
+
+#[test]
+fn a_goodbye_does_not_overtake_what_is_sent_once() {
+    assert_eq!(alone(ChannelKind::Unreliable { receive_queue: 8 }, 0.0), 50);
+    assert_eq!(alone(ChannelKind::Sequenced { receive_queue: 8 }, 0.0), 50);
+}
+
+#[test]
+fn a_newest_value_that_is_lost_is_sent_again_before_the_goodbye() {
+    assert!(alone(ChannelKind::Latest { keys: 4 }, 0.3) >= 49);
+    assert!(alone(ChannelKind::Redundant { copies: 0, receive_queue: 8 }, 0.3) >= 49);
+}
+
+#[test]
+fn a_leaver_that_floods_with_offers_of_chunks_takes_no_memory() {
+    let protocol =
+        protocol_with(vec![ChannelConfig::reliable_ordered(), ChannelConfig::new(ChannelKind::Chunks)]);
+    let mut world = connected_with(Conditions::perfect(), 1, protocol);
+    let handle = world.handle(0);
+    // Blocked, so that the linger lasts.
+    (0..1_000).for_each(|n| world.server_send(handle, RELIABLE, number(n)).unwrap());
+    world.ticks(60);
+    (0..100).for_each(|n| world.server_send(handle, RELIABLE, number(n)).unwrap());
+    let now = world.network.now();
+    world.server.disconnect_with(now, handle, lingering(ms(30_000)), &mut world.out).unwrap();
+    for _ in 0..120 {
+        let now = world.network.now();
+        let source = Box::new(BytesSource(Arc::new(vec![1; 100])));
+        let hash = Sha256::digest([1; 100]).into();
+        if let Ok(chunk) = world.clients[0].1.send_chunk(now, source, hash, "again", false) {
+            world.tick();
+            world.client(0).cancel_chunk(chunk);
+        }
+        world.tick();
+    }
+    assert_eq!(server_end(&world), None, "it lingers");
+    let mut events = Vec::new();
+    world.server.take_chunk_events(&mut events);
+    assert!(events.is_empty(), "{events:?}");
+    assert!(!world.server.has_news());
 }
