@@ -1424,9 +1424,9 @@ class Server:
             without it, and the exception reaches the caller of :meth:`flush` or leaves the ``with`` of :meth:`tick`.
         admission: called in each :meth:`receive` that has newcomers, with the list of their :class:`ClientHandle`,
             before the game hears of them. Returns those it refuses, as handles or client ids (others than the
-            newcomers' don't matter), or None; a mapping of them has for each the text that it gets as its event's ``detail``,
-            or None. These are disconnected (what they see is :attr:`DisconnectReason.KICKED`), and the game sees nothing of them. When it raises, all of these newcomers are
-            refused, and the exception reaches the caller.
+            newcomers' don't matter), or None; a mapping of them has for each the text that it gets as its event's
+            ``detail``, or None. These are disconnected (what they see is :attr:`DisconnectReason.KICKED`), and the game
+            sees nothing of them. When it raises, all of these newcomers are refused, and the exception reaches the caller.
         slow_hook: seconds. The tick waits for its hooks; of one that takes longer the logger is told, at most once a
             second. What hooks take is in ``counters``.
         chunk_memory: bytes of chunks that each client may have in memory here, those under way and those that
@@ -1688,10 +1688,11 @@ class Server:
 
         Without ``linger`` it ends at once, and what was sent and isn't known to have arrived is lost, even if it was
         flushed: reliable messages are not sent again, and the goodbye may overtake them. With it, the following ticks
-        go on until the player has every reliable message and the newest values of latest channels, and all else was sent and
-        its packets' fates are known; then comes the goodbye. To the game the client is gone from now on: the handle is stale, what
-        the player sends is dropped, and chunks under way end as with any connection that ends. Its slot is free, and
-        its :class:`Disconnected` event comes, when it is over: after ``linger`` at the latest, whatever the player does.
+        go on until the player has every reliable message and the newest values of latest channels, and all else was
+        sent and its packets' fates are known; then comes the goodbye. To the game the client is gone from now on: the
+        handle is stale, what the player sends is dropped, and chunks under way end as with any connection that ends. Its
+        slot is free, and its :class:`Disconnected` event comes, when it is over: after ``linger`` at the latest,
+        whatever the player does.
 
         Args:
             reason: a text for the player, as the ``detail`` of its event: 1 to 128 bytes in UTF-8. Not in yojimbo's framing.
@@ -1929,10 +1930,10 @@ class Client:
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Disconnects and closes the socket.
 
-        Without ``linger`` that is at once, and what was sent and isn't known to have arrived is lost, even if it was flushed. With
-        it, what is queued is flushed, and the connection ends when the server has every reliable message and the
-        newest values of latest channels, and all else was sent and its packets' fates are known, or after ``linger``.
-        Otherwise as :meth:`Server.close`; the server's event has ``reason`` as its ``detail``.
+        Without ``linger`` that is at once, and what was sent and isn't known to have arrived is lost, even if it was
+        flushed. With it, what is queued is flushed, and the connection ends when the server has every reliable message
+        and the newest values of latest channels, and all else was sent and its packets' fates are known, or after
+        ``linger``. Otherwise as :meth:`Server.close`; the server's event has ``reason`` as its ``detail``.
         """
     def __enter__(self) -> Client: ...
     def __exit__(
