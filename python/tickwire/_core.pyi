@@ -871,13 +871,17 @@ class Connected:
 class Disconnected:
     """A connection ended."""
 
-    __match_args__ = ("client", "reason")
+    __match_args__ = ("client", "reason", "detail")
     @property
     def client(self) -> ClientHandle | Any:
         """Whose it is, on a server; None on the client's own side."""
     @property
     def reason(self) -> DisconnectReason:
         """Why."""
+    @property
+    def detail(self) -> str | None:
+        """What the side that ended it gave as ``reason`` to ``close`` or ``disconnect``, on both sides: 1 to 128 bytes in
+        UTF-8. None if nothing. The other side's may be any text: show it as you show chat."""
 
 @final
 class ChannelStats:
@@ -1437,10 +1441,11 @@ class Server:
             without it, and the exception reaches the caller of :meth:`flush` or leaves the ``with`` of :meth:`tick`.
         admission: called in each :meth:`receive` that has newcomers, with the list of their :class:`ClientHandle`,
             before the game hears of them. Returns those it refuses, as handles or client ids (others than the
-            newcomers' don't matter), or None. These are disconnected (what they see is
-            :attr:`DisconnectReason.KICKED`), and the game sees nothing of them: no event, no message, no chunk, no file in
-            ``chunk_directory``. Who connects while the hook runs waits for the next :meth:`receive`. When it raises, all
-            of these newcomers are refused, and the exception reaches the caller.
+            newcomers' don't matter), or None; a mapping of them has for each the text that it gets as its event's
+            ``detail``, or None. These are disconnected (what they see is :attr:`DisconnectReason.KICKED`), and the game
+            sees nothing of them: no event, no message, no chunk, no file in ``chunk_directory``. Who connects while the hook
+            runs waits for the next :meth:`receive`. When it raises, all of these newcomers are refused, and the exception
+            reaches the caller.
         slow_hook: seconds. The tick waits for its hooks; of one that takes longer the logger is told, at most once a
             second. What hooks take is in ``counters``.
         chunk_memory: bytes of chunks that each client may have in memory here, those under way and those that
@@ -1513,7 +1518,7 @@ class Server:
         """The connected clients, by slot."""
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
+        """Whether :meth:`close` was called, and what it lingered for is over."""
     @property
     def counters(self) -> dict[str, int]:
         """Everything counted since the start, drops by name."""
@@ -1702,11 +1707,24 @@ class Server:
     def client(self, number: int, /) -> ClientHandle | None:
         """The client of a :attr:`ClientHandle.number`, as the ``client`` column of rows has it; None when it is
         gone."""
-    def disconnect(self, client: ClientHandle) -> None:
-        """Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Queued messages are dropped.
+    def disconnect(self, client: ClientHandle, *, reason: str | None = None, linger: float = 0.0) -> None:
+        """Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Never blocks.
+
+        Without ``linger`` it ends at once, and what was sent and isn't known to have arrived is lost, even if it was
+        flushed: reliable messages are not sent again, and the goodbye may overtake them. With it, the following ticks
+        go on until the player has every reliable message and the newest values of latest channels, and all else was
+        sent and its packets' fates are known; then comes the goodbye. To the game the client is gone from now on: the
+        handle is stale, what the player sends is dropped, and chunks under way end as with any connection that ends. Its
+        slot is free, and its :class:`Disconnected` event comes, when it is over: after ``linger`` at the latest,
+        whatever the player does.
+
+        Args:
+            reason: a text for the player, as the ``detail`` of its event: 1 to 128 bytes in UTF-8. Not in yojimbo's framing.
+            linger: seconds, 0 to 60.
 
         Raises:
             StaleClientError: the client is gone already.
+            ValueError: naming the argument, its value and its bound.
         """
     def stats(self, client: ClientHandle) -> ConnectionStats:
         """How the connection of a client is doing.
@@ -1739,9 +1757,26 @@ class Server:
             ValueError: naming the argument, its value and its bound. Nothing was changed then.
             StaleClientError: the client is gone.
         """
-    def close(self) -> None:
+    def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket.
-        Closing twice is fine."""
+
+        Without ``linger`` that is at once, and what was sent and isn't known to have arrived is lost, as with
+        :meth:`disconnect`; what is queued and wasn't flushed is lost for certain. With it, all that is queued is flushed
+        (without the priority hook), each player has until then what :meth:`disconnect` says, and nobody is let in any more.
+        Meanwhile the calls of the game raise :class:`ClosedError`, and players' messages are dropped.
+
+        Closing twice is fine: a second call without ``linger`` ends it at once. An interrupt (Ctrl-C) does too.
+
+        Args:
+            linger: seconds, 0 to 60.
+            reason: a text for the players, as for :meth:`disconnect`.
+            wait: whether to block until it is over, other Python threads going on meanwhile. If not, go on with ticks,
+                :meth:`step` or :meth:`pump` until :attr:`closed`. On a simulated network, where time passes only as the
+                game has it, nothing blocks.
+
+        Raises:
+            ValueError: naming the argument, its value and its bound.
+        """
     def __enter__(self) -> Server: ...
     def __exit__(
         self,
@@ -1836,10 +1871,13 @@ class Client:
         """Whether the connection is up."""
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
+        """Whether :meth:`close` was called, and what it lingered for is over."""
     @property
     def disconnect_reason(self) -> DisconnectReason | None:
         """Why the connection ended, or never came up; None before."""
+    @property
+    def disconnect_detail(self) -> str | None:
+        """As :attr:`Disconnected.detail`; None before, and if nothing was said."""
     @property
     def address(self) -> Address:
         """The local address."""
@@ -1925,8 +1963,14 @@ class Client:
         Raises:
             NotConnectedError: the connection is not up (yet, or any more).
         """
-    def close(self) -> None:
-        """Disconnects and closes the socket. Closing twice is fine."""
+    def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
+        """Disconnects and closes the socket.
+
+        Without ``linger`` that is at once, and what was sent and isn't known to have arrived is lost, even if it was
+        flushed. With it, what is queued is flushed, and the connection ends when the server has every reliable message
+        and the newest values of latest channels, and all else was sent and its packets' fates are known, or after
+        ``linger``. Otherwise as :meth:`Server.close`; the server's event has ``reason`` as its ``detail``.
+        """
     def __enter__(self) -> Client: ...
     def __exit__(
         self,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use core::net::SocketAddr;
 
+use super::goodbye::{Closing, Goodbye, Repeats};
 use super::reason::{answer_to, reason_of};
 use super::reception::{Account, Reception};
 use super::{
@@ -51,6 +52,8 @@ pub enum ClientEvent {
         reason: DisconnectReason,
         /// How the server broke the protocol, if it did.
         violation: Option<Violation>,
+        /// What the application that ended it said of it.
+        detail: Option<Box<str>>,
     },
 }
 
@@ -61,6 +64,11 @@ pub struct Client {
     config: ConnectionConfig,
     connection: Option<Box<Connection>>,
     reason: Option<DisconnectReason>,
+    detail: Option<Box<str>>,
+    /// The application wants it to end.
+    closing: Option<Closing>,
+    /// The connection is over, and the server is being told.
+    repeats: Option<Repeats>,
     slot: Option<u32>,
     events: VecDeque<ClientEvent>,
     leftovers: Inbox,
@@ -95,6 +103,9 @@ impl Client {
             config: sealed(config.connection),
             connection: None,
             reason: None,
+            detail: None,
+            closing: None,
+            repeats: None,
             slot: None,
             events: VecDeque::new(),
             leftovers: Inbox::new(),
@@ -121,12 +132,17 @@ impl Client {
 
     /// Whether messages can be sent.
     pub fn is_connected(&self) -> bool {
-        self.connection.is_some()
+        self.connection.is_some() && self.closing.is_none()
     }
 
     /// Why the connection ended, once it has.
     pub fn disconnect_reason(&self) -> Option<DisconnectReason> {
         self.reason
+    }
+
+    /// What the application that ended the connection said of it.
+    pub fn disconnect_detail(&self) -> Option<&str> {
+        self.detail.as_deref()
     }
 
     /// Our slot on the server, once connected.
@@ -154,6 +170,7 @@ impl Client {
             && let Some(connection) = &mut self.connection
         {
             match connection.handle_datagram(now, payload) {
+                Ok(()) if self.closing.is_some() => connection.discard_received(),
                 // Now: the next datagram may have a slice of what this one offers.
                 Ok(()) => {
                     self.reception.look(ClientHandle::default(), 0, connection, &mut self.account);
@@ -181,7 +198,10 @@ impl Client {
     /// isn't known because something was sent or received.
     pub fn next_deadline(&self) -> Instant {
         let connection = if self.connection.is_some() { self.next } else { Instant::NEVER };
-        self.netcode.next_deadline().min(connection)
+        let closing = self.closing.as_ref().filter(|_| self.reason.is_none());
+        let closing = closing.map_or(Instant::NEVER, |closing| closing.until);
+        let repeats = self.repeats.as_ref().map_or(Instant::NEVER, Repeats::next);
+        self.netcode.next_deadline().min(connection).min(closing).min(repeats)
     }
 
     /// `transmit` returns when the connection next has something to do.
@@ -198,7 +218,9 @@ impl Client {
             self.apply_netcode_events();
         }
         if let Some(connection) = &mut self.connection {
-            self.reception.look(ClientHandle::default(), 0, connection, &mut self.account);
+            if self.closing.is_none() {
+                self.reception.look(ClientHandle::default(), 0, connection, &mut self.account);
+            }
             self.next = transmit(connection, &mut self.packets);
             for (_, packet) in self.packets.iter() {
                 // We are connected and the packet fits: both are this module's doing.
@@ -210,6 +232,7 @@ impl Client {
         // Behind the packets, which keep connections alive as well.
         self.netcode.update(now, out);
         self.apply_netcode_events();
+        self.end_linger(now, out);
     }
 
     /// Ends the connection, all farewells at once: no later call comes.
@@ -217,6 +240,64 @@ impl Client {
         if self.reason.is_none() {
             self.leave(now, Some(CloseReason::Closed), out);
             self.report(DisconnectReason::Closed, None);
+        }
+        if let Some(repeats) = self.repeats.take() {
+            self.repeat(now, &repeats.farewell, repeats.left(), out);
+            self.netcode.forget();
+        }
+    }
+
+    /// Ends the connection when the server has what was queued, or after the goodbye's time: [`Client::transmit`] does,
+    /// which goes on being called until [`Client::is_over`]. Nothing can be sent any more, chunks end at once, and what the
+    /// server sends is dropped. What [`Client::close`] says to end it before that is said with this detail too. The first
+    /// call counts.
+    pub fn begin_close(&mut self, now: Instant, goodbye: Goodbye) {
+        if self.reason.is_some() || self.closing.is_some() {
+            return;
+        }
+        self.closing = Some(Closing::new(now, CloseReason::Closed, goodbye));
+        if let Some(connection) = self.connection_to_change() {
+            connection.discard_received();
+        }
+        if let Some(connection) = &mut self.connection {
+            self.reception.finish(ClientHandle::default(), 0, connection);
+        }
+    }
+
+    /// Whether the connection has ended, and the server was told so as often as it is going to be.
+    pub fn is_over(&self) -> bool {
+        self.reason.is_some() && self.repeats.is_none()
+    }
+
+    /// Says goodbye when there is nothing more to wait for, and repeats it.
+    fn end_linger(&mut self, now: Instant, out: &mut Datagrams) {
+        if let Some(closing) = self.closing.as_ref().filter(|_| self.reason.is_none()) {
+            let in_time = now < closing.until;
+            let farewell = match &mut self.connection {
+                Some(connection) if in_time && !connection.is_drained() => return,
+                Some(connection) if in_time && connection.is_greeted() => {
+                    connection.farewell(now, closing.reason, closing.detail())
+                }
+                _ => None,
+            };
+            let Some(farewell) = farewell else { return self.close(now, out) };
+            self.repeats = Some(Repeats::new(now, farewell, closing.until));
+            self.report(DisconnectReason::Closed, None);
+        }
+        let Some(mut repeats) = self.repeats.take() else { return };
+        let due = repeats.take_due(now);
+        self.repeat(now, &repeats.farewell, due, out);
+        if repeats.left() == 0 {
+            self.netcode.forget();
+        } else {
+            self.repeats = Some(repeats);
+        }
+    }
+
+    fn repeat(&mut self, now: Instant, farewell: &[u8], times: u32, out: &mut Datagrams) {
+        for _ in 0..times {
+            // It fails when the server has ended the connection too: then it needs no goodbye.
+            let _ = self.netcode.send_payload(now, farewell, out);
         }
     }
 
@@ -247,14 +328,15 @@ impl Client {
     /// Moves every message that can be read into `inbox`.
     pub fn take_messages(&mut self, inbox: &mut Inbox) {
         inbox.append(&mut self.leftovers);
-        if let Some(connection) = &mut self.connection {
+        if let Some(connection) = self.connection.as_mut().filter(|_| self.closing.is_none()) {
             inbox.take_from(ClientHandle::default(), connection, self.protocol.channels().len());
         }
     }
 
     /// As [`Server::take_unread`](super::Server::take_unread), on the default handle.
     pub fn take_unread(&mut self) -> Vec<(ClientHandle, Unread)> {
-        let held = self.unfinished.as_mut().or(self.connection.as_mut());
+        let live = self.connection.as_mut().filter(|_| self.closing.is_none());
+        let held = self.unfinished.as_mut().or(live);
         let unread = held.and_then(|connection| connection.take_unread());
         unread.map(|unread| (ClientHandle::default(), unread)).into_iter().collect()
     }
@@ -275,7 +357,7 @@ impl Client {
             if refused || !connection.has_unread() {
                 self.unfinished = None;
             }
-        } else if let Some(connection) = &mut self.connection
+        } else if let Some(connection) = self.connection.as_mut().filter(|_| self.closing.is_none())
             && let Err(end) = inbox.take_read(client, connection, channels, read)
         {
             self.end(now, &end, out);
@@ -293,7 +375,7 @@ impl Client {
         message: Message,
         options: SendOptions,
     ) -> Result<(), SendError> {
-        let connection = self.connection_to_change().ok_or(SendError::NotConnected)?;
+        let connection = self.connection_to_send().ok_or(SendError::NotConnected)?;
         Ok(connection.send(now, channel, message, options)?)
     }
 
@@ -308,7 +390,7 @@ impl Client {
         payload: Encoded,
         tag: u32,
     ) -> Result<(), SendError> {
-        let connection = self.connection_to_change().ok_or(SendError::NotConnected)?;
+        let connection = self.connection_to_send().ok_or(SendError::NotConnected)?;
         Ok(connection.send_payload(now, channel, payload, tag)?)
     }
 
@@ -379,7 +461,7 @@ impl Client {
         label: &str,
         burst: bool,
     ) -> Result<u64, SendChunkError> {
-        let connection = self.connection_to_change().ok_or(SendChunkError::NotConnected)?;
+        let connection = self.connection_to_send().ok_or(SendChunkError::NotConnected)?;
         Ok(connection.send_chunk(now, source, hash, label, burst)?)
     }
 
@@ -396,7 +478,7 @@ impl Client {
 
     /// Appends what happened to chunks since the last call, on the default handle.
     pub fn take_chunk_events(&mut self, out: &mut Vec<(ClientHandle, ChunkEvent)>) {
-        if let Some(connection) = &mut self.connection {
+        if let Some(connection) = self.connection.as_mut().filter(|_| self.closing.is_none()) {
             self.reception.look(ClientHandle::default(), 0, connection, &mut self.account);
         }
         self.account.read();
@@ -481,6 +563,11 @@ impl Client {
         &self.netcode
     }
 
+    /// As [`Client::connection_to_change`]; None also when it is about to end.
+    fn connection_to_send(&mut self) -> Option<&mut Connection> {
+        if self.closing.is_some() { None } else { self.connection_to_change() }
+    }
+
     /// The connection, which may have something else to do after that.
     fn connection_to_change(&mut self) -> Option<&mut Connection> {
         self.next = Instant::ZERO;
@@ -498,6 +585,8 @@ impl Client {
                     self.slot = Some(client_index);
                     self.events.push_back(ClientEvent::Connected { client_index, max_clients });
                 }
+                // While the goodbyes of one that is over are repeated.
+                netcode::ClientEvent::Disconnected { .. } if self.reason.is_some() => {}
                 netcode::ClientEvent::Disconnected { reason } => {
                     self.report(
                         match reason {
@@ -533,11 +622,17 @@ impl Client {
     fn farewell(&mut self, now: Instant, reason: CloseReason) -> Option<Vec<u8>> {
         let connection = self.connection.as_mut()?;
         let understood = connection.is_greeted() || reason == CloseReason::Mismatch;
-        if understood { connection.farewell(now, reason) } else { None }
+        let detail = self.closing.as_ref().and_then(Closing::detail);
+        if understood { connection.farewell(now, reason, detail) } else { None }
     }
 
-    fn report(&mut self, reason: DisconnectReason, violation: Option<Violation>) {
+    fn report(&mut self, mut reason: DisconnectReason, violation: Option<Violation>) {
+        let mut detail = None;
         if let Some(mut connection) = self.connection.take() {
+            detail = connection.take_detail();
+            if self.closing.is_some() {
+                connection.discard_received();
+            }
             let channels = self.protocol.channels().len();
             self.leftovers.take_from(ClientHandle::default(), &mut connection, channels);
             connection.conclude();
@@ -549,8 +644,13 @@ impl Client {
                 self.unfinished = Some(connection);
             }
         }
+        if let Some(closing) = self.closing.as_ref().filter(|_| violation.is_none()) {
+            // However it came about meanwhile: this side wanted it.
+            (reason, detail) = (DisconnectReason::Closed, closing.detail().map(Into::into));
+        }
         self.slot = None;
         self.reason = Some(reason);
-        self.events.push_back(ClientEvent::Disconnected { reason, violation });
+        self.detail.clone_from(&detail);
+        self.events.push_back(ClientEvent::Disconnected { reason, violation, detail });
     }
 }

@@ -236,6 +236,11 @@ impl Server {
         self.next_scan = Instant::NEVER;
     }
 
+    /// Whether somebody is still being told that the connection is over.
+    pub fn has_leavers(&self) -> bool {
+        self.leaving.next_deadline() != Instant::NEVER
+    }
+
     /// What has happened since the last call, oldest first.
     pub fn poll_event(&mut self) -> Option<ServerEvent> {
         self.events.pop_front()

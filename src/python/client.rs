@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::address::{Address, AddressLike};
 use super::arrays::Rows;
@@ -18,6 +18,7 @@ use super::endpoint::Endpoint;
 use super::errors::{NotConnectedError, send_error, value_error};
 use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
 use super::fields::within;
+use super::goodbye::goodbye;
 use super::hooks::{self, HookClock};
 use super::inbox::{Inbox, Pending, Tick, Ticking, payload};
 use super::log::{Level, log, log_end};
@@ -221,7 +222,7 @@ impl Client {
         Ok(self.0.state.lock()?.core.is_connected())
     }
 
-    /// Whether :meth:`close` was called.
+    /// Whether :meth:`close` was called, and what it lingered for is over.
     #[getter]
     fn closed(&self) -> PyResult<bool> {
         self.0.closed()
@@ -232,6 +233,12 @@ impl Client {
     fn disconnect_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let reason = self.0.state.lock()?.core.disconnect_reason();
         reason.map(|reason| reason_to_python(py, reason)).transpose()
+    }
+
+    /// What the side that ended the connection gave as its reason; None if nothing, and before.
+    #[getter]
+    fn disconnect_detail(&self) -> PyResult<Option<String>> {
+        Ok(self.0.state.lock()?.core.disconnect_detail().map(Into::into))
     }
 
     /// The local address.
@@ -402,9 +409,16 @@ impl Client {
         }))
     }
 
-    /// Disconnects and closes the socket. Closing twice is fine.
-    fn close(&self) {
-        self.0.close();
+    /// Disconnects and closes the socket; with ``linger``, when the server has what was sent. As :meth:`Server.close`.
+    #[pyo3(signature = (*, linger = 0.0, reason = None, wait = true))]
+    fn close(
+        &self,
+        py: Python<'_>,
+        linger: f64,
+        reason: Option<&Bound<'_, PyString>>,
+        wait: bool,
+    ) -> PyResult<()> {
+        self.0.close_with(py, goodbye(self.0.protocol.get(), linger, reason)?, wait)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -414,7 +428,7 @@ impl Client {
     #[pyo3(signature = (kind, value, traceback, /))]
     fn __exit__(&self, kind: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, traceback: &Bound<'_, PyAny>) {
         let _ = (kind, value, traceback);
-        self.close();
+        self.0.state.close();
     }
 
     fn __repr__(&self) -> String {
@@ -556,9 +570,9 @@ impl Client {
                     log(py, Level::Info, || format!("{} connected, slot {client_index}", self.0.described()));
                     Py::new(py, Connected { client: None })?.into_any()
                 }
-                ClientEvent::Disconnected { reason, violation } => {
-                    log_end(py, reason, violation.as_ref(), || self.0.described());
-                    Py::new(py, Disconnected { client: None, reason })?.into_any()
+                ClientEvent::Disconnected { reason, violation, detail } => {
+                    log_end(py, reason, violation.as_ref(), detail.as_deref(), || self.0.described());
+                    Py::new(py, Disconnected { client: None, reason, detail })?.into_any()
                 }
             });
         }

@@ -194,6 +194,7 @@ impl<C: Core> Endpoint<C> {
         });
         driver.transmit(|now, out| core.transmit(now, out));
         state.note_transfers();
+        state.end_linger();
         drop(state);
         // What was sent may be due again before what the thread sleeps for.
         self.state.wake();
@@ -253,8 +254,9 @@ impl<C: Core> Endpoint<C> {
     /// When it is closed.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut C, &mut Driver) -> T) -> PyResult<T> {
         let mut state = self.state.lock()?;
+        let lingers = state.is_closing();
         let State { core, driver, .. } = &mut *state;
-        let driver = driver.as_mut().ok_or_else(closed::<C>)?;
+        let driver = driver.as_mut().filter(|_| !lingers).ok_or_else(closed::<C>)?;
         Ok(work(core, driver))
     }
 
@@ -306,10 +308,6 @@ impl<C: Core> Endpoint<C> {
     pub(super) fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counted = self.state.lock()?.counted();
         counted.to_python(py)
-    }
-
-    pub(super) fn close(&self) {
-        self.state.close();
     }
 
     /// For log lines.

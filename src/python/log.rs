@@ -94,18 +94,21 @@ fn log_with(py: Python<'_>, level: Level, line: impl FnOnce() -> String, error: 
     error.write_unraisable(py, None);
 }
 
-/// Tells the logger that a connection ended, why, and how its peer broke the protocol if it did.
+/// Tells the logger that a connection ended, why, how its peer broke the protocol if it did, and in which words.
 pub(super) fn log_end(
     py: Python<'_>,
     reason: DisconnectReason,
     violation: Option<&Violation>,
+    detail: Option<&str>,
     who: impl FnOnce() -> String,
 ) {
     log(py, Level::Info, || {
         let reason = reason_to_python(py, reason).and_then(|reason| reason.str()?.extract::<String>());
         let reason = reason.unwrap_or_default();
         let how = violation.map(|violation| format!(" ({violation})")).unwrap_or_default();
-        format!("{} disconnected: {reason}{how}", who())
+        // Escaped: it may be the peer's.
+        let detail = detail.map(|detail| format!(", {detail:?}")).unwrap_or_default();
+        format!("{} disconnected: {reason}{how}{detail}", who())
     });
 }
 

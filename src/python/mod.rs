@@ -25,6 +25,7 @@ mod exit;
 mod faults;
 mod fields;
 mod forks;
+mod goodbye;
 mod held;
 mod hooks;
 mod inbox;

@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use super::address::Address;
 use super::chunks::ChunkCore;
 use super::inbox::{Fates, Packets};
-use crate::endpoint::{Client, ClientEvent, ClientHandle, Inbox, Server, ServerEvent};
+use crate::endpoint::{Client, ClientEvent, ClientHandle, Goodbye, Inbox, Server, ServerEvent};
 use crate::netcode::Counters;
 use crate::store::Datagrams;
 use crate::time::{Instant, UnixSeconds};
@@ -36,6 +36,8 @@ pub(super) trait Core: ChunkCore + Send + 'static {
     fn next_deadline(&self) -> Instant;
     fn has_news(&self) -> bool;
     fn close(&mut self, now: Instant, out: &mut Datagrams);
+    fn begin_close(&mut self, now: Instant, goodbye: Goodbye);
+    fn is_over(&self) -> bool;
     fn poll_event(&mut self) -> Option<Self::Event>;
     fn take_messages(&mut self, inbox: &mut Inbox);
     fn take_unread(&mut self) -> Vec<(ClientHandle, Unread)>;
@@ -76,6 +78,14 @@ macro_rules! as_it_is {
 
         fn close(&mut self, now: Instant, out: &mut Datagrams) {
             self.close(now, out);
+        }
+
+        fn begin_close(&mut self, now: Instant, goodbye: Goodbye) {
+            self.begin_close(now, goodbye);
+        }
+
+        fn is_over(&self) -> bool {
+            self.is_over()
         }
 
         fn poll_event(&mut self) -> Option<Self::Event> {

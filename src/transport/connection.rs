@@ -36,6 +36,8 @@ use super::chunks::{
 use super::congestion::{CongestionConfig, Controller, SentStamp};
 use super::estimate::Stats;
 use super::fates::{Fates, Notification, PacketFate};
+#[cfg(doc)]
+use super::framing::MAX_DETAIL_BYTES;
 use super::framing::native::{self, Control, Packet, ReadContext};
 use super::framing::{CloseReason, Fault, Refusal, cost};
 use super::header::{self, Header};
@@ -250,6 +252,8 @@ pub struct Connection {
     controller: Box<dyn Controller>,
     /// Bits of a packet that one datagram holds.
     datagram_bits: usize,
+    /// What the peer's application said of its end of the conversation.
+    detail: Option<Box<str>>,
     /// The peer has a packet with our hello.
     hello_known: bool,
     /// A packet of the peer had a hello.
@@ -363,6 +367,7 @@ impl Connection {
             window: MessageWindow::default(),
             controller: config.congestion.controller()?,
             datagram_bits,
+            detail: None,
             hello_known: false,
             greeted: false,
             owed: Owed::default(),
@@ -641,6 +646,7 @@ impl Connection {
         }
         if let Some(reason) = packet.control.close {
             self.endpoint.refuse(incoming);
+            self.detail = packet.control.detail.take();
             return Err(End::ByPeer(reason));
         }
         let arrival = self.arrival(header.sequence);
@@ -1006,14 +1012,39 @@ impl Connection {
         }
     }
 
-    /// The last packet of a conversation that this side ends: to be repeated, byte for byte.
-    pub fn farewell(&mut self, now: Instant, reason: CloseReason) -> Option<Vec<u8>> {
+    /// What the peer's application said of [`End::ByPeer`], if anything: 1 to [`MAX_DETAIL_BYTES`] bytes.
+    pub fn take_detail(&mut self) -> Option<Box<str>> {
+        self.detail.take()
+    }
+
+    /// Whether the peer is known to have all that was queued here that will ever arrive: nothing waits to be sent or sent
+    /// again, and the packets of what isn't sent again are acked or lost. Chunks don't count.
+    pub fn is_drained(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.channel().is_drained())
+    }
+
+    /// Drops what waits for the application, and makes room for more of it: nobody will read it. What happened to chunks is
+    /// dropped too.
+    pub fn discard_received(&mut self) {
+        for lane in &mut self.lanes {
+            while let Some(received) = lane.poll_received() {
+                self.scratch.bodies.spares.reclaim(received.body);
+            }
+        }
+        drop(self.take_unread());
+        while self.chunks.poll_event().is_some() {}
+    }
+
+    /// The last packet of a conversation that this side ends: to be repeated, byte for byte. `detail`, of 1 to
+    /// [`MAX_DETAIL_BYTES`] bytes without NUL, is for the peer's application.
+    pub fn farewell(&mut self, now: Instant, reason: CloseReason, detail: Option<&str>) -> Option<Vec<u8>> {
         if self.protocol.yojimbo().is_some() {
             // It has none: netcode's own disconnect says it all.
             return None;
         }
         self.begin_packet(now);
         self.scratch.control.close = Some(reason);
+        self.scratch.control.detail = detail.map(Into::into);
         let mut packets = Packets::new();
         self.send_packet(now, &mut packets);
         packets.iter().next().map(|(_, packet)| packet.to_vec())
@@ -1148,6 +1179,7 @@ impl Connection {
         *reported = Reported::default();
         control.hello = (!self.hello_known).then(|| self.protocol.hash());
         control.close = None;
+        control.detail = None;
         control.ack_delay = self.newest_at.map(|at| now - at);
         control.ranges.clear();
         control.credits.clear();

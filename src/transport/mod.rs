@@ -35,8 +35,9 @@ pub use connection::{Connection, ConnectionConfig, End, Read, Scratch, SendOptio
 pub use estimate::Stats as PacketStats;
 pub use fates::{Notification, PacketFate};
 pub use framing::{
-    BodyFault, CloseReason, Extent, FRAGMENT_BYTES, Fault, FaultKind, Framing, FramingError, PacketFault,
-    Refusal, VERSION, YojimboChannel, YojimboConfig, alone_bits, begin_alone, read_alone, write_alone,
+    BodyFault, CloseReason, Extent, FRAGMENT_BYTES, Fault, FaultKind, Framing, FramingError,
+    MAX_DETAIL_BYTES, PacketFault, Refusal, VERSION, YojimboChannel, YojimboConfig, alone_bits, begin_alone,
+    read_alone, write_alone,
 };
 pub use message::{Block, Message, OpaqueBody, Received};
 pub use pacing::{BudgetConfig, RateConfig};

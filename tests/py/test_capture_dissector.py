@@ -181,7 +181,9 @@ def shown(packet: list[Node]) -> dict[str, Any]:
                 assert values(node) == [2, f"0x{VECTORS['protocol_hash']}"]
                 told["hello"] = True
             case "close":
-                told["close"] = int(node["kids"][0]["value"].split("(")[1].rstrip(")"))
+                reason, *detail = values(node)
+                told["close"] = int(reason.split("(")[1].rstrip(")"))
+                told |= {"detail": detail[0]} if detail else {}
             case "ack_delay":
                 told["ack_delay_units"] = node["kids"][0]["value"] // 64
             case "ack_ranges":
@@ -230,7 +232,7 @@ def expected(case: dict[str, Any]) -> dict[str, Any]:
     write themselves."""
     told = {
         key: case[key]
-        for key in ("hello", "close", "ack_delay_units", "ranges", "credits", "fragments")
+        for key in ("hello", "close", "detail", "ack_delay_units", "ranges", "credits", "fragments")
         if key in case
     }
     if "entries" in case:

@@ -142,6 +142,7 @@ impl World {
             public_addresses: &[SERVER.into()],
             internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
             user_data: &[0; 256],
+            dated: true,
         };
         let token = ConnectToken::generate(&params, &mut self.rng).unwrap();
         let config = ClientConfig {
@@ -237,7 +238,7 @@ impl World {
             let ServerEvent::Connected { client, client_id, .. } = newcomer else { unreachable!() };
             if client_id % 3 == 0 {
                 assert!(self.refused.insert(client_id), "asked about once");
-                self.server.refuse(self.now, client, &mut out);
+                self.server.refuse(self.now, client, None, &mut out);
             } else {
                 assert!(self.admitted.insert(client_id), "asked about once");
                 self.server.admit(client);

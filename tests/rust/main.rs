@@ -23,6 +23,7 @@ mod hostile_chunks;
 mod hostile_fragments;
 mod hostile_peer;
 mod interop;
+mod last_words;
 mod layers;
 #[allow(dead_code)]
 mod link_table;

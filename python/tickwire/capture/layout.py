@@ -69,6 +69,7 @@ RELIABLE: Final[dict[str, object]] = {
 """Bits of the reliable header's first byte."""
 
 CLOSE_REASONS: Final = {1: "closed", 2: "kicked", 3: "protocol mismatch", 4: "protocol violation"}
+MOST_DETAIL: Final = 128
 VERDICTS: Final = {
     0: "accepted",
     1: "too large",
@@ -89,7 +90,14 @@ _CHANNEL: Part = {"name": "channel", "type": "channel"}
 
 SECTIONS: Final[list[dict[str, object]]] = [
     {"name": "hello", "parts": [_bits("version", 8), _hex("hash")]},
-    {"name": "close", "parts": [_bits("reason", 8, names=CLOSE_REASONS)], "last": True},
+    {
+        "name": "close",
+        "parts": [
+            _bits("reason", 8, names=CLOSE_REASONS),
+            {"name": "detail", "type": "string", "most": MOST_DETAIL, "optional": True},
+        ],
+        "last": True,
+    },
     {"name": "ack_delay", "parts": [_bits("microseconds", 14, unit=64)]},
     {
         "name": "ack_ranges",

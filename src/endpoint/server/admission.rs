@@ -6,6 +6,7 @@
 //! when it is admitted, and nothing is left of it when it is refused.
 
 use super::{Server, ServerEvent};
+use crate::endpoint::Detail;
 use crate::endpoint::DisconnectReason;
 use crate::netcode::ClientHandle;
 use crate::store::Datagrams;
@@ -37,13 +38,19 @@ impl Server {
     }
 
     /// Ends a newcomer's connection; the application hears nothing of it. Does nothing to those that were admitted.
-    pub fn refuse(&mut self, now: Instant, client: ClientHandle, out: &mut Datagrams) {
+    pub fn refuse(
+        &mut self,
+        now: Instant,
+        client: ClientHandle,
+        detail: Option<&Detail>,
+        out: &mut Datagrams,
+    ) {
         if !self.is_undecided(client) {
             return;
         }
         if self.session(client).is_some() {
-            self.leave(now, client, Some(CloseReason::Kicked), out);
-            self.report(client, DisconnectReason::Kicked, None);
+            self.leave(now, client, Some(CloseReason::Kicked), detail.map(Detail::as_str), out);
+            self.report(client, DisconnectReason::Kicked, None, None);
         }
         self.left_undecided.retain(|session| session.client != client);
         self.events.retain(|event| event.client() != client);

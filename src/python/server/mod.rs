@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 
 use super::address::{Address, AddressLike, AddressList};
 use super::arrays::{Recipients, Rows};
@@ -21,6 +21,7 @@ use super::endpoint::Endpoint;
 use super::errors::{StaleClientError, send_error, value_error};
 use super::events::ClientHandle;
 use super::fields::within;
+use super::goodbye::goodbye;
 use super::hooks::{self, HookClock};
 use super::inbox::{Inbox, Tick, Ticking, payload};
 use super::lock;
@@ -237,7 +238,7 @@ impl Server {
         Ok(state.core.clients().filter_map(known).collect())
     }
 
-    /// Whether :meth:`close` was called.
+    /// Whether :meth:`close` was called, and what it lingered for is over.
     #[getter]
     fn closed(&self) -> PyResult<bool> {
         self.endpoint.closed()
@@ -544,15 +545,25 @@ impl Server {
         Some(handle.clone_ref(py))
     }
 
-    /// Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Queued messages are dropped.
+    /// Ends one connection; its player sees :attr:`DisconnectReason.KICKED`, and ``reason`` as the event's ``detail``. What
+    /// was sent and isn't there yet is lost, unless ``linger`` gives it time. Never blocks.
     ///
     /// Raises:
     ///     StaleClientError: the client is gone already.
-    fn disconnect(&self, client: &Bound<'_, ClientHandle>) -> PyResult<()> {
+    ///     ValueError: naming the argument, its value and its bound.
+    #[pyo3(signature = (client, *, reason = None, linger = 0.0))]
+    fn disconnect(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        reason: Option<&Bound<'_, PyString>>,
+        linger: f64,
+    ) -> PyResult<()> {
+        let goodbye = goodbye(self.endpoint.protocol.get(), linger, reason)?;
         let client = self.core_handle(client.get())?;
-        let left = self
-            .endpoint
-            .with(|core, driver| driver.transmit(|now, out| core.disconnect(now, client, out)))?;
+        let left = self.endpoint.with(|core, driver| {
+            driver.transmit(|now, out| core.disconnect_with(now, client, goodbye, out))
+        })?;
+        self.endpoint.state.wake();
         left.map_err(|_| stale())
     }
 
@@ -583,10 +594,20 @@ impl Server {
         Ok(ChannelSnapshot(Arc::new(snapshot)))
     }
 
-    /// Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket.
-    /// Closing twice is fine.
-    fn close(&self) {
-        self.endpoint.close();
+    /// Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket; with ``linger``, when
+    /// the players have what was sent. Closing twice is fine.
+    ///
+    /// Raises:
+    ///     ValueError: naming the argument, its value and its bound.
+    #[pyo3(signature = (*, linger = 0.0, reason = None, wait = true))]
+    fn close(
+        &self,
+        py: Python<'_>,
+        linger: f64,
+        reason: Option<&Bound<'_, PyString>>,
+        wait: bool,
+    ) -> PyResult<()> {
+        self.endpoint.close_with(py, goodbye(self.endpoint.protocol.get(), linger, reason)?, wait)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -596,7 +617,7 @@ impl Server {
     #[pyo3(signature = (kind, value, traceback, /))]
     fn __exit__(&self, kind: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, traceback: &Bound<'_, PyAny>) {
         let _ = (kind, value, traceback);
-        self.close();
+        self.endpoint.state.close();
     }
 
     fn __repr__(&self) -> String {

@@ -26,17 +26,19 @@ impl Server {
         if newcomers.is_empty() {
             return Ok(());
         }
+        let protocol = self.endpoint.protocol.get();
         let (refused, answered) =
-            self.endpoint.clocked(py, "admission", || hooks::refused_by(hook.bind(py), &newcomers));
+            self.endpoint.clocked(py, "admission", || hooks::refused_by(hook.bind(py), &newcomers, protocol));
+        let goodbye_to = |client| refused.iter().find(|(refused, _)| *refused == client);
+        let is_refused = |client| goodbye_to(client).is_some();
         {
             let mut state = self.endpoint.state.lock()?;
             let State { core, driver, .. } = &mut *state;
             let mut decide = |now, out: &mut Datagrams| {
                 for client in newcomers.iter().map(|newcomer| newcomer.get().core) {
-                    if refused.contains(&client) {
-                        core.refuse(now, client, out);
-                    } else {
-                        core.admit(client);
+                    match goodbye_to(client) {
+                        Some((_, goodbye)) => core.refuse(now, client, goodbye.detail.as_ref(), out),
+                        None => core.admit(client),
                     }
                 }
             };
@@ -46,7 +48,7 @@ impl Server {
                 None => decide(Instant::ZERO, &mut Datagrams::new()),
             }
         }
-        for newcomer in newcomers.iter().map(Py::get).filter(|newcomer| refused.contains(&newcomer.core)) {
+        for newcomer in newcomers.iter().map(Py::get).filter(|newcomer| is_refused(newcomer.core)) {
             log(py, Level::Info, || {
                 format!(
                     "{} was refused by the admission hook of {}",
@@ -131,17 +133,17 @@ impl Server {
                     });
                     Py::new(py, Connected { client: Some(handle) })?.into_any()
                 }
-                ServerEvent::Disconnected { client, reason, violation } => {
+                ServerEvent::Disconnected { client, reason, violation, detail } => {
                     let handle = {
                         let mut players = lock(&self.players);
                         players.gone.push(client);
                         players.handles.get(&client).map(|handle| handle.clone_ref(py))
                     };
-                    log_end(py, reason, violation.as_ref(), || {
+                    log_end(py, reason, violation.as_ref(), detail.as_deref(), || {
                         let client = handle.as_ref().map(|handle| handle.get().described());
                         format!("{} of {}", client.unwrap_or_default(), self.endpoint.described())
                     });
-                    Py::new(py, Disconnected { client: handle, reason })?.into_any()
+                    Py::new(py, Disconnected { client: handle, reason, detail })?.into_any()
                 }
             };
             pending.events.push(object);

@@ -169,6 +169,11 @@ impl Channel for Latest {
         self.due.is_empty()
     }
 
+    fn is_drained(&self) -> bool {
+        // A version of 0 was never set.
+        self.due.is_empty() && self.values.iter().all(|value| value.delivered || value.version == 0)
+    }
+
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
         let Some(value) = self.find(mark) else { return self.take_replaced(mark) };
         if value.delivered {

@@ -302,6 +302,12 @@ pub(crate) trait Channel: fmt::Debug + Send {
     /// Whether no tick finds anything to send or to drop here until something is sent or arrives, or a packet is lost.
     fn rests(&self) -> bool;
 
+    /// Whether nothing that was given to the channel can still get to the peer but what got there: nothing waits, and
+    /// nothing is in flight whose loss or delivery isn't known.
+    fn is_drained(&self) -> bool {
+        self.rests()
+    }
+
     /// A packet with the message of this mark was acked.
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate;
 

@@ -125,6 +125,10 @@ impl Channel for Unreliable {
         self.waiting.is_empty()
     }
 
+    fn is_drained(&self) -> bool {
+        self.waiting.is_empty() && self.in_flight.is_empty()
+    }
+
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
         let Some(landed) = self.land(mark) else { return Fate::Open };
         self.stats.count_delivered(now - landed.submitted);

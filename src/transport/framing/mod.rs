@@ -8,7 +8,9 @@ pub(crate) mod yojimbo;
 
 pub(crate) use chunk_items::slice_bits;
 pub(crate) use native::AckRange;
-pub use native::{CloseReason, FRAGMENT_BYTES, Refusal, VERSION, alone_bits, begin_alone, write_alone};
+pub use native::{
+    CloseReason, FRAGMENT_BYTES, MAX_DETAIL_BYTES, Refusal, VERSION, alone_bits, begin_alone, write_alone,
+};
 
 pub use yojimbo::{
     BodyFault, Extent, Fault, FaultKind, Framing, FramingError, PacketFault, YojimboChannel, YojimboConfig,

@@ -39,6 +39,9 @@ const MAX_PACKET_MESSAGES: usize = 16_384;
 /// Bytes of memory that the messages of one packet take: a list of what is mostly left out takes hundreds of times its
 /// bits, and a largest packet of such would take 160 MB.
 const MAX_PACKET_MEMORY: usize = 16 << 20;
+/// UTF-8 bytes of the text with which an application says why it ends a connection: a sentence, and no more than the
+/// smallest packets of a game when it is repeated.
+pub const MAX_DETAIL_BYTES: usize = 128;
 /// How far ack ranges may walk: half the range of sequence numbers.
 const MAX_RANGE_WALK: u32 = 32_768;
 
@@ -96,6 +99,8 @@ pub(crate) struct Control {
     /// The protocol hash, while the peer may not know it.
     pub(crate) hello: Option<u64>,
     pub(crate) close: Option<CloseReason>,
+    /// What the application says of the close: 1 to [`MAX_DETAIL_BYTES`] bytes.
+    pub(crate) detail: Option<Box<str>>,
     pub(crate) ack_delay: Option<Duration>,
     pub(crate) ranges: Vec<AckRange>,
     /// (channel, unread id), channels ascending.
@@ -139,7 +144,7 @@ pub enum Refusal {
     Ranges,
     /// A number is in the ladder's last tier, or too large for what it counts.
     Ladder,
-    /// A body is longer than its type or its channel allows.
+    /// A body is longer than its type or its channel allows, or a close has a text of no bytes.
     Length,
     /// More messages than a packet may have.
     Messages,
@@ -207,7 +212,8 @@ fn key_bits(kind: &ChannelKind) -> u32 {
 pub(crate) fn control_bits(control: &Control, protocol: &Protocol, ack: u16) -> usize {
     let mut bits = FLAG_BITS;
     bits += control.hello.map_or(0, |_| HELLO_BITS);
-    bits += control.close.map_or(0, |_| 8);
+    bits += control.close.map_or(0, |_| 8 + 1);
+    bits += control.detail.as_ref().map_or(0, |detail| 8 + 7 + detail.len() * 8);
     bits += control.ack_delay.map_or(0, |_| DELAY_BITS as usize);
     bits += control.credits.len() * (protocol.channel_bits() as usize + 16 + 1);
     bits + range_bits(control, ack)
@@ -228,6 +234,10 @@ pub(crate) fn write_control(writer: &mut BitWriter, control: &Control, protocol:
     writer.bool(control.close.is_some());
     if let Some(reason) = control.close {
         writer.bits(u64::from(reason.number()), 8);
+        writer.bool(control.detail.is_some());
+        if let Some(detail) = &control.detail {
+            writer.string(detail, MAX_DETAIL_BYTES as u32);
+        }
         return;
     }
     writer.bool(control.ack_delay.is_some());
@@ -468,6 +478,7 @@ fn read_control(
     control.credits.clear();
     control.hello = None;
     control.close = None;
+    control.detail = None;
     control.ack_delay = None;
     if reader.bool()? {
         let version = reader.bits(8)?;
@@ -480,6 +491,13 @@ fn read_control(
     }
     if reader.bool()? {
         control.close = Some(CloseReason::from_number(reader.bits(8)?));
+        if reader.bool()? {
+            let detail = reader.string(MAX_DETAIL_BYTES as u32)?;
+            if detail.is_empty() {
+                return Err(Refusal::Length);
+            }
+            control.detail = Some(detail.into());
+        }
         return Ok(());
     }
     if reader.bool()? {

@@ -62,6 +62,7 @@ fn control(packet: &Json) -> Control {
     Control {
         hello: packet["hello"].as_bool().map(|_| protocol().hash()),
         close: packet["close"].as_u64().map(|reason| reasons[reason as usize - 1]),
+        detail: packet["detail"].as_str().map(Into::into),
         ack_delay: packet["ack_delay_units"].as_u64().map(|units| Duration::from_micros(units * 64)),
         ranges: items(&packet["ranges"])
             .iter()

@@ -5,7 +5,9 @@ local function parts(reader, described, path, into)
     local known = {}
     for _, part in ipairs(described) do
         local from, value = reader.at, nil
-        if part.type == "bits" then
+        if part.optional and not reader:flag() then
+            value = nil
+        elseif part.type == "bits" then
             value = reader:bits(part.bits)
         elseif part.type == "hex" then
             local low = reader:bits(32)
@@ -22,6 +24,7 @@ local function parts(reader, described, path, into)
             value = hex(reader:octets(part.count or known[part.length]))
         elseif part.type == "string" then
             value = reader:text(reader:length(part.most))
+            if value == "" and part.optional then refuse(part.name .. " is empty") end
         end
         if part.type == "bits" and (value > (part.most or value) or value < (part.least or value)) then
             refuse(part.name .. " is out of its bounds")
@@ -29,7 +32,9 @@ local function parts(reader, described, path, into)
         known[part.name] = value
         local shown = part.names and part.names[value] and (part.names[value] .. " (" .. value .. ")") or value
         if part.unit then shown = value * part.unit end
-        into[#into + 1] = { name = part.name, field = path .. "." .. part.name, value = shown, from = from, to = reader.at }
+        if shown ~= nil then
+            into[#into + 1] = { name = part.name, field = path .. "." .. part.name, value = shown, from = from, to = reader.at }
+        end
     end
     return known
 end
