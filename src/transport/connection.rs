@@ -225,7 +225,7 @@ enum Carried {
 
 /// One conversation with one peer.
 ///
-/// Memory, with the default windows: 6 KiB until the first packet, 8 KiB when idle however long,
+/// Memory, with the default windows: 7 KiB until the first packet, 8 KiB when idle however long,
 /// 20 KiB at 60 packets a second each way of 850 bytes and a reliable message, an RTT of 100 ms and 10 % loss.
 /// What the application queues or doesn't read comes on top, and partial packets while they come in. Connections that share
 /// their [`Scratch`] take less.

@@ -361,7 +361,8 @@ fn goodbyes_of_a_linger_are_spread_over_an_outage() {
 
 #[test]
 fn yojimbos_framing_lingers_and_has_no_words() {
-    let types = protocol().messages().to_vec();
+    // Declared ones only: packets of others wait to be read, and the client's end with them.
+    let types = protocol().messages()[..1].to_vec();
     let framing = Framing::Yojimbo(YojimboConfig::default());
     let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()];
     let Ok(yojimbo) = Protocol::with_framing(types, channels, framing) else { panic!("it can be had") };

@@ -81,6 +81,7 @@ fn flood(store: Box<dyn ChunkStore>, places: &AtomicUsize, packets: usize) -> (F
             }
         }
         member.tick(&mut arena);
+        arena.server.take_chunk_events(&mut Vec::new());
     }
     assert!(member.is_connected(&arena), "it is dropped, not thrown out");
     let dropped = arena.server.chunk_counters(client).unwrap().offers_too_fast;
