@@ -398,7 +398,7 @@ mod tests {
             let mut rng = Rng::seeded(per_ack);
             let mut ranges = AckRanges::default();
             let (mut received, mut known) = (vec![false; 200_000], vec![false; 200_000]);
-            let mut in_flight: VecDeque<(u64, Vec<(u16, u16)>, Reported, u16)> = VecDeque::new();
+            let mut in_flight = VecDeque::new();
             let (mut newest, mut late) = (0usize, Vec::new());
             for number in 0..100_000usize {
                 let mut arrive = |number: usize| {
@@ -417,7 +417,7 @@ mod tests {
                     }
                     due > number
                 });
-                if number as u64 % per_ack == 0 {
+                if (number as u64).is_multiple_of(per_ack) {
                     let (told, reported) = said(&mut ranges, true);
                     if !rng.chance(loss) {
                         in_flight.push_back((number as u64 + 5 * per_ack, told, reported, newest as u16));
