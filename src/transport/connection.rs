@@ -1278,7 +1278,7 @@ impl Connection {
         // At most 256 KiB and their headers.
         let message_bytes = if messages { bytes as u32 } else { 0 };
         self.budget.spend(message_bytes as usize);
-        self.window.on_sent(message_bytes);
+        self.window.on_sent(now, message_bytes);
         let stamp = self.controller.on_sent(now, bytes as u32);
         self.ranges.commit(reported);
         let sent = SentPacket { hello, stamp, message_bytes, reported, carried };

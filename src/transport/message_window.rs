@@ -74,7 +74,7 @@ pub(crate) struct MessageWindow {
     jitter: Duration,
     /// How often this end acts: a round trip may look longer by as much.
     tick: Duration,
-    acted_at: Instant,
+    sent_at: Instant,
     congested_at: Instant,
     /// The share of packets that this line loses whatever is sent.
     chance: f64,
@@ -160,7 +160,7 @@ impl Default for MessageWindow {
             newest_rtt: Duration::ZERO,
             jitter: Duration::ZERO,
             tick: Duration::ZERO,
-            acted_at: Instant::ZERO,
+            sent_at: Instant::ZERO,
             congested_at: Instant::ZERO,
             chance: 0.0,
             suspicion: None,
@@ -199,21 +199,24 @@ impl MessageWindow {
         self.newest_rtt > self.base_rtt.get() + SHORT_QUEUE + self.tick
     }
 
-    /// Something may be sent now: called whenever this end acts.
+    /// Something may be sent now: called whenever this end acts. What it does doesn't depend on how often that is: a replayed
+    /// capture has only the times at which something was received or sent.
     pub(crate) fn update(&mut self, now: Instant) {
-        let since = now - self.acted_at;
-        self.acted_at = now;
-        // A pause isn't a tick, and one late tick not the next one's length.
-        self.tick = since.min(self.tick + self.tick / 4 + Duration::from_millis(5)).min(FORGET);
-        if self.probe_rtt.is_some_and(|probe| probe.until <= now) {
+        if let Some(probe) = self.probe_rtt.filter(|probe| probe.until <= now) {
             self.probe_rtt = None;
-            self.base_seen_at = now;
-            self.epoch = Epoch::new(now);
+            self.base_seen_at = probe.until;
+            self.epoch = Epoch::new(probe.until);
         }
     }
 
-    /// A packet of messages goes out, of so many bytes.
-    pub(crate) fn on_sent(&mut self, bytes: u32) {
+    /// A packet goes out that carries so many bytes of messages; 0 for one that carries none.
+    pub(crate) fn on_sent(&mut self, now: Instant, bytes: u32) {
+        if now > self.sent_at {
+            // A pause isn't a tick, and one late tick not the next one's length.
+            self.tick =
+                (now - self.sent_at).min(self.tick + self.tick / 4 + Duration::from_millis(5)).min(FORGET);
+            self.sent_at = now;
+        }
         self.in_flight += f64::from(bytes);
     }
 
@@ -396,7 +399,7 @@ mod tests {
                     self.dropped += u32::from(!arrived);
                     self.queued += if arrived { PACKET } else { 0.0 };
                     self.max_queued = self.max_queued.max(self.queued);
-                    self.window.on_sent(1_250);
+                    self.window.on_sent(self.now, 1_250);
                     let wait = Duration::from_secs_f64(self.queued / self.rate);
                     self.under_way.push_back((self.now + self.rtt + wait, self.now, arrived));
                 }
