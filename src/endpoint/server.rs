@@ -646,9 +646,11 @@ impl Server {
         let channels = self.protocol.channels().len();
         let Some(session) = self.sessions[client.slot as usize].as_mut() else { return };
         session.stir();
-        // What came before is still handed over.
-        self.leftovers.take_from(client, &mut session.connection, channels);
-        self.reception.finish(client, session.client_id, &mut session.connection);
+        // What came before is still handed over, but of those that the application has not decided about.
+        if session.is_admitted() {
+            self.leftovers.take_from(client, &mut session.connection, channels);
+            self.reception.finish(client, session.client_id, &mut session.connection);
+        }
         session.closing = Some(Closing::new(now, reason, goodbye));
         self.lingering += 1;
     }
@@ -760,9 +762,10 @@ impl Server {
 
     /// Gives a reason to the goodbyes that the secure connection says by itself.
     fn explain(&mut self, now: Instant, client: ClientHandle, reason: CloseReason) {
-        let Some(session) = self.session(client) else { return };
+        let Some(session) = &mut self.sessions[client.slot as usize] else { return };
         let understood = session.connection.is_greeted();
-        if let Some(payload) = session.connection.farewell(now, reason, None) {
+        let detail = session.closing.as_ref().and_then(Closing::detail);
+        if let Some(payload) = session.connection.farewell(now, reason, detail) {
             self.netcode.set_farewell(client, Farewell { payload: &payload, understood });
         }
     }

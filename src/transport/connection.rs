@@ -355,7 +355,7 @@ impl Connection {
             endpoint: AckEndpoint::new(packets.clone())?,
             lanes: protocol.channels().iter().map(lane).collect(),
             streams: StreamManager::default(),
-            chunks: Chunks::new(config.packets.fragment_above),
+            chunks: Chunks::new(packets.fragment_above.min(packets.max_packet_size)),
             large_due: false,
             sent: InFlight::default(),
             carried: Lists::default(),
@@ -995,7 +995,7 @@ impl Connection {
         if self.silent {
             return Instant::NEVER;
         }
-        self.chunks.next_slice_at().max(self.controller.next_send())
+        self.chunks.next_slice_at().max(self.controller.next_send()).max(self.next_number_at())
     }
 
     /// Whether the peer has shown that it would understand a farewell.
@@ -1031,7 +1031,7 @@ impl Connection {
                 self.scratch.bodies.spares.reclaim(received.body);
             }
         }
-        drop(self.take_unread());
+        self.discard_unread();
         while self.chunks.poll_event().is_some() {}
     }
 

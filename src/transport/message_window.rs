@@ -36,10 +36,14 @@ const MAX_LOSS: f64 = 0.2;
 const MIN_EPOCH: Duration = Duration::from_millis(50);
 const MIN_EPOCH_PACKETS: u32 = 8;
 
-/// Sending this much less shows whether the line was full: then as much as before arrives. If less arrives it is chance, and so
-/// is loss up to so many times as much.
+/// Sending this much less shows whether the line was full: then as much as before arrives. If less arrives, in the same
+/// proportion but for noise, it is chance, and so is loss up to so many times as much.
 const SLOWER: f64 = 0.85;
+const AS_MUCH_LESS: f64 = 1.2;
 const CHANCE_SPREAD: f64 = 1.5;
+
+/// No line that games are played on loses more than this by chance.
+const MAX_CHANCE: f64 = 0.4;
 
 /// The losses of an epoch are judged at the end of the next one, and those of one begun before less was sent don't count.
 const EPOCHS_TO_SHOW: u32 = 1;
@@ -223,12 +227,14 @@ impl MessageWindow {
     /// Its ack is here, after it was taken for lost if it is `late`.
     pub(crate) fn on_acked(&mut self, bytes: u32, late: bool) {
         let bytes = f64::from(bytes);
-        self.epoch.losses.acked += bytes;
         self.epoch.packets += 1;
-        if late {
-            self.losses.take_back(bytes);
-        } else {
+        if !late {
             self.in_flight -= bytes;
+            self.epoch.losses.acked += bytes;
+        } else if self.epoch.losses.lost >= bytes {
+            self.epoch.losses.take_back(bytes);
+        } else {
+            self.losses.take_back(bytes);
         }
         if self.slow_start && self.epoch.limited {
             self.window += bytes;
@@ -246,7 +252,10 @@ impl MessageWindow {
     /// The round trip of the newest packet, after what acks said was taken.
     pub(crate) fn on_round_trip(&mut self, now: Instant, rtt: Duration) {
         self.base_rtt.add(now, rtt);
-        if self.newest_rtt > Duration::ZERO {
+        if self.newest_rtt == Duration::ZERO {
+            // Only now does anything begin: the clock may have run for long.
+            (self.congested_at, self.base_seen_at, self.epoch.began) = (now, now, now);
+        } else {
             let apart = rtt.abs_diff(self.newest_rtt);
             self.jitter = (15 * self.jitter + apart) / 16;
         }
@@ -301,9 +310,9 @@ impl MessageWindow {
         self.chance += (loss - self.chance).min(0.0) / 8.0;
         if let Some(Suspicion { before, window, .. }) = self.suspicion.take()
             && losses.sent() < SLOWER * before.sent()
-            && losses.carried() / before.carried() < (1.0 + losses.sent() / before.sent()) / 2.0
+            && losses.carried() / before.carried() < AS_MUCH_LESS * losses.sent() / before.sent()
         {
-            self.chance = loss;
+            self.chance = loss.min(MAX_CHANCE);
             self.window = window;
         } else if loss > MAX_LOSS.max(CHANCE_SPREAD * self.chance) {
             self.suspicion = Some(Suspicion { before: losses, window: self.window, epochs: EPOCHS_TO_SHOW });
@@ -356,7 +365,8 @@ mod tests {
     impl Line {
         fn new(rate: f64, rtt: u64, queue: f64) -> Self {
             let (window, under_way) = (MessageWindow::default(), std::collections::VecDeque::new());
-            let (now, rtt) = (Instant::ZERO, ms(rtt));
+            // Long after the clock began.
+            let (now, rtt) = (Instant::from_millis(3_600_000), ms(rtt));
             Line {
                 window,
                 now,

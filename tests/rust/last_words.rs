@@ -359,6 +359,46 @@ fn goodbyes_of_a_linger_are_spread_over_an_outage() {
     assert_eq!(server_end(&world), Some((DisconnectReason::PeerDisconnected, Some("good game"))));
 }
 
+/// Packets that wait to be read by code of the application's own go with a connection that lingers, on either side.
+#[test]
+fn what_nobody_read_of_a_leaver_does_not_keep_its_end() {
+    let framing = Framing::Yojimbo(YojimboConfig::default());
+    let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()];
+    let Ok(yojimbo) = Protocol::with_framing(protocol().messages().to_vec(), channels, framing) else {
+        panic!("it can be had")
+    };
+    let yojimbo = Arc::new(yojimbo);
+    for seed in 0..20 {
+        let mut world = connected_with(lossy(0.1), seed, yojimbo.clone());
+        let (now, handle) = (world.network.now(), world.handle(0));
+        world.server.disconnect_with(now, handle, lingering(ms(500)), &mut world.out).unwrap();
+        for n in 0..20 {
+            let _ = world.client_send(0, UNRELIABLE, number(n));
+            world.ticks(1);
+        }
+        world.ticks(60);
+        assert_eq!(
+            server_end(&world).map(|(reason, _)| reason),
+            Some(DisconnectReason::Kicked),
+            "seed {seed}"
+        );
+
+        let mut world = connected_with(lossy(0.1), seed, yojimbo.clone());
+        let (now, handle) = (world.network.now(), world.handle(0));
+        world.client(0).begin_close(now, lingering(ms(500)));
+        for n in 0..20 {
+            let _ = world.server_send(handle, UNRELIABLE, number(n));
+            world.ticks(1);
+        }
+        world.ticks(60);
+        assert_eq!(
+            client_end(&world).map(|(reason, _)| reason),
+            Some(DisconnectReason::Closed),
+            "seed {seed}"
+        );
+    }
+}
+
 #[test]
 fn yojimbos_framing_lingers_and_has_no_words() {
     // Declared ones only: packets of others wait to be read, and the client's end with them.

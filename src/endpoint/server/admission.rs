@@ -5,7 +5,7 @@
 //! alive. A client that leaves before the decision stays to be decided about, with all that it sent; nothing of it is lost
 //! when it is admitted, and nothing is left of it when it is refused.
 
-use super::{Server, ServerEvent};
+use super::{Server, ServerEvent, Session};
 use crate::endpoint::Detail;
 use crate::endpoint::DisconnectReason;
 use crate::netcode::ClientHandle;
@@ -28,7 +28,8 @@ impl Server {
 
     /// Lets a newcomer in: what it did and sent can be taken from now on.
     pub fn admit(&mut self, client: ClientHandle) {
-        if let Some(session) = self.session(client) {
+        if let Some(session) = self.slot_of(client) {
+            session.stir();
             session.account.is_held = false;
         } else if let Some(place) = self.left_undecided.iter().position(|session| session.client == client) {
             let mut session = self.left_undecided.remove(place);
@@ -48,7 +49,7 @@ impl Server {
         if !self.is_undecided(client) {
             return;
         }
-        if self.session(client).is_some() {
+        if self.slot_of(client).is_some() {
             self.leave(now, client, Some(CloseReason::Kicked), detail.map(Detail::as_str), out);
             self.report(client, DisconnectReason::Kicked, None, None);
         }
@@ -56,9 +57,16 @@ impl Server {
         self.events.retain(|event| event.client() != client);
     }
 
+    fn slot_of(&mut self, client: ClientHandle) -> Option<&mut Session> {
+        let session = self.sessions.get_mut(client.slot as usize)?.as_mut()?;
+        (session.client == client).then_some(session)
+    }
+
     /// Whether this is a newcomer that the application has not decided about.
     pub(super) fn is_undecided(&self, client: ClientHandle) -> bool {
-        self.live(client).is_some_and(|session| !session.is_admitted())
+        // Also one that is about to end: its slot is looked at whatever becomes of it.
+        let session = self.sessions.get(client.slot as usize).and_then(Option::as_ref);
+        session.is_some_and(|session| session.client == client && !session.is_admitted())
             || self.left_undecided.iter().any(|session| session.client == client)
     }
 }

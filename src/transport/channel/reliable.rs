@@ -371,7 +371,13 @@ impl Channel for Reliable {
     }
 
     fn next_deadline(&self, timer: ResendTimer) -> Instant {
-        let unacked = self.sender.queue.iter().take(self.sender.room()).filter(|o| o.submission.is_some());
+        let mut bytes = self.sender.unread_bytes;
+        let has_credit = |outgoing: &&Outgoing| {
+            bytes += outgoing.window_bytes as usize;
+            bytes <= self.sender.window_bytes
+        };
+        let sendable = self.sender.queue.iter().take(self.sender.room()).take_while(has_credit);
+        let unacked = sendable.filter(|outgoing| outgoing.submission.is_some());
         let due = unacked.map(|outgoing| outgoing.due_at(timer, self.sender.resend));
         due.min().unwrap_or(Instant::NEVER)
     }
@@ -412,7 +418,6 @@ impl Channel for Reliable {
         message: Received,
     ) -> Result<Option<Received>, WindowViolation> {
         let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
-        self.receiver.close_fragments(id)?;
         let duplicate = self.receiver.handle(id, arrival, message)?;
         *(if duplicate.is_some() { &mut self.stats.duplicates } else { &mut self.stats.received }) += 1;
         Ok(duplicate)

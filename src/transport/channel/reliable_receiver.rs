@@ -120,6 +120,7 @@ impl Receiver {
         message: Received,
     ) -> Result<Option<Received>, WindowViolation> {
         let Some(index) = self.index(id, arrival)? else { return Ok(Some(message)) };
+        self.close_fragments(id)?;
         if self.slots.contains_key(&id) {
             return Ok(Some(message));
         }
@@ -137,7 +138,7 @@ impl Receiver {
 
     /// Makes room for the message that the fragments under its id are of. While some are missing nothing but fragments is to
     /// come under it.
-    pub(super) fn close_fragments(&mut self, id: u16) -> Result<(), WindowViolation> {
+    fn close_fragments(&mut self, id: u16) -> Result<(), WindowViolation> {
         if let Some(Slot::Partial(partial)) = self.slots.get(&id) {
             if !partial.is_whole() {
                 return Err(WindowViolation);

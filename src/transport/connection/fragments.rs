@@ -4,7 +4,7 @@
 use super::held::has_memory;
 use super::{End, Lane, Violation};
 use crate::transport::channel::{FragmentFault, Prefix};
-use crate::transport::framing::native::{Packet, PacketMessage, ReadContext, read_body};
+use crate::transport::framing::native::{MAX_PACKET_MEMORY, Packet, PacketMessage, ReadContext, read_body};
 use crate::transport::message::Bodies;
 use crate::transport::protocol::Protocol;
 
@@ -32,6 +32,10 @@ pub(super) fn assemble(
         let read = read_body(&body, fragment.bits, fragment.message_type, protocol, context, bodies);
         let received = read.map_err(|refusal| End::Violation(Violation::Packet(refusal)))?;
         packet.memory += received.memory();
+        if packet.memory > MAX_PACKET_MEMORY {
+            // As of a packet that has them whole. They come again one by one.
+            return Ok(false);
+        }
         packet.messages.push(PacketMessage { channel: fragment.channel, prefix, received });
     }
     packet.fragments = fragments;

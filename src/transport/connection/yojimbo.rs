@@ -206,6 +206,12 @@ impl Connection {
         Some(Unread { protocol: self.protocol.clone(), packets: core::mem::take(&mut self.yojimbo.held) })
     }
 
+    /// Drops them, and what they say: nobody will read it.
+    pub(super) fn discard_unread(&mut self) {
+        self.yojimbo.held.clear();
+        (self.yojimbo.held_bytes, self.yojimbo.being_read) = (0, false);
+    }
+
     /// Whether there are such packets, or what they say is still to come.
     pub(crate) fn has_unread(&self) -> bool {
         self.yojimbo.being_read || !self.yojimbo.held.is_empty()
@@ -254,7 +260,7 @@ impl Connection {
         if self.last_sent.is_none_or(|sent| sent + KEEP_ALIVE <= now) {
             self.transmit_yojimbo(now, out);
         }
-        self.last_sent.map_or(now, |sent| sent + KEEP_ALIVE)
+        self.last_sent.map_or(now, |sent| sent + KEEP_ALIVE).max(self.next_number_at())
     }
 
     /// Decides what the next packet carries; false when that is nothing.

@@ -38,7 +38,7 @@ const FLAG_BITS: usize = 6;
 const MAX_PACKET_MESSAGES: usize = 16_384;
 /// Bytes of memory that the messages of one packet take: a list of what is mostly left out takes hundreds of times its
 /// bits, and a largest packet of such would take 160 MB.
-const MAX_PACKET_MEMORY: usize = 16 << 20;
+pub(crate) const MAX_PACKET_MEMORY: usize = 16 << 20;
 /// UTF-8 bytes of the text with which an application says why it ends a connection: a sentence, and no more than the
 /// smallest packets of a game when it is repeated.
 pub const MAX_DETAIL_BYTES: usize = 128;
