@@ -256,7 +256,7 @@ def test_the_view_ends_when_the_server_does(tmp_path: Path) -> None:
         app = TopApp(watcher)
         async with app.run_test() as pilot:
             playing.port.close()
-            for _ in tw.ticks(20, PATIENCE):
+            for _ in range(int(20 * PATIENCE)):
                 await pilot.pause(0.05)
                 if app.failure is not None:
                     break
