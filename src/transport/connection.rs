@@ -225,7 +225,7 @@ enum Carried {
 
 /// One conversation with one peer.
 ///
-/// Memory, with the default windows: 7 KiB until the first packet, 8 KiB when idle however long,
+/// Memory, with the default windows: 7 KiB until the first packet, 9 KiB when idle however long,
 /// 20 KiB at 60 packets a second each way of 850 bytes and a reliable message, an RTT of 100 ms and 10 % loss.
 /// What the application queues or doesn't read comes on top, and partial packets while they come in. Connections that share
 /// their [`Scratch`] take less.
@@ -249,6 +249,9 @@ pub struct Connection {
     /// Whether messages yield to the line besides: see [`MessageWindow`].
     adaptive: bool,
     window: MessageWindow,
+    /// Messages were due, and the window had no room for them.
+    messages_wait: bool,
+    last_slice: Option<Instant>,
     controller: Box<dyn Controller>,
     /// Bits of a packet that one datagram holds.
     datagram_bits: usize,
@@ -365,6 +368,8 @@ impl Connection {
             budget: Budget::new(config.budget.rate),
             adaptive: config.budget.adaptive,
             window: MessageWindow::default(),
+            messages_wait: false,
+            last_slice: None,
             controller: config.congestion.controller()?,
             datagram_bits,
             detail: None,
@@ -918,6 +923,7 @@ impl Connection {
 
     fn transmit_messages(&mut self, now: Instant, tick: bool, out: &mut Packets) {
         self.tick_open = None;
+        self.messages_wait = false;
         while self.budget.allows() && self.can_send_packet(now) && self.compose(now, tick) {
             self.send_whole_packet(now, out);
         }
@@ -1057,7 +1063,11 @@ impl Connection {
         let (lanes, protocol) = (&mut self.lanes, &self.protocol);
         let due =
             |(index, lane): (usize, &mut Lane)| lane.next_bits(&moment, &cost(protocol, index)).is_some();
-        if !busy(lanes).any(due) || !self.line_has_room() {
+        if !busy(lanes).any(due) {
+            return false;
+        }
+        self.messages_wait = !self.line_has_room();
+        if self.messages_wait {
             return false;
         }
         let control_bits = self.begin_packet(now);
@@ -1140,6 +1150,7 @@ impl Connection {
 
     fn transmit_slices(&mut self, now: Instant, out: &mut Packets) {
         while !self.silent
+            && !self.is_behind_messages(now)
             && self.chunks.has_slices(now)
             && self.controller.can_send(now)
             && self.next_number_at() <= now
@@ -1153,6 +1164,16 @@ impl Connection {
             }
             self.send_packet(now, out);
         }
+    }
+
+    /// Whether messages wait for the line: slices would only keep it full. One goes now and then, so that a flood of messages
+    /// doesn't hold up a chunk for good.
+    fn is_behind_messages(&mut self, now: Instant) -> bool {
+        if !self.messages_wait || self.last_slice.is_none_or(|sent| now - sent >= KEEP_ALIVE) {
+            self.last_slice = Some(now);
+            return false;
+        }
+        true
     }
 
     /// Empties what the packet to compose takes and gathers its control sections; returns their bits.

@@ -3,8 +3,9 @@
 //! A window, because it paces itself: on a line of whatever rate what is in flight is at most the window, so a
 //! line much slower than the budget fills its queue by the window and no more. The window grows while everything arrives
 //! soon and the game wants more (slow start, then a twentieth a round trip), and shrinks when packets wait in a queue or
-//! most are lost. Loss alone says little: lossy lines are common and a game must not slow down for chance, so only loss
-//! that the rate explains counts. A game that sends less than [`MIN_WINDOW`] a round trip never meets the window.
+//! many are lost. Neither is proof: lossy lines and jitter are common, and others fill queues too. So each time it shrinks is a
+//! test: if what arrives falls with what is sent, the line wasn't full of it, and the window is given back. A game that sends
+//! less than [`MIN_WINDOW`] a round trip, or never more than the window, isn't touched.
 //!
 //! After TCP's window (RFC 5681), with the delay of LEDBAT (RFC 6817) in place of loss, and a regular look at the empty
 //! line as BBR's ProbeRTT.
@@ -26,6 +27,9 @@ const MIN_WINDOW: f64 = 8.0 * 1024.0;
 /// A wait in the queue that is too long for a game.
 const MAX_QUEUE: Duration = Duration::from_millis(100);
 
+/// A wait that timers must heed: a burst of ours may be in front.
+const NO_QUEUE: Duration = Duration::from_millis(5);
+
 /// A wait that is noise rather than a queue.
 const SHORT_QUEUE: Duration = Duration::from_millis(25);
 
@@ -42,11 +46,17 @@ const SLOWER: f64 = 0.85;
 const AS_MUCH_LESS: f64 = 1.2;
 const CHANCE_SPREAD: f64 = 1.5;
 
+/// And this much is never chance.
+const CERTAIN_LOSS: f64 = 0.5;
+
 /// No line that games are played on loses more than this by chance.
 const MAX_CHANCE: f64 = 0.4;
 
-/// The losses of an epoch are judged at the end of the next one, and those of one begun before less was sent don't count.
-const EPOCHS_TO_SHOW: u32 = 1;
+/// Epochs after which that shows: in one what is in flight drains, and each is judged at the end of the next.
+const EPOCHS_TO_SHOW: u32 = 2;
+
+/// How long others' queues and chance are then left alone: each test costs the game some messages.
+const INNOCENT_TIME: Duration = Duration::from_secs(5);
 
 /// What is left of the window after an epoch in which the line was full.
 const DECREASE: f64 = 0.85;
@@ -84,6 +94,10 @@ pub(crate) struct MessageWindow {
     chance: f64,
     /// Much was lost, so less is sent: whether that helps tells whether it was chance.
     suspicion: Option<Suspicion>,
+    /// Until then a queue is taken for others' work, as sending less didn't help.
+    innocent_until: Instant,
+    /// The epoch before ran into the window.
+    was_limited: bool,
     /// Until then little is in flight, to see the line without a queue.
     probe_rtt: Option<ProbeRtt>,
     epoch: Epoch,
@@ -124,6 +138,15 @@ struct Losses {
     acked: f64,
     lost: f64,
     seconds: f64,
+}
+
+impl Suspicion {
+    /// Whether less arrived in the same proportion as less was sent, but for noise: if the line still looks full, it isn't
+    /// of what we sent.
+    fn is_refuted(&self, now: &Losses) -> bool {
+        let (sent, carried) = (now.sent() / self.before.sent(), now.carried() / self.before.carried());
+        sent < SLOWER && carried < AS_MUCH_LESS * sent
+    }
 }
 
 impl Losses {
@@ -168,6 +191,8 @@ impl Default for MessageWindow {
             congested_at: Instant::ZERO,
             chance: 0.0,
             suspicion: None,
+            innocent_until: Instant::ZERO,
+            was_limited: false,
             probe_rtt: None,
             epoch: Epoch::default(),
             losses: Losses::default(),
@@ -200,7 +225,7 @@ impl MessageWindow {
 
     /// Whether what is sent now waits in a queue before it can be acked.
     pub(crate) fn has_queue(&self) -> bool {
-        self.newest_rtt > self.base_rtt.get() + SHORT_QUEUE + self.tick
+        self.newest_rtt > self.base_rtt.get() + NO_QUEUE + self.tick
     }
 
     /// Something may be sent now: called whenever this end acts. What it does doesn't depend on how often that is: a replayed
@@ -231,10 +256,10 @@ impl MessageWindow {
         if !late {
             self.in_flight -= bytes;
             self.epoch.losses.acked += bytes;
-        } else if self.epoch.losses.lost >= bytes {
-            self.epoch.losses.take_back(bytes);
+        } else if self.epoch.losses.lost >= bytes.min(PACKET) {
+            self.epoch.losses.take_back(bytes.min(PACKET));
         } else {
-            self.losses.take_back(bytes);
+            self.losses.take_back(bytes.min(PACKET));
         }
         if self.slow_start && self.epoch.limited {
             self.window += bytes;
@@ -245,7 +270,10 @@ impl MessageWindow {
     pub(crate) fn on_lost(&mut self, bytes: u32) {
         let bytes = f64::from(bytes);
         self.in_flight -= bytes;
-        self.epoch.losses.lost += bytes;
+        // Of a packet in fragments one datagram is enough to lose it.
+        let lost = bytes.min(PACKET);
+        self.epoch.losses.lost += lost;
+        self.epoch.losses.acked += bytes - lost;
         self.epoch.packets += 1;
     }
 
@@ -263,7 +291,10 @@ impl MessageWindow {
         self.epoch.min_rtt = Some(self.epoch.min_rtt.map_or(rtt, |least| least.min(rtt)));
         if rtt <= self.base_rtt.get() + SHORT_QUEUE {
             self.base_seen_at = now;
-        } else if self.slow_start && rtt > self.base_rtt.get() + self.max_queue() {
+        } else if self.slow_start
+            && self.innocent_until <= now
+            && rtt > self.base_rtt.get() + self.max_queue()
+        {
             // No doubling into a queue. How much to keep is for the end of the epoch to say.
             self.slow_start = false;
         }
@@ -284,41 +315,36 @@ impl MessageWindow {
         // Of the epoch before: packets that were only overtaken have been acked since.
         let losses = Losses { seconds: (now - epoch.began).as_secs_f64(), ..epoch.losses };
         let losses = core::mem::replace(&mut self.losses, losses);
-        let queued = queue > self.max_queue();
-        if queued {
-            self.suspicion = None;
-            self.shrink(now, rate, base + queue.min(self.max_queue()));
-        } else if let Some(suspicion) = &mut self.suspicion
+        let loss = losses.share();
+        self.chance += (loss - self.chance).min(0.0) / 8.0;
+        let full = queue > self.max_queue() || loss > MAX_LOSS.max(CHANCE_SPREAD * self.chance);
+        let limited = core::mem::replace(&mut self.was_limited, epoch.limited) || epoch.limited;
+        // Who never met the window has little in flight: not what fills a line, but for one that loses most of it.
+        let certain = loss > CERTAIN_LOSS;
+        if let Some(suspicion) = &mut self.suspicion
             && suspicion.epochs > 0
         {
             suspicion.epochs -= 1;
-        } else {
-            self.judge_loss(now, losses, base + queue, epoch.limited);
+        } else if let Some(suspicion) =
+            self.suspicion.take().filter(|it| full && !certain && it.is_refuted(&losses))
+        {
+            self.chance = loss.min(MAX_CHANCE);
+            self.window = suspicion.window.max(self.window);
+            self.slow_start = true;
+            self.innocent_until = now + INNOCENT_TIME;
+        } else if full && (certain || (limited && self.innocent_until <= now)) {
+            self.suspicion = Some(Suspicion { before: losses, window: self.window, epochs: EPOCHS_TO_SHOW });
+            self.shrink(now, rate, base + queue.min(self.max_queue()));
+        } else if limited && !self.slow_start {
+            self.window += (INCREASE * self.window).max(2.0 * PACKET);
         }
         if now - self.congested_at > FORGET {
             self.slow_start = true;
             self.window = self.window.max(INITIAL_WINDOW);
-        } else if epoch.limited && now - self.base_seen_at > PROBE_RTT_INTERVAL {
+        } else if epoch.limited && self.innocent_until <= now && now - self.base_seen_at > PROBE_RTT_INTERVAL
+        {
             let window = (rate * base.as_secs_f64() * PROBE_RTT_SHARE).max(2.0 * PACKET);
             self.probe_rtt = Some(ProbeRtt { until: now + queue + 2 * base + self.tick, window });
-        }
-    }
-
-    /// Judges what was lost while no queue was seen.
-    fn judge_loss(&mut self, now: Instant, losses: Losses, rtt: Duration, limited: bool) {
-        let loss = losses.share();
-        self.chance += (loss - self.chance).min(0.0) / 8.0;
-        if let Some(Suspicion { before, window, .. }) = self.suspicion.take()
-            && losses.sent() < SLOWER * before.sent()
-            && losses.carried() / before.carried() < AS_MUCH_LESS * losses.sent() / before.sent()
-        {
-            self.chance = loss.min(MAX_CHANCE);
-            self.window = window;
-        } else if loss > MAX_LOSS.max(CHANCE_SPREAD * self.chance) {
-            self.suspicion = Some(Suspicion { before: losses, window: self.window, epochs: EPOCHS_TO_SHOW });
-            self.shrink(now, losses.carried(), rtt);
-        } else if limited && !self.slow_start {
-            self.window += (INCREASE * self.window).max(2.0 * PACKET);
         }
     }
 
@@ -420,7 +446,7 @@ mod tests {
     #[test]
     fn a_slow_line_is_filled_and_its_queue_is_not() {
         let mut line = Line::new(125_000.0, 50, 65_536.0);
-        line.run(2, 1.25e6);
+        line.run(6, 1.25e6);
         (line.sent, line.dropped, line.max_queued) = (0, 0, 0.0);
         line.run(20, 1.25e6);
         let share = f64::from(line.sent - line.dropped) * PACKET / (20.0 * 125_000.0);
@@ -431,7 +457,7 @@ mod tests {
     /// A line that holds less than the least window loses the rest of it.
     #[test]
     fn a_shallow_queue_loses_a_part_that_is_bounded() {
-        for (rtt, most) in [(20, 0.6), (60, 0.35), (100, 0.3), (200, 0.3)] {
+        for (rtt, most) in [(20, 0.85), (60, 0.35), (100, 0.3), (200, 0.3)] {
             let mut line = Line::new(125_000.0, rtt, 4_000.0);
             line.run(20, 1.25e6);
             let lost = f64::from(line.dropped) / f64::from(line.sent);
@@ -454,6 +480,31 @@ mod tests {
         line.lose_every = 3;
         line.run(20, 1e6);
         assert!(f64::from(line.sent) * PACKET > 0.85 * 20.0 * 1e6, "{} {:?}", line.sent, line.window);
+    }
+
+    #[test]
+    fn a_large_packet_is_lost_as_one_datagram() {
+        let mut window = MessageWindow::default();
+        window.on_sent(Instant::ZERO, 60_000);
+        window.on_lost(60_000);
+        assert!(window.epoch.losses.share() < 0.03 && window.in_flight == 0.0, "{window:?}");
+    }
+
+    /// Delays that come and go by themselves, as on a bad mobile line: sending less doesn't help, so less isn't sent.
+    #[test]
+    fn queues_of_others_slow_nobody_down() {
+        let mut line = Line::new(1.25e6, 100, 1e6);
+        let (mut sent, mut wanted) = (0.0, 0.0);
+        for second in 0..60 {
+            line.rtt = ms(if second % 4 < 2 { 100 } else { 500 });
+            let before = line.sent;
+            line.run(1, 90_000.0);
+            if second >= 10 {
+                sent += f64::from(line.sent - before) * PACKET;
+                wanted += 90_000.0;
+            }
+        }
+        assert!(sent > 0.8 * wanted, "{sent} of {wanted}, {:?}", line.window);
     }
 
     #[test]
