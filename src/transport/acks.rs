@@ -7,8 +7,8 @@
 //! Refuses: packets received twice, packets older than the window and, when asked to keep order, packets
 //! older than the newest.
 //!
-//! A peer's acks are believed for packets within the window of sent ones, which it may name falsely to its own harm only;
-//! others are passed over. A header costs 32 look-ups and an ack range at most the window's; a sequence that jumps costs
+//! A peer's acks are believed for packets within the window of sent ones. Whether it acked a number that was left out is
+//! kept for the layer above; other numbers are passed over. A header costs 32 look-ups and an ack range at most the window's; a sequence that jumps costs
 //! one clearing of the window of received ones.
 
 use std::collections::VecDeque;

@@ -7,9 +7,9 @@
 //!
 //! Everything here comes from a peer that proved its identity: what it sends wrong is a violation, not noise.
 //!
-//! Trusted: acks, to the peer's own harm. Checked: all else, by the framing before anything is applied and by the channels'
-//! windows when it is; no memory of one packet outlives it but some kilobytes. A peer can make us send one packet a tick,
-//! within the budget.
+//! Trusted: nothing. An ack of what was never sent ends the connection, and numbers are left out so that guesses are found
+//! out. All else is checked by the framing before anything is applied and by the channels' windows when it is; no memory of
+//! one packet outlives it but some kilobytes. A peer can make us send one packet a tick, within the budget.
 
 mod fragments;
 mod held;

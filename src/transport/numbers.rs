@@ -1,7 +1,7 @@
 //! The numbers of our packets: which are skipped, and how fast they are used up while nothing is acked.
 //!
 //! Promises: a peer that acks what it can't have received is found out, because it acks a number that no packet had: among
-//! any [`MAX_INTERVAL`] numbers is one, anywhere. Numbers never run half of their range ahead of what the peer has, so that
+//! any [`MAX_INTERVAL`] numbers of packets that go whole is one, anywhere. Numbers never run half of their range ahead of what the peer has, so that
 //! packets after an outage, however long, aren't mistaken for old ones.
 
 use crate::rng::Rng;

@@ -5,7 +5,7 @@
 //! an error of binding keeps its errno; once its memory has grown to what a call brings, it allocates nothing.
 //! Refuses: an IPv6 socket carries IPv6 only, on every platform, unless it is told to carry both families.
 //!
-//! Datagrams may be fragmented on their way: Linux, which alone would forbid it, is told so .
+//! Datagrams may be fragmented on their way: Linux, which alone would forbid it, is told not to.
 //!
 //! Bytes are not looked at. What a stranger can do is fill the kernel's buffer: a call reads its bound, whatever waits.
 //!
