@@ -193,6 +193,8 @@ class World:
         for _ in self.ticks(seconds):
             for endpoint, inbox in self._inboxes.items():
                 collected.setdefault(endpoint, Collected()).take(inbox)
+        for stalled in self._open():
+            collected.setdefault(stalled, Collected())
         return collected
 
     def close(self) -> None:
