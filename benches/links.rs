@@ -9,6 +9,12 @@ mod link_table;
 #[allow(dead_code)]
 #[path = "../tests/rust/pair.rs"]
 mod pair;
+#[allow(dead_code)]
+#[path = "../tests/rust/scenes.rs"]
+mod scenes;
+#[allow(dead_code)]
+#[path = "../tests/rust/tcp.rs"]
+mod tcp;
 
 use std::fs;
 
@@ -23,11 +29,22 @@ const SMALL_SEEDS: u64 = 25;
 const LARGE_SEEDS: u64 = 7;
 
 fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    if !wanted.is_empty() {
+        for (name, scene) in scenes::SCENES {
+            if wanted.iter().any(|wanted| name.contains(wanted.as_str())) {
+                for seed in 1..=std::env::var("SEEDS").map_or(1, |seeds| seeds.parse().unwrap()) {
+                    scene(seed).iter().for_each(print_scene);
+                }
+            }
+        }
+        return;
+    }
     let mut results = Vec::new();
     println!(
         "x ideal; q: queue p95/p99 ms; r: (resent - 2 %) / lost; game: p99 ms, and alone. Medians of {SMALL_SEEDS} and {LARGE_SEEDS} seeds."
     );
-    for (ends, act) in [("at once", Act::AtOnce), ("60 Hz", Act::Polled)] {
+    for (ends, act) in [("at once", Act::AT_ONCE), ("60 Hz", Act::POLLED)] {
         for link in links() {
             for block in [SMALL, LARGE] {
                 for controller in ["adaptive", "fixed"] {
@@ -70,6 +87,12 @@ fn row(link: &TableLink, ends: &str, act: Act, block: usize, controller: &str) -
         "ideal_seconds": round(link.ideal(block)), "ratio": ratio, "worst_ratio": worst, "added_delay_ms": p95,
         "added_delay_p99_ms": p99, "retransmit_ratio": again, "game_p99_ms": game, "game_alone_p99_ms": alone,
     })
+}
+
+fn print_scene(row: &scenes::Row) {
+    let figures: Vec<String> =
+        row.figures.iter().map(|(name, value)| format!("{name} {:.3}", round(*value))).collect();
+    println!("{:>26} {:60} seed {}: {}", row.scene, row.case, row.seed, figures.join(", "));
 }
 
 fn round(value: f64) -> f64 {

@@ -30,9 +30,13 @@ mod pair;
 mod proxy;
 mod reliable_links;
 mod reliable_ordered;
+#[allow(dead_code)]
+mod scenes;
 mod slices;
 mod statistics;
 mod steady_state;
+#[allow(dead_code)]
+mod tcp;
 mod threaded;
 mod vectors;
 mod virtual_connection;

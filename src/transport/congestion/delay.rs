@@ -9,15 +9,15 @@ const BASE_BUCKET: Duration = Duration::from_secs(5);
 const UNKNOWN_RTT: f64 = 0.1;
 
 /// Ticks longer than this are pauses, in seconds.
-pub(super) const LONGEST_TICK: f64 = 0.035;
+pub(super) const MAX_TICK: f64 = 0.035;
 
 /// Round trips, and how the ends' ticks blur them. All values are in seconds.
 #[derive(Debug, Default)]
 pub(super) struct Delay {
-    base: Floor,
-    recent: Floor,
-    sends: Rhythm,
-    acks: Rhythm,
+    base: WindowedMin,
+    recent: WindowedMin,
+    sends: TickInterval,
+    acks: TickInterval,
 }
 
 impl Delay {
@@ -33,11 +33,11 @@ impl Delay {
     }
 
     pub(super) fn on_send(&mut self, now: Instant) {
-        self.sends.beat(now);
+        self.sends.push(now);
     }
 
     pub(super) fn on_ack(&mut self, now: Instant) {
-        self.acks.beat(now);
+        self.acks.push(now);
     }
 
     /// The round trip without queues.
@@ -63,13 +63,13 @@ impl Delay {
 
 /// The least of the values that came in the last one to two buckets of time.
 #[derive(Debug, Default)]
-struct Floor {
+struct WindowedMin {
     since: Instant,
     current: Option<f64>,
     previous: Option<f64>,
 }
 
-impl Floor {
+impl WindowedMin {
     fn push(&mut self, now: Instant, bucket: Duration, value: f64) {
         let age = now - self.since;
         match &mut self.current {
@@ -91,16 +91,16 @@ impl Floor {
 
 /// How far apart things happen that happen in groups, smoothed.
 #[derive(Debug, Default)]
-struct Rhythm {
+struct TickInterval {
     last: Option<Instant>,
     interval: f64,
 }
 
-impl Rhythm {
-    fn beat(&mut self, now: Instant) {
+impl TickInterval {
+    fn push(&mut self, now: Instant) {
         let Some(last) = self.last.replace(now) else { return };
         let gap = (now - last).as_secs_f64();
-        if gap > 0.0 && gap < LONGEST_TICK {
+        if gap > 0.0 && gap < MAX_TICK {
             self.interval += (gap - self.interval) / 8.0;
         }
     }
@@ -116,16 +116,16 @@ mod tests {
 
     #[test]
     fn the_least_is_forgotten_after_one_to_two_buckets() {
-        let mut floor = Floor::default();
+        let mut windowed = WindowedMin::default();
         let bucket = Duration::from_millis(100);
-        floor.push(ms(0), bucket, 5.0);
-        floor.push(ms(50), bucket, 3.0);
-        floor.push(ms(120), bucket, 9.0);
-        assert_eq!(floor.value(), Some(3.0));
-        floor.push(ms(230), bucket, 8.0);
-        assert_eq!(floor.value(), Some(8.0));
-        floor.push(ms(900), bucket, 20.0);
-        assert_eq!(floor.value(), Some(20.0), "after a silence nothing old is left");
+        windowed.push(ms(0), bucket, 5.0);
+        windowed.push(ms(50), bucket, 3.0);
+        windowed.push(ms(120), bucket, 9.0);
+        assert_eq!(windowed.value(), Some(3.0));
+        windowed.push(ms(230), bucket, 8.0);
+        assert_eq!(windowed.value(), Some(8.0));
+        windowed.push(ms(900), bucket, 20.0);
+        assert_eq!(windowed.value(), Some(20.0), "after a silence nothing old is left");
     }
 
     #[test]
@@ -143,11 +143,11 @@ mod tests {
 
     #[test]
     fn ticks_are_told_from_pauses_and_groups() {
-        let mut rhythm = Rhythm::default();
+        let mut interval = TickInterval::default();
         for tick in 0..60 {
             let pause = if tick < 40 { 0 } else { 5_000 };
-            (0..10).for_each(|_| rhythm.beat(ms(tick * 16 + pause)));
+            (0..10).for_each(|_| interval.push(ms(tick * 16 + pause)));
         }
-        assert!((rhythm.interval - 0.016).abs() < 0.001, "{rhythm:?}");
+        assert!((interval.interval - 0.016).abs() < 0.001, "{interval:?}");
     }
 }

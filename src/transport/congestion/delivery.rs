@@ -3,7 +3,7 @@
 use crate::time::Instant;
 
 /// More than this share of losses is taken for congestion whatever the delay says.
-const MOST_LOSS: f64 = 0.12;
+const MAX_LOSS: f64 = 0.12;
 
 /// What became of packets during one round trip or so. Amounts are bytes.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,7 @@ impl LossShare {
     }
 
     pub(super) fn value(&self) -> f64 {
-        if self.judged > 0.0 { (self.lost / self.judged).clamp(0.0, MOST_LOSS) } else { 0.0 }
+        if self.judged > 0.0 { (self.lost / self.judged).clamp(0.0, MAX_LOSS) } else { 0.0 }
     }
 }
 
@@ -67,7 +67,7 @@ mod tests {
         (0..20).for_each(|_| loss.add(&epoch(95.0, 5.0)));
         assert!((loss.value() - 0.05).abs() < 1e-9);
         (0..20).for_each(|_| loss.add(&epoch(0.0, 100.0)));
-        assert_eq!(loss.value(), MOST_LOSS);
+        assert_eq!(loss.value(), MAX_LOSS);
         loss.add(&epoch(100.0, -2_000.0));
         assert_eq!(loss.value(), 0.0, "late acks took back more than was counted");
     }

@@ -13,7 +13,7 @@ mod delivery;
 mod fixed;
 #[cfg(test)]
 mod links;
-mod rivals;
+mod competition;
 #[cfg(test)]
 mod simulation;
 mod startup;
@@ -36,7 +36,7 @@ pub(crate) struct SentStamp {
     /// Asked for with [`Controller::can_send`].
     bulk: bool,
     /// Sent before anything was known of the link.
-    blind: bool,
+    sent_in_startup: bool,
     /// The sender had less to send than it might have sent.
     app_limited: bool,
 }

@@ -188,7 +188,7 @@ mod tests {
 
     fn stamp(sent_at: u64) -> SentStamp {
         let sent_at = Instant::from_millis(sent_at);
-        SentStamp { sent_at, bytes: 1_000, bulk: true, blind: true, app_limited: false }
+        SentStamp { sent_at, bytes: 1_000, bulk: true, sent_in_startup: true, app_limited: false }
     }
 
     /// A train of `packets`, acked at these milliseconds.
