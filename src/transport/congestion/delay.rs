@@ -8,13 +8,19 @@ const BASE_BUCKET: Duration = Duration::from_secs(5);
 /// Taken for the round trip before one was measured, in seconds.
 const UNKNOWN_RTT: f64 = 0.1;
 
-/// Ticks longer than this are pauses, in seconds.
-pub(super) const MAX_TICK: f64 = 0.035;
+/// Longer than this, in seconds, is no tick: a little more than one a second.
+pub(super) const MAX_TICK: f64 = 1.1;
+
+/// A round trip is only as short as the longest of so many in a row that were acked at different times: a clock that was
+/// read before the host was busy with something else makes a single one too short, down to none at all.
+const AGREEING: usize = 3;
 
 /// Round trips, and how the ends' ticks blur them. All values are in seconds.
 #[derive(Debug, Default)]
 pub(super) struct Delay {
     base: WindowedMin,
+    samples: [f64; AGREEING],
+    sampled_at: Instant,
     recent: WindowedMin,
     sends: TickInterval,
     acks: TickInterval,
@@ -24,12 +30,31 @@ impl Delay {
     /// Takes a round trip. `spacing` is the time between packets; `counts` says whether the packet's wait tells what
     /// packets sent now would wait.
     pub(super) fn sample(&mut self, now: Instant, rtt: f64, spacing: f64, counts: bool) {
+        let rtt = self.agreed(now, rtt);
         self.base.push(now, BASE_BUCKET, rtt);
         if counts {
             // Long enough for the least of it to be free of jitter and of the wait behind the packets of one tick.
             let bucket = (self.base() / 8.0).max(self.ticks()).max(2.0 * spacing);
             self.recent.push(now, Duration::from_secs_f64(bucket), rtt);
         }
+    }
+
+    /// The longest of the last round trips.
+    fn agreed(&mut self, now: Instant, rtt: f64) -> f64 {
+        if now > self.sampled_at || self.sampled_at == Instant::ZERO {
+            self.samples.rotate_right(1);
+            self.samples[0] = rtt;
+            self.sampled_at = now;
+        } else {
+            self.samples[0] = self.samples[0].min(rtt);
+        }
+        self.samples.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// The path has become longer: what was known of it is forgotten.
+    pub(super) fn rebase(&mut self, now: Instant, rtt: f64) {
+        self.base = WindowedMin::default();
+        self.base.push(now, BASE_BUCKET, rtt);
     }
 
     pub(super) fn on_send(&mut self, now: Instant) {
@@ -89,10 +114,11 @@ impl WindowedMin {
     }
 }
 
-/// How far apart things happen that happen in groups, smoothed.
+/// How far apart things happen that happen in groups: the median of the last gaps, which a pause doesn't change.
 #[derive(Debug, Default)]
 struct TickInterval {
     last: Option<Instant>,
+    gaps: [f64; 5],
     interval: f64,
 }
 
@@ -101,7 +127,11 @@ impl TickInterval {
         let Some(last) = self.last.replace(now) else { return };
         let gap = (now - last).as_secs_f64();
         if gap > 0.0 && gap < MAX_TICK {
-            self.interval += (gap - self.interval) / 8.0;
+            self.gaps.rotate_right(1);
+            self.gaps[0] = gap;
+            let mut gaps = self.gaps;
+            gaps.sort_unstable_by(f64::total_cmp);
+            self.interval = gaps[gaps.len() / 2];
         }
     }
 }
