@@ -37,6 +37,7 @@ const MAX_TARGET: f64 = 0.010;
 
 /// The part of both ends' ticks that is added to the target: they blur what is measured.
 const TARGET_TICKS: f64 = 0.25;
+const MAX_TARGET_TICKS: f64 = 0.025;
 
 /// How strongly the queue steers: this much of the difference to the target is to be gone after a round trip. What
 /// is done shows a round trip later, and at 1 / e that doesn't swing.
@@ -56,9 +57,10 @@ const MAX_DOUBLINGS: u32 = 4;
 const FRUITFUL: f64 = 1.02;
 const CHANCE: f64 = 1.5 * PACKET;
 
-/// How much less than the capacity a probe_rtt sends beyond what drains our queue.
-const PROBE_RTT_DEPTH: f64 = 0.05;
-const MAX_PROBE_RTT_DEPTH: f64 = 0.7;
+/// How much less than the capacity goes out in ProbeRTT: twice what drains the queue if all of it were ours, since
+/// of a queue that is shared we drain no more than our part.
+const MIN_PROBE_RTT_DEPTH: f64 = 0.3;
+const MAX_PROBE_RTT_DEPTH: f64 = 0.75;
 
 /// An epoch is a round trip, but not shorter than this, in seconds.
 const MIN_EPOCH: f64 = 0.01;
@@ -172,7 +174,7 @@ impl Adaptive {
     fn steady_rate(&self, now: Instant) -> f64 {
         let (base, queue) = (self.delay.base(), self.delay.queue());
         if self.competition.in_probe_rtt(now) {
-            self.full_rate() * (1.0 - (queue / base + PROBE_RTT_DEPTH).min(MAX_PROBE_RTT_DEPTH))
+            self.full_rate() * (1.0 - (2.0 * queue / base).clamp(MIN_PROBE_RTT_DEPTH, MAX_PROBE_RTT_DEPTH))
         } else if let Some(cwnd) = self.competition.cwnd() {
             // The window decides; a little faster than it, so that it is filled.
             1.1 * cwnd / (base + queue)
@@ -196,7 +198,7 @@ impl Adaptive {
     /// The wait in the queue to aim for.
     fn target(&self) -> f64 {
         let own = (TARGET / self.capacity.max(1.0).sqrt()).clamp(MIN_TARGET, MAX_TARGET);
-        own + TARGET_TICKS * self.delay.ticks()
+        own + (TARGET_TICKS * self.delay.ticks()).min(MAX_TARGET_TICKS)
     }
 
     fn has_room(&self) -> bool {
@@ -259,7 +261,8 @@ impl Adaptive {
         self.competition.end_epoch(queue, target, self.capacity);
         if self.competition.cwnd().is_some() {
             if epoch.lost > 2.0 * self.loss.value() * epoch.delivered {
-                self.competition.on_overflow(now, self.delay.base() + self.delay.queue());
+                let share = epoch.lost / (epoch.lost + epoch.delivered);
+                self.competition.on_overflow(now, self.delay.base() + self.delay.queue(), share);
             }
         } else if queue < 2.0 * target {
             self.loss.add(&epoch);
@@ -319,6 +322,7 @@ impl Controller for Adaptive {
         if let Some(rtt) = rtt {
             self.learn_delay(now, rtt, acked.last().is_some_and(|(stamp, _)| stamp.sent_in_startup));
         }
+        let mut delivered = 0.0;
         for (stamp, late) in acked {
             let bytes = f64::from(stamp.bytes);
             if !late {
@@ -330,11 +334,15 @@ impl Controller for Adaptive {
             if stamp.app_limited {
                 self.epoch.app_limited += bytes;
             }
-            self.competition.on_delivered(bytes);
+            delivered += bytes;
         }
         self.learn_startup(now, acked);
         let (target, rtt) = (self.target(), self.delay.base() + self.delay.queue());
-        self.competition.judge(now, Circumstances { target, rtt, in_flight: self.flight.in_flight_since_startup });
+        let circumstances = Circumstances { target, rtt, in_flight: self.flight.in_flight_since_startup };
+        self.competition.on_delivered(now, delivered, circumstances);
+        if let Some(longer) = self.competition.judge(now, circumstances) {
+            self.delay.rebase(now, self.delay.base() + longer);
+        }
         if self.startup.is_none() && (now - self.epoch.began).as_secs_f64() >= self.epoch_length() {
             self.end_epoch(now);
         }

@@ -13,6 +13,20 @@ const GROWTH: f64 = 1_215.0;
 /// What is left of the window when the queue overflowed: as Cubic's (RFC 9438).
 const KEEP: f64 = 0.7;
 
+/// Seconds by which the wait in a queue changes at least when less is sent for a round trip.
+const UNCHANGED: f64 = 0.001;
+
+/// How fast the window grows with time: packets a second cubed (RFC 9438).
+const CUBIC: f64 = 0.4;
+
+/// The part of the link to hold beside those that keep the queue full whatever is lost (BBR), as long as no more than
+/// this share of ours is.
+const FLOOR: f64 = 0.3;
+const MAX_FLOOR_LOSS: f64 = 0.03;
+
+/// The share of the window that has to be on its way for it to grow.
+const USED: f64 = 0.7;
+
 const MIN_CWND: f64 = 4.0 * GROWTH;
 
 /// Epochs with a long queue before it is tested.
@@ -20,6 +34,7 @@ const CROWDED_EPOCHS: u32 = 6;
 
 /// The time between tests.
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(2);
+const PROBE_RTT_INTERVAL_BESIDE_OTHERS: Duration = Duration::from_secs(5);
 
 /// The time after which the round trip without queues is looked for if it wasn't seen.
 const BASE_UNSEEN: Duration = Duration::from_secs(4);
@@ -47,11 +62,32 @@ struct ProbeRtt {
     least_queue: f64,
 }
 
+/// A window as TCP Cubic's (RFC 9438).
 #[derive(Debug)]
 struct Cwnd {
     /// Bytes.
     window: f64,
+    /// Where it grows to in no time, and slowly on from.
+    plateau: f64,
     cut_at: Instant,
+}
+
+impl Cwnd {
+    fn grow(&mut self, now: Instant, acked: f64, rtt: f64) {
+        let (window, plateau) = (self.window / GROWTH, self.plateau / GROWTH);
+        let after = ((plateau - window.min(KEEP * plateau)).max(0.0) / CUBIC).cbrt();
+        let since = (now - self.cut_at).as_secs_f64() + rtt - after;
+        let target = (plateau + CUBIC * since.powi(3)).clamp(window, 1.5 * window);
+        self.window += (target - window).max(1.0) * acked / window;
+    }
+
+    /// Less, and less far, if the window was smaller already than the time before; not below `floor`.
+    fn cut(&mut self, now: Instant, floor: f64) {
+        let falling = self.window < self.plateau;
+        self.plateau = self.window * if falling { 0.5 * (1.0 + KEEP) } else { 1.0 };
+        self.window = (self.window * KEEP).max(floor).max(MIN_CWND);
+        self.cut_at = now;
+    }
 }
 
 /// What the link is like when a test is judged.
@@ -73,8 +109,11 @@ impl Competition {
 
     /// Whether it is time to send less for a round trip, to see the queue without us.
     pub(super) fn probe_rtt_is_due(&self, now: Instant) -> bool {
-        let doubtful = self.crowded >= CROWDED_EPOCHS || self.cwnd.is_some();
-        now - self.base_seen > BASE_UNSEEN || (doubtful && now - self.last_probe_rtt > PROBE_RTT_INTERVAL)
+        let since = now - self.last_probe_rtt;
+        if self.cwnd.is_some() {
+            return since > PROBE_RTT_INTERVAL_BESIDE_OTHERS;
+        }
+        now - self.base_seen > BASE_UNSEEN || (self.crowded >= CROWDED_EPOCHS && since > PROBE_RTT_INTERVAL)
     }
 
     /// Begins to send less for the time `base`, the round trip without queue.
@@ -107,19 +146,28 @@ impl Competition {
     }
 
     /// Judges a test when its time has come.
-    pub(super) fn judge(&mut self, now: Instant, link: Circumstances) {
-        let Some(probe_rtt) = self.probe_rtt.take_if(|probe_rtt| now >= probe_rtt.judged_at) else { return };
-        let others = probe_rtt.least_queue > (2.0 * link.target).max(0.5 * probe_rtt.queue_before);
+    ///
+    /// A queue that is as long as before although less was sent is none: returns then how much longer the path is.
+    pub(super) fn judge(&mut self, now: Instant, link: Circumstances) -> Option<f64> {
+        let probe_rtt = self.probe_rtt.take_if(|probe_rtt| now >= probe_rtt.judged_at)?;
+        let (before, least) = (probe_rtt.queue_before, probe_rtt.least_queue);
+        if least.is_finite() && before > 2.0 * link.target && least > before - UNCHANGED.max(0.1 * before) {
+            (self.crowded, self.cwnd) = (0, None);
+            return Some(least);
+        }
+        let others = least > (2.0 * link.target).max(0.5 * before);
         self.alone = if others { 0 } else { self.alone + 1 };
         if others && self.cwnd.is_none() {
             // Half of what was ours, as long as that isn't out of reach.
             let ours = link.in_flight.max(MIN_CWND);
-            let window = (0.5 * self.capacity_before * link.rtt).clamp(ours, 4.0 * ours);
-            self.cwnd = Some(Cwnd { window, cut_at: now });
+            let all = self.capacity_before * link.rtt;
+            let window = (0.5 * all).clamp(ours, 8.0 * ours);
+            self.cwnd = Some(Cwnd { window, plateau: all.max(window), cut_at: now });
         }
         if self.alone >= 2 {
             self.cwnd = None;
         }
+        None
     }
 
     /// Takes the least wait of an epoch.
@@ -139,17 +187,17 @@ impl Competition {
         self.cwnd.as_ref().map(|cwnd| cwnd.window)
     }
 
-    pub(super) fn on_delivered(&mut self, bytes: f64) {
-        if let Some(cwnd) = &mut self.cwnd {
-            cwnd.window += GROWTH * bytes / cwnd.window;
+    pub(super) fn on_delivered(&mut self, now: Instant, bytes: f64, link: Circumstances) {
+        if let Some(cwnd) = self.cwnd.as_mut().filter(|cwnd| link.in_flight + bytes > USED * cwnd.window) {
+            cwnd.grow(now, bytes, link.rtt);
         }
     }
 
-    /// The queue overflowed: cwnd less, once a round trip.
-    pub(super) fn on_overflow(&mut self, now: Instant, rtt: f64) {
+    /// The queue overflowed, and `share` of the bytes of an epoch were lost: a smaller window, once a round trip.
+    pub(super) fn on_overflow(&mut self, now: Instant, rtt: f64, share: f64) {
         if let Some(cwnd) = self.cwnd.as_mut().filter(|cwnd| (now - cwnd.cut_at).as_secs_f64() > rtt) {
-            cwnd.cut_at = now;
-            cwnd.window = (cwnd.window * KEEP).max(MIN_CWND);
+            let floor = if share < MAX_FLOOR_LOSS { FLOOR * self.capacity_before * rtt } else { 0.0 };
+            cwnd.cut(now, floor.min(cwnd.window));
         }
     }
 }
