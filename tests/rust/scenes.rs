@@ -357,7 +357,7 @@ fn beside_tcp(seed: u64) -> Vec<Row> {
         (Kind::Bbr, 1, 5.0, 4.0),
         (Kind::Cubic, 1, 5.0, 4.0),
     ];
-    for (kind, flows, head_start, bdps) in cases {
+    for (kind, flows, head_start, bdps) in cases.into_iter().skip(std::env::var("SKIP").map_or(0, |n| n.parse().unwrap())) {
         for (mbit, rtt) in [(20.0, 40.0), (50.0, 30.0)] {
             let mut line = with_flow(link(mbit, rtt, bdps * rtt), Act::AT_ONCE, seed);
             if head_start > 0.0 {

@@ -259,6 +259,9 @@ impl Adaptive {
         let epoch = core::mem::replace(&mut self.epoch, Epoch::new(now));
         let (rate, queue, target) = (epoch.rate(now), epoch.least_queue, self.target());
         self.competition.end_epoch(queue, target, self.capacity);
+        if TRACE.with(|t| *t) {
+            eprintln!("T {:.3} rate {:.2} cap {:.2} q {:.1} target {:.1} base {:.1} loss {:.3} ewq {} probe {} cwnd {:?} lost {:.0}/{:.0}", now.as_secs_f64(), rate*8e-6, self.capacity*8e-6, queue*1e3, target*1e3, self.delay.base()*1e3, self.loss.value(), self.epochs_without_queue, self.competition.is_testing(), self.competition.cwnd(), epoch.lost, epoch.delivered);
+        }
         if self.competition.cwnd().is_some() {
             if epoch.lost > 2.0 * self.loss.value() * epoch.delivered {
                 let share = epoch.lost / (epoch.lost + epoch.delivered);
@@ -397,3 +400,5 @@ impl Controller for Adaptive {
         self.pacing_rate(self.flight.last_sent)
     }
 }
+
+std::thread_local! { static TRACE: bool = std::env::var("TRACE").is_ok(); }

@@ -29,6 +29,9 @@ const USED: f64 = 0.7;
 
 const MIN_CWND: f64 = 4.0 * GROWTH;
 
+/// A queue is long that is longer than the one to aim for by this: others keep it so that we yield and yield.
+const CROWDED: f64 = 1.3;
+
 /// Epochs with a long queue before it is tested.
 const CROWDED_EPOCHS: u32 = 6;
 
@@ -151,11 +154,12 @@ impl Competition {
     pub(super) fn judge(&mut self, now: Instant, link: Circumstances) -> Option<f64> {
         let probe_rtt = self.probe_rtt.take_if(|probe_rtt| now >= probe_rtt.judged_at)?;
         let (before, least) = (probe_rtt.queue_before, probe_rtt.least_queue);
-        if least.is_finite() && before > 2.0 * link.target && least > before - UNCHANGED.max(0.1 * before) {
+        let long = before > CROWDED * link.target && least.is_finite();
+        if long && least > before - UNCHANGED.max(0.1 * before) {
             (self.crowded, self.cwnd) = (0, None);
             return Some(least);
         }
-        let others = least > (2.0 * link.target).max(0.5 * before);
+        let others = long && least > 0.5 * before;
         self.alone = if others { 0 } else { self.alone + 1 };
         if others && self.cwnd.is_none() {
             // Half of what was ours, as long as that isn't out of reach.
@@ -172,12 +176,12 @@ impl Competition {
 
     /// Takes the least wait of an epoch.
     pub(super) fn end_epoch(&mut self, queue: f64, target: f64, capacity: f64) {
-        if queue > 2.0 * target {
+        if queue > CROWDED * target {
             self.crowded += 1;
         } else {
             self.crowded = 0;
             if self.cwnd.is_none() {
-                self.capacity_before = capacity;
+                self.capacity_before = capacity.max(0.98 * self.capacity_before);
             }
         }
     }
