@@ -20,7 +20,8 @@
 //! * **Others that fill the queue** get company: [`competition`](super::competition), after Copa.
 
 use super::delay::{Delay, MAX_TICK};
-use super::delivery::{Epoch, LossShare};
+use super::delivery::Epoch;
+use super::loss::Loss;
 use super::competition::{Circumstances, Competition};
 use super::startup::Startup;
 use super::{AdaptiveConfig, Controller, SentStamp};
@@ -79,7 +80,7 @@ pub(super) struct Adaptive {
     startup: Option<Startup>,
     delay: Delay,
     epoch: Epoch,
-    loss: LossShare,
+    loss: Loss,
     competition: Competition,
     pacer: Pacer,
     /// What arrives when the link is full.
@@ -149,7 +150,7 @@ impl Adaptive {
             config,
             delay: Delay::default(),
             epoch: Epoch::new(Instant::ZERO),
-            loss: LossShare::default(),
+            loss: Loss::default(),
             competition: Competition::default(),
             pacer: Pacer::default(),
             capacity: 0.0,
@@ -166,7 +167,7 @@ impl Adaptive {
     fn pacing_rate(&self, now: Instant) -> f64 {
         let rate = match &self.startup {
             Some(startup) => startup.rate(),
-            None => self.steady_rate(now),
+            None => self.steady_rate(now).min(self.max_rate()),
         };
         rate.clamp(self.config.min_bytes_per_second, self.config.max_bytes_per_second)
     }
@@ -185,9 +186,14 @@ impl Adaptive {
         }
     }
 
+    /// What losses allow; beside others that is the window's business.
+    fn max_rate(&self) -> f64 {
+        if self.competition.cwnd().is_some() { f64::INFINITY } else { self.loss.max_rate() }
+    }
+
     /// The rate that fills the link.
     fn full_rate(&self) -> f64 {
-        self.capacity / (1.0 - self.loss.value())
+        self.capacity / (1.0 - self.loss.share())
     }
 
     fn growth(&self) -> f64 {
@@ -260,18 +266,20 @@ impl Adaptive {
         let (rate, queue, target) = (epoch.rate(now), epoch.least_queue, self.target());
         self.competition.end_epoch(queue, target, self.capacity);
         if TRACE.with(|t| *t) {
-            eprintln!("T {:.3} rate {:.2} cap {:.2} q {:.1} target {:.1} base {:.1} loss {:.3} ewq {} probe {} cwnd {:?} lost {:.0}/{:.0}", now.as_secs_f64(), rate*8e-6, self.capacity*8e-6, queue*1e3, target*1e3, self.delay.base()*1e3, self.loss.value(), self.epochs_without_queue, self.competition.is_testing(), self.competition.cwnd(), epoch.lost, epoch.delivered);
+            eprintln!("T {:.3} rate {:.2} cap {:.2} q {:.1} target {:.1} base {:.1} loss {:.3} ewq {} probe {} cwnd {:?} lost {:.0}/{:.0}", now.as_secs_f64(), rate*8e-6, self.capacity*8e-6, queue*1e3, target*1e3, self.delay.base()*1e3, self.loss.share(), self.epochs_without_queue, self.competition.is_testing(), self.competition.cwnd(), epoch.lost, epoch.delivered);
         }
         if self.competition.cwnd().is_some() {
-            if epoch.lost > 2.0 * self.loss.value() * epoch.delivered {
+            if epoch.lost > 2.0 * self.loss.share() * epoch.delivered {
                 let share = epoch.lost / (epoch.lost + epoch.delivered);
                 self.competition.on_overflow(now, self.delay.base() + self.delay.queue(), share);
             }
-        } else if queue < 2.0 * target {
-            self.loss.add(&epoch);
+        } else if !self.competition.is_testing() {
+            self.loss.end_epoch(now, &epoch, queue > 0.5 * target);
         }
         let more = rate > (FRUITFUL + CHANCE / epoch.delivered.max(PACKET)) * self.capacity;
-        if epoch.is_app_limited() {
+        if self.loss.is_testing() {
+            self.epochs_without_queue = 0;
+        } else if epoch.is_app_limited() {
             self.capacity = self.capacity.max(rate);
             self.epochs_without_queue = 0;
         } else if queue > 0.5 * target {
@@ -345,6 +353,7 @@ impl Controller for Adaptive {
         self.competition.on_delivered(now, delivered, circumstances);
         if let Some(longer) = self.competition.judge(now, circumstances) {
             self.delay.rebase(now, self.delay.base() + longer);
+            self.capacity = self.competition.capacity_before();
         }
         if self.startup.is_none() && (now - self.epoch.began).as_secs_f64() >= self.epoch_length() {
             self.end_epoch(now);

@@ -36,7 +36,7 @@ const CROWDED: f64 = 1.3;
 const CROWDED_EPOCHS: u32 = 6;
 
 /// The time between tests.
-const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(2);
+const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(1);
 const PROBE_RTT_INTERVAL_BESIDE_OTHERS: Duration = Duration::from_secs(5);
 
 /// The time after which the round trip without queues is looked for if it wasn't seen.
@@ -184,6 +184,11 @@ impl Competition {
                 self.capacity_before = capacity.max(0.98 * self.capacity_before);
             }
         }
+    }
+
+    /// Bytes a second that were ours before the queue grew long.
+    pub(super) fn capacity_before(&self) -> f64 {
+        self.capacity_before
     }
 
     /// The bytes to keep on their way beside others.

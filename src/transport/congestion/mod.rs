@@ -8,12 +8,13 @@
 
 mod adaptive;
 mod binary;
+mod competition;
 mod delay;
 mod delivery;
 mod fixed;
 #[cfg(test)]
 mod links;
-mod competition;
+mod loss;
 #[cfg(test)]
 mod simulation;
 mod startup;

@@ -1,0 +1,182 @@
+//! Losses: whether the link loses by itself, or because we send more than fits into its queue.
+//!
+//! A queue of a few milliseconds overflows before delay tells of it, and a share of losses alone tells nothing: a radio link
+//! loses as many at any rate. So a share that is new is put to the test: for some round trips we send somewhat less than
+//! what arrived. If as many are lost still, the link loses them, and what is sent is more by that share. If few are, the
+//! queue overflowed: the rate then stays below what overflowed it, and well below if others contend for it (as BBR version
+//! 3 bounds what is in flight, draft-ietf-ccwg-bbr-02, 5.5.10), until it is tried again.
+
+use super::delivery::Epoch;
+use crate::time::{Duration, Instant};
+
+/// Bytes of a packet, for how much chance adds.
+const PACKET: f64 = 1_215.0;
+
+/// What is this many epochs old counts a third in the share of recent losses: 1 / (1 - KEEP).
+const KEEP: f64 = 0.75;
+
+/// More than the known share by this is new: BBR version 3's bound on losses.
+const MIN_EXCESS: f64 = 0.02;
+
+/// Chance adds less than this many times its standard deviation, of which bursts make more than single losses would.
+const DEVIATIONS: f64 = 2.0;
+
+/// The link itself loses no larger share than this.
+const MAX_LOSS: f64 = 0.2;
+
+/// What is sent in a test, as a part of what arrived before it.
+const TEST_RATE: f64 = 0.85;
+
+/// Epochs until the test shows in what is lost: a round trip, and how long it takes to notice.
+const TEST_SKIPS: u32 = 2;
+const MIN_TEST_EPOCHS: u32 = 2;
+const MAX_TEST_EPOCHS: u32 = 8;
+const MIN_TEST_BYTES: f64 = 80.0 * PACKET;
+
+/// The time between tests.
+const TEST_INTERVAL: Duration = Duration::from_millis(500);
+
+/// What to send at after an overflow, as a part of what arrived: alone, and beside others (Cubic's).
+const ALONE: f64 = 0.97;
+const CONTENDED: f64 = 0.7;
+
+/// Others are there if less arrived when the queue overflowed than this part of what once did.
+const CONTENDED_BELOW: f64 = 0.9;
+
+/// How long that is kept before more is tried, and how much more for each epoch then.
+const HOLD: Duration = Duration::from_secs(2);
+const RAISE: f64 = 1.02;
+
+/// How much more for each second beside others, if it isn't a packet for each round trip (as BBR version 3's time between
+/// probes, which leaves Cubic time to take its share).
+const RAISE_A_SECOND: f64 = 0.08;
+
+/// The losses of recent epochs, and what is concluded from them. Rates are bytes a second.
+#[derive(Debug, Default)]
+pub(super) struct Loss {
+    lost: f64,
+    judged: f64,
+    seconds: f64,
+    /// The share that the link loses by itself.
+    share: f64,
+    test: Option<Test>,
+    tested_at: Instant,
+    ceiling: Option<Ceiling>,
+    /// The most that ever arrived, forgotten in a minute or so.
+    max_rate: f64,
+}
+
+#[derive(Debug)]
+struct Test {
+    rate: f64,
+    share_before: f64,
+    arrived_before: f64,
+    /// Nothing else than the queue's state was changed when the losses began: we sent as before.
+    unprovoked: bool,
+    epochs: u32,
+    lost: f64,
+    judged: f64,
+}
+
+#[derive(Debug)]
+struct Ceiling {
+    rate: f64,
+    since: Instant,
+    contended: bool,
+}
+
+impl Loss {
+    /// The share that the link loses by itself.
+    pub(super) fn share(&self) -> f64 {
+        self.share
+    }
+
+    /// Whether the rate is held for a test.
+    pub(super) fn is_testing(&self) -> bool {
+        self.test.is_some()
+    }
+
+    /// No faster than this.
+    pub(super) fn max_rate(&self) -> f64 {
+        let ceiling = self.ceiling.as_ref().map_or(f64::INFINITY, |ceiling| ceiling.rate);
+        self.test.as_ref().map_or(ceiling, |test| test.rate)
+    }
+
+    /// Takes what became of an epoch's packets. `queue` says that there is a queue that delay shows.
+    pub(super) fn end_epoch(&mut self, now: Instant, epoch: &Epoch, queue: bool) {
+        let seconds = (now - epoch.began).as_secs_f64();
+        if self.test.is_some() {
+            self.advance_test(now, epoch);
+            return;
+        }
+        self.lost = self.lost * KEEP + epoch.lost;
+        self.judged = self.judged * KEEP + epoch.lost + epoch.delivered;
+        self.seconds = self.seconds * KEEP + seconds;
+        let arrived = (self.judged - self.lost) / self.seconds;
+        self.max_rate = arrived.max(self.max_rate * (1.0 - seconds / 30.0));
+        let share = self.recent();
+        if share < self.share {
+            self.share += (share - self.share) * 0.1;
+        }
+        let chance = DEVIATIONS * (share * (1.0 - share) * PACKET / self.judged.max(PACKET)).sqrt();
+        if share - self.share > MIN_EXCESS.max(chance).max(0.5 * self.share) && now - self.tested_at > TEST_INTERVAL {
+            self.begin_test(now, share, arrived);
+        } else if let Some(ceiling) = &mut self.ceiling {
+            if ceiling.contended {
+                ceiling.rate += (PACKET / seconds).max(RAISE_A_SECOND * ceiling.rate * seconds);
+            } else if now - ceiling.since > HOLD {
+                ceiling.rate *= RAISE;
+            }
+            if queue && ceiling.rate > 1.1 * arrived {
+                self.ceiling = None;
+            }
+        }
+    }
+
+    fn recent(&self) -> f64 {
+        if self.judged > 0.0 { (self.lost / self.judged).clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    fn begin_test(&mut self, now: Instant, share: f64, arrived: f64) {
+        let unprovoked =
+            self.ceiling.as_ref().is_some_and(|ceiling| !ceiling.contended && now - ceiling.since < HOLD);
+        self.test = Some(Test {
+            rate: TEST_RATE * arrived / (1.0 - self.share),
+            share_before: share,
+            arrived_before: arrived,
+            unprovoked,
+            epochs: 0,
+            lost: 0.0,
+            judged: 0.0,
+        });
+    }
+
+    fn advance_test(&mut self, now: Instant, epoch: &Epoch) {
+        let Some(test) = &mut self.test else { return };
+        test.epochs += 1;
+        if test.epochs <= TEST_SKIPS {
+            return;
+        }
+        test.lost += epoch.lost;
+        test.judged += epoch.lost + epoch.delivered;
+        let epochs = test.epochs - TEST_SKIPS;
+        if epochs < MIN_TEST_EPOCHS || (test.judged < MIN_TEST_BYTES && epochs < MAX_TEST_EPOCHS) {
+            return;
+        }
+        let share = (test.lost / test.judged.max(1.0)).clamp(0.0, 1.0);
+        let excess = test.share_before - self.share;
+        if share - self.share < 0.5 * excess {
+            let contended = test.unprovoked || test.arrived_before < CONTENDED_BELOW * self.max_rate;
+            let part = if contended { CONTENDED } else { ALONE };
+            let rate = part * test.arrived_before / (1.0 - self.share);
+            self.ceiling = Some(Ceiling { rate, since: now, contended });
+        } else {
+            self.share = (0.5 * (share + test.share_before)).min(MAX_LOSS);
+            self.ceiling = None;
+        }
+        (self.lost, self.judged, self.seconds) = (test.lost, test.judged, 1e-9);
+        self.seconds = test.judged / test.rate.max(1.0);
+        self.tested_at = now;
+        self.test = None;
+    }
+}
