@@ -15,11 +15,15 @@ const PACKET: f64 = 1_215.0;
 /// What is this many epochs old counts a third in the share of recent losses: 1 / (1 - KEEP).
 const KEEP: f64 = 0.75;
 
-/// More than the known share by this is new: BBR version 3's bound on losses.
-const MIN_EXCESS: f64 = 0.02;
+/// More than the known share by this is new.
+const MIN_EXCESS: f64 = 0.002;
 
-/// Chance adds less than this many times its standard deviation, of which bursts make more than single losses would.
-const DEVIATIONS: f64 = 2.0;
+/// Chance adds less than this many times its standard deviation: where the link loses none, and where it does.
+const DEVIATIONS: f64 = 1.0;
+const DEVIATIONS_IF_LOSSY: f64 = 2.0;
+
+/// What counts of former tests.
+const KEEP_TESTS: f64 = 0.8;
 
 /// The link itself loses no larger share than this.
 const MAX_LOSS: f64 = 0.2;
@@ -30,8 +34,10 @@ const TEST_RATE: f64 = 0.85;
 /// Epochs until the test shows in what is lost: a round trip, and how long it takes to notice.
 const TEST_SKIPS: u32 = 2;
 const MIN_TEST_EPOCHS: u32 = 2;
-const MAX_TEST_EPOCHS: u32 = 8;
+const MAX_TEST_EPOCHS: u32 = 16;
 const MIN_TEST_BYTES: f64 = 80.0 * PACKET;
+/// A test lasts until so many packets would be lost if the share were still the same.
+const MIN_TEST_LOSSES: f64 = 2.0;
 
 /// The time between tests.
 const TEST_INTERVAL: Duration = Duration::from_millis(500);
@@ -59,6 +65,9 @@ pub(super) struct Loss {
     seconds: f64,
     /// The share that the link loses by itself.
     share: f64,
+    /// Bytes lost, and all, before tests and in them.
+    before: [f64; 2],
+    within: [f64; 2],
     test: Option<Test>,
     tested_at: Instant,
     ceiling: Option<Ceiling>,
@@ -118,7 +127,8 @@ impl Loss {
         if share < self.share {
             self.share += (share - self.share) * 0.1;
         }
-        let chance = DEVIATIONS * (share * (1.0 - share) * PACKET / self.judged.max(PACKET)).sqrt();
+        let deviations = if self.share > MIN_EXCESS { DEVIATIONS_IF_LOSSY } else { DEVIATIONS };
+        let chance = deviations * (share * (1.0 - share) * PACKET / self.judged.max(PACKET)).sqrt();
         if share - self.share > MIN_EXCESS.max(chance).max(0.5 * self.share) && now - self.tested_at > TEST_INTERVAL {
             self.begin_test(now, share, arrived);
         } else if let Some(ceiling) = &mut self.ceiling {
@@ -160,18 +170,23 @@ impl Loss {
         test.lost += epoch.lost;
         test.judged += epoch.lost + epoch.delivered;
         let epochs = test.epochs - TEST_SKIPS;
-        if epochs < MIN_TEST_EPOCHS || (test.judged < MIN_TEST_BYTES && epochs < MAX_TEST_EPOCHS) {
+        let enough = MIN_TEST_BYTES.max(MIN_TEST_LOSSES * PACKET / test.share_before);
+        if epochs < MIN_TEST_EPOCHS || (test.judged < enough && epochs < MAX_TEST_EPOCHS) {
             return;
         }
-        let share = (test.lost / test.judged.max(1.0)).clamp(0.0, 1.0);
-        let excess = test.share_before - self.share;
-        if share - self.share < 0.5 * excess {
+        let pool = |pool: &mut [f64; 2], lost: f64, all: f64| {
+            *pool = [pool[0] * KEEP_TESTS + lost, pool[1] * KEEP_TESTS + all];
+            (pool[0] / pool[1].max(1.0)).clamp(0.0, 1.0)
+        };
+        let before = pool(&mut self.before, test.share_before * test.judged, test.judged);
+        let share = pool(&mut self.within, test.lost, test.judged);
+        if share < 0.5 * before {
             let contended = test.unprovoked || test.arrived_before < CONTENDED_BELOW * self.max_rate;
             let part = if contended { CONTENDED } else { ALONE };
             let rate = part * test.arrived_before / (1.0 - self.share);
             self.ceiling = Some(Ceiling { rate, since: now, contended });
         } else {
-            self.share = (0.5 * (share + test.share_before)).min(MAX_LOSS);
+            self.share = (0.5 * (share + before)).min(MAX_LOSS);
             self.ceiling = None;
         }
         (self.lost, self.judged, self.seconds) = (test.lost, test.judged, 1e-9);
