@@ -58,6 +58,14 @@ const MAX_DOUBLINGS: u32 = 4;
 const FRUITFUL: f64 = 1.02;
 const CHANCE: f64 = 1.5 * PACKET;
 
+/// What a train tells is the rate of the narrowest place, and others may use it: the bytes on their way grow to what fills it by
+/// no more than this in a round trip (twice slow start's), and by half of that if there is a queue.
+const RAMP: f64 = 4.0;
+
+/// A queue of so many seconds is one then, and more than this share of losses is too many.
+const RAMP_QUEUE: f64 = 0.002;
+const MAX_RAMP_LOSS: f64 = 0.1;
+
 /// How much less than the capacity goes out in ProbeRTT: twice what drains the queue if all of it were ours, since
 /// of a queue that is shared we drain no more than our part.
 const MIN_PROBE_RTT_DEPTH: f64 = 0.3;
@@ -85,6 +93,8 @@ pub(super) struct Adaptive {
     pacer: Pacer,
     /// What arrives when the link is full.
     capacity: f64,
+    /// Bytes that may be on their way until as many are as the rate asks for.
+    ramp: Option<f64>,
     /// Epochs in a row without a queue, or since more stopped arriving.
     epochs_without_queue: u32,
     flight: Flight,
@@ -154,6 +164,7 @@ impl Adaptive {
             competition: Competition::default(),
             pacer: Pacer::default(),
             capacity: 0.0,
+            ramp: None,
             epochs_without_queue: 0,
             flight: Flight::default(),
             granted: false,
@@ -181,7 +192,11 @@ impl Adaptive {
             1.1 * cwnd / (base + queue)
         } else {
             let correction = STEERING * (self.target() - queue) / (base + self.delay.ticks());
-            let correction = correction.clamp(-MAX_SLOWER, MAX_FASTER);
+            let mut correction = correction.clamp(-MAX_SLOWER, MAX_FASTER);
+            if queue < self.target() && self.ramp.is_none() {
+                // A packet more for a round trip, as TCP: much for a slow flow, so that it catches up with a fast one.
+                correction += (PACKET / (self.full_rate().max(1.0) * base)).min(MAX_FASTER);
+            }
             self.full_rate() * (1.0 + if self.epochs_without_queue > 0 { self.growth().max(correction) } else { correction })
         }
     }
@@ -215,7 +230,8 @@ impl Adaptive {
             // Pacing decides; this holds what is lost and not yet known to be, and no more when acks stay out.
             (None, None) => {
                 let slack = 0.25 * base + 0.01 + self.delay.ticks() + self.target();
-                self.flight.in_flight_since_startup < self.full_rate() * (base + slack) + 4.0 * PACKET
+                let window = self.full_rate() * (base + slack) + 4.0 * PACKET;
+                self.flight.in_flight_since_startup < self.ramp.map_or(window, |ramp| ramp.min(window))
             }
         }
     }
@@ -240,8 +256,12 @@ impl Adaptive {
     }
 
     fn conclude_startup(&mut self, now: Instant) {
-        if let Some(rate) = self.startup.as_mut().and_then(Startup::conclude) {
+        let Some(startup) = &mut self.startup else { return };
+        let (acked, clear) = (startup.acked(), self.delay.queue() < RAMP_QUEUE && !startup.was_lost());
+        if let Some(rate) = startup.conclude() {
             self.capacity = rate;
+            let most = f64::from(self.config.max_burst_bytes);
+            self.ramp = Some(if clear { most.max(RAMP * acked) } else { 0.5 * RAMP * acked }.max(MIN_TRAIN));
             self.startup = None;
             self.epoch = Epoch::new(now);
         }
@@ -266,7 +286,7 @@ impl Adaptive {
         let (rate, queue, target) = (epoch.rate(now), epoch.least_queue, self.target());
         self.competition.end_epoch(queue, target, self.capacity);
         if TRACE.with(|t| *t) {
-            eprintln!("T {:.3} rate {:.2} cap {:.2} q {:.1} target {:.1} base {:.1} loss {:.3} ewq {} probe {} cwnd {:?} lost {:.0}/{:.0}", now.as_secs_f64(), rate*8e-6, self.capacity*8e-6, queue*1e3, target*1e3, self.delay.base()*1e3, self.loss.share(), self.epochs_without_queue, self.competition.is_testing(), self.competition.cwnd(), epoch.lost, epoch.delivered);
+            eprintln!("T {:.3} {:?} rate {:.2} cap {:.2} q {:.1} target {:.1} base {:.1} loss {:.3} ewq {} probe {} cwnd {:?} lost {:.0}/{:.0} lossstate {:?}", now.as_secs_f64(), core::ptr::from_ref(self), rate*8e-6, self.capacity*8e-6, queue*1e3, target*1e3, self.delay.base()*1e3, self.loss.share(), self.epochs_without_queue, self.competition.is_testing(), self.competition.cwnd(), epoch.lost, epoch.delivered, self.loss);
         }
         if self.competition.cwnd().is_some() {
             if epoch.lost > 2.0 * self.loss.share() * epoch.delivered {
@@ -277,7 +297,9 @@ impl Adaptive {
             self.loss.end_epoch(now, &epoch, queue > 0.5 * target);
         }
         let more = rate > (FRUITFUL + CHANCE / epoch.delivered.max(PACKET)) * self.capacity;
-        if self.loss.is_testing() {
+        if self.ramp.is_some() {
+            self.end_ramp_epoch(&epoch, rate, queue);
+        } else if self.loss.is_testing() {
             self.epochs_without_queue = 0;
         } else if epoch.is_app_limited() {
             self.capacity = self.capacity.max(rate);
@@ -300,6 +322,17 @@ impl Adaptive {
         }
         if self.competition.probe_rtt_is_due(now) {
             self.competition.begin_probe_rtt(now, self.delay.base(), self.delay.queue(), self.delay.ticks());
+        }
+    }
+
+    /// Nothing else than what may be on its way limits the rate, unless there is a queue, or losses.
+    fn end_ramp_epoch(&mut self, epoch: &Epoch, rate: f64, queue: f64) {
+        let window = self.full_rate() * (self.delay.base() + self.delay.ticks());
+        let lossy = epoch.lost > MAX_RAMP_LOSS * (epoch.lost + epoch.delivered);
+        if queue > self.target() || lossy {
+            (self.capacity, self.ramp) = (rate, None);
+        } else if self.ramp.is_some_and(|ramp| ramp > window) {
+            self.ramp = None;
         }
     }
 
@@ -346,6 +379,10 @@ impl Controller for Adaptive {
                 self.epoch.app_limited += bytes;
             }
             delivered += bytes;
+        }
+        if let Some(ramp) = &mut self.ramp {
+            let queue = self.delay.queue() > RAMP_QUEUE;
+            *ramp += delivered * if queue { 0.5 * RAMP - 1.0 } else { RAMP - 1.0 };
         }
         self.learn_startup(now, acked);
         let (target, rtt) = (self.target(), self.delay.base() + self.delay.queue());

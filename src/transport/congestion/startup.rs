@@ -94,6 +94,16 @@ impl Startup {
         self.train.is_settled()
     }
 
+    /// Bytes of the train that arrived.
+    pub(super) fn acked(&self) -> f64 {
+        self.train.settled - self.train.lost
+    }
+
+    /// Whether some of the train were lost.
+    pub(super) fn was_lost(&self) -> bool {
+        self.train.lost > 0.0
+    }
+
     /// Draws the conclusions from a train: the rate of the link, or none yet.
     pub(super) fn conclude(&mut self) -> Option<f64> {
         let train = core::mem::take(&mut self.train);
@@ -119,6 +129,7 @@ struct Train {
     sent: f64,
     /// Acked or lost.
     settled: f64,
+    lost: f64,
     /// How many times some were acked.
     groups: u32,
     first_ack: Instant,
@@ -141,6 +152,7 @@ impl Train {
     fn on_lost(&mut self, stamp: &SentStamp) {
         if self.sent_at == Some(stamp.sent_at) {
             self.settled += f64::from(stamp.bytes);
+            self.lost += f64::from(stamp.bytes);
         }
     }
 
