@@ -257,7 +257,7 @@ impl Adaptive {
 
     fn conclude_startup(&mut self, now: Instant) {
         let Some(startup) = &mut self.startup else { return };
-        let (acked, clear) = (startup.acked(), self.delay.queue() < RAMP_QUEUE && !startup.was_lost());
+        let (acked, clear) = (startup.acked(), startup.queue() < RAMP_QUEUE && !startup.was_lost());
         if let Some(rate) = startup.conclude() {
             self.capacity = rate;
             let most = f64::from(self.config.max_burst_bytes);
@@ -267,7 +267,8 @@ impl Adaptive {
         }
     }
 
-    fn learn_delay(&mut self, now: Instant, rtt: Duration, sent_in_startup: bool) {
+    fn learn_delay(&mut self, now: Instant, rtt: Duration, stamp: SentStamp) {
+        let sent_in_startup = stamp.sent_in_startup;
         let rtt = rtt.as_secs_f64().min(MAX_RTT);
         if rtt <= self.delay.base() + 0.1 * self.target() {
             self.competition.base_was_seen(now);
@@ -275,6 +276,9 @@ impl Adaptive {
         let spacing = PACKET / self.capacity.max(20.0 * PACKET);
         // A train's queue has drained by the time that its acks are here.
         self.delay.sample(now, rtt, spacing, !sent_in_startup);
+        if let Some(startup) = &mut self.startup {
+            startup.on_queue(&stamp, rtt - self.delay.base());
+        }
         if !sent_in_startup {
             self.epoch.least_queue = self.epoch.least_queue.min(self.delay.queue());
             self.competition.on_queue(rtt - self.delay.base());
@@ -363,8 +367,8 @@ impl Controller for Adaptive {
         if self.flight.bytes > 2.0 * PACKET {
             self.delay.on_ack(now);
         }
-        if let Some(rtt) = rtt {
-            self.learn_delay(now, rtt, acked.last().is_some_and(|(stamp, _)| stamp.sent_in_startup));
+        if let Some((rtt, (stamp, _))) = rtt.zip(acked.last()) {
+            self.learn_delay(now, rtt, *stamp);
         }
         let mut delivered = 0.0;
         for (stamp, late) in acked {

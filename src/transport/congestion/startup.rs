@@ -99,6 +99,18 @@ impl Startup {
         self.train.settled - self.train.lost
     }
 
+    /// Takes the wait of a packet: the first one's tells whether the train found a queue.
+    pub(super) fn on_queue(&mut self, stamp: &SentStamp, queue: f64) {
+        if self.train.sent_at == Some(stamp.sent_at) && stamp.bulk {
+            self.train.queue.get_or_insert(queue);
+        }
+    }
+
+    /// The wait in the queue that the train found.
+    pub(super) fn queue(&self) -> f64 {
+        self.train.queue.unwrap_or(0.0)
+    }
+
     /// Whether some of the train were lost.
     pub(super) fn was_lost(&self) -> bool {
         self.train.lost > 0.0
@@ -130,6 +142,7 @@ struct Train {
     /// Acked or lost.
     settled: f64,
     lost: f64,
+    queue: Option<f64>,
     /// How many times some were acked.
     groups: u32,
     first_ack: Instant,
