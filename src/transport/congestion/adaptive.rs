@@ -58,9 +58,12 @@ const MAX_DOUBLINGS: u32 = 4;
 const FRUITFUL: f64 = 1.02;
 const CHANCE: f64 = 1.5 * PACKET;
 
-/// What a train tells is the rate of the narrowest place, and others may use it: the bytes on their way grow to what fills it by
-/// no more than this in a round trip (twice slow start's), and by half of that if there is a queue.
-const RAMP: f64 = 4.0;
+/// What a train tells is the rate of the narrowest place, and others may use it: the bytes on their way grow to what fills
+/// it by no more than the first in the round trip after the train, the second in others, and the third if there is a
+/// queue. Slow start's is 2.
+const FIRST_RAMP: f64 = 4.0;
+const RAMP: f64 = 16.0;
+const RAMP_BESIDE_QUEUE: f64 = 1.5;
 
 /// A queue of so many seconds is one then, and more than this share of losses is too many.
 const RAMP_QUEUE: f64 = 0.002;
@@ -260,8 +263,8 @@ impl Adaptive {
         let (acked, clear) = (startup.acked(), startup.queue() < RAMP_QUEUE && !startup.was_lost());
         if let Some(rate) = startup.conclude() {
             self.capacity = rate;
-            let most = f64::from(self.config.max_burst_bytes);
-            self.ramp = Some(if clear { most.max(RAMP * acked) } else { 0.5 * RAMP * acked }.max(MIN_TRAIN));
+            let most = if clear { FIRST_RAMP } else { RAMP_BESIDE_QUEUE };
+            self.ramp = Some((most * acked).max(MIN_TRAIN));
             self.startup = None;
             self.epoch = Epoch::new(now);
         }
@@ -303,14 +306,14 @@ impl Adaptive {
         let more = rate > (FRUITFUL + CHANCE / epoch.delivered.max(PACKET)) * self.capacity;
         if self.ramp.is_some() {
             self.end_ramp_epoch(&epoch, rate, queue);
-        } else if self.loss.is_testing() {
+        } else if self.loss.is_testing() && queue < target {
             self.epochs_without_queue = 0;
         } else if epoch.is_app_limited() {
             self.capacity = self.capacity.max(rate);
             self.epochs_without_queue = 0;
         } else if queue > 0.5 * target {
             // A long queue is news, a short one mostly noise.
-            let weight = if queue > 4.0 * target { 0.5 } else { 0.25 };
+            let weight = if queue > 2.0 * target { 0.5 } else { 0.25 };
             self.capacity += (rate - self.capacity) * weight;
             self.epochs_without_queue = 0;
         } else {
@@ -385,8 +388,8 @@ impl Controller for Adaptive {
             delivered += bytes;
         }
         if let Some(ramp) = &mut self.ramp {
-            let queue = self.delay.queue() > RAMP_QUEUE;
-            *ramp += delivered * if queue { 0.5 * RAMP - 1.0 } else { RAMP - 1.0 };
+            let most = if self.delay.queue() > RAMP_QUEUE { RAMP_BESIDE_QUEUE } else { RAMP };
+            *ramp += delivered * (most - 1.0);
         }
         self.learn_startup(now, acked);
         let (target, rtt) = (self.target(), self.delay.base() + self.delay.queue());
