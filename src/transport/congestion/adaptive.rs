@@ -34,7 +34,7 @@ const PACKET: f64 = 1_215.0;
 /// The queue to aim for, in seconds, is this over the root of bytes a second: 7 ms at 10 Mbit/s, 2 ms at 100.
 const TARGET: f64 = 8.0;
 const MIN_TARGET: f64 = 0.002;
-const MAX_TARGET: f64 = 0.010;
+const MAX_TARGET: f64 = 0.015;
 
 /// The part of both ends' ticks that is added to the target: they blur what is measured.
 const TARGET_TICKS: f64 = 0.25;
@@ -313,7 +313,7 @@ impl Adaptive {
             self.epochs_without_queue = 0;
         } else if queue > 0.5 * target {
             // A long queue is news, a short one mostly noise.
-            let weight = if queue > 2.0 * target { 0.5 } else { 0.25 };
+            let weight = if queue > 2.0 * target { 1.0 } else { 0.25 };
             self.capacity += (rate - self.capacity) * weight;
             self.epochs_without_queue = 0;
         } else {
@@ -337,7 +337,7 @@ impl Adaptive {
         let window = self.full_rate() * (self.delay.base() + self.delay.ticks());
         let lossy = epoch.lost > MAX_RAMP_LOSS * (epoch.lost + epoch.delivered);
         if queue > self.target() || lossy {
-            (self.capacity, self.ramp) = (rate, None);
+            (self.capacity, self.ramp) = (0.3 * rate, None);
         } else if self.ramp.is_some_and(|ramp| ramp > window) {
             self.ramp = None;
         }
