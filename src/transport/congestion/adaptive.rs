@@ -300,7 +300,7 @@ impl Adaptive {
                 let share = epoch.lost / (epoch.lost + epoch.delivered);
                 self.competition.on_overflow(now, self.delay.base() + self.delay.queue(), share);
             }
-        } else if !self.competition.is_testing() {
+        } else if !self.competition.is_testing() && queue < 2.0 * target {
             self.loss.end_epoch(now, &epoch, queue > 0.5 * target);
         }
         let more = rate > (FRUITFUL + CHANCE / epoch.delivered.max(PACKET)) * self.capacity;
@@ -313,7 +313,11 @@ impl Adaptive {
             self.epochs_without_queue = 0;
         } else if queue > 0.5 * target {
             // A long queue is news, a short one mostly noise.
-            let weight = if queue > 2.0 * target { 1.0 } else { 0.25 };
+            let weight = match () {
+                () if queue > 2.0 * target => 1.0,
+                () if queue < target && rate > self.capacity => 0.5,
+                () => 0.25,
+            };
             self.capacity += (rate - self.capacity) * weight;
             self.epochs_without_queue = 0;
         } else {

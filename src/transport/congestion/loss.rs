@@ -35,7 +35,9 @@ const TEST_RATE: f64 = 0.85;
 const TEST_SKIPS: u32 = 2;
 const MIN_TEST_EPOCHS: u32 = 2;
 const MAX_TEST_EPOCHS: u32 = 16;
-const MIN_TEST_BYTES: f64 = 80.0 * PACKET;
+const MIN_TEST_BYTES: f64 = 30.0 * PACKET;
+/// Fewer bytes than this tell no share.
+const MIN_BYTES: f64 = 40.0 * PACKET;
 /// A test lasts until so many packets would be lost if the share were still the same.
 const MIN_TEST_LOSSES: f64 = 2.0;
 
@@ -129,7 +131,8 @@ impl Loss {
         }
         let deviations = if self.share > MIN_EXCESS { DEVIATIONS_IF_LOSSY } else { DEVIATIONS };
         let chance = deviations * (share * (1.0 - share) * PACKET / self.judged.max(PACKET)).sqrt();
-        if share - self.share > MIN_EXCESS.max(chance).max(0.5 * self.share) && now - self.tested_at > TEST_INTERVAL {
+        let known = self.judged > MIN_BYTES && now - self.tested_at > TEST_INTERVAL;
+        if known && share - self.share > MIN_EXCESS.max(chance).max(0.5 * self.share) {
             self.begin_test(now, share, arrived);
         } else if let Some(ceiling) = &mut self.ceiling {
             if ceiling.contended {
