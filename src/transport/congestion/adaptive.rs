@@ -23,6 +23,7 @@ use super::delay::{Delay, MAX_TICK};
 use super::delivery::Epoch;
 use super::loss::Loss;
 use super::competition::{Circumstances, Competition};
+use super::ramp::{Ramp, Verdict};
 use super::startup::Startup;
 use super::{AdaptiveConfig, Controller, SentStamp};
 use crate::time::{Duration, Instant};
@@ -58,17 +59,6 @@ const MAX_DOUBLINGS: u32 = 4;
 const FRUITFUL: f64 = 1.02;
 const CHANCE: f64 = 1.5 * PACKET;
 
-/// What a train tells is the rate of the narrowest place, and others may use it: the bytes on their way grow to what fills
-/// it by no more than the first in the round trip after the train, the second in others, and the third if there is a
-/// queue. Slow start's is 2.
-const FIRST_RAMP: f64 = 4.0;
-const RAMP: f64 = 16.0;
-const RAMP_BESIDE_QUEUE: f64 = 1.5;
-
-/// A queue of so many seconds is one then, and more than this share of losses is too many.
-const RAMP_QUEUE: f64 = 0.002;
-const MAX_RAMP_LOSS: f64 = 0.1;
-
 /// How much less than the capacity goes out in ProbeRTT: twice what drains the queue if all of it were ours, since
 /// of a queue that is shared we drain no more than our part.
 const MIN_PROBE_RTT_DEPTH: f64 = 0.3;
@@ -96,8 +86,8 @@ pub(super) struct Adaptive {
     pacer: Pacer,
     /// What arrives when the link is full.
     capacity: f64,
-    /// Bytes that may be on their way until as many are as the rate asks for.
-    ramp: Option<f64>,
+    /// Until as many bytes are on their way as the rate asks for.
+    ramp: Option<Ramp>,
     /// Epochs in a row without a queue, or since more stopped arriving.
     epochs_without_queue: u32,
     flight: Flight,
@@ -234,7 +224,7 @@ impl Adaptive {
             (None, None) => {
                 let slack = 0.25 * base + 0.01 + self.delay.ticks() + self.target();
                 let window = self.full_rate() * (base + slack) + 4.0 * PACKET;
-                self.flight.in_flight_since_startup < self.ramp.map_or(window, |ramp| ramp.min(window))
+                self.flight.in_flight_since_startup < self.ramp.as_ref().map_or(window, |ramp| ramp.window().min(window))
             }
         }
     }
@@ -260,11 +250,10 @@ impl Adaptive {
 
     fn conclude_startup(&mut self, now: Instant) {
         let Some(startup) = &mut self.startup else { return };
-        let (acked, clear) = (startup.acked(), startup.queue() < RAMP_QUEUE && !startup.was_lost());
+        let acked = startup.acked();
         if let Some(rate) = startup.conclude() {
             self.capacity = rate;
-            let most = if clear { FIRST_RAMP } else { RAMP_BESIDE_QUEUE };
-            self.ramp = Some((most * acked).max(MIN_TRAIN));
+            self.ramp = Some(Ramp::new(acked.max(MIN_TRAIN)));
             self.startup = None;
             self.epoch = Epoch::new(now);
         }
@@ -279,12 +268,12 @@ impl Adaptive {
         let spacing = PACKET / self.capacity.max(20.0 * PACKET);
         // A train's queue has drained by the time that its acks are here.
         self.delay.sample(now, rtt, spacing, !sent_in_startup);
-        if let Some(startup) = &mut self.startup {
-            startup.on_queue(&stamp, rtt - self.delay.base());
-        }
         if !sent_in_startup {
             self.epoch.least_queue = self.epoch.least_queue.min(self.delay.queue());
             self.competition.on_queue(rtt - self.delay.base());
+            if let Some(ramp) = &mut self.ramp {
+                ramp.on_queue(rtt - self.delay.base());
+            }
         }
     }
 
@@ -305,7 +294,7 @@ impl Adaptive {
         }
         let more = rate > (FRUITFUL + CHANCE / epoch.delivered.max(PACKET)) * self.capacity;
         if self.ramp.is_some() {
-            self.end_ramp_epoch(&epoch, rate, queue);
+            self.epochs_without_queue = 0;
         } else if self.loss.is_testing() && queue < target {
             self.epochs_without_queue = 0;
         } else if epoch.is_app_limited() {
@@ -336,15 +325,16 @@ impl Adaptive {
         }
     }
 
-    /// Nothing else than what may be on its way limits the rate, unless there is a queue, or losses.
-    fn end_ramp_epoch(&mut self, epoch: &Epoch, rate: f64, queue: f64) {
-        let window = self.full_rate() * (self.delay.base() + self.delay.ticks());
-        let lossy = epoch.lost > MAX_RAMP_LOSS * (epoch.lost + epoch.delivered);
-        if queue > self.target() || lossy {
-            (self.capacity, self.ramp) = (0.3 * rate, None);
-        } else if self.ramp.is_some_and(|ramp| ramp > window) {
-            self.ramp = None;
+    fn advance_ramp(&mut self, acked: f64) {
+        let (base, ticks) = (self.delay.base(), self.delay.ticks());
+        let window = self.full_rate() * (base + ticks);
+        let Some(ramp) = &mut self.ramp else { return };
+        match ramp.on_acked(acked, base, ticks, window) {
+            Verdict::Wait => return,
+            Verdict::Filled => {}
+            Verdict::Shared(rate) => self.capacity = self.capacity.min(rate),
         }
+        self.ramp = None;
     }
 
     fn epoch_length(&self) -> f64 {
@@ -391,9 +381,9 @@ impl Controller for Adaptive {
             }
             delivered += bytes;
         }
-        if let Some(ramp) = &mut self.ramp {
-            let most = if self.delay.queue() > RAMP_QUEUE { RAMP_BESIDE_QUEUE } else { RAMP };
-            *ramp += delivered * (most - 1.0);
+        if self.ramp.is_some() {
+            let steady = acked.iter().filter(|(stamp, late)| !stamp.sent_in_startup && !late);
+            self.advance_ramp(steady.map(|(stamp, _)| f64::from(stamp.bytes)).sum());
         }
         self.learn_startup(now, acked);
         let (target, rtt) = (self.target(), self.delay.base() + self.delay.queue());
@@ -412,6 +402,9 @@ impl Controller for Adaptive {
         self.flight.remove(&stamp);
         if !stamp.sent_in_startup {
             self.epoch.lost += f64::from(stamp.bytes);
+            if let Some(ramp) = &mut self.ramp {
+                ramp.on_lost(f64::from(stamp.bytes));
+            }
         } else if let Some(startup) = self.startup.as_mut().filter(|_| stamp.bulk) {
             startup.on_lost(&stamp);
         }

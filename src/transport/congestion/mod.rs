@@ -15,6 +15,7 @@ mod fixed;
 #[cfg(test)]
 mod links;
 mod loss;
+mod ramp;
 #[cfg(test)]
 mod simulation;
 mod startup;

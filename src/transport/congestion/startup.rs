@@ -99,23 +99,6 @@ impl Startup {
         self.train.settled - self.train.lost
     }
 
-    /// Takes the wait of a packet: the first one's tells whether the train found a queue.
-    pub(super) fn on_queue(&mut self, stamp: &SentStamp, queue: f64) {
-        if self.train.sent_at == Some(stamp.sent_at) && stamp.bulk {
-            self.train.queue.get_or_insert(queue);
-        }
-    }
-
-    /// The wait in the queue that the train found.
-    pub(super) fn queue(&self) -> f64 {
-        self.train.queue.unwrap_or(0.0)
-    }
-
-    /// Whether some of the train were lost.
-    pub(super) fn was_lost(&self) -> bool {
-        self.train.lost > 0.0
-    }
-
     /// Draws the conclusions from a train: the rate of the link, or none yet.
     pub(super) fn conclude(&mut self) -> Option<f64> {
         let train = core::mem::take(&mut self.train);
@@ -142,7 +125,6 @@ struct Train {
     /// Acked or lost.
     settled: f64,
     lost: f64,
-    queue: Option<f64>,
     /// How many times some were acked.
     groups: u32,
     first_ack: Instant,

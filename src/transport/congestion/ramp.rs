@@ -1,0 +1,82 @@
+//! From the first train to the rate that it told.
+//!
+//! A train tells the rate of the narrowest place, not what others leave of it, and a peer may ack as it likes. So the bytes
+//! on their way grow in steps, each acked before the next, until they fill what the train told; a queue ends that, as in HyStart
+//! (RFC 9406): then what was acked of the last step in a round trip is the rate.
+
+/// How much more may be on its way after the train: all who begin together with ten packets then have what a queue of a
+/// round trip takes of twenty at 50 Mbit/s and 40 ms. Slow start's is 2.
+const FIRST_STEP: f64 = 3.0;
+
+/// And after each step that found the link empty: links from 1 to 1,000 Mbit/s are filled by the third.
+const STEP: f64 = 16.0;
+
+/// The part of a step that has to be acked: some of it may be lost by chance.
+const ACKED: f64 = 0.8;
+
+/// The queue that ends it: a part of the round trip within bounds, in seconds (RFC 9406).
+const QUEUE: f64 = 1.0 / 8.0;
+const MIN_QUEUE: f64 = 0.004;
+const MAX_QUEUE: f64 = 0.016;
+
+/// The share of losses that ends it.
+const MAX_LOSS: f64 = 0.2;
+
+/// Bytes that may be on their way, and what became of them.
+#[derive(Debug)]
+pub(super) struct Ramp {
+    window: f64,
+    acked: f64,
+    lost: f64,
+    /// The waits that were measured.
+    queue: f64,
+    samples: f64,
+}
+
+/// What a step tells.
+#[derive(Debug, PartialEq)]
+pub(super) enum Verdict {
+    Wait,
+    /// No more is needed.
+    Filled,
+    /// Others are there: bytes a second.
+    Shared(f64),
+}
+
+impl Ramp {
+    /// After a train of which so many bytes were acked.
+    pub(super) fn new(acked: f64) -> Self {
+        Ramp { window: FIRST_STEP * acked, acked: 0.0, lost: 0.0, queue: 0.0, samples: 0.0 }
+    }
+
+    pub(super) fn window(&self) -> f64 {
+        self.window
+    }
+
+    pub(super) fn on_queue(&mut self, queue: f64) {
+        self.queue += queue.max(0.0);
+        self.samples += 1.0;
+    }
+
+    pub(super) fn on_lost(&mut self, bytes: f64) {
+        self.lost += bytes;
+    }
+
+    /// Takes what was acked of the packets that were sent since; `window` would fill the link.
+    pub(super) fn on_acked(&mut self, bytes: f64, base: f64, ticks: f64, window: f64) -> Verdict {
+        self.acked += bytes;
+        if self.acked + self.lost < ACKED * self.window {
+            return Verdict::Wait;
+        }
+        let queue = self.queue / self.samples.max(1.0);
+        let long = queue > (QUEUE * base).clamp(MIN_QUEUE, MAX_QUEUE) + 0.5 * ticks;
+        if long || self.lost > MAX_LOSS * (self.acked + self.lost) {
+            return Verdict::Shared(self.acked / (base + queue));
+        }
+        if self.window >= window {
+            return Verdict::Filled;
+        }
+        *self = Ramp { window: STEP * self.window, acked: 0.0, lost: 0.0, queue: 0.0, samples: 0.0 };
+        Verdict::Wait
+    }
+}
