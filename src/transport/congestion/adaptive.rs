@@ -280,7 +280,9 @@ impl Adaptive {
     fn end_epoch(&mut self, now: Instant) {
         let epoch = core::mem::replace(&mut self.epoch, Epoch::new(now));
         let (rate, queue, target) = (epoch.rate(now), epoch.least_queue, self.target());
-        self.competition.end_epoch(queue, target, self.capacity);
+        // What a train told isn't ours yet.
+        let ours = if self.ramp.is_some() { 0.0 } else { self.capacity };
+        self.competition.end_epoch(queue, target, ours);
         if TRACE.with(|t| *t) {
             eprintln!("T {:.3} {:?} rate {:.2} cap {:.2} q {:.1} target {:.1} base {:.1} loss {:.3} ewq {} probe {} cwnd {:?} lost {:.0}/{:.0} lossstate {:?}", now.as_secs_f64(), core::ptr::from_ref(self), rate*8e-6, self.capacity*8e-6, queue*1e3, target*1e3, self.delay.base()*1e3, self.loss.share(), self.epochs_without_queue, self.competition.is_testing(), self.competition.cwnd(), epoch.lost, epoch.delivered, self.loss);
         }
@@ -391,7 +393,7 @@ impl Controller for Adaptive {
         self.competition.on_delivered(now, delivered, circumstances);
         if let Some(longer) = self.competition.judge(now, circumstances) {
             self.delay.rebase(now, self.delay.base() + longer);
-            self.capacity = self.competition.capacity_before();
+            self.capacity = self.capacity.max(self.competition.capacity_before());
         }
         if self.startup.is_none() && (now - self.epoch.began).as_secs_f64() >= self.epoch_length() {
             self.end_epoch(now);
