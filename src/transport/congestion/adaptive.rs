@@ -41,6 +41,10 @@ const MAX_TARGET: f64 = 0.015;
 const TARGET_TICKS: f64 = 0.25;
 const MAX_TARGET_TICKS: f64 = 0.025;
 
+/// And of the jitter, which is no queue.
+const TARGET_JITTER: f64 = 3.0;
+const MAX_TARGET_JITTER: f64 = 0.030;
+
 /// How strongly the queue steers: this much of the difference to the target is to be gone after a round trip. What
 /// is done shows a round trip later, and at 1 / e that doesn't swing.
 const STEERING: f64 = 0.35;
@@ -212,7 +216,7 @@ impl Adaptive {
     /// The wait in the queue to aim for.
     fn target(&self) -> f64 {
         let own = (TARGET / self.capacity.max(1.0).sqrt()).clamp(MIN_TARGET, MAX_TARGET);
-        own + (TARGET_TICKS * self.delay.ticks()).min(MAX_TARGET_TICKS)
+        own + (TARGET_TICKS * self.delay.ticks()).min(MAX_TARGET_TICKS) + (TARGET_JITTER * self.delay.jitter()).min(MAX_TARGET_JITTER)
     }
 
     fn has_room(&self) -> bool {
@@ -280,6 +284,9 @@ impl Adaptive {
     fn end_epoch(&mut self, now: Instant) {
         let epoch = core::mem::replace(&mut self.epoch, Epoch::new(now));
         let (rate, queue, target) = (epoch.rate(now), epoch.least_queue, self.target());
+        if !self.competition.is_testing() && self.ramp.is_none() {
+            self.delay.end_epoch(queue);
+        }
         // What a train told isn't ours yet.
         let ours = if self.ramp.is_some() { 0.0 } else { self.capacity };
         self.competition.end_epoch(queue, target, ours);

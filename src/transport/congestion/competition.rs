@@ -242,10 +242,10 @@ mod tests {
     fn a_claim_grows_by_a_packet_a_round_trip_and_shrinks_once_when_the_queue_overflows() {
         let mut competition = Competition { capacity_before: 1e6, ..Competition::default() };
         test(&mut competition, 0, 0.035);
-        (0..50).for_each(|_| competition.on_delivered(1_000.0));
+        (0..50).for_each(|_| competition.on_delivered(Instant::from_millis(150), 1_000.0, Circumstances { in_flight: 50_000.0, ..LINK }));
         let grown = competition.cwnd().unwrap();
         assert!((grown - 50_000.0 - GROWTH).abs() < 20.0, "{grown}");
-        (0..3).for_each(|_| competition.on_overflow(Instant::from_millis(500), 0.1));
+        (0..3).for_each(|_| competition.on_overflow(Instant::from_millis(500), 0.1, 0.05));
         assert_eq!(competition.cwnd(), Some(grown * KEEP));
     }
 

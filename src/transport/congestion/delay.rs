@@ -15,6 +15,9 @@ pub(super) const MAX_TICK: f64 = 1.1;
 /// read before the host was busy with something else makes a single one too short, down to none at all.
 const AGREEING: usize = 3;
 
+/// Waits differ by so much, in seconds, on any link.
+const MIN_JITTER: f64 = 0.001;
+
 /// Round trips, and how the ends' ticks blur them. All values are in seconds.
 #[derive(Debug, Default)]
 pub(super) struct Delay {
@@ -22,6 +25,9 @@ pub(super) struct Delay {
     samples: [f64; AGREEING],
     sampled_at: Instant,
     recent: WindowedMin,
+    /// The smoothed wait of epochs, and its mean deviation.
+    smoothed: f64,
+    deviation: f64,
     sends: TickInterval,
     acks: TickInterval,
 }
@@ -49,6 +55,19 @@ impl Delay {
             self.samples[0] = self.samples[0].min(rtt);
         }
         self.samples.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// Takes the least wait of an epoch.
+    pub(super) fn end_epoch(&mut self, queue: f64) {
+        if queue.is_finite() {
+            self.deviation += ((queue - self.smoothed).abs() - self.deviation) / 8.0;
+            self.smoothed += (queue - self.smoothed) / 8.0;
+        }
+    }
+
+    /// How much the waits of epochs differ, beside what our own steering makes of them.
+    pub(super) fn jitter(&self) -> f64 {
+        (self.deviation - MIN_JITTER).max(0.0)
     }
 
     /// The path has become longer: what was known of it is forgotten.

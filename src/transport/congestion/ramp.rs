@@ -6,7 +6,7 @@
 
 /// How much more may be on its way after the train: all who begin together with ten packets then have what a queue of a
 /// round trip takes of twenty at 50 Mbit/s and 40 ms. Slow start's is 2.
-const FIRST_STEP: f64 = 3.0;
+const FIRST_STEP: f64 = 2.0;
 
 /// And after each step that found the link empty: links from 1 to 1,000 Mbit/s are filled by the third.
 const STEP: f64 = 4.0;
@@ -18,6 +18,9 @@ const ACKED: f64 = 0.8;
 const QUEUE: f64 = 1.0 / 8.0;
 const MIN_QUEUE: f64 = 0.004;
 const MAX_QUEUE: f64 = 0.016;
+
+/// What to go on with then, as a part of what was acked: the others see their queues only now.
+const SHARED: f64 = 0.7;
 
 /// The share of losses that ends it.
 const MAX_LOSS: f64 = 0.2;
@@ -71,7 +74,7 @@ impl Ramp {
         let queue = self.queue / self.samples.max(1.0);
         let long = queue > (QUEUE * base).clamp(MIN_QUEUE, MAX_QUEUE) + 0.5 * ticks;
         if long || self.lost > MAX_LOSS * (self.acked + self.lost) {
-            return Verdict::Shared(self.acked / (base + queue));
+            return Verdict::Shared(SHARED * self.acked / (base + queue));
         }
         if self.window >= window {
             return Verdict::Filled;
