@@ -35,7 +35,7 @@ const PACKET: f64 = 1_215.0;
 /// The queue to aim for, in seconds, is this over the root of bytes a second: 7 ms at 10 Mbit/s, 2 ms at 100.
 const TARGET: f64 = 8.0;
 const MIN_TARGET: f64 = 0.002;
-const MAX_TARGET: f64 = 0.015;
+const MAX_TARGET: f64 = 0.010;
 
 /// The part of both ends' ticks that is added to the target: they blur what is measured.
 const TARGET_TICKS: f64 = 0.25;

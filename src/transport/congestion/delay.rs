@@ -16,7 +16,10 @@ pub(super) const MAX_TICK: f64 = 1.1;
 const AGREEING: usize = 3;
 
 /// Waits differ by so much, in seconds, on any link.
-const MIN_JITTER: f64 = 0.001;
+const MIN_JITTER: f64 = 0.004;
+
+/// Seconds by which clocks blur a round trip.
+const SHORTER: f64 = 0.001;
 
 /// Round trips, and how the ends' ticks blur them. All values are in seconds.
 #[derive(Debug, Default)]
@@ -36,9 +39,10 @@ impl Delay {
     /// Takes a round trip. `spacing` is the time between packets; `counts` says whether the packet's wait tells what
     /// packets sent now would wait.
     pub(super) fn sample(&mut self, now: Instant, rtt: f64, spacing: f64, counts: bool) {
-        let rtt = self.agreed(now, rtt);
-        self.base.push(now, BASE_BUCKET, rtt);
-        if counts {
+        let agreed = self.agreed(now, rtt);
+        self.base.push(now, BASE_BUCKET, agreed);
+        // What is shorter yet isn't true, or the next ones agree.
+        if counts && rtt >= self.base() - SHORTER {
             // Long enough for the least of it to be free of jitter and of the wait behind the packets of one tick.
             let bucket = (self.base() / 8.0).max(self.ticks()).max(2.0 * spacing);
             self.recent.push(now, Duration::from_secs_f64(bucket), rtt);

@@ -41,8 +41,9 @@ const MIN_BYTES: f64 = 40.0 * PACKET;
 /// A test lasts until so many packets would be lost if the share were still the same.
 const MIN_TEST_LOSSES: f64 = 2.0;
 
-/// The time between tests.
+/// The time between tests: doubled each time that the link was found to lose by itself.
 const TEST_INTERVAL: Duration = Duration::from_millis(500);
+const MAX_LOSSY_TESTS: u32 = 4;
 
 /// What to send at after an overflow, as a part of what arrived: alone, and beside others (Cubic's).
 const ALONE: f64 = 0.97;
@@ -71,6 +72,8 @@ pub(super) struct Loss {
     before: [f64; 2],
     within: [f64; 2],
     test: Option<Test>,
+    /// Tests in a row that found that the link loses by itself.
+    lossy_tests: u32,
     tested_at: Instant,
     ceiling: Option<Ceiling>,
     /// The most that ever arrived, forgotten in a minute or so.
@@ -131,8 +134,8 @@ impl Loss {
         }
         let deviations = if self.share > MIN_EXCESS { DEVIATIONS_IF_LOSSY } else { DEVIATIONS };
         let chance = deviations * (share * (1.0 - share) * PACKET / self.judged.max(PACKET)).sqrt();
-        let known = self.judged > MIN_BYTES && now - self.tested_at > TEST_INTERVAL;
-        if known && share - self.share > MIN_EXCESS.max(chance).max(0.5 * self.share) {
+        let known = self.judged > MIN_BYTES && now - self.tested_at > TEST_INTERVAL * (1 << self.lossy_tests);
+        if known && share - self.share > MIN_EXCESS.max(chance).max(self.share) {
             self.begin_test(now, share, arrived);
         } else if let Some(ceiling) = &mut self.ceiling {
             if ceiling.contended {
@@ -188,9 +191,11 @@ impl Loss {
             let part = if contended { CONTENDED } else { ALONE };
             let rate = part * test.arrived_before / (1.0 - self.share);
             self.ceiling = Some(Ceiling { rate, since: now, contended });
+            self.lossy_tests = 0;
         } else {
             self.share = (0.5 * (share + before)).min(MAX_LOSS);
             self.ceiling = None;
+            self.lossy_tests = (self.lossy_tests + 1).min(MAX_LOSSY_TESTS);
         }
         (self.lost, self.judged, self.seconds) = (test.lost, test.judged, 1e-9);
         self.seconds = test.judged / test.rate.max(1.0);
