@@ -191,8 +191,8 @@ impl Adaptive {
             let correction = STEERING * (self.target() - queue) / (base + self.delay.ticks());
             let mut correction = correction.clamp(-MAX_SLOWER, MAX_FASTER);
             if queue < self.target() && self.ramp.is_none() {
-                // A packet more for a round trip, as TCP: much for a slow flow, so that it catches up with a fast one.
-                correction += (PACKET / (self.full_rate().max(1.0) * base)).min(MAX_FASTER);
+                // Half a packet more for a round trip, as TCP: much for a slow flow, so that it catches up with a fast one.
+                correction += (0.5 * PACKET / (self.full_rate().max(1.0) * base)).min(FIRST_GROWTH);
             }
             self.full_rate() * (1.0 + if self.epochs_without_queue > 0 { self.growth().max(correction) } else { correction })
         }
@@ -257,6 +257,7 @@ impl Adaptive {
         let acked = startup.acked();
         if let Some(rate) = startup.conclude() {
             self.capacity = rate;
+            self.competition.train_told(rate);
             self.ramp = Some(Ramp::new(acked.max(MIN_TRAIN)));
             self.startup = None;
             self.epoch = Epoch::new(now);

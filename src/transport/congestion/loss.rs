@@ -22,8 +22,15 @@ const MIN_EXCESS: f64 = 0.002;
 const DEVIATIONS: f64 = 1.0;
 const DEVIATIONS_IF_LOSSY: f64 = 2.0;
 
+/// An epoch that lost more than this share is an outage, of which nothing is learned.
+const MAX_EPOCH_LOSS: f64 = 0.6;
+
 /// What counts of former tests.
 const KEEP_TESTS: f64 = 0.8;
+
+/// What counts before a test of an epoch, after the next one: of a test begun because many were lost by chance, the recent share
+/// alone would find fewer.
+const KEEP_BEFORE: f64 = 0.97;
 
 /// The link itself loses no larger share than this.
 const MAX_LOSS: f64 = 0.2;
@@ -38,8 +45,11 @@ const MAX_TEST_EPOCHS: u32 = 16;
 const MIN_TEST_BYTES: f64 = 30.0 * PACKET;
 /// Fewer bytes than this tell no share.
 const MIN_BYTES: f64 = 40.0 * PACKET;
+const MIN_LOSSES: f64 = 2.5;
 /// A test lasts until so many packets would be lost if the share were still the same.
-const MIN_TEST_LOSSES: f64 = 2.0;
+const MIN_TEST_LOSSES: f64 = 3.0;
+/// Fewer than this part of the share before are lost if the queue overflowed.
+const FEWER: f64 = 0.34;
 
 /// The time between tests: doubled each time that the link was found to lose by itself.
 const TEST_INTERVAL: Duration = Duration::from_millis(500);
@@ -119,6 +129,9 @@ impl Loss {
     /// Takes what became of an epoch's packets. `queue` says that there is a queue that delay shows.
     pub(super) fn end_epoch(&mut self, now: Instant, epoch: &Epoch, queue: bool) {
         let seconds = (now - epoch.began).as_secs_f64();
+        if epoch.lost > MAX_EPOCH_LOSS * (epoch.lost + epoch.delivered) {
+            return;
+        }
         if self.test.is_some() {
             self.advance_test(now, epoch);
             return;
@@ -126,6 +139,7 @@ impl Loss {
         self.lost = self.lost * KEEP + epoch.lost;
         self.judged = self.judged * KEEP + epoch.lost + epoch.delivered;
         self.seconds = self.seconds * KEEP + seconds;
+        self.before = [self.before[0] * KEEP_BEFORE + epoch.lost, self.before[1] * KEEP_BEFORE + epoch.lost + epoch.delivered];
         let arrived = (self.judged - self.lost) / self.seconds;
         self.max_rate = arrived.max(self.max_rate * (1.0 - seconds / 30.0));
         let share = self.recent();
@@ -134,8 +148,9 @@ impl Loss {
         }
         let deviations = if self.share > MIN_EXCESS { DEVIATIONS_IF_LOSSY } else { DEVIATIONS };
         let chance = deviations * (share * (1.0 - share) * PACKET / self.judged.max(PACKET)).sqrt();
-        let known = self.judged > MIN_BYTES && now - self.tested_at > TEST_INTERVAL * (1 << self.lossy_tests);
+        let known = self.judged > MIN_BYTES && self.before[0] > MIN_LOSSES * PACKET && now - self.tested_at > TEST_INTERVAL * (1 << self.lossy_tests);
         if known && share - self.share > MIN_EXCESS.max(chance).max(self.share) {
+            let share = (self.before[0] / self.before[1].max(1.0)).clamp(1e-4, 1.0);
             self.begin_test(now, share, arrived);
         } else if let Some(ceiling) = &mut self.ceiling {
             if ceiling.contended {
@@ -180,13 +195,10 @@ impl Loss {
         if epochs < MIN_TEST_EPOCHS || (test.judged < enough && epochs < MAX_TEST_EPOCHS) {
             return;
         }
-        let pool = |pool: &mut [f64; 2], lost: f64, all: f64| {
-            *pool = [pool[0] * KEEP_TESTS + lost, pool[1] * KEEP_TESTS + all];
-            (pool[0] / pool[1].max(1.0)).clamp(0.0, 1.0)
-        };
-        let before = pool(&mut self.before, test.share_before * test.judged, test.judged);
-        let share = pool(&mut self.within, test.lost, test.judged);
-        if share < 0.5 * before {
+        let share_of = |[lost, all]: [f64; 2]| (lost / all.max(1.0)).clamp(0.0, 1.0);
+        self.within = [self.within[0] * KEEP_TESTS + test.lost, self.within[1] * KEEP_TESTS + test.judged];
+        let (before, share) = (test.share_before, share_of(self.within));
+        if share < FEWER * before {
             let contended = test.unprovoked || test.arrived_before < CONTENDED_BELOW * self.max_rate;
             let part = if contended { CONTENDED } else { ALONE };
             let rate = part * test.arrived_before / (1.0 - self.share);

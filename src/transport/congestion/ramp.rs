@@ -9,7 +9,7 @@
 const FIRST_STEP: f64 = 3.0;
 
 /// And after each step that found the link empty: links from 1 to 1,000 Mbit/s are filled by the third.
-const STEP: f64 = 4.0;
+const STEP: f64 = 8.0;
 
 /// The part of a step that has to be acked: some of it may be lost by chance.
 const ACKED: f64 = 0.8;
@@ -23,7 +23,7 @@ const MAX_QUEUE: f64 = 0.016;
 const SHARED: f64 = 0.7;
 
 /// The share of losses that ends it.
-const MAX_LOSS: f64 = 0.2;
+const MAX_LOSS: f64 = 0.5;
 
 /// Bytes that may be on their way, and what became of them.
 #[derive(Debug)]
