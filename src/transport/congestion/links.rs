@@ -84,26 +84,32 @@ fn transfers(link: LinkSetup, bytes: usize, tick: Duration, game: bool, seeds: u
 
 #[test]
 fn blocks_take_little_more_than_the_ideal_time() {
+    let mut bad = 0;
     for (link, most, _) in links() {
         let outcome = transfers(link, 256 * KIB, AT_ONCE, false, 25);
-        assert!(outcome.ratio <= most && outcome.surplus <= 0.02, "{link:?}");
+        if !(outcome.ratio <= most && outcome.surplus <= 0.02) { println!("BAD {most}"); bad += 1; }
     }
+    assert_eq!(bad, 0);
 }
 
 #[test]
 fn large_blocks_take_little_more_than_the_ideal_time() {
+    let mut bad = 0;
     for (link, _, most) in links() {
         let outcome = transfers(link, LARGE, AT_ONCE, false, 9);
-        assert!(outcome.ratio <= most && outcome.surplus <= 0.02, "{link:?}");
+        if !(outcome.ratio <= most && outcome.surplus <= 0.02) { println!("BAD {most}"); bad += 1; }
     }
+    assert_eq!(bad, 0);
 }
 
 #[test]
 fn ends_that_act_sixty_times_a_second_fill_the_link_too() {
+    let mut bad = 0;
     for (link, _, most) in links() {
         let outcome = transfers(link, LARGE, SIXTY_HERTZ, false, 15);
-        assert!(outcome.ratio <= 1.15 * most && outcome.surplus <= 0.02, "{link:?}");
+        if !(outcome.ratio <= 1.15 * most && outcome.surplus <= 0.02) { println!("BAD {}", 1.15 * most); bad += 1; }
     }
+    assert_eq!(bad, 0);
 }
 
 #[test]

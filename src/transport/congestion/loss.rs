@@ -36,7 +36,7 @@ const KEEP_BEFORE: f64 = 0.97;
 const MAX_LOSS: f64 = 0.2;
 
 /// What is sent in a test, as a part of what arrived before it.
-const TEST_RATE: f64 = 0.85;
+const TEST_RATE: f64 = 0.92;
 
 /// Epochs until the test shows in what is lost: a round trip, and how long it takes to notice.
 const TEST_SKIPS: u32 = 2;
