@@ -216,7 +216,8 @@ impl Adaptive {
     /// The wait in the queue to aim for.
     fn target(&self) -> f64 {
         let own = (TARGET / self.capacity.max(1.0).sqrt()).clamp(MIN_TARGET, MAX_TARGET);
-        own + (TARGET_TICKS * self.delay.ticks()).min(MAX_TARGET_TICKS) + (TARGET_JITTER * self.delay.jitter()).min(MAX_TARGET_JITTER)
+        let spacing = PACKET / self.capacity.max(20.0 * PACKET);
+        own + (TARGET_TICKS * self.delay.ticks()).min(MAX_TARGET_TICKS) + (TARGET_JITTER * (self.delay.jitter() - spacing).max(0.0)).min(MAX_TARGET_JITTER)
     }
 
     fn has_room(&self) -> bool {
@@ -299,7 +300,7 @@ impl Adaptive {
                 let share = epoch.lost / (epoch.lost + epoch.delivered);
                 self.competition.on_overflow(now, self.delay.base() + self.delay.queue(), share);
             }
-        } else if !self.competition.is_testing() && queue < 2.0 * target {
+        } else if !self.competition.is_testing() && queue < 2.0 * target && self.ramp.is_none() {
             self.loss.end_epoch(now, &epoch, queue > 0.5 * target);
         }
         let more = rate > (FRUITFUL + CHANCE / epoch.delivered.max(PACKET)) * self.capacity;

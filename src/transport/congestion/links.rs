@@ -131,12 +131,12 @@ fn share(link: LinkSetup, reno: bool, newcomer: usize, head_start: f64, seed: u6
     world.run_until(Instant::from_millis(1000 + seed * 7));
     world.game = false;
     let alone = link.ideal(LARGE);
-    world.begin(1 - newcomer, LARGE * 4, false);
+    world.begin(1 - newcomer, LARGE * 12, false);
     world.run_until(world.now + Duration::from_secs_f64(alone * head_start));
-    world.begin(newcomer, LARGE * 4, false);
+    world.begin(newcomer, LARGE * 12, false);
     let slices = |world: &World| [0, 1].map(|flow: usize| world.flows[flow][1].delivered_slices as f64);
     let before = slices(&world);
-    world.run_until(world.now + Duration::from_secs_f64(2.0 * alone));
+    world.run_until(world.now + Duration::from_secs_f64(6.0 * alone));
     let after = slices(&world);
     (after[0] - before[0]) / (after[0] - before[0] + after[1] - before[1])
 }
