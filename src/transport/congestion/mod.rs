@@ -102,12 +102,12 @@ pub struct AdaptiveConfig {
 }
 
 impl Default for AdaptiveConfig {
-    /// 4 KB/s to 125 MB/s (1 Gbit/s), 32 KiB at the start, and bursts of 256 KiB: a tick of 60 Hz at 120 Mbit/s.
+    /// 4 KB/s to 125 MB/s (1 Gbit/s), ten packets at the start (RFC 6928), and bursts of 256 KiB: a tick of 60 Hz at 120 Mbit/s.
     fn default() -> Self {
         AdaptiveConfig {
             min_bytes_per_second: 4_000.0,
             max_bytes_per_second: 125_000_000.0,
-            initial_bytes: 32 * 1024,
+            initial_bytes: 12_288,
             max_burst_bytes: 256 * 1024,
         }
     }

@@ -6,10 +6,10 @@
 
 /// How much more may be on its way after the train: all who begin together with ten packets then have what a queue of a
 /// round trip takes of twenty at 50 Mbit/s and 40 ms. Slow start's is 2.
-const FIRST_STEP: f64 = 4.0;
+const FIRST_STEP: f64 = 3.0;
 
 /// And after each step that found the link empty: links from 1 to 1,000 Mbit/s are filled by the third.
-const STEP: f64 = 16.0;
+const STEP: f64 = 4.0;
 
 /// The part of a step that has to be acked: some of it may be lost by chance.
 const ACKED: f64 = 0.8;
@@ -20,7 +20,7 @@ const MIN_QUEUE: f64 = 0.004;
 const MAX_QUEUE: f64 = 0.016;
 
 /// What to go on with then, as a part of what was acked: the others see their queues only now.
-const SHARED: f64 = 1.0;
+const SHARED: f64 = 0.7;
 
 /// The share of losses that ends it.
 const MAX_LOSS: f64 = 0.5;
