@@ -204,7 +204,17 @@ fn twenty(seed: u64) -> Vec<Row> {
         line.run(WARM_UP + 0.013 * (seed % 16) as f64);
         (0..20).for_each(|flow| line.send_zeros(flow, 4 << 20));
         let meter = Meter::start(&line);
+        if std::env::var("DROPS").is_ok() {
+            for _ in 0..20 {
+                let m = Meter::start(&line);
+                line.run(0.05);
+                let s: usize = line.flows.iter().zip(&m.ours).map(|(f, b)| f.sent - b.0).sum();
+                eprint!("{:.0}k/{:.0}% ", s as f64 / 1e3, m.dropped(&line));
+            }
+            eprintln!();
+        } else {
         line.run(1.0);
+        }
         let first = (meter.dropped(&line), jain(&meter.ours(&line)));
         while line.flows.iter().all(|flow| flow.received_at.is_none()) && line.now.as_secs_f64() < 60.0 {
             line.step();

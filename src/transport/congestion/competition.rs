@@ -33,7 +33,7 @@ const MIN_CWND: f64 = 4.0 * GROWTH;
 const CROWDED: f64 = 1.3;
 
 /// Epochs with a long queue before it is tested.
-const CROWDED_EPOCHS: u32 = 6;
+const CROWDED_EPOCHS: u32 = 10;
 
 /// The time between tests.
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(1);
@@ -167,7 +167,7 @@ impl Competition {
             // Half of what was ours, as long as that isn't out of reach.
             let ours = link.in_flight.max(MIN_CWND);
             let all = self.capacity_before.max(self.told) * link.rtt;
-            let window = (0.5 * all).clamp(ours, 8.0 * ours);
+            let window = (0.5 * all).clamp(ours, 2.0 * ours);
             self.cwnd = Some(Cwnd { window, plateau: all.max(window), cut_at: now });
         }
         if self.alone >= 2 {
