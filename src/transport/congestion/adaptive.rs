@@ -256,7 +256,12 @@ impl Adaptive {
     fn conclude_startup(&mut self, now: Instant) {
         let Some(startup) = &mut self.startup else { return };
         let acked = startup.acked();
-        if let Some(rate) = startup.conclude() {
+        if startup.overflowed() {
+            // No second one into a queue that is full: what arrived of it in a round trip is a beginning.
+            self.capacity = acked.max(2.0 * PACKET) / self.delay.base();
+            self.startup = None;
+            self.epoch = Epoch::new(now);
+        } else if let Some(rate) = startup.conclude() {
             self.capacity = rate;
             self.competition.train_told(rate);
             self.ramp = Some(Ramp::new(acked.max(MIN_TRAIN)));
@@ -291,7 +296,7 @@ impl Adaptive {
         }
         // What a train told isn't ours yet.
         let ours = if self.ramp.is_some() { 0.0 } else { self.capacity };
-        self.competition.end_epoch(queue, target, ours);
+        self.competition.end_epoch(queue, target, ours, epoch.lost > 0.0);
         if TRACE.with(|t| *t) {
             eprintln!("T {:.3} {:?} rate {:.2} cap {:.2} q {:.1} target {:.1} base {:.1} loss {:.3} ewq {} probe {} cwnd {:?} lost {:.0}/{:.0} lossstate {:?}", now.as_secs_f64(), core::ptr::from_ref(self), rate*8e-6, self.capacity*8e-6, queue*1e3, target*1e3, self.delay.base()*1e3, self.loss.share(), self.epochs_without_queue, self.competition.is_testing(), self.competition.cwnd(), epoch.lost, epoch.delivered, self.loss);
         }

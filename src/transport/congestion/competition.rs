@@ -54,6 +54,8 @@ pub(super) struct Competition {
     alone: u32,
     /// Bytes a second that were ours before the queue grew long.
     capacity_before: f64,
+    /// Epochs in a row without a loss: a queue that is always full loses some.
+    lossless: u32,
     /// Bytes a second that a train told.
     told: f64,
     cwnd: Option<Cwnd>,
@@ -157,7 +159,7 @@ impl Competition {
         let probe_rtt = self.probe_rtt.take_if(|probe_rtt| now >= probe_rtt.judged_at)?;
         let (before, least) = (probe_rtt.queue_before, probe_rtt.least_queue);
         let long = before > CROWDED * link.target && least.is_finite();
-        if long && least > before - UNCHANGED.max(0.1 * before) {
+        if long && self.lossless >= CROWDED_EPOCHS && least > before - UNCHANGED.max(0.1 * before) {
             (self.crowded, self.cwnd) = (0, None);
             return Some(least);
         }
@@ -177,7 +179,8 @@ impl Competition {
     }
 
     /// Takes the least wait of an epoch.
-    pub(super) fn end_epoch(&mut self, queue: f64, target: f64, capacity: f64) {
+    pub(super) fn end_epoch(&mut self, queue: f64, target: f64, capacity: f64, lossy: bool) {
+        self.lossless = if lossy { 0 } else { self.lossless.saturating_add(1) };
         if queue > CROWDED * target {
             self.crowded += 1;
         } else {
@@ -260,11 +263,11 @@ mod tests {
         let mut competition = Competition::default();
         let now = Instant::from_millis(3_000);
         competition.base_was_seen(now);
-        (0..5).for_each(|_| competition.end_epoch(0.03, 0.01, 1e6));
+        (0..5).for_each(|_| competition.end_epoch(0.03, 0.01, 1e6, false));
         assert!(!competition.probe_rtt_is_due(now));
-        competition.end_epoch(0.03, 0.01, 1e6);
+        competition.end_epoch(0.03, 0.01, 1e6, false);
         assert!(competition.probe_rtt_is_due(now));
-        competition.end_epoch(0.01, 0.01, 1e6);
+        competition.end_epoch(0.01, 0.01, 1e6, false);
         assert!(!competition.probe_rtt_is_due(now));
         assert!(competition.probe_rtt_is_due(now + Duration::from_millis(4_001)), "the base was not seen for long");
     }

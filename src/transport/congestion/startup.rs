@@ -13,6 +13,9 @@ const TICK: f64 = 1.0 / 60.0;
 /// Bytes of a train that must have come between its first and last acks to tell a rate: five packets.
 const ENOUGH: f64 = 6_000.0;
 
+/// Chance takes no larger part of a train.
+const MAX_LOST: f64 = 0.4;
+
 /// A burst beyond the first train is spread over this part of a round trip: slowly enough that a link which can't hold it
 /// drops only some of each part, so that losses show as soon as the rest is acked.
 const BURST_SPREAD: f64 = 0.72;
@@ -71,7 +74,7 @@ impl Startup {
 
     /// Bytes that may be on their way.
     pub(super) fn window(&self, rtt: f64) -> f64 {
-        2.0 * self.length + self.burst.bytes + self.rate() * (2.0 * rtt + 0.05)
+        self.length + self.burst.bytes + self.train.acked().min(self.rate() * (rtt + 0.05))
     }
 
     pub(super) fn on_sent(&mut self, stamp: &SentStamp) {
@@ -96,7 +99,12 @@ impl Startup {
 
     /// Bytes of the train that arrived.
     pub(super) fn acked(&self) -> f64 {
-        self.train.settled - self.train.lost
+        self.train.acked()
+    }
+
+    /// Whether the queue was full, so that much of the train was lost.
+    pub(super) fn overflowed(&self) -> bool {
+        self.train.is_settled() && self.train.lost > MAX_LOST * self.train.sent
     }
 
     /// Draws the conclusions from a train: the rate of the link, or none yet.
@@ -170,6 +178,10 @@ impl Train {
         self.group += f64::from(stamp.bytes);
         self.largest_group = self.largest_group.max(self.group);
         false
+    }
+
+    fn acked(&self) -> f64 {
+        self.settled - self.lost
     }
 
     fn is_settled(&self) -> bool {
