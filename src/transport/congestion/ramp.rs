@@ -6,7 +6,7 @@
 
 /// How much more may be on its way after the train: all who begin together with ten packets then have what a queue of a
 /// round trip takes of twenty at 50 Mbit/s and 40 ms. Slow start's is 2.
-const FIRST_STEP: f64 = 2.0;
+const FIRST_STEP: f64 = 3.0;
 
 /// And after each step that found the link empty: links from 1 to 1,000 Mbit/s are filled by the third.
 const STEP: f64 = 4.0;

@@ -74,7 +74,7 @@ impl Startup {
 
     /// Bytes that may be on their way.
     pub(super) fn window(&self, rtt: f64) -> f64 {
-        self.length + self.burst.bytes + self.train.acked().min(self.rate() * (rtt + 0.05))
+        2.0 * self.length + self.burst.bytes + self.rate() * (2.0 * rtt + 0.05)
     }
 
     pub(super) fn on_sent(&mut self, stamp: &SentStamp) {
