@@ -43,7 +43,7 @@ const MAX_TARGET_TICKS: f64 = 0.025;
 
 /// And of the jitter, which is no queue.
 const TARGET_JITTER: f64 = 3.0;
-const MAX_TARGET_JITTER: f64 = 0.030;
+const MAX_TARGET_JITTER: f64 = 0.012;
 
 /// How strongly the queue steers: this much of the difference to the target is to be gone after a round trip. What
 /// is done shows a round trip later, and at 1 / e that doesn't swing.

@@ -170,7 +170,7 @@ impl Competition {
             let ours = link.in_flight.max(MIN_CWND);
             let all = self.capacity_before.max(self.told) * link.rtt;
             let window = (0.5 * all).clamp(ours, 2.0 * ours);
-            self.cwnd = Some(Cwnd { window, plateau: all.max(window), cut_at: now });
+            self.cwnd = Some(Cwnd { window, plateau: (0.5 * all).max(window), cut_at: now });
         }
         if self.alone >= 2 {
             self.cwnd = None;
