@@ -7,7 +7,9 @@ use tickwire::netsim::{Conditions, Link};
 use tickwire::rng::{Entropy, Rng};
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
-use tickwire::transport::chunks::{Assembly, BytesSource, ChunkEvent, MemorySink, SLICE_BYTES, Sink, Source, StorageError, Stored};
+use tickwire::transport::chunks::{
+    Assembly, BytesSource, ChunkEvent, MemorySink, SLICE_BYTES, Sink, Source, StorageError, Stored,
+};
 use tickwire::transport::{
     ChannelConfig, ChannelKind, CongestionConfig, Connection, ConnectionConfig, SendOptions,
 };
@@ -304,7 +306,11 @@ impl Line {
         }
         self.most_at_once = self.most_at_once.max(bytes);
         for (_, packet) in self.packets.iter() {
-            self.links[end].send(self.now, Carried::Datagram(index, packet.to_vec()), packet.len() + SEAL_BYTES);
+            self.links[end].send(
+                self.now,
+                Carried::Datagram(index, packet.to_vec()),
+                packet.len() + SEAL_BYTES,
+            );
         }
         self.packets.clear();
     }

@@ -286,7 +286,8 @@ impl Cubic {
         let k = ((max - max.min(window.min(max * CUBIC_BETA))) / CUBIC_C).cbrt();
         let target = (CUBIC_C * (t - k).powi(3) + max).clamp(window, 1.5 * window);
         self.window += (target - window) / window * ack.acked;
-        self.reno_window += 3.0 * (1.0 - CUBIC_BETA) / (1.0 + CUBIC_BETA) * ack.acked * MSS / self.reno_window;
+        self.reno_window +=
+            3.0 * (1.0 - CUBIC_BETA) / (1.0 + CUBIC_BETA) * ack.acked * MSS / self.reno_window;
         self.window = self.window.max(self.reno_window);
     }
 
@@ -395,7 +396,8 @@ impl Bbr {
             (self.min_rtt, self.min_rtt_at) = (ack.rtt, ack.now);
         }
         self.advance(ack, new_round, expired);
-        let gain = if matches!(self.state, BbrState::Startup | BbrState::Drain) { BBR_STARTUP_GAIN } else { 2.0 };
+        let gain =
+            if matches!(self.state, BbrState::Startup | BbrState::Drain) { BBR_STARTUP_GAIN } else { 2.0 };
         let target = gain * self.bdp() + 3.0 * MSS;
         if self.full() {
             self.saved_window = (self.saved_window + ack.acked).min(target);

@@ -19,10 +19,10 @@
 //!   of sending less shows it (BBR's ProbeRTT, but just as deep as our own queue).
 //! * **Others that fill the queue** get company: [`competition`](super::competition), after Copa.
 
+use super::competition::{Circumstances, Competition};
 use super::delay::{Delay, MAX_TICK};
 use super::delivery::Epoch;
 use super::loss::Loss;
-use super::competition::{Circumstances, Competition};
 use super::ramp::{Ramp, Verdict};
 use super::startup::Startup;
 use super::{AdaptiveConfig, Controller, SentStamp};
@@ -43,7 +43,7 @@ const MAX_TARGET_TICKS: f64 = 0.025;
 
 /// And of the jitter, which is no queue.
 const TARGET_JITTER: f64 = 3.0;
-const MAX_TARGET_JITTER: f64 = 0.012;
+const MAX_TARGET_JITTER: f64 = 0.030;
 
 /// How strongly the queue steers: this much of the difference to the target is to be gone after a round trip. What
 /// is done shows a round trip later, and at 1 / e that doesn't swing.
@@ -194,7 +194,9 @@ impl Adaptive {
                 // Half a packet more for a round trip, as TCP: much for a slow flow, so that it catches up with a fast one.
                 correction += (0.5 * PACKET / (self.full_rate().max(1.0) * base)).min(FIRST_GROWTH);
             }
-            self.full_rate() * (1.0 + if self.epochs_without_queue > 0 { self.growth().max(correction) } else { correction })
+            self.full_rate()
+                * (1.0
+                    + if self.epochs_without_queue > 0 { self.growth().max(correction) } else { correction })
         }
     }
 
@@ -217,7 +219,8 @@ impl Adaptive {
     fn target(&self) -> f64 {
         let own = (TARGET / self.capacity.max(1.0).sqrt()).clamp(MIN_TARGET, MAX_TARGET);
         let spacing = PACKET / self.capacity.max(20.0 * PACKET);
-        own + (TARGET_TICKS * self.delay.ticks()).min(MAX_TARGET_TICKS) + (TARGET_JITTER * (self.delay.jitter() - spacing).max(0.0)).min(MAX_TARGET_JITTER)
+        own + (TARGET_TICKS * self.delay.ticks()).min(MAX_TARGET_TICKS)
+            + (TARGET_JITTER * (self.delay.jitter() - spacing).max(0.0)).min(MAX_TARGET_JITTER)
     }
 
     fn has_room(&self) -> bool {
@@ -229,7 +232,8 @@ impl Adaptive {
             (None, None) => {
                 let slack = 0.25 * base + 0.01 + self.delay.ticks() + self.target();
                 let window = self.full_rate() * (base + slack) + 4.0 * PACKET;
-                self.flight.in_flight_since_startup < self.ramp.as_ref().map_or(window, |ramp| ramp.window().min(window))
+                self.flight.in_flight_since_startup
+                    < self.ramp.as_ref().map_or(window, |ramp| ramp.window().min(window))
             }
         }
     }
@@ -297,9 +301,6 @@ impl Adaptive {
         // What a train told isn't ours yet.
         let ours = if self.ramp.is_some() { 0.0 } else { self.capacity };
         self.competition.end_epoch(queue, target, ours, epoch.lost > 0.0);
-        if TRACE.with(|t| *t) {
-            eprintln!("T {:.3} {:?} rate {:.2} cap {:.2} q {:.1} target {:.1} base {:.1} loss {:.3} ewq {} probe {} cwnd {:?} lost {:.0}/{:.0} lossstate {:?}", now.as_secs_f64(), core::ptr::from_ref(self), rate*8e-6, self.capacity*8e-6, queue*1e3, target*1e3, self.delay.base()*1e3, self.loss.share(), self.epochs_without_queue, self.competition.is_testing(), self.competition.cwnd(), epoch.lost, epoch.delivered, self.loss);
-        }
         if self.competition.cwnd().is_some() {
             if epoch.lost > 2.0 * self.loss.share() * epoch.delivered {
                 let share = epoch.lost / (epoch.lost + epoch.delivered);
@@ -364,7 +365,8 @@ impl Controller for Adaptive {
         self.pacer.spend(f64::from(bytes));
         let bulk = core::mem::take(&mut self.granted);
         let app_limited = self.app_limited || !bulk;
-        let stamp = SentStamp { sent_at: now, bytes, bulk, sent_in_startup: self.startup.is_some(), app_limited };
+        let stamp =
+            SentStamp { sent_at: now, bytes, bulk, sent_in_startup: self.startup.is_some(), app_limited };
         if bulk {
             self.last_bulk = now;
             if let Some(startup) = &mut self.startup {
@@ -466,5 +468,3 @@ impl Controller for Adaptive {
         self.pacing_rate(self.flight.last_sent)
     }
 }
-
-std::thread_local! { static TRACE: bool = std::env::var("TRACE").is_ok(); }

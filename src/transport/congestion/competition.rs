@@ -224,7 +224,7 @@ impl Competition {
 mod tests {
     use super::*;
 
-    const LINK: Circumstances = Circumstances { target: 0.01, rtt: 0.1, in_flight: 20_000.0 };
+    const LINK: Circumstances = Circumstances { target: 0.01, rtt: 0.1, in_flight: 40_000.0 };
 
     fn test(competition: &mut Competition, at: u64, queue: f64) {
         let at = Instant::from_millis(at);
@@ -248,14 +248,26 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_grows_by_a_packet_a_round_trip_and_shrinks_once_when_the_queue_overflows() {
+    fn a_cwnd_grows_slowly_near_its_plateau_and_shrinks_once_when_the_queue_overflows() {
         let mut competition = Competition { capacity_before: 1e6, ..Competition::default() };
         test(&mut competition, 0, 0.035);
-        (0..50).for_each(|_| competition.on_delivered(Instant::from_millis(150), 1_000.0, Circumstances { in_flight: 50_000.0, ..LINK }));
+        let link = Circumstances { in_flight: 50_000.0, ..LINK };
+        (0..50).for_each(|_| competition.on_delivered(Instant::from_millis(150), 1_000.0, link));
         let grown = competition.cwnd().unwrap();
-        assert!(grown > 50_000.0 + GROWTH && grown < 60_000.0, "{grown}");
+        assert!(grown > 50_000.0 + 0.5 * GROWTH && grown < 60_000.0, "{grown}");
         (0..3).for_each(|_| competition.on_overflow(Instant::from_millis(500), 0.1, 0.05));
         assert_eq!(competition.cwnd(), Some(grown * KEEP));
+    }
+
+    #[test]
+    fn a_queue_that_less_does_not_shorten_is_a_longer_path_unless_it_overflows() {
+        for (lossy, longer) in [(false, Some(0.0395)), (true, None)] {
+            let mut competition = Competition { capacity_before: 1e6, ..Competition::default() };
+            (0..CROWDED_EPOCHS).for_each(|_| competition.end_epoch(0.04, 0.01, 1e6, lossy));
+            competition.begin_probe_rtt(Instant::ZERO, 0.05, 0.04, 0.0);
+            competition.on_queue(0.0395);
+            assert_eq!(competition.judge(Instant::from_millis(141), LINK), longer);
+        }
     }
 
     #[test]
@@ -263,12 +275,15 @@ mod tests {
         let mut competition = Competition::default();
         let now = Instant::from_millis(3_000);
         competition.base_was_seen(now);
-        (0..5).for_each(|_| competition.end_epoch(0.03, 0.01, 1e6, false));
+        (1..CROWDED_EPOCHS).for_each(|_| competition.end_epoch(0.03, 0.01, 1e6, false));
         assert!(!competition.probe_rtt_is_due(now));
         competition.end_epoch(0.03, 0.01, 1e6, false);
         assert!(competition.probe_rtt_is_due(now));
         competition.end_epoch(0.01, 0.01, 1e6, false);
         assert!(!competition.probe_rtt_is_due(now));
-        assert!(competition.probe_rtt_is_due(now + Duration::from_millis(4_001)), "the base was not seen for long");
+        assert!(
+            competition.probe_rtt_is_due(now + Duration::from_millis(4_001)),
+            "the base was not seen for long"
+        );
     }
 }

@@ -195,6 +195,19 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_was_read_early_does_not_shorten_the_path() {
+        let mut delay = Delay::default();
+        for n in 0..200 {
+            let rtt = if n % 10 == 3 { 0.0 } else { 0.050 };
+            delay.sample(ms(n * 5), rtt, 0.001, true);
+        }
+        assert_eq!(delay.base(), 0.050);
+        assert!(delay.queue() < 1e-9);
+        (200..204).for_each(|n| delay.sample(ms(n * 5), 0.030, 0.001, true));
+        assert_eq!(delay.base(), 0.030, "the path has become shorter");
+    }
+
+    #[test]
     fn ticks_are_told_from_pauses_and_groups() {
         let mut interval = TickInterval::default();
         for tick in 0..60 {

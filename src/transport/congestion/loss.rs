@@ -139,7 +139,10 @@ impl Loss {
         self.lost = self.lost * KEEP + epoch.lost;
         self.judged = self.judged * KEEP + epoch.lost + epoch.delivered;
         self.seconds = self.seconds * KEEP + seconds;
-        self.before = [self.before[0] * KEEP_BEFORE + epoch.lost, self.before[1] * KEEP_BEFORE + epoch.lost + epoch.delivered];
+        self.before = [
+            self.before[0] * KEEP_BEFORE + epoch.lost,
+            self.before[1] * KEEP_BEFORE + epoch.lost + epoch.delivered,
+        ];
         let arrived = (self.judged - self.lost) / self.seconds;
         self.max_rate = arrived.max(self.max_rate * (1.0 - seconds / 30.0));
         let share = self.recent();
@@ -148,7 +151,9 @@ impl Loss {
         }
         let deviations = if self.share > MIN_EXCESS { DEVIATIONS_IF_LOSSY } else { DEVIATIONS };
         let chance = deviations * (share * (1.0 - share) * PACKET / self.judged.max(PACKET)).sqrt();
-        let known = self.judged > MIN_BYTES && self.before[0] > MIN_LOSSES * PACKET && now - self.tested_at > TEST_INTERVAL * (1 << self.lossy_tests);
+        let known = self.judged > MIN_BYTES
+            && self.before[0] > MIN_LOSSES * PACKET
+            && now - self.tested_at > TEST_INTERVAL * (1 << self.lossy_tests);
         if known && share - self.share > MIN_EXCESS.max(chance).max(self.share) {
             let share = (self.before[0] / self.before[1].max(1.0)).clamp(1e-4, 1.0);
             self.begin_test(now, share, arrived);
@@ -213,5 +218,51 @@ impl Loss {
         self.seconds = test.judged / test.rate.max(1.0);
         self.tested_at = now;
         self.test = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Epochs of 50 ms on a link that passes `capacity` bytes of each and loses a share by itself.
+    fn play(loss: &mut Loss, epochs: u64, capacity: f64, share: f64) -> f64 {
+        let mut rate = f64::INFINITY;
+        for n in 0..epochs {
+            let now = Instant::from_millis(50 + n * 50);
+            rate = loss.max_rate().min(1.1 * capacity / 0.05 / (1.0 - loss.share()));
+            let passed = (rate * 0.05).min(capacity / (1.0 - share));
+            let delivered = passed * (1.0 - share);
+            let epoch = Epoch {
+                delivered,
+                lost: rate * 0.05 - delivered,
+                ..Epoch::new(Instant::from_millis(n * 50))
+            };
+            loss.end_epoch(now, &epoch, false);
+        }
+        rate
+    }
+
+    #[test]
+    fn what_a_link_loses_at_any_rate_is_its_own() {
+        let mut loss = Loss::default();
+        play(&mut loss, 100, 1e9, 0.1);
+        assert!((loss.share() - 0.1).abs() < 0.02, "{loss:?}");
+        assert_eq!(loss.max_rate(), f64::INFINITY);
+    }
+
+    #[test]
+    fn a_queue_that_overflows_bounds_the_rate() {
+        let mut loss = Loss::default();
+        let rate = play(&mut loss, 40, 60_000.0, 0.0) * 0.05;
+        assert!(loss.share() < 0.01 && (0.85 * 60_000.0..1.01 * 60_000.0).contains(&rate), "{rate} {loss:?}");
+    }
+
+    #[test]
+    fn an_outage_teaches_nothing() {
+        let mut loss = Loss::default();
+        let epoch = Epoch { delivered: 1_000.0, lost: 60_000.0, ..Epoch::new(Instant::ZERO) };
+        (1..9).for_each(|n| loss.end_epoch(Instant::from_millis(n * 50), &epoch, false));
+        assert_eq!((loss.share(), loss.max_rate()), (0.0, f64::INFINITY));
     }
 }

@@ -179,6 +179,38 @@ mod tests {
         assert!(CongestionConfig::Fixed(BudgetConfig::default()).check().is_ok());
     }
 
+    /// A peer that acks whatever it likes, as fast as it likes.
+    #[test]
+    fn what_goes_out_grows_by_no_more_than_five_times_in_a_round_trip_whatever_is_acked() {
+        for spacing in [0, 1, 7] {
+            let mut controller = CongestionConfig::default().controller().unwrap();
+            let mut before: f64 = 40_000.0;
+            let mut sent = Vec::new();
+            for round in 0..8u64 {
+                let mut bytes = 0.0;
+                let acks: Vec<_> = core::mem::take(&mut sent);
+                for millis in 0..50 {
+                    let now = Instant::from_millis(1 + round * 50 + millis);
+                    let acked: Vec<_> = acks
+                        .iter()
+                        .enumerate()
+                        .filter(|(n, _)| (*n as u64 * spacing / 8).min(49) == millis)
+                        .map(|(_, stamp)| (*stamp, false))
+                        .collect();
+                    if !acked.is_empty() {
+                        controller.on_acked(now, &acked, Some(Duration::from_millis(50)));
+                    }
+                    while controller.can_send(now) {
+                        sent.push(controller.on_sent(now, 1_200));
+                        bytes += 1_200.0;
+                    }
+                }
+                assert!(bytes <= 5.0 * before, "{bytes} after {before} in round trip {round}, {spacing}");
+                before = before.max(bytes);
+            }
+        }
+    }
+
     #[test]
     fn the_rate_stays_within_its_bounds_whatever_is_acked() {
         let config = AdaptiveConfig { max_bytes_per_second: 50_000.0, ..AdaptiveConfig::default() };

@@ -83,3 +83,25 @@ impl Ramp {
         Verdict::Wait
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_grow_while_the_link_is_empty_and_end_with_a_queue() {
+        let mut ramp = Ramp::new(10_000.0);
+        assert_eq!(ramp.window(), FIRST_STEP * 10_000.0);
+        assert_eq!(ramp.on_acked(10_000.0, 0.05, 0.0, 1e6), Verdict::Wait, "the step isn't acked");
+        assert_eq!(ramp.on_acked(20_000.0, 0.05, 0.0, 1e6), Verdict::Wait);
+        assert_eq!(ramp.window(), STEP * FIRST_STEP * 10_000.0);
+        ramp.on_queue(0.05);
+        assert_eq!(ramp.on_acked(100_000.0, 0.05, 0.0, 1e6), Verdict::Shared(SHARED * 100_000.0 / 0.1));
+    }
+
+    #[test]
+    fn steps_end_when_they_fill_the_link() {
+        let mut ramp = Ramp::new(10_000.0);
+        assert_eq!(ramp.on_acked(30_000.0, 0.05, 0.0, 30_000.0), Verdict::Filled);
+    }
+}
