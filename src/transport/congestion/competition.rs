@@ -24,6 +24,9 @@ const CUBIC: f64 = 0.4;
 const FLOOR: f64 = 0.3;
 const MAX_FLOOR_LOSS: f64 = 0.03;
 
+/// A newcomer doubles its window up to this part of the link.
+const SLOW_START: f64 = 0.25;
+
 /// The share of the window that has to be on its way for it to grow.
 const USED: f64 = 0.7;
 
@@ -77,10 +80,16 @@ struct Cwnd {
     /// Where it grows to in no time, and slowly on from.
     plateau: f64,
     cut_at: Instant,
+    /// Slow start goes so far.
+    threshold: f64,
 }
 
 impl Cwnd {
     fn grow(&mut self, now: Instant, acked: f64, rtt: f64) {
+        if self.window < self.threshold {
+            self.window += acked;
+            return;
+        }
         let (window, plateau) = (self.window / GROWTH, self.plateau / GROWTH);
         let after = ((plateau - window.min(KEEP * plateau)).max(0.0) / CUBIC).cbrt();
         let since = (now - self.cut_at).as_secs_f64() + rtt - after;
@@ -94,6 +103,7 @@ impl Cwnd {
         self.plateau = self.window * if falling { 0.5 * (1.0 + KEEP) } else { 1.0 };
         self.window = (self.window * KEEP).max(floor).max(MIN_CWND);
         self.cut_at = now;
+        self.threshold = 0.0;
     }
 }
 
@@ -170,7 +180,8 @@ impl Competition {
             let ours = link.in_flight.max(MIN_CWND);
             let all = self.capacity_before.max(self.told) * link.rtt;
             let window = (0.5 * all).clamp(ours, 2.0 * ours);
-            self.cwnd = Some(Cwnd { window, plateau: (0.5 * all).max(window), cut_at: now });
+            let plateau = (0.5 * all).max(window);
+            self.cwnd = Some(Cwnd { window, plateau, cut_at: now, threshold: SLOW_START * all });
         }
         if self.alone >= 2 {
             self.cwnd = None;
