@@ -66,8 +66,8 @@ const CONTENDED_BELOW: f64 = 0.9;
 const HOLD: Duration = Duration::from_secs(2);
 const RAISE: f64 = 1.02;
 
-/// How much more for each second beside others, if it isn't a packet for each round trip (as BBR version 3's time between
-/// probes, which leaves Cubic time to take its share).
+/// How much more for each second beside others: some seconds to be back, which leaves Cubic time to take its share (as BBR
+/// version 3's time between probes).
 const RAISE_A_SECOND: f64 = 0.08;
 
 /// The losses of recent epochs, and what is concluded from them. Rates are bytes a second.
@@ -151,15 +151,17 @@ impl Loss {
         }
         let deviations = if self.share > MIN_EXCESS { DEVIATIONS_IF_LOSSY } else { DEVIATIONS };
         let chance = deviations * (share * (1.0 - share) * PACKET / self.judged.max(PACKET)).sqrt();
-        let known = self.judged > MIN_BYTES
-            && self.before[0] > MIN_LOSSES * PACKET
-            && now - self.tested_at > TEST_INTERVAL * (1 << self.lossy_tests);
-        if known && share - self.share > MIN_EXCESS.max(chance).max(self.share) {
-            let share = (self.before[0] / self.before[1].max(1.0)).clamp(1e-4, 1.0);
-            self.begin_test(now, share, arrived);
+        let rested = now - self.tested_at > TEST_INTERVAL * (1 << self.lossy_tests);
+        // Where the queue overflowed before, any loss may tell of others.
+        let bounded = self.ceiling.is_some() && self.share < MIN_EXCESS && epoch.lost > 0.0;
+        let known = self.judged > MIN_BYTES && self.before[0] > MIN_LOSSES * PACKET;
+        let excess = share - self.share;
+        if rested && (bounded || known && excess > MIN_EXCESS.max(chance).max(self.share)) {
+            let before = (self.before[0] / self.before[1].max(1.0)).clamp(1e-4, 1.0);
+            self.begin_test(now, if bounded { share.max(before) } else { before }, arrived);
         } else if let Some(ceiling) = &mut self.ceiling {
             if ceiling.contended {
-                ceiling.rate += (PACKET / seconds).max(RAISE_A_SECOND * ceiling.rate * seconds);
+                ceiling.rate *= 1.0 + RAISE_A_SECOND * seconds;
             } else if now - ceiling.since > HOLD {
                 ceiling.rate *= RAISE;
             }
