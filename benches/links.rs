@@ -1,5 +1,6 @@
 //! How fast blocks move over links that lose packets, at what cost, and what they do to a game beside them. In virtual
-//! time, so the figures are the same on every machine. Prints a table and writes `benches/links/results.json`.
+//! time, so the figures are the same on every machine. Then scenes: bulk beside others, and on links that do more than lose
+//! packets. Prints a table and writes `benches/links/results.json`.
 
 #[allow(dead_code)]
 #[path = "../tests/rust/bulk_line.rs"]
@@ -20,24 +21,22 @@ use std::fs;
 
 use bulk_line::{Act, median};
 use link_table::{Measured, TableLink, game_alone, links, measure};
-use serde_json::{Value, json};
+use scenes::Row;
+use serde_json::{Map, Value, json};
 use tickwire::transport::{BudgetConfig, CongestionConfig};
 
 const SMALL: usize = 256 << 10;
 const LARGE: usize = 8 << 20;
 const SMALL_SEEDS: u64 = 25;
 const LARGE_SEEDS: u64 = 7;
+const SCENE_SEEDS: u64 = 3;
 
 fn main() {
+    // With words, only the scenes whose names have one of them, and nothing is written.
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
     if !wanted.is_empty() {
-        for (name, scene) in scenes::SCENES {
-            if wanted.iter().any(|wanted| name.contains(wanted.as_str())) {
-                for seed in 1..=std::env::var("SEEDS").map_or(1, |seeds| seeds.parse().unwrap()) {
-                    scene(seed).iter().for_each(print_scene);
-                }
-            }
-        }
+        let named = |name: &str| wanted.iter().any(|word| name.contains(word.as_str()));
+        scenes::SCENES.iter().filter(|(name, _)| named(name)).for_each(|(_, scene)| drop(scene_rows(*scene)));
         return;
     }
     let mut results = Vec::new();
@@ -53,6 +52,7 @@ fn main() {
             }
         }
     }
+    results.extend(scenes::SCENES.iter().flat_map(|(_, scene)| scene_rows(*scene)));
     fs::create_dir_all("benches/links").unwrap();
     fs::write("benches/links/results.json", serde_json::to_string_pretty(&results).unwrap() + "\n").unwrap();
 }
@@ -71,28 +71,55 @@ fn row(link: &TableLink, ends: &str, act: Act, block: usize, controller: &str) -
     let (ratio, seconds, again) = (of(|m| m.ratio), of(|m| m.seconds), of(|m| m.resent_over_lost));
     let (p95, p99) = (of(|m| m.queue_ms[0]), of(|m| m.queue_ms[1]));
     let worst = round(runs.iter().map(|m| m.ratio).fold(0.0, f64::max));
-    let (mut game, mut alone) = (Value::Null, Value::Null);
+    let (mut game, mut alone) = ([Value::Null, Value::Null], [Value::Null, Value::Null]);
     if block == LARGE {
-        let with = seeds.clone().map(|seed| measure(link, act, block, congestion, true, seed).game_p99_ms);
-        let without = seeds.map(|seed| game_alone(link, act, seconds, seed));
-        (game, alone) = (json!(round(median(with.collect()))), json!(round(median(without.collect()))));
+        let with = seeds.clone().map(|seed| measure(link, act, block, congestion, true, seed));
+        game = latency(with.map(|m| (m.game_p99_ms, m.received_share)));
+        alone = latency(seeds.map(|seed| game_alone(link, act, seconds, seed)));
     }
     println!(
-        "{ends:>7} {:44} {:>5} KiB {controller:>8}: {ratio:.3} (worst {worst:.3}), q {p95}/{p99}, r {again}, game {game}, {alone}",
+        "{ends:>7} {:44} {:>5} KiB {controller:>8}: {ratio:.3} (worst {worst:.3}), q {p95}/{p99}, r {again}, game {}, {}, received {}",
         link.name,
-        block >> 10
+        block >> 10,
+        game[0],
+        alone[0],
+        game[1]
     );
     json!({
         "link": link.name, "ends": ends, "block_bytes": block, "controller": controller, "seconds": seconds,
         "ideal_seconds": round(link.ideal(block)), "ratio": ratio, "worst_ratio": worst, "added_delay_ms": p95,
-        "added_delay_p99_ms": p99, "retransmit_ratio": again, "game_p99_ms": game, "game_alone_p99_ms": alone,
+        "added_delay_p99_ms": p99, "retransmit_ratio": again, "game_p99_ms": game[0], "game_alone_p99_ms": alone[0],
+        "game_received_share": game[1], "game_alone_received_share": alone[1],
     })
 }
 
-fn print_scene(row: &scenes::Row) {
-    let figures: Vec<String> =
-        row.figures.iter().map(|(name, value)| format!("{name} {:.3}", round(*value))).collect();
-    println!("{:>26} {:60} seed {}: {}", row.scene, row.case, row.seed, figures.join(", "));
+/// The medians of a game's 99th percentiles and of the shares of its messages that arrived.
+fn latency(runs: impl Iterator<Item = (f64, f64)>) -> [Value; 2] {
+    let (p99s, shares): (Vec<_>, Vec<_>) = runs.unzip();
+    [json!(round(median(p99s))), json!(round(median(shares)))]
+}
+
+/// A scene's rows: of each figure the median of the seeds, and the least and the most.
+fn scene_rows(scene: fn(u64) -> Vec<Row>) -> Vec<Value> {
+    let runs: Vec<Vec<Row>> = (1..=SCENE_SEEDS).map(scene).collect();
+    let row = |index: usize| {
+        let Row { scene, case, figures } = &runs[0][index];
+        let figure = |number: usize, name: &str| {
+            let mut values: Vec<f64> = runs.iter().map(|rows| round(rows[index].figures[number].1)).collect();
+            values.sort_by(f64::total_cmp);
+            let (least, most) = (values[0], values[values.len() - 1]);
+            (name.to_owned(), json!({ "median": median(values), "least": least, "most": most }))
+        };
+        let figures: Map<String, Value> =
+            figures.iter().enumerate().map(|(number, (name, _))| figure(number, name)).collect();
+        let line: Vec<String> = figures
+            .iter()
+            .map(|(name, of)| format!("{name} {} ({} to {})", of["median"], of["least"], of["most"]))
+            .collect();
+        println!("{scene:>26} {case:58}: {}", line.join(", "));
+        json!({ "scene": scene, "case": case, "seeds": SCENE_SEEDS, "figures": figures })
+    };
+    (0..runs[0].len()).map(row).collect()
 }
 
 fn round(value: f64) -> f64 {

@@ -68,6 +68,8 @@ pub(crate) struct Measured {
     pub(crate) resent_over_lost: f64,
     /// The 99th percentile of the time that a game's messages take, in milliseconds, if one is played.
     pub(crate) game_p99_ms: f64,
+    /// The share of the game's messages that arrived: a percentile is of those only.
+    pub(crate) received_share: f64,
 }
 
 /// Sends one block; up to 256 KiB it may go out at once.
@@ -94,15 +96,22 @@ pub(crate) fn measure(
         queue_ms: [95, 99].map(|percent| percentile(&millis, percent)),
         resent_over_lost: if beyond > 0.0 { beyond / lost } else { 0.0 },
         game_p99_ms: percentile(&line.flows[flow].latencies, 99) * 1e3,
+        received_share: received_share(&line, flow),
     }
 }
 
-/// The game's 99th percentile with nothing beside it, in milliseconds.
-pub(crate) fn game_alone(link: &TableLink, act: Act, seconds: f64, seed: u64) -> f64 {
+fn received_share(line: &Line, flow: usize) -> f64 {
+    let flow = &line.flows[flow];
+    // Some sent before are counted too, and some sent are yet to arrive.
+    (flow.latencies.len() as f64 / flow.game_sent.max(1) as f64).min(1.0)
+}
+
+/// The game's 99th percentile with nothing beside it, in milliseconds, and the share of its messages that arrived.
+pub(crate) fn game_alone(link: &TableLink, act: Act, seconds: f64, seed: u64) -> (f64, f64) {
     let mut line = Line::new(link.conditions, act, 0, seed);
     let flow = line.add(CongestionConfig::default(), true);
     line.run(WARM_UP);
     line.listen();
     line.run(seconds);
-    percentile(&line.flows[flow].latencies, 99) * 1e3
+    (percentile(&line.flows[flow].latencies, 99) * 1e3, received_share(&line, flow))
 }

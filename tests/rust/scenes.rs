@@ -16,7 +16,6 @@ const WARM_UP: f64 = 1.5;
 pub(crate) struct Row {
     pub(crate) scene: &'static str,
     pub(crate) case: String,
-    pub(crate) seed: u64,
     pub(crate) figures: Vec<(&'static str, f64)>,
 }
 
@@ -135,7 +134,7 @@ fn ticks(seed: u64) -> Vec<Row> {
             // A queue that takes a burst of a tick.
             let (line, meter) = alone(link(10.0, 50.0, 250.0), Act(act), seed, 10.0, 20.0);
             let figures = alone_figures(&line, &meter, 10.0);
-            rows.push(Row { scene: "ticks", case: format!("{hz} Hz, {ends}"), seed, figures });
+            rows.push(Row { scene: "ticks", case: format!("{hz} Hz, {ends}"), figures });
         }
     }
     rows
@@ -154,12 +153,7 @@ fn shallow_queue(seed: u64) -> Vec<Row> {
     let row = |(mbit, rtt, queue)| {
         let (line, meter) = alone(link(mbit, rtt, queue), Act::AT_ONCE, seed, 2.0, 20.0);
         let figures = alone_figures(&line, &meter, mbit);
-        Row {
-            scene: "shallow queue",
-            case: format!("{mbit} Mbit/s, {rtt} ms, queue {queue} ms"),
-            seed,
-            figures,
-        }
+        Row { scene: "shallow queue", case: format!("{mbit} Mbit/s, {rtt} ms, queue {queue} ms"), figures }
     };
     SHALLOW.into_iter().map(row).collect()
 }
@@ -182,7 +176,7 @@ fn shallow_beside_cubic(seed: u64) -> Vec<Row> {
         figures.extend([("cubic Mbit/s", theirs), ("its %", 100.0 * theirs / (theirs + figures[0].1))]);
         figures.push(("it alone Mbit/s", alone));
         let case = format!("{mbit} Mbit/s, {rtt} ms, queue {queue} ms");
-        Row { scene: "shallow queue beside cubic", case, seed, figures }
+        Row { scene: "shallow queue beside cubic", case, figures }
     };
     SHALLOW.into_iter().map(row).collect()
 }
@@ -192,7 +186,7 @@ fn heavy_loss(seed: u64) -> Vec<Row> {
         let (line, meter) = alone(link(mbit, rtt, queue).loss(loss), Act::AT_ONCE, seed, 3.0, 20.0);
         let figures = alone_figures(&line, &meter, mbit);
         let case = format!("{mbit} Mbit/s, {rtt} ms, queue {queue} ms, {:.0} % lost", loss * 100.0);
-        Row { scene: "heavy loss", case, seed, figures }
+        Row { scene: "heavy loss", case, figures }
     };
     let cases = [
         (10.0, 50.0, 50.0, 0.1),
@@ -228,7 +222,7 @@ fn twenty(seed: u64) -> Vec<Row> {
             ("queue ms", meter.queue_ms(&line, 50.0)),
             ("s to the first", line.now.as_secs_f64() - meter.began),
         ];
-        Row { scene: "twenty at once", case: format!("50 Mbit/s, {rtt} ms"), seed, figures }
+        Row { scene: "twenty at once", case: format!("50 Mbit/s, {rtt} ms"), figures }
     };
     [20.0, 40.0, 100.0].into_iter().map(row).collect()
 }
@@ -257,7 +251,7 @@ fn two(seed: u64) -> Vec<Row> {
             ("queue ms", meter.queue_ms(&line, mbit)),
         ];
         let case = format!("{mbit} Mbit/s, {rtt} ms, {later} s later, ticks {:?}", act.0);
-        Row { scene: "two of our own", case, seed, figures }
+        Row { scene: "two of our own", case, figures }
     };
     let at_once = Act::AT_ONCE;
     let cases = [
@@ -285,7 +279,7 @@ fn longer_path(seed: u64) -> Vec<Row> {
         line.run(10.0);
         figures.push(("later", meter.ours(&line)[0]));
         figures.push(("queue ms", meter.queue_ms(&line, mbit)));
-        Row { scene: "longer path", case: format!("{mbit} Mbit/s, {rtt} ms, + {step} ms"), seed, figures }
+        Row { scene: "longer path", case: format!("{mbit} Mbit/s, {rtt} ms, + {step} ms"), figures }
     };
     [(20.0, 40.0, 60.0), (20.0, 20.0, 60.0), (100.0, 30.0, 60.0), (10.0, 100.0, 30.0)]
         .into_iter()
@@ -322,7 +316,6 @@ fn saturated_ack_path(seed: u64) -> Vec<Row> {
             rows.push(Row {
                 scene: "saturated ack path",
                 case: format!("{name}, queue back {queue} ms"),
-                seed,
                 figures,
             });
         }
@@ -343,7 +336,7 @@ fn long_path(seed: u64) -> Vec<Row> {
         ("Mbit/s", bytes as f64 * 8e-6 / line.took(0)),
         ("dropped %", meter.dropped(&line)),
     ];
-    let ours = Row { scene: "long path", case: "ours".into(), seed, figures };
+    let ours = Row { scene: "long path", case: "ours".into(), figures };
     let mut line = Line::new(conditions, Act::AT_ONCE, 0, seed);
     line.add_tcp(Kind::Bbr, 0);
     while line.company[0].tcp.arrived < bytes {
@@ -351,7 +344,7 @@ fn long_path(seed: u64) -> Vec<Row> {
     }
     let seconds = line.now.as_secs_f64();
     let figures = vec![("s", seconds), ("Mbit/s", bytes as f64 * 8e-6 / seconds)];
-    vec![ours, Row { scene: "long path", case: "bbr".into(), seed, figures }]
+    vec![ours, Row { scene: "long path", case: "bbr".into(), figures }]
 }
 
 fn jitter(seed: u64) -> Vec<Row> {
@@ -363,7 +356,7 @@ fn jitter(seed: u64) -> Vec<Row> {
             let (line, meter) = alone(conditions, Act::AT_ONCE, seed, 3.0, 20.0);
             let figures = alone_figures(&line, &meter, mbit);
             let case = format!("{mbit} Mbit/s, {rtt} ms, +- 15 ms in runs of {time} ms");
-            rows.push(Row { scene: "in-order jitter", case, seed, figures });
+            rows.push(Row { scene: "in-order jitter", case, figures });
         }
     }
     rows
@@ -409,7 +402,7 @@ fn beside_tcp(seed: u64) -> Vec<Row> {
             ];
             let first = if head_start > 0.0 { "we are first" } else { "they are first" };
             let case = format!("{flows} {kind:?}, {mbit} Mbit/s, {rtt} ms, {bdps} BDP, {first}");
-            rows.push(Row { scene: "beside tcp", case, seed, figures });
+            rows.push(Row { scene: "beside tcp", case, figures });
         }
     }
     rows
@@ -426,7 +419,7 @@ fn stale_clock(seed: u64) -> Vec<Row> {
         line.run(20.0);
         let figures = alone_figures(&line, &meter, mbit);
         let case = format!("{mbit} Mbit/s, {rtt} ms, 1 of {} reads up to {} ms early", stale.1, stale.0);
-        rows.push(Row { scene: "stale clock", case, seed, figures });
+        rows.push(Row { scene: "stale clock", case, figures });
     }
     rows
 }
