@@ -6,6 +6,7 @@ mod block_times;
 mod bulk;
 #[allow(dead_code)] // Some of it is for benches/links.rs.
 mod bulk_line;
+mod bulk_scenes;
 mod channels;
 mod chunks;
 mod endpoint;

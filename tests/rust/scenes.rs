@@ -127,7 +127,7 @@ fn alone_figures(line: &Line, meter: &Meter, mbit: f64) -> Vec<(&'static str, f6
     vec![("Mbit/s", rate), ("dropped %", dropped), ("queue ms", meter.queue_ms(line, mbit))]
 }
 
-fn ticks(seed: u64) -> Vec<Row> {
+pub(crate) fn ticks(seed: u64) -> Vec<Row> {
     let mut rows = Vec::new();
     for hz in [1, 2, 5, 10, 20, 28, 30, 60] {
         for (ends, act) in [("sender", [hz, 0]), ("receiver", [0, hz]), ("both", [hz, hz])] {
@@ -149,7 +149,7 @@ const SHALLOW: [(f64, f64, f64); 6] = [
     (100.0, 30.0, 3.0),
 ];
 
-fn shallow_queue(seed: u64) -> Vec<Row> {
+pub(crate) fn shallow_queue(seed: u64) -> Vec<Row> {
     let row = |(mbit, rtt, queue)| {
         let (line, meter) = alone(link(mbit, rtt, queue), Act::AT_ONCE, seed, 2.0, 20.0);
         let figures = alone_figures(&line, &meter, mbit);
@@ -181,7 +181,7 @@ fn shallow_beside_cubic(seed: u64) -> Vec<Row> {
     SHALLOW.into_iter().map(row).collect()
 }
 
-fn heavy_loss(seed: u64) -> Vec<Row> {
+pub(crate) fn heavy_loss(seed: u64) -> Vec<Row> {
     let row = |(mbit, rtt, queue, loss)| {
         let (line, meter) = alone(link(mbit, rtt, queue).loss(loss), Act::AT_ONCE, seed, 3.0, 20.0);
         let figures = alone_figures(&line, &meter, mbit);
@@ -227,7 +227,7 @@ fn twenty(seed: u64) -> Vec<Row> {
     [20.0, 40.0, 100.0].into_iter().map(row).collect()
 }
 
-fn two(seed: u64) -> Vec<Row> {
+pub(crate) fn two(seed: u64) -> Vec<Row> {
     let row = |(mbit, rtt, later, act): (f64, f64, f64, Act)| {
         let mut line = Line::new(link(mbit, rtt, rtt), act, 0, seed);
         for _ in 0..2 {
@@ -264,7 +264,7 @@ fn two(seed: u64) -> Vec<Row> {
     cases.into_iter().map(row).collect()
 }
 
-fn longer_path(seed: u64) -> Vec<Row> {
+pub(crate) fn longer_path(seed: u64) -> Vec<Row> {
     let row = |(mbit, rtt, step): (f64, f64, f64)| {
         let (mut line, _) = alone(link(mbit, rtt, rtt), Act::AT_ONCE, seed, 5.0, 2.0);
         let longer = link(mbit, rtt + step, rtt);
@@ -408,7 +408,7 @@ fn beside_tcp(seed: u64) -> Vec<Row> {
     rows
 }
 
-fn stale_clock(seed: u64) -> Vec<Row> {
+pub(crate) fn stale_clock(seed: u64) -> Vec<Row> {
     let mut rows = Vec::new();
     for (mbit, rtt, stale) in [(100.0, 10.0, (10, 20)), (100.0, 30.0, (30, 300)), (10.0, 50.0, (10, 50))] {
         let mut line = with_flow(link(mbit, rtt, 2.0 * rtt), Act::AT_ONCE, seed);

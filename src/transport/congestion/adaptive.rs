@@ -310,9 +310,7 @@ impl Adaptive {
             self.loss.end_epoch(now, &epoch, queue > 0.5 * target);
         }
         let more = rate > (FRUITFUL + CHANCE / epoch.delivered.max(PACKET)) * self.capacity;
-        if self.ramp.is_some() {
-            self.epochs_without_queue = 0;
-        } else if self.loss.is_testing() && queue < target {
+        if self.ramp.is_some() || (self.loss.is_testing() && queue < target) {
             self.epochs_without_queue = 0;
         } else if epoch.is_app_limited() {
             self.capacity = self.capacity.max(rate);

@@ -72,7 +72,7 @@ impl Ramp {
             return Verdict::Wait;
         }
         let queue = self.queue / self.samples.max(1.0);
-        let long = queue > (QUEUE * base).clamp(MIN_QUEUE, MAX_QUEUE) + 0.5 * ticks;
+        let long = queue > (QUEUE * base).clamp(MIN_QUEUE, MAX_QUEUE) + ticks;
         if long || self.lost > MAX_LOSS * (self.acked + self.lost) {
             return Verdict::Shared(SHARED * self.acked / (base + queue));
         }
