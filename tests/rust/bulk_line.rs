@@ -232,11 +232,11 @@ impl Line {
     fn deliver(&mut self, direction: usize, acts: bool) {
         let to = 1 - direction;
         let mut now = self.now;
-        if let Some((most, one_of)) = self.stale.filter(|_| to == 0 && acts) {
-            if self.rng.below(one_of) == 0 {
-                let early = (self.rng.below(most) + 1) * 1_000_000;
-                now = Instant::from_nanos(self.now.as_nanos().saturating_sub(early));
-            }
+        if let Some((most, one_of)) = self.stale.filter(|_| to == 0 && acts)
+            && self.rng.below(one_of) == 0
+        {
+            let early = (self.rng.below(most) + 1) * 1_000_000;
+            now = Instant::from_nanos(self.now.as_nanos().saturating_sub(early));
         }
         let seconds = self.now.as_secs_f64();
         while let Some(carried) = self.links[direction].poll(self.now) {
