@@ -260,15 +260,12 @@ impl Adaptive {
     fn conclude_startup(&mut self, now: Instant) {
         let Some(startup) = &mut self.startup else { return };
         let acked = startup.acked();
-        if startup.overflowed() {
-            // No second one into a queue that is full: what arrived of it in a round trip is a beginning.
-            self.capacity = acked.max(2.0 * PACKET) / self.delay.base();
-            self.startup = None;
-            self.epoch = Epoch::new(now);
-        } else if let Some(rate) = startup.conclude() {
+        let burst = startup.is_burst();
+        if let Some(rate) = startup.conclude() {
             self.capacity = rate;
             self.competition.train_told(rate);
-            self.ramp = Some(Ramp::new(acked.max(MIN_TRAIN)));
+            // The application takes the risk of a burst.
+            self.ramp = (!burst).then(|| Ramp::new(acked.max(MIN_TRAIN)));
             self.startup = None;
             self.epoch = Epoch::new(now);
         }

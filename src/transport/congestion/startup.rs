@@ -13,9 +13,6 @@ const TICK: f64 = 1.0 / 60.0;
 /// Bytes of a train that must have come between its first and last acks to tell a rate: five packets.
 const ENOUGH: f64 = 6_000.0;
 
-/// Chance takes no larger part of a train.
-const MAX_LOST: f64 = 0.4;
-
 /// A burst beyond the first train is spread over this part of a round trip: slowly enough that a link which can't hold it
 /// drops only some of each part, so that losses show as soon as the rest is acked.
 const BURST_SPREAD: f64 = 0.72;
@@ -102,9 +99,9 @@ impl Startup {
         self.train.acked()
     }
 
-    /// Whether the queue was full, so that much of the train was lost.
-    pub(super) fn overflowed(&self) -> bool {
-        self.train.is_settled() && self.train.lost > MAX_LOST * self.train.sent
+    /// Whether the application asked for a burst.
+    pub(super) fn is_burst(&self) -> bool {
+        self.burst.bytes > 0.0
     }
 
     /// Draws the conclusions from a train: the rate of the link, or none yet.
