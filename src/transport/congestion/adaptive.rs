@@ -91,7 +91,7 @@ pub(super) struct Adaptive {
     /// What arrives when the link is full.
     capacity: f64,
     /// Until as many bytes are on their way as the rate asks for.
-    ramp: Option<Ramp>,
+    ramp: Option<Box<Ramp>>,
     /// Epochs in a row without a queue, or since more stopped arriving.
     epochs_without_queue: u32,
     flight: Flight,
@@ -265,7 +265,7 @@ impl Adaptive {
             self.capacity = rate;
             self.competition.train_told(rate);
             // The application takes the risk of a burst.
-            self.ramp = (!burst).then(|| Ramp::new(acked.max(MIN_TRAIN)));
+            self.ramp = (!burst).then(|| Box::new(Ramp::new(acked.max(MIN_TRAIN))));
             self.startup = None;
             self.epoch = Epoch::new(now);
         }

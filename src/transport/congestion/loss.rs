@@ -81,7 +81,7 @@ pub(super) struct Loss {
     /// Bytes lost, and all, before tests and in them.
     before: [f64; 2],
     within: [f64; 2],
-    test: Option<Test>,
+    test: Option<Box<Test>>,
     /// Tests in a row that found that the link loses by itself.
     lossy_tests: u32,
     tested_at: Instant,
@@ -178,7 +178,7 @@ impl Loss {
     fn begin_test(&mut self, now: Instant, share: f64, arrived: f64) {
         let unprovoked =
             self.ceiling.as_ref().is_some_and(|ceiling| !ceiling.contended && now - ceiling.since < HOLD);
-        self.test = Some(Test {
+        self.test = Some(Box::new(Test {
             rate: TEST_RATE * arrived / (1.0 - self.share),
             share_before: share,
             arrived_before: arrived,
@@ -186,7 +186,7 @@ impl Loss {
             epochs: 0,
             lost: 0.0,
             judged: 0.0,
-        });
+        }));
     }
 
     fn advance_test(&mut self, now: Instant, epoch: &Epoch) {
