@@ -98,10 +98,17 @@ struct Figures {
 }
 
 impl Figures {
+    /// Percent of messages that were delivered.
+    fn received(&self) -> f64 {
+        100.0 * self.latencies.len() as f64 / self.sent as f64
+    }
+
+    /// Of all messages sent; infinite where it falls among those that never came.
     fn percentile(&mut self, percent: f64) -> f64 {
         self.latencies.sort_by(f64::total_cmp);
-        let last = self.latencies.len() - 1;
-        self.latencies[(last as f64 * percent / 100.0).round() as usize]
+        let last = self.sent - 1;
+        let index = (last as f64 * percent / 100.0).round() as usize;
+        self.latencies.get(index).copied().unwrap_or(f64::INFINITY)
     }
 
     /// Percent of messages that were not delivered within this many milliseconds.
@@ -157,7 +164,7 @@ fn measure(case: Case) -> Figures {
 /// carries a tenth of that.
 fn oldest_key() -> f64 {
     let keys = 1_000;
-    let budget = BudgetConfig { bytes_per_second: 33_000.0, burst_bytes: 1_200.0 };
+    let budget = BudgetConfig::new(33_000.0, 1_200.0);
     let config = ConnectionConfig { budget, ..Default::default() };
     let protocol = protocol_with(vec![ChannelConfig::new(ChannelKind::Latest { keys })]);
     let conditions = Conditions::perfect().latency(Duration::from_millis(50), Duration::ZERO).loss(0.05);
@@ -210,6 +217,7 @@ fn main() {
     for (name, copies, act) in cases {
         let mut figures = measure(Case { kind: reliable(copies), loss: 0.05, act });
         assert_eq!(figures.latencies.len(), figures.sent, "every message arrives");
+        row(name, "arrived", figures.received(), "%");
         row(name, "p50", figures.percentile(50.0), "ms");
         row(name, "p99", figures.percentile(99.0), "ms");
         row(name, "p99.9", figures.percentile(99.9), "ms");
@@ -222,6 +230,7 @@ fn main() {
         resend: Resend::default(),
     };
     let mut figures = measure(Case { kind: article, loss: 0.05, act: Act::InStep });
+    row("reliable-ordered, fixed 0.1 s, ticks in step", "arrived", figures.received(), "%");
     row("reliable-ordered, fixed 0.1 s, ticks in step", "p99", figures.percentile(99.0), "ms");
     let bytes = figures.wire_bytes as f64 / lossless[Act::InStep as usize];
     row("reliable-ordered, fixed 0.1 s, ticks in step", "bytes over lossless", bytes, "ratio");
@@ -230,6 +239,7 @@ fn main() {
     let figures = measure(Case { kind: inputs, loss: 0.1, act: Act::InStep });
     // Sent at a tick, on time three ticks later for the latency; late is later than two ticks after that.
     let bound = 50.1 + 2.0 * TICK.as_secs_f64() * 1000.0;
+    row("inputs, last 3, 10 % loss", "arrived", figures.received(), "%");
     row("inputs, last 3, 10 % loss", "later than tick after next", figures.later_than(bound), "%");
     row("latest, 1,000 keys, a tenth of the link", "greatest age", oldest_key(), "ms");
 

@@ -79,6 +79,7 @@ impl World {
             public_addresses: &[server],
             internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
             user_data: &[0; 256],
+            dated: true,
         };
         let token = ConnectToken::generate(&params, &mut network.clone()).unwrap();
         let config = ClientConfig {

@@ -5,6 +5,7 @@
 #[allow(dead_code)]
 #[path = "../tests/rust/bulk_line.rs"]
 mod bulk_line;
+#[allow(dead_code)]
 #[path = "../tests/rust/link_table.rs"]
 mod link_table;
 #[allow(dead_code)]
@@ -20,10 +21,10 @@ mod tcp;
 use std::fs;
 
 use bulk_line::{Act, median};
-use link_table::{Measured, TableLink, game_alone, links, measure};
+use link_table::{Game, Measured, TableLink, game_alone, links, measure};
 use scenes::Row;
 use serde_json::{Map, Value, json};
-use tickwire::transport::{BudgetConfig, CongestionConfig};
+use tickwire::transport::{CongestionConfig, RateConfig};
 
 const SMALL: usize = 256 << 10;
 const LARGE: usize = 8 << 20;
@@ -41,7 +42,7 @@ fn main() {
     }
     let mut results = Vec::new();
     println!(
-        "x ideal; q: queue p95/p99 ms; r: (resent - 2 %) / lost; game: p99 ms, and alone. Medians of {SMALL_SEEDS} and {LARGE_SEEDS} seeds."
+        "x ideal; q: queue p95/p99 ms; r: (resent - 2 %) / lost; game: p99 ms of the messages that arrived (share of those sent), and alone. Medians of {SMALL_SEEDS} and {LARGE_SEEDS} seeds."
     );
     for (ends, act) in [("at once", Act::AT_ONCE), ("60 Hz", Act::POLLED)] {
         for link in links() {
@@ -59,7 +60,7 @@ fn main() {
 
 fn row(link: &TableLink, ends: &str, act: Act, block: usize, controller: &str) -> Value {
     // A little below the link's rate: what somebody who knew it would set.
-    let fixed = BudgetConfig { bytes_per_second: link.rate() * 0.97, burst_bytes: 16_384.0 };
+    let fixed = RateConfig { bytes_per_second: link.rate() * 0.97, burst_bytes: 16_384.0 };
     let congestion = match controller {
         "fixed" => CongestionConfig::Fixed(fixed),
         _ => CongestionConfig::default(),
@@ -71,32 +72,30 @@ fn row(link: &TableLink, ends: &str, act: Act, block: usize, controller: &str) -
     let (ratio, seconds, again) = (of(|m| m.ratio), of(|m| m.seconds), of(|m| m.resent_over_lost));
     let (p95, p99) = (of(|m| m.queue_ms[0]), of(|m| m.queue_ms[1]));
     let worst = round(runs.iter().map(|m| m.ratio).fold(0.0, f64::max));
-    let (mut game, mut alone) = ([Value::Null, Value::Null], [Value::Null, Value::Null]);
+    let (mut game, mut alone) = (Value::Null, Value::Null);
+    let (mut received, mut received_alone) = (Value::Null, Value::Null);
     if block == LARGE {
-        let with = seeds.clone().map(|seed| measure(link, act, block, congestion, true, seed));
-        game = latency(with.map(|m| (m.game_p99_ms, m.received_share)));
-        alone = latency(seeds.map(|seed| game_alone(link, act, seconds, seed)));
+        let with = seeds.clone().map(|seed| measure(link, act, block, congestion, true, seed).game);
+        let without = seeds.map(|seed| game_alone(link, act, seconds, seed));
+        let figures = |games: Vec<Game>| {
+            let share = games.iter().map(|game| game.received_share).sum::<f64>() / games.len() as f64;
+            (json!(round(median(games.iter().map(|game| game.p99_ms).collect()))), json!(round(share)))
+        };
+        (game, received) = figures(with.collect());
+        (alone, received_alone) = figures(without.collect());
     }
     println!(
-        "{ends:>7} {:44} {:>5} KiB {controller:>8}: {ratio:.3} (worst {worst:.3}), q {p95}/{p99}, r {again}, game {}, {}, received {}",
+        "{ends:>7} {:44} {:>5} KiB {controller:>8}: {ratio:.3} (worst {worst:.3}), q {p95}/{p99}, r {again}, \
+         game {game} ({received} arrived), {alone} ({received_alone})",
         link.name,
-        block >> 10,
-        game[0],
-        alone[0],
-        game[1]
+        block >> 10
     );
     json!({
         "link": link.name, "ends": ends, "block_bytes": block, "controller": controller, "seconds": seconds,
         "ideal_seconds": round(link.ideal(block)), "ratio": ratio, "worst_ratio": worst, "added_delay_ms": p95,
-        "added_delay_p99_ms": p99, "retransmit_ratio": again, "game_p99_ms": game[0], "game_alone_p99_ms": alone[0],
-        "game_received_share": game[1], "game_alone_received_share": alone[1],
+        "added_delay_p99_ms": p99, "retransmit_ratio": again, "game_p99_ms": game, "game_alone_p99_ms": alone,
+        "game_received_share": received, "game_alone_received_share": received_alone,
     })
-}
-
-/// The medians of a game's 99th percentiles and of the shares of its messages that arrived.
-fn latency(runs: impl Iterator<Item = (f64, f64)>) -> [Value; 2] {
-    let (p99s, shares): (Vec<_>, Vec<_>) = runs.unzip();
-    [json!(round(median(p99s))), json!(round(median(shares)))]
 }
 
 /// A scene's rows: of each figure the median of the seeds, and the least and the most.

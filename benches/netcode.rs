@@ -57,6 +57,7 @@ fn tokens(c: &mut Criterion) {
         client_to_server: KEY,
         server_to_client: KEY,
         user_data: [0; 256],
+        created: Some(UNIX),
     };
     let sealed = private.seal(&KEY, PROTOCOL, UNIX, &[1; 24]);
     c.bench_function("netcode/token_decrypt", |b| {
@@ -86,6 +87,7 @@ fn connected(clients: u16) -> (Server, Client, ClientHandle, SocketAddr) {
             public_addresses: &[server_address],
             internal_addresses: None,
             user_data: &[0; 256],
+            dated: true,
         };
         let token = ConnectToken::generate(&params, &mut Rng::seeded(id.into())).unwrap();
         let mut client = Client::new(ClientConfig::new(PROTOCOL), token, NOW).unwrap();

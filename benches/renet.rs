@@ -53,7 +53,7 @@ fn protocol() -> Arc<Protocol> {
 
 /// As much as the ticks here take, like renet's 60,000 bytes a tick.
 fn config() -> ConnectionConfig {
-    let budget = BudgetConfig { bytes_per_second: 60_000.0 * 60.0, burst_bytes: 60_000.0 };
+    let budget = BudgetConfig::new(60_000.0 * 60.0, 60_000.0);
     ConnectionConfig { budget, ..ConnectionConfig::default() }
 }
 
@@ -144,6 +144,7 @@ impl SealedTickwire {
             public_addresses: &[server_address()],
             internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
             user_data: &[0; 256],
+            dated: true,
         };
         let token = ConnectToken::generate(&params, &mut rng).unwrap();
         let mut pair = SealedTickwire {

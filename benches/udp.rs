@@ -62,7 +62,11 @@ fn cost(config: UdpConfig, bytes: usize, from: usize, to: usize, in_a_row: usize
         let sent = cpu_time();
         for receiver in &mut receivers {
             receiver
-                .receive_each(ROUND, |_, datagram| received += usize::from(datagram.len() == bytes))
+                .receive_each(
+                    ROUND,
+                    || (),
+                    |(), _, datagram| received += usize::from(datagram.len() == bytes),
+                )
                 .expect("receiving works");
         }
         sending += sent - start;

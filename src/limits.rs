@@ -7,6 +7,15 @@ pub const MAX_PAYLOAD: usize = 1200;
 /// Largest datagram netcode 1.02 lets anyone send (the standard's receive buffer).
 pub const MAX_DATAGRAM: usize = 1300;
 
+/// Bytes around a netcode payload in its IP packet, at most: IPv6, UDP, and netcode's prefix, sequence and tag.
+pub const PAYLOAD_OVERHEAD: usize = 40 + 8 + (1 + 8 + 16);
+
+/// The path MTU that all packets fit unless set otherwise: IPv6's guaranteed one.
+pub const DEFAULT_MTU: usize = 1280;
+
+/// The smallest path MTU to set: where the connection request doesn't fit, with IPv6, nobody connects.
+pub const MIN_MTU: usize = 40 + 8 + 1078;
+
 /// One past [`MAX_DATAGRAM`]: a receive buffer of this size tells a longer datagram from one that fits,
 /// so nothing is ever truncated silently.
 pub const RECEIVE_BUFFER: usize = MAX_DATAGRAM + 1;

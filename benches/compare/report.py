@@ -59,7 +59,9 @@ server's processor time from one tick's end to the next's. *Held*: ticks done be
 Through `tickwire.Proxy`: that rate, round trip time and loss in each direction, a queue of one
 bandwidth-delay product. Blocks are sent over a connection that is up, from the call to the last byte in the
 receiver's hands; ideal is bytes / rate + RTT. Latency is one way, of reliable-ordered 64-byte messages sent
-sixty times a second; the link's own part is {1:.0f} ms. Both ends act each millisecond or sooner.
+sixty times a second over five links of one kind, eight seconds each; the link's own part is {1:.0f} ms.
+*Arrived* is the share of all that were sent; what never came is in the percentiles with a minute. Both ends
+act each millisecond or sooner.
 """,
 }
 

@@ -6,6 +6,7 @@ counts begins, ``result`` in the end. It ends by itself, or when its standard in
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -23,6 +24,8 @@ from contenders.endpoint import Endpoint, Options
 RATE = 60
 REQUEST, ANSWER = bytes(64), bytes(200)
 PATIENCE = 30.0
+SILENCE = 5.0
+"""Seconds after which what did not come counts as lost."""
 
 
 def tell(**what: Any) -> None:
@@ -179,12 +182,24 @@ async def block_receive(end: Endpoint, options: Options) -> None:
     tell(result={"at": time.monotonic()})
 
 
-async def stamps_send(end: Endpoint, _options: Options) -> None:
-    """Sixty messages a second that say when they were sent."""
+def microseconds() -> int:
+    """The time, in 32 bits."""
+    return int(time.monotonic() * 1e6) % 2**32
+
+
+def stamped(options: Options) -> tuple[int, int]:
+    """The first message whose time counts, and how many do."""
+    return int(options.warm * RATE), int(options.seconds * RATE)
+
+
+async def stamps_send(end: Endpoint, options: Options) -> None:
+    """Sixty messages a second that say when they were sent, and which they are. After the last one it
+    stays, to send again what is lost."""
     await connected(end, 1)
     due = time.monotonic()
-    while True:
-        end.send(end.peers[0], struct.pack("<d56x", time.monotonic()))
+    for number in itertools.count():
+        if number < sum(stamped(options)):
+            end.send(end.peers[0], struct.pack("<II56x", number, microseconds()))
         due += 1 / RATE
         while True:
             await end.flush()
@@ -195,16 +210,19 @@ async def stamps_send(end: Endpoint, _options: Options) -> None:
 
 
 async def stamps_receive(end: Endpoint, options: Options) -> None:
-    times: list[float] = []
-    first = 0.0
-    while not first or time.monotonic() - first < options.warm + options.seconds:
+    """How long each took, until all have come or nothing has for long; and how many there should be."""
+    first, count = stamped(options)
+    times: dict[int, float] = {}
+    heard = math.inf
+    while len(times) < count and time.monotonic() - heard < SILENCE:
         for _, data in await end.receive(0.001):
-            now = time.monotonic()
-            first = first or now
-            if now - first >= options.warm:
-                times.append((now - struct.unpack_from("<d", data)[0]) * 1e3)
+            heard = time.monotonic()
+            # Both in the first eight bytes: all that a column of numbers shows of it.
+            number, sent = struct.unpack_from("<II", data)
+            if number >= first:
+                times.setdefault(number, (microseconds() - sent) % 2**32 / 1e3)
         await end.flush()
-    tell(result={"times": times})
+    tell(result={"times": list(times.values()), "sent": count})
 
 
 SERVERS = {

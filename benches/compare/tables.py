@@ -15,6 +15,8 @@ from processes import FailedError, Process, Processes, processes
 
 Values = dict[tuple[str, str, str], list[float]]
 MICROSECONDS, MILLISECONDS = "µs", "ms"
+NEVER = 60_000.0
+"""Milliseconds that a message counts with that never arrived."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +30,28 @@ class Plan:
     server_repeats: int
     links: tuple[str, ...]
     blocks: tuple[int, ...]
+    latency_links: tuple[str, ...]
+    latency_seconds: float
+    latency_seeds: int
+    """With few messages over one link, none may be lost, and no percentile tells of sending again."""
 
 
 FULL = Plan(
-    2, 1.0, 2.0, (64, 256, 1000), 2, ("10 Mbit/s 50 ms 2 %", "50 Mbit/s 100 ms 1 %"), (256 << 10, 4 << 20)
+    2,
+    1.0,
+    2.0,
+    (64, 256, 1000),
+    2,
+    ("10 Mbit/s 50 ms 2 %", "50 Mbit/s 100 ms 1 %"),
+    (256 << 10, 4 << 20),
+    ("10 Mbit/s 50 ms 5 %",),
+    8.0,
+    5,
 )
-QUICK = Plan(1, 0.3, 0.5, (64,), 1, ("10 Mbit/s 50 ms 2 %",), (256 << 10,))
+QUICK = Plan(1, 0.3, 0.5, (64,), 1, ("10 Mbit/s 50 ms 2 %",), (256 << 10,), ("10 Mbit/s 50 ms 5 %",), 0.5, 1)
 
 LINKS = {
+    "10 Mbit/s 50 ms 5 %": (1_250_000, 0.050, 0.05),
     "10 Mbit/s 50 ms 2 %": (1_250_000, 0.050, 0.02),
     "50 Mbit/s 100 ms 1 %": (6_250_000, 0.100, 0.01),
 }
@@ -57,11 +73,21 @@ def median(values: list[float]) -> float:
     return statistics.median(values)
 
 
+def p999(values: list[float]) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, round(len(ordered) * 0.999))]
+
+
 def p99(values: list[float]) -> float:
     return percentile(values, 99)
 
 
-SUMMARY: dict[str, Callable[[list[float]], float]] = {"p50": median, "p99": p99}
+SUMMARY: dict[str, Callable[[list[float]], float]] = {
+    "p50": median,
+    "p99": p99,
+    "p99.9": p999,
+    "arrived": statistics.fmean,
+}
 """How the values of all runs become one, by the end of the metric's name; the rest are medians."""
 
 
@@ -151,13 +177,21 @@ def conditions(link: str) -> tw.Conditions:
     return tw.Conditions(latency=round_trip / 2, loss=loss, rate=rate, queue=int(rate * round_trip))
 
 
-def latency(contender: ModuleType, variant: str, plan: Plan, link: str) -> Values:
+def latency(contender: ModuleType, variant: str, plan: Plan, link: str, seed: int) -> Values:
     with processes() as started:
-        options = Options(reliable=True, warm=0.5, seconds=plan.server_seconds)
-        receiver = through_proxy(started, contender, variant, link, "stamps", options)[0]
-        times = receiver.hear("result", 30)["times"]
+        options = Options(reliable=True, warm=0.5, seconds=plan.latency_seconds)
+        receiver = through_proxy(started, contender, variant, link, "stamps", options, seed)[0]
+        result = receiver.hear("result", 40)
+    came, sent = result["times"], result["sent"]
+    # Of all that were sent: what never came took longer than anything that did.
+    times = came + [NEVER] * (sent - len(came))
     table = f"links/{link}"
-    return {(table, "latency p50", MILLISECONDS): times, (table, "latency p99", MILLISECONDS): times}
+    return {
+        (table, "arrived", "%"): [100 * len(came) / sent],
+        (table, "latency p50", MILLISECONDS): times,
+        (table, "latency p99", MILLISECONDS): times,
+        (table, "latency p99.9", MILLISECONDS): times,
+    }
 
 
 def block(contender: ModuleType, variant: str, _plan: Plan, link: str, size: int) -> Values:
@@ -173,12 +207,18 @@ def block(contender: ModuleType, variant: str, _plan: Plan, link: str, size: int
 
 
 def through_proxy(
-    started: Processes, contender: ModuleType, variant: str, link: str, what: str, options: Options
+    started: Processes,
+    contender: ModuleType,
+    variant: str,
+    link: str,
+    what: str,
+    options: Options,
+    seed: int = 7,
 ) -> tuple[Process, Process]:
     """Both ends of a role over a link."""
     receiver = started.role(contender, variant, f"{what}_receive", options)
     proxy = tw.Proxy(
-        ("127.0.0.1", 0), to=("127.0.0.1", receiver.hear("port", 10)), conditions=conditions(link), seed=7
+        ("127.0.0.1", 0), to=("127.0.0.1", receiver.hear("port", 10)), conditions=conditions(link), seed=seed
     )
     started.stack.callback(proxy.close)
     options.port = proxy.address.port
@@ -234,10 +274,12 @@ def measurements(plan: Plan) -> Iterator[Measurement]:
         # The largest is what the goals are about.
         repeats = plan.server_repeats if clients == max(plan.server_sizes) else 1
         yield Measurement("servers", "servers", f"{clients} clients", run, swarming, repeats)
+    for link in plan.latency_links:
+        for seed in range(1, plan.latency_seeds + 1):
+            name = f"latency at {link}, seed {seed}"
+            run = partial(latency, link=link, seed=seed)
+            yield Measurement("links", "latency over links", name, run, lossy, 1)
     for link in plan.links:
-        yield Measurement(
-            "links", "latency over links", f"latency at {link}", partial(latency, link=link), lossy, 1
-        )
         for size in plan.blocks:
             name = f"{size >> 10} KiB at {link}"
             run = partial(block, link=link, size=size)

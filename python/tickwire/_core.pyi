@@ -1,7 +1,9 @@
 """The native core of Tickwire. Import these names from :mod:`tickwire`."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
 from enum import Enum, Flag
+from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from types import GenericAlias, TracebackType
@@ -111,6 +113,7 @@ __version__: Final[str]
 
 _M = TypeVar("_M", covariant=True)
 _T = TypeVar("_T")
+_Number = TypeVar("_Number", float, Fraction)
 _D = TypeVar("_D")
 
 # Within classes that have a method of that name.
@@ -442,8 +445,9 @@ class Stream:
         """A float in 64 bits."""
     def quantized(self, value: float | None, low: float, high: float, resolution: float, /) -> float:
         """A float from ``low`` to ``high`` in steps of about ``resolution``."""
-    def fixed(self, value: float | None, low: int, high: int, fraction_bits: int, /) -> float:
-        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places."""
+    def fixed(self, value: _Number | None, low: int, high: int, fraction_bits: int, /) -> _Number:
+        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places: a float, or a ``Fraction`` where a float
+        has too few bits (more than 53) to be exact."""
     def text(self, value: str | None, max_bytes: int, /) -> str:
         """Text of at most ``max_bytes`` bytes of UTF-8, without NUL."""
     def wide_text(self, value: str | None, max_units: int, /) -> str:
@@ -483,9 +487,9 @@ class Stream:
     def serialize_compressed_float(self, value: float | None, min: float, max: float, res: float, /) -> float:
         """As :meth:`quantized`, by the name that it has in C++."""
     def serialize_fixed(
-        self, value: float | None, integer_bits: int, fraction_bits: int, min: int, max: int, /
-    ) -> float:
-        """``integer_bits`` is not on the wire."""
+        self, value: _Number | None, integer_bits: int, fraction_bits: int, min: int, max: int, /
+    ) -> _Number:
+        """As :meth:`fixed`; ``integer_bits`` is not on the wire."""
     def serialize_bytes(self, data: _Bytes | None, bytes: int, /) -> _Bytes:
         """As :meth:`bytes`, by the name that it has in C++."""
     def serialize_string(self, string: str | None, buffer_size: int, /) -> str:
@@ -494,8 +498,9 @@ class Stream:
         """Text of up to ``buffer_size - 1`` UTF-16 units."""
     def serialize_align(self) -> None:
         """As :meth:`align`, by the name that it has in C++."""
-    def serialize_object(self, object: _T, /) -> _T:
-        """Calls ``object.serialize(self)`` and returns the object."""
+    def serialize_object(self, object: _T | None, class_: Callable[[], _T] | None = None, /) -> _T:
+        """Calls ``object.serialize(self)`` and returns the object. When reading, ``class_()`` makes a new one; without it,
+        the object given is read into, so there must be one."""
     def serialize_int_relative(self, previous: int, current: int | None, /) -> int:
         """Returns ``current``."""
     def serialize_sequence_relative(self, sequence1: int, sequence2: int | None, /) -> int:
@@ -511,7 +516,8 @@ class Channel:
 
     Args:
         name: for people: it is in the statistics.
-        max_message_bytes: the largest message; above about 1,180 bytes a message is fragmented.
+        max_message_bytes: the largest message. On reliable channels one above 1,024 bytes goes in fragments that are
+            sent again one by one; on others one above about 1,180 bytes is lost with any of its fragments.
         strict: comes before all channels that are not strict, in the protocol's order. These keep a tenth of each
             packet, so that none of them starves.
         weight: the share among the channels that are not strict, relative to theirs; 1 to 1,000. What one doesn't
@@ -547,7 +553,7 @@ def reliable_ordered(
     receive_window: int = 1024,
     receive_bytes: int = 1048576,
     max_message_bytes: int = 65536,
-    resend_time: float | None = 0.1,
+    resend_time: float | None = None,
     early_copies: int = 1,
     strict: bool = False,
     weight: int = 1,
@@ -578,7 +584,7 @@ def reliable_unordered(
     receive_window: int = 1024,
     receive_bytes: int = 1048576,
     max_message_bytes: int = 65536,
-    resend_time: float | None = 0.1,
+    resend_time: float | None = None,
     early_copies: int = 1,
     strict: bool = False,
     weight: int = 1,
@@ -865,13 +871,17 @@ class Connected:
 class Disconnected:
     """A connection ended."""
 
-    __match_args__ = ("client", "reason")
+    __match_args__ = ("client", "reason", "detail")
     @property
     def client(self) -> ClientHandle | Any:
         """Whose it is, on a server; None on the client's own side."""
     @property
     def reason(self) -> DisconnectReason:
         """Why."""
+    @property
+    def detail(self) -> str | None:
+        """What the side that ended it gave as ``reason`` to ``close`` or ``disconnect``, on both sides: 1 to 128 bytes in
+        UTF-8. None if nothing. The other side's may be any text: show it as you show chat."""
 
 @final
 class ChannelStats:
@@ -968,6 +978,9 @@ class ConnectionStats:
     def budget_burst_bytes(self) -> float:
         """What may be sent at once after a silence, in bytes."""
     @property
+    def budget_adaptive(self) -> bool:
+        """Whether less is sent while the line shows that it is full."""
+    @property
     def bulk_rate(self) -> float:
         """At which chunks may go out now: bytes a second, with UDP/IP headers."""
     @property
@@ -1006,6 +1019,9 @@ class ChunkStats:
     @property
     def offers_invalid(self) -> int:
         """Offers dropped because they are out of turn, or contradict themselves."""
+    @property
+    def offers_too_fast(self) -> int:
+        """Packets dropped, and not acked, because offers and withdrawals came too fast."""
     @property
     def answers_invalid(self) -> int:
         """Answers dropped because their chunk was never offered, or has no such slices."""
@@ -1401,17 +1417,22 @@ class Server:
     """A dedicated server on one UDP socket.
 
     Args:
-        address: where to listen; port 0 picks one (see :attr:`address`).
+        address: where to listen; port 0 picks one (see :attr:`address`). ``[::]`` is all addresses of IPv6 and of IPv4;
+            any other is its own family's.
         protocol: what both sides share.
         key: the 32-byte private key shared with the login backend. None: development mode, a well-known
             key; anyone can connect, so a warning is given unless the address is loopback.
         max_clients: client slots, 1 to 65,536.
         public_addresses: what connect tokens call this server, when not its own address.
-        max_token_lifetime: the longest ``expires_in``, in seconds, that the login backend gives to tokens. With
-            it, a token that may have been used before this server's start is refused, and so is one that
-            lives longer. None: neither, and a token used before a restart can be used once more after it.
-        clock_skew: seconds by which the clocks of backend and server may differ. With ``max_token_lifetime``, players
-            can't get in for this long after a start.
+        max_token_lifetime: the longest ``expires_in``, in seconds, that the login backend gives to tokens: one that
+            lives longer is refused. Tokens that other libraries make don't tell the server when they were made; with
+            this, one that may be from before the server's start is refused, too. (Those of
+            :meth:`ConnectToken.generate` tell, and are refused when they are from before the start, whatever this says.)
+        clock_skew: seconds by which the clocks of backend and server may differ: tokens are taken this long after they
+            expire, and from this long before the start.
+        replace_duplicates: a client with a new token whose ``client_id`` is connected takes that one's place: the old
+            connection ends with :attr:`DisconnectReason.REPLACED` on both sides, in front of the new one's
+            :class:`Connected`. False: it gets in once the old one has left or timed out.
         factory: makes the message objects; None: plain construction.
         priority: called in each flush in which messages wait whose order is free, with their
             :class:`Candidates`, of all clients at once. Returns a buffer of float32 scores, one each: within its channel,
@@ -1420,9 +1441,11 @@ class Server:
             without it, and the exception reaches the caller of :meth:`flush` or leaves the ``with`` of :meth:`tick`.
         admission: called in each :meth:`receive` that has newcomers, with the list of their :class:`ClientHandle`,
             before the game hears of them. Returns those it refuses, as handles or client ids (others than the
-            newcomers' don't matter), or None. These are disconnected (what they see is
-            :attr:`DisconnectReason.KICKED`), and the game sees nothing of them. When it raises, all of these newcomers are
-            refused, and the exception reaches the caller.
+            newcomers' don't matter), or None; a mapping of them has for each the text that it gets as its event's
+            ``detail``, or None. These are disconnected (what they see is :attr:`DisconnectReason.KICKED`), and the game
+            sees nothing of them: no event, no message, no chunk, no file in ``chunk_directory``. Who connects while the hook
+            runs waits for the next :meth:`receive`. When it raises, all of these newcomers are refused, and the exception
+            reaches the caller.
         slow_hook: seconds. The tick waits for its hooks; of one that takes longer the logger is told, at most once a
             second. What hooks take is in ``counters``.
         chunk_memory: bytes of chunks that each client may have in memory here, those under way and those that
@@ -1444,6 +1467,9 @@ class Server:
         columns: message classes that come as columns (:meth:`Inbox.columns`) and not as objects.
         capture: a :class:`Capture` of all datagrams, or the path of a new one. When it can't go on, the logger is
             told, and the game is not disturbed.
+        mtu: bytes of the largest IP packets to send, all headers included, 1,126 to 1,280. For paths that lose larger
+            ones and don't say so. Each side sets its own. With ``framing="yojimbo"`` the protocol's
+            ``packet_fragment_size`` bounds them instead.
 
     Raises:
         OSError: the address can't be bound, or the directory can't be made; errno says why.
@@ -1460,6 +1486,7 @@ class Server:
         public_addresses: Sequence[AddressLike] | None = None,
         max_token_lifetime: int | None = None,
         clock_skew: int = 0,
+        replace_duplicates: bool = True,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
         admission: AdmissionHook | None = None,
@@ -1475,6 +1502,7 @@ class Server:
         network: SimulatedNetwork | None = None,
         columns: Sequence[type] | None = None,
         capture: Capture | str | PathLike[str] | None = None,
+        mtu: int = 1280,
     ) -> Server: ...
     @property
     def address(self) -> Address:
@@ -1490,7 +1518,7 @@ class Server:
         """The connected clients, by slot."""
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
+        """Whether :meth:`close` was called, and what it lingered for is over."""
     @property
     def counters(self) -> dict[str, int]:
         """Everything counted since the start, drops by name."""
@@ -1679,11 +1707,24 @@ class Server:
     def client(self, number: int, /) -> ClientHandle | None:
         """The client of a :attr:`ClientHandle.number`, as the ``client`` column of rows has it; None when it is
         gone."""
-    def disconnect(self, client: ClientHandle) -> None:
-        """Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Queued messages are dropped.
+    def disconnect(self, client: ClientHandle, *, reason: str | None = None, linger: float = 0.0) -> None:
+        """Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Never blocks.
+
+        Without ``linger`` it ends at once, and what was sent and isn't known to have arrived is lost, even if it was
+        flushed: reliable messages are not sent again, and the goodbye may overtake them. With it, the following ticks
+        go on until the player has every reliable message and the newest values of latest channels, and all else was
+        sent and its packets' fates are known; then comes the goodbye. To the game the client is gone from now on: the
+        handle is stale, what the player sends is dropped, and chunks under way end as with any connection that ends. Its
+        slot is free, and its :class:`Disconnected` event comes, when it is over: after ``linger`` at the latest,
+        whatever the player does.
+
+        Args:
+            reason: a text for the player, as the ``detail`` of its event: 1 to 128 bytes in UTF-8. Not in yojimbo's framing.
+            linger: seconds, 0 to 60.
 
         Raises:
             StaleClientError: the client is gone already.
+            ValueError: naming the argument, its value and its bound.
         """
     def stats(self, client: ClientHandle) -> ConnectionStats:
         """How the connection of a client is doing.
@@ -1694,21 +1735,48 @@ class Server:
     def channel_stats(self) -> ChannelSnapshot:
         """Counts of all channels of all connected clients."""
     def set_budget(
-        self, bytes_per_second: float, burst_bytes: float, client: ClientHandle | None = None
+        self,
+        bytes_per_second: float,
+        burst_bytes: float,
+        client: ClientHandle | None = None,
+        *,
+        adaptive: bool = True,
     ) -> None:
-        """Changes how much may be sent to a client, UDP/IP headers included; with None to each of them, those to come
-        included. By default that is 1,250,000 bytes a second in bursts of 65,536.
+        """Changes how many bytes of messages may be sent to a client, UDP/IP headers included; with None to each of them,
+        those to come included. By default that is 1,250,000 bytes a second in bursts of 65,536. Chunks have a rate of their
+        own (``congestion``) and take nothing of it.
 
         Args:
             burst_bytes: what may be sent at once after a silence. A tick's packets are such a burst.
+            adaptive: send less while the line shows that it is full: while round trips grow by 100 ms or more, most of
+                what is sent is lost, or acks stay out. A window of bytes in flight, after TCP's (RFC 5681) and LEDBAT's
+                (RFC 6817); up to 8 KiB are always in flight, so that a usual game never meets it. False: the budget alone
+                decides.
 
         Raises:
             ValueError: naming the argument, its value and its bound. Nothing was changed then.
             StaleClientError: the client is gone.
         """
-    def close(self) -> None:
+    def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket.
-        Closing twice is fine."""
+
+        Without ``linger`` that is at once, and what was sent and isn't known to have arrived is lost, as with
+        :meth:`disconnect`; what is queued and wasn't flushed is lost for certain. With it, all that is queued is flushed
+        (without the priority hook), each player has until then what :meth:`disconnect` says, and nobody is let in any more.
+        Meanwhile the calls of the game raise :class:`ClosedError`, and players' messages are dropped.
+
+        Closing twice is fine: a second call without ``linger`` ends it at once. An interrupt (Ctrl-C) does too.
+
+        Args:
+            linger: seconds, 0 to 60.
+            reason: a text for the players, as for :meth:`disconnect`.
+            wait: whether to block until it is over, other Python threads going on meanwhile. If not, go on with ticks,
+                :meth:`step` or :meth:`pump` until :attr:`closed`. On a simulated network, where time passes only as the
+                game has it, nothing blocks.
+
+        Raises:
+            ValueError: naming the argument, its value and its bound.
+        """
     def __enter__(self) -> Server: ...
     def __exit__(
         self,
@@ -1725,7 +1793,7 @@ class Client:
     Args:
         protocol: what both sides share.
         token: from the login backend.
-        bind: the local address; None: any free port.
+        bind: the local address; None: any free port, of each family that the token's servers have.
         chunk_memory: as for :class:`Server`; here 64 MiB unless said.
         resume: a client whose connection is over: what it has of chunks that didn't get through is not sent again when
             the server sends the same content. Chunks in a ``chunk_directory`` don't need it.
@@ -1735,8 +1803,8 @@ class Client:
 
     Raises:
         OSError: no socket or directory could be made.
-        ValueError: the token is for another protocol id, or an argument is out of its bounds, or the connection of
-            ``resume`` is up.
+        ValueError: the token is for another protocol id, or another client of this process dials with it or has been
+            connected with it, or an argument is out of its bounds, or the connection of ``resume`` is up.
     """
 
     def __new__(
@@ -1760,6 +1828,7 @@ class Client:
         network: SimulatedNetwork | None = None,
         columns: Sequence[type] | None = None,
         capture: Capture | str | PathLike[str] | None = None,
+        mtu: int = 1280,
     ) -> Client: ...
     @staticmethod
     def connect(
@@ -1786,6 +1855,7 @@ class Client:
         network: SimulatedNetwork | None = None,
         columns: Sequence[type] | None = None,
         capture: Capture | str | PathLike[str] | None = None,
+        mtu: int = 1280,
     ) -> Client:
         """Development mode: makes its own token, with the well-known key or a shared one. Not for
         production: who holds the key can be anyone. A warning is given unless the address is loopback.
@@ -1801,10 +1871,13 @@ class Client:
         """Whether the connection is up."""
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
+        """Whether :meth:`close` was called, and what it lingered for is over."""
     @property
     def disconnect_reason(self) -> DisconnectReason | None:
         """Why the connection ended, or never came up; None before."""
+    @property
+    def disconnect_detail(self) -> str | None:
+        """As :attr:`Disconnected.detail`; None before, and if nothing was said."""
     @property
     def address(self) -> Address:
         """The local address."""
@@ -1882,7 +1955,7 @@ class Client:
         """
     def incoming_chunks(self) -> list[IncomingChunk]:
         """As :meth:`Server.incoming_chunks`; none without a connection."""
-    def set_budget(self, bytes_per_second: float, burst_bytes: float) -> None:
+    def set_budget(self, bytes_per_second: float, burst_bytes: float, *, adaptive: bool = True) -> None:
         """As :meth:`Server.set_budget`, also before the connection is up."""
     def stats(self) -> ConnectionStats:
         """How the connection is doing.
@@ -1890,8 +1963,14 @@ class Client:
         Raises:
             NotConnectedError: the connection is not up (yet, or any more).
         """
-    def close(self) -> None:
-        """Disconnects and closes the socket. Closing twice is fine."""
+    def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
+        """Disconnects and closes the socket.
+
+        Without ``linger`` that is at once, and what was sent and isn't known to have arrived is lost, even if it was
+        flushed. With it, what is queued is flushed, and the connection ends when the server has every reliable message
+        and the newest values of latest channels, and all else was sent and its packets' fates are known, or after
+        ``linger``. Otherwise as :meth:`Server.close`; the server's event has ``reason`` as its ``detail``.
+        """
     def __enter__(self) -> Client: ...
     def __exit__(
         self,
@@ -2041,7 +2120,7 @@ class BitWriter:
         """A float in 64 bits."""
     def quantized(self, value: float, low: float, high: float, resolution: float, /) -> None:
         """A float from ``low`` to ``high`` in steps of about ``resolution``."""
-    def fixed(self, value: float, low: int, high: int, fraction_bits: int, /) -> None:
+    def fixed(self, value: float | Fraction | Decimal, low: int, high: int, fraction_bits: int, /) -> None:
         """A number from ``low`` to ``high`` with ``fraction_bits`` binary places."""
     def text(self, value: str, max_bytes: int, /) -> None:
         """Text of at most ``max_bytes`` bytes of UTF-8, without NUL: its length, an align, its bytes."""
@@ -2094,7 +2173,7 @@ class BitMeasure:
         """A float in 64 bits."""
     def quantized(self, value: float, low: float, high: float, resolution: float, /) -> None:
         """A float from ``low`` to ``high`` in steps of about ``resolution``."""
-    def fixed(self, value: float, low: int, high: int, fraction_bits: int, /) -> None:
+    def fixed(self, value: float | Fraction | Decimal, low: int, high: int, fraction_bits: int, /) -> None:
         """A number from ``low`` to ``high`` with ``fraction_bits`` binary places."""
     def text(self, value: str, max_bytes: int, /) -> None:
         """Text of at most ``max_bytes`` bytes of UTF-8, without NUL: its length, an align, its bytes."""
@@ -2157,8 +2236,9 @@ class BitReader:
         """A float in 64 bits."""
     def quantized(self, low: float, high: float, resolution: float, /) -> float:
         """A float from ``low`` to ``high`` in steps of about ``resolution``."""
-    def fixed(self, low: int, high: int, fraction_bits: int, /) -> float:
-        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places."""
+    def fixed(self, low: int, high: int, fraction_bits: int, /) -> Any:
+        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places: a float, or a ``Fraction`` where a float
+        has too few bits (more than 53) to be exact."""
     def text(self, max_bytes: int, /) -> str:
         """Text of at most ``max_bytes`` bytes of UTF-8."""
     def wide_text(self, max_units: int, /) -> str:
@@ -2371,8 +2451,8 @@ class AckEndpoint:
 class PacketStats:
     """What a conversation is like. Times in milliseconds, rates in kilobits per second with UDP/IP headers; all 0
     until measured. RTT is smoothed, its minimum, maximum and mean are of the last 512 round trips. Loss and
-    bandwidth are those of the last seconds, or in the standard profile of the packets sent 128 to 256 ago, as
-    reliable 1.0 has it. ``jitter_ms`` is smoothed as in RFC 3550."""
+    bandwidth are those of the last seconds, or in the standard profile of the older half of the windows (by
+    default the packets sent 128 to 256 ago), as reliable 1.0 has it. ``jitter_ms`` is smoothed as in RFC 3550."""
 
     @property
     def rtt_ms(self) -> float:
@@ -2828,8 +2908,8 @@ class Link(Generic[_T]):
         """As :meth:`set_conditions`, when ``at`` comes, in seconds; of changes at one time the last holds."""
     @property
     def counters(self) -> dict[str, int]:
-        """What became of the items: ``sent``, ``queue_dropped`` (found the queue full), ``lost`` (each by
-        itself), ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered`` (held back),
+        """What became of the items: ``sent``, ``too_large`` (above ``max_datagram``), ``queue_dropped`` (found the
+        queue full), ``lost`` (each by itself), ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered`` (held back),
         ``overflowed`` (too many were under way), ``delivered``."""
     def __len__(self) -> int: ...
     def __bool__(self) -> bool: ...
@@ -2904,7 +2984,7 @@ class Conditions:
     time to arrive. A lost packet has had its turn too; a second copy needs none.
 
     Args:
-        latency: seconds, one way, after the queue.
+        latency: seconds, one way, after the queue; at most 10.
         jitter: seconds, at most the latency; each packet is late by latency +- jitter, uniformly, so packets
             may overtake.
         wander: seconds; jitter in runs: a delay within +- wander that is similar for neighbouring packets,
@@ -2919,6 +2999,8 @@ class Conditions:
         queue: bytes that may wait for the rate, the packet in transmission included; what would be more is
             dropped and counted as ``queue_dropped``.
         overhead: bytes that each packet takes of rate and queue beside its own: 28 for IPv4 and UDP.
+        max_datagram: bytes of the largest datagram that passes, without headers, 1 to 65,535; larger ones vanish and
+            are counted as ``too_large``, as on a path with a small MTU that doesn't say so. None: any.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -2940,6 +3022,7 @@ class Conditions:
         rate: int | None = None,
         queue: int = 65536,
         overhead: int = 28,
+        max_datagram: int | None = None,
     ) -> Conditions: ...
     @staticmethod
     def preset(name: str, /) -> tuple[Conditions, Conditions]:
@@ -2997,6 +3080,9 @@ class Conditions:
     @property
     def overhead(self) -> int:
         """Bytes that each packet takes beside its own."""
+    @property
+    def max_datagram(self) -> int | None:
+        """Bytes of the largest datagram that passes; None: any."""
 
 @final
 class SimulatedNetwork:

@@ -51,6 +51,7 @@ class Driver(Generic[E]):
         self._timer: asyncio.TimerHandle | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._error: Exception | None = None
+        self._stopped = asyncio.Event()
         self._handed_out = False  # an inbox, and what its body queues is to be sent
 
     async def __aenter__(self) -> Driver[E]:
@@ -90,6 +91,27 @@ class Driver(Generic[E]):
             self._stop()
             self.endpoint.close()
             self._notify()
+
+    async def aclose(self, *, linger: float, reason: str | None = None) -> None:
+        """As :meth:`close`, when the other sides have what was sent, or after ``linger`` seconds, 0 to 60, at
+        the latest: see :meth:`tickwire.Client.close`. The event loop goes on meanwhile. Cancelling it closes
+        at once.
+
+        Raises:
+            ValueError: naming the argument, its value and its bound. The driver is closed then, too.
+        """
+        self._check()
+        try:
+            if not self.endpoint.closed:
+                if self._handed_out:
+                    self.endpoint.flush()
+                self.endpoint.close(linger=linger, reason=reason, wait=False)
+                self._step()
+                if not self.endpoint.closed:
+                    await self._stopped.wait()
+        finally:
+            self._handed_out = False
+            self.close()
 
     async def connected(self) -> None:
         """Waits until the client is connected.
@@ -182,6 +204,7 @@ class Driver(Generic[E]):
         if self._loop is not None and self._fileno >= 0:
             self._loop.remove_reader(self._fileno)
         self._fileno = -1
+        self._stopped.set()
 
     def _notify(self) -> None:
         if self._waiter is not None and not self._waiter.done():

@@ -24,6 +24,7 @@ class DisconnectReason(enum.Enum):
     SERVER_CLOSED = "the server closed"
     PEER_DISCONNECTED = "the other side disconnected"
     TIMED_OUT = "nothing was heard from the other side for too long"
+    REPLACED = "the same client connected once more and took this connection's place"
     SERVER_FULL = "the server is full"
     REQUEST_TIMED_OUT = (
         "no server answered the connection request: it is down, or has another key or protocol id, "

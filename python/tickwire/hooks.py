@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from tickwire._core import Candidates, ClientHandle
@@ -12,5 +12,13 @@ __all__ = ["AdmissionHook", "PriorityHook"]
 PriorityHook: TypeAlias = Callable[[Candidates], Any]
 """Takes candidates; returns a buffer of float32 (``array.array("f")``, a NumPy array) of scores, or None."""
 
-AdmissionHook: TypeAlias = Callable[[list[ClientHandle]], Iterable[ClientHandle | int] | None]
-"""Takes the newcomers; returns those to refuse, as handles or client ids, or None."""
+AdmissionHook: TypeAlias = Callable[
+    [list[ClientHandle]],
+    Iterable[ClientHandle | int]
+    | Mapping[ClientHandle, str | None]
+    | Mapping[int, str | None]
+    | Mapping[ClientHandle | int, str | None]
+    | None,
+]
+"""Takes the newcomers; returns those to refuse, as handles or client ids, or None. A mapping of them has for
+each the text that it gets as its event's ``detail``, or None."""

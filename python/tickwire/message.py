@@ -191,6 +191,10 @@ def _plain_type(cls: type, where: str, plain: Any, bounds: dict[str, Bound]) -> 
         return nested_of(plain, schema)
     if plain in BARE:
         return BARE[plain]
+    if isinstance(plain, FieldType):
+        raise TypeError(f"{plain} goes with a type, as Annotated[{plain.python_type.__name__}, tw.{plain}]")
+    if origin is dict and "sparse" in bounds:
+        raise TypeError(f"the keys of a dict must be int, not {_name(arguments[0])}")
     if (origin or plain) in MUST_SAY:
         raise TypeError(f"{_name(plain)} must say {MUST_SAY[origin or plain]}")
     raise TypeError(
@@ -235,7 +239,8 @@ class Message:
 
     ``serialize`` is called to write, to read and to measure, and must take the same steps for all three.
     While it reads, attributes that it has not set yet are None. An object made by reading was not
-    constructed: ``__init__`` did not run.
+    constructed: ``__init__`` did not run. An exception raised while it reads ends the connection of the
+    peer that sent the bytes, and is logged; the tick goes on.
 
     The constructor takes by keyword what the class declares, as annotations or as plain defaults; a class
     that declares nothing takes anything. Equality and repr go over the object's attributes.
@@ -323,5 +328,8 @@ class MessageFactory:
     """
 
     def create(self, cls: type[_T]) -> _T:
-        """Returns an object of ``cls``, whose fields are then set. It need not be constructed or new."""
+        """Returns an object of ``cls``, whose fields are then set. It need not be constructed or new.
+
+        What it raises ends the connection of the peer whose message it is, and is logged.
+        """
         return cls.__new__(cls)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
+import warnings
 from collections.abc import Iterator
 
 __all__ = ["ticks"]
@@ -18,8 +20,13 @@ def ticks(rate: float, duration: float | None = None) -> Iterator[int]:
     Args:
         rate: ticks a second, above 0.
         duration: seconds after which it ends; None: never.
+
+    It sleeps, so in a coroutine it stops the event loop, and warns: :func:`tickwire.aio.ticks` is for those.
     """
     check_rate(rate)
+    if "asyncio" in sys.modules and sys.modules["asyncio"]._get_running_loop() is not None:
+        sentence = "tickwire.ticks sleeps, which stops the event loop that runs here: use tickwire.aio.ticks"
+        warnings.warn(sentence, RuntimeWarning, stacklevel=2)
     return _ticks(rate, math.inf if duration is None else duration)
 
 

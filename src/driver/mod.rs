@@ -14,8 +14,10 @@ pub mod proxy;
 mod simulated;
 mod threaded;
 pub mod udp;
+mod used_tokens;
 
 pub use entropy::{OsEntropy, Recorded, Replayed};
 pub use polled::{Driver, DriverCounters, unix_now};
 pub use simulated::VirtualNetwork;
 pub use threaded::{Bell, Shared, Station, Turn};
+pub use used_tokens::{ClaimedToken, UsedTokens, claim_token};

@@ -1,11 +1,12 @@
 //! Carries the datagrams of one endpoint when it is asked to: on the game's thread, once or a few times a tick.
 //!
-//! Promises: a call reads a bounded number of datagrams; all datagrams of one call share one reading of the
-//! clock; a simulated link in front delays, loses and duplicates what is sent, and with it what the other side
+//! Promises: a call reads a bounded number of datagrams; the time that a datagram is handled with is never before it came, so
+//! that no round trip seems shorter than it was, and those that one system call reads share it (with a [`capture`](super::capture),
+//! all of one call, so that a replay has the same ticks); a simulated link in front delays, loses and duplicates what is sent, and with it what the other side
 //! receives, so that a pair with a link on each side has bad conditions once in each direction.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::SystemTime;
 
 use super::capture::{Capture, Captured, Way};
@@ -19,7 +20,7 @@ use crate::time::{Duration, Instant, UnixSeconds};
 /// A real socket or a place on a virtual network.
 #[derive(Debug)]
 enum Port {
-    Udp { socket: Box<UdpSocket>, started: std::time::Instant },
+    Udp { socket: Box<UdpSocket>, both_families: bool, started: std::time::Instant },
     Simulated { network: VirtualNetwork, host: HostId, address: SocketAddr },
 }
 
@@ -51,13 +52,16 @@ pub struct DriverCounters {
 }
 
 impl Driver {
-    /// A driver over a UDP socket bound to `address`; port 0 lets the system pick one.
+    /// A driver over a UDP socket bound to `address`; port 0 lets the system pick one. All addresses of IPv6 are all of IPv4
+    /// too, which are seen as what they are.
     ///
     /// # Errors
     /// As the system says it, errno kept.
     pub fn udp(address: SocketAddr, config: UdpConfig) -> io::Result<Self> {
+        let both_families = address.is_ipv6() && address.ip().is_unspecified();
+        let config = UdpConfig { both_families, ..config };
         let socket = Box::new(UdpSocket::bind(address, config)?);
-        Ok(Self::over(Port::Udp { socket, started: std::time::Instant::now() }))
+        Ok(Self::over(Port::Udp { socket, both_families, started: std::time::Instant::now() }))
     }
 
     /// A driver at `address` of a virtual network; port 0 picks a free one.
@@ -156,14 +160,15 @@ impl Driver {
         bound: usize,
         mut handle: impl FnMut(Instant, UnixSeconds, SocketAddr, &mut [u8], &mut Datagrams),
     ) -> io::Result<bool> {
-        let (now, unix) = (self.now(), self.unix());
-        let result = self.port.receive(bound, |from, datagram| {
+        let (mut last, unix) = (None, self.unix());
+        let result = self.port.receive(bound, self.log.is_some(), |now, from, datagram| {
             if let Some(log) = &self.log {
                 log.received(now, from, datagram);
             }
             handle(now, unix, from, datagram, &mut self.out);
+            last = Some(now);
         });
-        self.send(now);
+        self.send(last.unwrap_or_else(|| self.now()));
         result
     }
 
@@ -217,6 +222,9 @@ impl Driver {
         if let Some(log) = &self.log {
             self.out.iter().for_each(|(to, datagram)| log.sent(now, to, datagram));
         }
+        if matches!(self.port, Port::Udp { both_families: true, .. }) {
+            self.out.redirect(mapped);
+        }
         self.port.send(&self.out);
         self.out.clear();
     }
@@ -244,12 +252,28 @@ impl Log {
 }
 
 impl Port {
-    fn receive(&mut self, bound: usize, mut handle: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<bool> {
+    /// With `one_time`, all datagrams have the time of the first.
+    fn receive(
+        &mut self,
+        bound: usize,
+        one_time: bool,
+        mut handle: impl FnMut(Instant, SocketAddr, &mut [u8]),
+    ) -> io::Result<bool> {
         match self {
-            Port::Udp { socket, .. } => socket.receive_each(bound, handle),
+            Port::Udp { socket, started, .. } => {
+                let mut first = None;
+                let clock = || {
+                    let now = Instant::ZERO + started.elapsed();
+                    if one_time { *first.get_or_insert(now) } else { now }
+                };
+                // As it is, where the socket is of IPv4 only or of IPv6 only.
+                socket
+                    .receive_each(bound, clock, |now, from, datagram| handle(now, canonical(from), datagram))
+            }
             Port::Simulated { network, host, .. } => {
+                let now = network.now();
                 let waiting = std::iter::from_fn(|| network.receive(*host)).take(bound);
-                let read = waiting.map(|(from, mut datagram)| handle(from, &mut datagram)).count();
+                let read = waiting.map(|(from, mut datagram)| handle(now, from, &mut datagram)).count();
                 Ok(read == bound)
             }
         }
@@ -271,6 +295,23 @@ impl Drop for Port {
         if let Port::Simulated { network, host, .. } = self {
             network.leave(*host);
         }
+    }
+}
+
+/// An address as everybody writes it: a socket of both families has those of IPv4 as addresses of IPv6.
+fn canonical(from: SocketAddr) -> SocketAddr {
+    match from.ip().to_canonical() {
+        IpAddr::V4(ip) => SocketAddr::new(ip.into(), from.port()),
+        // As it came, with its scope.
+        IpAddr::V6(_) => from,
+    }
+}
+
+/// An address as a socket of both families takes it.
+fn mapped(to: SocketAddr) -> SocketAddr {
+    match to {
+        SocketAddr::V4(to) => SocketAddr::new(to.ip().to_ipv6_mapped().into(), to.port()),
+        SocketAddr::V6(_) => to,
     }
 }
 
@@ -335,6 +376,58 @@ mod tests {
         network.advance(Duration::ZERO);
         assert_eq!(drain(&mut b), [b"two"]);
         assert_eq!(a.counters().link.delivered, 2);
+    }
+
+    #[test]
+    fn datagrams_of_one_call_share_a_time_where_they_are_captured() {
+        for captured in [false, true] {
+            let mut a = Driver::udp(address("127.0.0.1:0"), UdpConfig::default()).unwrap();
+            let mut b = Driver::udp(address("127.0.0.1:0"), UdpConfig::default()).unwrap();
+            let path = std::env::temp_dir().join(format!("tickwire-one-time-{}.pcapng", std::process::id()));
+            if captured {
+                b.set_capture(Capture::create(&path, 1 << 20).unwrap());
+                std::fs::remove_file(&path).unwrap();
+            }
+            let (to, mut times) = (b.local_address(), Vec::new());
+            // More come while the first are handled.
+            a.transmit(|_, out| out.push(to, b"first"));
+            while times.is_empty() {
+                let handle = |now, _, _, _: &mut [u8], _: &mut Datagrams| {
+                    if times.len() < 20 {
+                        a.transmit(|_, out| out.push(to, b"more"));
+                    }
+                    times.push(now);
+                };
+                b.receive(handle).unwrap();
+            }
+            assert!(times.is_sorted() && times[0] <= b.now());
+            let share = times.first() == times.last();
+            assert!(share == captured || times.len() == 1, "{times:?}");
+        }
+    }
+
+    #[test]
+    fn a_socket_of_all_addresses_carries_both_families_and_names_each_as_its_own() {
+        let mut both = Driver::udp(address("[::]:0"), UdpConfig::default()).unwrap();
+        let port = both.local_address().port();
+        for ip in ["127.0.0.1", "[::1]"] {
+            let mut peer = Driver::udp(address(&format!("{ip}:0")), UdpConfig::default()).unwrap();
+            let (to, from) = (address(&format!("{ip}:{port}")), peer.local_address());
+            peer.transmit(|_, out| out.push(to, b"ping"));
+            let (mut seen, mut answers) = (Vec::new(), Vec::new());
+            for _ in 0..100_000 {
+                let answer = |_, _, from, _: &mut [u8], out: &mut Datagrams| {
+                    seen.push(from);
+                    out.push(from, b"pong");
+                };
+                both.receive(answer).unwrap();
+                peer.receive(|_, _, from, datagram, _| answers.push((from, datagram.to_vec()))).unwrap();
+                if !answers.is_empty() {
+                    break;
+                }
+            }
+            assert_eq!((seen, answers), (vec![from], vec![(to, b"pong".to_vec())]));
+        }
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::entropy::Replayed;
+use super::used_tokens::{ClaimedToken, UsedTokens};
+use crate::netcode::TokenUse;
 use crate::netsim::conditions::{Conditions, ConditionsError};
 use crate::netsim::nat::NatKind;
 use crate::netsim::network::{Network, NetworkCounters};
@@ -34,6 +36,7 @@ struct State {
     /// What a captured endpoint drew.
     recorded: Option<Vec<u8>>,
     epoch: UnixSeconds,
+    used_tokens: UsedTokens,
 }
 
 /// A host, wherever it is.
@@ -48,8 +51,15 @@ impl VirtualNetwork {
     pub fn new(conditions: Conditions, seed: u64) -> Result<Self, ConditionsError> {
         let mut entropy = Rng::seeded(seed);
         let network = Network::new(conditions, entropy.next_u64())?;
-        let state =
-            State { network, entropy, places: BTreeMap::new(), next_host: 0, recorded: None, epoch: EPOCH };
+        let state = State {
+            network,
+            entropy,
+            places: BTreeMap::new(),
+            next_host: 0,
+            recorded: None,
+            epoch: EPOCH,
+            used_tokens: UsedTokens::default(),
+        };
         Ok(VirtualNetwork(Arc::new(Mutex::new(state))))
     }
 
@@ -75,6 +85,13 @@ impl VirtualNetwork {
     /// What a captured endpoint drew; None on a network that replays none.
     pub fn recorded(&self) -> Option<Replayed> {
         self.state().recorded.clone().map(Replayed::new)
+    }
+
+    /// [`UsedTokens::claim`] for clients on this network.
+    pub fn claim_token(&self, token: &ClaimedToken, using: TokenUse) -> bool {
+        let mut state = self.state();
+        let now = state.network.now();
+        state.used_tokens.claim(now, token, using)
     }
 
     /// The virtual wall clock at the start.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use core::net::SocketAddr;
 
+use super::goodbye::{Closing, Goodbye, Repeats};
 use super::reason::{answer_to, reason_of};
 use super::reception::{Account, Reception};
 use super::{
@@ -51,6 +52,8 @@ pub enum ClientEvent {
         reason: DisconnectReason,
         /// How the server broke the protocol, if it did.
         violation: Option<Violation>,
+        /// What the application that ended it said of it.
+        detail: Option<Box<str>>,
     },
 }
 
@@ -61,6 +64,11 @@ pub struct Client {
     config: ConnectionConfig,
     connection: Option<Box<Connection>>,
     reason: Option<DisconnectReason>,
+    detail: Option<Box<str>>,
+    /// The application wants it to end.
+    closing: Option<Closing>,
+    /// The connection is over, and the server is being told.
+    repeats: Option<Repeats>,
     slot: Option<u32>,
     events: VecDeque<ClientEvent>,
     leftovers: Inbox,
@@ -95,6 +103,9 @@ impl Client {
             config: sealed(config.connection),
             connection: None,
             reason: None,
+            detail: None,
+            closing: None,
+            repeats: None,
             slot: None,
             events: VecDeque::new(),
             leftovers: Inbox::new(),
@@ -121,12 +132,17 @@ impl Client {
 
     /// Whether messages can be sent.
     pub fn is_connected(&self) -> bool {
-        self.connection.is_some()
+        self.connection.is_some() && self.closing.is_none()
     }
 
     /// Why the connection ended, once it has.
     pub fn disconnect_reason(&self) -> Option<DisconnectReason> {
         self.reason
+    }
+
+    /// What the application that ended the connection said of it.
+    pub fn disconnect_detail(&self) -> Option<&str> {
+        self.detail.as_deref()
     }
 
     /// Our slot on the server, once connected.
@@ -154,6 +170,7 @@ impl Client {
             && let Some(connection) = &mut self.connection
         {
             match connection.handle_datagram(now, payload) {
+                Ok(()) if self.closing.is_some() => connection.discard_received(),
                 // Now: the next datagram may have a slice of what this one offers.
                 Ok(()) => {
                     self.reception.look(ClientHandle::default(), 0, connection, &mut self.account);
@@ -181,7 +198,10 @@ impl Client {
     /// isn't known because something was sent or received.
     pub fn next_deadline(&self) -> Instant {
         let connection = if self.connection.is_some() { self.next } else { Instant::NEVER };
-        self.netcode.next_deadline().min(connection)
+        let closing = self.closing.as_ref().filter(|_| self.reason.is_none());
+        let closing = closing.map_or(Instant::NEVER, |closing| closing.until);
+        let repeats = self.repeats.as_ref().map_or(Instant::NEVER, Repeats::next);
+        self.netcode.next_deadline().min(connection).min(closing).min(repeats)
     }
 
     /// `transmit` returns when the connection next has something to do.
@@ -191,8 +211,16 @@ impl Client {
         out: &mut Datagrams,
         transmit: impl FnOnce(&mut Connection, &mut Packets) -> Instant,
     ) {
+        if self.netcode.is_overdue(now) {
+            let farewell = self.farewell(now, CloseReason::TimedOut);
+            let told = self.netcode.give_up(now, farewell.as_deref(), out);
+            debug_assert!(told.is_ok(), "{told:?}");
+            self.apply_netcode_events();
+        }
         if let Some(connection) = &mut self.connection {
-            self.reception.look(ClientHandle::default(), 0, connection, &mut self.account);
+            if self.closing.is_none() {
+                self.reception.look(ClientHandle::default(), 0, connection, &mut self.account);
+            }
             self.next = transmit(connection, &mut self.packets);
             for (_, packet) in self.packets.iter() {
                 // We are connected and the packet fits: both are this module's doing.
@@ -204,6 +232,7 @@ impl Client {
         // Behind the packets, which keep connections alive as well.
         self.netcode.update(now, out);
         self.apply_netcode_events();
+        self.end_linger(now, out);
     }
 
     /// Ends the connection, all farewells at once: no later call comes.
@@ -211,6 +240,64 @@ impl Client {
         if self.reason.is_none() {
             self.leave(now, Some(CloseReason::Closed), out);
             self.report(DisconnectReason::Closed, None);
+        }
+        if let Some(repeats) = self.repeats.take() {
+            self.repeat(now, &repeats.farewell, repeats.left(), out);
+            self.netcode.forget();
+        }
+    }
+
+    /// Ends the connection when the server has what was queued, or after the goodbye's time: [`Client::transmit`] does,
+    /// which goes on being called until [`Client::is_over`]. Nothing can be sent any more, chunks end at once, and what the
+    /// server sends is dropped. What [`Client::close`] says to end it before that is said with this detail too. The first
+    /// call counts.
+    pub fn begin_close(&mut self, now: Instant, goodbye: Goodbye) {
+        if self.reason.is_some() || self.closing.is_some() {
+            return;
+        }
+        self.closing = Some(Closing::new(now, CloseReason::Closed, goodbye));
+        if let Some(connection) = self.connection_to_change() {
+            connection.discard_received();
+        }
+        if let Some(connection) = &mut self.connection {
+            self.reception.finish(ClientHandle::default(), 0, connection);
+        }
+    }
+
+    /// Whether the connection has ended, and the server was told so as often as it is going to be.
+    pub fn is_over(&self) -> bool {
+        self.reason.is_some() && self.repeats.is_none()
+    }
+
+    /// Says goodbye when there is nothing more to wait for, and repeats it.
+    fn end_linger(&mut self, now: Instant, out: &mut Datagrams) {
+        if let Some(closing) = self.closing.as_ref().filter(|_| self.reason.is_none()) {
+            let in_time = now < closing.until;
+            let farewell = match &mut self.connection {
+                Some(connection) if in_time && !connection.is_drained() => return,
+                Some(connection) if in_time && connection.is_greeted() => {
+                    connection.farewell(now, closing.reason, closing.detail())
+                }
+                _ => None,
+            };
+            let Some(farewell) = farewell else { return self.close(now, out) };
+            self.repeats = Some(Repeats::new(now, farewell, closing.until));
+            self.report(DisconnectReason::Closed, None);
+        }
+        let Some(mut repeats) = self.repeats.take() else { return };
+        let due = repeats.take_due(now);
+        self.repeat(now, &repeats.farewell, due, out);
+        if repeats.left() == 0 {
+            self.netcode.forget();
+        } else {
+            self.repeats = Some(repeats);
+        }
+    }
+
+    fn repeat(&mut self, now: Instant, farewell: &[u8], times: u32, out: &mut Datagrams) {
+        for _ in 0..times {
+            // It fails when the server has ended the connection too: then it needs no goodbye.
+            let _ = self.netcode.send_payload(now, farewell, out);
         }
     }
 
@@ -232,22 +319,24 @@ impl Client {
             || connection.is_some_and(|connection| connection.has_news())
     }
 
-    /// The next event.
+    /// The next event. The last one comes when all messages were taken.
     pub fn poll_event(&mut self) -> Option<ClientEvent> {
-        self.events.pop_front()
+        let is_last = matches!(self.events.front(), Some(ClientEvent::Disconnected { .. }));
+        if is_last && self.unfinished.is_some() { None } else { self.events.pop_front() }
     }
 
     /// Moves every message that can be read into `inbox`.
     pub fn take_messages(&mut self, inbox: &mut Inbox) {
         inbox.append(&mut self.leftovers);
-        if let Some(connection) = &mut self.connection {
+        if let Some(connection) = self.connection.as_mut().filter(|_| self.closing.is_none()) {
             inbox.take_from(ClientHandle::default(), connection, self.protocol.channels().len());
         }
     }
 
     /// As [`Server::take_unread`](super::Server::take_unread), on the default handle.
     pub fn take_unread(&mut self) -> Vec<(ClientHandle, Unread)> {
-        let held = self.unfinished.as_mut().or(self.connection.as_mut());
+        let live = self.connection.as_mut().filter(|_| self.closing.is_none());
+        let held = self.unfinished.as_mut().or(live);
         let unread = held.and_then(|connection| connection.take_unread());
         unread.map(|unread| (ClientHandle::default(), unread)).into_iter().collect()
     }
@@ -262,9 +351,13 @@ impl Client {
         out: &mut Datagrams,
     ) {
         let channels = self.protocol.channels().len();
-        if let Some(mut connection) = self.unfinished.take() {
-            let _ = inbox.take_read(client, &mut connection, channels, read);
-        } else if let Some(connection) = &mut self.connection
+        if let Some(connection) = &mut self.unfinished {
+            let refused = inbox.take_read(client, connection, channels, read).is_err();
+            // It may have received more, and ended, while these were read.
+            if refused || !connection.has_unread() {
+                self.unfinished = None;
+            }
+        } else if let Some(connection) = self.connection.as_mut().filter(|_| self.closing.is_none())
             && let Err(end) = inbox.take_read(client, connection, channels, read)
         {
             self.end(now, &end, out);
@@ -282,7 +375,7 @@ impl Client {
         message: Message,
         options: SendOptions,
     ) -> Result<(), SendError> {
-        let connection = self.connection_to_change().ok_or(SendError::NotConnected)?;
+        let connection = self.connection_to_send().ok_or(SendError::NotConnected)?;
         Ok(connection.send(now, channel, message, options)?)
     }
 
@@ -297,7 +390,7 @@ impl Client {
         payload: Encoded,
         tag: u32,
     ) -> Result<(), SendError> {
-        let connection = self.connection_to_change().ok_or(SendError::NotConnected)?;
+        let connection = self.connection_to_send().ok_or(SendError::NotConnected)?;
         Ok(connection.send_payload(now, channel, payload, tag)?)
     }
 
@@ -368,7 +461,7 @@ impl Client {
         label: &str,
         burst: bool,
     ) -> Result<u64, SendChunkError> {
-        let connection = self.connection_to_change().ok_or(SendChunkError::NotConnected)?;
+        let connection = self.connection_to_send().ok_or(SendChunkError::NotConnected)?;
         Ok(connection.send_chunk(now, source, hash, label, burst)?)
     }
 
@@ -385,7 +478,7 @@ impl Client {
 
     /// Appends what happened to chunks since the last call, on the default handle.
     pub fn take_chunk_events(&mut self, out: &mut Vec<(ClientHandle, ChunkEvent)>) {
-        if let Some(connection) = &mut self.connection {
+        if let Some(connection) = self.connection.as_mut().filter(|_| self.closing.is_none()) {
             self.reception.look(ClientHandle::default(), 0, connection, &mut self.account);
         }
         self.account.read();
@@ -429,17 +522,19 @@ impl Client {
     /// # Errors
     /// When a number is out of its bounds. Nothing was changed then.
     pub fn set_budget(&mut self, budget: BudgetConfig) -> Result<(), BudgetError> {
-        budget.check()?;
+        budget.rate.check()?;
         self.config.budget = budget;
         self.connection_to_change().map_or(Ok(()), |connection| Ok(connection.set_budget(budget)?))
     }
 
     /// Ends the connection because one of the server's messages is not what its class allows: found out by
-    /// code the core can't run.
-    pub fn refuse_message(&mut self, now: Instant, out: &mut Datagrams) {
+    /// code the core can't run. What else it sent is dropped. `why` is for the log.
+    pub fn refuse_message(&mut self, now: Instant, why: &str, out: &mut Datagrams) {
         if self.connection.is_some() {
-            self.end(now, &End::Violation(Violation::Message), out);
+            self.end(now, &End::Violation(Violation::Message(why.into())), out);
         }
+        self.leftovers.clear();
+        self.unfinished = None;
     }
 
     /// RTT, jitter, loss and bandwidth; None before the connection is up and after it ended.
@@ -468,6 +563,11 @@ impl Client {
         &self.netcode
     }
 
+    /// As [`Client::connection_to_change`]; None also when it is about to end.
+    fn connection_to_send(&mut self) -> Option<&mut Connection> {
+        if self.closing.is_some() { None } else { self.connection_to_change() }
+    }
+
     /// The connection, which may have something else to do after that.
     fn connection_to_change(&mut self) -> Option<&mut Connection> {
         self.next = Instant::ZERO;
@@ -485,6 +585,8 @@ impl Client {
                     self.slot = Some(client_index);
                     self.events.push_back(ClientEvent::Connected { client_index, max_clients });
                 }
+                // While the goodbyes of one that is over are repeated.
+                netcode::ClientEvent::Disconnected { .. } if self.reason.is_some() => {}
                 netcode::ClientEvent::Disconnected { reason } => {
                     self.report(
                         match reason {
@@ -510,16 +612,27 @@ impl Client {
 
     fn leave(&mut self, now: Instant, answer: Option<CloseReason>, out: &mut Datagrams) {
         let Some(answer) = answer else { return self.netcode.forget() };
-        let connection = self.connection.as_mut();
-        let connection = connection.filter(|peer| peer.is_greeted() || answer == CloseReason::Mismatch);
-        let farewell = connection.and_then(|connection| connection.farewell(now, answer));
+        let farewell = self.farewell(now, answer);
         // The farewell is a packet like any other.
         let told = self.netcode.disconnect(farewell.as_deref(), out);
         debug_assert!(told.is_ok(), "{told:?}");
     }
 
-    fn report(&mut self, reason: DisconnectReason, violation: Option<Violation>) {
+    /// The last packet, if the server understands it.
+    fn farewell(&mut self, now: Instant, reason: CloseReason) -> Option<Vec<u8>> {
+        let connection = self.connection.as_mut()?;
+        let understood = connection.is_greeted() || reason == CloseReason::Mismatch;
+        let detail = self.closing.as_ref().and_then(Closing::detail);
+        if understood { connection.farewell(now, reason, detail) } else { None }
+    }
+
+    fn report(&mut self, mut reason: DisconnectReason, violation: Option<Violation>) {
+        let mut detail = None;
         if let Some(mut connection) = self.connection.take() {
+            detail = connection.take_detail();
+            if self.closing.is_some() {
+                connection.discard_received();
+            }
             let channels = self.protocol.channels().len();
             self.leftovers.take_from(ClientHandle::default(), &mut connection, channels);
             connection.conclude();
@@ -531,8 +644,13 @@ impl Client {
                 self.unfinished = Some(connection);
             }
         }
+        if let Some(closing) = self.closing.as_ref().filter(|_| violation.is_none()) {
+            // However it came about meanwhile: this side wanted it.
+            (reason, detail) = (DisconnectReason::Closed, closing.detail().map(Into::into));
+        }
         self.slot = None;
         self.reason = Some(reason);
-        self.events.push_back(ClientEvent::Disconnected { reason, violation });
+        self.detail.clone_from(&detail);
+        self.events.push_back(ClientEvent::Disconnected { reason, violation, detail });
     }
 }

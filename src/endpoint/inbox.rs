@@ -110,6 +110,11 @@ impl Inbox {
         self.records.clear();
     }
 
+    /// Drops the messages of a client that lie in no table.
+    pub(super) fn drop_client(&mut self, client: ClientHandle) {
+        self.records.retain(|record| record.client != client);
+    }
+
     /// Takes the tables, in the order of the types they were asked for, and the arena that their cells point into.
     pub fn take_tables(&mut self) -> (Vec<Table>, Vec<u8>) {
         let Some(tables) = &mut self.tables else { return (Vec::new(), Vec::new()) };

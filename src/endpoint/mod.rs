@@ -3,6 +3,7 @@
 //! peers and without secrets: the plain [`VirtualConnection`].
 
 mod client;
+mod goodbye;
 mod inbox;
 mod reason;
 mod reception;
@@ -11,6 +12,7 @@ mod table;
 mod virtual_connection;
 
 pub use client::{Client, ClientConfig, ClientEvent};
+pub use goodbye::{Detail, DetailError, Goodbye, MAX_LINGER};
 pub use inbox::{Gap, Inbox, Record};
 pub use reason::DisconnectReason;
 pub use reception::{ChunkLimits, ChunkStore, PartialChunks};

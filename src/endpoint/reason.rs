@@ -13,8 +13,10 @@ pub enum DisconnectReason {
     ServerClosed,
     /// The peer left: it said so.
     PeerDisconnected,
-    /// Nothing was heard for the token's timeout.
+    /// Nothing was heard for the token's timeout, here or there.
     TimedOut,
+    /// The same client connected once more, and that connection took this one's place.
+    Replaced,
     /// The server has no free slot.
     ServerFull,
     /// No server of the token answered the connection request. The server may be down, or it drops requests
@@ -41,6 +43,8 @@ pub(super) fn reason_of(end: &End, closed: DisconnectReason) -> DisconnectReason
     match end {
         End::ByPeer(CloseReason::Closed) => closed,
         End::ByPeer(CloseReason::Kicked) => DisconnectReason::Kicked,
+        End::ByPeer(CloseReason::Replaced) => DisconnectReason::Replaced,
+        End::ByPeer(CloseReason::TimedOut) => DisconnectReason::TimedOut,
         End::ByPeer(CloseReason::Mismatch) | End::Mismatch => DisconnectReason::ProtocolMismatch,
         End::Violation(Violation::Yojimbo(fault)) => match fault.kind() {
             FaultKind::ReadPacketFailed => DisconnectReason::ReadPacketFailed,

@@ -3,11 +3,12 @@
 //!
 //! Promises: no memory is taken for a chunk before its size was found to be within the limit; chunks that were received and not
 //! taken count, so that what waits for a slow reader is bounded too. An offer that will fit when others are
-//! through waits; one that never will is refused. Chunks get their places in the order in which the application gets them:
+//! through waits, and so do all offers of a client that isn't let in yet; one that never will fit is refused. Chunks get their places in the order in which the application gets them:
 //! those behind would otherwise hold what those in front wait for.
 //!
 //! Facing a hostile peer: its chunks take at most the limit, and [`MOST_PARTIAL`] of them outlive connections. A store
-//! has its own limits.
+//! has its own limits. While [`MAX_UNTAKEN`] ends of its chunks wait for the application, none of its offers is
+//! accepted, and those that it withdraws meanwhile aren't told.
 
 use std::collections::VecDeque;
 
@@ -18,6 +19,9 @@ use crate::transport::chunks::{Assembly, ChunkEvent, MemorySink, Offer, Rejectio
 
 /// Unfinished chunks of connections that are over, kept for the same peer to go on with; the oldest make room.
 const MOST_PARTIAL: usize = 8;
+
+/// Ends of a peer's chunks that may wait for the application.
+const MAX_UNTAKEN: usize = 64;
 
 /// Where an endpoint's incoming chunks go instead of memory.
 pub trait ChunkStore: Send {
@@ -82,6 +86,10 @@ pub(super) struct Account {
     open: Vec<(u16, u64)>,
     /// Bytes in memory that the application has not taken.
     unread: u64,
+    /// Events that it has not taken.
+    untaken: usize,
+    /// The peer isn't let in yet: its offers wait.
+    pub(super) is_held: bool,
 }
 
 impl Reception {
@@ -110,6 +118,7 @@ impl Reception {
                 }
                 ChunkEvent::Received { offer, stored } => {
                     account.open.retain(|(id, _)| *id != offer.id);
+                    account.untaken += 1;
                     if let Stored::Bytes(bytes) = stored {
                         account.unread += bytes.len() as u64;
                     }
@@ -117,12 +126,19 @@ impl Reception {
                 ChunkEvent::NotReceived { offer, .. } => {
                     account.open.retain(|(id, _)| *id != offer.id);
                     account.waiting.retain(|waiting| waiting.id != offer.id);
+                    if account.is_held || account.untaken >= MAX_UNTAKEN {
+                        continue;
+                    }
+                    account.untaken += 1;
                 }
                 ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. } => {}
             }
             self.events.push_back((client, event));
         }
         while let Some(offer) = account.waiting.front().filter(|offer| connection.is_in_line(offer.id)) {
+            if account.is_held || account.untaken >= MAX_UNTAKEN {
+                return;
+            }
             match self.place(client_id, offer, account) {
                 Ok(None) => return,
                 Ok(Some(assembly)) => {
@@ -198,8 +214,13 @@ impl Reception {
 }
 
 impl Account {
+    /// Of a peer whose offers wait, or not.
+    pub(super) fn new(is_held: bool) -> Self {
+        Account { is_held, ..Account::default() }
+    }
+
     /// The application takes all that was received.
     pub(super) fn read(&mut self) {
-        self.unread = 0;
+        (self.unread, self.untaken) = (0, 0);
     }
 }

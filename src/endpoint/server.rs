@@ -6,13 +6,18 @@
 //! Who sent a datagram is known from the secure connection, and it reaches that client's [`Connection`] and no other. An
 //! answer to a violation, and all else that is not the handshake, goes to proven addresses. Events, messages and fates
 //! wait until they are taken, and grow until then by what the slots can hold: when each slot's client has come and gone,
-//! newcomers wait too.
+//! newcomers wait too. Where the application decides about newcomers, see [`admission`].
+
+mod admission;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use core::hash::Hasher;
 use core::net::SocketAddr;
+use std::hash::DefaultHasher;
 
+use super::goodbye::{Closing, Detail, Goodbye};
 use super::reason::{answer_to, reason_of};
 use super::reception::{Account, Reception};
 use super::{
@@ -20,7 +25,7 @@ use super::{
     sealed,
 };
 use crate::netcode::{self, ClientHandle, Farewell};
-use crate::rng::Entropy;
+use crate::rng::{Entropy, Rng};
 use crate::store::{Datagrams, Packets};
 use crate::time::{Instant, UnixSeconds};
 use crate::transport::chunks::{ChunkCounters, ChunkEvent, ContentHash, Offer, Progress, Rejection, Source};
@@ -64,7 +69,18 @@ pub enum ServerEvent {
         reason: DisconnectReason,
         /// How it broke the protocol, if it did.
         violation: Option<Violation>,
+        /// What the application that ended it said of it.
+        detail: Option<Box<str>>,
     },
+}
+
+impl ServerEvent {
+    /// Whose event it is.
+    pub fn client(&self) -> ClientHandle {
+        match self {
+            ServerEvent::Connected { client, .. } | ServerEvent::Disconnected { client, .. } => *client,
+        }
+    }
 }
 
 /// A dedicated server.
@@ -72,9 +88,15 @@ pub struct Server {
     netcode: netcode::Server,
     protocol: Arc<Protocol>,
     config: ConnectionConfig,
+    /// Gives each connection a [`ConnectionConfig::skip_seed`] of its own.
+    skip_seeds: Rng,
     /// By slot.
     sessions: Vec<Option<Session>>,
     events: VecDeque<ServerEvent>,
+    /// Newcomers wait until the application has decided about them.
+    asks_admission: bool,
+    /// Clients that left before the application decided, with all that they sent.
+    left_undecided: Vec<Session>,
     /// Messages of connections that ended before the application took them.
     leftovers: Inbox,
     /// Connections that ended with packets that wait to be read.
@@ -88,6 +110,10 @@ pub struct Server {
     /// Of all connections.
     scratch: Box<Scratch>,
     reception: Reception,
+    /// The application wants all connections to end, and no new ones.
+    closing: bool,
+    /// How many sessions are about to end.
+    lingering: usize,
 }
 
 struct Session {
@@ -101,6 +127,8 @@ struct Session {
     next_tick: Instant,
     /// What the application may find here.
     news: News,
+    /// The application wants it to end: to the application it is gone.
+    closing: Option<Closing>,
 }
 
 /// Of which kinds something may wait in a connection for the application: others needn't be looked for there.
@@ -118,9 +146,27 @@ impl News {
 }
 
 impl Session {
+    /// Whether the application has let it in, if it wants to be asked.
+    fn is_admitted(&self) -> bool {
+        !self.account.is_held
+    }
+
     /// Something was sent or received: there may be something else to do, and something to tell.
     fn stir(&mut self) {
         (self.next, self.next_tick, self.news) = (Instant::ZERO, Instant::ZERO, News::ALL);
+    }
+}
+
+/// Randomness of which a digest is kept: as secret as what was drawn, and the same when the same is drawn again.
+struct Digested<'a> {
+    from: &'a mut dyn Entropy,
+    drawn: DefaultHasher,
+}
+
+impl Entropy for Digested<'_> {
+    fn fill(&mut self, out: &mut [u8]) {
+        self.from.fill(out);
+        self.drawn.write(out);
     }
 }
 
@@ -138,12 +184,16 @@ impl Server {
         // Finds a bad setting now instead of when the first client comes.
         Connection::new(&config.connection, protocol.clone())?;
         let slots = config.netcode.max_clients;
+        let mut entropy = Digested { from: entropy, drawn: DefaultHasher::new() };
         Ok(Server {
-            netcode: netcode::Server::new(config.netcode, entropy, unix)?,
+            netcode: netcode::Server::new(config.netcode, &mut entropy, unix)?,
+            skip_seeds: Rng::seeded(entropy.drawn.finish()),
             protocol,
             config: sealed(config.connection),
             sessions: (0..slots).map(|_| None).collect(),
             events: VecDeque::new(),
+            asks_admission: false,
+            left_undecided: Vec::new(),
             leftovers: Inbox::new(),
             unfinished: Vec::new(),
             told: Vec::new(),
@@ -152,6 +202,8 @@ impl Server {
             packets: Packets::new(),
             scratch: Box::default(),
             reception: Reception::new(config.chunks),
+            closing: false,
+            lingering: 0,
         })
     }
 
@@ -171,18 +223,19 @@ impl Server {
         datagram: &mut [u8],
         out: &mut Datagrams,
     ) {
-        self.netcode.set_welcoming(self.events.len() < 2 * self.sessions.len());
+        self.netcode.set_welcoming(!self.closing && self.events.len() < 2 * self.sessions.len());
         let received = self.netcode.handle_datagram(now, unix, from, datagram, out);
-        self.apply_netcode_events();
+        self.apply_netcode_events(now);
         let netcode::Received::Payload { client, payload } = received else { return };
         let session = self.sessions.get_mut(client.slot as usize).and_then(Option::as_mut);
         let Some(session) = session.filter(|session| session.client == client) else { return };
         session.stir();
-        let Session { client_id, connection, account, .. } = session;
+        let Session { client_id, connection, account, closing, .. } = session;
         connection.swap_scratch(&mut self.scratch);
         let handled = connection.handle_datagram(now, payload);
         connection.swap_scratch(&mut self.scratch);
         match handled {
+            Ok(()) if closing.is_some() => connection.discard_received(),
             // Now: the next datagram may have a slice of what this one offers.
             Ok(()) => self.reception.look(client, *client_id, connection, account),
             Err(end) => self.end(now, client, &end, out),
@@ -212,7 +265,8 @@ impl Server {
     /// When [`Server::transmit_between`] has something to do if nothing arrives before; [`Instant::ZERO`] when that
     /// isn't known because something was sent or received.
     pub fn next_deadline(&self) -> Instant {
-        let sessions = self.sessions.iter().flatten().map(|session| session.next);
+        let until = |session: &Session| session.closing.as_ref().map_or(Instant::NEVER, |it| it.until);
+        let sessions = self.sessions.iter().flatten().map(|session| session.next.min(until(session)));
         sessions.fold(self.netcode.next_deadline(), Instant::min)
     }
 
@@ -225,8 +279,10 @@ impl Server {
         transmit: impl Fn(&mut Session, &mut Packets),
     ) {
         for session in self.sessions.iter_mut().flatten().filter(|session| is_due(session)) {
-            let Session { client, client_id, connection, account, .. } = session;
-            self.reception.look(*client, *client_id, connection, account);
+            let Session { client, client_id, connection, account, closing, .. } = session;
+            if closing.is_none() {
+                self.reception.look(*client, *client_id, connection, account);
+            }
             session.news = News::ALL;
             session.connection.swap_scratch(&mut self.scratch);
             transmit(session, &mut self.packets);
@@ -240,16 +296,57 @@ impl Server {
         }
         // Behind the packets, which keep connections alive as well.
         self.netcode.update(now, out);
-        self.apply_netcode_events();
+        self.apply_netcode_events(now);
+        if self.lingering > 0 {
+            self.end_linger(now, out);
+        }
+    }
+
+    /// Ends the connections whose clients have what was queued for them, and those whose time is up.
+    fn end_linger(&mut self, now: Instant, out: &mut Datagrams) {
+        for slot in 0..self.sessions.len() {
+            if let Some(session) = &self.sessions[slot]
+                && let Some(closing) = &session.closing
+                && (closing.until <= now || session.connection.is_drained())
+            {
+                let (client, closing) = (session.client, closing.clone());
+                self.part(now, client, &closing, out);
+            }
+        }
     }
 
     /// Ends every connection, all farewells at once: no later call comes.
     pub fn close(&mut self, now: Instant, out: &mut Datagrams) {
-        for client in self.clients().collect::<Vec<_>>() {
-            self.leave(now, client, Some(CloseReason::Closed), out);
-            self.report(client, DisconnectReason::Closed, None);
+        let at_once = || Closing::new(now, CloseReason::Closed, Goodbye::default());
+        let sessions = self.sessions.iter().flatten();
+        let parting = sessions.map(|it| (it.client, it.closing.clone().unwrap_or_else(at_once)));
+        for (client, closing) in parting.collect::<Vec<_>>() {
+            self.part(now, client, &closing, out);
         }
         self.netcode.shutdown(now, out);
+    }
+
+    /// Ends a connection as the application wanted it.
+    fn part(&mut self, now: Instant, client: ClientHandle, closing: &Closing, out: &mut Datagrams) {
+        self.leave(now, client, Some(closing.reason), closing.detail(), out);
+        self.report(client, closing.own_reason(), closing.detail().map(Into::into), None);
+    }
+
+    /// Ends each connection when its client has what was queued for it, or after the goodbye's time, as
+    /// [`Server::disconnect_with`]; nobody is let in any more. [`Server::transmit`] goes on being called until
+    /// [`Server::is_over`]. What [`Server::close`] says to those who are left is said with this detail too. The first call
+    /// counts.
+    pub fn begin_close(&mut self, now: Instant, goodbye: Goodbye) {
+        if !core::mem::replace(&mut self.closing, true) {
+            for client in self.clients().collect::<Vec<_>>() {
+                self.begin_end(now, client, CloseReason::Closed, goodbye.clone());
+            }
+        }
+    }
+
+    /// Whether all connections have ended, and the clients were told so as often as they are going to be.
+    pub fn is_over(&self) -> bool {
+        self.closing && self.sessions.iter().all(Option::is_none) && !self.netcode.has_leavers()
     }
 
     // --- the application ---------------------------------------------------------------------------------
@@ -262,8 +359,14 @@ impl Server {
             || self.sessions.iter().flatten().any(|session| session.connection.has_news())
     }
 
-    /// The next event.
+    /// The next event. A client's last one comes when all its messages were taken.
     pub fn poll_event(&mut self) -> Option<ServerEvent> {
+        let event = self.events.front()?;
+        let is_last = matches!(event, ServerEvent::Disconnected { .. });
+        let is_unread = || self.unfinished.iter().any(|(over, _)| *over == event.client());
+        if (is_last && is_unread()) || self.is_undecided(event.client()) {
+            return None;
+        }
         self.events.pop_front()
     }
 
@@ -271,7 +374,10 @@ impl Server {
     pub fn take_messages(&mut self, inbox: &mut Inbox) {
         inbox.append(&mut self.leftovers);
         let channels = self.protocol.channels().len();
-        for session in self.sessions.iter_mut().flatten().filter(|session| session.news.messages) {
+        let readable = |session: &&mut Session| {
+            session.news.messages && session.is_admitted() && session.closing.is_none()
+        };
+        for session in self.sessions.iter_mut().flatten().filter(readable) {
             session.connection.swap_scratch(&mut self.scratch);
             session.news.messages = inbox.take_from(session.client, &mut session.connection, channels);
             session.connection.swap_scratch(&mut self.scratch);
@@ -285,6 +391,7 @@ impl Server {
             return Vec::new();
         }
         let live = self.sessions.iter_mut().flatten();
+        let live = live.filter(|session| session.is_admitted() && session.closing.is_none());
         let live = live.map(|session| (session.client, &mut session.connection));
         let over = self.unfinished.iter_mut().map(|(client, connection)| (*client, connection));
         over.chain(live)
@@ -303,8 +410,12 @@ impl Server {
     ) {
         let channels = self.protocol.channels().len();
         if let Some(place) = self.unfinished.iter().position(|(over, _)| *over == client) {
-            let (_, mut connection) = self.unfinished.swap_remove(place);
-            let _ = inbox.take_read(client, &mut connection, channels, read);
+            let (_, connection) = &mut self.unfinished[place];
+            let refused = inbox.take_read(client, connection, channels, read).is_err();
+            // It may have received more, and ended, while these were read.
+            if refused || !connection.has_unread() {
+                self.unfinished.remove(place);
+            }
         } else if let Some(session) = self.session(client)
             && let Err(end) = inbox.take_read(client, &mut session.connection, channels, read)
         {
@@ -348,7 +459,8 @@ impl Server {
     /// connection ended, all that was still open is told as lost, before what its slot's next client is told of.
     pub fn take_notifications(&mut self, out: &mut Vec<(ClientHandle, Notification)>) {
         out.append(&mut self.told);
-        for session in self.sessions.iter_mut().flatten().filter(|session| session.news.fates) {
+        let told = |session: &&mut Session| session.news.fates && session.is_admitted();
+        for session in self.sessions.iter_mut().flatten().filter(told) {
             session.news.fates = false;
             let Session { client, connection, .. } = session;
             out.extend(core::iter::from_fn(|| connection.poll_notification()).map(|told| (*client, told)));
@@ -357,7 +469,8 @@ impl Server {
 
     /// Appends the fates of packets that are known by now, likewise; they are kept if the configuration says so.
     pub fn take_packet_fates(&mut self, out: &mut Vec<(ClientHandle, PacketFate)>) {
-        for session in self.sessions.iter_mut().flatten().filter(|session| session.news.packet_fates) {
+        let told = |session: &&mut Session| session.news.packet_fates && session.is_admitted();
+        for session in self.sessions.iter_mut().flatten().filter(told) {
             session.news.packet_fates = false;
             let Session { client, connection, .. } = session;
             out.extend(core::iter::from_fn(|| connection.poll_packet_fate()).map(|fate| (*client, fate)));
@@ -426,11 +539,14 @@ impl Server {
 
     /// Appends what happened to chunks since the last call.
     pub fn take_chunk_events(&mut self, out: &mut Vec<(ClientHandle, ChunkEvent)>) {
-        for session in self.sessions.iter_mut().flatten().filter(|session| session.news.chunks) {
+        let live = self.sessions.iter_mut().flatten().filter(|session| session.closing.is_none());
+        for session in live.filter(|session| session.news.chunks) {
             session.news.chunks = false;
             let Session { client, client_id, connection, account, .. } = session;
             self.reception.look(*client, *client_id, connection, account);
             account.read();
+            // There may be room now.
+            self.reception.look(*client, *client_id, connection, account);
         }
         self.reception.take_events(out);
     }
@@ -477,7 +593,7 @@ impl Server {
         client: Option<ClientHandle>,
         budget: BudgetConfig,
     ) -> Result<(), BudgetError> {
-        budget.check()?;
+        budget.rate.check()?;
         if let Some(client) = client {
             let session = self.session(client).ok_or(BudgetError::StaleClient)?;
             return Ok(session.connection.set_budget(budget)?);
@@ -499,29 +615,63 @@ impl Server {
         client: ClientHandle,
         out: &mut Datagrams,
     ) -> Result<(), SendError> {
+        self.disconnect_with(now, client, Goodbye::default(), out)
+    }
+
+    /// Ends a client's connection when the client has what was queued for it, or after the goodbye's time, in which
+    /// [`Server::transmit`] goes on; without one, at once. To the application the client is gone from now on: what it sends
+    /// is dropped, chunks end, and only the fates of messages and at last the event come.
+    ///
+    /// # Errors
+    /// When the client is not connected.
+    pub fn disconnect_with(
+        &mut self,
+        now: Instant,
+        client: ClientHandle,
+        goodbye: Goodbye,
+        out: &mut Datagrams,
+    ) -> Result<(), SendError> {
         self.session(client).ok_or(SendError::StaleClient)?;
-        self.leave(now, client, Some(CloseReason::Kicked), out);
-        self.report(client, DisconnectReason::Kicked, None);
+        if goodbye.linger.is_zero() {
+            let detail = goodbye.detail.as_ref().map(Detail::as_str);
+            self.leave(now, client, Some(CloseReason::Kicked), detail, out);
+            self.report(client, DisconnectReason::Kicked, detail.map(Into::into), None);
+        } else {
+            self.begin_end(now, client, CloseReason::Kicked, goodbye);
+        }
         Ok(())
     }
 
+    fn begin_end(&mut self, now: Instant, client: ClientHandle, reason: CloseReason, goodbye: Goodbye) {
+        let channels = self.protocol.channels().len();
+        let Some(session) = self.sessions[client.slot as usize].as_mut() else { return };
+        session.stir();
+        // What came before is still handed over.
+        self.leftovers.take_from(client, &mut session.connection, channels);
+        self.reception.finish(client, session.client_id, &mut session.connection);
+        session.closing = Some(Closing::new(now, reason, goodbye));
+        self.lingering += 1;
+    }
+
     /// Ends a client's connection because one of its messages is not what its class allows: found out by code
-    /// the core can't run. Does nothing when the client is gone.
-    pub fn refuse_message(&mut self, now: Instant, client: ClientHandle, out: &mut Datagrams) {
+    /// the core can't run. What else it sent is dropped, also when the client is gone by now. `why` is for the log.
+    pub fn refuse_message(&mut self, now: Instant, client: ClientHandle, why: &str, out: &mut Datagrams) {
         if self.session(client).is_some() {
-            self.end(now, client, &End::Violation(Violation::Message), out);
+            self.end(now, client, &End::Violation(Violation::Message(why.into())), out);
         }
+        self.leftovers.drop_client(client);
+        self.unfinished.retain(|(over, _)| *over != client);
     }
 
     /// Whether the client is connected.
     pub fn is_connected(&self, client: ClientHandle) -> bool {
-        let session = self.sessions.get(client.slot as usize).and_then(Option::as_ref);
-        session.is_some_and(|session| session.client == client)
+        self.live(client).is_some()
     }
 
     /// The connected clients, by slot.
     pub fn clients(&self) -> impl Iterator<Item = ClientHandle> {
-        self.sessions.iter().flatten().map(|session| session.client)
+        let live = self.sessions.iter().flatten().filter(|session| session.closing.is_none());
+        live.map(|session| session.client)
     }
 
     /// RTT, jitter, loss and bandwidth of one client; None when it is gone.
@@ -556,20 +706,22 @@ impl Server {
     // --- inside ------------------------------------------------------------------------------------------
 
     fn live(&self, client: ClientHandle) -> Option<&Session> {
-        self.sessions.get(client.slot as usize)?.as_ref().filter(|session| session.client == client)
+        let session = self.sessions.get(client.slot as usize)?.as_ref()?;
+        (session.client == client && session.closing.is_none()).then_some(session)
     }
 
-    /// A session, whose connection may have something else to do after that.
+    /// A session that isn't about to end, whose connection may have something else to do after that.
     fn session(&mut self, client: ClientHandle) -> Option<&mut Session> {
         let session = self.sessions.get_mut(client.slot as usize)?.as_mut()?;
         session.stir();
-        (session.client == client).then_some(session)
+        (session.client == client && session.closing.is_none()).then_some(session)
     }
 
-    fn apply_netcode_events(&mut self) {
+    fn apply_netcode_events(&mut self, now: Instant) {
         while let Some(event) = self.netcode.poll_event() {
             match event {
                 netcode::ServerEvent::Connected { client, client_id, address, user_data } => {
+                    self.config.skip_seed = Some(self.skip_seeds.next_u64());
                     let Ok(connection) = Connection::new(&self.config, self.protocol.clone()) else {
                         continue;
                     };
@@ -578,30 +730,48 @@ impl Server {
                         client,
                         client_id,
                         connection,
-                        account: Account::default(),
+                        account: Account::new(self.asks_admission),
                         next: Instant::ZERO,
                         next_tick: Instant::ZERO,
                         news: News::ALL,
+                        closing: None,
                     };
                     self.sessions[client.slot as usize] = Some(session);
                     self.events.push_back(ServerEvent::Connected { client, client_id, address, user_data });
                 }
                 netcode::ServerEvent::Disconnected { client, reason } => {
-                    let reason = match reason {
-                        netcode::ServerDisconnect::TimedOut => DisconnectReason::TimedOut,
-                        netcode::ServerDisconnect::ByPeer => DisconnectReason::PeerDisconnected,
+                    let (reason, farewell) = match reason {
+                        netcode::ServerDisconnect::TimedOut => {
+                            (DisconnectReason::TimedOut, Some(CloseReason::TimedOut))
+                        }
+                        netcode::ServerDisconnect::Replaced => {
+                            (DisconnectReason::Replaced, Some(CloseReason::Replaced))
+                        }
+                        netcode::ServerDisconnect::ByPeer => (DisconnectReason::PeerDisconnected, None),
                     };
-                    self.report(client, reason, None);
+                    if let Some(farewell) = farewell {
+                        self.explain(now, client, farewell);
+                    }
+                    self.report(client, reason, None, None);
                 }
             }
         }
     }
 
+    /// Gives a reason to the goodbyes that the secure connection says by itself.
+    fn explain(&mut self, now: Instant, client: ClientHandle, reason: CloseReason) {
+        let Some(session) = self.session(client) else { return };
+        let understood = session.connection.is_greeted();
+        if let Some(payload) = session.connection.farewell(now, reason, None) {
+            self.netcode.set_farewell(client, Farewell { payload: &payload, understood });
+        }
+    }
+
     /// A conversation ended by what its peer sent.
     fn end(&mut self, now: Instant, client: ClientHandle, end: &End, out: &mut Datagrams) {
-        self.leave(now, client, answer_to(end), out);
+        self.leave(now, client, answer_to(end), None, out);
         let violation = if let End::Violation(violation) = end { Some(violation.clone()) } else { None };
-        self.report(client, reason_of(end, DisconnectReason::PeerDisconnected), violation);
+        self.report(client, reason_of(end, DisconnectReason::PeerDisconnected), None, violation);
     }
 
     /// Frees the slot, telling the peer why if it doesn't know.
@@ -610,33 +780,60 @@ impl Server {
         now: Instant,
         client: ClientHandle,
         answer: Option<CloseReason>,
+        detail: Option<&str>,
         out: &mut Datagrams,
     ) {
-        let Some(session) = self.session(client) else { return };
+        let Some(session) = self.sessions[client.slot as usize].as_mut() else { return };
         let Some(answer) = answer else { return self.netcode.forget(client) };
         let understood = session.connection.is_greeted() || answer == CloseReason::Mismatch;
-        let farewell = session.connection.farewell(now, answer);
+        let farewell = session.connection.farewell(now, answer, detail);
         let farewell = farewell.as_deref().map(|payload| Farewell { payload, understood });
         // The session is there, so the handle is good, and the farewell is a packet like any other.
         let told = self.netcode.disconnect(now, client, farewell, out);
         debug_assert!(told.is_ok(), "{told:?}");
     }
 
-    /// Ends the session and tells the application.
-    fn report(&mut self, client: ClientHandle, reason: DisconnectReason, violation: Option<Violation>) {
+    /// Ends the session and tells the application, with the peer's words if there are no `own` ones. If the application
+    /// wanted it to end, that is how it ended, whatever was faster.
+    fn report(
+        &mut self,
+        client: ClientHandle,
+        mut reason: DisconnectReason,
+        own: Option<Box<str>>,
+        violation: Option<Violation>,
+    ) {
+        let mut detail = own;
         if let Some(mut session) = self.sessions[client.slot as usize].take() {
-            let channels = self.protocol.channels().len();
-            self.leftovers.take_from(client, &mut session.connection, channels);
-            session.connection.conclude();
-            let told = core::iter::from_fn(|| session.connection.poll_notification());
-            self.told.extend(told.map(|told| (client, told)));
-            self.reception.finish(client, session.client_id, &mut session.connection);
+            detail = detail.or_else(|| session.connection.take_detail());
+            if let Some(closing) = &session.closing {
+                self.lingering -= 1;
+                session.connection.discard_received();
+                if violation.is_none() {
+                    (reason, detail) = (closing.own_reason(), closing.detail().map(Into::into));
+                }
+            }
             self.ended = self.ended + session.connection.counters();
             self.ended_chunks = self.ended_chunks + session.connection.chunk_counters();
-            if session.connection.has_unread() {
-                self.unfinished.push((client, session.connection));
+            if session.is_admitted() {
+                self.conclude(session);
+            } else {
+                self.left_undecided.push(session);
             }
         }
-        self.events.push_back(ServerEvent::Disconnected { client, reason, violation });
+        self.events.push_back(ServerEvent::Disconnected { client, reason, violation, detail });
+    }
+
+    /// Keeps for the application what it hasn't taken of a connection that is over.
+    fn conclude(&mut self, session: Session) {
+        let Session { client, client_id, mut connection, .. } = session;
+        let channels = self.protocol.channels().len();
+        self.leftovers.take_from(client, &mut connection, channels);
+        connection.conclude();
+        let told = core::iter::from_fn(|| connection.poll_notification());
+        self.told.extend(told.map(|told| (client, told)));
+        self.reception.finish(client, client_id, &mut connection);
+        if connection.has_unread() {
+            self.unfinished.push((client, connection));
+        }
     }
 }

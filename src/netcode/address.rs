@@ -51,9 +51,10 @@ pub fn format_address(address: SocketAddr) -> String {
     if address.port() == 0 { address.ip().to_string() } else { address.to_string() }
 }
 
-/// Whether two addresses name the same endpoint as far as a token can tell (IP and port; no scope id).
+/// Whether two addresses name the same endpoint as far as a token can tell (IP and port; no scope id). An IPv4 address
+/// is the same however it is written.
 pub(crate) fn same_endpoint(a: SocketAddr, b: SocketAddr) -> bool {
-    a.ip() == b.ip() && a.port() == b.port()
+    a.ip().to_canonical() == b.ip().to_canonical() && a.port() == b.port()
 }
 
 /// Writes a token's list: the count, then type, IP and port of each. IPv6 groups are little-endian, as all

@@ -7,14 +7,14 @@
 //!
 //! Trusted: what is inside a token that opens with the private key, which is the backend's word, and what is
 //! inside a challenge that opens with this start's key, which is our own. Not trusted: everything in clear. A
-//! request's expiry is judged before it is proven, but only to refuse. A challenge is bound to the client id
-//! and to the token's own first request, so that user data from an older token stays there.
+//! request's expiry is judged before it is proven, but only to refuse. A challenge is bound to its token and to the
+//! address it was sent to: only whoever receives there can answer it, and user data stays with its own token.
 
 use core::net::SocketAddr;
 
 use super::USER_DATA_BYTES;
 use super::address::same_endpoint;
-use super::challenge::ChallengeToken;
+use super::challenge::{ChallengeToken, binding};
 use super::config::ServerConfig;
 use super::crypto::{Key, Tag};
 use super::drops::DropReason;
@@ -22,7 +22,7 @@ use super::half_open::{HalfOpen, HalfOpenTable};
 use super::keyed_hash::KeyedHash;
 use super::packet::{self, Body, Header, Kind, Request};
 use super::private_token::{PrivateToken, token_tag};
-use super::slots::Slots;
+use super::slots::{ClientHandle, Slots};
 use super::source_limit::SourceLimit;
 use super::token::TokenError;
 use super::token_history::TokenHistory;
@@ -46,6 +46,8 @@ const MIN_REQUEST_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Who was let in, and with what.
 pub(crate) struct Admitted {
+    /// Has the same client id, and must go first.
+    pub(crate) replaces: Option<ClientHandle>,
     pub(crate) client_id: u64,
     pub(crate) send_key: Key,
     pub(crate) receive_key: Key,
@@ -93,7 +95,7 @@ impl Admission {
         self.half_open.len()
     }
 
-    /// Answers a valid request of an address that is not connected with a challenge, or denies it.
+    /// Answers a valid request with a challenge, or denies it.
     pub(crate) fn handle_request(
         &mut self,
         now: Instant,
@@ -118,35 +120,59 @@ impl Admission {
         if !private.addresses.iter().any(|&a| self.is_ours(a)) {
             return Err(DropReason::TokenForOtherServer);
         }
-        if slots.has_client_id(private.client_id) {
-            return Err(DropReason::ClientIdConnected);
-        }
+        self.check_creation(private.created, expires)?;
+        let replaced = self.replaced(private.client_id, from, slots)?;
         self.history.remember(tag, from, refused_until, unix)?;
-        if slots.is_full() {
+        if replaced.is_none() && slots.is_full() {
             self.deny(from, &private.server_to_client, out);
             return Err(DropReason::ServerFull);
         }
         self.challenge(now, from, &private, tag, out)
     }
 
-    /// Judges a token's claimed expiry against the clock, and against what this server can know: tokens from
-    /// before its start may have been used, and it can't remember for longer than the longest lifetime.
+    /// Judges a token's claimed expiry against the clock.
     fn check_lifetime(&self, expires: UnixSeconds, unix: UnixSeconds) -> Result<(), DropReason> {
         let skew = self.config.clock_skew.as_secs();
         if let Some(late) = unix.0.checked_sub(expires.0.saturating_add(skew)) {
             let clocks = late < PLAUSIBLE_CLOCK_DIFFERENCE;
             return Err(if clocks { DropReason::TokenJustExpired } else { DropReason::TokenExpired });
         }
-        if let Some(longest) = self.config.max_token_lifetime {
-            let longest = longest.as_secs().saturating_add(skew);
-            if expires.0 < self.started.0.saturating_add(longest) {
-                return Err(DropReason::TokenBeforeStart);
-            }
-            if expires.0 > unix.0.saturating_add(longest) {
-                return Err(DropReason::TokenLifetime);
-            }
+        let longest = self.config.max_token_lifetime.map_or(u64::MAX, |longest| longest.as_secs());
+        if expires.0 > unix.0.saturating_add(longest).saturating_add(skew) {
+            return Err(DropReason::TokenLifetime);
         }
         Ok(())
+    }
+
+    /// Judges an opened token against this server's start, as one from before it may have been used. Where the token
+    /// doesn't say when it was created, it may have been as long ago as tokens live.
+    fn check_creation(&self, created: Option<UnixSeconds>, expires: UnixSeconds) -> Result<(), DropReason> {
+        let skew = self.config.clock_skew.as_secs();
+        let is_from_before = match (created, self.config.max_token_lifetime) {
+            (Some(created), _) => created.0.saturating_add(skew) < self.started.0,
+            (None, Some(longest)) => {
+                expires.0 < self.started.0.saturating_add(longest.as_secs()).saturating_add(skew)
+            }
+            (None, None) => false,
+        };
+        if is_from_before { Err(DropReason::TokenBeforeStart) } else { Ok(()) }
+    }
+
+    /// Whose place a client would take, coming from this address. Nobody else may be connected there.
+    fn replaced(
+        &self,
+        client_id: u64,
+        from: SocketAddr,
+        slots: &Slots,
+    ) -> Result<Option<ClientHandle>, DropReason> {
+        let replaced = slots.by_client_id(client_id);
+        if replaced.is_some() && !self.config.replace_duplicates {
+            return Err(DropReason::ClientIdConnected);
+        }
+        match slots.by_address(from) {
+            neighbour if neighbour.is_none() || neighbour == replaced => Ok(replaced),
+            _ => Err(DropReason::AddressConnected),
+        }
     }
 
     fn open_token(&self, request: Request<'_>) -> Result<PrivateToken, DropReason> {
@@ -173,10 +199,7 @@ impl Admission {
         let known = self.half_open.find(now, from);
         // Whatever its token: else a client with two would be refunded for both in turn, at any rate.
         let hurried = known.is_some_and(|entry| now - entry.challenged < MIN_REQUEST_INTERVAL);
-        let repeated = known.filter(|entry| entry.tag == tag);
         let entry = HalfOpen {
-            first_challenge: repeated.map_or(self.challenge_sequence, |entry| entry.first_challenge),
-            client_id: private.client_id,
             send_key: private.server_to_client,
             receive_key: private.client_to_server,
             timeout: private.timeout(),
@@ -187,7 +210,11 @@ impl Admission {
         if !hurried {
             self.source_limit.refund(from);
         }
-        let token = ChallengeToken { client_id: private.client_id, user_data: private.user_data };
+        let token = ChallengeToken {
+            client_id: private.client_id,
+            user_data: private.user_data,
+            binding: binding(&tag, from),
+        };
         let sealed = token.seal(&self.challenge_key, self.challenge_sequence);
         let body = packet::challenge_body(self.challenge_sequence, &sealed);
         self.challenge_sequence += 1;
@@ -196,7 +223,7 @@ impl Admission {
     }
 
     /// Lets a client in that answers its challenge, or denies it. `slots` then has a place for it, and neither its
-    /// address nor its client id.
+    /// address nor its client id, once the client that it replaces is gone.
     pub(crate) fn handle_response(
         &mut self,
         now: Instant,
@@ -214,23 +241,22 @@ impl Admission {
         let Body::Challenge { sequence, token } = body else { return Err(DropReason::UnexpectedType) };
         let token = ChallengeToken::open(token, &self.challenge_key, sequence)
             .ok_or(DropReason::ChallengeNotAuthentic)?;
-        if token.client_id != half_open.client_id {
-            return Err(DropReason::ChallengeForOtherClient);
+        if token.binding != binding(&half_open.tag, from) {
+            return Err(DropReason::ChallengeForOtherRequest);
         }
-        if sequence < half_open.first_challenge {
-            return Err(DropReason::ChallengeOutdated);
+        if self.history.is_consumed(&half_open.tag) {
+            return Err(DropReason::TokenConsumed);
         }
-        if slots.has_client_id(token.client_id) {
-            return Err(DropReason::ClientIdConnected);
-        }
+        let replaces = self.replaced(token.client_id, from, slots)?;
         let half_open = half_open.clone();
-        if slots.is_full() {
+        if replaces.is_none() && slots.is_full() {
             self.deny(from, &half_open.send_key, out);
             return Err(DropReason::ServerFull);
         }
         self.half_open.remove(from);
         self.history.consume(&half_open.tag);
         Ok(Admitted {
+            replaces,
             client_id: token.client_id,
             send_key: half_open.send_key,
             receive_key: half_open.receive_key,

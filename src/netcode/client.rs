@@ -10,7 +10,9 @@
 
 use core::fmt;
 use core::net::SocketAddr;
+use core::sync::atomic::{AtomicU8, Ordering};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::address::same_endpoint;
 use super::challenge::CHALLENGE_TOKEN_BYTES;
@@ -33,7 +35,7 @@ pub enum ClientState {
     InvalidToken = -5,
     /// The server fell silent.
     TimedOut = -4,
-    /// The last server fell silent after its challenge.
+    /// A server fell silent after its challenge.
     ResponseTimedOut = -3,
     /// The last server never answered.
     RequestTimedOut = -2,
@@ -68,7 +70,7 @@ pub enum ClientDisconnect {
     TokenExpired,
     /// The server fell silent.
     TimedOut,
-    /// The last server fell silent after its challenge.
+    /// A server fell silent after its challenge.
     ResponseTimedOut,
     /// The last server never answered.
     RequestTimedOut,
@@ -88,6 +90,28 @@ impl ClientDisconnect {
             ClientDisconnect::Denied => ClientState::Denied,
             ClientDisconnect::ByPeer => ClientState::Disconnected,
         }
+    }
+}
+
+/// Whether a token is still good for another client: shared with whoever keeps a token's second use away.
+#[derive(Clone, Debug, Default)]
+pub struct TokenUse(Arc<AtomicU8>);
+
+impl TokenUse {
+    const DIALLING: u8 = 0;
+    const SEALED: u8 = 1;
+    const UNUSED: u8 = 2;
+
+    /// The client is gone or has finished, and its keys have sealed nothing.
+    pub fn is_free(&self) -> bool {
+        match self.0.load(Ordering::Relaxed) {
+            Self::DIALLING => Arc::strong_count(&self.0) == 1,
+            state => state == Self::UNUSED,
+        }
+    }
+
+    fn note(&self, sealed: bool) {
+        self.0.store(if sealed { Self::SEALED } else { Self::UNUSED }, Ordering::Relaxed);
     }
 }
 
@@ -125,6 +149,7 @@ pub struct Client {
     send_at: Instant,
     events: VecDeque<ClientEvent>,
     counters: Counters,
+    token_use: TokenUse,
 }
 
 impl Client {
@@ -146,6 +171,7 @@ impl Client {
             send_at: now,
             events: VecDeque::new(),
             counters: Counters::default(),
+            token_use: TokenUse::default(),
             token,
         })
     }
@@ -172,8 +198,10 @@ impl Client {
         if self.state.is_final() {
             return;
         }
+        let told = self.give_up(now, None, out);
+        debug_assert!(told.is_ok(), "{told:?}");
         self.check_clock(now);
-        if now < self.send_at {
+        if self.state.is_final() || now < self.send_at {
             return;
         }
         match self.state {
@@ -217,8 +245,32 @@ impl Client {
             // Before it is connected, a server has no use for payloads.
             let farewell = farewell.filter(|_| self.state == ClientState::Connected);
             let server = self.server_address();
+            self.token_use.note(true);
             (0..DISCONNECT_REPEATS).for_each(|_| self.sealer.send_goodbye(server, farewell, out));
             self.state = ClientState::Disconnected;
+        }
+        Ok(())
+    }
+
+    /// Whether the server has been silent for longer than the token's timeout: the next [`Client::update`] gives it up.
+    pub fn is_overdue(&self, now: Instant) -> bool {
+        self.state == ClientState::Connected && now > self.silence_deadline()
+    }
+
+    /// Gives a server up that is overdue, and tells it, in case it only can't be heard: ten times over, with `farewell` or
+    /// with disconnect packets, as [`Client::disconnect`] does. Does nothing before that.
+    ///
+    /// # Errors
+    /// When `farewell` has a length no payload can have; then nothing has happened.
+    pub fn give_up(
+        &mut self,
+        now: Instant,
+        farewell: Option<&[u8]>,
+        out: &mut Datagrams,
+    ) -> Result<(), SendError> {
+        if self.is_overdue(now) {
+            self.disconnect(farewell, out)?;
+            self.finish(ClientDisconnect::TimedOut);
         }
         Ok(())
     }
@@ -233,6 +285,11 @@ impl Client {
     /// Where the client stands.
     pub fn state(&self) -> ClientState {
         self.state
+    }
+
+    /// Tells, from now on, what becomes of the token.
+    pub fn token_use(&self) -> TokenUse {
+        self.token_use.clone()
     }
 
     /// What has happened since the last call, oldest first.
@@ -324,16 +381,19 @@ impl Client {
         Ok(None)
     }
 
+    /// Ends an attempt to connect that took too long.
     fn check_clock(&mut self, now: Instant) {
-        let connected = self.state == ClientState::Connected;
-        if !connected && now >= self.expiry() {
-            self.finish(ClientDisconnect::TokenExpired);
-        } else if now > self.silence_deadline() {
-            match self.state {
-                ClientState::SendingRequest => self.end_attempt(now, ClientDisconnect::RequestTimedOut),
-                ClientState::SendingResponse => self.end_attempt(now, ClientDisconnect::ResponseTimedOut),
-                _ => self.finish(ClientDisconnect::TimedOut),
+        let (expired, silent) = (now >= self.expiry(), now > self.silence_deadline());
+        match self.state {
+            ClientState::SendingRequest | ClientState::SendingResponse if expired => {
+                self.finish(ClientDisconnect::TokenExpired);
             }
+            ClientState::SendingRequest if silent => {
+                self.end_attempt(now, ClientDisconnect::RequestTimedOut);
+            }
+            // It may have let us in, and then sends with sequences that the next server would begin with as well.
+            ClientState::SendingResponse if silent => self.finish(ClientDisconnect::ResponseTimedOut),
+            _ => (),
         }
     }
 
@@ -360,6 +420,7 @@ impl Client {
 
     fn finish(&mut self, reason: ClientDisconnect) {
         self.state = reason.state();
+        self.token_use.note(self.sealer.has_sealed());
         self.events.push_back(ClientEvent::Disconnected { reason });
     }
 
@@ -369,6 +430,7 @@ impl Client {
     }
 
     fn send(&mut self, now: Instant, kind: Kind, body: &[u8], out: &mut Datagrams) {
+        self.token_use.note(true);
         self.sealer.send(self.server_address(), kind, body, out);
         self.send_at = now + SEND_INTERVAL;
     }

@@ -23,15 +23,18 @@ pub struct ServerConfig {
     pub max_clients: usize,
     /// The addresses of this server as the tokens' internal lists name them, usually one per IP version.
     pub public_addresses: Vec<SocketAddr>,
-    /// The longest lifetime the backend gives to tokens. With it, a token that may have been used before this
-    /// server's start is refused (so tokens of a shorter lifetime must wait after a start, until this time has
-    /// passed), and so is one that lives longer. `None` switches both off: then a token used before a start can
-    /// be used again after it, with the same keys and nonces.
+    /// The longest lifetime the backend gives to tokens: one that lives longer is refused. A token that doesn't say when
+    /// it was created ([`TokenParams::dated`](super::TokenParams::dated)) is refused, too, when with this lifetime it may
+    /// be from before this server's start (so such tokens of a shorter lifetime must wait after a start, until this time
+    /// has passed). `None` switches both off: then an undated token used before a start can be used again after it, with
+    /// the same keys and nonces.
     pub max_token_lifetime: Option<Duration>,
-    /// How far the clocks of backend and server may differ: tokens are taken this much after they expire.
-    /// Counts whole seconds. [`DropReason::TokenJustExpired`](super::DropReason::TokenJustExpired) tells when
-    /// it is too little.
+    /// How far the clocks of backend and server may differ: tokens are taken this much after they expire, and this much
+    /// from before the server's start. Counts whole seconds.
+    /// [`DropReason::TokenJustExpired`](super::DropReason::TokenJustExpired) tells when it is too little.
     pub clock_skew: Duration,
+    /// Whether a client that proves to be one that is connected takes its place, or has to wait until that one is gone.
+    pub replace_duplicates: bool,
     /// Packets that may arrive late without being taken for replays: a power of two from 256 to 32,768.
     pub replay_window: usize,
     /// Most clients that may be about to answer a challenge.
@@ -55,6 +58,7 @@ impl ServerConfig {
             public_addresses,
             max_token_lifetime: None,
             clock_skew: Duration::ZERO,
+            replace_duplicates: true,
             replay_window: MIN_REPLAY_WINDOW,
             half_open_capacity: max_clients.saturating_mul(4).max(MIN_HALF_OPEN),
             token_history_capacity: max_clients.saturating_mul(8).max(MIN_TOKEN_HISTORY),

@@ -1,5 +1,7 @@
 //! Why a datagram was dropped, and how often: nothing that arrives vanishes without a name.
 
+use super::{NAME, VERSION_BYTES};
+
 /// Defines the enum, the list of all reasons and their names in one place, so that they can't disagree.
 macro_rules! drop_reasons {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
@@ -40,7 +42,7 @@ drop_reasons! {
     NotAuthentic = "not_authentic",
     /// Encrypted, from an address this side has no keys for.
     UnknownSource = "unknown_source",
-    /// A request of another version of netcode.
+    /// A request of another version of netcode, which [`Counters::wrong_version`] names.
     WrongVersion = "wrong_version",
     /// A request for another protocol id.
     WrongProtocol = "wrong_protocol",
@@ -55,7 +57,7 @@ drop_reasons! {
     /// A request whose token lives longer than this server's longest allowed lifetime, or whose backend's
     /// clock is ahead.
     TokenLifetime = "token_lifetime",
-    /// A request whose token has already become a connection.
+    /// A request or response whose token has already become a connection.
     TokenConsumed = "token_consumed",
     /// A request whose token another address has used first.
     TokenElsewhere = "token_elsewhere",
@@ -67,9 +69,9 @@ drop_reasons! {
     TokenMalformed = "token_malformed",
     /// A request whose token doesn't name this server.
     TokenForOtherServer = "token_for_other_server",
-    /// A request or response from an address that is already connected.
+    /// A request or response from an address that is already connected, unless it makes the same client's next connection.
     AddressConnected = "address_connected",
-    /// A request or response of a client id that is already connected.
+    /// A request or response of a client id that is already connected, and isn't to be replaced.
     ClientIdConnected = "client_id_connected",
     /// A request that found the token history full of unexpired tokens.
     TokenHistoryFull = "token_history_full",
@@ -81,10 +83,8 @@ drop_reasons! {
     NotWelcoming = "not_welcoming",
     /// A response whose challenge this server didn't make, or made before its start.
     ChallengeNotAuthentic = "challenge_not_authentic",
-    /// A response with a challenge of the same client from before its token's first request.
-    ChallengeOutdated = "challenge_outdated",
-    /// A response with the challenge of another client.
-    ChallengeForOtherClient = "challenge_for_other_client",
+    /// A response with a challenge that was made for another token, or sent to another address.
+    ChallengeForOtherRequest = "challenge_for_other_request",
     /// A packet to a client from an address that is not its server's.
     WrongAddress = "wrong_address",
     /// A packet to a client that has finished.
@@ -97,6 +97,7 @@ drop_reasons! {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     drops: [u64; DropReason::ALL.len()],
+    wrong_version: Option<[u8; VERSION_BYTES]>,
 }
 
 impl Counters {
@@ -113,6 +114,17 @@ impl Counters {
     /// Every reason's name with its count, zeros included.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         DropReason::ALL.iter().map(|&reason| (reason.name(), self.dropped(reason)))
+    }
+
+    /// What the last request of another version of netcode calls its version: `1.01`, say. Printable, and anybody's word.
+    pub fn wrong_version(&self) -> Option<String> {
+        let number = self.wrong_version.as_ref()?.strip_prefix(NAME)?;
+        Some(number.iter().take_while(|byte| byte.is_ascii_graphic()).map(|&byte| char::from(byte)).collect())
+    }
+
+    /// Notes the version of a request that was dropped for it.
+    pub(crate) fn note_version(&mut self, request: &[u8]) {
+        self.wrong_version = request.get(1..).and_then(|version| version.first_chunk()).copied();
     }
 
     pub(crate) fn count(&mut self, reason: DropReason) {

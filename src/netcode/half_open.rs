@@ -1,13 +1,13 @@
 //! Half-open connections: the keys of clients that sent a valid request and have not answered the challenge.
 //!
 //! Promises: constant memory; an entry in use is never evicted by a newcomer. Refuses: newcomers while every
-//! place is taken. Each entry takes a valid token of its own, and goes when its client has been silent for the
+//! place is taken. Each entry takes a valid token, which has one in each family of IP at most, and goes when its client has been silent for the
 //! token's timeout or [`LONGEST_SILENCE`], whichever is shorter, so a token without a timeout can't keep one.
 //!
 //! Trusted: the token, which has been opened. Not trusted: the address, which nothing has proven yet. So
 //! whoever holds a valid token and can send from another's address and port can replace that other's entry in
-//! the one round trip in which it matters; the standard has nothing against it, as a response doesn't say
-//! which token it is for. Bounded: under 310 bytes a place.
+//! the one round trip in which it matters: the other's response is then not for the entry's token, and its next request
+//! begins anew. Bounded: under 300 bytes a place.
 
 use core::net::SocketAddr;
 
@@ -17,20 +17,16 @@ use super::keyed_hash::{KeyedHash, KeyedMap};
 use crate::time::{Duration, Instant};
 
 /// The standard's timeout of a client that waits for an answer, as most tokens have it.
-const LONGEST_SILENCE: Duration = Duration::from_secs(10);
+pub(crate) const LONGEST_SILENCE: Duration = Duration::from_secs(10);
 
 /// What a request leaves behind.
 #[derive(Clone)]
 pub(crate) struct HalfOpen {
-    pub(crate) client_id: u64,
     pub(crate) send_key: Key,
     pub(crate) receive_key: Key,
     pub(crate) timeout: Option<Duration>,
-    /// The token's, to consume it.
+    /// The token's, to consume it, and to know its challenges by.
     pub(crate) tag: Tag,
-    /// The sequence of the token's first challenge. Older ones may carry the user data of an older token of the
-    /// same client, which it must not choose instead.
-    pub(crate) first_challenge: u64,
     /// When the last challenge was sent.
     pub(crate) challenged: Instant,
 }
@@ -95,22 +91,14 @@ mod tests {
     use crate::rng::Rng;
 
     fn entry(now: Instant, timeout: Option<Duration>) -> HalfOpen {
-        HalfOpen {
-            client_id: 1,
-            send_key: [0; 32],
-            receive_key: [0; 32],
-            timeout,
-            tag: [0; 16],
-            first_challenge: 0,
-            challenged: now,
-        }
+        HalfOpen { send_key: [0; 32], receive_key: [0; 32], timeout, tag: [0; 16], challenged: now }
     }
 
     #[test]
     fn an_entry_is_small() {
         // The map is at worst half full, and keeps a byte a place.
         let place = size_of::<(SocketAddr, HalfOpen)>() + 1;
-        assert!(2 * place < 310, "2 * {place}");
+        assert!(2 * place < 300, "2 * {place}");
     }
 
     #[test]

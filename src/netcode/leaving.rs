@@ -7,6 +7,7 @@ use core::net::SocketAddr;
 
 use super::packet::{KEEP_ALIVE_BODY_BYTES, Kind};
 use super::sealer::{DISCONNECT_REPEATS, Sealer};
+use super::slots::ClientHandle;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
 
@@ -15,8 +16,27 @@ const CAPACITY: usize = 1024;
 
 const REPEAT_INTERVAL: Duration = Duration::from_millis(15);
 
+/// In which words the layer above says goodbye.
+#[derive(Clone, Copy, Debug)]
+pub struct Farewell<'a> {
+    /// They go out as a payload.
+    pub payload: &'a [u8],
+    /// Whether the client surely understands them. Otherwise they are said in one half of the goodbyes, and the other
+    /// half are disconnect packets, which every client understands.
+    pub understood: bool,
+}
+
+impl Farewell<'_> {
+    /// In how many of the goodbyes it is said.
+    pub(crate) fn repeats(&self) -> u32 {
+        if self.understood { DISCONNECT_REPEATS } else { DISCONNECT_REPEATS / 2 }
+    }
+}
+
 /// One client to be told.
 pub(crate) struct Leaver {
+    /// Named the connection.
+    pub(crate) client: ClientHandle,
     pub(crate) address: SocketAddr,
     pub(crate) sealer: Sealer,
     /// The keep-alive that must come before, for a client that may not know yet that it is connected.
@@ -61,6 +81,28 @@ impl LeavingList {
         }
     }
 
+    /// Tells a client as [`LeavingList::add`] does, beginning with [`LeavingList::update`], so that its farewell can still
+    /// be set.
+    pub(crate) fn add_later(&mut self, now: Instant, leaver: Leaver, out: &mut Datagrams) {
+        let next = now + REPEAT_INTERVAL;
+        let mut entry = Entry { leaver, repeats_left: DISCONNECT_REPEATS, next };
+        if self.entries.len() >= CAPACITY {
+            entry.finish(out);
+        } else {
+            self.entries.push(entry);
+        }
+    }
+
+    /// Has a client that is still being told hear a farewell.
+    pub(crate) fn set_farewell(&mut self, client: ClientHandle, farewell: Farewell<'_>) {
+        // The last ones were added last.
+        let mut entries = self.entries.iter_mut().rev().map(|entry| &mut entry.leaver);
+        if let Some(leaver) = entries.find(|leaver| leaver.client == client) {
+            leaver.farewell = Some(farewell.payload.into());
+            leaver.farewells = farewell.repeats();
+        }
+    }
+
     /// Sends the repeats that are due: at most one a client.
     pub(crate) fn update(&mut self, now: Instant, out: &mut Datagrams) {
         for entry in self.entries.iter_mut().filter(|entry| entry.next <= now) {
@@ -98,6 +140,7 @@ mod tests {
 
     fn leaver() -> Leaver {
         Leaver {
+            client: ClientHandle::default(),
             address: parse_address("1.1.1.1:1").unwrap(),
             sealer: Sealer::new(1, [0; 32], 0),
             introduction: None,

@@ -1,8 +1,8 @@
 //! Secure connections: netcode 1.02.
 //!
 //! Promises: nobody without a connect token connects; what arrives as a payload was sent by the holder of that
-//! token, is unaltered and arrives at most once; nobody is answered with more bytes than he sent before he has
-//! proven his address. It promises neither arrival nor order: that is the transport's.
+//! token, is unaltered and arrives at most once; nobody is answered with more bytes than they sent before they have
+//! proven their address, each by a challenge sent there. It promises neither arrival nor order: that is the transport's.
 //!
 //! Refuses everything else: dropped and counted under a [`DropReason`], never answered.
 //!
@@ -12,15 +12,15 @@
 //! |---|---|---|---|
 //! | request | nothing | exact length, version, protocol id, expiry, history, source limit, then the token's seal | decrypts: 32 a second and source, and 131,072 for all together; memory: the half-open places and the history |
 //! | token, opened | the backend | addresses (1 to 32), this server, client id, places | as above |
-//! | response | nothing | half-open address, kind, length, seal, then the challenge's seal, client id and age | an answer shorter than itself |
+//! | response | nothing | half-open address, kind, length, seal, then the challenge's seal, token and address | an answer shorter than itself |
 //! | packet of a connected address | nothing | kind, length, replay, then its seal | one decrypt of at most 1,200 bytes |
 //! | the same, opened | its client, for its own connection | length of the kind | its slot |
 //! | packet to a client | nothing | address, kind, length, replay, then its seal | one decrypt |
 //!
 //! Each reader's module says the rest. What the standard leaves open stays open: all servers of a token share
-//! its keys, and each begins a connection's sequences at 0. A client that leaves one that had accepted it,
-//! unheard, for the next makes both use the same nonces; a backend that minds gives out tokens for one
-//! server.
+//! its keys, and each begins a connection's sequences at 0. Our client goes on to the next only from one that it has not
+//! answered, or that was full: one that may have accepted it, unheard, would use the same nonces as the next. Others don't
+//! mind, and two clients may have one token. A backend that minds gives out tokens for one server.
 //!
 //! A sans-IO layer: [`Client`] and [`Server`] are functions of (state, bytes, now). `STATE_MACHINE.md` beside
 //! this file has their states. A connection costs a server under 400 bytes and its replay window.
@@ -49,17 +49,21 @@ mod source_limit;
 mod token_history;
 
 pub use address::{AddressError, format_address, parse_address};
-pub use client::{Client, ClientDisconnect, ClientEvent, ClientState};
+pub use client::{Client, ClientDisconnect, ClientEvent, ClientState, TokenUse};
 pub use config::{ClientConfig, ConfigError, ServerConfig};
 pub use crypto::Key;
 pub use drops::{Counters, DropReason};
+pub use leaving::Farewell;
 pub use sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, SendError};
-pub use server::{Farewell, Received, Server, ServerDisconnect, ServerEvent};
+pub use server::{Received, Server, ServerDisconnect, ServerEvent};
 pub use slots::ClientHandle;
-pub use token::{ConnectToken, TOKEN_BYTES, TokenError, TokenParams};
+pub use token::{ConnectToken, TOKEN_BYTES, TokenError, TokenIdentity, TokenParams};
 
 /// Bytes of [`VERSION`].
 const VERSION_BYTES: usize = 13;
+
+/// How the [`VERSION`]s of netcode begin.
+const NAME: &[u8] = b"NETCODE ";
 
 /// Names the standard in tokens, requests and associated data.
 const VERSION: &[u8; VERSION_BYTES] = b"NETCODE 1.02\0";

@@ -147,6 +147,7 @@ mod tests {
             public_addresses: &[address(1)],
             internal_addresses: None,
             user_data: &[3; USER_DATA_BYTES],
+            dated: true,
         };
         ConnectToken::generate(&params, &mut Rng::seeded(seed)).unwrap()
     }

@@ -14,8 +14,8 @@ use super::cursor::Cursor;
 use super::drops::DropReason;
 use super::private_token::PRIVATE_TOKEN_BYTES;
 use super::token::ConnectToken;
-use super::{VERSION, VERSION_BYTES};
-use crate::limits::{MAX_DATAGRAM, MAX_PAYLOAD};
+use super::{NAME, VERSION, VERSION_BYTES};
+use crate::limits::{MAX_DATAGRAM, MAX_PAYLOAD, MIN_MTU};
 use crate::time::UnixSeconds;
 
 /// First byte of a connection request.
@@ -23,6 +23,7 @@ pub(crate) const REQUEST_PREFIX: u8 = 0;
 
 /// Bytes of a connection request: prefix, version, protocol id, expiry, nonce, private part.
 pub const REQUEST_BYTES: usize = 1 + VERSION_BYTES + 8 + 8 + TOKEN_NONCE_BYTES + PRIVATE_TOKEN_BYTES;
+const _: () = assert!(REQUEST_BYTES + 40 + 8 == MIN_MTU);
 
 /// Plaintext of a challenge and of a response: challenge sequence, challenge token.
 pub const CHALLENGE_BODY_BYTES: usize = 8 + CHALLENGE_TOKEN_BYTES;
@@ -61,6 +62,11 @@ impl Kind {
             6 => Kind::Disconnect,
             _ => return None,
         })
+    }
+
+    /// Whether a packet that begins with this byte is of this kind.
+    pub(crate) fn is_of(self, prefix: u8) -> bool {
+        prefix & 0x0F == self as u8
     }
 
     /// Whether a replay window guards it. The others carry what makes a replay harmless.
@@ -106,6 +112,11 @@ impl<'a> Request<'a> {
     /// # Errors
     /// When it has another length or is of another version.
     pub fn read(datagram: &'a mut [u8]) -> Result<Request<'a>, DropReason> {
+        let claimed = datagram.get(1..1 + VERSION_BYTES);
+        // Before the length, which other versions have others of.
+        if claimed.is_some_and(|claimed| claimed.starts_with(NAME) && claimed != VERSION) {
+            return Err(DropReason::WrongVersion);
+        }
         if datagram.len() > REQUEST_BYTES {
             return Err(DropReason::TooLong);
         }

@@ -1,7 +1,8 @@
 //! The private part of a connect token: what the backend tells the servers and the client can't read or change.
 //!
 //! Trusted once it opens: the backend wrote it. Even so its list of addresses is read with all its checks,
-//! and holds at most 32. Bytes behind the fields are not read.
+//! and holds at most 32. Behind the standard's fields are zeros, or the time of its creation, which other servers don't
+//! read. Bytes behind that are not read here either.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -29,6 +30,9 @@ pub struct PrivateToken {
     pub server_to_client: Key,
     /// Anything the backend wants the server to know about the client.
     pub user_data: [u8; USER_DATA_BYTES],
+    /// When the backend made the token, if it says so. The standard has this in the public part only, where nothing
+    /// proves it.
+    pub created: Option<UnixSeconds>,
 }
 
 impl PrivateToken {
@@ -41,6 +45,7 @@ impl PrivateToken {
         out.extend_from_slice(&self.client_to_server);
         out.extend_from_slice(&self.server_to_client);
         out.extend_from_slice(&self.user_data);
+        out.extend_from_slice(&self.created.map_or(0, |created| created.0).to_le_bytes());
         let mut bytes = [0; PRIVATE_TOKEN_BYTES];
         bytes[..out.len()].copy_from_slice(&out);
         bytes
@@ -62,6 +67,7 @@ impl PrivateToken {
             client_to_server: cursor.array()?,
             server_to_client: cursor.array()?,
             user_data: cursor.array()?,
+            created: Some(UnixSeconds(cursor.u64()?)).filter(|created| created.0 != 0),
         })
     }
 
@@ -140,6 +146,7 @@ mod tests {
             client_to_server: [1; 32],
             server_to_client: [2; 32],
             user_data: [3; 256],
+            created: Some(UnixSeconds(70)),
         };
         let (key, nonce, expires) = ([4; 32], [5; 24], UnixSeconds(100));
         let sealed = private.seal(&key, 6, expires, &nonce);

@@ -67,6 +67,11 @@ impl Sealer {
         self.sequence += 1;
     }
 
+    /// Whether anything was sent under the key, of a sealer that began at 0.
+    pub(crate) fn has_sealed(&self) -> bool {
+        self.sequence > 0
+    }
+
     /// Says goodbye once: with the last words of the layer above, or with a disconnect packet.
     pub(crate) fn send_goodbye(&mut self, to: SocketAddr, farewell: Option<&[u8]>, out: &mut Datagrams) {
         match farewell {

@@ -13,10 +13,10 @@ use super::admission::Admission;
 use super::config::{ConfigError, ServerConfig};
 use super::drops::{Counters, DropReason};
 use super::keyed_hash::KeyedHash;
-use super::leaving::{Leaver, LeavingList};
+use super::leaving::{Farewell, Leaver, LeavingList};
 use super::packet::{self, Body, Header, Kind, REQUEST_PREFIX};
 use super::replay::ReplayWindow;
-use super::sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, Sealer, SendError, check_payload};
+use super::sealer::{SEND_INTERVAL, Sealer, SendError, check_payload};
 use super::slots::{ClientHandle, Connection, Slots};
 use crate::rng::Entropy;
 use crate::store::Datagrams;
@@ -36,16 +36,6 @@ pub enum Received<'a> {
     Nothing,
 }
 
-/// In which words the layer above says goodbye.
-#[derive(Clone, Copy, Debug)]
-pub struct Farewell<'a> {
-    /// They go out as a payload.
-    pub payload: &'a [u8],
-    /// Whether the client surely understands them. Otherwise they are said in one half of the goodbyes, and the other
-    /// half are disconnect packets, which every client understands.
-    pub understood: bool,
-}
-
 /// Why a client is gone, other than by [`Server::disconnect`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ServerDisconnect {
@@ -53,6 +43,8 @@ pub enum ServerDisconnect {
     TimedOut,
     /// It said so.
     ByPeer,
+    /// The same client connected again: its next connection is the next event.
+    Replaced,
 }
 
 /// What happened to a client. Poll after each datagram and update to see events and payloads in their order;
@@ -131,21 +123,24 @@ impl Server {
         datagram: &'a mut [u8],
         out: &mut Datagrams,
     ) -> Received<'a> {
-        let received = if let Some(client) = self.slots.by_address(from) {
-            self.handle_connected(now, client, datagram)
-        } else if !self.welcoming {
-            Err(DropReason::NotWelcoming)
-        } else if datagram.first() == Some(&REQUEST_PREFIX) {
-            self.admission
-                .handle_request(now, unix, from, datagram, &self.slots, out)
-                .map(|()| Received::Nothing)
-        } else {
-            self.handle_response(now, from, datagram, out).map(|()| Received::Nothing)
+        let occupant = self.slots.by_address(from);
+        let prefix = datagram.first().copied();
+        // A client that is connected sends neither: they are its next connection's, or late copies.
+        let dials = prefix.is_some_and(|prefix| prefix == REQUEST_PREFIX || Kind::Response.is_of(prefix));
+        let result = match occupant {
+            Some(client) if !dials => match self.handle_connected(now, client, datagram) {
+                Ok(received) => return received,
+                Err(reason) => Err(reason),
+            },
+            _ if !self.welcoming => Err(DropReason::NotWelcoming),
+            _ if prefix == Some(REQUEST_PREFIX) => self.handle_request(now, unix, from, datagram, out),
+            _ => self.handle_response(now, from, datagram, out),
         };
-        received.unwrap_or_else(|reason| {
-            self.counters.count(reason);
-            Received::Nothing
-        })
+        if let Err(reason) = result {
+            let late = dials && occupant.is_some();
+            self.counters.count(if late { DropReason::AddressConnected } else { reason });
+        }
+        Received::Nothing
     }
 
     /// Whether newcomers are let in, for a layer above that can't keep up with who comes and goes. Without an answer
@@ -206,20 +201,20 @@ impl Server {
     ) -> Result<(), SendError> {
         farewell.map_or(Ok(()), |farewell| check_payload(farewell.payload))?;
         let connection = self.slots.remove(client).ok_or(SendError::NotConnected)?;
-        let introduction =
-            (!connection.confirmed).then(|| packet::keep_alive_body(client.slot, self.max_clients));
-        let leaver = Leaver {
-            address: connection.address,
-            sealer: connection.sealer,
-            introduction,
-            farewell: farewell.map(|farewell| farewell.payload.into()),
-            farewells: match farewell {
-                Some(Farewell { understood: false, .. }) => DISCONNECT_REPEATS / 2,
-                _ => DISCONNECT_REPEATS,
-            },
-        };
+        let mut leaver = self.leaver(client, connection);
+        if let Some(farewell) = farewell {
+            (leaver.farewell, leaver.farewells) = (Some(farewell.payload.into()), farewell.repeats());
+        }
         self.leaving.add(now, leaver, out);
         Ok(())
+    }
+
+    /// Gives words to the goodbyes of a client that an event has just told of as gone, unless it left itself: with them the
+    /// layer above says why. To be called before the next [`Server::update`].
+    pub fn set_farewell(&mut self, client: ClientHandle, farewell: Farewell<'_>) {
+        if check_payload(farewell.payload).is_ok() {
+            self.leaving.set_farewell(client, farewell);
+        }
     }
 
     /// Frees the slot of a client that knows already, having said goodbye in a payload. Raises no event; does
@@ -239,6 +234,11 @@ impl Server {
         }
         self.leaving.flush(out);
         self.next_scan = Instant::NEVER;
+    }
+
+    /// Whether somebody is still being told that the connection is over.
+    pub fn has_leavers(&self) -> bool {
+        self.leaving.next_deadline() != Instant::NEVER
     }
 
     /// What has happened since the last call, oldest first.
@@ -297,14 +297,9 @@ impl Server {
         client: ClientHandle,
         datagram: &'a mut [u8],
     ) -> Result<Received<'a>, DropReason> {
-        if datagram.first() == Some(&REQUEST_PREFIX) {
-            return Err(DropReason::AddressConnected);
-        }
         let header = Header::read(datagram)?;
-        match header.kind {
-            Kind::KeepAlive | Kind::Payload | Kind::Disconnect => (),
-            Kind::Response => return Err(DropReason::AddressConnected),
-            Kind::Denied | Kind::Challenge => return Err(DropReason::UnexpectedType),
+        if !header.kind.is_replay_protected() {
+            return Err(DropReason::UnexpectedType);
         }
         let connection = self.slots.find_mut(client).ok_or(DropReason::UnknownSource)?;
         if !connection.replay.is_fresh(header.sequence) {
@@ -322,6 +317,21 @@ impl Server {
         Ok(Received::Nothing)
     }
 
+    fn handle_request(
+        &mut self,
+        now: Instant,
+        unix: UnixSeconds,
+        from: SocketAddr,
+        datagram: &mut [u8],
+        out: &mut Datagrams,
+    ) -> Result<(), DropReason> {
+        let handled = self.admission.handle_request(now, unix, from, datagram, &self.slots, out);
+        if handled == Err(DropReason::WrongVersion) {
+            self.counters.note_version(datagram);
+        }
+        handled
+    }
+
     fn handle_response(
         &mut self,
         now: Instant,
@@ -330,6 +340,9 @@ impl Server {
         out: &mut Datagrams,
     ) -> Result<(), DropReason> {
         let admitted = self.admission.handle_response(now, from, datagram, &self.slots, out)?;
+        if let Some(old) = admitted.replaces {
+            self.part_with(now, old, ServerDisconnect::Replaced, Some(from), out);
+        }
         let client = self.slots.insert(Connection {
             client_id: admitted.client_id,
             address: from,
@@ -357,7 +370,8 @@ impl Server {
         let silence = connection.timeout.map_or(Instant::NEVER, |t| connection.last_receive + t);
         let mut send_at = connection.last_send + SEND_INTERVAL;
         if silence <= now {
-            return self.remove(client, ServerDisconnect::TimedOut);
+            // A client that hangs finds the goodbyes in its socket when it wakes.
+            return self.part_with(now, client, ServerDisconnect::TimedOut, None, out);
         }
         if send_at <= now {
             self.send_keep_alive(now, client, out);
@@ -371,6 +385,36 @@ impl Server {
         if let Some(connection) = self.slots.find_mut(client) {
             connection.sealer.send(connection.address, Kind::KeepAlive, &body, out);
             connection.last_send = now;
+        }
+    }
+
+    /// Frees a client's slot and tells it so, unless its address is `taken` by the next connection.
+    fn part_with(
+        &mut self,
+        now: Instant,
+        client: ClientHandle,
+        reason: ServerDisconnect,
+        taken: Option<SocketAddr>,
+        out: &mut Datagrams,
+    ) {
+        let Some(connection) = self.slots.remove(client) else { return };
+        if taken != Some(connection.address) {
+            let leaver = self.leaver(client, connection);
+            self.leaving.add_later(now, leaver, out);
+        }
+        self.events.push_back(ServerEvent::Disconnected { client, reason });
+    }
+
+    /// A client that is to be told that its connection is over.
+    fn leaver(&self, client: ClientHandle, connection: Connection) -> Leaver {
+        Leaver {
+            client,
+            address: connection.address,
+            sealer: connection.sealer,
+            introduction: (!connection.confirmed)
+                .then(|| packet::keep_alive_body(client.slot, self.max_clients)),
+            farewell: None,
+            farewells: 0,
         }
     }
 

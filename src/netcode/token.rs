@@ -11,6 +11,8 @@
 use core::fmt;
 use core::net::SocketAddr;
 
+use sha2::{Digest, Sha256};
+
 use super::address::{self, MAX_SERVERS_PER_TOKEN};
 use super::crypto::{Key, TOKEN_NONCE_BYTES};
 use super::cursor::Cursor;
@@ -18,6 +20,9 @@ use super::private_token::{PRIVATE_TOKEN_BYTES, PrivateToken};
 use super::{USER_DATA_BYTES, VERSION};
 use crate::rng::Entropy;
 use crate::time::{Duration, UnixSeconds};
+
+/// Tells tokens apart by the keys in them, and doesn't give these away.
+pub type TokenIdentity = [u8; 16];
 
 /// Bytes of a connect token.
 pub const TOKEN_BYTES: usize = 2048;
@@ -43,6 +48,9 @@ pub struct TokenParams<'a> {
     pub internal_addresses: Option<&'a [SocketAddr]>,
     /// Anything the backend wants the server to know about the client.
     pub user_data: &'a [u8; USER_DATA_BYTES],
+    /// Whether the sealed part says when the token was created, so that a server knows a token from before its start,
+    /// which may have been used. Servers other than ours don't read it.
+    pub dated: bool,
 }
 
 /// Why a token can't be made or read.
@@ -159,6 +167,7 @@ impl ConnectToken {
             client_to_server,
             server_to_client,
             user_data: *params.user_data,
+            created: params.dated.then_some(params.created),
         };
         Ok(ConnectToken {
             protocol_id: params.protocol_id,
@@ -238,6 +247,13 @@ impl ConnectToken {
         self.expires
     }
 
+    /// Which token it is: copies of it have the same.
+    pub fn identity(&self) -> TokenIdentity {
+        let hash = Sha256::new().chain_update(self.client_to_server).chain_update(self.server_to_client);
+        let hash = hash.finalize();
+        core::array::from_fn(|at| hash[at])
+    }
+
     /// How long it may be used from its creation.
     pub fn lifetime(&self) -> Duration {
         Duration::from_secs(self.expires.0 - self.created.0)
@@ -288,6 +304,7 @@ mod tests {
             public_addresses: &address,
             internal_addresses: None,
             user_data: &[3; 256],
+            dated: true,
         };
         change(&mut params);
         ConnectToken::generate(&params, &mut Rng::seeded(1))

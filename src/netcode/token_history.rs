@@ -1,26 +1,29 @@
 //! Which tokens have been used: one token makes one connection, ever.
 //!
-//! A token is *pending* from its first request and admits that address only; it is *consumed* when it becomes a
-//! connection and admits nobody. Both sides start their sequences at 0, so a token used twice would use nonces
-//! twice under the same keys.
+//! A token is *pending* from its first request and admits that address only, and one of the other family of IP, as a client
+//! has when it goes on from one of our addresses to the next; it is *consumed* when it becomes a connection and admits
+//! nobody. Both sides start their sequences at 0, so a token used twice would use nonces twice under the same keys.
 //!
-//! Promises: an entry lives until its token has expired. Refuses: new tokens while the history is full of
+//! Promises: an entry lives until its token has expired and nobody is half open with it. Refuses: new tokens while the history is full of
 //! unexpired ones, rather than forgetting one that could then come back.
 //!
 //! Trusted: only tokens that have been opened are remembered, so filling the history takes as many valid
 //! tokens as it has places. What is claimed before that is looked up and leaves nothing behind. Bounded:
-//! 130 bytes a place; a full history is searched for expired entries at most once a second.
+//! 100 bytes a place; a full history is searched for expired entries at most once a second.
 
-use core::net::SocketAddr;
+use core::hash::BuildHasher;
+use core::net::{IpAddr, SocketAddr};
 
 use super::crypto::Tag;
 use super::drops::DropReason;
+use super::half_open::LONGEST_SILENCE;
 use super::keyed_hash::{KeyedHash, KeyedMap};
 use crate::time::UnixSeconds;
 
 struct Entry {
-    address: SocketAddr,
-    /// The first second in which the token is refused without this entry.
+    /// Hashes of the addresses that it admits, of IPv4 and of IPv6; 0 where there is none yet.
+    addresses: [u64; 2],
+    /// The first second in which the token is refused without this entry, and its last response too.
     expires: UnixSeconds,
     consumed: bool,
 }
@@ -50,8 +53,11 @@ impl TokenHistory {
     pub(crate) fn check(&self, tag: &Tag, from: SocketAddr, expires: UnixSeconds) -> Result<(), DropReason> {
         match self.entries.get(tag) {
             Some(entry) if entry.consumed => Err(DropReason::TokenConsumed),
-            Some(entry) if entry.address != from => Err(DropReason::TokenElsewhere),
-            Some(_) => Ok(()),
+            Some(entry) => {
+                let (family, hash) = self.place(from);
+                let admits = [0, hash].contains(&entry.addresses[family]);
+                if admits { Ok(()) } else { Err(DropReason::TokenElsewhere) }
+            }
             None if expires <= self.forgotten => Err(DropReason::TokenExpired),
             None => Ok(()),
         }
@@ -65,7 +71,9 @@ impl TokenHistory {
         expires: UnixSeconds,
         unix: UnixSeconds,
     ) -> Result<(), DropReason> {
-        if self.entries.contains_key(&tag) {
+        let (family, hash) = self.place(from);
+        if let Some(entry) = self.entries.get_mut(&tag) {
+            entry.addresses[family] = hash;
             return Ok(());
         }
         if self.entries.len() >= self.capacity && self.earliest <= unix {
@@ -74,9 +82,24 @@ impl TokenHistory {
         if self.entries.len() >= self.capacity {
             return Err(DropReason::TokenHistoryFull);
         }
+        let expires = UnixSeconds(expires.0.saturating_add(LONGEST_SILENCE.as_secs()));
         self.earliest = self.earliest.min(expires);
-        self.entries.insert(tag, Entry { address: from, expires, consumed: false });
+        let mut addresses = [0; 2];
+        addresses[family] = hash;
+        self.entries.insert(tag, Entry { addresses, expires, consumed: false });
         Ok(())
+    }
+
+    /// Where an entry keeps an address, and as what.
+    fn place(&self, from: SocketAddr) -> (usize, u64) {
+        let ip = from.ip().to_canonical();
+        let family = usize::from(matches!(ip, IpAddr::V6(_)));
+        (family, self.entries.hasher().hash_one((ip, from.port())).max(1))
+    }
+
+    /// Whether the token has become a connection.
+    pub(crate) fn is_consumed(&self, tag: &Tag) -> bool {
+        self.entries.get(tag).is_some_and(|entry| entry.consumed)
     }
 
     /// The token has become a connection. One that is no longer remembered has expired: it can't come back.
@@ -115,7 +138,7 @@ mod tests {
     fn an_entry_is_small() {
         // The map is at worst half full, and keeps a byte a place.
         let place = size_of::<(Tag, Entry)>() + 1;
-        assert!(2 * place <= 130, "2 * {place}");
+        assert!(2 * place <= 100, "2 * {place}");
     }
 
     #[test]
@@ -137,9 +160,9 @@ mod tests {
         history.consume(&[2; 16]);
         let new =
             |h: &mut TokenHistory, n, unix| h.remember([n; 16], from(3), UnixSeconds(300), UnixSeconds(unix));
-        assert_eq!(new(&mut history, 3, 99), Err(DropReason::TokenHistoryFull));
-        assert_eq!(history.remember([1; 16], from(1), EXPIRES, UnixSeconds(99)), Ok(()), "known already");
-        assert_eq!(new(&mut history, 3, 100), Ok(()), "the first has expired");
+        assert_eq!(new(&mut history, 3, 109), Err(DropReason::TokenHistoryFull));
+        assert_eq!(history.remember([1; 16], from(1), EXPIRES, UnixSeconds(109)), Ok(()), "known already");
+        assert_eq!(new(&mut history, 3, 110), Ok(()), "the first has expired");
         assert_eq!(history.check(&[2; 16], from(2), UnixSeconds(200)), Err(DropReason::TokenConsumed));
         assert_eq!(new(&mut history, 4, 150), Err(DropReason::TokenHistoryFull));
     }

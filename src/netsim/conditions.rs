@@ -17,6 +17,9 @@ pub const DEFAULT_OVERHEAD: u64 = 20 + 8;
 /// The most that headers may add.
 pub const MAX_OVERHEAD: u64 = 65_535;
 
+/// The most bytes of a datagram that a link may be told to pass.
+pub const MAX_DATAGRAM: u64 = 65_535;
+
 /// What a link does to packets, one direction. The default is a perfect link.
 ///
 /// A packet first waits its turn at the bottleneck. Then it meets the outages, the bursts and the independent
@@ -29,6 +32,9 @@ pub struct Conditions {
     pub bottleneck: Option<Bottleneck>,
     /// Bytes that each packet takes at the bottleneck beside its own: headers.
     pub overhead: u64,
+    /// Bytes of the largest datagram that passes, without headers; larger ones vanish, and their sender isn't told, as on a
+    /// path whose MTU they don't fit and whose ICMP is filtered. None: any passes.
+    pub max_datagram: Option<u64>,
     /// Times at which nothing passes.
     pub outages: Option<Outages>,
     /// Losses in bursts.
@@ -56,6 +62,7 @@ impl Default for Conditions {
         Conditions {
             bottleneck: None,
             overhead: DEFAULT_OVERHEAD,
+            max_datagram: None,
             outages: None,
             bursts: None,
             loss: 0.0,
@@ -83,6 +90,11 @@ impl Conditions {
     /// With each packet that much larger at the bottleneck than its own bytes.
     pub fn overhead(self, bytes: u64) -> Self {
         Conditions { overhead: bytes, ..self }
+    }
+
+    /// With datagrams above so many bytes vanishing.
+    pub fn max_datagram(self, bytes: u64) -> Self {
+        Conditions { max_datagram: Some(bytes), ..self }
     }
 
     /// With outages that take this long on average, and this fraction of all time.
@@ -136,6 +148,7 @@ impl Conditions {
         probability("duplicate", self.duplicate)?;
         probability("reorder", self.reorder)?;
         within("overhead", self.overhead, 0, MAX_OVERHEAD)?;
+        self.max_datagram.map_or(Ok(()), |bytes| within("max_datagram", bytes, 1, MAX_DATAGRAM))?;
         self.bottleneck.map_or(Ok(()), |bottleneck| bottleneck.check())?;
         self.outages.map_or(Ok(()), |outages| outages.check())?;
         self.bursts.map_or(Ok(()), |bursts| bursts.check())?;
@@ -286,6 +299,7 @@ mod tests {
         assert_eq!(message(perfect.rate(0, 1)), "rate must be 1 to 12500000000 bytes per second, not 0");
         assert_eq!(message(perfect.rate(1, 0)), "queue must be 1 to 1073741824 bytes, not 0");
         assert_eq!(message(perfect.overhead(65_536)), "overhead must be 0 to 65535 bytes, not 65536");
+        assert_eq!(message(perfect.max_datagram(0)), "max_datagram must be 1 to 65535 bytes, not 0");
         assert_eq!(message(perfect.outages(ms(0), 0.1)), "duration of outages must be 1µs to 3600s, not 0ns");
         assert_eq!(
             message(perfect.outages(ms(1), 1.1)),

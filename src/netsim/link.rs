@@ -17,6 +17,8 @@ counters! {
     pub struct LinkCounters {
         /// Packets put in.
         sent,
+        /// Packets dropped because the link passes none so large.
+        too_large,
         /// Packets dropped because they found the queue full.
         queue_dropped,
         /// Packets lost each by itself.
@@ -111,10 +113,14 @@ impl<T: Clone> Link<T> {
         Ok(())
     }
 
-    /// Puts a packet of so many bytes in. The bytes matter only to a link with a rate.
+    /// Puts a packet of so many bytes in. The bytes matter only to a link with a rate or a largest datagram.
     pub fn send(&mut self, now: Instant, item: T, bytes: usize) {
         self.run(now);
         self.counters.sent += 1;
+        if self.conditions.max_datagram.is_some_and(|largest| bytes as u64 > largest) {
+            self.counters.too_large += 1;
+            return;
+        }
         let Some(Bottleneck { queue, .. }) = self.conditions.bottleneck else {
             return self.depart(now, item);
         };
@@ -263,6 +269,14 @@ mod tests {
             Conditions::perfect().latency(ms(50), ms(20)).loss(0.1).duplicate(0.1).reorder(0.1, ms(30));
         assert_eq!(run(conditions, 3, 1000), run(conditions, 3, 1000));
         assert_ne!(run(conditions, 3, 1000).0, run(conditions, 4, 1000).0);
+    }
+
+    #[test]
+    fn datagrams_above_the_largest_vanish_and_are_counted() {
+        let mut link = Link::new(Conditions::perfect().max_datagram(1000), 1).unwrap();
+        [1000, 1001, 1, 65_535].into_iter().for_each(|bytes| link.send(Instant::ZERO, bytes, bytes));
+        let out: Vec<_> = std::iter::from_fn(|| link.poll(Instant::ZERO)).collect();
+        assert_eq!((out, link.counters().too_large), (vec![1000, 1], 2));
     }
 
     #[test]

@@ -6,6 +6,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
+use super::fields::bounded;
+
 /// An IPv4 or IPv6 address with a port: ``a.b.c.d:port`` or ``[v6]:port``. Immutable, hashable, ordered.
 ///
 /// Names are not resolved here; see :func:`tickwire.resolve`.
@@ -109,6 +111,26 @@ impl<'py> FromPyObject<'_, 'py> for AddressLike {
     }
 }
 
+/// A list of them.
+#[derive(Clone, Debug)]
+pub(crate) struct AddressList(pub(crate) Vec<SocketAddr>);
+
+impl<'py> FromPyObject<'_, 'py> for AddressList {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        // A text is a sequence, of letters.
+        if object.is_instance_of::<PyString>() || object.is_instance_of::<Address>() {
+            return Err(PyTypeError::new_err(format!(
+                "addresses must be in a list, as [{}], not alone",
+                object.repr()?
+            )));
+        }
+        let addresses: Vec<AddressLike> = object.extract()?;
+        Ok(AddressList(addresses.into_iter().map(|address| address.0).collect()))
+    }
+}
+
 fn extract_port(port: &Bound<'_, PyAny>) -> PyResult<u16> {
-    port.extract().map_err(|_| PyValueError::new_err(format!("port must be 0 to 65535, not {port}")))
+    bounded("port", port, 0, u16::MAX)
 }

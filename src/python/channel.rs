@@ -148,11 +148,11 @@ fn resend(resend_time: Option<f64>, early_copies: i128) -> PyResult<Resend> {
 /// Every message exactly once, in order.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
-                    max_message_bytes = 65_536, resend_time = Some(0.1), early_copies = 1, strict = false,
+                    max_message_bytes = 65_536, resend_time = None, early_copies = 1, strict = false,
                     weight = 1, max_messages_per_packet = None, max_block_size = None,
                     block_fragment_size = None, disable_blocks = false))]
 #[pyo3(text_signature = "(name='', *, send_queue=1024, receive_window=1024, receive_bytes=1048576, \
-                         max_message_bytes=65536, resend_time=0.1, early_copies=1, strict=False, weight=1, \
+                         max_message_bytes=65536, resend_time=None, early_copies=1, strict=False, weight=1, \
                          max_messages_per_packet=None, max_block_size=None, block_fragment_size=None, \
                          disable_blocks=False)")]
 #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
@@ -184,10 +184,10 @@ pub(crate) fn reliable_ordered(
 /// Every message exactly once, as soon as it comes.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
-                    max_message_bytes = 65_536, resend_time = Some(0.1), early_copies = 1, strict = false,
+                    max_message_bytes = 65_536, resend_time = None, early_copies = 1, strict = false,
                     weight = 1))]
 #[pyo3(text_signature = "(name='', *, send_queue=1024, receive_window=1024, receive_bytes=1048576, \
-                         max_message_bytes=65536, resend_time=0.1, early_copies=1, strict=False, weight=1)")]
+                         max_message_bytes=65536, resend_time=None, early_copies=1, strict=False, weight=1)")]
 #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn reliable_unordered(
     name: &str,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::address::{Address, AddressLike};
 use super::arrays::Rows;
@@ -18,17 +18,22 @@ use super::endpoint::Endpoint;
 use super::errors::{NotConnectedError, send_error, value_error};
 use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
 use super::fields::within;
+use super::goodbye::goodbye;
 use super::hooks::{self, HookClock};
 use super::inbox::{Inbox, Pending, Tick, Ticking, payload};
 use super::log::{Level, log, log_end};
 use super::network::{Conditions, SimulatedNetwork};
 use super::protocol::Protocol;
-use super::setup::{REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver, random, send_options};
+use super::setup::{
+    REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver, packets_within, random, send_options,
+    skip_seed,
+};
 use super::stats::ConnectionStats;
 use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
-use crate::driver::{VirtualNetwork, unix_now};
+use crate::driver::{ClaimedToken, VirtualNetwork, claim_token, unix_now};
 use crate::endpoint::{self, ClientConfig, ClientEvent, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, PartialChunks};
 use crate::netcode::{self, TokenParams};
+use crate::transport::ack_endpoint::AckEndpointConfig;
 use crate::transport::{BudgetConfig, CongestionConfig, ConnectionConfig};
 
 /// Seconds in which a token made on the spot must start its connection.
@@ -39,6 +44,7 @@ struct Bulk<'a> {
     arrivals: Arrivals,
     resume: Option<&'a Bound<'a, Client>>,
     congestion: CongestionConfig,
+    packets: AckEndpointConfig,
 }
 
 /// A client of one server, dialling with a connect token.
@@ -49,7 +55,7 @@ struct Bulk<'a> {
 ///     bind: the local address; None: any free port.
 ///     resume: a client whose connection is over: what is there of chunks from the same server is not sent again.
 ///     factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit, congestion,
-///         driver, conditions, seed, network, columns, capture: as for :class:`Server`, but ``chunk_memory`` is 64 MiB
+///         driver, conditions, seed, network, columns, capture, mtu: as for :class:`Server`, but ``chunk_memory`` is 64 MiB
 ///         unless said.
 ///
 /// Raises:
@@ -65,7 +71,7 @@ impl Client {
                         slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
                         chunk_file_limit = None, chunk_directory_limit = None, resume = None,
                         congestion = None, driver = "polled", conditions = None, seed = None,
-                        network = None, columns = None, capture = None))]
+                        network = None, columns = None, capture = None, mtu = 1280))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -87,11 +93,13 @@ impl Client {
         network: Option<&Bound<'_, SimulatedNetwork>>,
         columns: Option<Vec<Bound<'_, PyAny>>>,
         capture: Option<CaptureLike<'_>>,
+        mtu: i128,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
         let arrivals =
             Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit)?;
-        let bulk = Bulk { arrivals, resume, congestion: Congestion::or_default(congestion) };
+        let congestion = Congestion::or_default(congestion);
+        let bulk = Bulk { arrivals, resume, congestion, packets: packets_within(mtu)? };
         Self::dial(
             py,
             protocol,
@@ -121,12 +129,12 @@ impl Client {
                         slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
                         chunk_file_limit = None, chunk_directory_limit = None, resume = None,
                         congestion = None, driver = "polled", conditions = None, seed = None,
-                        network = None, columns = None, capture = None))]
+                        network = None, columns = None, capture = None, mtu = 1280))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
                              bind=None, factory=None, priority=None, slow_hook=0.005, chunk_memory=67108864, \
                              chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
                              resume=None, congestion=None, driver='polled', conditions=None, \
-                             seed=None, network=None, columns=None, capture=None)")]
+                             seed=None, network=None, columns=None, capture=None, mtu=1280)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect(
         py: Python<'_>,
@@ -152,11 +160,19 @@ impl Client {
         network: Option<&Bound<'_, SimulatedNetwork>>,
         columns: Option<Vec<Bound<'_, PyAny>>>,
         capture: Option<CaptureLike<'_>>,
+        mtu: i128,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
         let address = address.0;
         if address.port() == 0 {
             return Err(PyValueError::new_err(format!("address must have a port to dial, not {address}")));
+        }
+        if address.ip().is_unspecified() {
+            let sentence = format!(
+                "address must be where the server can be reached, not {address}, at which a server listens everywhere: \
+                 on this machine it is at 127.0.0.1 or ::1"
+            );
+            return Err(PyValueError::new_err(sentence));
         }
         if network.is_none() && !address.ip().is_loopback() {
             let sentence = format!(
@@ -167,7 +183,8 @@ impl Client {
         }
         let arrivals =
             Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit)?;
-        let bulk = Bulk { arrivals, resume, congestion: Congestion::or_default(congestion) };
+        let congestion = Congestion::or_default(congestion);
+        let bulk = Bulk { arrivals, resume, congestion, packets: packets_within(mtu)? };
         let mut entropy = entropy(network.clone());
         let client_id = match client_id {
             Some(id) => within("client_id", id, 0, u64::MAX)?,
@@ -183,6 +200,7 @@ impl Client {
             public_addresses: &[address],
             internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
             user_data: &extract_user_data(user_data)?,
+            dated: false,
         };
         let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
         Self::dial(
@@ -204,7 +222,7 @@ impl Client {
         Ok(self.0.state.lock()?.core.is_connected())
     }
 
-    /// Whether :meth:`close` was called.
+    /// Whether :meth:`close` was called, and what it lingered for is over.
     #[getter]
     fn closed(&self) -> PyResult<bool> {
         self.0.closed()
@@ -215,6 +233,12 @@ impl Client {
     fn disconnect_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let reason = self.0.state.lock()?.core.disconnect_reason();
         reason.map(|reason| reason_to_python(py, reason)).transpose()
+    }
+
+    /// What the side that ended the connection gave as its reason; None if nothing, and before.
+    #[getter]
+    fn disconnect_detail(&self) -> PyResult<Option<String>> {
+        Ok(self.0.state.lock()?.core.disconnect_detail().map(Into::into))
     }
 
     /// The local address.
@@ -254,7 +278,7 @@ impl Client {
 
     /// The first half of a tick: takes what arrived.
     pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
-        self.0.receive(py, |pending, events| self.make_objects(py, pending, events))
+        self.0.receive(py, || Ok(()), |pending, events| self.make_objects(py, pending, events))
     }
 
     /// The second half of a tick: sends what is queued.
@@ -366,9 +390,9 @@ impl Client {
     }
 
     /// Changes how much may be sent, also before the connection is up.
-    #[pyo3(signature = (bytes_per_second, burst_bytes))]
-    fn set_budget(&self, bytes_per_second: f64, burst_bytes: f64) -> PyResult<()> {
-        let budget = BudgetConfig { bytes_per_second, burst_bytes };
+    #[pyo3(signature = (bytes_per_second, burst_bytes, *, adaptive = true))]
+    fn set_budget(&self, bytes_per_second: f64, burst_bytes: f64, adaptive: bool) -> PyResult<()> {
+        let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
         self.0.state.lock()?.core.set_budget(budget).map_err(value_error)
     }
 
@@ -385,9 +409,16 @@ impl Client {
         }))
     }
 
-    /// Disconnects and closes the socket. Closing twice is fine.
-    fn close(&self) {
-        self.0.close();
+    /// Disconnects and closes the socket; with ``linger``, when the server has what was sent. As :meth:`Server.close`.
+    #[pyo3(signature = (*, linger = 0.0, reason = None, wait = true))]
+    fn close(
+        &self,
+        py: Python<'_>,
+        linger: f64,
+        reason: Option<&Bound<'_, PyString>>,
+        wait: bool,
+    ) -> PyResult<()> {
+        self.0.close_with(py, goodbye(self.0.protocol.get(), linger, reason)?, wait)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -397,7 +428,7 @@ impl Client {
     #[pyo3(signature = (kind, value, traceback, /))]
     fn __exit__(&self, kind: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, traceback: &Bound<'_, PyAny>) {
         let _ = (kind, value, traceback);
-        self.close();
+        self.0.state.close();
     }
 
     fn __repr__(&self) -> String {
@@ -434,9 +465,11 @@ impl Client {
         let threaded = is_threaded(driver, network.as_ref())?;
         let bind = match bind {
             Some(address) => address.0,
-            None => any_port(token.addresses().first(), network.is_some()),
+            None => any_port(token.addresses(), network.is_some()),
         };
-        let within_reach = |server: &SocketAddr| server.is_ipv4() == bind.is_ipv4();
+        // All addresses of IPv6 are all of IPv4 too.
+        let both = bind.is_ipv6() && bind.ip().is_unspecified();
+        let within_reach = |server: &SocketAddr| both || server.is_ipv4() == bind.is_ipv4();
         if network.is_none() && !token.addresses().iter().any(within_reach) {
             let sentence = format!(
                 "bind must be of the server's family, IPv4 or IPv6: no server is reached from {bind}"
@@ -444,19 +477,45 @@ impl Client {
             return Err(PyValueError::new_err(sentence));
         }
         let capture = capture::chosen(py, capture)?;
-        let mut driver = open_driver(py, bind, conditions, seed, network.as_ref())?;
+        let mut driver = match open_driver(py, bind, conditions, seed, network.as_ref()) {
+            // A system without IPv6 still reaches the servers that have IPv4.
+            Err(_) if both && token.addresses().iter().any(SocketAddr::is_ipv4) => {
+                let bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), bind.port());
+                open_driver(py, bind, conditions, seed, network.as_ref())?
+            }
+            opened => opened?,
+        };
         let mut settings = netcode::ClientConfig::new(protocol.get().id);
         settings.replay_window = REPLAY_WINDOW;
-        let Bulk { arrivals, resume, congestion } = bulk;
-        let replayed = network.is_some_and(|network| network.recorded().is_some());
+        let Bulk { arrivals, resume, congestion, packets } = bulk;
+        let seed_of_skips = skip_seed(network.as_ref());
+        let replayed = network.as_ref().is_some_and(|network| network.recorded().is_some());
+        let claimed = ClaimedToken::from(&token);
         if let Some(capture) = capture {
             capture.get().attach(py, &mut driver, &Secrets::Client { token: &token })?;
         }
-        let connection =
-            ConnectionConfig { congestion, packet_fates: true, replayed, ..ConnectionConfig::default() };
+        let connection = ConnectionConfig {
+            congestion,
+            packets,
+            packet_fates: true,
+            skip_seed: seed_of_skips,
+            replayed,
+            ..ConnectionConfig::default()
+        };
         let config = ClientConfig { netcode: settings, connection, chunks: arrivals.limits };
         let mut core = endpoint::Client::new(config, protocol.get().core.clone(), token, driver.now())
             .map_err(value_error)?;
+        let using = core.netcode().token_use();
+        let is_ours = match &network {
+            Some(network) => network.claim_token(&claimed, using),
+            None => claim_token(&claimed, using),
+        };
+        if !is_ours {
+            return Err(PyValueError::new_err(
+                "token must be new, and another client of this process has it or was connected with it: \
+                 a token makes one connection, so have the login backend make one for each",
+            ));
+        }
         if let Some(directory) = arrivals.directory {
             core.set_chunk_store(Box::new(directory));
         }
@@ -494,20 +553,12 @@ impl Client {
         self.make_events(py, pending, events)?;
         pending.make_chunks(py, |_| Some(None))?;
         let mut refused = Vec::new();
-        let protocol = self.0.protocol.get();
-        let made =
-            pending.make_messages(
-                py,
-                protocol,
-                self.0.factory.as_ref(),
-                &mut refused,
-                |_, what| match what {
-                    [alone] => Ok(Some(alone.clone().unbind())),
-                    several => Ok(Some(PyTuple::new(py, several)?.into_any().unbind())),
-                },
-            );
-        if !refused.is_empty() {
-            self.make_events(py, pending, self.refuse())?;
+        let made = pending.make_messages(py, &self.0, &mut refused, |_, what| match what {
+            [alone] => Ok(Some(alone.clone().unbind())),
+            several => Ok(Some(PyTuple::new(py, several)?.into_any().unbind())),
+        });
+        if let [(_, why), ..] = refused.as_slice() {
+            self.make_events(py, pending, self.refuse(why))?;
         }
         made
     }
@@ -519,9 +570,9 @@ impl Client {
                     log(py, Level::Info, || format!("{} connected, slot {client_index}", self.0.described()));
                     Py::new(py, Connected { client: None })?.into_any()
                 }
-                ClientEvent::Disconnected { reason, violation } => {
-                    log_end(py, reason, violation.as_ref(), || self.0.described());
-                    Py::new(py, Disconnected { client: None, reason })?.into_any()
+                ClientEvent::Disconnected { reason, violation, detail } => {
+                    log_end(py, reason, violation.as_ref(), detail.as_deref(), || self.0.described());
+                    Py::new(py, Disconnected { client: None, reason, detail })?.into_any()
                 }
             });
         }
@@ -529,9 +580,9 @@ impl Client {
     }
 
     /// Ends the connection to a server that sent what a class refuses.
-    fn refuse(&self) -> Vec<ClientEvent> {
+    fn refuse(&self, why: &str) -> Vec<ClientEvent> {
         let refused = self.0.with(|core, driver| {
-            driver.transmit(|now, out| core.refuse_message(now, out));
+            driver.transmit(|now, out| core.refuse_message(now, why, out));
             core::iter::from_fn(|| core.poll_event()).collect()
         });
         // Closed by the game meanwhile.
@@ -539,9 +590,11 @@ impl Client {
     }
 }
 
-/// Any free port, of the server's family. A host of a simulated network must have an address of its own.
-fn any_port(server: Option<&SocketAddr>, simulated: bool) -> SocketAddr {
-    let ip = match (server.is_some_and(SocketAddr::is_ipv6), simulated) {
+/// Any free port, of the family of the servers, or of both. A host of a simulated network must have an address of its own.
+fn any_port(servers: &[SocketAddr], simulated: bool) -> SocketAddr {
+    // There, one address reaches everybody.
+    let is_ipv6 = if simulated { servers[0].is_ipv6() } else { servers.iter().any(SocketAddr::is_ipv6) };
+    let ip = match (is_ipv6, simulated) {
         (false, false) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         (true, false) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         (false, true) => IpAddr::V4(Ipv4Addr::LOCALHOST),

@@ -1,11 +1,10 @@
 //! Message objects to bits and back, for one registered class.
 //!
 //! Promises: a declared class is converted without running Python code; a class with its own `serialize` is
-//! called once. A peer's mistake and a game's are told apart: [`Failure`].
+//! called once.
 //!
 //! Bodies come from the core, which checked declared ones whole; those of a class with its own `serialize` are bits of a
-//! bounded number that only it can judge, and it must use them up. An exception of its own making is the game's mistake
-//! even where the bytes provoked it.
+//! bounded number that only it can judge, and it must use them up. What it raises then is judged by [`super::refusals`].
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -48,29 +47,6 @@ pub(super) struct Class {
 enum Kind {
     Declared(Py<Schema>),
     Own { max_bytes: u32 },
-}
-
-/// Why an object could not be made of what arrived.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// The peer sent what the class refuses.
-    Refused(PyErr),
-    /// The game's factory or `serialize` raised.
-    Raised(PyErr),
-}
-
-impl From<PyErr> for Failure {
-    fn from(error: PyErr) -> Self {
-        Failure::Raised(error)
-    }
-}
-
-impl From<Failure> for PyErr {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Refused(error) | Failure::Raised(error) => error,
-        }
-    }
 }
 
 impl Class {
@@ -197,13 +173,16 @@ impl Class {
     }
 
     /// Makes an object of a body that the core received.
+    ///
+    /// # Errors
+    /// What the factory or `serialize` raised.
     pub(super) fn decode<'py>(
         &self,
         py: Python<'py>,
         body: &[u8],
         block: Option<&[u8]>,
         factory: Option<&Py<PyAny>>,
-    ) -> Result<Bound<'py, PyAny>, Failure> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let message = match factory {
             None => self.slots.make(py)?,
             Some(factory) => factory.bind(py).call_method1(intern!(py, "create"), (self.class(),))?,
@@ -223,19 +202,14 @@ impl Class {
     }
 
     /// Lets the object's own `serialize` read the body, which it must use up.
-    fn read(&self, message: &Bound<'_, PyAny>, body: OpaqueBody<'_>) -> Result<(), Failure> {
-        let py = message.py();
+    fn read(&self, message: &Bound<'_, PyAny>, body: OpaqueBody<'_>) -> PyResult<()> {
         let start = body.start_bit as usize;
-        let source = wire::Stream::reading(body.bytes, start, body.bits);
-        match self.run_reading(message, source) {
-            Ok(source) if source.position() == start + body.bits => Ok(()),
-            Ok(_) => Err(Failure::Refused(StreamError::new_err(format!(
-                "{}: serialize() leaves bits of the message unread",
-                self.name
-            )))),
-            Err(error) if error.is_instance_of::<StreamError>(py) => Err(Failure::Refused(error)),
-            Err(error) => Err(Failure::Raised(error)),
+        let source = self.run_reading(message, wire::Stream::reading(body.bytes, start, body.bits))?;
+        if source.position() == start + body.bits {
+            return Ok(());
         }
+        let name = &self.name;
+        Err(StreamError::new_err(format!("{name}: serialize() leaves bits of the message unread")))
     }
 
     /// Where the body ends that begins at bit `start`: its own `serialize` reads it, into an object that nobody sees.
@@ -275,7 +249,9 @@ impl Class {
 pub(super) fn while_reading<T>(object: &Bound<'_, PyAny>, read: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let py = object.py();
     let marker = reading_marker(py);
-    let attributes = object.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?;
+    // Objects of other classes, as serialize_object may be given, have no such attributes.
+    let Some(attributes) = object.getattr_opt(intern!(py, "__dict__"))? else { return read() };
+    let attributes = attributes.cast_into::<PyDict>()?;
     attributes.set_item(marker, true)?;
     let result = read();
     attributes.del_item(marker)?;

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use super::errors::value_error;
 use super::fields::within;
 use super::parts::good_bad_config;
-use crate::transport::{AdaptiveConfig, BudgetConfig, CongestionConfig};
+use crate::transport::{AdaptiveConfig, CongestionConfig, RateConfig};
 
 /// How fast chunks may go out. Made by its static methods.
 #[pyclass(frozen, module = "tickwire")]
@@ -35,7 +35,7 @@ impl Congestion {
     /// At a fixed rate: where the link is known, or other means keep it free.
     #[staticmethod]
     fn fixed(bytes_per_second: f64, burst_bytes: f64) -> PyResult<Self> {
-        Self::checked(CongestionConfig::Fixed(BudgetConfig { bytes_per_second, burst_bytes }))
+        Self::checked(CongestionConfig::Fixed(RateConfig { bytes_per_second, burst_bytes }))
     }
 
     /// So many packets a second while the round trip is short, fewer while it isn't; messages' packets too.

@@ -15,7 +15,6 @@ use pyo3::types::PyDict;
 use super::address::Address;
 use super::errors::{ClosedError, os_error, value_error};
 use super::forks::Process;
-use super::held::read_held;
 use super::hooks::{Candidates, HookClock, Moment, ask_priority};
 use super::inbox::{Inbox, Pending};
 use super::log::{Dropped, Level, log};
@@ -85,18 +84,20 @@ impl<C: Core> Endpoint<C> {
 
     // --- a tick ------------------------------------------------------------------------------------------
 
-    /// The first half of a tick: takes what arrived. `make` makes Python objects of it.
+    /// The first half of a tick: takes what arrived. `admit` decides about newcomers before, and `make` makes Python objects
+    /// of what was taken.
     pub(super) fn receive(
         &self,
         py: Python<'_>,
+        admit: impl FnOnce() -> PyResult<()>,
         make: impl FnOnce(&mut Pending, Vec<C::Event>) -> PyResult<()>,
     ) -> PyResult<Inbox> {
-        let (mut pending, events) = self.receive_datagrams(py)?;
-        let made = make(&mut pending, events);
-        let inbox = made.and_then(|()| {
-            let fates = self.state.lock()?.core.take_fates();
-            pending.take(py, fates)
-        });
+        let mut pending = self.receive_datagrams(py)?;
+        let admitted = admit();
+        // Nobody is admitted who was not asked about, so the others wait for the next tick.
+        let taken = self.take(py, &mut pending);
+        let made = taken.and_then(|(events, read)| make(&mut pending, events).and(read));
+        let inbox = admitted.and(made).and_then(|()| pending.take(py));
         let mut state = self.state.lock()?;
         state.pending = Some(pending);
         state.unfinished = inbox.is_err();
@@ -104,43 +105,51 @@ impl<C: Core> Endpoint<C> {
         inbox
     }
 
-    /// Reads the socket, unless the thread does, and takes what the core has, without Python.
-    fn receive_datagrams(&self, py: Python<'_>) -> PyResult<(Pending, Vec<C::Event>)> {
+    /// Reads the socket, unless the thread does.
+    fn receive_datagrams(&self, py: Python<'_>) -> PyResult<Pending> {
         let mut state = self.state.lock()?;
         if state.driver.is_none() {
             return Err(closed::<C>());
         }
-        let Some(mut pending) = state.pending.take() else {
+        let Some(pending) = state.pending.take() else {
             return Err(PyRuntimeError::new_err(
                 "another receive() is still running: call it from one thread",
             ));
         };
-        let mut received = self.read(&mut state).map_err(|error| os_error(py, &error, self.address.0));
-        let dropped = state.look_for_drops();
-        let ended = state.look_at_capture();
-        let unread = state.core.take_unread();
-        if !unread.is_empty() {
-            drop(state);
-            let (read, raised) = read_held(py, self.protocol.get(), unread);
-            state = self.state.lock()?;
-            state.handle_read(read, &mut pending.records);
-            received = received.and(raised);
-        }
-        state.core.take_messages(&mut pending.records);
-        state.take_chunk_events(&mut pending.chunk_events);
-        if let Err(error) = received {
-            state.pending = Some(pending);
-            state.unfinished = true;
-            drop(state);
-            self.log_drops(py, dropped);
-            self.log_capture(py, ended);
-            return Err(error);
-        }
-        let events = core::iter::from_fn(|| state.core.poll_event()).collect();
+        let received = self.read(&mut state).map_err(|error| os_error(py, &error, self.address.0));
+        let (dropped, ended) = (state.look_for_drops(), state.look_at_capture());
+        let pending = match received {
+            Ok(()) => Ok(pending),
+            Err(error) => {
+                state.pending = Some(pending);
+                state.unfinished = true;
+                Err(error)
+            }
+        };
         drop(state);
         self.log_drops(py, dropped);
         self.log_capture(py, ended);
-        Ok((pending, events))
+        pending
+    }
+
+    /// Takes what the core has, all under one lock: events, and the messages, notifications and chunks of just those
+    /// connections that the events have told of. What a thread receives meanwhile stays for the next tick.
+    fn take(&self, py: Python<'_>, pending: &mut Pending) -> PyResult<(Vec<C::Event>, PyResult<()>)> {
+        let mut state = self.state.lock()?;
+        let unread = state.core.take_unread();
+        let mut read = Ok(());
+        if !unread.is_empty() {
+            drop(state);
+            let (what, raised) = self.read_held(py, unread);
+            read = raised;
+            state = self.state.lock()?;
+            state.handle_read(what, &mut pending.records);
+        }
+        state.core.take_messages(&mut pending.records);
+        state.take_chunk_events(&mut pending.chunk_events);
+        state.core.take_fates(&mut pending.fates, &mut pending.packets);
+        let events = core::iter::from_fn(|| state.core.poll_event()).collect();
+        Ok((events, read))
     }
 
     /// The second half: sends what is queued.
@@ -185,6 +194,7 @@ impl<C: Core> Endpoint<C> {
         });
         driver.transmit(|now, out| core.transmit(now, out));
         state.note_transfers();
+        state.end_linger();
         drop(state);
         // What was sent may be due again before what the thread sleeps for.
         self.state.wake();
@@ -244,8 +254,9 @@ impl<C: Core> Endpoint<C> {
     /// When it is closed.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut C, &mut Driver) -> T) -> PyResult<T> {
         let mut state = self.state.lock()?;
+        let lingers = state.is_closing();
         let State { core, driver, .. } = &mut *state;
-        let driver = driver.as_mut().ok_or_else(closed::<C>)?;
+        let driver = driver.as_mut().filter(|_| !lingers).ok_or_else(closed::<C>)?;
         Ok(work(core, driver))
     }
 
@@ -297,10 +308,6 @@ impl<C: Core> Endpoint<C> {
     pub(super) fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counted = self.state.lock()?.counted();
         counted.to_python(py)
-    }
-
-    pub(super) fn close(&self) {
-        self.state.close();
     }
 
     /// For log lines.

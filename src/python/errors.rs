@@ -42,8 +42,12 @@ pub(crate) fn send_error(class: &str, channel: usize, error: &SendError) -> PyEr
     match error {
         SendError::StaleClient => StaleClientError::new_err(error.to_string()),
         SendError::NotConnected => NotConnectedError::new_err(error.to_string()),
-        SendError::Channel(transport::SendError::Full { .. }) => ChannelFullError::new_err(sentence),
-        SendError::Channel(transport::SendError::TooLarge { .. }) => MessageTooLargeError::new_err(sentence),
+        SendError::Channel(transport::SendError::Full { .. } | transport::SendError::TickFull { .. }) => {
+            ChannelFullError::new_err(sentence)
+        }
+        SendError::Channel(transport::SendError::TooLarge { .. } | transport::SendError::Packet { .. }) => {
+            MessageTooLargeError::new_err(sentence)
+        }
         SendError::Channel(transport::SendError::NoChannel { .. }) => {
             ChannelError::new_err(error.to_string())
         }

@@ -118,13 +118,14 @@ pub(crate) struct Disconnected {
     #[pyo3(get)]
     pub(super) client: Option<Py<ClientHandle>>,
     pub(super) reason: endpoint::DisconnectReason,
+    pub(super) detail: Option<Box<str>>,
 }
 
 #[pymethods]
 impl Disconnected {
     #[classattr]
-    fn __match_args__() -> (&'static str, &'static str) {
-        ("client", "reason")
+    fn __match_args__() -> (&'static str, &'static str, &'static str) {
+        ("client", "reason", "detail")
     }
 
     /// Why it ended: a :class:`DisconnectReason`.
@@ -133,8 +134,16 @@ impl Disconnected {
         reason_to_python(py, self.reason)
     }
 
+    /// What the side that ended it gave as its reason; None if nothing.
+    #[getter]
+    fn detail(&self) -> Option<&str> {
+        self.detail.as_deref()
+    }
+
     fn __repr__(&self) -> String {
-        format!("Disconnected(client={}, reason={})", shown(self.client.as_ref()), reason_name(self.reason))
+        let (client, reason) = (shown(self.client.as_ref()), reason_name(self.reason));
+        let detail = self.detail.as_ref().map(|detail| format!(", detail={detail:?}")).unwrap_or_default();
+        format!("Disconnected(client={client}, reason={reason}{detail})")
     }
 }
 
@@ -151,6 +160,7 @@ fn reason_name(reason: endpoint::DisconnectReason) -> &'static str {
         Reason::ServerClosed => "SERVER_CLOSED",
         Reason::PeerDisconnected => "PEER_DISCONNECTED",
         Reason::TimedOut => "TIMED_OUT",
+        Reason::Replaced => "REPLACED",
         Reason::ServerFull => "SERVER_FULL",
         Reason::RequestTimedOut => "REQUEST_TIMED_OUT",
         Reason::ResponseTimedOut => "RESPONSE_TIMED_OUT",

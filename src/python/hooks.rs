@@ -8,13 +8,15 @@ use std::sync::{Arc, OnceLock, Weak};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyMemoryView;
+use pyo3::types::{PyMapping, PyMemoryView, PyString};
 
 use super::buffers::Raw;
 use super::columns::{Columns, Slice, view};
 use super::events::ClientHandle;
+use super::goodbye::goodbye;
 use super::log::{Level, log};
-use crate::endpoint;
+use super::protocol::Protocol;
+use crate::endpoint::{self, Goodbye};
 use crate::time::{Duration, Instant};
 use crate::transport::{Attribute, Column};
 
@@ -184,21 +186,26 @@ pub(super) fn ask_priority(hook: &Bound<'_, PyAny>, candidates: Candidates) -> P
 // --- admission -------------------------------------------------------------------------------------------
 
 /// Asks an admission hook about the newcomers of a tick; returns those it refuses, which are all of them when it
-/// gives no proper answer.
+/// gives no proper answer, each with what to tell it.
 pub(super) fn refused_by(
     hook: &Bound<'_, PyAny>,
     newcomers: &[Py<ClientHandle>],
-) -> (Vec<endpoint::ClientHandle>, PyResult<()>) {
-    match ask_admission(hook, newcomers) {
+    protocol: &Protocol,
+) -> (Vec<(endpoint::ClientHandle, Goodbye)>, PyResult<()>) {
+    match ask_admission(hook, newcomers, protocol) {
         Ok(refused) => (refused, Ok(())),
-        Err(error) => (newcomers.iter().map(|newcomer| newcomer.get().core).collect(), Err(error)),
+        Err(error) => {
+            let all = newcomers.iter().map(|newcomer| (newcomer.get().core, Goodbye::default()));
+            (all.collect(), Err(error))
+        }
     }
 }
 
 fn ask_admission(
     hook: &Bound<'_, PyAny>,
     newcomers: &[Py<ClientHandle>],
-) -> PyResult<Vec<endpoint::ClientHandle>> {
+    protocol: &Protocol,
+) -> PyResult<Vec<(endpoint::ClientHandle, Goodbye)>> {
     let py = hook.py();
     let asked: Vec<_> = newcomers.iter().map(|newcomer| newcomer.clone_ref(py)).collect();
     let answer = hook.call1((asked,))?;
@@ -212,6 +219,16 @@ fn ask_admission(
             "the admission hook must return None or the clients it refuses, by handle or id, not {class}"
         ))
     };
+    let reasons = answer.cast::<PyMapping>().ok();
+    let goodbye_to = |item: &Bound<'_, PyAny>| -> PyResult<Goodbye> {
+        let Some(reasons) = reasons else { return Ok(Goodbye::default()) };
+        let reason: Option<Bound<'_, PyString>> = reasons.get_item(item)?.extract().map_err(|_| {
+            PyTypeError::new_err(
+                "the admission hook's mapping must have a text or None for each client it refuses",
+            )
+        })?;
+        goodbye(protocol, 0.0, reason.as_ref())
+    };
     for item in answer.try_iter().map_err(|_| wrong(&answer))? {
         let item = item?;
         let is_meant = |newcomer: &ClientHandle| -> PyResult<bool> {
@@ -222,7 +239,7 @@ fn ask_admission(
         };
         for newcomer in newcomers {
             if is_meant(newcomer.get())? {
-                refused.push(newcomer.get().core);
+                refused.push((newcomer.get().core, goodbye_to(&item)?));
             }
         }
     }

@@ -14,10 +14,11 @@ use pyo3::types::{PyBytes, PyList};
 use super::arrays::{Received, declared};
 use super::chunks::ReceivedChunk;
 use super::client::Client;
-use super::codec::Failure;
 use super::columns::columns_class;
+use super::endpoint::Endpoint;
 use super::events::ClientHandle;
 use super::protocol::Protocol;
+use super::sans_io::Core;
 use super::schema::Schema;
 use super::server::Server;
 use crate::endpoint;
@@ -176,6 +177,8 @@ pub(super) struct Pending {
     chunk_failures: Vec<Py<PyAny>>,
     pub(super) chunk_events: Vec<(endpoint::ClientHandle, ChunkEvent)>,
     pub(super) records: endpoint::Inbox,
+    pub(super) fates: Fates,
+    pub(super) packets: Packets,
     /// The first record that no object was made of.
     next: usize,
     /// The classes that come as columns, in the order of the tables.
@@ -210,26 +213,27 @@ impl Pending {
     }
 
     /// Makes objects of all records. `wrap` puts the sender before what it sent, in the form in which that is handed
-    /// over; None drops it. Clients whose messages are refused are added to `refused`; what else they sent is dropped.
+    /// over; None drops it. Clients whose messages are refused are added to `refused`, with the reason; what else they sent is
+    /// dropped.
     ///
     /// # Errors
-    /// What the game's own code raised. Call again to go on behind the message at fault.
-    pub(super) fn make_messages<'py>(
+    /// What the game's code raised, if it ends the program. Call again to go on behind the message at fault.
+    pub(super) fn make_messages<'py, C: Core>(
         &mut self,
         py: Python<'py>,
-        protocol: &Protocol,
-        factory: Option<&Py<PyAny>>,
-        refused: &mut Vec<endpoint::ClientHandle>,
+        endpoint: &Endpoint<C>,
+        refused: &mut Vec<(endpoint::ClientHandle, String)>,
         mut wrap: impl FnMut(endpoint::ClientHandle, &[Bound<'py, PyAny>]) -> PyResult<Option<Py<PyAny>>>,
     ) -> PyResult<()> {
         let Pending { messages, latest, payloads, missed, records, next, .. } = self;
+        let protocol = endpoint.protocol.get();
         for gap in records.take_gaps() {
             let what = [gap.channel.into_bound_py_any(py)?, gap.missed.into_bound_py_any(py)?];
             missed.extend(wrap(gap.client, &what)?);
         }
         while let Some(record) = records.records().get(*next) {
             *next += 1;
-            if refused.contains(&record.client) {
+            if refused.iter().any(|(client, _)| *client == record.client) {
                 continue;
             }
             let channel = || record.channel.into_bound_py_any(py);
@@ -247,14 +251,14 @@ impl Pending {
                 record.message_type,
                 records.body(record),
                 record.block.as_deref().map(Vec::as_slice),
-                factory,
+                endpoint.factory.as_ref(),
             ) {
                 Ok(message) => message,
-                Err(Failure::Refused(_)) => {
-                    refused.push(record.client);
+                Err(error) => {
+                    let name = protocol.class_of(record.message_type).name();
+                    refused.push((record.client, endpoint.judge(py, name, error)?));
                     continue;
                 }
-                Err(Failure::Raised(error)) => return Err(error),
             };
             if let ChannelKind::Latest { .. } = kind {
                 latest.extend(wrap(record.client, &[record.key.into_bound_py_any(py)?, message])?);
@@ -264,7 +268,7 @@ impl Pending {
         }
         records.clear();
         if !refused.is_empty() {
-            records.keep_rows(|client| !refused.contains(&client));
+            records.keep_rows(|client| !refused.iter().any(|(refused, _)| *refused == client));
         }
         *next = 0;
         Ok(())
@@ -299,7 +303,7 @@ impl Pending {
     }
 
     /// Hands everything over.
-    pub(super) fn take(&mut self, py: Python<'_>, (fates, packets): (Fates, Packets)) -> PyResult<Inbox> {
+    pub(super) fn take(&mut self, py: Python<'_>) -> PyResult<Inbox> {
         let list = |objects: &mut Vec<Py<PyAny>>| PyList::new(py, objects.drain(..)).map(Bound::unbind);
         let (tables, arena) = self.records.take_tables();
         let arena = Arc::new(arena);
@@ -316,8 +320,8 @@ impl Pending {
             missed: list(&mut self.missed)?,
             chunks: list(&mut self.chunks)?,
             chunk_failures: list(&mut self.chunk_failures)?,
-            fates: Arc::new(fates),
-            packets: Arc::new(packets),
+            fates: Arc::new(core::mem::take(&mut self.fates)),
+            packets: Arc::new(core::mem::take(&mut self.packets)),
             columns,
         })
     }

@@ -7,6 +7,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
 
 use super::events::reason_to_python;
 use super::stats::Counted;
@@ -55,10 +56,20 @@ pub(super) enum Level {
     Debug = 10,
     Info = 20,
     Warning = 30,
+    Error = 40,
 }
 
 /// Tells the logger. What goes wrong there is no reason to lose what was received; an interrupt comes again.
 pub(super) fn log(py: Python<'_>, level: Level, line: impl FnOnce() -> String) {
+    log_with(py, level, line, None);
+}
+
+/// Tells the logger of an error, with the traceback of this exception.
+pub(super) fn log_traceback(py: Python<'_>, error: &PyErr, line: impl FnOnce() -> String) {
+    log_with(py, Level::Error, line, Some(error));
+}
+
+fn log_with(py: Python<'_>, level: Level, line: impl FnOnce() -> String, error: Option<&PyErr>) {
     static LOGGER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let told = || -> PyResult<()> {
         let logger = LOGGER.get_or_try_init(py, || -> PyResult<_> {
@@ -66,7 +77,11 @@ pub(super) fn log(py: Python<'_>, level: Level, line: impl FnOnce() -> String) {
         })?;
         let (logger, level) = (logger.bind(py), level as u8);
         if logger.call_method1(intern!(py, "isEnabledFor"), (level,))?.is_truthy()? {
-            logger.call_method1(intern!(py, "log"), (level, line()))?;
+            let options = PyDict::new(py);
+            if let Some(error) = error {
+                options.set_item(intern!(py, "exc_info"), error.value(py))?;
+            }
+            logger.call_method(intern!(py, "log"), (level, line()), Some(&options))?;
         }
         Ok(())
     };
@@ -79,18 +94,21 @@ pub(super) fn log(py: Python<'_>, level: Level, line: impl FnOnce() -> String) {
     error.write_unraisable(py, None);
 }
 
-/// Tells the logger that a connection ended, why, and how its peer broke the protocol if it did.
+/// Tells the logger that a connection ended, why, how its peer broke the protocol if it did, and in which words.
 pub(super) fn log_end(
     py: Python<'_>,
     reason: DisconnectReason,
     violation: Option<&Violation>,
+    detail: Option<&str>,
     who: impl FnOnce() -> String,
 ) {
     log(py, Level::Info, || {
         let reason = reason_to_python(py, reason).and_then(|reason| reason.str()?.extract::<String>());
         let reason = reason.unwrap_or_default();
         let how = violation.map(|violation| format!(" ({violation})")).unwrap_or_default();
-        format!("{} disconnected: {reason}{how}", who())
+        // Escaped: it may be the peer's.
+        let detail = detail.map(|detail| format!(", {detail:?}")).unwrap_or_default();
+        format!("{} disconnected: {reason}{how}{detail}", who())
     });
 }
 
@@ -107,6 +125,8 @@ pub(super) struct DropLog {
 pub(super) struct Dropped {
     period: Duration,
     reasons: Vec<(&'static str, &'static str, u64)>,
+    /// The version of netcode of the last peer that had another.
+    wrong_version: Option<String>,
 }
 
 impl DropLog {
@@ -122,9 +142,10 @@ impl DropLog {
         let mut reasons: Vec<_> =
             increases.filter(|(layer, name, increase)| *increase > 0 && is_drop(layer, name)).collect();
         let period = now - self.looked_at;
+        let wrong_version = counted.netcode.wrong_version();
         *self = DropLog { next: now + PERIOD, looked_at: now, known: counted };
         reasons.sort_by_key(|(.., increase)| core::cmp::Reverse(*increase));
-        (!reasons.is_empty()).then_some(Dropped { period, reasons })
+        (!reasons.is_empty()).then_some(Dropped { period, reasons, wrong_version })
     }
 }
 
@@ -144,7 +165,7 @@ impl Dropped {
         let ordinary = self.reasons.iter().all(|(layer, name, _)| ORDINARY.contains(&(layer, name)));
         let level = if ordinary && total < MANY { Level::Debug } else { Level::Warning };
         log(py, level, || {
-            let reasons: Vec<String> = self.reasons.iter().map(reason).collect();
+            let reasons: Vec<String> = self.reasons.iter().map(|reason| self.reason(reason)).collect();
             format!(
                 "{} dropped {} datagram{} in the last {}: {}",
                 endpoint(),
@@ -161,12 +182,18 @@ impl Dropped {
     }
 }
 
-fn reason(&(layer, name, count): &(&str, &str, u64)) -> String {
-    let hint = match name {
-        "token_just_expired" => " (the clocks of the login backend and this server may differ)",
-        _ => "",
-    };
-    format!("{layer}.{name} {}{hint}", grouped(count))
+impl Dropped {
+    fn reason(&self, &(layer, name, count): &(&str, &str, u64)) -> String {
+        let hint = match (name, &self.wrong_version) {
+            ("token_just_expired", _) => {
+                " (the clocks of the login backend and this server may differ)".to_owned()
+            }
+            ("token_before_start", _) => " (the token was made before this server started)".to_owned(),
+            ("wrong_version", Some(version)) => format!(" (from netcode {version}; this server has 1.02)"),
+            _ => String::new(),
+        };
+        format!("{layer}.{name} {}{hint}", grouped(count))
+    }
 }
 
 /// A number with commas.

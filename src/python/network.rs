@@ -15,7 +15,7 @@ use super::protocol::seconds;
 use crate::driver::VirtualNetwork;
 use crate::netsim::NatKind;
 use crate::netsim::conditions::{
-    self, Bottleneck, DEFAULT_QUEUE, MAX_DELAY, MAX_OVERHEAD, MAX_QUEUE, MAX_RATE, Wander,
+    self, Bottleneck, DEFAULT_QUEUE, MAX_DATAGRAM, MAX_DELAY, MAX_OVERHEAD, MAX_QUEUE, MAX_RATE, Wander,
 };
 use crate::netsim::network::NetworkCounters;
 use crate::netsim::presets::{self, Preset};
@@ -26,6 +26,9 @@ const LONGEST_STEP: f64 = 366.0 * 86_400.0;
 
 /// The longest delay that conditions may ask for, in seconds.
 const LONGEST_DELAY: f64 = MAX_DELAY.as_secs_f64();
+
+/// The most latency, and what differs from it, in seconds: more is a number of milliseconds by mistake.
+const MAX_LATENCY: f64 = 10.0;
 
 /// How long a delay that wanders stays similar, unless set otherwise.
 const DEFAULT_WANDER_TIME: Duration = Duration::from_secs(1);
@@ -141,7 +144,7 @@ impl Outages {
 /// to arrive. A lost packet has had its turn too; a second copy needs none.
 ///
 /// Args:
-///     latency: seconds, one way, after the queue.
+///     latency: seconds, one way, after the queue; at most 10.
 ///     jitter: seconds, at most the latency; each packet is late by latency +- jitter, uniformly, so packets
 ///         may overtake.
 ///     wander: seconds; jitter in runs: a delay within +- wander that is similar for neighbouring packets, none
@@ -156,6 +159,7 @@ impl Outages {
 ///     queue: bytes that may wait for the rate, the packet in transmission included; what would be more is dropped
 ///         and counted as ``queue_dropped``.
 ///     overhead: bytes that each packet takes of rate and queue beside its own: 28 for IPv4 and UDP.
+///     max_datagram: bytes of the largest datagram that passes, without headers, 1 to 65,535; larger ones vanish. None: any.
 ///
 /// Raises:
 ///     ValueError: naming the argument, its value and its bound.
@@ -173,7 +177,7 @@ impl Conditions {
     #[new]
     #[pyo3(signature = (*, latency = 0.0, jitter = 0.0, wander = 0.0, wander_time = 1.0, loss = 0.0,
                         bursts = None, outages = None, duplicate = 0.0, reorder = 0.0, reorder_delay = 0.05,
-                        rate = None, queue = 65_536, overhead = 28))]
+                        rate = None, queue = 65_536, overhead = 28, max_datagram = None))]
     #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn new(
         latency: f64,
@@ -189,10 +193,11 @@ impl Conditions {
         rate: Option<i128>,
         queue: i128,
         overhead: i128,
+        max_datagram: Option<i128>,
     ) -> PyResult<Self> {
-        let latency = seconds("latency", latency, LONGEST_DELAY)?;
-        let jitter = seconds("jitter", jitter, LONGEST_DELAY)?;
-        let range = seconds("wander", wander, LONGEST_DELAY)?;
+        let latency = latency_seconds("latency", latency)?;
+        let jitter = latency_seconds("jitter", jitter)?;
+        let range = latency_seconds("wander", wander)?;
         let wander_time = seconds("wander_time", wander_time, LONGEST_DELAY)?;
         let reorder_delay = seconds("reorder_delay", reorder_delay, LONGEST_DELAY)?;
         let rate = rate.map(|rate| within("rate", rate, 1, MAX_RATE)).transpose()?;
@@ -203,6 +208,8 @@ impl Conditions {
             .duplicate(duplicate)
             .reorder(reorder, reorder_delay)
             .overhead(within("overhead", overhead, 0, MAX_OVERHEAD)?);
+        core.max_datagram =
+            max_datagram.map(|bytes| within("max_datagram", bytes, 1, MAX_DATAGRAM)).transpose()?;
         core.wander = (!range.is_zero()).then_some(Wander { range, memory: wander_time });
         core.bursts = bursts.map(|bursts| bursts.get().0);
         core.outages = outages.map(|outages| outages.get().0);
@@ -327,6 +334,12 @@ impl Conditions {
         self.core.overhead
     }
 
+    /// Bytes of the largest datagram that passes; None: any.
+    #[getter]
+    fn max_datagram(&self) -> Option<u64> {
+        self.core.max_datagram
+    }
+
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         let setting = |name| Ok(format!("{name}={}", slf.getattr(name)?.repr()?));
         let settings: Vec<String> = SETTINGS.into_iter().map(setting).collect::<PyResult<_>>()?;
@@ -334,8 +347,19 @@ impl Conditions {
     }
 }
 
+/// A latency or what differs from it.
+fn latency_seconds(name: &str, value: f64) -> PyResult<Duration> {
+    if value > MAX_LATENCY {
+        let sentence = format!(
+            "{name} must be 0 to {MAX_LATENCY} seconds, not {value}: 50 milliseconds are {name}=0.05"
+        );
+        return Err(PyValueError::new_err(sentence));
+    }
+    seconds(name, value, MAX_LATENCY)
+}
+
 /// What the constructor of conditions takes.
-const SETTINGS: [&str; 13] = [
+const SETTINGS: [&str; 14] = [
     "latency",
     "jitter",
     "wander",
@@ -349,6 +373,7 @@ const SETTINGS: [&str; 13] = [
     "rate",
     "queue",
     "overhead",
+    "max_datagram",
 ];
 
 impl From<conditions::Conditions> for Conditions {

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyType};
 
 use super::channel::{Channel, count};
-use super::codec::{Class, Failure};
+use super::codec::Class;
 use super::errors::{ChannelError, StreamError, UnregisteredMessageError, value_error};
 use super::fields::bounded;
 use crate::time::Duration;
@@ -193,12 +193,16 @@ impl Protocol {
     #[pyo3(signature = (data, /))]
     fn decode<'py>(&self, data: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyAny>> {
         let mut raised = None;
-        let mut extent =
-            |number, bytes: &[u8], start| self.extent(data.py(), number, bytes, start, &mut raised);
+        let mut extent = |number, bytes: &[u8], start| {
+            self.extent(data.py(), number, bytes, start).map_err(|error| {
+                raised = Some(error);
+                String::new()
+            })
+        };
         let read = transport::read_alone(&self.core, data.as_bytes(), &mut extent);
         let (number, body) =
             read.map_err(|refusal| raised.unwrap_or_else(|| StreamError::new_err(refusal.to_string())))?;
-        Ok(self.decode_message(data.py(), number, &body, None, None)?)
+        self.decode_message(data.py(), number, &body, None, None)
     }
 
     /// An upper bound of the bits that :meth:`encode` would take (7 bits for each alignment).
@@ -234,22 +238,22 @@ impl Protocol {
         body: &[u8],
         block: Option<&[u8]>,
         factory: Option<&Py<PyAny>>,
-    ) -> Result<Bound<'py, PyAny>, Failure> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         self.classes[usize::from(message_type)].decode(py, body, block, factory)
     }
 
-    /// Where a body ends that a class's own `serialize` reads, in these bytes from this bit on; None when it refuses, with what
-    /// it raised in `raised`.
+    /// Where a body ends that a class's own `serialize` reads, in these bytes from this bit on.
+    ///
+    /// # Errors
+    /// What it raised.
     pub(super) fn extent(
         &self,
         py: Python<'_>,
         message_type: u16,
         bytes: &[u8],
         start: usize,
-        raised: &mut Option<PyErr>,
-    ) -> Option<usize> {
-        let class = self.classes.get(usize::from(message_type))?;
-        class.extent(py, bytes, start).map_err(|error| *raised = Some(error)).ok()
+    ) -> PyResult<usize> {
+        self.class_of(message_type).extent(py, bytes, start)
     }
 
     /// A channel's number, if there is such a channel.

@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use super::address::Address;
 use super::chunks::ChunkCore;
 use super::inbox::{Fates, Packets};
-use crate::endpoint::{Client, ClientEvent, ClientHandle, Inbox, Server, ServerEvent};
+use crate::endpoint::{Client, ClientEvent, ClientHandle, Goodbye, Inbox, Server, ServerEvent};
 use crate::netcode::Counters;
 use crate::store::Datagrams;
 use crate::time::{Instant, UnixSeconds};
@@ -28,14 +28,16 @@ pub(super) trait Core: ChunkCore + Send + 'static {
         datagram: &mut [u8],
         out: &mut Datagrams,
     );
-    /// What became of messages and packets since the last time.
-    fn take_fates(&mut self) -> (Fates, Packets);
+    /// Appends what became of messages and packets since the last time.
+    fn take_fates(&mut self, fates: &mut Fates, packets: &mut Packets);
 
     fn transmit(&mut self, now: Instant, out: &mut Datagrams);
     fn transmit_between(&mut self, now: Instant, out: &mut Datagrams);
     fn next_deadline(&self) -> Instant;
     fn has_news(&self) -> bool;
     fn close(&mut self, now: Instant, out: &mut Datagrams);
+    fn begin_close(&mut self, now: Instant, goodbye: Goodbye);
+    fn is_over(&self) -> bool;
     fn poll_event(&mut self) -> Option<Self::Event>;
     fn take_messages(&mut self, inbox: &mut Inbox);
     fn take_unread(&mut self) -> Vec<(ClientHandle, Unread)>;
@@ -76,6 +78,14 @@ macro_rules! as_it_is {
 
         fn close(&mut self, now: Instant, out: &mut Datagrams) {
             self.close(now, out);
+        }
+
+        fn begin_close(&mut self, now: Instant, goodbye: Goodbye) {
+            self.begin_close(now, goodbye);
+        }
+
+        fn is_over(&self) -> bool {
+            self.is_over()
         }
 
         fn poll_event(&mut self) -> Option<Self::Event> {
@@ -146,14 +156,12 @@ impl Core for Server {
         self.handle_datagram(now, unix, from, datagram, out);
     }
 
-    fn take_fates(&mut self) -> (Fates, Packets) {
-        let (mut told, mut fates) = (Vec::new(), Fates::default());
+    fn take_fates(&mut self, fates: &mut Fates, packets: &mut Packets) {
+        let (mut told, mut known) = (Vec::new(), Vec::new());
         self.take_notifications(&mut told);
         told.into_iter().for_each(|(client, told)| fates.push(client.slot, told));
-        let (mut known, mut packets) = (Vec::new(), Packets::default());
         self.take_packet_fates(&mut known);
         known.into_iter().for_each(|(client, fate)| packets.push(client.slot, fate));
-        (fates, packets)
     }
 
     as_it_is!();
@@ -178,15 +186,13 @@ impl Core for Client {
         self.handle_datagram(now, from, datagram, out);
     }
 
-    fn take_fates(&mut self) -> (Fates, Packets) {
-        let (mut fates, mut packets) = (Fates::default(), Packets::default());
+    fn take_fates(&mut self, fates: &mut Fates, packets: &mut Packets) {
         while let Some(told) = self.poll_notification() {
             fates.push(0, told);
         }
         while let Some(fate) = self.poll_packet_fate() {
             packets.push(0, fate);
         }
-        (fates, packets)
     }
 
     as_it_is!();

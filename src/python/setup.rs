@@ -9,8 +9,10 @@ use super::fields::within;
 use super::network::Conditions;
 use crate::driver::udp::UdpConfig;
 use crate::driver::{Driver, OsEntropy, VirtualNetwork};
+use crate::limits::{DEFAULT_MTU, MIN_MTU};
 use crate::rng::Entropy;
-use crate::transport::SendOptions;
+use crate::transport::ack_endpoint::AckEndpointConfig;
+use crate::transport::{ConnectionConfig, SendOptions};
 
 /// Packets that may arrive late without being taken for replays: a second of a fast connection.
 pub(super) const REPLAY_WINDOW: usize = 1024;
@@ -38,6 +40,12 @@ pub(super) fn open_driver(
     Ok(driver)
 }
 
+/// Packets that fit IP packets of `mtu` bytes.
+pub(super) fn packets_within(mtu: i128) -> PyResult<AckEndpointConfig> {
+    let mtu = within("mtu", mtu, MIN_MTU, DEFAULT_MTU)?;
+    ConnectionConfig::default().packets.with_mtu(mtu).map_err(value_error)
+}
+
 /// Whether a driver of this name has a thread.
 pub(super) fn is_threaded(driver: &str, network: Option<&VirtualNetwork>) -> PyResult<bool> {
     match (driver, network) {
@@ -63,6 +71,16 @@ pub(super) fn random(entropy: &mut dyn Entropy) -> u64 {
     let mut bytes = [0; 8];
     entropy.fill(&mut bytes);
     u64::from_le_bytes(bytes)
+}
+
+/// The seed by which a client leaves out numbers: see [`ConnectionConfig::skip_seed`](crate::transport::ConnectionConfig).
+/// None where a capture is replayed, whose peers may ack anything. On a simulated network nobody is to be kept from knowing it,
+/// and what is drawn there stays as it is.
+pub(super) fn skip_seed(network: Option<&VirtualNetwork>) -> Option<u64> {
+    match network {
+        None => Some(random(&mut OsEntropy)),
+        Some(network) => network.recorded().is_none().then_some(1),
+    }
 }
 
 /// The class of a message, for errors.

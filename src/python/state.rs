@@ -9,12 +9,13 @@ use super::chunks::Transfers;
 use super::hooks::{HookClock, Moment, Source};
 use super::inbox::Pending;
 use super::log::{DropLog, Dropped};
+use super::refusals::Refusals;
 use super::sans_io::Core;
 use super::shared::Shared;
 use super::stats::Counted;
 use crate::driver::{Driver, DriverCounters, Station, Turn};
-use crate::endpoint;
-use crate::time::Duration;
+use crate::endpoint::{self, Goodbye};
+use crate::time::{Duration, Instant};
 use crate::transport::{Attribute, Column, Read};
 
 /// Datagrams read in one turn between ticks: some 100 microseconds that a call of the game may have to wait.
@@ -25,6 +26,16 @@ pub(super) const BETWEEN_TURNS: Duration = Duration::from_micros(100);
 
 /// How long the thread leaves a socket alone that raised an error.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
+
+/// While an endpoint lingers nobody ticks it: so often it is as if. The copies of redundant messages go out with ticks.
+const LINGER_TICK: Duration = Duration::from_millis(16);
+
+/// An endpoint's wait for its peers.
+#[derive(Debug)]
+struct Lingering {
+    until: Instant,
+    next_tick: Instant,
+}
 
 /// Knows whether its core could have changed since some moment.
 #[derive(Debug)]
@@ -56,6 +67,7 @@ pub(super) struct State<C: Core> {
     driver_counters: DriverCounters,
     drops: DropLog,
     pub(super) hooks: HookClock,
+    pub(super) refusals: Refusals,
     /// The priority hook runs, and the thread leaves alone what it was asked about.
     pub(super) asking: bool,
     /// A socket's error that the game wasn't told of.
@@ -67,6 +79,8 @@ pub(super) struct State<C: Core> {
     pub(super) unfinished: bool,
     /// The logger knows that the capture ended.
     capture_told: bool,
+    /// The game closed it, and it lingers.
+    closing: Option<Lingering>,
     /// The thread's next turn is to panic.
     #[cfg(feature = "faults")]
     pub(super) broken: bool,
@@ -81,12 +95,14 @@ impl<C: Core> State<C> {
             driver_counters: DriverCounters::default(),
             drops: DropLog::default(),
             hooks,
+            refusals: Refusals::default(),
             asking: false,
             failed: None,
             pending: Some(Pending::default()),
             transfers: Transfers::default(),
             unfinished: false,
             capture_told: false,
+            closing: None,
             #[cfg(feature = "faults")]
             broken: false,
         }
@@ -100,6 +116,38 @@ impl<C: Core> State<C> {
             .receive(|now, unix, from, datagram, out| core.handle_datagram(now, unix, from, datagram, out));
         self.note_transfers();
         received
+    }
+
+    /// Whether the game closed it.
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.is_some()
+    }
+
+    /// Has the core end its connections, and say so if they linger no longer than now. True when there is a wait ahead, of this
+    /// call or of one before.
+    pub(super) fn begin_close(&mut self, goodbye: Goodbye) -> bool {
+        let State { core, driver, closing, .. } = self;
+        let Some(driver) = driver else { return false };
+        let (now, linger) = (driver.now(), goodbye.linger);
+        core.begin_close(now, goodbye);
+        if linger.is_zero() {
+            return false;
+        }
+        if closing.is_none() {
+            *closing = Some(Lingering { until: now + linger, next_tick: now + LINGER_TICK });
+            driver.transmit(|now, out| core.transmit(now, out));
+            self.end_linger();
+        }
+        true
+    }
+
+    /// Closes what has lingered to its end, or for long enough.
+    pub(super) fn end_linger(&mut self) {
+        if let (Some(closing), Some(driver)) = (&self.closing, &self.driver)
+            && (self.core.is_over() || closing.until <= driver.now())
+        {
+            self.close();
+        }
     }
 
     /// Gives the core what held packets say.
@@ -123,6 +171,7 @@ impl<C: Core> State<C> {
             netcode: self.core.netcode_counters().clone(),
             packets: self.core.packet_counters(),
             chunks: self.core.all_chunk_counters(),
+            refusals: self.refusals.counters,
             hooks: self.hooks.counters(),
         }
     }
@@ -149,7 +198,7 @@ impl<C: Core> Station for State<C> {
     fn turn(&mut self) -> Turn {
         #[cfg(feature = "faults")]
         assert!(!self.broken, "broken on purpose");
-        let State { core, driver, asking, failed, transfers, .. } = self;
+        let State { core, driver, asking, failed, transfers, closing, .. } = self;
         let Some(driver) = driver else { return Turn::Over };
         if *asking {
             return Turn::Pause(BETWEEN_TURNS);
@@ -157,19 +206,28 @@ impl<C: Core> Station for State<C> {
         let received = driver.receive_at_most(READ_BOUND, |now, unix, from, datagram, out| {
             core.handle_datagram(now, unix, from, datagram, out);
         });
-        driver.transmit(|now, out| core.transmit_between(now, out));
+        let tick = closing.as_mut().filter(|closing| closing.next_tick <= driver.now());
+        if let Some(closing) = tick {
+            closing.next_tick = driver.now() + LINGER_TICK;
+            driver.transmit(|now, out| core.transmit(now, out));
+        } else {
+            driver.transmit(|now, out| core.transmit_between(now, out));
+        }
         transfers.note(&mut **core, driver.now());
-        match received {
+        let turn = match received {
             Ok(true) => Turn::Pause(BETWEEN_TURNS),
             Ok(false) => {
-                let due = core.next_deadline().min(driver.next_delivery());
+                let next_tick = closing.as_ref().map_or(Instant::NEVER, |closing| closing.next_tick);
+                let due = core.next_deadline().min(driver.next_delivery()).min(next_tick);
                 Turn::Wait(due - driver.now())
             }
             Err(error) => {
                 *failed = Some(error);
                 Turn::Pause(AFTER_ERROR)
             }
-        }
+        };
+        self.end_linger();
+        if self.driver.is_none() { Turn::Over } else { turn }
     }
 
     fn close(&mut self) {

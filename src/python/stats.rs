@@ -5,6 +5,7 @@ use pyo3::types::PyDict;
 
 use super::columns::columns_class;
 use super::hooks::HookCounters;
+use super::refusals::RefusalCounters;
 use crate::driver::DriverCounters;
 use crate::netcode::Counters;
 use crate::time::Duration;
@@ -63,6 +64,8 @@ pub(crate) struct ChunkStats {
     slices_invalid: u64,
     /// Offers dropped because they are out of turn, or contradict themselves.
     offers_invalid: u64,
+    /// Packets dropped, and not acked, because offers and withdrawals came too fast.
+    offers_too_fast: u64,
     /// Answers dropped because their chunk was never offered, or has no such slices.
     answers_invalid: u64,
 }
@@ -88,6 +91,7 @@ impl From<ChunkCounters> for ChunkStats {
             slices_unexpected: counters.slices_unexpected,
             slices_invalid: counters.slices_invalid,
             offers_invalid: counters.offers_invalid,
+            offers_too_fast: counters.offers_too_fast,
             answers_invalid: counters.answers_invalid,
         }
     }
@@ -127,6 +131,8 @@ pub(crate) struct ConnectionStats {
     budget_bytes_per_second: f64,
     /// What may be sent at once after a silence, in bytes.
     budget_burst_bytes: f64,
+    /// Whether less is sent while the line shows that it is full.
+    budget_adaptive: bool,
     /// At which chunks may go out now: bytes a second, with UDP/IP headers.
     bulk_rate: f64,
     /// Counts of its chunks.
@@ -196,8 +202,9 @@ impl ConnectionStats {
             packets_received: counters.received,
             packets_acked: counters.acked,
             packets_lost: counters.lost,
-            budget_bytes_per_second: budget.bytes_per_second,
-            budget_burst_bytes: budget.burst_bytes,
+            budget_bytes_per_second: budget.rate.bytes_per_second,
+            budget_burst_bytes: budget.rate.burst_bytes,
+            budget_adaptive: budget.adaptive,
             bulk_rate,
             chunks: chunks.into(),
             channels: channels.collect(),
@@ -276,6 +283,7 @@ pub(super) struct Counted {
     pub(super) netcode: Counters,
     pub(super) packets: PacketCounters,
     pub(super) chunks: ChunkCounters,
+    pub(super) refusals: RefusalCounters,
     pub(super) hooks: HookCounters,
 }
 
@@ -287,7 +295,8 @@ impl Counted {
             self.driver.udp.iter().map(of("socket")).chain(self.driver.link.iter().map(of("simulator")));
         let core = self.netcode.iter().map(of("netcode")).chain(self.packets.iter().map(of("packets")));
         let chunks = self.chunks.iter().map(of("chunks"));
-        driver.chain(core).chain(chunks).chain(self.hooks.iter().map(of("hooks")))
+        let refusals = self.refusals.iter().map(of("messages"));
+        driver.chain(core).chain(chunks).chain(refusals).chain(self.hooks.iter().map(of("hooks")))
     }
 
     /// By name, each behind its layer's.

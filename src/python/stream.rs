@@ -5,16 +5,17 @@
 
 use std::sync::{Arc, Mutex};
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyFloat, PyString};
 
 use super::codec::while_reading;
 use super::errors::StreamError;
+use super::exact;
 use super::fields::bounded;
 use super::lock;
 use super::value::{Refusal, Takes, float, integer};
-use crate::wire::{self, MAX_LENGTH, MAX_RELATIVE, Value, ValueError};
+use crate::wire::{self, FixedPoint, MAX_LENGTH, MAX_RELATIVE, Value, ValueError};
 
 /// What a message's own ``serialize(stream)`` is given: one set of methods that writes, reads or measures.
 ///
@@ -239,20 +240,31 @@ impl Stream {
         self.run("quantized", value, |core| core.quantized(input, low, high, resolution))
     }
 
-    /// A number from ``low`` to ``high`` with ``fraction_bits`` binary places.
+    /// A number from ``low`` to ``high`` with ``fraction_bits`` binary places: a float, or a ``Fraction`` where a float
+    /// has too few bits (more than 53) to be exact.
     #[pyo3(signature = (value, low, high, fraction_bits, /))]
-    pub(super) fn fixed(
+    pub(super) fn fixed<'py>(
         &self,
-        value: &Bound<'_, PyAny>,
+        value: &Bound<'py, PyAny>,
         low: &Bound<'_, PyAny>,
         high: &Bound<'_, PyAny>,
         fraction_bits: &Bound<'_, PyAny>,
-    ) -> PyResult<f64> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let lo = bounded("low", low, i64::MIN, i64::MAX)?;
         let hi = bounded("high", high, i64::MIN, i64::MAX)?;
         let fraction_bits = bounded("fraction_bits", fraction_bits, 0, 64)?;
-        let input = self.input("fixed", value, float)?;
-        self.run("fixed", value, |core| core.fixed(input, fraction_bits, lo, hi))
+        match FixedPoint::new(fraction_bits, lo, hi) {
+            Ok(format) if !format.fits_f64() => {
+                let raw = self.input("fixed", value, |object| exact::raw(object, &format))?;
+                let raw = self.run("fixed", value, |core| core.fixed_raw(raw, &format))?;
+                exact::number(value.py(), raw, fraction_bits)
+            }
+            _ => {
+                let input = self.input("fixed", value, float)?;
+                let number = self.run("fixed", value, |core| core.fixed(input, fraction_bits, lo, hi))?;
+                Ok(PyFloat::new(value.py(), number).into_any())
+            }
+        }
     }
 
     /// Text of at most ``max_bytes`` bytes of UTF-8, without NUL.
@@ -413,16 +425,16 @@ impl Stream {
         self.quantized(value, min, max, res)
     }
 
-    /// ``integer_bits`` is not on the wire.
+    /// As :meth:`fixed`; ``integer_bits`` is not on the wire.
     #[pyo3(signature = (value, integer_bits, fraction_bits, min, max, /))]
-    fn serialize_fixed(
+    fn serialize_fixed<'py>(
         &self,
-        value: &Bound<'_, PyAny>,
+        value: &Bound<'py, PyAny>,
         integer_bits: &Bound<'_, PyAny>,
         fraction_bits: &Bound<'_, PyAny>,
         min: &Bound<'_, PyAny>,
         max: &Bound<'_, PyAny>,
-    ) -> PyResult<f64> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         bounded("integer_bits", integer_bits, 1, 128)?;
         self.fixed(value, min, max, fraction_bits)
     }
@@ -462,12 +474,26 @@ impl Stream {
         Self::align(slf)
     }
 
-    /// Calls ``object.serialize(self)`` and returns the object.
-    #[pyo3(signature = (object, /))]
+    /// Calls ``object.serialize(self)`` and returns the object. When reading, ``class_()`` makes a new one; without it,
+    /// the object given is read into, so there must be one.
+    #[pyo3(signature = (object, class_ = None, /))]
     fn serialize_object<'py>(
         slf: &Bound<'py, Self>,
         object: Bound<'py, PyAny>,
+        class_: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let object = match class_ {
+            Some(class) if slf.get().mode == Mode::Read => class.call0()?,
+            _ => object,
+        };
+        if object.is_none() {
+            let sentence = if slf.get().mode == Mode::Read {
+                "serialize_object reads into an object: give the class as well, as in serialize_object(self.part, Part)"
+            } else {
+                "serialize_object must be given an object with serialize(stream), not None"
+            };
+            return Err(PyTypeError::new_err(sentence));
+        }
         let serialize = || object.call_method1("serialize", (slf,)).map(drop);
         if slf.get().mode == Mode::Read {
             while_reading(&object, serialize)?;

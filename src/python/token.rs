@@ -1,12 +1,10 @@
 //! Connect tokens and keys.
 
-use core::net::SocketAddr;
-
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::address::{Address, AddressLike};
+use super::address::{Address, AddressList};
 use super::errors::value_error;
 use super::fields::{bounded, within};
 use super::protocol::Protocol;
@@ -67,8 +65,8 @@ impl ConnectToken {
         protocol: &Bound<'_, PyAny>,
         key: &[u8],
         client_id: i128,
-        servers: Vec<AddressLike>,
-        internal_servers: Option<Vec<AddressLike>>,
+        servers: AddressList,
+        internal_servers: Option<AddressList>,
         expires_in: Option<i128>,
         timeout: Option<i128>,
         user_data: Option<&[u8]>,
@@ -79,14 +77,13 @@ impl ConnectToken {
             Err(_) => bounded("protocol", protocol, 0, u64::MAX)?,
         };
         let expires_in = expires_in.map(|seconds| within("expires_in", seconds, 0, u32::MAX)).transpose()?;
-        let public: Vec<SocketAddr> = servers.into_iter().map(|address| address.0).collect();
+        let public = servers.0;
         if let Some(nowhere) = public.iter().find(|address| address.port() == 0) {
             return Err(PyValueError::new_err(format!(
                 "servers must have ports to dial, and {nowhere} has none"
             )));
         }
-        let internal: Option<Vec<SocketAddr>> =
-            internal_servers.map(|servers| servers.into_iter().map(|address| address.0).collect());
+        let internal = internal_servers.map(|servers| servers.0);
         let params = TokenParams {
             protocol_id,
             private_key: &extract_key(key)?,
@@ -100,6 +97,7 @@ impl ConnectToken {
             public_addresses: &public,
             internal_addresses: internal.as_deref(),
             user_data: &extract_user_data(user_data)?,
+            dated: true,
         };
         let token = netcode::ConnectToken::generate(&params, &mut OsEntropy).map_err(value_error)?;
         Ok(ConnectToken(token))

@@ -67,6 +67,11 @@ impl<To: Copy> Datagrams<To> {
         })
     }
 
+    /// Changes where the datagrams go.
+    pub fn redirect(&mut self, change: impl Fn(To) -> To) {
+        self.entries.iter_mut().for_each(|(to, _)| *to = change(*to));
+    }
+
     /// How many datagrams wait.
     pub fn len(&self) -> usize {
         self.entries.len()

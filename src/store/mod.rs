@@ -1,9 +1,10 @@
 //! Fixed-capacity containers that know nothing of networks: sequence arithmetic, the sequence buffer and set,
-//! bit sets, many short lists, bytes that are few, and the batch of datagrams that every sender writes into.
+//! bit sets, maps by id, many short lists, bytes that are few, and the batch of datagrams that every sender writes into.
 
 pub mod bit_set;
 pub(crate) mod counters;
 pub mod datagrams;
+mod id_map;
 pub mod lists;
 pub mod sequence;
 pub mod sequence_buffer;
@@ -13,6 +14,7 @@ mod window;
 
 pub use bit_set::BitSet;
 pub use datagrams::{Datagrams, Packets};
+pub(crate) use id_map::IdMap;
 pub use lists::{List, Lists};
 pub use sequence_buffer::SequenceBuffer;
 pub use sequence_set::SequenceSet;

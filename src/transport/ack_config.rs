@@ -27,7 +27,8 @@ impl LossBound {
 /// How packet loss and bandwidth are estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Estimation {
-    /// As reliable 1.0 does, value for value: from the packets 128 to 256 packets ago. What is sent counts
+    /// As reliable 1.0 does, value for value: from the older half of the windows, by default the packets 128 to 256 packets
+    /// ago. What is sent counts
     /// without the packet header, what is received in fragments counts as one datagram.
     Standard,
     /// From the last seconds, every byte counted that goes over the wire.

@@ -16,7 +16,7 @@ use super::fragment::{
     FRAGMENT_HEADER_SIZE, Fragment, FragmentError, MAX_FRAGMENTS, Reassembly, ReassemblyConfig, split,
 };
 use super::header::{Header, HeaderError};
-use crate::limits::MAX_PAYLOAD;
+use crate::limits::{DEFAULT_MTU, MAX_PAYLOAD, MIN_MTU, PAYLOAD_OVERHEAD};
 use crate::store::counters::counters;
 use crate::time::Instant;
 use core::fmt;
@@ -70,6 +70,17 @@ impl AckEndpointConfig {
             acks: AcksConfig::default(),
             overhead: IPV4_UDP_OVERHEAD,
         }
+    }
+
+    /// With each datagram in an IP packet of at most `mtu` bytes.
+    ///
+    /// # Errors
+    /// Below [`MIN_MTU`] or above [`DEFAULT_MTU`].
+    pub fn with_mtu(self, mtu: usize) -> Result<Self, ConfigError> {
+        let fits = (MIN_MTU..=DEFAULT_MTU).contains(&mtu);
+        ConfigError::unless(fits, "mtu", mtu, "1126 to 1280")?;
+        let payload = MAX_PAYLOAD.min(mtu - PAYLOAD_OVERHEAD);
+        Ok(AckEndpointConfig { fragment_above: self.fragment_above.min(payload - Header::MAX_SIZE), ..self })
     }
 
     fn check(&self) -> Result<(), ConfigError> {
@@ -259,6 +270,11 @@ impl Incoming<'_> {
         self.header.sequence
     }
 
+    /// What it acks is not listened to.
+    pub(super) fn ignore_acks(&mut self) {
+        self.header.ack_bits = 0;
+    }
+
     /// What the peer sent.
     pub fn payload(&self) -> &[u8] {
         match &self.payload {
@@ -303,6 +319,21 @@ impl AckEndpoint {
     /// See [`Acks::remember_received`].
     pub fn remember_received(&mut self, packets: usize) {
         self.acks.remember_received(packets);
+    }
+
+    /// See [`Acks::skip_number`].
+    pub(super) fn skip_number(&mut self, now: Instant) {
+        self.acks.skip_number(now);
+    }
+
+    /// See [`Acks::record_skipped`].
+    pub(super) fn record_skipped(&mut self) {
+        self.acks.record_skipped();
+    }
+
+    /// Whether a payload of so many bytes goes in one datagram.
+    pub(super) fn goes_whole(&self, bytes: usize) -> bool {
+        bytes <= self.config.fragment_above
     }
 
     /// Takes acks that reach further back than a header's.
@@ -355,7 +386,7 @@ impl AckEndpoint {
         opened
     }
 
-    /// Accepts a packet: it will be acked, and the packets it newly acks are appended to `acked`, oldest first.
+    /// Accepts a packet: it will be acked, and the packets it newly acks are appended to `acked`, newest first.
     /// reliable 1.0 samples RTT by [`RttSampling::EveryAck`].
     pub fn accept(
         &mut self,
@@ -380,6 +411,11 @@ impl AckEndpoint {
     /// Drops a packet for which there is no memory now: it is not acked, so its sender takes it for lost.
     pub fn forgo(&mut self, incoming: Incoming<'_>) {
         self.counters.without_memory += 1;
+        self.recycle(incoming);
+    }
+
+    /// Drops a packet that was dropped and counted elsewhere: it is not acked.
+    pub(crate) fn drop_packet(&mut self, incoming: Incoming<'_>) {
         self.recycle(incoming);
     }
 
@@ -618,6 +654,30 @@ mod tests {
         }
         let newest = a.next_sequence().wrapping_sub(1);
         assert!(b.acks.was_received(newest), "{:?}", b.acks.newest_received());
+    }
+
+    /// A fragment half of all numbers ahead of the newest is both newer than it and older than the window. reliable 1.0 takes it
+    /// for newer, and then drops all packets for half a lap; here it is old, whatever its number.
+    #[test]
+    fn a_fragment_whose_number_lost_its_top_bit_shuts_out_nobody() {
+        for first in [0, 5, 16_000] {
+            let (mut a, mut b) = (standard(), standard());
+            a.begin_at(first);
+            let mut received = 0;
+            for number in 0..8 {
+                let mut datagrams = send(&mut a, Instant::ZERO, &payload(number, 4000));
+                if number == 3 {
+                    datagrams[2][2] ^= 0x80;
+                }
+                for datagram in datagrams {
+                    if let Ok(Some(incoming)) = b.open(&datagram) {
+                        b.accept(Instant::ZERO, incoming, RttSampling::EveryAck, &mut Vec::new());
+                        received += 1;
+                    }
+                }
+            }
+            assert_eq!((received, b.counters().stale), (7, 1));
+        }
     }
 
     #[test]

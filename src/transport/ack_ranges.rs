@@ -1,148 +1,448 @@
-//! Acks for every packet that the reliable header's 32 bits no longer cover.
+//! Acks for packets that the reliable header's 32 bits no longer cover.
 //!
-//! Promises: a received packet is reported, in each packet we send, until a packet of ours that reported it
-//! was acked. Refuses nothing: it remembers as many packets as its window has places, and forgets older ones.
+//! Promises: a received packet is reported in several packets of ours, the first four in a row and then ever further apart,
+//! until one of them is acked; no packet carries more than [`MAX_RANGE_BITS`] of ranges, and what is remembered is at
+//! most [`MAX_RUNS`] runs, whatever the peer sends and acks. A packet with no losses behind it costs nothing to note.
+//! Gives up: a run that was reported 11 times, the oldest run when there are more, and what the window passed.
+//! A peer whose acks are given up takes its packet for lost.
 //!
-//! What comes in here was accepted by [`Acks`](super::acks::Acks). A peer that acks nothing keeps the window full and no more.
+//! What comes in here was accepted by [`Acks`](super::acks::Acks). A peer that leaves gaps and acks nothing makes us say
+//! some ten bytes for each of its packets, once, and look through the runs for each packet sent.
 
 use std::collections::VecDeque;
 
-use super::framing::AckRange;
-use crate::store::sequence::distance;
+use super::framing::{AckRange, ladder_bits};
+use crate::store::sequence::greater;
 
 /// The packets that the header of `ack` covers.
-const HEADER_ACKS: i32 = 32;
+const HEADER_ACKS: u16 = 32;
+
+/// Ranges of one packet: 100 bytes, some 50 to 100 ranges where every tenth or every second packet is lost.
+pub(crate) const MAX_RANGE_BITS: usize = 800;
+
+/// Runs remembered: the losses of a second or so of a fast link.
+const MAX_RUNS: usize = 256;
+
+/// A run is reported in our packets 0, 1, 2, 3, 5, 9, 17, ... 257 after it ended, if nothing confirms it, and then given up:
+/// neither a few losses nor an outage of some seconds keeps the peer from knowing.
+const LAST_REPORT: u64 = 257;
+
+/// Packets received one after the other that the peer may not know of. The newest run is open: it may grow, and is reported in
+/// every packet.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    newest: u16,
+    oldest: u16,
+    /// Bit n: the packet of the n-th report had room for this run.
+    reported: u16,
+    /// Our packet before which something came into it, other than at its newest end while it was open.
+    filled_at: u64,
+    /// Our packet before which it was no longer open.
+    closed_at: u64,
+}
+
+/// What [`AckRanges::confirm`] is told when a packet is acked: by default nothing, that of a packet without ranges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reported {
+    /// It had its ranges.
+    whole: bool,
+    /// Which of our packets with ranges it was, the low bits.
+    packet: u32,
+    /// The newest packet received then.
+    newest: u16,
+}
 
 /// The packets received that the peer may not know of.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct AckRanges {
-    /// In the order in which they arrived.
-    unconfirmed: VecDeque<u16>,
-    /// How many arrived before those.
-    confirmed: u64,
-    window: usize,
+    /// Oldest first, none next to each other.
+    runs: VecDeque<Run>,
+    /// The newest packet received.
+    newest: u16,
+    /// Which of our packets with ranges is the next one.
+    packet: u64,
+    /// Not all that was due had room in the last packet.
+    crowded: bool,
+}
+
+impl Default for AckRanges {
+    fn default() -> Self {
+        AckRanges { runs: VecDeque::new(), newest: u16::MAX, packet: 0, crowded: false }
+    }
 }
 
 impl AckRanges {
-    /// How many packets the peer may not know of.
+    /// How many packets lie from the oldest that the peer may not know of to the newest.
     pub(crate) fn len(&self) -> usize {
-        self.unconfirmed.len()
+        self.runs.front().map_or(0, |run| usize::from(self.newest.wrapping_sub(run.oldest)) + 1)
     }
 
-    /// Notes a packet received; `window` are remembered.
+    /// Notes a packet received for the first time; what lies `window` behind the newest is forgotten.
     pub(crate) fn record(&mut self, sequence: u16, window: usize) {
-        self.window = window;
-        if self.unconfirmed.len() >= window {
-            self.unconfirmed.pop_front();
-            self.confirmed += 1;
+        if greater(sequence, self.newest) {
+            self.append(sequence, window);
+        } else {
+            self.insert(sequence, window);
         }
-        self.unconfirmed.push_back(sequence);
+        let expired = |run: &Run| self.packet - run.closed_at > LAST_REPORT && run.newest != self.newest;
+        while self.runs.len() > MAX_RUNS || self.runs.front().is_some_and(expired) {
+            self.runs.pop_front();
+        }
     }
 
-    /// The ranges that a packet with this `ack` in its header should carry, newest first: none as long as
-    /// the header covers all that the peer may not know of.
-    pub(crate) fn ranges(&self, ack: u16, received: impl Fn(u16) -> bool, out: &mut Vec<AckRange>) {
-        out.clear();
-        let ages = self.unconfirmed.iter().map(|sequence| distance(ack, *sequence));
-        let oldest = ages.filter(|age| *age < self.window as i32).max().unwrap_or(0);
-        let mut run = None::<AckRange>;
-        for age in HEADER_ACKS..=oldest {
-            // Below the window, and so below 32,768.
-            let sequence = ack.wrapping_sub(age as u16);
-            if received(sequence) {
-                let newest = run.map_or(sequence, |run| run.newest);
-                run = Some(AckRange { newest, oldest: sequence });
-            } else {
-                out.extend(run.take());
+    fn append(&mut self, sequence: u16, window: usize) {
+        let (before, packet) = (self.newest, self.packet);
+        self.newest = sequence;
+        match self.runs.back_mut().filter(|run| run.newest == before) {
+            Some(open) if sequence == before.wrapping_add(1) => open.newest = sequence,
+            open => {
+                open.into_iter().for_each(|open| open.closed_at = packet);
+                self.runs.push_back(self.run(sequence));
             }
         }
-        out.extend(run);
-    }
-
-    /// What [`AckRanges::confirm`] is told when a packet sent now is acked.
-    pub(crate) fn mark(&self) -> u64 {
-        self.confirmed + self.unconfirmed.len() as u64
-    }
-
-    /// The peer has a packet that reported every arrival before `mark`.
-    pub(crate) fn confirm(&mut self, mark: u64) {
-        while self.confirmed < mark && self.unconfirmed.pop_front().is_some() {
-            self.confirmed += 1;
+        let age = |number: u16| usize::from(sequence.wrapping_sub(number));
+        while self.runs.front().is_some_and(|run| age(run.newest) >= window) {
+            self.runs.pop_front();
+        }
+        if let Some(run) = self.runs.front_mut().filter(|run| age(run.oldest) >= window) {
+            // At most 32,768.
+            run.oldest = sequence.wrapping_sub((window - 1) as u16);
         }
     }
+
+    /// Notes a packet that is not the newest.
+    fn insert(&mut self, sequence: u16, window: usize) {
+        let age = |number: u16| self.newest.wrapping_sub(number);
+        if usize::from(age(sequence)) >= window {
+            return;
+        }
+        let at = self.runs.partition_point(|run| age(run.newest) > age(sequence));
+        let joins_newer = self.runs.get(at).is_some_and(|run| run.oldest == sequence.wrapping_add(1));
+        let joins_older = at > 0 && self.runs[at - 1].newest == sequence.wrapping_sub(1);
+        if self.runs.get(at).is_some_and(|run| age(run.oldest) >= age(sequence)) {
+            return;
+        }
+        let mut run = self.run(sequence);
+        if joins_newer {
+            run.newest = self.runs[at].newest;
+        }
+        if joins_older {
+            run.oldest = self.runs[at - 1].oldest;
+        }
+        match (joins_older, joins_newer) {
+            (true, true) => {
+                self.runs[at] = run;
+                self.runs.remove(at - 1);
+            }
+            (true, false) => self.runs[at - 1] = run,
+            (false, true) => self.runs[at] = run,
+            (false, false) => self.runs.insert(at, run),
+        }
+    }
+
+    /// One packet that nothing has reported.
+    fn run(&self, sequence: u16) -> Run {
+        let packet = self.packet;
+        Run { newest: sequence, oldest: sequence, reported: 0, filled_at: packet, closed_at: packet }
+    }
+
+    /// The ranges that a packet with this `ack` in its header should carry, newest first. When not all that are due have room,
+    /// these are the newest of those that were never reported, and the oldest of the others.
+    pub(crate) fn select(&mut self, ack: u16, out: &mut Vec<AckRange>) -> Reported {
+        out.clear();
+        let (newest, packet, crowded) = (self.newest, self.packet, self.crowded);
+        let mut room = Room { at: ack.wrapping_sub(HEADER_ACKS), bits: 0 };
+        let mut untouched = self.runs.len();
+        self.crowded = false;
+        for (index, run) in self.runs.iter_mut().enumerate().rev() {
+            let report = if run.newest == newest { Some(0) } else { run.report(packet) };
+            let Some(report) = report else { continue };
+            let range = run.beyond_header(ack);
+            if crowded && run.reported & !report != 0 && range.is_some() {
+                run.mark(report, false);
+                self.crowded = true;
+                continue;
+            }
+            let fits = range.is_none_or(|range| room.take(range, MAX_RANGE_BITS / 2));
+            run.mark(report, fits);
+            if !fits {
+                self.crowded = true;
+                break;
+            }
+            out.extend(range);
+            untouched = index;
+        }
+        if self.crowded {
+            self.select_oldest(ack, untouched, room, out);
+        }
+        Reported { whole: true, packet: packet as u32, newest }
+    }
+
+    /// Fills the rest of the room from the oldest run on, with those before `end`.
+    fn select_oldest(&mut self, ack: u16, end: usize, mut room: Room, out: &mut Vec<AckRange>) {
+        let first = out.len();
+        for run in self.runs.iter_mut().take(end) {
+            let Some(report) = run.report(self.packet) else { continue };
+            let Some(range) = run.beyond_header(ack) else { continue };
+            let older = out.get(first..).and_then(<[AckRange]>::last);
+            let fits = room.take_older(range, older);
+            run.mark(report, fits);
+            out.extend(fits.then_some(range));
+        }
+        out[first..].reverse();
+    }
+
+    /// The packet that was selected for last is sent.
+    pub(crate) fn commit(&mut self, reported: Reported) {
+        self.packet += u64::from(reported.whole);
+    }
+
+    /// The peer has the packet that reported this.
+    pub(crate) fn confirm(&mut self, reported: Reported) {
+        if !reported.whole {
+            return;
+        }
+        let (known, newest) = (reported.newest, self.newest);
+        // Packets are remembered for less than all low bits.
+        let packet = self.packet - u64::from((self.packet as u32).wrapping_sub(reported.packet));
+        let age = |number: u16| newest.wrapping_sub(number);
+        self.runs.retain_mut(|run| {
+            if packet < run.filled_at {
+                return true;
+            }
+            let open = run.newest == newest || packet < run.closed_at;
+            let told = open || run.report(packet).is_some_and(|report| run.reported & report != 0);
+            if !told || age(run.oldest) < age(known) {
+                return true;
+            }
+            run.oldest = known.wrapping_add(1);
+            age(run.newest) < age(known)
+        });
+    }
+}
+
+impl Run {
+    /// The mark of the report that this packet of ours is to make of it, if any; for runs that are not open.
+    fn report(&self, packet: u64) -> Option<u16> {
+        match packet.wrapping_sub(self.closed_at) {
+            since @ 0..=3 => Some(1 << since),
+            since @ 5..=LAST_REPORT if (since - 1).is_power_of_two() => Some(4 << (since - 1).ilog2()),
+            _ => None,
+        }
+    }
+
+    /// Notes whether a report was made.
+    fn mark(&mut self, report: u16, made: bool) {
+        self.reported = if made { self.reported | report } else { self.reported & !report };
+    }
+
+    /// What of it the header of `ack` doesn't cover.
+    fn beyond_header(&self, ack: u16) -> Option<AckRange> {
+        let covered = |number: u16| ack.wrapping_sub(number) < HEADER_ACKS;
+        let newest = if covered(self.newest) { ack.wrapping_sub(HEADER_ACKS) } else { self.newest };
+        (!covered(self.oldest)).then_some(AckRange { newest, oldest: self.oldest })
+    }
+}
+
+/// What ranges have taken of a packet.
+struct Room {
+    /// The newest number that the ranges from the newest on don't speak of.
+    at: u16,
+    bits: usize,
+}
+
+impl Room {
+    /// Takes the range behind those before, if all then have no more than these bits.
+    fn take(&mut self, range: AckRange, max_bits: usize) -> bool {
+        let bits = self.bits + gap_bits(self.at, range) + run_bits(range);
+        if bits > max_bits {
+            return false;
+        }
+        *self = Room { at: range.oldest.wrapping_sub(1), bits };
+        true
+    }
+
+    /// Takes the range in front of `older`, which was taken so before, or as the oldest of all.
+    fn take_older(&mut self, range: AckRange, older: Option<&AckRange>) -> bool {
+        // The newest of these will lie no farther from the others than the oldest does, whose gap is counted so.
+        let gap = older
+            .map_or_else(|| gap_bits(self.at, range), |older| gap_bits(range.oldest.wrapping_sub(1), *older));
+        let bits = self.bits + gap + run_bits(range);
+        let fits = bits <= MAX_RANGE_BITS;
+        if fits {
+            self.bits = bits;
+        }
+        fits
+    }
+}
+
+/// Bits of the gap in front of a range, where the walk has come down to `at`.
+fn gap_bits(at: u16, range: AckRange) -> usize {
+    ladder_bits(u32::from(at.wrapping_sub(range.newest)) + 1)
+}
+
+/// Bits of the rest of a range.
+fn run_bits(range: AckRange) -> usize {
+    ladder_bits(u32::from(range.newest.wrapping_sub(range.oldest)) + 1) + 1
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::SequenceSet;
+    use crate::rng::Rng;
 
-    /// With the window of received packets that stands beside it.
-    struct Receiver {
-        acks: AckRanges,
-        received: SequenceSet,
+    /// What is said of the next packet, which is then sent, if `sent`.
+    fn said(ranges: &mut AckRanges, sent: bool) -> (Vec<(u16, u16)>, Reported) {
+        let (mut out, ack) = (Vec::new(), ranges.newest);
+        let reported = ranges.select(ack, &mut out);
+        if sent {
+            ranges.commit(reported);
+        }
+        let mut room = Room { at: ack.wrapping_sub(HEADER_ACKS), bits: 0 };
+        assert!(out.iter().all(|range| room.take(*range, MAX_RANGE_BITS)), "{} bits", room.bits);
+        (out.iter().map(|range| (range.newest, range.oldest)).collect(), reported)
     }
 
-    impl Receiver {
-        fn new(window: usize) -> Self {
-            Receiver { acks: AckRanges::default(), received: SequenceSet::new(window) }
-        }
-
-        fn record(&mut self, sequence: u16) {
-            assert!(self.received.insert(sequence));
-            self.acks.record(sequence, self.received.capacity());
-        }
-
-        fn confirm_all(&mut self) {
-            self.acks.confirm(self.acks.mark());
-        }
-
-        fn ranges(&self, ack: u16) -> Vec<(u16, u16)> {
-            let mut out = Vec::new();
-            self.acks.ranges(ack, |sequence| self.received.contains(sequence), &mut out);
-            out.iter().map(|range| (range.newest, range.oldest)).collect()
-        }
+    fn record(ranges: &mut AckRanges, sequences: impl IntoIterator<Item = u16>) {
+        sequences.into_iter().for_each(|sequence| ranges.record(sequence, 1024));
     }
 
     #[test]
     fn says_nothing_while_the_header_covers_everything() {
-        let mut receiver = Receiver::new(256);
-        assert_eq!(receiver.ranges(0xFFFF), []);
-        (0..32).for_each(|s| receiver.record(s));
-        assert_eq!(receiver.ranges(31), []);
+        let mut ranges = AckRanges::default();
+        assert_eq!(said(&mut ranges, true).0, []);
+        record(&mut ranges, 0..32);
+        assert_eq!(said(&mut ranges, true).0, []);
     }
 
     #[test]
     fn reports_what_the_header_no_longer_covers_until_confirmed() {
-        let mut receiver = Receiver::new(256);
-        (0..100).filter(|s| s % 10 != 3).for_each(|s| receiver.record(s));
-        let mark = receiver.acks.mark();
+        let mut ranges = AckRanges::default();
+        record(&mut ranges, (0..100).filter(|s| s % 10 != 3));
         let expected = [(67, 64), (62, 54), (52, 44), (42, 34), (32, 24), (22, 14), (12, 4), (2, 0)];
-        assert_eq!(receiver.ranges(99), expected);
-        (100..140).for_each(|s| receiver.record(s));
-        receiver.acks.confirm(mark);
-        assert_eq!(receiver.ranges(139), [(107, 100)], "what was confirmed is not said again");
+        let (first, reported) = said(&mut ranges, true);
+        assert_eq!(first, expected);
+        assert_eq!(said(&mut ranges, true).0, expected, "again, as nothing is confirmed");
+        record(&mut ranges, 100..140);
+        ranges.confirm(reported);
+        assert_eq!(said(&mut ranges, true).0, [(107, 100)], "what was confirmed is not said again");
     }
 
     #[test]
-    fn a_packet_that_comes_late_is_reported() {
-        let mut receiver = Receiver::new(256);
-        (0..100).filter(|s| *s != 20).for_each(|s| receiver.record(s));
-        receiver.confirm_all();
-        assert_eq!(receiver.ranges(99), []);
-        receiver.record(20);
-        assert_eq!(receiver.ranges(99), [(67, 20)]);
-        receiver.confirm_all();
-        assert_eq!(receiver.ranges(99), []);
+    fn a_packet_that_comes_late_is_reported_until_a_packet_that_says_so_is_acked() {
+        let mut ranges = AckRanges::default();
+        record(&mut ranges, (0..100).filter(|s| *s != 20));
+        let (_, before) = said(&mut ranges, true);
+        ranges.record(20, 1024);
+        ranges.confirm(before);
+        assert_eq!(said(&mut ranges, true).0, [(67, 0)], "which had been said without 20");
+        let (_, after) = said(&mut ranges, true);
+        ranges.confirm(after);
+        assert_eq!(said(&mut ranges, true).0, []);
+        assert_eq!(ranges.len(), 0);
+    }
+
+    /// As with many losses and nothing acked: a few reports in a row, then seldom, then none.
+    #[test]
+    fn a_run_is_reported_so_many_times_and_given_up() {
+        let mut ranges = AckRanges::default();
+        record(&mut ranges, [0, 1, 2].into_iter().chain(10..200));
+        let said_in = (0..1000u16).filter(|n| {
+            record(&mut ranges, [200 + n]);
+            said(&mut ranges, true).0.contains(&(2, 0))
+        });
+        assert_eq!(said_in.collect::<Vec<_>>(), [0, 1, 2, 3, 5, 9, 17, 33, 65, 129, 257]);
+        record(&mut ranges, [1200]);
+        assert_eq!(ranges.runs.len(), 1, "the open one");
+    }
+
+    /// A packet that was composed and not sent has told nobody.
+    #[test]
+    fn what_was_not_sent_is_said_next_time() {
+        let mut ranges = AckRanges::default();
+        record(&mut ranges, [0, 1, 2].into_iter().chain(10..200));
+        let (once, unsent) = said(&mut ranges, false);
+        let (again, sent) = said(&mut ranges, true);
+        assert_eq!((once, unsent), (again, sent));
     }
 
     #[test]
     fn crosses_the_wrap_and_forgets_beyond_the_window() {
-        let mut receiver = Receiver::new(64);
-        (0..70_000u32).for_each(|s| receiver.record(s as u16));
+        let mut ranges = AckRanges::default();
+        (0..70_000u32).for_each(|s| ranges.record(s as u16, 64));
         let newest = 69_999u32 as u16;
-        assert_eq!(receiver.ranges(newest), [(newest - 32, newest - 63)]);
-        receiver.record(newest.wrapping_add(30_000));
-        assert_eq!(receiver.ranges(newest.wrapping_add(30_000)), []);
+        assert_eq!(said(&mut ranges, true).0, [(newest - 32, newest - 63)]);
+        ranges.record(newest.wrapping_add(30_000), 64);
+        assert_eq!(said(&mut ranges, true).0, []);
+    }
+
+    /// Every other number, and nothing acked: what a packet says stays bounded, and so does what is remembered.
+    #[test]
+    fn gaps_without_end_take_little_room() {
+        let mut ranges = AckRanges::default();
+        let mut most = 0;
+        for sequence in (0..40_000u32).step_by(2) {
+            ranges.record(sequence as u16, 16_384);
+            most = most.max(said(&mut ranges, sequence % 200 == 0).0.len());
+        }
+        assert!(ranges.runs.len() <= MAX_RUNS && most > 50, "{} runs, {most} said", ranges.runs.len());
+        (0..=LAST_REPORT).for_each(|_| drop(said(&mut ranges, true)));
+        assert_eq!(said(&mut ranges, true).0, [], "all is given up");
+    }
+
+    /// Both ways lose packets and let them overtake each other: what is said was received, and all that was received is
+    /// said in a packet that arrives, sooner or later.
+    #[test]
+    fn every_packet_is_acked_and_no_other() {
+        for (loss, per_ack) in [(0.01, 1), (0.05, 40), (0.1, 160), (0.3, 40), (0.5, 8)] {
+            let mut rng = Rng::seeded(per_ack);
+            let mut ranges = AckRanges::default();
+            let (mut received, mut known) = (vec![false; 200_000], vec![false; 200_000]);
+            let mut in_flight = VecDeque::new();
+            let (mut newest, mut late) = (0usize, Vec::new());
+            for number in 0..100_000usize {
+                let mut arrive = |number: usize| {
+                    newest = newest.max(number);
+                    received[number] = true;
+                    ranges.record(number as u16, 16_384);
+                };
+                match rng.unit() {
+                    x if x < loss => {}
+                    x if x < loss + 0.01 => late.push((number, number + rng.below(60) as usize)),
+                    _ => arrive(number),
+                }
+                late.retain(|&(other, due)| {
+                    if due <= number {
+                        arrive(other);
+                    }
+                    due > number
+                });
+                if (number as u64).is_multiple_of(per_ack) {
+                    let (told, reported) = said(&mut ranges, true);
+                    if !rng.chance(loss) {
+                        in_flight.push_back((number as u64 + 5 * per_ack, told, reported, newest as u16));
+                    }
+                }
+                while in_flight.front().is_some_and(|(due, ..)| *due <= number as u64) {
+                    let Some((_, told, reported, ack)) = in_flight.pop_front() else { break };
+                    let full = |low: u16| number - usize::from((number as u16).wrapping_sub(low));
+                    for bit in 0..32 {
+                        let at = full(ack).saturating_sub(bit);
+                        known[at] |= received[at];
+                    }
+                    for (high, low) in told {
+                        for at in full(low)..=full(high) {
+                            assert!(received[at], "{at} was never received");
+                            known[at] = true;
+                        }
+                    }
+                    ranges.confirm(reported);
+                }
+            }
+            let of = |all: &[bool]| all[..95_000].iter().filter(|it| **it).count();
+            let missing = of(&received) - of(&known);
+            println!("loss {loss}, an ack for {per_ack}: {missing} of {} unknown", of(&received));
+            assert!(missing * 10_000 <= of(&received), "{missing} of {} never acked", of(&received));
+        }
     }
 }

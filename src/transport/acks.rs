@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 pub use super::ack_config::{AcksConfig, ConfigError, Estimation, LossBound};
 use super::estimate::{Recent, Rtt, Stats};
 use super::header::Header;
+use super::numbers::MAX_AHEAD;
 use super::standard_estimate::StandardEstimate;
 use crate::store::counters::counters;
 use crate::store::sequence::{distance, greater};
@@ -26,8 +27,11 @@ use core::fmt;
 /// Acks after which the jitter of round trips is taken for what it says.
 const SAMPLES_TO_TRUST: u32 = 50;
 
-/// Before a round trip was measured: RFC 6298 says a second; games start on better links and say less at first.
-const INITIAL_TIMEOUT: Duration = Duration::from_millis(300);
+/// Before a round trip was measured, as RFC 6298 has it. What is lost before is found sooner, by acks of later packets.
+const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What a round trip is taken for before one was measured.
+const INITIAL_RTT: Duration = Duration::from_millis(300);
 
 /// Timers are no better than this.
 const TIMER_GRANULARITY: Duration = Duration::from_millis(2);
@@ -120,6 +124,8 @@ enum Fate {
     Lost,
     /// Lost, then acked: it did arrive, so packet loss doesn't count it.
     AckedLate,
+    /// No packet had this number: whoever acks it lies.
+    Skipped,
 }
 
 /// A packet of ours within the window.
@@ -176,6 +182,10 @@ pub struct Acks {
     sent: SequenceBuffer<Sent>,
     /// Everything sent before this one is acked or lost.
     oldest_in_flight: u16,
+    /// The newest packet known to be acked; before the first, the number before all others.
+    newest_acked: u16,
+    /// A number was acked that no packet had.
+    acked_skipped: bool,
     /// Lost by being overwritten, not yet polled.
     overwritten: VecDeque<u16>,
     received: SequenceSet,
@@ -207,6 +217,8 @@ impl Acks {
         Ok(Acks {
             sent: SequenceBuffer::new(config.sent_window),
             oldest_in_flight: 0,
+            newest_acked: u16::MAX,
+            acked_skipped: false,
             overwritten: VecDeque::new(),
             received: SequenceSet::new(config.received_window),
             received_bits: 0,
@@ -231,12 +243,25 @@ impl Acks {
         if first > 0 {
             self.sent.advance(first - 1);
             self.oldest_in_flight = first;
+            self.newest_acked = first - 1;
         }
     }
 
     /// Whether a packet of this number was sent, and not longer ago than the window reaches.
     pub fn was_sent(&self, sequence: u16) -> bool {
-        self.sent.contains(sequence)
+        self.sent.get(sequence).is_some_and(|sent| sent.fate != Fate::Skipped)
+    }
+
+    /// How many numbers are left until they run half of their range ahead of what the peer is known to have: packets beyond
+    /// would look old to it.
+    pub(super) fn numbers_left(&self) -> u16 {
+        let ahead = self.sent.next().wrapping_sub(1).wrapping_sub(self.newest_acked);
+        MAX_AHEAD.saturating_sub(ahead)
+    }
+
+    /// Whether a number was acked that [`Acks::skip_number`] left out.
+    pub(super) fn acked_skipped(&self) -> bool {
+        self.acked_skipped
     }
 
     /// The number of the next packet sent.
@@ -256,6 +281,18 @@ impl Acks {
 
     /// Notes that a packet was sent, and gives its number. `wire_bytes` is what bandwidth counts.
     pub fn record_sent(&mut self, now: Instant, wire_bytes: u32) -> u16 {
+        let sequence = self.push_sent(Sent { at: now, bytes: wire_bytes, fate: Fate::InFlight });
+        self.recent.sent_bytes.add(f64::from(wire_bytes));
+        self.counters.sent += 1;
+        sequence
+    }
+
+    /// Leaves out a number: no packet has it, so only a peer that acks what it has not received acks it.
+    pub(super) fn skip_number(&mut self, now: Instant) {
+        self.push_sent(Sent { at: now, bytes: 0, fate: Fate::Skipped });
+    }
+
+    fn push_sent(&mut self, sent: Sent) -> u16 {
         let sequence = self.sent.next();
         let window = self.sent.capacity();
         let in_flight = usize::from(sequence.wrapping_sub(self.oldest_in_flight));
@@ -264,11 +301,8 @@ impl Acks {
         } else if in_flight == window {
             self.give_up_overwritten();
         }
-        let sent = Sent { at: now, bytes: wire_bytes, fate: Fate::InFlight };
         let inserted = self.sent.insert(sequence, sent);
         debug_assert!(inserted.is_ok(), "the next sequence is never older than the window");
-        self.recent.sent_bytes.add(f64::from(wire_bytes));
-        self.counters.sent += 1;
         sequence
     }
 
@@ -283,7 +317,14 @@ impl Acks {
             self.recent.lost.add(1.0);
             self.counters.lost += 1;
         }
-        self.recent.judged.add(1.0);
+        self.pass(oldest);
+    }
+
+    /// The fate of the oldest packet in flight is known.
+    fn pass(&mut self, oldest: u16) {
+        if self.was_sent(oldest) {
+            self.recent.judged.add(1.0);
+        }
         self.oldest_in_flight = oldest.wrapping_add(1);
     }
 
@@ -327,6 +368,11 @@ impl Acks {
         self.counters.received += 1;
     }
 
+    /// The number before that of a packet received was left out by the peer: it isn't missing.
+    pub(super) fn record_skipped(&mut self) {
+        self.recent.peer_sent.add(-1.0);
+    }
+
     /// Counts the bytes of a datagram of the peer, whatever becomes of it.
     pub fn record_arrival(&mut self, wire_bytes: u32) {
         self.recent.received_bytes.add(f64::from(wire_bytes));
@@ -367,25 +413,33 @@ impl Acks {
         }
     }
 
-    /// Appends the packets that `header` newly acks to `out`, oldest first.
+    /// Appends the packets that `header` newly acks to `out`, newest first, as reliable 1.0 does: the order of its samples.
     pub fn process(&mut self, now: Instant, header: &Header, sampling: RttSampling, out: &mut Vec<Acked>) {
         let (heard_ack, heard_bits) = self.heard;
         let ahead = u32::try_from(distance(header.ack, heard_ack));
         let mut news = header.ack_bits;
         if let Ok(ahead) = ahead {
             news &= !heard_bits.unbounded_shl(ahead);
-            self.heard = (header.ack, header.ack_bits);
         }
-        while let Some(n) = news.checked_ilog2() {
-            news &= !(1 << n);
+        let mut unknown = 0;
+        while news != 0 {
+            let n = news.trailing_zeros();
+            news &= news - 1;
             // Below 32.
             let sequence = header.ack.wrapping_sub(n as u16);
-            let Some(acked) = self.ack_one(sequence) else { continue };
+            let Some(acked) = self.ack_one(sequence) else {
+                unknown |= u32::from(!self.was_sent(sequence)) << n;
+                continue;
+            };
             // A late ack is sampled too: an RTT above the loss bound could not be learned otherwise.
             if sampling == RttSampling::EveryAck {
                 self.rtt.sample(sequence, now - acked.sent_at);
             }
             out.push(acked);
+        }
+        if ahead.is_ok() {
+            // What was acked before it was sent must be heard when it is acked again.
+            self.heard = (header.ack, header.ack_bits & !unknown);
         }
         if let RttSampling::NewestAck { delay } = sampling {
             self.peer_delay = delay.max(self.peer_delay - self.peer_delay.saturating_sub(delay) / 16);
@@ -413,8 +467,15 @@ impl Acks {
                 true
             }
             Fate::Acked | Fate::AckedLate => return None,
+            Fate::Skipped => {
+                self.acked_skipped = true;
+                return None;
+            }
         };
         let sent_at = sent.at;
+        if greater(sequence, self.newest_acked) {
+            self.newest_acked = sequence;
+        }
         self.recent.acked_bytes.add(f64::from(bytes));
         if let Some(reordering) = &mut self.reordering {
             reordering.learn(sent_at, late);
@@ -453,8 +514,7 @@ impl Acks {
                 self.counters.lost += 1;
                 out.push(oldest);
             }
-            self.recent.judged.add(1.0);
-            self.oldest_in_flight = oldest.wrapping_add(1);
+            self.pass(oldest);
         }
     }
 
@@ -486,7 +546,7 @@ impl Acks {
     /// How long after the last packet to send another one that only asks for acks: of later packets the acks tell
     /// which of the last ones are lost.
     pub fn probe_interval(&self) -> Duration {
-        let round_trip = self.rtt.smoothed().unwrap_or(INITIAL_TIMEOUT);
+        let round_trip = self.rtt.smoothed().unwrap_or(INITIAL_RTT);
         (round_trip / 8).max(LEAST_PROBE_INTERVAL)
     }
 
@@ -568,19 +628,70 @@ mod tests {
     }
 
     #[test]
-    fn each_packet_is_acked_once_oldest_first() {
+    fn each_packet_is_acked_once_newest_first() {
         let mut acks = acks(256, 256);
         send(&mut acks, 40, ms(0));
-        assert_eq!(process(&mut acks, ms(1), 5, 0b101), [3, 5]);
-        assert_eq!(process(&mut acks, ms(1), 6, 0b1111), [4, 6]);
+        assert_eq!(process(&mut acks, ms(1), 5, 0b101), [5, 3]);
+        assert_eq!(process(&mut acks, ms(1), 6, 0b1111), [6, 4]);
         assert_eq!(
             process(&mut acks, ms(1), 60, u32::MAX),
-            (29..40).collect::<Vec<_>>(),
+            (29..40).rev().collect::<Vec<_>>(),
             "never sent: 40..=60"
         );
         assert_eq!(acks.ack_one(3), None);
         assert_eq!(acks.ack_one(0), Some(Acked { sequence: 0, sent_at: ms(0), bytes: 1, late: false }));
         assert_eq!(acks.counters().acked, 16);
+    }
+
+    /// Forged, or from a peer that is wrong: what is acked truly afterwards must count.
+    #[test]
+    fn an_ack_of_what_was_not_sent_yet_does_not_keep_the_true_one_from_counting() {
+        let mut acks = acks(256, 256);
+        send(&mut acks, 5, ms(0));
+        assert!(process(&mut acks, ms(1), 7, 0b111).is_empty());
+        send(&mut acks, 3, ms(2));
+        assert_eq!(process(&mut acks, ms(3), 7, 0b111), [7, 6, 5]);
+    }
+
+    /// reliable 1.0 takes the first sample as it is and 0.25 % of each further one, the newest packet first.
+    #[test]
+    fn the_newest_packet_of_a_header_is_sampled_first() {
+        let mut acks = Acks::new(&AcksConfig::standard()).unwrap();
+        acks.record_sent(ms(0), 1);
+        acks.record_sent(ms(50), 1);
+        process(&mut acks, ms(100), 1, 0b11);
+        assert!((acks.stats().rtt - 50.125).abs() < 1e-9, "{}", acks.stats().rtt);
+    }
+
+    #[test]
+    fn a_number_left_out_is_neither_lost_nor_late_and_whoever_acks_it_is_found_out() {
+        let mut acks = acks(64, 64);
+        for number in 0..300u16 {
+            if number % 3 == 0 {
+                acks.skip_number(ms(0));
+            } else {
+                assert_eq!(acks.record_sent(ms(0), 1), number);
+            }
+            if number % 3 == 2 {
+                process(&mut acks, ms(1), number, 0b11);
+            }
+        }
+        assert!(lost(&mut acks, ms(5000)).is_empty());
+        acks.update(ms(5000));
+        assert_eq!((acks.counters().sent, acks.counters().lost, acks.stats().packet_loss), (200, 0, 0.0));
+        assert!(!acks.acked_skipped() && !acks.was_sent(297));
+        assert!(process(&mut acks, ms(1), 299, 0b111).is_empty());
+        assert!(acks.acked_skipped());
+    }
+
+    #[test]
+    fn numbers_run_out_half_way_round_and_an_ack_gives_them_back() {
+        let mut acks = acks(64, 64);
+        assert_eq!(acks.numbers_left(), 32_767);
+        send(&mut acks, 32_000, ms(0));
+        assert_eq!(acks.numbers_left(), 767);
+        process(&mut acks, ms(1), 31_990, 1);
+        assert_eq!(acks.numbers_left(), 32_758);
     }
 
     #[test]

@@ -170,7 +170,7 @@ mod tests {
         let latest = ChannelConfig::new(ChannelKind::Latest { keys: 512 });
         let unreliable = ChannelConfig { max_message_bytes: 3_000, ..ChannelConfig::unreliable() };
         let channels = vec![unreliable, latest, ChannelConfig::reliable_ordered()];
-        let budget = BudgetConfig { bytes_per_second: burst_bytes * 60.0, burst_bytes };
+        let budget = BudgetConfig::new(burst_bytes * 60.0, burst_bytes);
         let config = ConnectionConfig { budget, ..Default::default() };
         Connection::new(&config, Protocol::new(vec![blob], channels).unwrap().into()).unwrap()
     }

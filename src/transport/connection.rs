@@ -11,6 +11,7 @@
 //! windows when it is; no memory of one packet outlives it but some kilobytes. A peer can make us send one packet a tick,
 //! within the budget.
 
+mod fragments;
 mod held;
 mod yojimbo;
 
@@ -21,11 +22,12 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::ack_endpoint::{AckEndpoint, AckEndpointConfig, EndpointCounters};
-use super::ack_ranges::AckRanges;
-use super::acks::{Acked, ConfigError, RttSampling};
+use super::ack_ranges::{AckRanges, Reported};
+use super::acks::{Acked, ConfigError, LossBound, RttSampling};
 use super::candidates::{Attribute, Column, Wanted};
 use super::channel::{
-    self, ChannelStats, CreditMark, Fate, Moment, Selected, SendError, Submission, WindowViolation,
+    self, ChannelStats, CreditMark, Fate, Moment, ResendTimer, Selected, SendError, Submission,
+    WindowViolation,
 };
 use super::chunks::{
     Assembly, ChunkCounters, ChunkError, ChunkEvent, Chunks, ContentHash, Offer, Progress, Rejection,
@@ -34,13 +36,18 @@ use super::chunks::{
 use super::congestion::{CongestionConfig, Controller, SentStamp};
 use super::estimate::Stats;
 use super::fates::{Fates, Notification, PacketFate};
+#[cfg(doc)]
+use super::framing::MAX_DETAIL_BYTES;
 use super::framing::native::{self, Control, Packet, ReadContext};
 use super::framing::{CloseReason, Fault, Refusal, cost};
-use super::header::Header;
+use super::header::{self, Header};
 use super::in_flight::InFlight;
+use super::laps::Laps;
 use super::message::{Bodies, Message, Received};
+use super::message_window::MessageWindow;
+use super::numbers::{self, Skips};
 use super::pacing::{Budget, BudgetConfig};
-use super::protocol::{ChannelConfig, Protocol};
+use super::protocol::{ChannelConfig, MAX_CONTROL_BYTES, Protocol};
 use super::stream_manager::{Lane, StreamManager, busy};
 use crate::limits::MAX_DATAGRAM;
 use crate::store::sequence::distance;
@@ -93,7 +100,10 @@ pub struct ConnectionConfig {
     pub congestion: CongestionConfig,
     /// Whether the fates of packets are kept for [`Connection::poll_packet_fate`].
     pub packet_fates: bool,
-    /// Whether the peer may speak of messages that were never sent: those of the game whose capture is replayed.
+    /// Leaves out numbers of packets now and then, so that a peer that acks what it has not received is found out: by this
+    /// seed, which the peer must not know. None: no numbers are left out. A server gives each connection its own.
+    pub skip_seed: Option<u64>,
+    /// Whether the peer may speak of packets and messages that were never sent: those of the game whose capture is replayed.
     pub replayed: bool,
 }
 
@@ -101,11 +111,13 @@ impl Default for ConnectionConfig {
     fn default() -> Self {
         let mut packets = AckEndpointConfig::large();
         packets.acks.early_loss = true;
+        packets.acks.loss_bound = LossBound::Rtt { multiple: 2.0, at_least: LossBound::DEFAULT_TIME };
         ConnectionConfig {
             packets,
             budget: BudgetConfig::default(),
             congestion: CongestionConfig::default(),
             packet_fates: false,
+            skip_seed: None,
             replayed: false,
         }
     }
@@ -129,8 +141,12 @@ pub enum Violation {
     Packet(Refusal),
     /// A message or credit beyond the window that both sides know.
     Window,
-    /// An opaque message that its own code refused.
-    Message,
+    /// Fragments of a message that don't fit together.
+    Fragments,
+    /// An ack of a packet that was never sent.
+    Ack,
+    /// An opaque message that its own code refused: why.
+    Message(String),
     /// What yojimbo's framing refuses.
     Yojimbo(Fault),
 }
@@ -140,7 +156,9 @@ impl fmt::Display for Violation {
         match self {
             Violation::Packet(refusal) => refusal.fmt(f),
             Violation::Window => f.write_str("a message or credit is beyond the receive window"),
-            Violation::Message => f.write_str("a message is refused by its own serialize"),
+            Violation::Fragments => f.write_str("the fragments of a message don't fit together"),
+            Violation::Ack => f.write_str("a packet is acked that was never sent"),
+            Violation::Message(why) => write!(f, "a message is refused by its own serialize: {why}"),
             Violation::Yojimbo(fault) => fault.fmt(f),
         }
     }
@@ -163,13 +181,25 @@ pub struct SendOptions {
     pub notify: bool,
 }
 
+/// What the packet that was just written is.
+struct Launched {
+    hello: bool,
+    /// It carries messages.
+    messages: bool,
+    /// What its ack ranges told.
+    reported: Reported,
+    carried: List,
+}
+
 /// What to do when a packet is acked.
 #[derive(Debug)]
 struct SentPacket {
     hello: bool,
     stamp: SentStamp,
-    /// See [`AckRanges::mark`].
-    arrivals: u64,
+    /// Its bytes on the wire if it carries messages, or 0.
+    message_bytes: u32,
+    /// What its ack ranges told.
+    reported: Reported,
     carried: List,
 }
 
@@ -195,7 +225,7 @@ enum Carried {
 
 /// One conversation with one peer.
 ///
-/// Memory, with the default windows: 6 KiB until the first packet, 8 KiB when idle however long,
+/// Memory, with the default windows: 7 KiB until the first packet, 8 KiB when idle however long,
 /// 20 KiB at 60 packets a second each way of 850 bytes and a reliable message, an RTT of 100 ms and 10 % loss.
 /// What the application queues or doesn't read comes on top, and partial packets while they come in. Connections that share
 /// their [`Scratch`] take less.
@@ -216,9 +246,14 @@ pub struct Connection {
     newest_arrival: u64,
     ranges: AckRanges,
     budget: Budget,
+    /// Whether messages yield to the line besides: see [`MessageWindow`].
+    adaptive: bool,
+    window: MessageWindow,
     controller: Box<dyn Controller>,
     /// Bits of a packet that one datagram holds.
     datagram_bits: usize,
+    /// What the peer's application said of its end of the conversation.
+    detail: Option<Box<str>>,
     /// The peer has a packet with our hello.
     hello_known: bool,
     /// A packet of the peer had a hello.
@@ -233,6 +268,13 @@ pub struct Connection {
     /// When the newest packet was handled, until our next packet has told the delay.
     newest_at: Option<Instant>,
     last_sent: Option<Instant>,
+    /// When the peer last acked a packet.
+    acked_at: Instant,
+    /// When any packet went out.
+    last_launch: Option<Instant>,
+    skips: Option<Skips>,
+    /// How far packets sent had come when packets of the peer came.
+    sent_laps: Laps,
     /// When the first packet went out since the peer acked one.
     unanswered_since: Option<Instant>,
     /// That is too long ago for slices.
@@ -245,6 +287,8 @@ pub struct Connection {
     chunks_wait: bool,
     /// Likewise slices, of which what is to be said of chunks took it.
     slices_wait: bool,
+    /// The last packet of messages had no room for ack ranges: an ack goes by itself.
+    ranges_wait: bool,
     scratch: Box<Scratch>,
 }
 
@@ -291,7 +335,7 @@ pub struct Scratch {
     stamps: Vec<(SentStamp, bool)>,
     chunk: Selection,
     /// See [`SentPacket`].
-    arrivals: u64,
+    reported: Reported,
 }
 
 impl Connection {
@@ -304,20 +348,26 @@ impl Connection {
         let lane = |config: &ChannelConfig| Lane::new(channel::open(config, credit), config.share);
         let packets = &config.packets;
         let packets = protocol.yojimbo().map_or_else(|| packets.clone(), |yojimbo| yojimbo.packets(packets));
+        check_packets(&packets, &protocol)?;
+        // A packet is composed to the smaller of a datagram and the most that it may have.
+        let datagram_bits = packets.fragment_above.min(packets.max_packet_size) * 8;
         Ok(Connection {
-            endpoint: AckEndpoint::new(packets)?,
+            endpoint: AckEndpoint::new(packets.clone())?,
             lanes: protocol.channels().iter().map(lane).collect(),
             streams: StreamManager::default(),
-            chunks: Chunks::default(),
+            chunks: Chunks::new(config.packets.fragment_above),
             large_due: false,
             sent: InFlight::default(),
             carried: Lists::default(),
             fates: Fates::new(config.packet_fates),
             newest_arrival: 0,
             ranges: AckRanges::default(),
-            budget: Budget::new(config.budget),
+            budget: Budget::new(config.budget.rate),
+            adaptive: config.budget.adaptive,
+            window: MessageWindow::default(),
             controller: config.congestion.controller()?,
-            datagram_bits: config.packets.fragment_above * 8,
+            datagram_bits,
+            detail: None,
             hello_known: false,
             greeted: false,
             owed: Owed::default(),
@@ -326,11 +376,16 @@ impl Connection {
             datagram_overhead: config.packets.overhead as usize,
             newest_at: None,
             last_sent: None,
+            acked_at: Instant::ZERO,
+            last_launch: None,
+            skips: config.skip_seed.filter(|_| protocol.yojimbo().is_none()).map(Skips::new),
+            sent_laps: Laps::new(packets.acks.max_window),
             unanswered_since: None,
             silent: false,
             yojimbo: Box::default(),
             replayed: config.replayed,
             chunks_wait: false,
+            ranges_wait: false,
             slices_wait: false,
             scratch: Box::default(),
             protocol,
@@ -382,11 +437,7 @@ impl Connection {
         if channel >= channels {
             return Err(SendError::NoChannel { channel, channels });
         }
-        let max_bytes = self.protocol.channels()[channel].max_message_bytes;
-        let bytes = message.encoded.max_bits().div_ceil(8);
-        if bytes > max_bytes {
-            return Err(SendError::TooLarge { bytes, max_bytes });
-        }
+        self.protocol.check_bytes(channel, message.encoded.max_bits().div_ceil(8))?;
         self.check_yojimbo(channel, &message)?;
         let lane = &mut self.lanes[channel];
         let replaced = lane.touch().send(Submission { message, at: now, options })?;
@@ -426,7 +477,7 @@ impl Connection {
 
     /// How much may be sent.
     pub fn budget(&self) -> BudgetConfig {
-        self.budget.config()
+        BudgetConfig { rate: self.budget.config(), adaptive: self.adaptive }
     }
 
     /// Changes how much may be sent, from now on.
@@ -434,8 +485,9 @@ impl Connection {
     /// # Errors
     /// When a number is out of its bounds. The old ones stay then.
     pub fn set_budget(&mut self, budget: BudgetConfig) -> Result<(), ConfigError> {
-        budget.check()?;
-        self.budget.reconfigure(budget);
+        budget.rate.check()?;
+        self.budget.reconfigure(budget.rate);
+        self.adaptive = budget.adaptive;
         Ok(())
     }
 
@@ -497,7 +549,7 @@ impl Connection {
         }
         let number = self.chunks.send(now, source, hash, label)?;
         if burst {
-            let packets = bytes.div_ceil(super::chunks::SLICE_BYTES as u64)
+            let packets = bytes.div_ceil(self.chunks.slice_bytes().into())
                 * (self.datagram_overhead + SLICE_OVERHEAD) as u64;
             self.controller.begin_burst(now, (bytes + packets) as u32);
         }
@@ -565,16 +617,16 @@ impl Connection {
         self.paid_for = (self.paid_for + bytes).min(MOST_PAID_FOR);
         self.owed.unpaid = false;
         // A datagram that is no packet is dropped, and counted by the endpoint.
-        let Ok(Some(incoming)) = self.endpoint.open(datagram) else { return Ok(()) };
+        let Ok(Some(mut incoming)) = self.endpoint.open(datagram) else { return Ok(()) };
         if self.protocol.yojimbo().is_some() {
             return self.handle_yojimbo(now, incoming);
         }
         let header = incoming.header();
         let context = ReadContext { now, sequence: header.sequence, ack: header.ack, greeted: self.greeted };
-        let Scratch { packet, bodies, acked, .. } = &mut *self.scratch;
+        let Scratch { packet, bodies, .. } = &mut *self.scratch;
         let read = native::read(incoming.payload(), &self.protocol, context, packet, bodies);
         let starved = match &read {
-            Ok(()) => !held::has_memory(&self.lanes, &self.protocol, packet),
+            Ok(()) => !held::has_memory(&self.lanes, &self.protocol, packet, None),
             Err(refusal) => *refusal == Refusal::Memory,
         };
         if starved {
@@ -588,14 +640,47 @@ impl Connection {
                 refusal => End::Violation(Violation::Packet(refusal)),
             });
         }
+        if !self.chunks.affords(now, &packet.chunk_items) {
+            self.endpoint.drop_packet(incoming);
+            return Ok(());
+        }
         if let Some(reason) = packet.control.close {
             self.endpoint.refuse(incoming);
+            self.detail = packet.control.detail.take();
             return Err(End::ByPeer(reason));
         }
+        let arrival = self.arrival(header.sequence);
+        let Scratch { packet, bodies, .. } = &mut *self.scratch;
+        if !packet.fragments.is_empty() {
+            match fragments::assemble(&mut self.lanes, &self.protocol, &context, arrival, packet, bodies) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.endpoint.forgo(incoming);
+                    return Ok(());
+                }
+                Err(end) => {
+                    self.endpoint.refuse(incoming);
+                    return Err(end);
+                }
+            }
+        }
+        self.sent_laps.advance(self.endpoint.counters().sent, self.newest_arrival);
+        if self.sent_laps.is_old(arrival) {
+            // What it acks the window has left behind, and its numbers may stand for newer packets now.
+            incoming.ignore_acks();
+            self.scratch.packet.control.ranges.clear();
+        } else if arrival >= self.newest_arrival && self.acks_ahead(&header) {
+            self.endpoint.refuse(incoming);
+            return Err(End::Violation(Violation::Ack));
+        }
+        let Scratch { packet, acked, .. } = &mut *self.scratch;
         let delay = packet.control.ack_delay;
         let sampling = delay.map_or(RttSampling::None, |delay| RttSampling::NewestAck { delay });
         acked.clear();
         self.endpoint.accept(now, incoming, sampling, acked);
+        if header::is_after_skip(datagram) {
+            self.endpoint.record_skipped();
+        }
         self.endpoint.remember_received(self.ranges.len());
         self.ranges.record(header.sequence, self.endpoint.acks().received_window());
         if self.endpoint.acks().newest_received() == Some(header.sequence) {
@@ -606,7 +691,24 @@ impl Connection {
         let round_trip =
             newest.zip(delay).map(|(newest, delay)| (now - newest.sent_at).saturating_sub(delay));
         self.apply_acks(now, round_trip);
-        self.apply_packet(now, header.sequence)
+        if self.endpoint.acks().acked_skipped() && !self.replayed {
+            return Err(End::Violation(Violation::Ack));
+        }
+        self.apply_packet(now, arrival)
+    }
+
+    /// The number of a packet of the peer, without wrapping.
+    fn arrival(&self, sequence: u16) -> u64 {
+        let ahead = distance(sequence, self.newest_arrival as u16);
+        // Before the first packet there is nothing to be behind of.
+        self.newest_arrival.saturating_add_signed(ahead.into())
+    }
+
+    /// Whether the newest packet of the peer acks what was never sent. Of an older one that can't be known: what it acks may
+    /// be more than half of all numbers ago.
+    fn acks_ahead(&self, header: &Header) -> bool {
+        let newest = self.endpoint.next_sequence().wrapping_sub(1);
+        distance(header.ack, newest) > 0 && !self.replayed
     }
 
     fn apply_acks(&mut self, now: Instant, round_trip: Option<Duration>) {
@@ -614,14 +716,17 @@ impl Connection {
         for range in &packet.control.ranges {
             self.endpoint.ack_range(range.newest, range.oldest, acked);
         }
-        // Ranges come newest first.
-        acked.sort_unstable_by_key(|acked| acked.sent_at);
+        // Header and ranges have them newest first.
+        acked.reverse();
         stamps.clear();
         for acked in acked.drain(..) {
             let Some(sent) = self.sent.remove(acked.sequence) else { continue };
             stamps.push((sent.stamp, acked.late));
+            if sent.message_bytes > 0 {
+                self.window.on_acked(sent.message_bytes, acked.late);
+            }
             self.hello_known |= sent.hello;
-            self.ranges.confirm(sent.arrivals);
+            self.ranges.confirm(sent.reported);
             for carried in self.carried.iter(&sent.carried) {
                 match carried {
                     Carried::Messages { channel, count, first } => {
@@ -639,6 +744,7 @@ impl Connection {
                         let lane = &mut self.lanes[usize::from(channel)];
                         let fate = lane.touch().handle_fragment_ack(now, mark, index.into());
                         notifications.extend(notification(channel, fate, true));
+                        // Native framing doesn't look at it.
                         self.yojimbo.pace_blocks(now, true);
                     }
                 }
@@ -648,8 +754,13 @@ impl Connection {
         }
         if !stamps.is_empty() {
             self.unanswered_since = None;
+            self.acked_at = now;
             self.controller.on_acked(now, stamps, round_trip);
         }
+        if let Some(round_trip) = round_trip {
+            self.window.on_round_trip(now, round_trip);
+        }
+        self.window.judge(now);
     }
 
     /// Tells channels what the packets carried that count as lost. They may yet be acked.
@@ -661,6 +772,9 @@ impl Connection {
             let sent = self.sent.get(sequence);
             if let Some(sent) = sent {
                 self.controller.on_lost(now, sent.stamp);
+                if sent.message_bytes > 0 {
+                    self.window.on_lost(sent.message_bytes);
+                }
             }
             for carried in sent.into_iter().flat_map(|sent| self.carried.iter(&sent.carried)) {
                 match carried {
@@ -684,21 +798,21 @@ impl Connection {
         }
     }
 
-    fn apply_packet(&mut self, now: Instant, sequence: u16) -> Result<(), End> {
-        let ahead = distance(sequence, self.newest_arrival as u16);
-        // Before the first packet there is nothing to be behind of.
-        let arrival = self.newest_arrival.saturating_add_signed(ahead.into());
+    fn apply_packet(&mut self, now: Instant, arrival: u64) -> Result<(), End> {
         self.newest_arrival = self.newest_arrival.max(arrival);
-        let Packet { control, messages, chunk_items, slices, .. } = &mut self.scratch.packet;
+        let Packet { control, messages, fragments, fragment_bytes, chunk_items, slices, .. } =
+            &mut self.scratch.packet;
         self.greeted |= control.hello.is_some();
-        let said = control.hello.is_some() || !control.credits.is_empty() || !messages.is_empty();
+        let messages_said = !messages.is_empty() || !fragments.is_empty();
+        let said = control.hello.is_some() || !control.credits.is_empty() || messages_said;
         if said || !chunk_items.is_empty() {
             self.owed.count(now);
         }
         for (channel, unread) in control.credits.drain(..) {
             let fates = &mut self.fates;
             let mut told = |fate| fates.tell(notification(channel, fate, true));
-            let credited = self.lanes[usize::from(channel)].touch().handle_credit(now, unread, &mut told);
+            let lane = &mut self.lanes[usize::from(channel)];
+            let credited = lane.touch().handle_credit(now, unread, arrival, &mut told);
             if !self.replayed {
                 credited?;
             }
@@ -714,6 +828,10 @@ impl Connection {
             self.chunks.update(now);
         }
         messages.shrink_to(KEPT_MESSAGES);
+        fragments.clear();
+        fragments.shrink_to(KEPT_MESSAGES);
+        fragment_bytes.clear();
+        fragment_bytes.shrink_to(KEPT_ROW_BYTES);
         self.scratch.bodies.scratch.clear();
         self.scratch.bodies.scratch.shrink_to(KEPT_ROW_BYTES);
         Ok(())
@@ -772,25 +890,42 @@ impl Connection {
         }
         self.transmit_others(now, self.owed.due_at() <= now, out);
 
-        let channels = self.channels_deadline().max(tick_over).max(self.budget.next());
+        let line = if self.adaptive { self.window.next() } else { Instant::ZERO };
+        let channels = self.channels_deadline().max(tick_over).max(self.budget.next()).max(line);
         let keep_alive = self.last_sent.map_or(now, |sent| sent + KEEP_ALIVE);
         let chunks = self.chunks.next_deadline(self.endpoint.acks().probe_interval());
         let packets = channels.min(keep_alive).min(self.owed.due_at()).min(chunks);
         let allowed = if self.controller.can_send_packet(now) { now } else { self.controller.next_send() };
+        let allowed = allowed.max(self.next_number_at());
         packets.max(allowed).min(self.slices_deadline()).max(now + GRAIN)
+    }
+
+    /// When the next packet may have a number: at once unless nothing was acked for very long.
+    fn next_number_at(&self) -> Instant {
+        numbers::next_at(self.endpoint.acks().numbers_left(), self.last_launch)
+    }
+
+    fn can_send_packet(&mut self, now: Instant) -> bool {
+        self.controller.can_send_packet(now) && self.next_number_at() <= now
     }
 
     fn begin_transmit(&mut self, now: Instant) {
         self.apply_losses(now);
         self.endpoint.update(now);
         self.budget.refill(now);
+        self.window.update(now);
     }
 
     fn transmit_messages(&mut self, now: Instant, tick: bool, out: &mut Packets) {
         self.tick_open = None;
-        while self.budget.allows() && self.controller.can_send_packet(now) && self.compose(now, tick) {
+        while self.budget.allows() && self.can_send_packet(now) && self.compose(now, tick) {
             self.send_whole_packet(now, out);
         }
+    }
+
+    /// Whether the line has room for messages, as far as is known: asked when some are due.
+    fn line_has_room(&mut self) -> bool {
+        !self.adaptive || self.window.allows()
     }
 
     /// Acks, keep-alives and chunks. They take turns where so few packets may go that acks and keep-alives need them all.
@@ -810,7 +945,7 @@ impl Connection {
 
     /// A packet that does nothing but ack, if it is no larger than what it acks.
     fn transmit_ack(&mut self, now: Instant, out: &mut Packets) {
-        if !self.controller.can_send_packet(now) {
+        if !self.can_send_packet(now) {
             return;
         }
         self.begin_packet(now);
@@ -824,8 +959,11 @@ impl Connection {
 
     fn transmit_keep_alive(&mut self, now: Instant, out: &mut Packets) {
         let kept_alive = self.last_sent.is_some_and(|sent| now - sent < KEEP_ALIVE);
-        if !kept_alive && self.controller.can_send_packet(now) {
+        if !kept_alive && self.can_send_packet(now) {
             self.begin_packet(now);
+            if self.paid_for < self.packet_bytes() && !self.scratch.control.ranges.is_empty() {
+                self.drop_ranges();
+            }
             self.paid_for = self.paid_for.saturating_sub(self.packet_bytes());
             self.send_whole_packet(now, out);
         }
@@ -843,9 +981,14 @@ impl Connection {
     }
 
     fn channels_deadline(&self) -> Instant {
-        let resend_timeout = self.endpoint.acks().resend_timeout();
-        let channels = self.lanes.iter().map(|lane| lane.channel().next_deadline(resend_timeout));
+        let timer = self.resend_timer();
+        let channels = self.lanes.iter().map(|lane| lane.channel().next_deadline(timer));
         channels.min().unwrap_or(Instant::NEVER)
+    }
+
+    fn resend_timer(&self) -> ResendTimer {
+        let not_before = if self.window.has_queue() { self.acked_at } else { Instant::ZERO };
+        ResendTimer { timeout: self.endpoint.acks().resend_timeout(), not_before }
     }
 
     fn slices_deadline(&self) -> Instant {
@@ -869,14 +1012,39 @@ impl Connection {
         }
     }
 
-    /// The last packet of a conversation that this side ends: to be repeated, byte for byte.
-    pub fn farewell(&mut self, now: Instant, reason: CloseReason) -> Option<Vec<u8>> {
+    /// What the peer's application said of [`End::ByPeer`], if anything: 1 to [`MAX_DETAIL_BYTES`] bytes.
+    pub fn take_detail(&mut self) -> Option<Box<str>> {
+        self.detail.take()
+    }
+
+    /// Whether the peer is known to have all that was queued here that will ever arrive: nothing waits to be sent or sent
+    /// again, and the packets of what isn't sent again are acked or lost. Chunks don't count.
+    pub fn is_drained(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.channel().is_drained())
+    }
+
+    /// Drops what waits for the application, and makes room for more of it: nobody will read it. What happened to chunks is
+    /// dropped too.
+    pub fn discard_received(&mut self) {
+        for lane in &mut self.lanes {
+            while let Some(received) = lane.poll_received() {
+                self.scratch.bodies.spares.reclaim(received.body);
+            }
+        }
+        drop(self.take_unread());
+        while self.chunks.poll_event().is_some() {}
+    }
+
+    /// The last packet of a conversation that this side ends: to be repeated, byte for byte. `detail`, of 1 to
+    /// [`MAX_DETAIL_BYTES`] bytes without NUL, is for the peer's application.
+    pub fn farewell(&mut self, now: Instant, reason: CloseReason, detail: Option<&str>) -> Option<Vec<u8>> {
         if self.protocol.yojimbo().is_some() {
             // It has none: netcode's own disconnect says it all.
             return None;
         }
         self.begin_packet(now);
         self.scratch.control.close = Some(reason);
+        self.scratch.control.detail = detail.map(Into::into);
         let mut packets = Packets::new();
         self.send_packet(now, &mut packets);
         packets.iter().next().map(|(_, packet)| packet.to_vec())
@@ -884,17 +1052,36 @@ impl Connection {
 
     /// Decides what the next packet carries; false when no message is due.
     fn compose(&mut self, now: Instant, tick: bool) -> bool {
-        let moment = Moment { now, tick, resend_timeout: self.endpoint.acks().resend_timeout() };
+        let moment = Moment { now, tick, resend: self.resend_timer() };
         // Asked first: gathering ack ranges and credit costs more.
         let (lanes, protocol) = (&mut self.lanes, &self.protocol);
         let due =
             |(index, lane): (usize, &mut Lane)| lane.next_bits(&moment, &cost(protocol, index)).is_some();
-        if !busy(lanes).any(due) {
+        if !busy(lanes).any(due) || !self.line_has_room() {
             return false;
         }
         let control_bits = self.begin_packet(now);
-        let room = self.datagram_bits.saturating_sub(control_bits);
+        let mut room = self.datagram_bits.saturating_sub(control_bits);
+        if self.ranges_crowd_out_a_message(&moment, room) {
+            room += native::range_bits(&self.scratch.control, self.endpoint.acks().ack());
+            self.drop_ranges();
+            self.ranges_wait = true;
+        }
         self.fill(&moment, room)
+    }
+
+    /// Whether a message is due that would fit into a packet but for the ack ranges.
+    fn ranges_crowd_out_a_message(&mut self, moment: &Moment, room: usize) -> bool {
+        if self.scratch.control.ranges.is_empty() {
+            return false;
+        }
+        let more = room + native::range_bits(&self.scratch.control, self.endpoint.acks().ack());
+        let (lanes, protocol) = (&mut self.lanes, &self.protocol);
+        let crowded_out = |(index, lane): (usize, &mut Lane)| {
+            let bits = lane.next_bits(moment, &cost(protocol, index));
+            bits.is_some_and(|bits| room < bits && bits <= more)
+        };
+        busy(lanes).any(crowded_out)
     }
 
     /// Selects messages for a packet of `room` bits; false when none is due.
@@ -922,7 +1109,7 @@ impl Connection {
             return;
         }
         self.chunks.update(now);
-        if !self.controller.can_send_packet(now) {
+        if !self.can_send_packet(now) {
             self.chunks_wait = true;
             return;
         }
@@ -936,7 +1123,7 @@ impl Connection {
             self.transmit_slices(now, out);
         }
         // Asked first: gathering ack ranges and credit costs more, and chunks that are over are remembered for long.
-        if self.chunks.next_deadline(probe_after) <= now && self.controller.can_send_packet(now) {
+        if self.chunks.next_deadline(probe_after) <= now && self.can_send_packet(now) {
             self.begin_packet(now);
             if self.chunks.select_control(now, probe_after, &mut self.scratch.chunk) {
                 self.send_whole_packet(now, out);
@@ -952,7 +1139,11 @@ impl Connection {
     }
 
     fn transmit_slices(&mut self, now: Instant, out: &mut Packets) {
-        while !self.silent && self.chunks.has_slices(now) && self.controller.can_send(now) {
+        while !self.silent
+            && self.chunks.has_slices(now)
+            && self.controller.can_send(now)
+            && self.next_number_at() <= now
+        {
             // Ack ranges and credit are for other packets to say: here they would keep out a slice.
             let control_bits = self.begin_brief_packet(now);
             let entry_bits = 2 + self.protocol.channel_bits() as usize;
@@ -967,11 +1158,9 @@ impl Connection {
     /// Empties what the packet to compose takes and gathers its control sections; returns their bits.
     fn begin_packet(&mut self, now: Instant) -> usize {
         self.begin_brief_packet(now);
-        let Scratch { control, credits, arrivals, .. } = &mut *self.scratch;
-        let acks = self.endpoint.acks();
-        let ack = acks.ack();
-        self.ranges.ranges(ack, |sequence| acks.was_received(sequence), &mut control.ranges);
-        *arrivals = self.ranges.mark();
+        let Scratch { control, credits, reported, .. } = &mut *self.scratch;
+        let ack = self.endpoint.acks().ack();
+        *reported = self.ranges.select(ack, &mut control.ranges);
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             if let Some(mark) = lane.credit_due() {
                 credits.push((index as u8, mark));
@@ -984,16 +1173,23 @@ impl Connection {
     /// As [`Connection::begin_packet`], without ack ranges and credit.
     fn begin_brief_packet(&mut self, now: Instant) -> usize {
         self.lanes.iter_mut().for_each(|lane| lane.selected.clear());
-        let Scratch { control, credits, chunk, arrivals, .. } = &mut *self.scratch;
+        let Scratch { control, credits, chunk, reported, .. } = &mut *self.scratch;
         chunk.clear();
         credits.clear();
-        *arrivals = 0;
+        *reported = Reported::default();
         control.hello = (!self.hello_known).then(|| self.protocol.hash());
         control.close = None;
+        control.detail = None;
         control.ack_delay = self.newest_at.map(|at| now - at);
         control.ranges.clear();
         control.credits.clear();
         native::control_bits(control, &self.protocol, 0)
+    }
+
+    /// Leaves the ack ranges to another packet.
+    fn drop_ranges(&mut self) {
+        self.scratch.control.ranges.clear();
+        self.scratch.reported = Reported::default();
     }
 
     /// The bytes on the wire of a packet that has no entries.
@@ -1006,14 +1202,16 @@ impl Connection {
     /// Writes a packet that says all that is to be said besides messages.
     fn send_whole_packet(&mut self, now: Instant, out: &mut Packets) {
         self.send_packet(now, out);
-        self.owed = Owed::default();
+        if !core::mem::take(&mut self.ranges_wait) {
+            self.owed = Owed::default();
+        }
         self.last_sent = Some(now);
     }
 
     /// Writes the packet that was composed, appends its datagrams to `out`, and remembers what it carried.
     fn send_packet(&mut self, now: Instant, out: &mut Packets) {
         let ack = self.endpoint.acks().ack();
-        let Scratch { writer, control, credits, chunk, arrivals, .. } = &mut *self.scratch;
+        let Scratch { writer, control, credits, chunk, reported, .. } = &mut *self.scratch;
         writer.clear();
         native::write_control(writer, control, &self.protocol, ack);
         if control.close.is_none() {
@@ -1023,10 +1221,15 @@ impl Connection {
                     native::write_chunk_entry(writer, &self.protocol, index, &chunk.items, &chunk.arena);
                 }
             }
-            native::write_end(writer);
+            let fragments = self.lanes.iter().enumerate().flat_map(|(index, lane)| {
+                let cut = lane.selected.iter().filter(|selected| selected.fragment.is_some());
+                cut.map(move |selected| (index, selected))
+            });
+            native::write_end(writer, &self.protocol, fragments);
         }
-        let (hello, arrivals) = (control.hello.is_some(), *arrivals);
+        let (hello, reported) = (control.hello.is_some(), *reported);
         let mut carried = List::default();
+        let messages = control.close.is_none() && self.lanes.iter().any(|lane| !lane.selected.is_empty());
         if control.close.is_none() {
             let mut carry = |what| self.carried.push(&mut carried, what);
             credits.iter().for_each(|&(channel, mark)| carry(Carried::Credit { channel, mark }));
@@ -1035,40 +1238,82 @@ impl Connection {
                 runs(channel, &lane.selected).for_each(&mut carry);
             }
         }
-        self.launch(now, out, hello, arrivals, carried);
+        let launched = Launched { hello, messages, reported, carried };
+        self.launch(now, out, launched);
     }
 
     /// Sends the packet that was written, and remembers what it carries.
-    fn launch(&mut self, now: Instant, out: &mut Packets, hello: bool, arrivals: u64, carried: List) {
+    fn launch(&mut self, now: Instant, out: &mut Packets, launched: Launched) {
+        let Launched { hello, messages, reported, carried } = launched;
         let writer = &mut self.scratch.writer;
         let (before, datagrams) = (out.total_bytes(), out.len());
-        // The channels' bound on messages keeps every packet below the endpoint's.
+        let whole = self.endpoint.goes_whole(writer.as_bytes().len());
+        let skips = self.skips.as_mut().is_some_and(|skips| skips.is_due(whole));
+        if skips {
+            self.endpoint.skip_number(now);
+        }
+        // The bounds on messages and on all else in a packet keep it below the endpoint's. One above would be lost.
         let Ok(packet) = self.endpoint.send(now, writer.as_bytes()) else {
+            for carried in self.carried.iter(&carried) {
+                let Carried::Messages { channel, count, first } = carried else { continue };
+                let lane = &mut self.lanes[usize::from(channel)];
+                let fates = (first..first + u64::from(count)).map(|mark| lane.touch().handle_lost(mark));
+                fates.for_each(|fate| self.fates.tell(notification(channel, fate, false)));
+            }
             self.carried.clear(carried);
             return;
         };
         for piece in packet.pieces() {
-            out.push_with((), |arena| piece.write(arena));
+            out.push_with((), |arena| {
+                let start = arena.len();
+                piece.write(arena);
+                if skips {
+                    header::mark_after_skip(&mut arena[start..]);
+                }
+            });
         }
         let bytes = out.total_bytes() - before + (out.len() - datagrams) * self.datagram_overhead;
-        self.budget.spend(bytes);
+        // The budget is for messages: acks are paid by what they ack, and slices have a rate of their own. Charged here, a
+        // chunk faster than the budget would silence the game for as long as it moves.
         // At most 256 KiB and their headers.
+        let message_bytes = if messages { bytes as u32 } else { 0 };
+        self.budget.spend(message_bytes as usize);
+        self.window.on_sent(message_bytes);
         let stamp = self.controller.on_sent(now, bytes as u32);
-        let sent = SentPacket { hello, stamp, arrivals, carried };
+        self.ranges.commit(reported);
+        let sent = SentPacket { hello, stamp, message_bytes, reported, carried };
         self.fates.await_packet(packet.sequence(), !sent.carried.is_empty());
         // Those that the window of acks lost in this tick must still be here when the next one tells of them.
         let window = (2 * self.endpoint.acks().sent_window()).min(32_768);
         self.sent.push(packet.sequence(), sent, window, |passed| self.carried.clear(passed.carried));
         self.newest_at = None;
+        self.last_launch = Some(now);
         self.unanswered_since.get_or_insert(now);
     }
 }
 
+/// Every message that a channel takes must fit a packet, whatever else that says: in yojimbo's framing by the protocol.
+fn check_packets(packets: &AckEndpointConfig, protocol: &Protocol) -> Result<(), ConfigError> {
+    let largest = protocol.channels().iter().map(|channel| channel.max_message_bytes).max().unwrap_or(0);
+    let bytes = packets.max_packet_size;
+    let fits = protocol.yojimbo().is_some() || bytes >= largest + MAX_CONTROL_BYTES;
+    ConfigError::unless(
+        fits,
+        "max_packet_size",
+        bytes,
+        "at least 1024 above max_message_bytes of each channel",
+    )
+}
+
 /// What a packet carries of a channel's messages.
 fn runs(channel: u8, selected: &[Selected]) -> impl Iterator<Item = Carried> {
-    let runs = selected.chunk_by(|a, b| a.mark + 1 == b.mark);
-    // A packet has fewer than 65,536 messages.
-    runs.map(move |run| Carried::Messages { channel, count: run.len() as u16, first: run[0].mark })
+    let whole = |selected: &Selected| selected.fragment.is_none();
+    let runs = selected.chunk_by(move |a, b| whole(a) && whole(b) && a.mark + 1 == b.mark);
+    runs.map(move |run| match run[0] {
+        Selected { fragment: Some(index), mark, .. } => Carried::Fragment { channel, mark, index },
+        // A packet has fewer than 65,536 messages.
+        Selected { mark, .. } => Carried::Messages { channel, count: run.len() as u16, first: mark },
+    })
 }
 
 /// What to tell of a message in a packet whose fate is known.

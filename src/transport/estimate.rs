@@ -188,7 +188,7 @@ impl Recent {
 ///   in the first second.
 ///
 /// Under reliable 1.0 ([`Estimation::Standard`](super::acks::Estimation::Standard)) `packet_loss` and bandwidth
-/// are those of the packets 128 to 256 packets ago: nothing is known before, and what was sent less than an RTT
+/// are those of the older half of the windows, by default of the packets 128 to 256 packets ago: nothing is known before, and what was sent less than an RTT
 /// ago reads as lost where 128 packets take less than that. Packet headers don't count in what is sent, nor the
 /// fragments of a packet but for one, nor duplicates. Bandwidth reads high by a packet in 128 (bytes of 128
 /// packets over the time of 127), `received_kbps` by more where reordering widens or narrows that time.

@@ -1,7 +1,7 @@
 //! Fragments of reliable 1.0: packets too large for one datagram, split and put together again.
 //!
 //! Promises: bounded memory whatever arrives (a window of partial packets and a bound on their bytes together),
-//! allocated as fragments come and used again; a packet comes out once all of its fragments are in.
+//! allocated in proportion to the fragments that came and used again; a packet comes out once all of its fragments are in.
 //! Refuses: fragments that contradict themselves, their header or the fragments before them, duplicates, and
 //! packets older than the window. There is no time limit: partial packets go when the window passes them.
 //!
@@ -14,8 +14,9 @@
 //! | 4..=9 | in fragment 0 only: the packet header |
 //! | rest | data: the fragment size, in the last fragment what remains |
 //!
-//! Every number of a fragment is the peer's claim and checked against the configuration, then against what is here. The
-//! dearest one is a last fragment that comes first: it has a whole packet of zeros written, within the bound of bytes.
+//! Every number of a fragment is the peer's claim and checked against the configuration, then against what is here. What
+//! comes is kept in the order in which it comes, so that no fragment costs more than itself; a packet whose fragments
+//! overtook each other is put in order once, when it is whole.
 
 use super::ack_config::{ConfigError, check_window};
 use super::header::{FRAGMENT_FLAG, Header, HeaderError};
@@ -218,28 +219,43 @@ impl ReassemblyConfig {
 struct Partial {
     header: Option<Header>,
     received: BitSet,
-    /// The payload as far as it reaches up to now, with zeros where fragments are missing.
+    /// The fragments' ids in the order in which they came.
+    order: Vec<u8>,
+    /// Their data, likewise.
     payload: Vec<u8>,
     /// The bytes it may grow to, counted against the bound.
     reserved: usize,
 }
 
 impl Partial {
-    /// Writes `data` at `offset`. The buffer grows as it fills, and never beyond what is reserved for it.
-    fn place(&mut self, offset: usize, data: &[u8]) {
-        let (payload, end) = (&mut self.payload, offset + data.len());
+    /// Keeps a fragment. The buffer grows as it fills, and never beyond what is reserved for it.
+    fn push(&mut self, fragment: &Fragment<'_>) {
+        let payload = &mut self.payload;
+        let end = payload.len() + fragment.data.len();
         if payload.capacity() < end {
             let target = (end * 2).min(self.reserved);
             payload.reserve_exact(target - payload.len());
         }
-        if payload.len() == offset {
-            payload.extend_from_slice(data);
-            return;
+        payload.extend_from_slice(fragment.data);
+        self.order.push(fragment.id);
+    }
+
+    /// Writes the data of all fragments, in their own order, of which all but the last have `size` bytes.
+    fn write_in_order(&self, size: usize, out: &mut Vec<u8>) {
+        let mut starts = [0; MAX_FRAGMENTS];
+        let last = self.order.len() - 1;
+        let short = self.order.len() * size - self.payload.len();
+        let mut start = 0;
+        for id in &self.order {
+            starts[usize::from(*id)] = start;
+            start += if usize::from(*id) == last { size - short } else { size };
         }
-        if payload.len() < end {
-            payload.resize(end, 0);
+        out.clear();
+        out.reserve_exact(self.payload.len());
+        for (id, start) in starts[..=last].iter().enumerate() {
+            let bytes = if id == last { size - short } else { size };
+            out.extend_from_slice(&self.payload[*start..start + bytes]);
         }
-        payload[offset..end].copy_from_slice(data);
     }
 }
 
@@ -293,14 +309,19 @@ impl Reassembly {
             return Err(FragmentError::Duplicate);
         }
         partial.header = partial.header.or(fragment.header);
-        partial.place(id * self.config.fragment_size, fragment.data);
+        partial.push(fragment);
         if !partial.received.is_full() {
             return Ok(None);
         }
         // Every fragment is here, so fragment 0 and its header are.
-        let complete = self.partials.remove(fragment.sequence);
-        Ok(complete
-            .and_then(|Partial { header, payload, .. }| Some(Reassembled { header: header?, payload })))
+        let Some(mut complete) = self.partials.remove(fragment.sequence) else { return Ok(None) };
+        if !complete.order.is_sorted() {
+            let mut payload = self.take_spare(complete.reserved);
+            complete.write_in_order(self.config.fragment_size, &mut payload);
+            self.recycle(core::mem::replace(&mut complete.payload, payload));
+        }
+        let Partial { header, payload, .. } = complete;
+        Ok(header.map(|header| Reassembled { header, payload }))
     }
 
     /// Whether some fragments of this packet are here.
@@ -333,11 +354,15 @@ impl Reassembly {
         self.partials.advance(sequence);
         let reserved = count * self.config.fragment_size;
         self.make_room(sequence, reserved)?;
-        // A spare buffer larger than what is counted for it would be memory beyond the bound.
-        let spare = self.spare.iter().position(|spare| spare.capacity() <= reserved);
-        let payload = spare.map(|at| self.spare.swap_remove(at)).unwrap_or_default();
-        let partial = Partial { header: None, received: BitSet::new(count), payload, reserved };
+        let (received, payload) = (BitSet::new(count), self.take_spare(reserved));
+        let partial = Partial { header: None, received, order: Vec::new(), payload, reserved };
         self.partials.insert(sequence, partial).map(|_| ()).map_err(|_| FragmentError::Stale)
+    }
+
+    /// An empty buffer. A spare one larger than what is counted for it would be memory beyond the bound.
+    fn take_spare(&mut self, reserved: usize) -> Vec<u8> {
+        let spare = self.spare.iter().position(|spare| spare.capacity() <= reserved);
+        spare.map(|at| self.spare.swap_remove(at)).unwrap_or_default()
     }
 
     /// Drops partial packets older than `sequence`, oldest first, until `wanted` more bytes fit the bound.
@@ -395,6 +420,18 @@ mod tests {
 
     fn read(datagram: &[u8]) -> Result<Fragment<'_>, FragmentError> {
         Fragment::read(datagram, SIZE, 4)
+    }
+
+    /// The last fragment first: what it costs must not be what the whole packet would.
+    #[test]
+    fn a_fragment_takes_memory_in_proportion_to_itself() {
+        let config =
+            ReassemblyConfig { window: 64, fragment_size: 1024, max_fragments: 256, max_bytes: 1 << 20 };
+        let mut reassembly = Reassembly::new(config).unwrap();
+        let last = Fragment { sequence: 0, id: 255, last_id: 255, header: None, data: &[7; 25] };
+        reassembly.insert(&last).unwrap();
+        let partial = reassembly.partials.get(0).unwrap();
+        assert!(partial.payload.capacity() <= 64 && partial.order.capacity() <= 64);
     }
 
     #[test]

@@ -66,6 +66,11 @@ impl Received {
     pub(crate) fn memory(&self) -> usize {
         self.body.len() + self.block.as_ref().map_or(0, |block| block.len())
     }
+
+    /// Likewise, with itself: of one that has a place only because it came.
+    pub(crate) fn held_memory(&self) -> usize {
+        size_of::<Self>() + self.memory()
+    }
 }
 
 /// Memory to read the bodies of messages in.

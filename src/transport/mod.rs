@@ -16,12 +16,16 @@ mod framing;
 pub mod good_bad;
 pub mod header;
 mod in_flight;
+mod laps;
 mod message;
+mod message_window;
+mod numbers;
 mod pacing;
 mod peer_pace;
 pub mod protocol;
 mod standard_estimate;
 mod stream_manager;
+mod windowed_min;
 
 pub use ack_endpoint::EndpointCounters as PacketCounters;
 pub use candidates::{Attribute, Column, ScoreError};
@@ -31,9 +35,10 @@ pub use connection::{Connection, ConnectionConfig, End, Read, Scratch, SendOptio
 pub use estimate::Stats as PacketStats;
 pub use fates::{Notification, PacketFate};
 pub use framing::{
-    CloseReason, Extent, Fault, FaultKind, Framing, FramingError, PacketFault, Refusal, VERSION,
-    YojimboChannel, YojimboConfig, alone_bits, begin_alone, read_alone, write_alone,
+    BodyFault, CloseReason, Extent, FRAGMENT_BYTES, Fault, FaultKind, Framing, FramingError,
+    MAX_DETAIL_BYTES, PacketFault, Refusal, VERSION, YojimboChannel, YojimboConfig, alone_bits, begin_alone,
+    read_alone, write_alone,
 };
 pub use message::{Block, Message, OpaqueBody, Received};
-pub use pacing::BudgetConfig;
+pub use pacing::{BudgetConfig, RateConfig};
 pub use protocol::{Body, ChannelConfig, ChannelKind, MessageType, Protocol, ProtocolError, Resend, Share};

@@ -6,23 +6,16 @@ use core::time::Duration;
 use super::ack_config::ConfigError;
 use crate::time::Instant;
 
-/// Settings of the budget of one connection.
+/// A rate, and what may go out at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BudgetConfig {
+pub struct RateConfig {
     /// Bytes per second, IP and UDP headers included.
     pub bytes_per_second: f64,
     /// Bytes that may be sent at once after a silence.
     pub burst_bytes: f64,
 }
 
-impl Default for BudgetConfig {
-    /// 10 Mbit/s in bursts of 64 KiB: far above what games send, below what floods a home connection.
-    fn default() -> Self {
-        BudgetConfig { bytes_per_second: 1_250_000.0, burst_bytes: 65_536.0 }
-    }
-}
-
-impl BudgetConfig {
+impl RateConfig {
     /// Whether the numbers are within their bounds.
     ///
     /// # Errors
@@ -37,26 +30,49 @@ impl BudgetConfig {
     }
 }
 
+/// How much one connection may send in messages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BudgetConfig {
+    /// Never more than this.
+    pub rate: RateConfig,
+    /// Less while the line shows that it is full.
+    pub adaptive: bool,
+}
+
+impl BudgetConfig {
+    /// At most so many bytes a second, in bursts of so many, and less while the line shows that it is full.
+    pub fn new(bytes_per_second: f64, burst_bytes: f64) -> Self {
+        BudgetConfig { rate: RateConfig { bytes_per_second, burst_bytes }, adaptive: true }
+    }
+}
+
+impl Default for BudgetConfig {
+    /// 10 Mbit/s in bursts of 64 KiB: far above what games send, below what floods a home connection.
+    fn default() -> Self {
+        BudgetConfig::new(1_250_000.0, 65_536.0)
+    }
+}
+
 /// The bytes one connection may send.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
-    config: BudgetConfig,
+    config: RateConfig,
     level: f64,
     filled_at: Option<Instant>,
 }
 
 impl Budget {
-    pub(crate) fn new(config: BudgetConfig) -> Self {
+    pub(crate) fn new(config: RateConfig) -> Self {
         Budget { config, level: config.burst_bytes, filled_at: None }
     }
 
     /// The numbers.
-    pub(crate) fn config(&self) -> BudgetConfig {
+    pub(crate) fn config(&self) -> RateConfig {
         self.config
     }
 
     /// Changes the numbers, from now on.
-    pub(crate) fn reconfigure(&mut self, config: BudgetConfig) {
+    pub(crate) fn reconfigure(&mut self, config: RateConfig) {
         self.config = config;
         self.level = self.level.min(config.burst_bytes);
     }
@@ -149,7 +165,7 @@ mod tests {
 
     #[test]
     fn sends_at_its_rate_after_a_burst() {
-        let mut budget = Budget::new(BudgetConfig { bytes_per_second: 1000.0, burst_bytes: 500.0 });
+        let mut budget = Budget::new(RateConfig { bytes_per_second: 1000.0, burst_bytes: 500.0 });
         let mut sent = 0;
         for tick in 0..=600 {
             budget.refill(Instant::from_millis(tick * 16));

@@ -8,6 +8,7 @@ use core::time::Duration;
 
 use sha2::{Digest, Sha256};
 
+use super::channel::SendError;
 use super::framing::{Framing, FramingError, YojimboChannel, YojimboConfig};
 use crate::wire::Schema;
 
@@ -19,7 +20,10 @@ pub const MAX_CHANNELS: usize = 64;
 
 /// Largest encoded message: what 256 fragments of 1,024 bytes carry, less room for the other sections of
 /// the packet it rides in.
-pub const MAX_MESSAGE_BYTES: usize = 256 * 1024 - 1024;
+pub const MAX_MESSAGE_BYTES: usize = 256 * 1024 - MAX_CONTROL_BYTES;
+
+/// Bytes of a packet besides the messages in it, at most: hello, ack delay, ack ranges, credit of every channel, an entry.
+pub(crate) const MAX_CONTROL_BYTES: usize = 1024;
 
 /// Largest receive window in messages: far below half the range of the 16-bit ids.
 pub const MAX_WINDOW: usize = 16_384;
@@ -356,6 +360,19 @@ impl Protocol {
     /// What yojimbo's framing knows of a channel.
     pub(crate) fn yojimbo_channel(&self, channel: usize) -> YojimboChannel {
         self.channels.get(channel).and_then(|channel| channel.yojimbo).unwrap_or_default()
+    }
+
+    /// Whether a channel takes a message of so many bytes.
+    pub(crate) fn check_bytes(&self, channel: usize, bytes: usize) -> Result<(), SendError> {
+        let max_bytes = self.channels[channel].max_message_bytes;
+        let packet = self.yojimbo().map(|yojimbo| (yojimbo.max_packet_bytes, yojimbo.max_message_bytes()));
+        match packet {
+            _ if bytes <= max_bytes => Ok(()),
+            Some((max_packet_bytes, most)) if most == max_bytes => {
+                Err(SendError::Packet { bytes, max_bytes, max_packet_bytes })
+            }
+            _ => Err(SendError::TooLarge { bytes, max_bytes }),
+        }
     }
 
     /// Whether packets are held until someone can read them: there are message types that the core can't read, and the

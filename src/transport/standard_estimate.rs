@@ -8,9 +8,6 @@ use super::estimate::{Stats, smooth};
 use crate::store::SequenceBuffer;
 use crate::time::Instant;
 
-/// Packets an estimate looks back on. Of these, the older half is measured: the newer half may still be acked.
-const SPAN: u16 = 256;
-
 /// The smoothing of packet loss and bandwidth, an update.
 const SMOOTHING: f64 = 0.1;
 
@@ -71,7 +68,7 @@ impl StandardEstimate {
         self.received.advance(sequence);
     }
 
-    /// Takes what the older half of the last [`SPAN`] packets says. The smoothing is by call, not by time.
+    /// Takes what the older half of each window says. The smoothing is by call, not by time.
     pub(super) fn update(&mut self, window: &SequenceBuffer<Sent>) {
         let (mut sent, mut acked, mut received) = <(Tally, Tally, Tally)>::default();
         for packet in older_half(window) {
@@ -107,9 +104,10 @@ impl StandardEstimate {
     }
 }
 
-/// The older half of the newest [`SPAN`] packets (of the whole window where that is smaller).
+/// The older half of a window: the newer half may still be acked.
 fn older_half<T>(window: &SequenceBuffer<T>) -> impl Iterator<Item = &T> {
-    let span = u16::try_from(window.capacity()).map_or(SPAN, |capacity| capacity.min(SPAN));
+    // At most 32,768.
+    let span = window.capacity() as u16;
     let oldest = window.next().wrapping_sub(span);
     (0..span / 2).filter_map(move |i| window.get(oldest.wrapping_add(i)))
 }

@@ -3,7 +3,7 @@
 //! Strict channels come first, in their order, and leave a tenth of each packet to the others while these have
 //! something due. The others share what is left by weight; what one doesn't use passes on.
 //!
-//! Promises: nobody starves. The tenth is owed: what strict channels' packets could not give (a message larger
+//! Promises: nobody starves. The tenth is owed: what strict channels' packets could not give (a message or fragment larger
 //! than the tenth) adds up until it is enough, and so does each weighted channel's share of it. A channel of weight w
 //! among channels of weight W together gets at least w / W of a tenth of what is sent, a packet more or less.
 
@@ -150,10 +150,15 @@ impl StreamManager {
         room: usize,
     ) -> bool {
         let mut left = room;
-        let weighted = busy(lanes).any(|(index, lane)| lane.weighted_need(moment, &cost(index)).is_some());
+        let needs = busy(lanes).filter_map(|(index, lane)| lane.weighted_need(moment, &cost(index)));
+        let need = needs.min();
+        let weighted = need.is_some();
         self.owed = if weighted { (self.owed + room / RESERVED).min(room) } else { 0 };
 
-        let mut unreserved = room - self.owed;
+        // While it isn't enough for anybody it is only counted: half a message is no use to them, and would keep out one of a
+        // strict channel.
+        let enough = need.is_some_and(|need| need <= self.owed);
+        let mut unreserved = if enough { room - self.owed } else { room };
         for (index, lane) in busy(lanes).filter(|(_, lane)| lane.share.strict) {
             unreserved -= lane.select(moment, &cost(index), unreserved, &mut left);
         }
@@ -207,7 +212,10 @@ impl StreamManager {
                 passed_over |= 1 << index;
             }
             lane.served += used * SCALE / u64::from(lane.share.weight);
-            self.virtual_time = served;
+            // What goes where nobody else's message fits takes nothing from those whose turn it was.
+            if passed_over == 0 {
+                self.virtual_time = served;
+            }
         }
     }
 

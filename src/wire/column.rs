@@ -2,6 +2,7 @@
 //! messages can be seen as columns without a copy.
 
 use super::Value;
+use super::codec::double;
 use super::value::Cells;
 use std::borrow::Cow;
 
@@ -138,7 +139,7 @@ impl Column {
             Column::Int32 => Value::Int(i32::from_le_bytes(cell(body, at)?).into()),
             Column::Int64 => Value::Int(i64::from_le_bytes(cell(body, at)?)),
             Column::Int128 => Value::Int128(i128::from_le_bytes(cell(body, at)?)),
-            Column::Float32 => Value::Float(f32::from_le_bytes(cell(body, at)?).into()),
+            Column::Float32 => Value::Float(double(f32::from_le_bytes(cell(body, at)?))),
             Column::Float64 => Value::Float(f64::from_le_bytes(cell(body, at)?)),
             Column::Singles(_) => Value::Cells(Cells::Singles(self.vector(body, at)?.as_chunks().0)),
             Column::Doubles(_) => Value::Cells(Cells::Doubles(self.vector(body, at)?.as_chunks().0)),

@@ -7,7 +7,7 @@
 //! Neither side is trusted: parameters are checked in every mode, because a game may have read them from the same bytes,
 //! and the rest is the reader's to refuse. A read takes no more memory than its bytes.
 
-use super::codec::{fixed, narrow, quantizable, single, wide, within};
+use super::codec::{double, fixed, narrow, quantizable, single, wide, within};
 use super::{
     BitReader, BitSink, BitWriter, FixedPoint, MAX_LENGTH, MAX_RELATIVE, Measure, ParameterError, Quantizer,
     ReadError, ValueError, bit_len,
@@ -194,7 +194,7 @@ impl Stream {
     /// A float in 32 bits.
     pub fn float(&mut self, value: f64) -> Result<f64, StreamError> {
         match self.side() {
-            Side::Source(source) => Ok(source.run(|r| r.float())?.into()),
+            Side::Source(source) => Ok(double(source.run(|r| r.float())?)),
             Side::Sink(sink) => {
                 sink.float(single(value)?);
                 Ok(value)
@@ -226,7 +226,7 @@ impl Stream {
     }
 
     /// A fixed-point number of `fraction_bits` binary places in `lo..=hi` whole units. What an `f64` does
-    /// not carry exactly is rounded; [`int128`](Self::int128) over the scaled bounds is exact.
+    /// not carry exactly is rounded; [`Stream::fixed_raw`] is exact.
     pub fn fixed(&mut self, value: f64, fraction_bits: u32, lo: i64, hi: i64) -> Result<f64, StreamError> {
         let format = FixedPoint::new(fraction_bits, lo, hi)?;
         match self.side() {
@@ -234,6 +234,22 @@ impl Stream {
             Side::Sink(sink) => {
                 sink.fixed(fixed(value, &format)?, &format);
                 Ok(value)
+            }
+        }
+    }
+
+    /// As [`Stream::fixed`], of a raw integer: the number times two to the power of the binary places.
+    pub fn fixed_raw(&mut self, raw: i128, format: &FixedPoint) -> Result<i128, StreamError> {
+        match self.side() {
+            Side::Source(source) => source.run(|r| r.fixed(format)),
+            Side::Sink(sink) => {
+                let (lo, hi) = (format.raw_lo(), format.raw_hi());
+                if !(lo..=hi).contains(&raw) {
+                    let [value, lo, hi] = [raw, lo, hi].map(|raw| format.value(raw));
+                    return Err(ValueError::FloatOutOfRange { value, lo, hi }.into());
+                }
+                sink.fixed(raw, format);
+                Ok(raw)
             }
         }
     }

@@ -47,6 +47,24 @@ async def pair(protocol: tw.Protocol, **options: Any) -> AsyncIterator[Drivers]:
             yield server, driver
 
 
+def test_a_token_with_servers_of_both_families_reaches_each(run: Any, protocol: tw.Protocol) -> None:
+    async def main() -> None:
+        key = bytes(32)
+        async with aio.Driver(tw.Server("[::1]:0", protocol, key=key)) as server:
+            token = tw.ConnectToken.generate(
+                protocol=protocol,
+                key=key,
+                client_id=1,
+                servers=["127.0.0.1:1", server.endpoint.address],
+                timeout=1,
+            )
+            async with aio.Driver(tw.Client(protocol, token)) as client:
+                await client.connected()
+                assert client.endpoint.server_address == server.endpoint.address
+
+    run(main())
+
+
 async def echo(driver: aio.Driver[tw.Server]) -> None:
     async for inbox in driver:
         for client, message in inbox.messages:
@@ -331,13 +349,15 @@ def test_drivers_refuse_what_they_cant_drive(protocol: tw.Protocol) -> None:
     asyncio.run(misuse())
 
 
-def test_what_a_factory_raises_leaves_the_rest_for_the_next_iteration(
+def test_an_interrupt_in_a_factory_leaves_the_rest_for_the_next_iteration(
     run: Any, protocol: tw.Protocol
 ) -> None:
+    class Stop(BaseException): ...
+
     class Picky(tw.MessageFactory):
         def create(self, cls: type[Any]) -> Any:
             if cls is Chat:
-                raise LookupError("no chat today")
+                raise Stop("no chat today")
             return super().create(cls)
 
     async def main() -> list[Any]:
@@ -345,7 +365,7 @@ def test_what_a_factory_raises_leaves_the_rest_for_the_next_iteration(
             for message in (Move(1), Chat(1, "hi"), Move(2)):
                 client.endpoint.send(message)
             client.endpoint.flush()
-            with pytest.raises(LookupError, match="no chat today"):
+            with pytest.raises(Stop, match="no chat today"):
                 async for _ in server:
                     pass
             async for inbox in server:

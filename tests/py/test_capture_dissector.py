@@ -146,6 +146,8 @@ def nodes(table: Any) -> list[Node]:
     found = []
     for table_node in [] if table is None else list(table.values()):
         node: Node = {key.decode(): value for key, value in table_node.items() if key != b"kids"}
+        if "part" in node:
+            node["part"] = {key.decode(): value for key, value in node["part"].items()}
         for key in ("name", "field", "value"):
             if isinstance(node.get(key), bytes):
                 node[key] = node[key].decode()
@@ -176,10 +178,12 @@ def shown(packet: list[Node]) -> dict[str, Any]:
         assert node["from"] <= node["to"]
         match node["name"]:
             case "hello":
-                assert values(node) == [1, f"0x{VECTORS['protocol_hash']}"]
+                assert values(node) == [2, f"0x{VECTORS['protocol_hash']}"]
                 told["hello"] = True
             case "close":
-                told["close"] = int(node["kids"][0]["value"].split("(")[1].rstrip(")"))
+                reason, *detail = values(node)
+                told["close"] = int(reason.split("(")[1].rstrip(")"))
+                told |= {"detail": detail[0]} if detail else {}
             case "ack_delay":
                 told["ack_delay_units"] = node["kids"][0]["value"] // 64
             case "ack_ranges":
@@ -191,6 +195,11 @@ def shown(packet: list[Node]) -> dict[str, Any]:
             case "entry":
                 channel, *items = node["kids"]
                 told.setdefault("entries", []).append([channel["value"], [item(one) for one in items]])
+            case "fragment":
+                channel, number, _, bits, index, data = values(node)
+                told.setdefault("fragments", []).append(
+                    [channel, number, node["part"]["number"], bits, index, data]
+                )
             case other:
                 told[other] = node["value"]
     return told
@@ -222,7 +231,9 @@ def expected(case: dict[str, Any]) -> dict[str, Any]:
     """A vector without what the dissector doesn't look into: the bits of payloads and of classes that
     write themselves."""
     told = {
-        key: case[key] for key in ("hello", "close", "ack_delay_units", "ranges", "credits") if key in case
+        key: case[key]
+        for key in ("hello", "close", "detail", "ack_delay_units", "ranges", "credits", "fragments")
+        if key in case
     }
     if "entries" in case:
         told["entries"] = [[channel, [simpler(one) for one in items]] for channel, items in case["entries"]]
@@ -351,6 +362,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
                 client.send_payload(bytes(tick % 30), 4, tag=tick)
             if tick == 60:
                 client.send(Large(bytes(range(250)) * 20), channel=0)
+            if tick in (61, 62, 63):
+                client.send(Large(bytes(range(250)) * 16), channel=1)
+            if tick == 60:
                 client.send_chunk(bytes(20_000), label="wörld")
         at_server, _ = run(network, server, client, seconds=1 / 60)
         received["messages"] += at_server.messages + [(one, message) for one, _, message in at_server.latest]
@@ -371,6 +385,7 @@ def test_it_shows_every_message_of_a_conversation_as_the_game_received_it(sessio
     found: list[dict[str, Any]] = []
     kinds: dict[str, int] = {}
     fragments: dict[tuple[bool, int], dict[int, tuple[bytes, int]]] = {}
+    parts: dict[int, dict[str, Any]] = {}
     for datagram in read_capture(session["path"]):
         opened = opening.open(datagram.sender, datagram.receiver, datagram.data)
         said = functions[b"netcode"](datagram.data if opened is None else opened, opened is not None)
@@ -383,16 +398,18 @@ def test_it_shows_every_message_of_a_conversation_as_the_game_received_it(sessio
         head = functions[b"reliable"](body)
         data, ack = body[int(head[b"body_at"]) :], head[b"ack"]
         if head[b"fragment"] is not None:
-            parts = fragments.setdefault((datagram.outgoing, head[b"sequence"]), {})
-            parts[head[b"fragment"]] = (data, ack)
-            if len(parts) <= head[b"last"]:
+            pieces = fragments.setdefault((datagram.outgoing, head[b"sequence"]), {})
+            pieces[head[b"fragment"]] = (data, ack)
+            if len(pieces) <= head[b"last"]:
                 continue
-            data, ack = b"".join(parts[number][0] for number in sorted(parts)), parts[0][1]
+            data, ack = b"".join(pieces[number][0] for number in sorted(pieces)), pieces[0][1]
         packet = nodes(functions[b"connection_packet"](data, ack, runtime.table()))
         assert all(node["name"] != "malformed" for node in packet), packet
         if not datagram.outgoing:
             for node in packet:
                 found += [one for one in node["kids"] if node["name"] == "entry"]
+                if node["name"] == "fragment":
+                    parts[node["part"]["index"]] = node["part"]
     assert kinds.keys() >= {"request", "challenge", "response", "keep_alive", "payload"}
     told = [{kid["name"]: kid for kid in node["kids"]} for node in found if node["name"] == "Everything"]
     wanted = [message for _, message in session["received"]["messages"] if isinstance(message, Everything)]
@@ -400,9 +417,14 @@ def test_it_shows_every_message_of_a_conversation_as_the_game_received_it(sessio
     assert by_number.keys() >= {message.wide - (1 << 63) for message in wanted}
     for message in wanted:
         check(by_number[message.wide - (1 << 63)], message)
-    large = [values(node)[-1] for node in found if node["name"] == "Large"]
-    assert large
-    assert set(large) == {(bytes(range(250)) * 20).hex()}
+    unreliable = [values(node)[-1] for node in found if node["name"] == "Large"]
+    assert set(unreliable) == {(bytes(range(250)) * 16).hex()}, "the reliable one goes in fragments"
+    assert parts.keys() == set(range(5))
+    whole = b"".join(parts[number]["data"] for number in range(5))
+    (large,) = nodes(functions[b"message_of"](2, parts[0]["bits"], whole))
+    assert (large["name"], values(large)) == ("Large", [(bytes(range(250)) * 20).hex()])
+    (short,) = nodes(functions[b"message_of"](2, parts[0]["bits"], whole[:-1]))
+    assert short["kids"][-1]["name"] == "malformed"
     assert fragments
     payloads = [node["value"] for node in found if node["name"] == "payload"]
     assert {f"{len(data) * 8} bits" for _, _, data in session["received"]["payloads"]} <= set(payloads)
@@ -492,7 +514,8 @@ def test_tshark_shows_every_field_of_opened_packets(session: dict[str, Any], tmp
         assert shown_there in text
     summary = tshark(script, opened)
     assert "127.0.0.1" in summary
-    assert "fragment 0 of 5" in summary
+    assert "fragment 0 of 4" in summary
+    assert "Large 1/5" in summary
     assert ": Large" in summary
     large = tshark(script, opened, "-Y", "tickwire.Large.data", "-T", "fields", "-e", "tickwire.Large.data")
-    assert large.split()[0] == (bytes(range(250)) * 20).hex()
+    assert {(bytes(range(250)) * n).hex() for n in (16, 20)} <= set(large.split())

@@ -212,7 +212,10 @@ def test_columns_are_read_only_buffers_that_outlive_their_tick() -> None:
             lambda: tw.reliable_unordered(early_copies=9, resend_time=None),
             "early_copies must be 1 to 8, not 9",
         ),
-        (lambda: tw.reliable_ordered(early_copies=2), "early_copies must be 1 with a fixed resend_time"),
+        (
+            lambda: tw.reliable_ordered(early_copies=2, resend_time=0.1),
+            "early_copies must be 1 with a fixed resend_time",
+        ),
         (lambda: tw.reliable_ordered(resend_time=float("nan")), "resend_time"),
     ],
 )

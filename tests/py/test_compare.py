@@ -15,6 +15,7 @@ import pytest
 
 COMPARE = Path(__file__).parents[2] / "benches" / "compare"
 LINK = "links/10 Mbit/s 50 ms 2 %"
+LOSSY_LINK = "links/10 Mbit/s 50 ms 5 %"
 VARIANTS = ["object", "column", "object, thread", "column, thread"]
 
 
@@ -48,7 +49,8 @@ def test_a_quick_run_writes_rows_of_all_that_took_part(tmp_path: Path) -> None:
     for variant in VARIANTS:
         assert values["flood", "tickwire", variant, "delivered"] > 0
     for variant in ("object", "column"):
-        assert 25 <= values[LINK, "tickwire", variant, "latency p50"] < 1000
+        assert 25 <= values[LOSSY_LINK, "tickwire", variant, "latency p50"] < 1000
+        assert values[LOSSY_LINK, "tickwire", variant, "arrived"] == 100
     assert values[LINK, "tickwire", "object", "block of 256 KiB, times ideal"] > 0.9
     page = (tmp_path / "RESULTS.md").read_text("utf-8")
     assert "- sockets, latency over links, blocks over links: it has no reliable messages." in page
@@ -80,12 +82,21 @@ def test_all_tables_are_measured(module) -> None:
         "64 clients",
         "256 clients",
         "1000 clients",
-        *(
-            name
-            for link in tables.FULL.links
-            for name in (f"latency at {link}", f"256 KiB at {link}", f"4096 KiB at {link}")
-        ),
+        *(f"latency at {link}, seed {seed}" for link in tables.FULL.latency_links for seed in range(1, 6)),
+        *(name for link in tables.FULL.links for name in (f"256 KiB at {link}", f"4096 KiB at {link}")),
     ]
+
+
+def test_latency_over_lossy_links_counts_what_never_came(module) -> None:
+    tables: ModuleType = module("tables")
+    plan = tables.FULL
+    assert plan.latency_seeds * plan.latency_seconds * 60 >= 2400
+    assert all(tables.LINKS[link][2] == 0.05 for link in plan.latency_links)
+    # Three of a hundred never came: the 99th percentile is among those.
+    times = [25.0] * 97 + [tables.NEVER] * 3
+    assert tables.summed_up("latency p50", times) == 25
+    assert tables.summed_up("latency p99", times) == tables.NEVER
+    assert tables.summed_up("arrived", [100.0, 94.0]) == 97
 
 
 def test_who_fails_leaves_the_others_to_be_measured(module, monkeypatch: pytest.MonkeyPatch) -> None:

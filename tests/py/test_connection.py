@@ -260,35 +260,44 @@ def poisoned() -> tuple[tw.SimulatedNetwork, tw.Server, tw.Client]:
     return connected_pair(tw.Protocol(1, [Poison]))
 
 
-def test_a_serialize_that_raises_reaches_the_caller_and_loses_only_its_message() -> None:
+def test_an_interrupt_in_serialize_reaches_the_caller_and_loses_only_its_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Poison, "error", KeyboardInterrupt)
     network, server, client = poisoned()
     for number in (11, 12, 13, 14, 13, 15):
         client.send(Poison(number=number))
     client.flush()
     network.advance(0.05)
     for _ in range(2):
-        with pytest.raises(ValueError, match="thirteen"):
+        with pytest.raises(KeyboardInterrupt, match="thirteen"):
             server.receive()
     assert [message.number for _, message in server.receive().messages] == [11, 12, 14, 15]
     client.send(Poison(number=16))
     (at_server, _) = run(network, server, client, seconds=0.5)
     assert [message.number for _, message in at_server.messages] == [16]
+    assert server.counters["messages.raised"] == 0
 
 
-def test_a_raising_receive_in_a_tick_still_keeps_connections_alive() -> None:
+def test_a_raising_receive_in_a_tick_still_keeps_connections_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Poison, "error", SystemExit)
     network, server, client = poisoned()
     for _ in range(15 * 20):
         client.send(Poison(number=13))
         client.flush()
         network.advance(0.05)
-        with pytest.raises(ValueError, match="thirteen"), server.tick():
+        with pytest.raises(SystemExit, match="thirteen"), server.tick():
             pytest.fail("the body doesn't run")
         client.receive()
     assert client.connected
 
 
-def test_a_serialize_that_refuses_ends_the_peers_connection_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Poison, "error", tw.StreamError)
+@pytest.mark.parametrize("error", [tw.StreamError, ValueError, AttributeError, MemoryError, RecursionError])
+def test_whatever_a_serialize_raises_ends_the_peers_connection_only(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "tickwire")
+    monkeypatch.setattr(Poison, "error", error)
     network, server, client = poisoned()
     other = tw.Client.connect(server.address, server.protocol, network=network)
     run(network, server, client, other, seconds=0.5)
@@ -299,6 +308,35 @@ def test_a_serialize_that_refuses_ends_the_peers_connection_only(monkeypatch: py
     assert [message.number for _, message in at_server.messages] == [12, 15]
     violation = [REASON.PROTOCOL_VIOLATION]
     assert ends(at_server, at_client, at_other) == [violation, violation, []]
+    counted = {name: count for name, count in server.counters.items() if name.startswith("messages.")}
+    refused = error is tw.StreamError
+    assert counted == {"messages.refused": int(refused), "messages.raised": int(not refused)}
+    (line,) = [
+        record
+        for record in caplog.records
+        if "of the server" in record.getMessage() and "disc" in record.getMessage()
+    ]
+    said = "thirteen" if refused else f"Poison: {error.__name__}: thirteen"
+    assert line.getMessage().endswith(f"(a message is refused by its own serialize: {said})")
+    tracebacks = [record.exc_info for record in caplog.records if record.exc_info]
+    assert [traceback[0] for traceback in tracebacks] == ([] if refused else [error])
+
+
+def test_a_client_leaves_a_server_whose_bytes_make_serialize_raise(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(Poison, "error", ValueError)
+    network, server, client = poisoned()
+    for number in (12, 13, 14):
+        server.broadcast(Poison(number=number))
+    at_server, at_client = run(network, server, client, seconds=1)
+    assert [message.number for message in at_client.messages] == [12]
+    assert ends(at_server, at_client) == [[REASON.PROTOCOL_VIOLATION]] * 2
+    assert client.counters["messages.raised"] == 1
+    (record,) = [record for record in caplog.records if record.exc_info]
+    assert record.levelname == "ERROR"
+    said = "ends the connection of a peer: reading a message of it, a Poison, raised"
+    assert record.getMessage() == f"the client at {client.address} of {server.address} {said}"
 
 
 class Pool(tw.MessageFactory):
@@ -328,10 +366,10 @@ def test_a_factory_makes_the_objects(protocol: tw.Protocol) -> None:
     client.send(Move(9))
     client.flush()
     network.advance(0.05)
-    with pytest.raises(RuntimeError, match="the pool is empty"):
-        server.receive()
-    pool.fail = False
-    assert [message for _, message in server.receive().messages] == [Move(9)]
+    assert server.receive().messages == [], "which message is made is the peer's choice"
+    (event,) = server.receive().events
+    assert event.reason is REASON.PROTOCOL_VIOLATION
+    assert server.counters["messages.raised"] == 1
 
 
 def test_a_factory_may_call_the_endpoint_but_not_receive_again(protocol: tw.Protocol) -> None:

@@ -231,7 +231,7 @@ def test_a_hook_s_exception_does_not_hide_that_receiving_failed(
 ) -> None:
     class Broken(tw.MessageFactory):
         def create(self, cls: type[Any]) -> Any:
-            raise IndexError(f"no more {cls.__name__}")
+            raise GeneratorExit(f"no more {cls.__name__}")
 
     unraisable: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
@@ -240,7 +240,7 @@ def test_a_hook_s_exception_does_not_hide_that_receiving_failed(
     client.flush()
     network.advance(0.1)
     server.send(server.clients[0], Move(5, 0, 0.0), 1)
-    with pytest.raises(IndexError, match="no more Chat"), server.tick():
+    with pytest.raises(GeneratorExit, match="no more Chat"), server.tick():
         pass
     assert [type(told.exc_value) for told in unraisable] == [KeyError]
     assert order_of_arrival(network, client) == [5]
@@ -315,6 +315,23 @@ def test_admission_refuses_before_the_game_hears_of_them(by: str) -> None:
     assert reasons == [kicked, None, kicked, None]
 
 
+@pytest.mark.parametrize("by", ["handle", "id"])
+def test_admission_may_say_why(by: str) -> None:
+    def admit(newcomers: list[tw.ClientHandle]) -> dict[tw.ClientHandle | int, str | None]:
+        words = {7: "banned until Friday", 8: None}
+        refused = [newcomer for newcomer in newcomers if newcomer.id in words]
+        return {one if by == "handle" else one.id: words[one.id] for one in refused}
+
+    network = tw.SimulatedNetwork()
+    server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=admit)
+    clients = [tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network, client_id=n) for n in (7, 8, 9)]
+    run(network, server, *clients, seconds=1)
+    kicked = tw.DisconnectReason.KICKED
+    told = [(client.disconnect_reason, client.disconnect_detail) for client in clients]
+    assert told == [(kicked, "banned until Friday"), (kicked, None), (None, None)]
+    assert [handle.id for handle in server.clients] == [9]
+
+
 def test_admission_may_answer_with_a_list_of_banned_ids() -> None:
     network = tw.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=lambda _: {7, 8, 9})
@@ -348,6 +365,8 @@ def refuse_badly(_: list[tw.ClientHandle]) -> Any:
     [
         (refuse_badly, KeyError, "the hook's own"),
         (lambda _: 5, TypeError, "the admission hook must return.*not int"),
+        (lambda new: {new[0]: 5}, TypeError, "the admission hook's mapping must have a text or None"),
+        (lambda new: {new[0]: ""}, ValueError, "reason must be 1 to 128 bytes in UTF-8, not 0"),
         (lambda _: ["somebody"], TypeError, "not str"),
     ],
 )

@@ -89,7 +89,8 @@ def test_a_protocol_violation_is_told_with_what_it_was(caplog: pytest.LogCapture
         if "disconnected" in line and "10.0.0.1:5" in line and line.startswith("client")
     ]
     assert "protocol violation" in line
-    assert line.endswith("(a message is refused by its own serialize)")
+    said = "Strict: serialize() leaves bits of the message unread"
+    assert line.endswith(f"(a message is refused by its own serialize: {said})")
 
 
 def test_a_flood_is_one_line_a_second_with_its_reasons(
@@ -153,6 +154,21 @@ def test_a_token_refused_for_its_clock_is_told_with_what_may_be_the_matter(
     (line,) = messages(caplog, logging.WARNING)
     assert "netcode.token_just_expired" in line
     assert line.endswith("(the clocks of the login backend and this server may differ)")
+
+
+def test_a_peer_of_another_version_of_netcode_is_told_by_that(
+    protocol: tw.Protocol, caplog: pytest.LogCaptureFixture
+) -> None:
+    with tw.Server("127.0.0.1:0", protocol) as server, socket.socket(type=socket.SOCK_DGRAM) as peer:
+        # As long as 1.01 has its requests.
+        peer.sendto(b"\0NETCODE 1.01\0".ljust(1062, b"\7"), (server.address.host, server.address.port))
+        for _ in tw.ticks(60, duration=10):
+            server.pump()
+            if drops(caplog):
+                break
+        assert server.counters["netcode.wrong_version"] == 1
+    (line,) = messages(caplog, logging.WARNING)
+    assert line.endswith("netcode.wrong_version 1 (from netcode 1.01; this server has 1.02)")
 
 
 def test_a_healthy_connection_over_a_bad_network_warns_of_nothing(

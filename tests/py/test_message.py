@@ -97,7 +97,7 @@ def declare(**annotations: Any) -> None:
         ((u8 | None | str,), r"Bad.x: .* is not a type that a field can have"),
         ((Annotated[str, tw.bits(4)],), r"Bad.x: bits\(4\) is for int, not for str"),
         ((Annotated[u8, tw.bits(4)],), r"Bad.x: bits\(8\) and bits\(4\) contradict each other"),
-        ((tw.bits(4),), r"Bad.x: bits\(4\) is not a type"),
+        ((tw.bits(4),), r"Bad.x: bits\(4\) goes with a type, as Annotated\[int, tw.bits\(4\)\]"),
         (("Nowhere",), r"Bad: name 'Nowhere' is not defined in an annotation"),
         ((u8, "one"), r"Bad.x = 'one' \(str\): must be an int"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import tickwire as tw
-from conftest import Move
+from conftest import Chat, Move, make_protocol
 from tickwire.testing import connected_pair, run
 
 
@@ -52,6 +52,34 @@ def test_the_rate_of_an_endpoint_bounds_what_it_sends(protocol: tw.Protocol) -> 
     at_server, at_client = received(network, server, client, seconds=10)
     assert at_server < 500 < at_client
     assert client.counters["simulator.queue_dropped"] > 30
+
+
+def test_all_arrives_over_a_path_with_a_small_mtu_that_says_nothing() -> None:
+    """Messages and chunks, with each side's ``mtu``; without it full packets vanish."""
+    protocol = make_protocol(channels=[tw.reliable_ordered(), tw.chunks()])
+    mtu = 1126
+    narrow = tw.Conditions(latency=0.02, max_datagram=mtu - 48)
+    content = bytes(range(256)) * 300
+
+    def transfer(**settings: int) -> tuple[list[bytes], list[bytes], int, dict[str, int]]:
+        network = tw.SimulatedNetwork(seed=1, conditions=narrow)
+        server = tw.Server("[fd00::1]:5", protocol, network=network, chunk_memory=1 << 20, **settings)
+        client = tw.Client.connect(server.address, protocol, network=network, **settings)
+        run(network, server, client, seconds=1)
+        assert client.connected
+        for number in range(100):
+            client.send(Chat(1, f"{number} " + "line" * 20))
+        client.send_chunk(content)
+        server.send_chunk(server.clients[0], content)
+        at_server, at_client = run(network, server, client, seconds=20)
+        chunks = [bytes(chunk) for chunk in at_server.chunks], [bytes(chunk) for chunk in at_client.chunks]
+        return *chunks, len(at_server.messages), network.counters
+
+    up, down, messages, counters = transfer(mtu=mtu)
+    assert (up, down, messages, counters["too_large"]) == ([content], [content], 100, 0)
+    up, down, messages, counters = transfer()
+    assert up == down == []
+    assert counters["too_large"] > 100
 
 
 def test_mistakes_are_named() -> None:

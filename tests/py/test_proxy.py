@@ -111,7 +111,7 @@ def test_a_rate_and_its_queue_are_kept() -> None:
 
 def test_clients_and_memory_are_bounded() -> None:
     clients = [tw.Socket(LOOPBACK) for _ in range(5)]
-    slow = tw.Conditions(latency=3600)
+    slow = tw.Conditions(latency=10)
     with (
         tw.Socket(LOOPBACK) as server,
         tw.Proxy(LOOPBACK, to=server.address, conditions=slow, max_clients=2, max_bytes=131_072) as proxy,

@@ -1,4 +1,6 @@
+import asyncio
 import time
+import warnings
 from collections.abc import Callable
 
 import pytest
@@ -51,3 +53,15 @@ def test_refuses_a_rate_that_is_none() -> None:
     for rate in (0, -1, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="rate must be above 0"):
             tw.ticks(rate)
+
+
+@pytest.mark.usefixtures("clock")
+def test_in_a_coroutine_it_warns_of_stopping_the_event_loop() -> None:
+    async def play() -> list[int]:
+        with pytest.warns(RuntimeWarning, match=r"use tickwire\.aio\.ticks"):
+            return list(tw.ticks(60, duration=0.05))
+
+    assert asyncio.run(play()) == [0, 1, 2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert list(tw.ticks(60, duration=0.01)) == [0]

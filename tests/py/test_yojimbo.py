@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -300,23 +303,41 @@ def test_with_the_hash_folded_in_sides_that_differ_do_not_connect() -> None:
     assert clients[1].disconnect_reason is tw.DisconnectReason.REQUEST_TIMED_OUT
 
 
-def test_own_code_that_raises_is_the_games_mistake_and_ends_the_connection() -> None:
+@pytest.mark.parametrize("error", [LookupError, tw.StreamError, KeyboardInterrupt])
+def test_own_code_that_raises_ends_the_connection(
+    error: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
     class Mistaken(tw.Message):
         def serialize(self, stream: tw.Stream) -> None:
             self.n = stream.serialize_bits(self.n, 8)
             if stream.reading and self.n == 2:
-                raise LookupError("a mistake")
+                raise error("a mistake")
 
+    caplog.set_level("INFO", "tickwire")
     network, server, client = connected_pair(make_protocol(messages=[Mistaken]))
     for n in range(4):
         client.send(Mistaken(n=n))
     client.flush()
     network.advance(0.01)
-    with pytest.raises(LookupError, match="a mistake"):
-        server.tick().__enter__()
+    if error is KeyboardInterrupt:
+        with pytest.raises(KeyboardInterrupt, match="a mistake"):
+            server.tick().__enter__()
     at_server, _ = run(network, server, client, seconds=1)
     (event,) = at_server.events
     assert event.reason is tw.DisconnectReason.FAILED_TO_SERIALIZE
+    assert at_server.messages == [], "a packet is read whole or not at all"
+    said = {
+        LookupError: "Mistaken: LookupError: a mistake",
+        tw.StreamError: "a mistake",
+        KeyboardInterrupt: "KeyboardInterrupt: a mistake",
+    }[error]
+    (line,) = [
+        record.getMessage()
+        for record in caplog.records
+        if " disconnected: " in record.getMessage() and "of the server" in record.getMessage()
+    ]
+    assert line.endswith(f"(a message of channel 0 is refused by its own serialize: {said})")
+    assert server.counters["messages.raised"] == int(error is LookupError)
 
 
 def test_a_server_that_does_not_read_loses_nobody() -> None:
@@ -385,3 +406,104 @@ def test_mistakes_are_named() -> None:
         other.send(Blob(1, block=b"x"))
     assert repr(OwnBlob(seq=7, block=b"abc")) == "OwnBlob(seq=7, block=<3 bytes>)"
     assert repr(Blob(7, block=b"abc")) == "Blob(seq=7)"
+
+
+class Vec:
+    def __init__(self, x: int = 0) -> None:
+        self.x = x
+
+    def serialize(self, stream: tw.Stream) -> None:
+        self.x = stream.serialize_int(self.x, -100, 100)
+
+
+def test_an_object_within_is_made_when_it_is_read() -> None:
+    class Shot(tw.Message):
+        place: Vec
+        target: Vec
+
+        def serialize(self, stream: tw.Stream) -> None:
+            self.place = stream.serialize_object(self.place, Vec)
+            self.target = stream.serialize_object(self.target or Vec())
+
+    protocol = make_protocol(messages=[Shot])
+    shot = protocol.decode(protocol.encode(Shot(place=Vec(-3), target=Vec(7))))
+    assert (type(shot.place), shot.place.x, shot.target.x) == (Vec, -3, 7)
+    with pytest.raises(TypeError, match=r"must be given an object with serialize\(stream\), not None"):
+        protocol.encode(Shot(place=None, target=Vec()))
+
+
+def test_an_object_that_nobody_made_is_named() -> None:
+    class Shot(tw.Message):
+        place: Vec
+
+        def serialize(self, stream: tw.Stream) -> None:
+            self.place = stream.serialize_object(self.place)
+
+    protocol = make_protocol(messages=[Shot])
+    data = protocol.encode(Shot(place=Vec(1)))
+    with pytest.raises(TypeError, match=r"give the class as well, as in serialize_object\(self.part, Part\)"):
+        protocol.decode(data)
+
+
+@pytest.mark.parametrize(
+    ("integer_bits", "fraction_bits"), [(32, 32), (48, 16), (64, 64), (16, 40), (63, 0), (2, 64)]
+)
+def test_wide_fixed_point_numbers_are_exact(integer_bits: int, fraction_bits: int) -> None:
+    low, high = -(2 ** (integer_bits - 1)), 2 ** (integer_bits - 1) - 1
+
+    class Wide(tw.Message):
+        value: Fraction
+
+        def serialize(self, stream: tw.Stream) -> None:
+            self.value = stream.serialize_fixed(self.value, integer_bits, fraction_bits, low, high)
+
+    protocol = make_protocol(messages=[Wide])
+
+    def back(value: Any) -> Any:
+        return protocol.decode(protocol.encode(Wide(value=value))).value
+
+    one = 2**fraction_bits
+    for raw in (low * one, low * one + 1, -1, 0, 1, high * one - 1, high * one, (high * one) // 3):
+        assert back(Fraction(raw, one)) == Fraction(raw, one)
+        assert type(back(Fraction(raw, one))) is Fraction
+    assert back(Fraction(1, 2 * one)) == Fraction(1, one), "ties go away from zero"
+    assert back(Fraction(-1, 2 * one)) == Fraction(-1, one)
+    assert back(0.25) == back(Decimal("0.25")) == (Fraction(1, 4) if fraction_bits > 1 else 0)
+    for value in (high + 1, low - 1, 2.0**200, Fraction(high * one + 1, one), math.nan, math.inf):
+        with pytest.raises(tw.FieldError, match=r"Wide.stream.fixed = .*: must be "):
+            back(value)
+    with pytest.raises(tw.FieldError, match="must be a float"):
+        back("1")
+
+
+def test_fixed_point_numbers_of_53_bits_are_floats() -> None:
+    writer = tw.BitWriter()
+    writer.fixed(-1.5, -(2**20), 2**20, 32)
+    writer.fixed(1.5, -(2**21), 2**21 + 1, 32)
+    reader = tw.BitReader(writer.to_bytes())
+    values = [reader.fixed(-(2**20), 2**20, 32), reader.fixed(-(2**21), 2**21 + 1, 32)]
+    assert values == [-1.5, Fraction(3, 2)]
+    assert [type(value) for value in values] == [float, Fraction]
+
+
+class Single(tw.Message):
+    value: float = 0.0
+
+    def serialize(self, stream: tw.Stream) -> None:
+        self.value = stream.serialize_float(self.value)
+
+
+@tw.message
+class Declared:
+    value: tw.f32
+
+
+@pytest.mark.parametrize("bits", [0x7F800001, 0xFF800001, 0x7FBFFFFF, 0x7FC00000, 0xFFFFFFFF, 0x7F800000])
+def test_every_pattern_of_a_single_comes_through(bits: int) -> None:
+    protocol = make_protocol(messages=[Single, Declared])
+    for class_ in (Single, Declared):
+        data = bits.to_bytes(4, "little")
+        # The type is a bit, and so the float lies one bit on.
+        number = ((bits << 1) | (class_ is Declared)).to_bytes(5, "little")
+        message = protocol.decode(number)
+        assert protocol.encode(message) == number, data.hex()

@@ -198,7 +198,7 @@ fn many_packets_are_acked_sooner() {
 
 #[test]
 fn what_the_budget_has_no_room_for_is_paced_and_nothing_of_it_dropped() {
-    let budget = BudgetConfig { bytes_per_second: 50_000.0, burst_bytes: 1_500.0 };
+    let budget = BudgetConfig::new(50_000.0, 1_500.0);
     let config = ConnectionConfig { budget, ..Default::default() };
     let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()];
     let mut line = Line::new(&config, channels, Conditions::perfect());

@@ -9,6 +9,18 @@ use tickwire::transport::CongestionConfig;
 use crate::bulk_line::{Act, median};
 use crate::link_table::{links, measure};
 
+/// What arrives is counted, not only how soon it did: a chunk once silenced the game on links faster than its budget.
+#[test]
+fn a_game_goes_on_beside_a_chunk() {
+    for (ends, act) in [("at once", Act::AT_ONCE), ("60 Hz", Act::POLLED)] {
+        for link in links() {
+            let game = measure(&link, act, 8 << 20, CongestionConfig::default(), true, 1).game;
+            let share = game.received_share / link.passes();
+            assert!(share > 0.95, "{}, {ends}: {share:.3} of what the link passes", link.name);
+        }
+    }
+}
+
 #[test]
 fn blocks_take_as_long_as_they_did() {
     let mut table = String::from("link; block; ends: times the ideal, median of 5 seeds (8 MiB: of 1)\n");

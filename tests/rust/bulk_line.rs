@@ -1,5 +1,6 @@
 //! Connections that share a link with a rate and a queue, in virtual time: what the table of links is measured on.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -54,7 +55,7 @@ pub(crate) struct Flow {
     pub(crate) received_at: Option<Instant>,
     /// Sends 200 bytes 60 times a second each way.
     pub(crate) game: bool,
-    /// Seconds that the game's messages took, first end to second.
+    /// Seconds that the game's messages took, first end to second: of those that arrived. How many didn't, [`Line::settle`] says.
     pub(crate) latencies: Vec<f64>,
     /// Game messages that the first end sent while latencies were noted.
     pub(crate) game_sent: usize,
@@ -116,7 +117,12 @@ pub(crate) struct Line {
     /// By one end in one tick.
     pub(crate) most_at_once: usize,
     sending: bool,
+    /// The numbers of the game's messages whose times count.
+    counted: Range<usize>,
 }
+
+/// Longer than a message is on its way, in the queue and on the link, in seconds.
+const ON_THE_WAY: f64 = 2.0;
 
 impl Line {
     pub(crate) fn new(conditions: Conditions, act: Act, block: usize, seed: u64) -> Self {
@@ -145,11 +151,12 @@ impl Line {
             sent_bytes: [0; 2],
             most_at_once: 0,
             sending: false,
+            counted: usize::MAX..usize::MAX,
         }
     }
 
     pub(crate) fn add(&mut self, congestion: CongestionConfig, game: bool) -> usize {
-        let mut config = ConnectionConfig { congestion, ..ConnectionConfig::default() };
+        let mut config = ConnectionConfig { congestion, skip_seed: Some(1), ..ConnectionConfig::default() };
         config.packets.overhead += SEAL_BYTES as u32;
         let protocol = protocol_with(vec![
             ChannelConfig::new(ChannelKind::Sequenced { receive_queue: 1024 }),
@@ -175,7 +182,7 @@ impl Line {
         let Flow { ends, sent_at, .. } = &mut self.flows[flow];
         ends[0].send_chunk(self.now, source, self.hash, "block", burst).unwrap();
         *sent_at = self.now;
-        self.sending = true;
+        self.listen();
     }
 
     /// Lets a flow send a block of so many bytes that nobody looks at.
@@ -192,6 +199,15 @@ impl Line {
     /// Begins to note how long the game's messages take.
     pub(crate) fn listen(&mut self) {
         self.sending = true;
+        self.counted.start = self.counted.start.min(self.game_sent.len());
+    }
+
+    /// Lets those of the game's messages arrive that are on their way: the share of them that did, of a flow.
+    pub(crate) fn settle(&mut self, flow: usize) -> f64 {
+        self.counted.end = self.game_sent.len();
+        self.sending = false;
+        self.run(ON_THE_WAY);
+        self.flows[flow].latencies.len() as f64 / self.counted.len() as f64
     }
 
     /// A millisecond.
@@ -292,10 +308,11 @@ impl Line {
             }
         }
         while let Some(received) = connection.poll_received(0) {
-            if end == 1 && self.sending {
-                let number = crate::pair::check(&self_protocol(), &received);
-                let took = self.now - self.game_sent[number as usize];
-                flow.latencies.push(took.as_secs_f64());
+            if end == 1 {
+                let number = crate::pair::check(&self_protocol(), &received) as usize;
+                if self.counted.contains(&number) {
+                    flow.latencies.push((self.now - self.game_sent[number]).as_secs_f64());
+                }
             }
         }
         connection.transmit(self.now, &mut self.packets);

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
+use tickwire::limits::{DEFAULT_MTU, MIN_MTU, PAYLOAD_OVERHEAD};
 use tickwire::netsim::Conditions;
 use tickwire::rng::{Entropy, Rng};
 use tickwire::time::Duration;
@@ -12,10 +13,10 @@ use tickwire::transport::chunks::{
     StorageError, Stored,
 };
 use tickwire::transport::{
-    BudgetConfig, ChannelConfig, ChannelKind, CongestionConfig, ConnectionConfig, Protocol,
+    ChannelConfig, ChannelKind, CongestionConfig, ConnectionConfig, Protocol, RateConfig,
 };
 
-use crate::pair::{Pair, RELIABLE, number, protocol_with};
+use crate::pair::{Pair, RELIABLE, blob, number, protocol_with};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -135,10 +136,7 @@ fn chunks_of_every_size_arrive_whole_and_in_order_both_ways() {
 #[test]
 fn game_traffic_goes_first() {
     let config = ConnectionConfig {
-        congestion: CongestionConfig::Fixed(BudgetConfig {
-            bytes_per_second: 100_000.0,
-            burst_bytes: 2000.0,
-        }),
+        congestion: CongestionConfig::Fixed(RateConfig { bytes_per_second: 100_000.0, burst_bytes: 2000.0 }),
         ..ConnectionConfig::default()
     };
     let conditions = Conditions::perfect().latency(ms(20), ms(0));
@@ -350,4 +348,48 @@ fn a_thousand_terrible_networks() {
         run(&mut pair, &mut seen, 20_000, |_, seen| seen[0].sent.len() as u64 == chunks);
         assert!(seen[1].received.iter().map(|(_, bytes)| bytes).eq(&contents), "seed {seed}");
     }
+}
+
+/// A path that loses what is above its MTU and doesn't say so: with `mtu` set, nothing sent is above it, in either direction.
+#[test]
+fn all_arrives_over_a_path_with_a_small_mtu_that_says_nothing() {
+    for mtu in [MIN_MTU, 1200, DEFAULT_MTU] {
+        // The links see payloads of netcode, without its bytes and the headers.
+        let payload = mtu - PAYLOAD_OVERHEAD;
+        let conditions = Conditions::perfect().latency(ms(20), ms(5)).loss(0.02).max_datagram(payload as u64);
+        let packets = ConnectionConfig::default().packets.with_mtu(mtu).unwrap();
+        let config = ConnectionConfig { packets, ..ConnectionConfig::default() };
+        let mut pair = Pair::with_config(&config, protocol(), conditions, 7);
+        let contents = [content(1, 300_000), content(2, 70_000)];
+        let mut seen = [Seen::default(), Seen::default()];
+        for (end, content) in contents.iter().enumerate() {
+            send(&mut pair, end, content, "world");
+            // A message above any packet, and many that fill some.
+            pair.send(end, RELIABLE, blob(0, 60_000)).unwrap();
+            (1..200).for_each(|n| pair.send(end, RELIABLE, blob(n, 70)).unwrap());
+        }
+        let mut taken = [Vec::new(), Vec::new()];
+        for _ in 0..60 * 30 {
+            pair.tick();
+            for end in 0..2 {
+                taken[end].extend(pair.take(end, RELIABLE));
+                seen[end].look(&mut pair, end, true);
+            }
+        }
+        for end in 0..2 {
+            assert!(taken[end].iter().copied().eq(0..200), "mtu {mtu}");
+            assert_eq!(seen[end].received, [("world".into(), contents[1 - end].clone())]);
+            assert_eq!(pair.links[end].counters().too_large, 0);
+        }
+    }
+}
+
+#[test]
+fn an_mtu_that_cannot_be_is_named() {
+    for mtu in [0, MIN_MTU - 1, DEFAULT_MTU + 1] {
+        let error = ConnectionConfig::default().packets.with_mtu(mtu).unwrap_err();
+        assert_eq!(error.to_string(), format!("mtu must be 1126 to 1280, not {mtu}"));
+    }
+    let packets = ConnectionConfig::default().packets;
+    assert_eq!(packets.clone().with_mtu(DEFAULT_MTU).unwrap(), packets, "what holds unless set");
 }

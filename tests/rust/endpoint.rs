@@ -19,7 +19,7 @@ use crate::pair::{RELIABLE, UNRELIABLE, blob, number, protocol, protocol_with};
 const PROTOCOL_ID: u64 = 0x7469_636B;
 const SERVER: &str = "10.0.0.1:40000";
 
-fn ms(millis: u64) -> Duration {
+pub(crate) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
@@ -28,23 +28,32 @@ fn unix(now: Instant) -> UnixSeconds {
 }
 
 /// A server, its clients and the network between them.
-struct World {
-    network: Network,
-    rng: Rng,
-    protocol: Arc<Protocol>,
-    server: Server,
-    server_events: Vec<ServerEvent>,
-    clients: Vec<(SocketAddr, Client, Vec<ClientEvent>)>,
-    out: Datagrams,
+pub(crate) struct World {
+    pub(crate) network: Network,
+    pub(crate) rng: Rng,
+    pub(crate) protocol: Arc<Protocol>,
+    pub(crate) server: Server,
+    pub(crate) server_events: Vec<ServerEvent>,
+    pub(crate) clients: Vec<(SocketAddr, Client, Vec<ClientEvent>)>,
+    pub(crate) out: Datagrams,
     /// Bytes sent by all, IP and UDP headers included.
-    carried: usize,
+    pub(crate) carried: usize,
 }
 
 impl World {
-    fn new(max_clients: usize, conditions: Conditions) -> Self {
+    pub(crate) fn new(max_clients: usize, conditions: Conditions) -> Self {
+        Self::seeded(max_clients, conditions, 1, protocol())
+    }
+
+    pub(crate) fn seeded(
+        max_clients: usize,
+        conditions: Conditions,
+        seed: u64,
+        protocol: Arc<Protocol>,
+    ) -> Self {
         let address: SocketAddr = SERVER.parse().unwrap();
-        let mut rng = Rng::seeded(1);
-        let mut network = Network::new(conditions, 1).unwrap();
+        let mut rng = Rng::seeded(seed);
+        let mut network = Network::new(conditions, seed).unwrap();
         network.add_host(address);
         let addresses = vec![address, DEVELOPMENT_ADDRESS];
         let config = ServerConfig {
@@ -52,11 +61,11 @@ impl World {
             connection: ConnectionConfig::default(),
             chunks: ChunkLimits { memory_bytes: 10_000 },
         };
-        let server = Server::new(config, protocol(), &mut rng, unix(Instant::ZERO)).unwrap();
+        let server = Server::new(config, protocol.clone(), &mut rng, unix(Instant::ZERO)).unwrap();
         World {
             network,
             rng,
-            protocol: protocol(),
+            protocol,
             server,
             server_events: Vec::new(),
             clients: Vec::new(),
@@ -65,7 +74,7 @@ impl World {
         }
     }
 
-    fn token(&mut self, client_id: u64) -> ConnectToken {
+    pub(crate) fn token(&mut self, client_id: u64) -> ConnectToken {
         let params = TokenParams {
             protocol_id: PROTOCOL_ID,
             private_key: &DEVELOPMENT_KEY,
@@ -76,15 +85,16 @@ impl World {
             public_addresses: &[SERVER.parse().unwrap()],
             internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
             user_data: &[0; 256],
+            dated: true,
         };
         ConnectToken::generate(&params, &mut self.rng).unwrap()
     }
 
-    fn add_client(&mut self) -> usize {
+    pub(crate) fn add_client(&mut self) -> usize {
         self.add_client_with(self.protocol.clone())
     }
 
-    fn add_client_with(&mut self, protocol: Arc<Protocol>) -> usize {
+    pub(crate) fn add_client_with(&mut self, protocol: Arc<Protocol>) -> usize {
         let index = self.clients.len();
         let address = SocketAddr::from(([10, 0, 1, (index / 250) as u8], 1000 + index as u16));
         self.network.add_host(address);
@@ -99,7 +109,7 @@ impl World {
         index
     }
 
-    fn tick(&mut self) {
+    pub(crate) fn tick(&mut self) {
         self.network.advance(self.network.now() + Duration::from_micros(16_667));
         self.tick_server();
         for index in 0..self.clients.len() {
@@ -107,7 +117,7 @@ impl World {
         }
     }
 
-    fn tick_server(&mut self) {
+    pub(crate) fn tick_server(&mut self) {
         let (now, address) = (self.network.now(), SERVER.parse().unwrap());
         while let Some((from, mut datagram)) = self.network.receive(address) {
             self.server.handle_datagram(now, unix(now), from, &mut datagram, &mut self.out);
@@ -117,7 +127,7 @@ impl World {
         self.carry(address);
     }
 
-    fn tick_client(&mut self, index: usize) {
+    pub(crate) fn tick_client(&mut self, index: usize) {
         let now = self.network.now();
         let (address, client, events) = &mut self.clients[index];
         let address = *address;
@@ -129,34 +139,44 @@ impl World {
         self.carry(address);
     }
 
-    fn carry(&mut self, from: SocketAddr) {
+    pub(crate) fn carry(&mut self, from: SocketAddr) {
         self.out.iter().for_each(|(to, datagram)| self.network.send(from, to, datagram));
         self.carried += self.out.total_bytes() + self.out.len() * 28;
         self.out.clear();
     }
 
-    fn ticks(&mut self, count: usize) {
+    pub(crate) fn ticks(&mut self, count: usize) {
         (0..count).for_each(|_| self.tick());
     }
 
-    fn client(&mut self, index: usize) -> &mut Client {
+    pub(crate) fn client(&mut self, index: usize) -> &mut Client {
         &mut self.clients[index].1
     }
 
-    fn client_send(&mut self, index: usize, channel: usize, message: Message) -> Result<(), SendError> {
+    pub(crate) fn client_send(
+        &mut self,
+        index: usize,
+        channel: usize,
+        message: Message,
+    ) -> Result<(), SendError> {
         let now = self.network.now();
         self.client(index).send(now, channel, message, SendOptions::default())
     }
 
-    fn server_send(&mut self, to: ClientHandle, channel: usize, message: Message) -> Result<(), SendError> {
+    pub(crate) fn server_send(
+        &mut self,
+        to: ClientHandle,
+        channel: usize,
+        message: Message,
+    ) -> Result<(), SendError> {
         self.server.send(self.network.now(), to, channel, message, SendOptions::default())
     }
 
-    fn handle(&self, index: usize) -> ClientHandle {
+    pub(crate) fn handle(&self, index: usize) -> ClientHandle {
         self.server.clients().nth(index).expect("connected")
     }
 
-    fn server_reasons(&self) -> Vec<DisconnectReason> {
+    pub(crate) fn server_reasons(&self) -> Vec<DisconnectReason> {
         let reason = |event: &ServerEvent| match event {
             ServerEvent::Disconnected { reason, .. } => Some(*reason),
             ServerEvent::Connected { .. } => None,
@@ -164,7 +184,7 @@ impl World {
         self.server_events.iter().filter_map(reason).collect()
     }
 
-    fn client_reason(&self, index: usize) -> Option<DisconnectReason> {
+    pub(crate) fn client_reason(&self, index: usize) -> Option<DisconnectReason> {
         let (_, client, events) = &self.clients[index];
         let told = events.iter().find_map(|event| match event {
             ClientEvent::Disconnected { reason, .. } => Some(*reason),
@@ -174,7 +194,7 @@ impl World {
         told
     }
 
-    fn server_messages(&mut self) -> usize {
+    pub(crate) fn server_messages(&mut self) -> usize {
         let mut inbox = Inbox::new();
         self.server.take_messages(&mut inbox);
         inbox.records().len()

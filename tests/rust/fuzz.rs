@@ -9,7 +9,7 @@ use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
 use tickwire::transport::acks::RttSampling;
 use tickwire::transport::fragment::Fragment;
 use tickwire::transport::header::Header;
-use tickwire::transport::{ChannelKind, Connection, ConnectionConfig, End, Protocol, SendOptions};
+use tickwire::transport::{ChannelKind, Connection, ConnectionConfig, End, Protocol, SendOptions, VERSION};
 use tickwire::wire::{BitSink, BitWriter};
 
 use crate::fuzz_targets::schema;
@@ -43,7 +43,7 @@ fn below(rng: &mut Rng, usual: u64, rare: u64) -> u64 {
 fn payload(rng: &mut Rng, protocol: &Protocol, at: u16) -> Vec<u8> {
     let mut w = BitWriter::new();
     w.bool(true);
-    w.bits(1, 8);
+    w.bits(VERSION.into(), 8);
     w.bits(protocol.hash(), 64);
     w.bool(false);
     let delay = rng.chance(0.3);
@@ -101,7 +101,31 @@ fn payload(rng: &mut Rng, protocol: &Protocol, at: u16) -> Vec<u8> {
         }
     }
     w.bool(false);
+    if rng.chance(0.4) {
+        fragments(rng, &mut w, at);
+    }
     w.into_bytes()
+}
+
+/// Fragments of messages of type 1, most often of two.
+fn fragments(rng: &mut Rng, w: &mut BitWriter, at: u16) {
+    let mut more = true;
+    while more {
+        w.bool(true);
+        let channel = if rng.chance(0.02) { rng.below(8) } else { rng.below(2) };
+        let bits = if rng.chance(0.05) { rng.below(16_384) } else { 8_193 + 2_600 * rng.below(3) };
+        w.bits(channel, 3);
+        w.bits(edgy(rng, at).into(), 16);
+        w.bits(if rng.chance(0.02) { rng.below(4) } else { 1 }, 2);
+        w.bits(bits, 14);
+        let index = rng.below(2);
+        if bits > 8_192 {
+            w.bits(index, 1);
+        }
+        w.bytes(&vec![0; bits.div_ceil(8).saturating_sub(index * 1024).min(1024) as usize]);
+        more = rng.chance(0.5);
+    }
+    w.bool(false);
 }
 
 /// The bytes as they are, or with some of their bits turned.

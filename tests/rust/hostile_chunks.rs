@@ -9,7 +9,7 @@ use tickwire::time::{Duration, Instant};
 use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
 use tickwire::transport::acks::RttSampling;
 use tickwire::transport::chunks::{Assembly, BytesSource, ChunkEvent, ChunkFailure, MemorySink, Rejection};
-use tickwire::transport::{ChannelConfig, ChannelKind, Connection, ConnectionConfig, Protocol};
+use tickwire::transport::{ChannelConfig, ChannelKind, Connection, ConnectionConfig, Protocol, VERSION};
 use tickwire::wire::{BitSink, BitWriter};
 
 use crate::pair::protocol_with;
@@ -86,7 +86,7 @@ impl Target {
     fn say(&mut self, items: &[Item<'_>]) {
         let mut writer = BitWriter::new();
         writer.bool(true);
-        writer.bits(1, 8);
+        writer.bits(VERSION.into(), 8);
         writer.bits(protocol().hash(), 64);
         writer.bits(0, 4);
         writer.bits(0b11, 2); // An entry, of channel 1.
@@ -181,6 +181,27 @@ fn numbers_far_ahead_and_sizes_above_the_limit_take_no_memory() {
     target.say(&[Item::Withdraw { id: 2 }, Item::Withdraw { id: 2 }, Item::Withdraw { id: 1 }]);
     target.tick(true);
     assert_eq!(target.connection.incoming_chunks(target.now).count(), 0);
+}
+
+/// One that was over before it had its turn was forgotten with the offer four on, and all others waited for it.
+#[test]
+fn a_withdrawal_and_the_offer_four_on_in_one_packet_hold_up_nothing() {
+    let mut target = Target::new();
+    let content = [7; 600];
+    let offer = |id| Item::Offer { id, size: 600, slice_bytes: 600, hash: hash(&content) };
+    target.say(&[offer(0)]);
+    target.tick(true);
+    target.say(&[Item::Withdraw { id: 0 }, offer(4)]);
+    target.say(&[Item::Withdraw { id: 1 }, Item::Withdraw { id: 2 }, Item::Withdraw { id: 3 }]);
+    target.tick(true);
+    target.say(&[Item::Slice { id: 4, index: 0, bytes: &content }]);
+    target.tick(true);
+    target.tick(true);
+    assert!(
+        matches!(&target.events[..], [ChunkEvent::NotReceived { .. }, ChunkEvent::Received { .. }]),
+        "{:?}",
+        target.events
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use tickwire::transport::acks::RttSampling;
 use tickwire::transport::header::Header;
 use tickwire::transport::{
     Body, ChannelConfig, ChannelKind, CloseReason, Connection, ConnectionConfig, End, MessageType, Protocol,
-    Refusal, SendOptions, Violation,
+    Refusal, SendOptions, VERSION, Violation,
 };
 use tickwire::wire::{BitSink, BitWriter, Schema};
 
@@ -29,7 +29,7 @@ fn hello(rest: impl FnOnce(&mut BitWriter)) -> Vec<u8> {
 fn hello_of(protocol: &Protocol, rest: impl FnOnce(&mut BitWriter)) -> Vec<u8> {
     let mut writer = BitWriter::new();
     writer.bool(true);
-    writer.bits(1, 8);
+    writer.bits(VERSION.into(), 8);
     writer.bits(protocol.hash(), 64);
     // No close, no ack delay, no ranges, no credit.
     writer.bits(0, 4);
@@ -71,7 +71,7 @@ fn deliver(
 fn credit(unread: u16) -> Vec<u8> {
     let mut writer = BitWriter::new();
     writer.bool(true);
-    writer.bits(1, 8);
+    writer.bits(VERSION.into(), 8);
     writer.bits(protocol().hash(), 64);
     writer.bits(0b1000, 4); // Credit and no other section.
     writer.bits(0, 1); // Channel 0.
@@ -238,7 +238,7 @@ fn a_close_ends_the_conversation_with_its_reason() {
     let close = |number: u64| {
         let mut writer = BitWriter::new();
         writer.bool(true);
-        writer.bits(1, 8);
+        writer.bits(VERSION.into(), 8);
         writer.bits(protocol().hash(), 64);
         writer.bool(true);
         writer.bits(number, 8);
@@ -294,4 +294,37 @@ fn random_payloads_of_any_length_end_the_connection_or_do_no_harm() {
         let payload = hello(|w| random.iter().for_each(|byte| w.bits((*byte).into(), 8)));
         let _ = judge(&[payload]);
     }
+}
+
+/// A peer that leaves out every other packet has each of ours list thousands of ranges.
+#[test]
+fn the_largest_message_beside_many_ack_ranges_has_its_fate_told() {
+    let mut channel = ChannelConfig::unreliable();
+    channel.max_message_bytes = 256 * 1024 - 1024;
+    let types =
+        vec![MessageType { name: "Blob".into(), body: Body::Opaque { max_bytes: 256 * 1024 - 1024 } }];
+    let protocol = Arc::new(Protocol::new(types, vec![channel]).unwrap());
+    let mut connection = Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
+    let payload = hello_of(&protocol, |writer| writer.bits(0, 1));
+    let mut now = Instant::ZERO;
+    for n in 0..9000u16 {
+        let mut datagram = Vec::new();
+        Header { sequence: 2 * n, ack: u16::MAX, ack_bits: 0 }.write(&mut datagram);
+        datagram.extend_from_slice(&payload);
+        connection.handle_datagram(now, &datagram).unwrap();
+    }
+    let mut writer = BitWriter::new();
+    writer.bytes(&vec![7; 256 * 1024 - 1024 - 8]);
+    let options = SendOptions { tag: 5, notify: true, key: 0 };
+    let message = tickwire::transport::Message::new(0, writer.encoded());
+    connection.send(now, 0, message, options).unwrap();
+    let mut packets = Packets::new();
+    let told = (0..600).find_map(|_| {
+        now += Duration::from_millis(16);
+        connection.transmit(now, &mut packets);
+        packets.clear();
+        connection.poll_notification()
+    });
+    assert_eq!(told.map(|told| (told.tag, told.delivered)), Some((5, false)));
+    assert_eq!(connection.channel_stats(0).queued, 0);
 }

@@ -38,6 +38,15 @@ impl TableLink {
         block as f64 * 8.0 / (self.mbit as f64 * 1e6) + self.rtt_ms as f64 / 1e3
     }
 
+    /// The share of packets that it doesn't lose.
+    pub(crate) fn passes(&self) -> f64 {
+        let Conditions { loss, bursts, outages, .. } = self.conditions;
+        let bursts = bursts.map_or(0.0, |Bursts { to_bad, to_good, good_loss, bad_loss }| {
+            (to_bad * bad_loss + to_good * good_loss) / (to_bad + to_good)
+        });
+        (1.0 - loss) * (1.0 - bursts) * (1.0 - outages.map_or(0.0, |outages| outages.fraction))
+    }
+
     /// Bytes a second.
     pub(crate) fn rate(&self) -> f64 {
         self.mbit as f64 * 1e6 / 8.0
@@ -66,10 +75,24 @@ pub(crate) struct Measured {
     pub(crate) queue_ms: [f64; 2],
     /// Bytes of slices sent again over bytes of slices lost on the way; 2 % of the block are taken off first.
     pub(crate) resent_over_lost: f64,
-    /// The 99th percentile of the time that a game's messages take, in milliseconds, if one is played.
-    pub(crate) game_p99_ms: f64,
-    /// The share of the game's messages that arrived: a percentile is of those only.
+    /// Of the game beside it, if one is played.
+    pub(crate) game: Game,
+}
+
+/// How a game's messages fared.
+#[derive(Clone, Copy)]
+pub(crate) struct Game {
+    /// The 99th percentile of the time that those took that arrived, in milliseconds.
+    pub(crate) p99_ms: f64,
+    /// The share that arrived, of those sent in that time.
     pub(crate) received_share: f64,
+}
+
+impl Game {
+    fn of(line: &mut Line, flow: usize) -> Self {
+        let received_share = line.settle(flow);
+        Game { p99_ms: percentile(&line.flows[flow].latencies, 99) * 1e3, received_share }
+    }
 }
 
 /// Sends one block; up to 256 KiB it may go out at once.
@@ -95,23 +118,16 @@ pub(crate) fn measure(
         ratio: seconds / link.ideal(block),
         queue_ms: [95, 99].map(|percent| percentile(&millis, percent)),
         resent_over_lost: if beyond > 0.0 { beyond / lost } else { 0.0 },
-        game_p99_ms: percentile(&line.flows[flow].latencies, 99) * 1e3,
-        received_share: received_share(&line, flow),
+        game: if game { Game::of(&mut line, flow) } else { Game { p99_ms: 0.0, received_share: 1.0 } },
     }
 }
 
-fn received_share(line: &Line, flow: usize) -> f64 {
-    let flow = &line.flows[flow];
-    // Some sent before are counted too, and some sent are yet to arrive.
-    (flow.latencies.len() as f64 / flow.game_sent.max(1) as f64).min(1.0)
-}
-
-/// The game's 99th percentile with nothing beside it, in milliseconds, and the share of its messages that arrived.
-pub(crate) fn game_alone(link: &TableLink, act: Act, seconds: f64, seed: u64) -> (f64, f64) {
+/// How the game's messages fare with nothing beside it.
+pub(crate) fn game_alone(link: &TableLink, act: Act, seconds: f64, seed: u64) -> Game {
     let mut line = Line::new(link.conditions, act, 0, seed);
     let flow = line.add(CongestionConfig::default(), true);
     line.run(WARM_UP);
     line.listen();
     line.run(seconds);
-    (percentile(&line.flows[flow].latencies, 99) * 1e3, received_share(&line, flow))
+    Game::of(&mut line, flow)
 }

@@ -336,7 +336,7 @@ fn a_seed_is_one_history_of_everything_at_once() {
     let (out, counters) = measure(everything, 14, ms(1));
     assert_eq!((out.clone(), counters), measure(everything, 14, ms(1)));
     assert_ne!(out, measure(everything, 15, ms(1)).0);
-    for (name, count) in counters.iter().filter(|(name, _)| *name != "overflowed") {
+    for (name, count) in counters.iter().filter(|(name, _)| !["overflowed", "too_large"].contains(name)) {
         assert!(count > 100, "{name}: {count}");
     }
     let lost = counters.queue_dropped + counters.lost + counters.lost_in_bursts + counters.lost_in_outages;

@@ -1,24 +1,30 @@
 //! The integration tests, in one binary.
 
+mod admission;
 mod attacks;
+mod beside_chunks;
 mod between;
 mod block_times;
 mod bulk;
 #[allow(dead_code)] // Some of it is for benches/links.rs.
 mod bulk_line;
 mod bulk_scenes;
+mod byte_windows;
 mod channels;
 mod chunks;
 mod endpoint;
 mod explore;
+mod fragments;
 mod fuzz;
 mod fuzz_seeds;
 #[allow(unreachable_pub)] // A crate of its own, for the fuzzer.
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz_targets;
 mod hostile_chunks;
+mod hostile_fragments;
 mod hostile_peer;
 mod interop;
+mod last_words;
 mod layers;
 #[allow(dead_code)]
 mod link_table;
@@ -27,6 +33,7 @@ mod loss_bounds;
 mod memory;
 mod mutations;
 mod netcode;
+mod numbers;
 mod pair;
 mod proxy;
 mod reliable_links;
@@ -34,6 +41,8 @@ mod reliable_ordered;
 #[allow(dead_code)]
 mod scenes;
 mod slices;
+mod slow_line;
+mod small_packets;
 mod statistics;
 mod steady_state;
 #[allow(dead_code)]

@@ -69,12 +69,17 @@ pub(crate) fn check(protocol: &Protocol, received: &Received) -> u32 {
     }
 }
 
+/// What netcode, UDP and IPv4 add to a datagram.
+const OVERHEAD_BYTES: usize = 25 + 28;
+
 pub(crate) struct Pair {
     pub(crate) now: Instant,
+    /// Bytes on the wire that each end sent.
+    pub(crate) sent_bytes: [usize; 2],
     pub(crate) protocol: Arc<Protocol>,
     pub(crate) ends: [Connection; 2],
     pub(crate) links: [Link<Vec<u8>>; 2],
-    tick: Duration,
+    pub(crate) tick_time: Duration,
     packets: Packets,
 }
 
@@ -89,12 +94,16 @@ impl Pair {
         conditions: Conditions,
         seed: u64,
     ) -> Self {
-        let end = || Connection::new(config, protocol.clone()).unwrap();
+        let end = |seed| {
+            let config = ConnectionConfig { skip_seed: Some(seed), ..config.clone() };
+            Connection::new(&config, protocol.clone()).unwrap()
+        };
         Pair {
             now: Instant::ZERO,
-            ends: [end(), end()],
+            sent_bytes: [0; 2],
+            ends: [end(seed), end(!seed)],
             links: [Link::new(conditions, seed).unwrap(), Link::new(conditions, seed + 1_000_003).unwrap()],
-            tick: Duration::from_micros(16_667),
+            tick_time: Duration::from_micros(16_667),
             packets: Packets::new(),
             protocol,
         }
@@ -102,7 +111,7 @@ impl Pair {
 
     /// One tick of both ends: receive, then send. `links[i]` carries what `ends[i]` sends.
     pub(crate) fn tick(&mut self) {
-        self.now += self.tick;
+        self.now += self.tick_time;
         for i in 0..2 {
             while let Some(packet) = self.links[1 - i].poll(self.now) {
                 self.ends[i].handle_datagram(self.now, &packet).unwrap();
@@ -110,6 +119,7 @@ impl Pair {
             self.ends[i].transmit(self.now, &mut self.packets);
             for (_, packet) in self.packets.iter() {
                 assert!(packet.len() <= 1200, "{} bytes", packet.len());
+                self.sent_bytes[i] += packet.len() + OVERHEAD_BYTES;
                 self.links[i].send(self.now, packet.to_vec(), packet.len());
             }
             self.packets.clear();

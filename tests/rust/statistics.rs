@@ -7,8 +7,8 @@ use tickwire::netsim::{Conditions, Link};
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
 use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
-use tickwire::transport::acks::RttSampling;
-use tickwire::transport::{Connection, ConnectionConfig, PacketStats, Protocol, SendOptions};
+use tickwire::transport::acks::{LossBound, RttSampling};
+use tickwire::transport::{BudgetConfig, Connection, ConnectionConfig, PacketStats, Protocol, SendOptions};
 
 use crate::pair::{UNRELIABLE, blob, protocol};
 
@@ -275,7 +275,7 @@ fn measure<E: End>(mut ends: [E; 2], setting: &Setting, seed: u64, warm_up: f64)
             }
             if ways[way].next_send == now {
                 let datagrams = ends[way].send(now);
-                assert_eq!(datagrams.len(), 1);
+                assert_eq!(datagrams.len(), 1, "{setting:?} at {now:?}");
                 for bytes in datagrams {
                     let newest_took = ways[1 - way].newest_took.take();
                     let size = bytes.len();
@@ -378,7 +378,10 @@ fn network_rtt(setting: &Setting) -> f64 {
 fn our_framing_tells_what_the_links_did() {
     for (seed, setting) in SETTINGS.iter().enumerate() {
         let protocol: Arc<Protocol> = protocol();
-        let connection = || Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
+        // Each packet must go out, also where jitter looks like a queue.
+        let budget = BudgetConfig { adaptive: false, ..BudgetConfig::default() };
+        let config = ConnectionConfig { budget, ..ConnectionConfig::default() };
+        let connection = || Connection::new(&config, protocol.clone()).unwrap();
         let measured = measure([connection(), connection()], setting, seed as u64, 15.0);
         check_recent(&measured, setting);
 
@@ -492,7 +495,9 @@ fn late_acks_take_back_losses_that_were_none() {
         reorder: 0.0,
     };
     let protocol: Arc<Protocol> = protocol();
-    let connection = || Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
+    let mut config = ConnectionConfig::default();
+    config.packets.acks.loss_bound = LossBound::After(LossBound::DEFAULT_TIME);
+    let connection = || Connection::new(&config, protocol.clone()).unwrap();
     let measured = measure([connection(), connection()], &setting, 7, 20.0);
     check_loss("packet_loss", &measured, 0, &setting, 0.0, |stats| stats.packet_loss);
 }

@@ -127,6 +127,7 @@ impl World {
                 public_addresses: &[server_address()],
                 internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
                 user_data: &[0; 256],
+                dated: true,
             };
             let token = ConnectToken::generate(&params, &mut Rng::seeded(index as u64)).unwrap();
             let config = ClientConfig {

@@ -195,6 +195,7 @@ fn client(id: u32, server: SocketAddr, capture: &Capture) -> Game<Client> {
         public_addresses: &[server],
         internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
         user_data: &[0; 256],
+        dated: true,
     };
     let token = ConnectToken::generate(&params, &mut OsEntropy).unwrap();
     let config = ClientConfig {

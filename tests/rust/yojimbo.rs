@@ -209,9 +209,9 @@ fn messages_that_only_their_own_code_reads_are_held_until_it_does() {
     };
     let extent = |_: u16, bytes: &[u8], start: usize| {
         let mut reader = BitReader::with_range(bytes, start, usize::MAX / 2);
-        let n = reader.bits(16).ok()? as u32;
-        reader.bits(1 + n % 40).ok()?;
-        Some(reader.position())
+        let n = reader.bits(16).map_err(|error| error.to_string())? as u32;
+        reader.bits(1 + n % 40).map_err(|error| error.to_string())?;
+        Ok(reader.position())
     };
     let (mut sent, mut received) = (0, Vec::new());
     for tick in 0..2_000 {
@@ -411,7 +411,10 @@ fn a_callers_mistake_is_told_at_the_call() {
     assert_eq!(send(RELIABLE, blob(1, max_bytes)), Ok(()));
     // On an unreliable channel a block is in one packet.
     let (bytes, max_bytes) = (8192 - 23, 8192 - 24);
-    assert_eq!(send(UNRELIABLE, blob(1, bytes - 4)), Err(SendError::TooLarge { bytes, max_bytes }));
+    assert_eq!(
+        send(UNRELIABLE, blob(1, bytes - 4)),
+        Err(SendError::Packet { bytes, max_bytes, max_packet_bytes: 8192 })
+    );
     assert_eq!(send(UNRELIABLE, blob(1, max_bytes - 4)), Ok(()));
     let disabled = YojimboChannel { blocks: false, ..Default::default() };
     let protocol = protocol_of(disabled, vec![declared("Number"), declared("Blob")]);

@@ -114,6 +114,7 @@ impl TickwireClient {
             public_addresses: &[server],
             internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
             user_data: &[0; 256],
+            dated: true,
         };
         let token = ConnectToken::generate(&params, &mut OsEntropy).expect("the token is within its bounds");
         let config = ClientConfig {

@@ -69,6 +69,7 @@ RELIABLE: Final[dict[str, object]] = {
 """Bits of the reliable header's first byte."""
 
 CLOSE_REASONS: Final = {1: "closed", 2: "kicked", 3: "protocol mismatch", 4: "protocol violation"}
+MOST_DETAIL: Final = 128
 VERDICTS: Final = {
     0: "accepted",
     1: "too large",
@@ -89,7 +90,14 @@ _CHANNEL: Part = {"name": "channel", "type": "channel"}
 
 SECTIONS: Final[list[dict[str, object]]] = [
     {"name": "hello", "parts": [_bits("version", 8), _hex("hash")]},
-    {"name": "close", "parts": [_bits("reason", 8, names=CLOSE_REASONS)], "last": True},
+    {
+        "name": "close",
+        "parts": [
+            _bits("reason", 8, names=CLOSE_REASONS),
+            {"name": "detail", "type": "string", "most": MOST_DETAIL, "optional": True},
+        ],
+        "last": True,
+    },
     {"name": "ack_delay", "parts": [_bits("microseconds", 14, unit=64)]},
     {
         "name": "ack_ranges",
@@ -103,11 +111,15 @@ SECTIONS: Final[list[dict[str, object]]] = [
         "needs_protocol": True,
     },
     {"name": "entries", "parts": [], "needs_protocol": True},
+    {"name": "fragments", "parts": [], "needs_protocol": True},
 ]
 """Sections of a connection packet, each behind a flag. ``missing`` is the number of packets plus 1."""
 
 MOST_WALK: Final = 32_768
 """How far down ack ranges may go."""
+
+FRAGMENT_BYTES: Final = 1024
+"""Of a reliable message that is cut; the last fragment has what is left."""
 
 WITH_CREDIT: Final = {"reliable_ordered": True, "reliable_unordered": True}
 WITH_IDS: Final = {"reliable_ordered": True, "reliable_unordered": True, "redundant": True}
@@ -161,6 +173,11 @@ def filters() -> list[dict[str, str]]:
         "tickwire.channel": "uint",
         "tickwire.message": "text",
         "tickwire.message_id": "uint",
+        "tickwire.fragment": "text",
+        "tickwire.fragment.type": "text",
+        "tickwire.fragment.bits": "uint",
+        "tickwire.fragment.index": "uint",
+        "tickwire.fragment.data": "text",
         "tickwire.key": "uint",
         "tickwire.payload": "text",
         "tickwire.payload.bits": "uint",
@@ -208,6 +225,7 @@ def table() -> dict[str, object]:
         ],
         "sections": SECTIONS,
         "with_ids": WITH_IDS,
+        "fragment_bytes": FRAGMENT_BYTES,
         "chunk_item": CHUNK_ITEM,
         "chunk_items": CHUNK_ITEMS,
         "chunk_run": CHUNK_RUN,

@@ -118,7 +118,7 @@ PROTOCOL = tw.Protocol(
     id=0x7469636B_64656D6F,
     messages=[Welcome, CoinPlaced, CoinTaken, Throw, Ready, Steer, PlayerState, Health],
     channels=[
-        tw.reliable_ordered("reliable", send_queue=4096, resend_time=None),
+        tw.reliable_ordered("reliable", send_queue=4096),
         tw.redundant("inputs", copies=3, strict=True),
         tw.sequenced("positions"),
         tw.latest("health", keys=MAX_PLAYERS),

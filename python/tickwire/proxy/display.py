@@ -9,6 +9,7 @@ from typing import TextIO
 
 LOSSES = (
     "memory_full",
+    "too_large",
     "queue_dropped",
     "lost",
     "lost_in_bursts",

@@ -128,8 +128,8 @@ def conditions(network: str) -> tuple[tw.Conditions, tw.Conditions]:
     return (tw.Conditions(), tw.Conditions()) if network == "none" else tw.Conditions.preset(network)
 
 
-def disconnected(reason: tw.DisconnectReason, address: object) -> SampleError:
-    """The end of a connection as a sentence that says what to do."""
+def disconnected(reason: tw.DisconnectReason, address: object, words: str | None = None) -> SampleError:
+    """The end of a connection as a sentence that says what to do, with the other side's words."""
     match reason:
         case tw.DisconnectReason.REQUEST_TIMED_OUT | tw.DisconnectReason.RESPONSE_TIMED_OUT:
             text = f"no server answers at {address}: start one there, and give both sides the same --key"
@@ -140,7 +140,8 @@ def disconnected(reason: tw.DisconnectReason, address: object) -> SampleError:
         case tw.DisconnectReason.TIMED_OUT:
             text = f"{address} fell silent: see whether network and server are up, and connect again"
         case _:
-            text = f"the connection to {address} is over ({reason}): connect again to go on"
+            why = str(reason) if words is None else f"{reason}: {words}"
+            text = f"the connection to {address} is over ({why}): connect again to go on"
     return SampleError(text)
 
 

@@ -25,6 +25,8 @@ class Side:
         self.begun: list[tw.Transfer] = []
         # The receiver was told of the end.
         self.over = False
+        # When messages last went out: the time, bytes of messages, bytes of chunks, and messages asked for.
+        self.went: tuple[float, int, int, int] | None = None
 
     def message(self, message: Any, key: int | None = None) -> None:
         """Takes a message as an object."""

@@ -70,6 +70,7 @@ class Play:
         return {
             "network": self.network,
             "congestion": congestion,
+            "mtu": scenario.mtu,
             "chunk_memory": scenario.chunk_memory,
             "priority": self.prioritize if scenario.priority else None,
             "factory": tw.MessageFactory() if scenario.factory else None,

@@ -63,6 +63,8 @@ class Scenario:
     nats: list[Literal["full-cone", "restricted", "port-restricted", "symmetric"] | None]
     nat_lifetime: float
     timeout: int
+    # Of both sides, and of the paths until the weather changes.
+    mtu: int
     budget: tuple[float, float] | None
     congestion: str
     chunk_memory: int
@@ -97,6 +99,10 @@ EVENTS = (
 )
 
 
+HEADERS = 48
+"""Bytes of IPv6 and UDP."""
+
+
 def draw(seed: str, index: int, given: list[tw.Channel] | None = None) -> Scenario:
     """The scenario of a seed with this number. The mix: ordinary games, slow ones (many hours), quick ones
     with full packets, and long ones whose sequence numbers wrap.
@@ -129,6 +135,7 @@ def draw(seed: str, index: int, given: list[tw.Channel] | None = None) -> Scenar
         for event in EVENTS
         if not mild and rng.random() < 0.5
     }
+    mtu = Random(f"{seed}/{index}/mtu").choice([1280, 1280, 1200, 1126])
     return Scenario(
         seed=seed,
         index=index,
@@ -139,11 +146,12 @@ def draw(seed: str, index: int, given: list[tw.Channel] | None = None) -> Scenar
         max_clients=max(1, players - (rng.random() < 0.2)),
         paces=[rng.choice([1, 1, 1, 2, 3]) for _ in range(players)],
         channels=channels,
-        conditions=weather(rng, mild),
-        down=weather(rng, mild),
+        conditions=weather(rng, mild).replace(max_datagram=mtu - HEADERS),
+        down=weather(rng, mild).replace(max_datagram=mtu - HEADERS),
         nats=[rng.choice(NAT_KINDS) if rng.random() < 0.3 else None for _ in range(players)],
         nat_lifetime=rng.uniform(5, 120),
         timeout=timeout,
+        mtu=mtu,
         budget=(10 ** rng.uniform(3.5, 6), rng.uniform(2000, 65_536)) if rng.random() < 0.4 else None,
         congestion=rng.choice(["adaptive", "adaptive", "fixed", "good_bad"]),
         chunk_memory=rng.choice([0, 2**18, 2**20, 2**22]),

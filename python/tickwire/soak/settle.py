@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import tickwire as tw
-from tickwire.soak.line import Line
+from tickwire.soak.line import Line, Side
 from tickwire.soak.model import Violation
 from tickwire.soak.play import Play
 
 TOKEN_LIFETIME = 30
 """Seconds after which no client dials any more."""
+
+FREE = ("unreliable", "sequenced")
+"""Channels whose messages wait for nobody."""
+
+DEFAULT_BUDGET = (1_250_000.0, 65_536.0)
+"""Bytes a second of messages, and at once, where no other is set."""
+
+MIN_ASKED, MIN_CHUNKS = 5, 20_000
+"""Messages, and bytes of chunks, after which those must have gone too."""
 
 
 def settle(play: Play) -> None:
@@ -111,6 +120,7 @@ def conserved(play: Play) -> None:
         "lost",
         "lost_in_bursts",
         "lost_in_outages",
+        "too_large",
         "queue_dropped",
         "overflowed",
         "unknown_destination",
@@ -119,6 +129,8 @@ def conserved(play: Play) -> None:
         "nat_filtered",
     )
     came_out = sum(counts[name] for name in ways_out)
+    if counts["too_large"]:
+        raise Violation(f"{counts['too_large']} datagrams were above an mtu of {play.scenario.mtu}")
     if put_in != came_out:
         raise Violation(f"of {put_in} datagrams the network accounts for {came_out}: {counts}")
 
@@ -127,33 +139,62 @@ def audit(play: Play) -> None:
     """What must hold at any time.
 
     Raises:
-        Violation: a connection sent more than its budget.
+        Violation: a connection sent more than its budget, or chunks silence its messages.
     """
-    scenario = play.scenario
-    if scenario.budget is None or "budget" in scenario.events:
+    if "budget" in play.scenario.events:
         return
     for line in play.by_slot.values():
         if line.may_send_down and line.handle in play.server.clients:
             assert line.handle is not None
-            held(play, play.server.stats(line.handle), line.server_connected, line.down.name)
+            audit_side(play, play.server.stats(line.handle), line.server_connected, line.down)
     for line in open_lines(play):
         if line.client_over is None and line.client.connected:
-            held(play, line.client.stats(), line.client_connected, line.up.name)
+            audit_side(play, line.client.stats(), line.client_connected, line.up)
 
 
-def held(play: Play, stats: tw.ConnectionStats, since: float | None, name: str) -> None:
+def audit_side(play: Play, stats: tw.ConnectionStats, since: float | None, side: Side) -> None:
+    """What must hold of one that sends."""
+    flows_on(play, stats, side)
+    # Of one that is only kept alive, the game doesn't know yet.
+    if play.scenario.budget is not None and since is not None:
+        held(play, stats, since, side.name)
+
+
+def flows_on(play: Play, stats: tw.ConnectionStats, side: Side) -> None:
+    """Messages go on while chunks move.
+
+    Those that nothing holds back but the budget, of which some are left out each tick, but never all for
+    longer than the budget needs for the largest one."""
+    messages = sum(channel.bytes_sent for channel in stats.channels if channel.kind != "chunks")
+    asked = sum(flow.sent for flow, plan in zip(side.flows, side.plans, strict=True) if plan.kind in FREE)
+    now, chunks = play.network.now, stats.chunks.bytes_sent
+    if side.went is None or messages != side.went[1]:
+        side.went = (now, messages, chunks, asked)
+        return
+    then, _, chunks_then, asked_then = side.went
+    rate, burst = play.scenario.budget or DEFAULT_BUDGET
+    patience = 2 + 4 / play.scenario.rate + (largest(play) + burst) / rate
+    if now - then > patience and asked - asked_then >= MIN_ASKED and chunks - chunks_then >= MIN_CHUNKS:
+        raise Violation(
+            f"{side.name} sent no message for {now - then:.1f} s beside {chunks - chunks_then} "
+            f"bytes of chunks, though {asked - asked_then} could go at once"
+        )
+
+
+def largest(play: Play) -> int:
+    """The bytes of the largest message, with what its fragments add."""
+    return max(max(plan.sizes) for plan in play.scenario.channels) + 2048
+
+
+def held(play: Play, stats: tw.ConnectionStats, since: float, name: str) -> None:
     """Messages keep the budget. Chunks have a rate of their own.
 
     The last packet may overdraw it, by one message with its fragments."""
     assert play.scenario.budget is not None
-    # Of one that is only kept alive, the game doesn't know yet.
-    if since is None or stats.chunks.bytes_sent:
-        return
     rate, burst = play.scenario.budget
     seconds = play.network.now - since + 2 / play.scenario.rate
-    used = sum(channel.bytes_sent for channel in stats.channels)
-    largest = max(max(plan.sizes) for plan in play.scenario.channels) + 2048
-    if used > burst + rate * seconds + largest:
+    used = sum(channel.bytes_sent for channel in stats.channels if channel.kind != "chunks")
+    if used > burst + rate * seconds + largest(play):
         raise Violation(
             f"{name} sent {used} bytes in {seconds:.1f} s, with {rate:.0f} a second and {burst:.0f}"
         )

@@ -42,7 +42,7 @@ pub(super) enum Sent {
 impl Socket {
     /// The socket that clients send to.
     pub(super) fn listen(address: SocketAddr) -> io::Result<Self> {
-        let socket = udp::bind(address, DEFAULT_KERNEL_BUFFER, DEFAULT_KERNEL_BUFFER)?;
+        let socket = udp::bind(address, false, DEFAULT_KERNEL_BUFFER, DEFAULT_KERNEL_BUFFER)?;
         Ok(Socket(mio::net::UdpSocket::from_std(socket.into())))
     }
 
@@ -52,7 +52,7 @@ impl Socket {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
         };
-        let socket = udp::bind(any, CLIENT_KERNEL_BUFFER, CLIENT_KERNEL_BUFFER)?;
+        let socket = udp::bind(any, false, CLIENT_KERNEL_BUFFER, CLIENT_KERNEL_BUFFER)?;
         socket.connect(&peer.into())?;
         Ok(Socket(mio::net::UdpSocket::from_std(socket.into())))
     }

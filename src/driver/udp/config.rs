@@ -23,6 +23,8 @@ pub struct UdpConfig {
     pub receive_bound: usize,
     /// The longest datagram to receive, in bytes. Longer ones are dropped.
     pub max_datagram: usize,
+    /// Have a socket of IPv6 carry IPv4 as well. Its addresses of IPv4 are `::ffff:a.b.c.d`.
+    pub both_families: bool,
     /// Carry several datagrams with one system call, where the system can.
     pub batched: bool,
     /// Let datagrams of one length to one peer leave as one (GSO), where the system can; only with `batched`.
@@ -40,6 +42,7 @@ impl Default for UdpConfig {
             receive_buffer: DEFAULT_KERNEL_BUFFER,
             receive_bound: DEFAULT_RECEIVE_BOUND,
             max_datagram: MAX_DATAGRAM,
+            both_families: false,
             batched: true,
             cut: true,
             joined: true,
@@ -75,7 +78,8 @@ counters! {
         interrupted,
         /// Datagrams not sent for another reason, which the call returned.
         send_errors,
-        /// Times that the system didn't take several datagrams as one. They went one by one.
+        /// Times that the system didn't take several datagrams as one. They went one by one, and more of such length to that
+        /// destination do for a minute.
         cut_refused,
     }
 }

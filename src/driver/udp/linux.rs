@@ -214,6 +214,18 @@ pub(super) fn join(socket: &UdpSocket) -> bool {
     set(socket, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok()
 }
 
+/// Has routers cut datagrams that are too long for their next link (IPv4), and what ICMP says of path MTUs ignored: no
+/// datagram of ours is above IPv6's guaranteed MTU, and where an IPv4 path is narrower, or somebody claims that it is, Linux would
+/// lose a datagram first, and all of them where ICMP is filtered. False when it doesn't know how.
+pub(super) fn allow_fragments(socket: &UdpSocket, ipv6: bool) -> bool {
+    let (level, option, omit) = if ipv6 {
+        (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_OMIT)
+    } else {
+        (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_OMIT)
+    };
+    set(socket, level, option, omit).is_ok()
+}
+
 /// Datagrams that the system dropped before they were read, since the socket began, modulo 2^32; `None` when it
 /// doesn't tell.
 pub(super) fn drops(socket: &UdpSocket) -> Option<u32> {
@@ -227,8 +239,8 @@ pub(super) fn drops(socket: &UdpSocket) -> Option<u32> {
     (result == 0 && len as usize == size_of_val(&info)).then_some(info[MEMINFO_DROPS])
 }
 
-/// Whether an error of a run may say that this system, or its network card, doesn't cut. That a run is too long for
-/// one destination's MTU (`EMSGSIZE`) says nothing of the others.
+/// Whether an error of a run may say that this system, or its network card, doesn't cut. Before Linux 6.14 `EINVAL` also says
+/// that a segment is above one destination's path MTU; since then that is `EMSGSIZE`, which says nothing of the others.
 pub(super) fn refuses_to_cut(error: &io::Error) -> bool {
     let refusals = [libc::EIO, libc::EINVAL, libc::ENOPROTOOPT, libc::EOPNOTSUPP];
     error.raw_os_error().is_some_and(|code| refusals.contains(&code))
@@ -241,6 +253,17 @@ pub(super) fn set(socket: &UdpSocket, level: c_int, option: c_int, value: c_int)
     let result =
         unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), len) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// An option whose value is an integer.
+#[cfg(test)]
+pub(super) fn get(socket: &UdpSocket, level: c_int, option: c_int) -> io::Result<c_int> {
+    let mut value: c_int = 0;
+    let mut len = size_of::<c_int>() as libc::socklen_t;
+    // SAFETY: the system writes at most `len` bytes to the value in this frame, which is as long.
+    let result =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, (&raw mut value).cast(), &raw mut len) };
+    if result == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 //! Promises: a datagram longer than the caller takes is dropped and counted, never cut; one call reads a
 //! bounded number of datagrams; what passes (a full buffer, a peer whose port closed) is counted and goes by;
 //! an error of binding keeps its errno; once its memory has grown to what a call brings, it allocates nothing.
-//! Refuses: an IPv6 socket carries IPv6 only, on every platform. For both families, bind two.
+//! Refuses: an IPv6 socket carries IPv6 only, on every platform, unless it is told to carry both families.
+//!
+//! Datagrams may be fragmented on their way: Linux, which alone would forbid it, is told so .
 //!
 //! Bytes are not looked at. What a stranger can do is fill the kernel's buffer: a call reads its bound, whatever waits.
 //!
@@ -13,6 +15,7 @@
 
 mod config;
 mod errors;
+mod gso;
 #[cfg(target_os = "linux")]
 mod linux;
 mod plain;
@@ -29,12 +32,14 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 pub use self::config::{DEFAULT_KERNEL_BUFFER, DEFAULT_RECEIVE_BOUND, UdpConfig, UdpCounters};
 pub(super) use self::errors::{is_out_of_buffers, is_unreachable};
+use self::gso::Gso;
 #[cfg(target_os = "linux")]
 use self::linux::{drops, refuses_to_cut};
 #[cfg(not(target_os = "linux"))]
 use self::plain::{drops, refuses_to_cut};
 use self::runs::Run;
 use self::slab::Slab;
+use crate::time::Duration;
 
 /// What the length field of UDP can say.
 const LONGEST_DATAGRAM: usize = 65_535;
@@ -52,14 +57,17 @@ pub struct UdpSocket {
     receive_bound: usize,
     max_datagram: usize,
     calls: Calls,
-    /// Whether datagrams may leave as one.
-    cut: bool,
+    gso: Gso,
+    started: std::time::Instant,
     slab: Slab,
     runs: Vec<Run>,
     counters: UdpCounters,
     kernel_drops: Cell<KernelDrops>,
     #[cfg(test)]
     fault: Option<tests::Fault>,
+    /// Time that a test lets pass.
+    #[cfg(test)]
+    skipped: Duration,
 }
 
 /// How the system is called.
@@ -83,7 +91,7 @@ impl UdpSocket {
     /// # Errors
     /// As the system says it, errno kept: address in use, not available, not permitted.
     pub fn bind(address: SocketAddr, config: UdpConfig) -> io::Result<Self> {
-        let socket = bind(address, config.send_buffer, config.receive_buffer)?;
+        let socket = bind(address, config.both_families, config.send_buffer, config.receive_buffer)?;
         let (send_buffer, receive_buffer) = (socket.send_buffer_size()?, socket.recv_buffer_size()?);
         let socket = std::net::UdpSocket::from(socket);
         let config = UdpConfig { max_datagram: config.max_datagram.min(LONGEST_DATAGRAM), ..config };
@@ -96,13 +104,16 @@ impl UdpSocket {
             receive_bound: config.receive_bound.max(1),
             max_datagram: config.max_datagram,
             calls,
-            cut,
+            gso: Gso::new(cut),
+            started: std::time::Instant::now(),
             slab,
             runs: Vec::new(),
             counters: UdpCounters::default(),
             kernel_drops: Cell::default(),
             #[cfg(test)]
             fault: None,
+            #[cfg(test)]
+            skipped: Duration::ZERO,
         })
     }
 
@@ -150,6 +161,14 @@ impl UdpSocket {
         number(&self.socket)
     }
 
+    /// How long there has been this socket.
+    fn age(&self) -> Duration {
+        let age = self.started.elapsed();
+        #[cfg(test)]
+        let age = age + self.skipped;
+        age
+    }
+
     /// Counts an error that says nothing about this socket; false when it does.
     ///
     /// Windows reports an ICMP "port unreachable" for something sent earlier as `ConnectionReset` of the next
@@ -178,6 +197,8 @@ impl Calls {
 /// How this system is to be called, whether datagrams may leave as one, and where to receive.
 #[cfg(target_os = "linux")]
 fn means(socket: &std::net::UdpSocket, config: UdpConfig) -> (Calls, bool, Slab) {
+    let _as_the_system_says =
+        linux::allow_fragments(socket, socket.local_addr().is_ok_and(|at| at.is_ipv6()));
     if !config.batched {
         return (Calls::Plain, false, Slab::new(config.max_datagram + 1, 1));
     }
@@ -200,11 +221,17 @@ pub fn number(socket: &std::net::UdpSocket) -> i64 {
     return i64::try_from(std::os::windows::io::AsRawSocket::as_raw_socket(socket)).unwrap_or(-1);
 }
 
-/// A non-blocking socket bound to `address`, of one family only, with these kernel buffers if it gets them.
-pub(super) fn bind(address: SocketAddr, send_buffer: usize, receive_buffer: usize) -> io::Result<Socket> {
+/// A non-blocking socket bound to `address`, with these kernel buffers if it gets them; of one family only, unless IPv6 is to
+/// carry `both_families`.
+pub(super) fn bind(
+    address: SocketAddr,
+    both_families: bool,
+    send_buffer: usize,
+    receive_buffer: usize,
+) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if address.is_ipv6() {
-        socket.set_only_v6(true)?;
+        socket.set_only_v6(!both_families)?;
     }
     grow(send_buffer, |size| socket.set_send_buffer_size(size));
     grow(receive_buffer, |size| socket.set_recv_buffer_size(size));

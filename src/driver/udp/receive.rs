@@ -51,29 +51,32 @@ impl UdpSocket {
     /// # Errors
     /// Only what won't pass by itself. What was received before is in `out`.
     pub fn receive_batch(&mut self, out: &mut Datagrams) -> io::Result<bool> {
-        self.receive_each(self.receive_bound, |from, datagram| out.push(from, datagram))
+        self.receive_each(self.receive_bound, || (), |(), from, datagram| out.push(from, datagram))
     }
 
-    /// Gives each datagram that waits to `handle`, with the address it came from, reading at most `bound`, those
-    /// dropped counted. True when the bound ended it and more may wait.
+    /// Gives each datagram that waits to `handle`, with what `clock` said after it was read from the system and the address
+    /// it came from, reading at most `bound`, those dropped counted. True when the bound ended it and more may wait.
     ///
     /// # Errors
     /// Only what won't pass by itself. What was received before has been handled.
-    pub fn receive_each(
+    pub fn receive_each<T: Copy>(
         &mut self,
         bound: usize,
-        mut handle: impl FnMut(SocketAddr, &mut [u8]),
+        mut clock: impl FnMut() -> T,
+        mut handle: impl FnMut(T, SocketAddr, &mut [u8]),
     ) -> io::Result<bool> {
-        let (mut left, mut more) = (bound, true);
+        let (mut left, mut more, mut read_at) = (bound, true, None);
         while left > 0 {
             if let Some(piece) = self.slab.take() {
                 left -= 1;
                 if self.accept(&piece) {
-                    handle(piece.from, self.slab.bytes(&piece));
+                    // What an earlier call read has this call's time: time never goes back.
+                    let at = *read_at.get_or_insert_with(&mut clock);
+                    handle(at, piece.from, self.slab.bytes(&piece));
                 }
             } else if more {
                 match self.fill(left)? {
-                    Filled::Some { more: maybe } => more = maybe,
+                    Filled::Some { more: maybe } => (more, read_at) = (maybe, Some(clock())),
                     Filled::Passed => left -= 1,
                     Filled::Nothing => return Ok(false),
                 }

@@ -41,13 +41,19 @@ impl Run {
     }
 }
 
-/// Fills `runs` with at most `most` runs of the first of `entries`, of single datagrams unless they may be `joined`.
-pub(super) fn gather(entries: &[(SocketAddr, Range<usize>)], joined: bool, most: usize, runs: &mut Vec<Run>) {
+/// Fills `runs` with at most `most` runs of the first of `entries`, of single datagrams unless those of a length to a
+/// destination may be `joined`.
+pub(super) fn gather(
+    entries: &[(SocketAddr, Range<usize>)],
+    joined: impl Fn(SocketAddr, u16) -> bool,
+    most: usize,
+    runs: &mut Vec<Run>,
+) {
     runs.clear();
     for entry in entries {
         let full = runs.len() == most;
         match runs.last_mut() {
-            Some(run) if joined && run.takes(entry) => {
+            Some(run) if run.takes(entry) && (run.count > 1 || joined(run.to, run.segment)) => {
                 run.bytes.end = entry.1.end;
                 run.count += 1;
             }
@@ -69,7 +75,7 @@ mod tests {
             batch.push(SocketAddr::from(([127, 0, 0, 1], *port)), &vec![0; *len]);
         }
         let mut runs = Vec::new();
-        gather(batch.entries(), joined, most, &mut runs);
+        gather(batch.entries(), |_, _| joined, most, &mut runs);
         let mut end = 0;
         for run in &runs {
             assert_eq!(run.bytes.start, end);

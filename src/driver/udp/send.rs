@@ -9,6 +9,7 @@ use super::errors::is_out_of_buffers;
 use super::runs::{Run, gather};
 use super::{Calls, UdpSocket, plain, refuses_to_cut};
 use crate::store::Datagrams;
+use crate::time::Duration;
 
 impl UdpSocket {
     /// Sends one datagram; false when it could not go now. That is counted, and no worse than a loss on the way.
@@ -30,12 +31,12 @@ impl UdpSocket {
     /// Sends a batch in order, and goes on whatever becomes of each datagram: all is in the counters.
     pub fn send_batch(&mut self, batch: &Datagrams) {
         let mut runs = std::mem::take(&mut self.runs);
-        let mut rest = batch.entries();
+        let (mut rest, now) = (batch.entries(), self.age());
         while !rest.is_empty() {
-            gather(rest, self.cut, self.calls.batch(), &mut runs);
+            gather(rest, |to, segment| self.gso.allows(to, segment, now), self.calls.batch(), &mut runs);
             let done = match self.send_runs(batch.arena(), &runs) {
                 Ok(datagrams) => datagrams,
-                Err(error) => self.send_apart(batch.arena(), rest, &runs, &error),
+                Err(error) => self.send_apart(batch.arena(), rest, &runs, &error, now),
             };
             rest = rest.get(done..).unwrap_or_default();
         }
@@ -49,8 +50,9 @@ impl UdpSocket {
         entries: &[(SocketAddr, Range<usize>)],
         runs: &[Run],
         error: &io::Error,
+        now: Duration,
     ) -> usize {
-        let count = runs.first().map_or(1, |run| run.count);
+        let Some(&Run { to, count, segment, .. }) = runs.first() else { return 1 };
         if self.count_unsent(error, count as u64) {
             return count;
         }
@@ -64,7 +66,9 @@ impl UdpSocket {
             sent += usize::from(self.send(*to, &arena[bytes.clone()]).unwrap_or(false));
         }
         // When none goes by itself either, it was not for their being one.
-        self.cut &= sent == 0 || !refuses_to_cut(error);
+        if sent > 0 {
+            self.gso.refused(to, segment, refuses_to_cut(error), now);
+        }
         count
     }
 
@@ -83,6 +87,9 @@ impl UdpSocket {
         let datagrams = went.iter().map(|run| run.count).sum::<usize>();
         self.counters.sent += datagrams as u64;
         self.counters.sent_joined += joined as u64;
+        if joined > 0 {
+            self.gso.taken();
+        }
         // No system should say so, and none shall keep us here if it does.
         if datagrams == 0 { Err(ErrorKind::WouldBlock.into()) } else { Ok(datagrams) }
     }

@@ -179,10 +179,44 @@ fn datagrams_dropped_count_against_the_bound_of_a_call() {
         let long = [(b.local_address(), &[0; 9][..]); 10];
         a.send_batch(&batch_of(long.into_iter().chain([(b.local_address(), &[0; 8][..])])));
         assert!(b.wait(SECOND).unwrap());
-        let refuse = |_, _: &mut [u8]| panic!("longer than what is taken");
-        assert!(b.receive_each(10, refuse).unwrap(), "more may wait");
+        let refuse = |(), _, _: &mut [u8]| panic!("longer than what is taken");
+        assert!(b.receive_each(10, || (), refuse).unwrap(), "more may wait");
         assert_eq!(b.counters().too_long, 10);
         assert_eq!(receive_all(&mut b, 1), [(a.local_address(), vec![0; 8])]);
+    }
+}
+
+/// A datagram that comes while the one before it is handled, or between a look at the clock and the system call, isn't taken
+/// for older than it is: round trips would seem shorter than the path allows.
+#[test]
+fn no_datagram_has_a_time_before_it_was_sent() {
+    for config in ways() {
+        let (mut a, mut b) = (bind(config), bind(UdpConfig { receive_bound: 50, ..config }));
+        let to = b.local_address();
+        let sent = Cell::new(0u8);
+        let send = |a: &mut UdpSocket| {
+            sent.set(sent.get() + 1);
+            assert!(a.send(to, &[sent.get()]).unwrap());
+        };
+        send(&mut a);
+        assert!(b.wait(SECOND).unwrap());
+        let (mut late, mut last) = (bind(config), 0);
+        // The clock is the number of datagrams sent; one more is as soon as somebody has looked at it, or handles one.
+        let mut handled = 0;
+        for _ in 0..5 {
+            let clock = || {
+                let now = sent.get();
+                send(&mut late);
+                now
+            };
+            let handle = |now, _: SocketAddr, datagram: &mut [u8]| {
+                send(&mut a);
+                assert!(datagram[0] <= now && last <= now, "{} at {now}, after {last}", datagram[0]);
+                (last, handled) = (now, handled + 1);
+            };
+            b.receive_each(20, clock, handle).unwrap();
+        }
+        assert!(handled > 5);
     }
 }
 
@@ -268,10 +302,10 @@ fn what_finds_full_buffers_or_no_way_is_counted_and_the_rest_goes() {
     }
 }
 
-/// A system or a network card that takes no datagrams to cut: all of them go one by one, now and from now on.
+/// A system or a network card that takes no datagrams to cut: all of them go one by one, now and later.
 #[cfg(target_os = "linux")]
 #[test]
-fn datagrams_that_are_refused_as_one_go_one_by_one_for_good() {
+fn datagrams_that_are_refused_as_one_go_one_by_one() {
     let injected: Fault = |run, _| (run.count > 1).then(|| io::Error::from_raw_os_error(libc::EIO));
     for fault in [None, Some(injected)] {
         let (mut a, mut b) = (socket(), socket());
@@ -288,7 +322,7 @@ fn datagrams_that_are_refused_as_one_go_one_by_one_for_good() {
             assert!(received.eq(lengths));
         }
         let UdpCounters { sent, sent_joined, cut_refused, send_errors, .. } = a.counters();
-        assert_eq!([sent, sent_joined, cut_refused, send_errors], [20, 0, 1, 0]);
+        assert_eq!([sent, sent_joined, cut_refused, send_errors], [20, 0, 2, 0]);
     }
 }
 
@@ -305,6 +339,78 @@ fn a_path_too_narrow_for_its_datagrams_does_not_end_sending_as_one() {
     assert!(receive_all(&mut b, 7).into_iter().map(|(_, datagram)| datagram.len()).eq(lengths));
     let UdpCounters { sent, sent_joined, cut_refused, .. } = a.counters();
     assert_eq!([sent, sent_joined, cut_refused], [7, 3, 1]);
+}
+
+/// Linux would forbid fragments, and lose the first datagrams to a path whose MTU is small, or all.
+#[cfg(target_os = "linux")]
+#[test]
+fn datagrams_may_be_fragmented_on_their_way() {
+    for (ip, level, option) in [
+        ("127.0.0.1:0", libc::IPPROTO_IP, libc::IP_MTU_DISCOVER),
+        ("[::1]:0", libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER),
+    ] {
+        for config in ways() {
+            let Ok(a) = UdpSocket::bind(ip.parse().unwrap(), config) else { continue };
+            assert_eq!(linux::get(&a.socket, level, option).unwrap(), libc::IP_PMTUDISC_OMIT);
+        }
+    }
+}
+
+/// As before Linux 6.14: a segment above the path MTU of 127.0.0.2 is refused with the same error as where no card can.
+#[cfg(target_os = "linux")]
+#[test]
+fn one_narrow_path_costs_the_others_nothing_and_is_tried_again() {
+    let bind = |ip| UdpSocket::bind(SocketAddr::from((ip, 0)), UdpConfig::default()).unwrap();
+    let (mut a, mut narrow, mut wide) = (bind([0; 4]), bind([127, 0, 0, 2]), bind([127, 0, 0, 1]));
+    let old_kernel: Fault = |run, _| {
+        let is_above = run.to.ip() == std::net::Ipv4Addr::new(127, 0, 0, 2) && run.segment > 1000;
+        (is_above && run.count > 1).then(|| io::Error::from_raw_os_error(libc::EINVAL))
+    };
+    a.fault = Some(old_kernel);
+    let zeros = [0; 1200];
+    let mut round = |a: &mut UdpSocket| {
+        let to = [narrow.local_address(); 3].into_iter().chain([wide.local_address(); 3]);
+        let before = a.counters();
+        a.send_batch(&batch_of(to.map(|to| (to, &zeros[..]))));
+        assert_eq!((receive_all(&mut narrow, 3).len(), receive_all(&mut wide, 3).len()), (3, 3));
+        let after = a.counters();
+        let joined = after.sent_joined - before.sent_joined;
+        (joined, after.cut_refused - before.cut_refused, after.send_calls - before.send_calls)
+    };
+    // In vain, three alone, and the others' run.
+    assert_eq!(round(&mut a), (3, 1, 5));
+    for _ in 0..20 {
+        assert_eq!(round(&mut a), (3, 0, 1), "nothing is tried in vain, and the others leave as one");
+    }
+    a.skipped = gso::REFUSED_FOR + SECOND;
+    assert_eq!(round(&mut a), (3, 1, 5), "tried again");
+    a.skipped += gso::REFUSED_FOR + SECOND;
+    a.fault = None;
+    assert_eq!(round(&mut a), (6, 0, 1), "the path is wide again");
+}
+
+/// Where each destination refuses, none is tried any more, until after some time one is.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_system_that_cannot_is_asked_seldom() {
+    let mut a = UdpSocket::bind("0.0.0.0:0".parse().unwrap(), UdpConfig::default()).unwrap();
+    a.fault = Some(|run, _| (run.count > 1).then(|| io::Error::from_raw_os_error(libc::EINVAL)));
+    let peers: Vec<_> = (0..40).map(|_| socket()).collect();
+    let round = |a: &mut UdpSocket| {
+        let before = a.counters();
+        let to = peers.iter().flat_map(|peer| [peer.local_address(); 2]);
+        a.send_batch(&batch_of(to.map(|to| (to, &b"two"[..]))));
+        assert_eq!(a.counters().sent - before.sent, 80);
+        a.counters().cut_refused - before.cut_refused
+    };
+    assert!(round(&mut a) <= 8 + 1, "some, and then none");
+    assert_eq!(round(&mut a), 0);
+    a.skipped = gso::REFUSED_FOR + SECOND;
+    assert_eq!([(); 2].map(|()| round(&mut a)), [1, 0]);
+    a.skipped += gso::REFUSED_FOR + SECOND;
+    a.fault = None;
+    round(&mut a);
+    assert_eq!(a.counters().sent_joined, 80);
 }
 
 #[cfg(target_os = "linux")]

@@ -129,7 +129,9 @@ impl Rows {
                 Err(
                     SendError::StaleClient
                     | SendError::NotConnected
-                    | SendError::Channel(transport::SendError::Full { .. }),
+                    | SendError::Channel(
+                        transport::SendError::Full { .. } | transport::SendError::TickFull { .. },
+                    ),
                 ) => unsent.push(row),
                 // Everything else was checked before.
                 Err(error) => return Err(send_error(&self.class, self.channel, &error)),
@@ -152,14 +154,13 @@ fn check(
     options: SendOptions,
 ) -> Result<(), transport::SendError> {
     let config = &protocol.core.channels()[channel];
-    let (bytes, max_bytes) = (message.encoded.max_bits().div_ceil(8), config.max_message_bytes);
+    let bytes = message.encoded.max_bits().div_ceil(8);
     match config.kind {
         ChannelKind::Payload { .. } | ChannelKind::Chunks => Err(transport::SendError::WrongKind),
         ChannelKind::Latest { keys } if options.key as usize >= keys => {
             Err(transport::SendError::NoKey { key: options.key, keys })
         }
-        _ if bytes > max_bytes => Err(transport::SendError::TooLarge { bytes, max_bytes }),
-        _ => Ok(()),
+        _ => protocol.core.check_bytes(channel, bytes),
     }
 }
 

@@ -271,8 +271,8 @@ pub(super) fn loss_bound(after: f64, after_rtts: Option<f64>, not_before: f64) -
 
 /// What a conversation is like. Times in milliseconds, rates in kilobits per second with UDP/IP headers; all 0
 /// until measured. RTT is smoothed, its minimum, maximum and mean are of the last 512 round trips. Loss and
-/// bandwidth are those of the last seconds, or in the standard profile of the packets sent 128 to 256 ago, as
-/// reliable 1.0 has it. ``jitter_ms`` is smoothed as in RFC 3550.
+/// bandwidth are those of the last seconds, or in the standard profile of the older half of the windows (by
+/// default the packets sent 128 to 256 ago), as reliable 1.0 has it. ``jitter_ms`` is smoothed as in RFC 3550.
 #[pyclass(frozen, get_all, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct PacketStats {

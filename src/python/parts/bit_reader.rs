@@ -113,14 +113,15 @@ impl BitReader {
         self.stream.quantized(&none(py), low, high, resolution)
     }
 
-    /// A number from ``low`` to ``high`` with ``fraction_bits`` binary places.
+    /// A number from ``low`` to ``high`` with ``fraction_bits`` binary places: a float, or a ``Fraction`` where a float
+    /// has too few bits (more than 53) to be exact.
     #[pyo3(signature = (low, high, fraction_bits, /))]
-    fn fixed(
+    fn fixed<'py>(
         &self,
-        low: &Bound<'_, PyAny>,
+        low: &Bound<'py, PyAny>,
         high: &Bound<'_, PyAny>,
         fraction_bits: &Bound<'_, PyAny>,
-    ) -> PyResult<f64> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         self.stream.fixed(&none(low.py()), low, high, fraction_bits)
     }
 

@@ -157,8 +157,8 @@ impl Link {
         lock(&self.core).schedule(at, conditions.get().core).map_err(value_error)
     }
 
-    /// What became of the items: ``sent``, ``queue_dropped`` (found the queue full), ``lost`` (each by itself),
-    /// ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered`` (held back), ``overflowed`` (too
+    /// What became of the items: ``sent``, ``too_large`` (above ``max_datagram``), ``queue_dropped`` (found the queue full),
+    /// ``lost`` (each by itself), ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered`` (held back), ``overflowed`` (too
     /// many were under way), ``delivered``.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -217,8 +217,9 @@ impl Socket {
     ) -> PyResult<Vec<(Bound<'py, PyBytes>, Address)>> {
         let bound = within("bound", bound, 1, LARGEST_BOUND)?;
         let mut batch = Datagrams::<SocketAddr>::new();
-        let received =
-            self.with(|socket| socket.receive_each(bound, |from, datagram| batch.push(from, datagram)))?;
+        let received = self.with(|socket| {
+            socket.receive_each(bound, || (), |(), from, datagram| batch.push(from, datagram))
+        })?;
         match received {
             // An error that lasts comes again with the next call, when nothing is left to hand over.
             Err(error) if batch.is_empty() => Err(os_error(py, &error, self.address.0)),

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 
-use super::address::{Address, AddressLike};
+use super::address::{Address, AddressLike, AddressList};
 use super::arrays::{Recipients, Rows};
 use super::capture::{self, CaptureLike, Secrets};
 use super::chunks::{Arrivals, Chunk, IncomingChunk, Transfer};
@@ -21,12 +21,15 @@ use super::endpoint::Endpoint;
 use super::errors::{StaleClientError, send_error, value_error};
 use super::events::ClientHandle;
 use super::fields::within;
+use super::goodbye::goodbye;
 use super::hooks::{self, HookClock};
 use super::inbox::{Inbox, Tick, Ticking, payload};
 use super::lock;
 use super::network::{Conditions, SimulatedNetwork};
 use super::protocol::Protocol;
-use super::setup::{REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver, send_options};
+use super::setup::{
+    REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver, packets_within, send_options,
+};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
 use super::token::extract_key;
 use crate::driver::{Recorded, VirtualNetwork};
@@ -45,17 +48,17 @@ const MOST_CLOCK_SKEW: u64 = 3600;
 /// A dedicated server on one UDP socket.
 ///
 /// Args:
-///     address: where to listen; port 0 picks one (see :attr:`address`).
+///     address: where to listen; port 0 picks one (see :attr:`address`). ``[::]``: all of IPv6 and IPv4.
 ///     protocol: what both sides share.
 ///     key: the 32-byte private key shared with the login backend. None: development mode, a well-known
 ///         key; anyone can connect, so a warning is given unless the address is loopback.
 ///     max_clients: client slots, 1 to 65,536.
 ///     public_addresses: what connect tokens call this server, when not its own address.
-///     max_token_lifetime: the longest ``expires_in``, in seconds, that the login backend gives to tokens. With it,
-///         a token that may have been used before this server's start is refused, and so is one that lives
-///         longer. None: neither, and a token used before a restart can be used once more after it.
-///     clock_skew: seconds by which the clocks of backend and server may differ. With ``max_token_lifetime``,
-///         players can't get in for this long after a start.
+///     max_token_lifetime: the longest ``expires_in``, in seconds, that the login backend gives to tokens: one that
+///         lives longer is refused.
+///     clock_skew: seconds by which the clocks of backend and server may differ: tokens are taken this long after
+///         they expire, and from this long before the start.
+///     replace_duplicates: whether a client takes the place of one with its ``client_id`` that is connected.
 ///     factory: makes the message objects; None: plain construction.
 ///     priority: called in each flush in which messages wait whose order is free, with their
 ///         :class:`Candidates`; returns scores.
@@ -74,6 +77,7 @@ const MOST_CLOCK_SKEW: u64 = 3600;
 ///     network: a simulated network with virtual time instead of a socket.
 ///     columns: message classes that come as columns (:meth:`Inbox.columns`) and not as objects.
 ///     capture: a :class:`Capture` of all datagrams, or the path of a new one.
+///     mtu: bytes of the largest IP packets to send, 1,126 to 1,280.
 ///
 /// Raises:
 ///     OSError: the address can't be bound; errno says why.
@@ -101,11 +105,11 @@ struct Players {
 impl Server {
     #[new]
     #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, public_addresses = None,
-                        max_token_lifetime = None, clock_skew = 0, factory = None, priority = None,
+                        max_token_lifetime = None, clock_skew = 0, replace_duplicates = true, factory = None, priority = None,
                         admission = None, slow_hook = 0.005, chunk_memory = 0, chunk_directory = None,
                         chunk_file_limit = None, chunk_directory_limit = None, congestion = None,
                         driver = "polled", conditions = None, seed = None, network = None, columns = None,
-                        capture = None))]
+                        capture = None, mtu = 1280))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         py: Python<'_>,
@@ -113,9 +117,10 @@ impl Server {
         protocol: Py<Protocol>,
         key: Option<&[u8]>,
         max_clients: i128,
-        public_addresses: Option<Vec<AddressLike>>,
+        public_addresses: Option<AddressList>,
         max_token_lifetime: Option<i128>,
         clock_skew: i128,
+        replace_duplicates: bool,
         factory: Option<Py<PyAny>>,
         priority: Option<Py<PyAny>>,
         admission: Option<Py<PyAny>>,
@@ -131,6 +136,7 @@ impl Server {
         network: Option<&Bound<'_, SimulatedNetwork>>,
         columns: Option<Vec<Bound<'_, PyAny>>>,
         capture: Option<CaptureLike<'_>>,
+        mtu: i128,
     ) -> PyResult<Self> {
         let network = network.map(|network| network.get().0.clone());
         hooks::check(py, "priority", priority.as_ref())?;
@@ -162,19 +168,20 @@ impl Server {
         let capture = capture::chosen(py, capture)?;
         let mut driver = open_driver(py, address, conditions, seed, network.as_ref())?;
         let address = driver.local_address();
-        let mut names = public_addresses
-            .map_or_else(|| vec![address], |given| given.into_iter().map(|address| address.0).collect());
+        let mut names = public_addresses.map_or_else(|| vec![address], |given| given.0);
         names.push(DEVELOPMENT_ADDRESS);
         let mut settings = netcode::ServerConfig::new(protocol.get().id, private_key, max_clients, names);
         settings.replay_window = REPLAY_WINDOW;
         settings.max_token_lifetime = max_token_lifetime.map(Duration::from_secs);
         settings.clock_skew = Duration::from_secs(clock_skew);
+        settings.replace_duplicates = replace_duplicates;
         let congestion = Congestion::or_default(congestion);
         let recorded = network.as_ref().and_then(VirtualNetwork::recorded);
         let connection = ConnectionConfig {
             congestion,
             packet_fates: true,
             replayed: recorded.is_some(),
+            packets: packets_within(mtu)?,
             ..ConnectionConfig::default()
         };
         let config = ServerConfig { netcode: settings, connection, chunks: arrivals.limits };
@@ -189,6 +196,9 @@ impl Server {
         }
         if let Some(directory) = arrivals.directory {
             core.set_chunk_store(Box::new(directory));
+        }
+        if admission.is_some() {
+            core.ask_admission();
         }
         static SERVERS: AtomicU64 = AtomicU64::new(0);
         Ok(Server {
@@ -228,7 +238,7 @@ impl Server {
         Ok(state.core.clients().filter_map(known).collect())
     }
 
-    /// Whether :meth:`close` was called.
+    /// Whether :meth:`close` was called, and what it lingered for is over.
     #[getter]
     fn closed(&self) -> PyResult<bool> {
         self.endpoint.closed()
@@ -247,7 +257,8 @@ impl Server {
 
     /// The first half of a tick: takes what arrived.
     pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
-        self.endpoint.receive(py, |pending, events| self.make_objects(py, pending, events))
+        let make = |pending: &mut _, events| self.make_objects(py, pending, events);
+        self.endpoint.receive(py, || self.admit(py), make)
     }
 
     /// The second half of a tick: sends what is queued.
@@ -385,15 +396,16 @@ impl Server {
     }
 
     /// Changes how much may be sent to one client, or with None to each of them, those to come included.
-    #[pyo3(signature = (bytes_per_second, burst_bytes, client = None))]
+    #[pyo3(signature = (bytes_per_second, burst_bytes, client = None, *, adaptive = true))]
     fn set_budget(
         &self,
         bytes_per_second: f64,
         burst_bytes: f64,
         client: Option<&Bound<'_, ClientHandle>>,
+        adaptive: bool,
     ) -> PyResult<()> {
         let client = client.map(|client| self.core_handle(client.get())).transpose()?;
-        let budget = BudgetConfig { bytes_per_second, burst_bytes };
+        let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
         self.endpoint.state.lock()?.core.set_budget(client, budget).map_err(|error| match error {
             BudgetError::StaleClient => stale(),
             BudgetError::Config(error) => value_error(error),
@@ -533,15 +545,25 @@ impl Server {
         Some(handle.clone_ref(py))
     }
 
-    /// Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Queued messages are dropped.
+    /// Ends one connection; its player sees :attr:`DisconnectReason.KICKED`, and ``reason`` as the event's ``detail``. What
+    /// was sent and isn't there yet is lost, unless ``linger`` gives it time. Never blocks.
     ///
     /// Raises:
     ///     StaleClientError: the client is gone already.
-    fn disconnect(&self, client: &Bound<'_, ClientHandle>) -> PyResult<()> {
+    ///     ValueError: naming the argument, its value and its bound.
+    #[pyo3(signature = (client, *, reason = None, linger = 0.0))]
+    fn disconnect(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        reason: Option<&Bound<'_, PyString>>,
+        linger: f64,
+    ) -> PyResult<()> {
+        let goodbye = goodbye(self.endpoint.protocol.get(), linger, reason)?;
         let client = self.core_handle(client.get())?;
-        let left = self
-            .endpoint
-            .with(|core, driver| driver.transmit(|now, out| core.disconnect(now, client, out)))?;
+        let left = self.endpoint.with(|core, driver| {
+            driver.transmit(|now, out| core.disconnect_with(now, client, goodbye, out))
+        })?;
+        self.endpoint.state.wake();
         left.map_err(|_| stale())
     }
 
@@ -572,10 +594,20 @@ impl Server {
         Ok(ChannelSnapshot(Arc::new(snapshot)))
     }
 
-    /// Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket.
-    /// Closing twice is fine.
-    fn close(&self) {
-        self.endpoint.close();
+    /// Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket; with ``linger``, when
+    /// the players have what was sent. Closing twice is fine.
+    ///
+    /// Raises:
+    ///     ValueError: naming the argument, its value and its bound.
+    #[pyo3(signature = (*, linger = 0.0, reason = None, wait = true))]
+    fn close(
+        &self,
+        py: Python<'_>,
+        linger: f64,
+        reason: Option<&Bound<'_, PyString>>,
+        wait: bool,
+    ) -> PyResult<()> {
+        self.endpoint.close_with(py, goodbye(self.endpoint.protocol.get(), linger, reason)?, wait)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -585,7 +617,7 @@ impl Server {
     #[pyo3(signature = (kind, value, traceback, /))]
     fn __exit__(&self, kind: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, traceback: &Bound<'_, PyAny>) {
         let _ = (kind, value, traceback);
-        self.close();
+        self.endpoint.state.close();
     }
 
     fn __repr__(&self) -> String {
@@ -642,7 +674,12 @@ impl Server {
             let (now, mut left_out) = (driver.now(), Vec::new());
             for client in clients.into_iter().filter(|client| Some(*client) != exclude) {
                 match send(core, now, client) {
-                    Err(SendError::StaleClient | SendError::Channel(transport::SendError::Full { .. })) => {
+                    Err(
+                        SendError::StaleClient
+                        | SendError::Channel(
+                            transport::SendError::Full { .. } | transport::SendError::TickFull { .. },
+                        ),
+                    ) => {
                         left_out.extend(players.handles.get(&client).map(|handle| handle.clone_ref(py)));
                     }
                     // Too large: for the first client and for all others.

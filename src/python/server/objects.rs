@@ -9,43 +9,46 @@ use super::{Players, Server};
 use crate::endpoint::{self, ServerEvent};
 use crate::netcode::USER_DATA_BYTES;
 use crate::python::address::Address;
-use crate::python::endpoint::Endpoint;
 use crate::python::events::{ClientHandle, Connected, Disconnected};
 use crate::python::hooks;
 use crate::python::inbox::Pending;
 use crate::python::lock;
 use crate::python::log::{Level, log, log_end};
+use crate::python::state::State;
+use crate::store::Datagrams;
+use crate::time::Instant;
 
 impl Server {
-    /// Asks the admission hook about the newcomers, disconnects those it refuses and takes them out of `events`.
-    fn admit(&self, py: Python<'_>, events: &mut Vec<ServerEvent>) -> PyResult<()> {
+    /// Asks the admission hook about the newcomers, and lets in all but those it refuses.
+    pub(super) fn admit(&self, py: Python<'_>) -> PyResult<()> {
         let Some(hook) = &self.admission else { return Ok(()) };
-        let newcomers = events.iter().filter_map(|event| match event {
-            ServerEvent::Connected { client, client_id, address, user_data } => {
-                Some(Py::new(py, self.handle(*client, *client_id, *address, user_data.clone())))
-            }
-            ServerEvent::Disconnected { .. } => None,
-        });
-        let newcomers = newcomers.collect::<PyResult<Vec<_>>>()?;
+        let newcomers = self.newcomers(py)?;
         if newcomers.is_empty() {
             return Ok(());
         }
+        let protocol = self.endpoint.protocol.get();
         let (refused, answered) =
-            self.endpoint.clocked(py, "admission", || hooks::refused_by(hook.bind(py), &newcomers));
-        // Those who left by themselves meanwhile are gone already; once closed, all are.
-        let kicked = self.endpoint.with(|core, driver| {
-            driver.transmit(|now, out| {
-                refused.iter().for_each(|client| drop(core.disconnect(now, *client, out)));
-            });
-            core::iter::from_fn(|| core.poll_event()).collect::<Vec<_>>()
-        });
-        events.extend(kicked.into_iter().flatten());
-        events.retain(|event| match event {
-            ServerEvent::Connected { client, .. } | ServerEvent::Disconnected { client, .. } => {
-                !refused.contains(client)
+            self.endpoint.clocked(py, "admission", || hooks::refused_by(hook.bind(py), &newcomers, protocol));
+        let goodbye_to = |client| refused.iter().find(|(refused, _)| *refused == client);
+        let is_refused = |client| goodbye_to(client).is_some();
+        {
+            let mut state = self.endpoint.state.lock()?;
+            let State { core, driver, .. } = &mut *state;
+            let mut decide = |now, out: &mut Datagrams| {
+                for client in newcomers.iter().map(|newcomer| newcomer.get().core) {
+                    match goodbye_to(client) {
+                        Some((_, goodbye)) => core.refuse(now, client, goodbye.detail.as_ref(), out),
+                        None => core.admit(client),
+                    }
+                }
+            };
+            match driver {
+                Some(driver) => driver.transmit(decide),
+                // The hook closed the server: nobody is left to be told.
+                None => decide(Instant::ZERO, &mut Datagrams::new()),
             }
-        });
-        for newcomer in newcomers.iter().map(Py::get).filter(|newcomer| refused.contains(&newcomer.core)) {
+        }
+        for newcomer in newcomers.iter().map(Py::get).filter(|newcomer| is_refused(newcomer.core)) {
             log(py, Level::Info, || {
                 format!(
                     "{} was refused by the admission hook of {}",
@@ -55,6 +58,18 @@ impl Server {
             });
         }
         answered
+    }
+
+    /// Handles of those that the hook was not asked about.
+    fn newcomers(&self, py: Python<'_>) -> PyResult<Vec<Py<ClientHandle>>> {
+        let newcomers: Vec<_> = self.endpoint.state.lock()?.core.newcomers().cloned().collect();
+        let newcomers = newcomers.into_iter().filter_map(|event| match event {
+            ServerEvent::Connected { client, client_id, address, user_data } => {
+                Some(Py::new(py, self.handle(client, client_id, address, user_data)))
+            }
+            ServerEvent::Disconnected { .. } => None,
+        });
+        newcomers.collect()
     }
 
     fn handle(
@@ -72,42 +87,28 @@ impl Server {
         &self,
         py: Python<'_>,
         pending: &mut Pending,
-        mut events: Vec<ServerEvent>,
+        events: Vec<ServerEvent>,
     ) -> PyResult<()> {
-        let admitted = self.admit(py, &mut events);
-        let mut refused = Vec::new();
         self.make_events(py, pending, events)?;
-        // Whoever was not admitted has no handle.
-        pending.make_chunks(py, |client| {
-            lock(&self.players).handles.get(&client).map(|handle| Some(handle.clone_ref(py)))
-        })?;
-        let Endpoint { protocol, factory, .. } = &self.endpoint;
-        if self.admission.is_some() {
-            // Whoever was not admitted has no handle.
-            let players = lock(&self.players);
-            pending.records.keep_rows(|client| players.handles.contains_key(&client));
-        }
+        // The core hands over what a client did between its two events only, so each has a handle here.
+        let known = |client| lock(&self.players).handles.get(&client).map(|handle| handle.clone_ref(py));
+        pending.make_chunks(py, |client| known(client).map(Some))?;
+        let mut refused = Vec::new();
         // Messages of one client come one behind the other.
         let mut sender: Option<(endpoint::ClientHandle, Bound<'_, PyAny>)> = None;
-        let made =
-            pending.make_messages(py, protocol.get(), factory.as_ref(), &mut refused, |client, what| {
-                if sender.as_ref().is_none_or(|(last, _)| *last != client) {
-                    let handle = lock(&self.players).handles.get(&client).map(|handle| handle.clone_ref(py));
-                    // Whoever was not admitted has none.
-                    sender = handle.map(|handle| (client, handle.into_bound(py).into_any()));
-                }
-                let Some((_, handle)) = &sender else { return Ok(None) };
-                let tuple = match what {
-                    [message] => PyTuple::new(py, [handle, message])?,
-                    several => PyTuple::new(py, [core::slice::from_ref(handle), several].concat())?,
-                };
-                Ok(Some(tuple.into_any().unbind()))
-            });
-        if !refused.is_empty() {
-            let events = self.refuse(&refused);
-            self.make_events(py, pending, events)?;
-        }
-        admitted.and(made)?;
+        let made = pending.make_messages(py, &self.endpoint, &mut refused, |client, what| {
+            if sender.as_ref().is_none_or(|(last, _)| *last != client) {
+                sender = known(client).map(|handle| (client, handle.into_bound(py).into_any()));
+            }
+            let Some((_, handle)) = &sender else { return Ok(None) };
+            let tuple = match what {
+                [message] => PyTuple::new(py, [handle, message])?,
+                several => PyTuple::new(py, [core::slice::from_ref(handle), several].concat())?,
+            };
+            Ok(Some(tuple.into_any().unbind()))
+        });
+        self.refuse(&refused);
+        made?;
         let forgotten: Vec<Option<Py<ClientHandle>>> = {
             let Players { handles, gone } = &mut *lock(&self.players);
             gone.drain(..).map(|client| handles.remove(&client)).collect()
@@ -132,17 +133,17 @@ impl Server {
                     });
                     Py::new(py, Connected { client: Some(handle) })?.into_any()
                 }
-                ServerEvent::Disconnected { client, reason, violation } => {
+                ServerEvent::Disconnected { client, reason, violation, detail } => {
                     let handle = {
                         let mut players = lock(&self.players);
                         players.gone.push(client);
                         players.handles.get(&client).map(|handle| handle.clone_ref(py))
                     };
-                    log_end(py, reason, violation.as_ref(), || {
+                    log_end(py, reason, violation.as_ref(), detail.as_deref(), || {
                         let client = handle.as_ref().map(|handle| handle.get().described());
                         format!("{} of {}", client.unwrap_or_default(), self.endpoint.described())
                     });
-                    Py::new(py, Disconnected { client: handle, reason })?.into_any()
+                    Py::new(py, Disconnected { client: handle, reason, detail })?.into_any()
                 }
             };
             pending.events.push(object);
@@ -150,15 +151,16 @@ impl Server {
         Ok(())
     }
 
-    /// Ends the connections of clients that sent what their class refuses.
-    fn refuse(&self, clients: &[endpoint::ClientHandle]) -> Vec<ServerEvent> {
-        let refused = self.endpoint.with(|core, driver| {
+    /// Ends the connections of clients that sent what their class refuses. The next tick has their last events.
+    fn refuse(&self, clients: &[(endpoint::ClientHandle, String)]) {
+        if clients.is_empty() {
+            return;
+        }
+        // Closed by the game meanwhile, there is nobody to refuse.
+        let _ = self.endpoint.with(|core, driver| {
             driver.transmit(|now, out| {
-                clients.iter().for_each(|client| core.refuse_message(now, *client, out));
+                clients.iter().for_each(|(client, why)| core.refuse_message(now, *client, why, out));
             });
-            core::iter::from_fn(|| core.poll_event()).collect()
         });
-        // Closed by the game meanwhile.
-        refused.unwrap_or_default()
     }
 }

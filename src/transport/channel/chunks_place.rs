@@ -1,8 +1,11 @@
 //! The place of the channel of chunks among the channels of messages. It has no messages: chunks go their own
 //! way, through [`Chunks`](crate::transport::chunks).
 
-use super::{Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation};
-use crate::time::{Duration, Instant};
+use super::{
+    Channel, ChannelStats, Fate, Moment, Prefix, ResendTimer, Selected, SendError, Submission,
+    WindowViolation,
+};
+use crate::time::Instant;
 use crate::transport::framing::Cost;
 use crate::transport::message::Received;
 
@@ -22,7 +25,7 @@ impl Channel for ChunksPlace {
         None
     }
 
-    fn next_deadline(&self, _: Duration) -> Instant {
+    fn next_deadline(&self, _: ResendTimer) -> Instant {
         Instant::NEVER
     }
 

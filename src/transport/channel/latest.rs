@@ -8,13 +8,17 @@
 //! The fate of a value that is replaced before the peer is known to have it: lost at once when no packet carries it any
 //! more, that of its packet otherwise. What is remembered for it lasts as long as the packet is in flight.
 //!
-//! Keys are below their number when they come here. The highest one has places made for all below it.
+//! Keys are below their number when they come here. What arrives takes memory by how many keys it has, not by how high they
+//! are: the peer chooses them.
 
-use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 
 use super::waiting::Waiting;
-use super::{Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation};
+use super::{
+    Channel, ChannelStats, Fate, Moment, Prefix, ResendTimer, Selected, SendError, Submission,
+    WindowViolation,
+};
+use crate::store::IdMap;
 use crate::time::Instant;
 use crate::transport::candidates::{Candidate, Column, Wanted};
 use crate::transport::connection::SendOptions;
@@ -33,7 +37,7 @@ pub(super) struct Latest {
     /// Values in flight that were replaced and whose fate is wanted: their tags by mark.
     replaced: BTreeMap<u64, u32>,
     /// By key: the newest packet that brought a value, and that value until it is taken.
-    arrived: Vec<Option<Arrived>>,
+    arrived: IdMap<Arrived>,
     /// Keys with a value to take, in the order they came.
     ready: VecDeque<u16>,
     stats: ChannelStats,
@@ -67,7 +71,7 @@ impl Latest {
             messages: Vec::new(),
             due: Waiting::new(),
             replaced: BTreeMap::new(),
-            arrived: Vec::new(),
+            arrived: IdMap::default(),
             ready: VecDeque::new(),
             stats: ChannelStats::default(),
         }
@@ -139,7 +143,12 @@ impl Channel for Latest {
             self.due.pop();
             self.stats.count_sent(message, value.sent == value.version);
             let mark = value.mark(key);
-            selected.push(Selected { prefix: Prefix::Key(key), message: message.clone(), mark });
+            selected.push(Selected {
+                prefix: Prefix::Key(key),
+                message: message.clone(),
+                mark,
+                fragment: None,
+            });
             value.sent = value.version;
             value.due = false;
         }
@@ -152,12 +161,17 @@ impl Channel for Latest {
         Some(cost.entry + cost.key + cost.message(message))
     }
 
-    fn next_deadline(&self, _: Duration) -> Instant {
+    fn next_deadline(&self, _: ResendTimer) -> Instant {
         if self.due.is_empty() { Instant::NEVER } else { Instant::ZERO }
     }
 
     fn rests(&self) -> bool {
         self.due.is_empty()
+    }
+
+    fn is_drained(&self) -> bool {
+        // A version of 0 was never set.
+        self.due.is_empty() && self.values.iter().all(|value| value.delivered || value.version == 0)
     }
 
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
@@ -217,18 +231,13 @@ impl Channel for Latest {
         message: Received,
     ) -> Result<Option<Received>, WindowViolation> {
         let Prefix::Key(key) = prefix else { return Err(WindowViolation) };
-        let index = usize::from(key);
-        if self.arrived.len() <= index {
-            self.arrived.resize_with(index + 1, || None);
-        }
-        let slot = &mut self.arrived[index];
-        if slot.as_ref().is_some_and(|newest| arrival < newest.arrival) {
+        let newest = self.arrived.entry(key).or_insert(Arrived { arrival, value: None });
+        if arrival < newest.arrival {
             self.stats.duplicates += 1;
             return Ok(Some(message));
         }
-        let message = Received { key: key.into(), ..message };
-        let replaced = slot.replace(Arrived { arrival, value: Some(message) });
-        let unread = replaced.and_then(|older| older.value);
+        newest.arrival = arrival;
+        let unread = newest.value.replace(Received { key: key.into(), ..message });
         self.stats.received += 1;
         if unread.is_some() {
             self.stats.dropped += 1;
@@ -239,8 +248,8 @@ impl Channel for Latest {
     }
 
     fn received_memory(&self) -> usize {
-        let values = self.arrived.iter().flatten().filter_map(|arrived| arrived.value.as_ref());
-        values.map(Received::memory).sum()
+        let values = self.arrived.values().filter_map(|arrived| arrived.value.as_ref());
+        values.map(Received::held_memory).sum()
     }
 
     fn has_received(&self) -> bool {
@@ -249,7 +258,7 @@ impl Channel for Latest {
 
     fn poll_received(&mut self) -> Option<Received> {
         let key = self.ready.pop_front()?;
-        self.arrived[usize::from(key)].as_mut()?.value.take()
+        self.arrived.get_mut(&key)?.value.take()
     }
 
     fn stats(&self) -> ChannelStats {

@@ -14,16 +14,20 @@
 
 mod blocks;
 mod chunks_place;
+mod fragments;
 mod latest;
 mod redundant;
 mod reliable;
 mod reliable_receiver;
+mod resend;
 mod unreliable;
 mod waiting;
 
 pub use blocks::Desync;
 pub(crate) use blocks::{BlockFragment, BlockLimits, Fragment};
+pub(crate) use fragments::{FragmentFault, MessageFragment, fragment_of};
 pub(crate) use reliable_receiver::CreditMark;
+pub(crate) use resend::ResendTimer;
 
 use core::fmt;
 use core::time::Duration;
@@ -86,12 +90,26 @@ pub enum SendError {
         /// How many that is.
         capacity: usize,
     },
+    /// As many messages wait for the next tick's packets as may; those that don't fit are dropped then.
+    TickFull {
+        /// How many that is.
+        capacity: usize,
+    },
     /// The encoded message is larger than the channel takes.
     TooLarge {
         /// The message's upper bound in bytes.
         bytes: usize,
         /// The channel's.
         max_bytes: usize,
+    },
+    /// The encoded message is larger than a packet has room for.
+    Packet {
+        /// The message's upper bound in bytes.
+        bytes: usize,
+        /// What a packet leaves it.
+        max_bytes: usize,
+        /// The packet's own bound.
+        max_packet_bytes: usize,
     },
     /// There is no channel of this index.
     NoChannel {
@@ -130,9 +148,18 @@ impl fmt::Display for SendError {
                      try again in a later tick, or disconnect a peer that can't keep up"
                 )
             }
+            SendError::TickFull { capacity } => write!(
+                f,
+                "{capacity} messages of one tick wait to be sent already, as many as send_queue allows: send fewer a tick, \
+                 or allow more"
+            ),
             SendError::TooLarge { bytes, max_bytes } => {
                 write!(f, "the message must take at most {max_bytes} bytes, the channel's max_message_bytes, not {bytes}")
             }
+            SendError::Packet { bytes, max_bytes, max_packet_bytes } => write!(
+                f,
+                "the message must take at most {max_bytes} bytes, which max_packet_size={max_packet_bytes} leaves it, not {bytes}"
+            ),
             SendError::NoChannel { channel, channels } => {
                 write!(f, "channel must be 0 to {}, not {channel}", channels - 1)
             }
@@ -188,6 +215,8 @@ pub(crate) struct Selected {
     pub(crate) message: Message,
     /// By which the channel knows it again when the packet's fate is known.
     pub(crate) mark: u64,
+    /// Which fragment of it, if it is cut.
+    pub(crate) fragment: Option<u16>,
 }
 
 /// When a packet is composed, and what is known of the link then.
@@ -196,8 +225,7 @@ pub(crate) struct Moment {
     pub(crate) now: Instant,
     /// It is a tick's, not one between ticks.
     pub(crate) tick: bool,
-    /// How long to wait for an ack before sending again on suspicion: RTT and its variance.
-    pub(crate) resend_timeout: Duration,
+    pub(crate) resend: ResendTimer,
 }
 
 /// What a packet's fate makes of a message in it.
@@ -249,6 +277,17 @@ pub(crate) trait Channel: fmt::Debug + Send {
         Err(Desync::Window)
     }
 
+    /// A fragment of a message from the peer, with its bytes; gives the message's body when it is whole and to be read. Then
+    /// [`Channel::handle`] takes the message, or nothing does and the packet is not acked.
+    fn handle_message_fragment(
+        &mut self,
+        _: &MessageFragment,
+        _data: &[u8],
+        _arrival: u64,
+    ) -> Result<Option<Vec<u8>>, FragmentFault> {
+        Err(FragmentFault::Window)
+    }
+
     /// Whether a message has room among those that the application doesn't take. Without credit the peer can't know.
     fn has_room(&self, _: Prefix) -> bool {
         true
@@ -258,10 +297,16 @@ pub(crate) trait Channel: fmt::Debug + Send {
     fn next_bits(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize>;
 
     /// When the first message is due; [`Instant::ZERO`] for those that are.
-    fn next_deadline(&self, resend_timeout: Duration) -> Instant;
+    fn next_deadline(&self, resend: ResendTimer) -> Instant;
 
     /// Whether no tick finds anything to send or to drop here until something is sent or arrives, or a packet is lost.
     fn rests(&self) -> bool;
+
+    /// Whether nothing that was given to the channel can still get to the peer but what got there: nothing waits, and
+    /// nothing is in flight whose loss or delivery isn't known.
+    fn is_drained(&self) -> bool {
+        self.rests()
+    }
 
     /// A packet with the message of this mark was acked.
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate;
@@ -296,11 +341,13 @@ pub(crate) trait Channel: fmt::Debug + Send {
         message: Received,
     ) -> Result<Option<Received>, WindowViolation>;
 
-    /// The peer's application has taken every message before `unread`: so they are delivered, whatever acks said.
+    /// The peer's application has taken every message before `unread`: so they are delivered, whatever acks said. `arrival`
+    /// is the number of the packet, as for [`Channel::handle`].
     fn handle_credit(
         &mut self,
         _now: Instant,
         _unread: u16,
+        _arrival: u64,
         _delivered: &mut dyn FnMut(Fate),
     ) -> Result<(), WindowViolation> {
         Err(WindowViolation)

@@ -10,8 +10,8 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::{
-    Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation,
-    push_newest,
+    Channel, ChannelStats, Fate, Moment, Prefix, ResendTimer, Selected, SendError, Submission,
+    WindowViolation, push_newest,
 };
 use crate::store::sequence::distance;
 use crate::time::Instant;
@@ -20,6 +20,9 @@ use crate::transport::message::Received;
 
 /// How far apart copies go out while the game doesn't tick.
 const WITHOUT_TICK: Duration = Duration::from_millis(100);
+
+/// Messages that may be missing before one in a packet that others have overtaken.
+const MAX_LATE_MISSED: u16 = 4096;
 
 #[derive(Debug)]
 pub(super) struct Redundant {
@@ -34,6 +37,8 @@ pub(super) struct Redundant {
     received: VecDeque<Received>,
     /// The next message expected.
     next: u16,
+    /// The newest packet with messages.
+    newest: u64,
     stats: ChannelStats,
 }
 
@@ -56,6 +61,7 @@ impl Redundant {
             oldest: 0,
             received: VecDeque::new(),
             next: 0,
+            newest: 0,
             stats: ChannelStats::default(),
         }
     }
@@ -139,7 +145,7 @@ impl Channel for Redundant {
             outgoing.copies += 1;
             outgoing.in_flight += 1;
             outgoing.last_sent = Some(moment.now);
-            selected.push(Selected { prefix: Prefix::Id(mark as u16), message, mark });
+            selected.push(Selected { prefix: Prefix::Id(mark as u16), message, mark, fragment: None });
         }
         if selected.len() == before { 0 } else { used + cost.id(None, 0) }
     }
@@ -150,7 +156,7 @@ impl Channel for Redundant {
     }
 
     /// Copies go out a tick apart: only a message that was never sent is due of itself.
-    fn next_deadline(&self, _: Duration) -> Instant {
+    fn next_deadline(&self, _: ResendTimer) -> Instant {
         let fresh = self.queue.back().is_some_and(|newest| newest.copies == 0);
         if fresh { Instant::ZERO } else { Instant::NEVER }
     }
@@ -193,11 +199,15 @@ impl Channel for Redundant {
     fn handle(
         &mut self,
         prefix: Prefix,
-        _: u64,
+        arrival: u64,
         message: Received,
     ) -> Result<Option<Received>, WindowViolation> {
         let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
-        let Ok(missed) = u16::try_from(distance(id, self.next)) else {
+        // In a packet older than others, an id far ahead is one of more than half of all ids ago.
+        let late = arrival < self.newest;
+        self.newest = self.newest.max(arrival);
+        let missed = u16::try_from(distance(id, self.next)).ok();
+        let Some(missed) = missed.filter(|missed| !late || *missed < MAX_LATE_MISSED) else {
             self.stats.duplicates += 1;
             return Ok(Some(message));
         };
@@ -251,7 +261,8 @@ mod tests {
                 let message = Message::new(0, writer.encoded());
                 channel.send(Submission { message, at: now, options }).unwrap();
             }
-            let moment = Moment { now, tick: true, resend_timeout: Duration::from_millis(100) };
+            let resend = ResendTimer { timeout: Duration::from_millis(100), not_before: Instant::ZERO };
+            let moment = Moment { now, tick: true, resend };
             channel.select(&moment, &native::cost(&protocol, 0), 8 * 1200, &mut selected);
         }
         assert_eq!(selected.iter().map(|selected| selected.mark).collect::<Vec<_>>(), [0, 0, 1, 1]);

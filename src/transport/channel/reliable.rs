@@ -8,15 +8,18 @@
 //! When a message is sent again: after a fixed time (the article's), or, adaptively, when all packets that
 //! carry it are lost (later ones were acked), or after a timeout from RTT and its variance that doubles with
 //! each try, and then in two packets. The first copies may go out early, a tick apart.
+//!
+//! A message that is cut goes in fragments, oldest message first, each with its own copies (`fragments.rs`). Fragments have no
+//! early copies, and are sent again in one packet.
 
 use std::collections::VecDeque;
 
-use core::time::Duration;
-
-use super::blocks::SendBlock;
+use super::blocks::{self, Fragment};
+use super::fragments::{FragmentFault, MessageFragment, SendFragments, fragment_of};
 use super::reliable_receiver::{CreditMark, Receiver};
+use super::resend::Copies;
 use super::{
-    BlockFragment, BlockLimits, Channel, ChannelStats, Desync, Fate, Fragment, Moment, Prefix, Selected,
+    BlockFragment, BlockLimits, Channel, ChannelStats, Desync, Fate, Moment, Prefix, ResendTimer, Selected,
     SendError, Submission, WindowViolation,
 };
 use crate::store::sequence::distance;
@@ -32,13 +35,12 @@ const MOST_MISFITS: usize = 16;
 /// for another round trip.
 const RESEND_COPIES: u32 = 2;
 
-/// Doublings of the timeout: 64 times the first one is long enough for any link that still lives.
-const MOST_BACKOFF: u32 = 6;
-
 #[derive(Debug)]
 pub(super) struct Reliable {
     sender: Sender,
     receiver: Receiver,
+    /// The newest packet with credit.
+    newest_credit: u64,
     stats: ChannelStats,
 }
 
@@ -59,8 +61,6 @@ struct Sender {
     window_bytes: usize,
     credit: bool,
     resend: Resend,
-    /// The oldest message, if it has a block of which a fragment was sent.
-    block: Option<Box<SendBlock>>,
     /// `queue[i]` is message `oldest + i`. The front is unacked.
     queue: VecDeque<Outgoing>,
     /// Counted without wrapping, and so are marks: a late ack must not pass for that of a message a lap on.
@@ -90,36 +90,75 @@ struct Outgoing {
     /// None once acked.
     submission: Option<Submission>,
     window_bytes: u32,
-    last_sent: Option<Instant>,
-    /// Packets that carried it.
-    copies: u32,
+    /// Of the whole message.
+    copies: Copies,
     /// Copies to go out in the next ticks without waiting for more.
     owed: u32,
-    /// Of those, the ones neither acked nor lost.
-    in_flight: u32,
+    /// In their place, once a fragment was asked for.
+    fragments: Option<Box<SendFragments>>,
 }
 
 impl Outgoing {
-    /// When it may be sent; [`Instant::ZERO`] for at once.
-    fn due_at(&self, resend_timeout: Duration, resend: Resend) -> Instant {
-        let Some(last_sent) = self.last_sent else { return Instant::ZERO };
-        match resend {
-            Resend::After(time) => last_sent + time,
-            Resend::Adaptive { .. } if self.in_flight == 0 => Instant::ZERO,
-            Resend::Adaptive { .. } => {
-                let backoff = self.copies.saturating_sub(1).min(MOST_BACKOFF);
-                last_sent + resend_timeout * (1 << backoff)
-            }
+    /// When it, or a fragment of it, may be sent; [`Instant::ZERO`] for at once.
+    fn due_at(&self, timer: ResendTimer, resend: Resend) -> Instant {
+        match &self.fragments {
+            Some(fragments) => fragments.due_at(timer, resend),
+            None => self.copies.due_at(timer, resend),
         }
     }
 
-    /// Whether it must be sent; `early` asks for copies that only may, while there is room.
+    /// Whether the whole of it must be sent; `early` asks for copies that only may, while there is room.
     fn due(&self, moment: &Moment, resend: Resend, early: bool) -> bool {
         if early {
-            self.owed > 0 && self.last_sent.is_some_and(|sent| sent < moment.now)
+            self.owed > 0 && self.copies.were_sent_before(moment.now)
         } else {
-            self.due_at(moment.resend_timeout, resend) <= moment.now
+            self.copies.due_at(moment.resend, resend) <= moment.now
         }
+    }
+
+    /// Whether it goes in fragments.
+    fn is_cut(&self, cost: &Cost<'_>) -> bool {
+        self.submission.as_ref().is_some_and(|submission| cost.fragments(&submission.message).is_some())
+    }
+
+    /// The next fragment of a message that is cut, and the bits it takes; the last one where only that has room.
+    fn next_fragment(
+        &mut self,
+        moment: &Moment,
+        cost: &Cost<'_>,
+        resend: Resend,
+        room: usize,
+    ) -> Option<(usize, usize)> {
+        let message = &self.submission.as_ref()?.message;
+        let count = cost.fragments(message)?;
+        let fragments = self.fragments.get_or_insert_with(|| Box::new(SendFragments::new(count)));
+        let next = fragments.next(moment.now, moment.resend, resend)?;
+        let last = fragments.last(moment.now, moment.resend, resend);
+        let due = [Some(next), last].into_iter().flatten();
+        due.map(|index| (index, cost.message_fragment(message, index))).find(|(_, bits)| *bits <= room)
+    }
+
+    /// Notes that a packet carries a fragment.
+    fn track_fragment(
+        &mut self,
+        mark: u64,
+        index: usize,
+        now: Instant,
+        cost: &Cost<'_>,
+        stats: &mut ChannelStats,
+    ) -> Option<Selected> {
+        let message = self.submission.as_ref()?.message.clone();
+        let first = self.fragments.as_ref()?.are_unsent();
+        let again = self.fragments.as_mut()?.track_sent(index, now);
+        stats.sent += u64::from(first);
+        stats.resent += u64::from(again);
+        stats.bytes_sent += fragment_of(message.encoded.bytes(), index, cost.fragment_bytes).len() as u64;
+        Some(Selected { prefix: Prefix::Id(mark as u16), message, mark, fragment: Some(index as u16) })
+    }
+
+    /// Whether the peer may have it.
+    fn was_sent(&self) -> bool {
+        self.fragments.as_ref().map_or(self.copies.sent() > 0, |fragments| fragments.are_sent())
     }
 
     /// Whether it is not acked, and holds up what is behind it until all of its fragments are.
@@ -129,7 +168,7 @@ impl Outgoing {
 
     /// Whether it was sent, is not acked, and owes copies.
     fn owes(&self) -> bool {
-        self.submission.is_some() && self.copies > 0 && self.owed > 0
+        self.submission.is_some() && self.copies.sent() > 0 && self.owed > 0
     }
 
     /// Notes that a packet carries it.
@@ -137,14 +176,12 @@ impl Outgoing {
         if self.owed == 0 {
             self.owed = match resend {
                 Resend::After(_) => 1,
-                Resend::Adaptive { early_copies } if self.copies == 0 => early_copies.into(),
+                Resend::Adaptive { early_copies } if self.copies.sent() == 0 => early_copies.into(),
                 Resend::Adaptive { .. } => RESEND_COPIES,
             };
         }
         self.owed -= 1;
-        self.last_sent = Some(now);
-        self.copies += 1;
-        self.in_flight += 1;
+        self.copies.track_sent(now);
     }
 }
 
@@ -157,7 +194,6 @@ impl Reliable {
                 window_bytes: if window.credit { window.bytes } else { usize::MAX },
                 credit: window.credit,
                 resend,
-                block: None,
                 queue: VecDeque::new(),
                 oldest: 0,
                 peer_unread: 0,
@@ -167,6 +203,7 @@ impl Reliable {
                 scan: Scan::default(),
             },
             receiver: Receiver::new(ordered, window),
+            newest_credit: 0,
             stats: ChannelStats::default(),
         }
     }
@@ -180,7 +217,7 @@ impl Channel for Reliable {
         let window_bytes = submission.message.window_bytes() as u32;
         let submission = Some(submission);
         let outgoing =
-            Outgoing { submission, window_bytes, last_sent: None, copies: 0, owed: 0, in_flight: 0 };
+            Outgoing { submission, window_bytes, copies: Copies::default(), owed: 0, fragments: None };
         self.sender.queue.push_back(outgoing);
         Ok(Fate::Open)
     }
@@ -205,6 +242,22 @@ impl Channel for Reliable {
             let mut previous = None;
             let mut owing = self.sender.owing;
             for (mark, outgoing) in self.sender.sendable(moment.now) {
+                if outgoing.is_cut(cost) {
+                    // Whatever has no room here, small messages behind it may have.
+                    while let Some((index, bits)) =
+                        outgoing.next_fragment(moment, cost, resend, bits_left.saturating_sub(used))
+                    {
+                        used += bits;
+                        selected.extend(outgoing.track_fragment(
+                            mark,
+                            index,
+                            moment.now,
+                            cost,
+                            &mut self.stats,
+                        ));
+                    }
+                    continue;
+                }
                 let due = outgoing.due(moment, resend, early);
                 let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) else {
                     continue;
@@ -223,8 +276,9 @@ impl Channel for Reliable {
                 }
                 used += bits;
                 previous = Some(id);
-                self.stats.count_sent(message, outgoing.copies > 0);
-                selected.push(Selected { prefix: Prefix::Id(id), message: message.clone(), mark });
+                self.stats.count_sent(message, outgoing.copies.sent() > 0);
+                let message = message.clone();
+                selected.push(Selected { prefix: Prefix::Id(id), message, mark, fragment: None });
                 owing -= usize::from(outgoing.owes());
                 outgoing.launch(moment.now, resend);
                 owing += usize::from(outgoing.owes());
@@ -239,6 +293,17 @@ impl Channel for Reliable {
         let (mut passed, mut bytes) = (0, 0);
         let mut first = None;
         for (mark, outgoing) in self.sender.sendable(moment.now) {
+            if outgoing.is_cut(cost) {
+                first = outgoing
+                    .next_fragment(moment, cost, resend, usize::MAX)
+                    .map(|(_, bits)| cost.entry + bits);
+                if first.is_some() {
+                    break;
+                }
+                passed += 1;
+                bytes += outgoing.window_bytes as usize;
+                continue;
+            }
             let due = outgoing.due(moment, resend, false) || outgoing.due(moment, resend, true);
             if let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) {
                 first = Some(cost.entry + cost.id(None, mark as u16) + cost.message(message));
@@ -254,25 +319,18 @@ impl Channel for Reliable {
 
     fn select_fragment(&mut self, moment: &Moment, cost: &Cost<'_>, bits_left: usize) -> Option<Fragment> {
         let mark = self.sender.oldest;
-        let Submission { message, .. } = self.sender.queue.front()?.submission.as_ref()?;
-        let bytes = message.block.as_ref()?.len();
-        if self.sender.block.as_ref().is_none_or(|block| block.mark != mark) {
-            self.sender.block = Some(Box::new(SendBlock::new(mark, bytes.div_ceil(cost.fragment_bytes))));
-        }
-        let block = self.sender.block.as_mut()?;
-        let (index, count) = (block.next(moment)?, block.count());
-        let fragment = Fragment {
-            id: mark as u16,
-            count,
-            index,
-            size: cost.fragment_bytes,
-            message: message.clone(),
-            mark,
-        };
+        let outgoing = self.sender.queue.front_mut()?;
+        let message = outgoing.submission.as_ref()?.message.clone();
+        let count = message.block.as_ref()?.len().div_ceil(cost.fragment_bytes);
+        let block = outgoing.fragments.get_or_insert_with(|| Box::new(SendFragments::new(count)));
+        let timeout = moment.resend.timeout.max(blocks::MIN_RESEND_TIMEOUT);
+        let timer = ResendTimer { timeout, ..moment.resend };
+        let (index, count) = (block.next(moment.now, timer, blocks::RESEND)?, block.count());
+        let fragment = Fragment { id: mark as u16, count, index, size: cost.fragment_bytes, message, mark };
         if cost.fragment(&fragment) > bits_left {
             return None;
         }
-        let again = block.launch(index, moment.now);
+        let again = block.track_sent(index, moment.now);
         self.stats.sent += u64::from(index == 0 && !again);
         self.stats.resent += u64::from(again);
         self.stats.bytes_sent += fragment.data().len() as u64;
@@ -280,18 +338,27 @@ impl Channel for Reliable {
     }
 
     fn handle_fragment_ack(&mut self, now: Instant, mark: u64, index: usize) -> Fate {
-        let block = self.sender.block.as_mut().filter(|block| block.mark == mark);
-        if !block.is_some_and(|block| block.handle_ack(index)) {
-            return Fate::Open;
-        }
-        self.sender.block = None;
-        self.handle_ack(now, mark)
+        let fragments = self.sender.find(mark).and_then(|outgoing| outgoing.fragments.as_mut());
+        let delivered = fragments.is_some_and(|fragments| fragments.handle_ack(index));
+        if delivered { self.handle_ack(now, mark) } else { Fate::Open }
     }
 
     fn handle_fragment_lost(&mut self, mark: u64, index: usize) {
-        if let Some(block) = self.sender.block.as_mut().filter(|block| block.mark == mark) {
-            block.handle_lost(index);
+        self.sender.scan.at = None;
+        if let Some(fragments) = self.sender.find(mark).and_then(|outgoing| outgoing.fragments.as_mut()) {
+            fragments.handle_lost(index);
         }
+    }
+
+    fn handle_message_fragment(
+        &mut self,
+        fragment: &MessageFragment,
+        data: &[u8],
+        arrival: u64,
+    ) -> Result<Option<Vec<u8>>, FragmentFault> {
+        let (whole, new) = self.receiver.handle_message_fragment(fragment, data, arrival)?;
+        self.stats.duplicates += u64::from(!new);
+        Ok(whole)
     }
 
     fn handle_fragment(&mut self, fragment: BlockFragment, limits: BlockLimits) -> Result<(), Desync> {
@@ -303,9 +370,9 @@ impl Channel for Reliable {
         if let Prefix::Id(id) = prefix { self.receiver.has_room(id) } else { true }
     }
 
-    fn next_deadline(&self, resend_timeout: Duration) -> Instant {
+    fn next_deadline(&self, timer: ResendTimer) -> Instant {
         let unacked = self.sender.queue.iter().take(self.sender.room()).filter(|o| o.submission.is_some());
-        let due = unacked.map(|outgoing| outgoing.due_at(resend_timeout, self.sender.resend));
+        let due = unacked.map(|outgoing| outgoing.due_at(timer, self.sender.resend));
         due.min().unwrap_or(Instant::NEVER)
     }
 
@@ -318,6 +385,7 @@ impl Channel for Reliable {
         let Some(outgoing) = self.sender.find(mark) else { return Fate::Open };
         let owed = outgoing.owes();
         let Some(submission) = outgoing.submission.take() else { return Fate::Open };
+        outgoing.fragments = None;
         self.sender.owing -= usize::from(owed);
         self.stats.count_delivered(now - submission.at);
         self.sender.pop_acked();
@@ -327,7 +395,7 @@ impl Channel for Reliable {
     fn handle_lost(&mut self, mark: u64) -> Fate {
         self.sender.scan.at = None;
         if let Some(outgoing) = self.sender.find(mark) {
-            outgoing.in_flight = outgoing.in_flight.saturating_sub(1);
+            outgoing.copies.handle_lost();
         }
         Fate::Open
     }
@@ -340,11 +408,12 @@ impl Channel for Reliable {
     fn handle(
         &mut self,
         prefix: Prefix,
-        _: u64,
+        arrival: u64,
         message: Received,
     ) -> Result<Option<Received>, WindowViolation> {
         let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
-        let duplicate = self.receiver.handle(id, message)?;
+        self.receiver.close_fragments(id)?;
+        let duplicate = self.receiver.handle(id, arrival, message)?;
         *(if duplicate.is_some() { &mut self.stats.duplicates } else { &mut self.stats.received }) += 1;
         Ok(duplicate)
     }
@@ -353,8 +422,14 @@ impl Channel for Reliable {
         &mut self,
         now: Instant,
         unread: u16,
+        arrival: u64,
         delivered: &mut dyn FnMut(Fate),
     ) -> Result<(), WindowViolation> {
+        // An older packet has nothing new to say, and its number may be more than half of all ago.
+        if arrival < self.newest_credit {
+            return Ok(());
+        }
+        self.newest_credit = arrival;
         let stats = &mut self.stats;
         self.sender.handle_credit(unread, |submission| {
             stats.count_delivered(now - submission.at);
@@ -448,7 +523,7 @@ impl Sender {
         for _ in 0..taken {
             // What the peer's application took has arrived, even if no ack has said so yet.
             if self.unread_sizes.is_empty() {
-                if self.queue.front().is_none_or(|outgoing| outgoing.copies == 0) {
+                if self.queue.front().is_none_or(|outgoing| !outgoing.was_sent()) {
                     return Err(WindowViolation);
                 }
                 self.pop_front().into_iter().for_each(&mut delivered);
@@ -462,8 +537,9 @@ impl Sender {
 }
 
 impl Default for Resend {
-    /// The article's 0.1 s.
+    /// By lost packets and round trips. The article's fixed 0.1 s sends each message twice on a line of 150 ms, and on one
+    /// slower than what is sent, over and over until the line carries nothing else.
     fn default() -> Self {
-        Resend::After(Duration::from_millis(100))
+        Resend::Adaptive { early_copies: 1 }
     }
 }

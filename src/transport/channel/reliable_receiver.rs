@@ -3,15 +3,18 @@
 //!
 //! Refuses (as violations of the peer): ids and bytes beyond the window that both sides know.
 //!
-//! One message may open the whole window, of some bytes a place. What the peer is known to know of credit is its claim, and
+//! Memory goes with the messages that are here, wherever in the window the peer puts them. What the peer is known to know of credit is its claim, and
 //! only decides how often credit is said.
 
 use std::collections::VecDeque;
 
 use super::blocks::ReceiveBlock;
+use super::fragments::{FragmentFault, MessageFragment, PartialMessage};
 use super::reliable::Window;
 use super::{BlockFragment, BlockLimits, Desync, WindowViolation};
+use crate::store::IdMap;
 use crate::store::sequence::distance;
+use crate::transport::laps::Laps;
 use crate::transport::message::Received;
 
 /// Messages received and not taken.
@@ -24,8 +27,10 @@ pub(super) struct Receiver {
     grants: bool,
     /// The block being received, which is the next message behind all that are here.
     block: Option<Box<ReceiveBlock>>,
-    /// `slots[i]` is message `unread + i`.
-    slots: VecDeque<Slot>,
+    /// By id, those from `unread` on that came.
+    slots: IdMap<Slot>,
+    /// One past the newest of them.
+    end: u64,
     /// Every message before this one was taken. Counted without wrapping: a peer that acks nothing may leave what is
     /// known of credit behind by any distance.
     unread: u64,
@@ -33,28 +38,36 @@ pub(super) struct Receiver {
     ready: VecDeque<u16>,
     buffered_bytes: usize,
     credit: Credit,
+    /// The newest packet with messages, and where `unread` stood when packets came.
+    newest: u64,
+    laps: Laps,
 }
 
 #[derive(Debug)]
 enum Slot {
-    Missing,
+    /// Of its fragments some are here, or all and there was no memory to read the message in.
+    Partial(Box<PartialMessage>),
     Here(Received),
-    Taken,
+    /// With the window bytes that it gives back once all before it were taken too.
+    Taken(usize),
 }
 
-/// How far the application has read, and how much of that the peer surely knows.
+/// How much of what the application has read the peer surely knows. Bytes are those of the messages before an id: the
+/// peer, who is told the id alone, can't know of what was read behind a gap.
 #[derive(Debug, Default)]
 struct Credit {
-    read_bytes: u64,
+    /// Of all messages before [`Receiver::unread`].
+    unread_at: u64,
     known: u64,
-    known_bytes: u64,
+    known_at: u64,
 }
 
 /// What a packet said of a channel's credit: given back when the packet is acked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CreditMark {
     unread: u64,
-    read_bytes: u64,
+    /// Bytes of all messages before it.
+    unread_at: u64,
 }
 
 impl CreditMark {
@@ -72,35 +85,91 @@ impl Receiver {
             window_bytes: window.bytes,
             grants: window.credit,
             block: None,
-            slots: VecDeque::new(),
+            slots: IdMap::default(),
+            end: 0,
             unread: 0,
             ready: VecDeque::new(),
             buffered_bytes: 0,
             credit: Credit::default(),
+            newest: 0,
+            laps: Laps::new(window.messages),
+        }
+    }
+
+    /// How far an id of a packet is from the first message not taken; None when it was taken. In a packet older than others,
+    /// an id beyond the window is one of long ago: the peer has not gone beyond it even since.
+    fn index(&mut self, id: u16, arrival: u64) -> Result<Option<usize>, WindowViolation> {
+        let late = arrival < self.newest;
+        self.newest = self.newest.max(arrival);
+        if self.laps.is_old(arrival) {
+            return Ok(None);
+        }
+        let index = usize::try_from(distance(id, self.unread as u16)).ok();
+        match index {
+            Some(index) if index >= self.window && late => Ok(None),
+            Some(index) if index >= self.window => Err(WindowViolation),
+            index => Ok(index),
         }
     }
 
     /// Takes a message if it is new; otherwise gives it back.
-    pub(super) fn handle(&mut self, id: u16, message: Received) -> Result<Option<Received>, WindowViolation> {
-        let Ok(index) = usize::try_from(distance(id, self.unread as u16)) else { return Ok(Some(message)) };
-        if index >= self.window {
-            return Err(WindowViolation);
-        }
-        if self.slots.get(index).is_some_and(|slot| !matches!(slot, Slot::Missing)) {
+    pub(super) fn handle(
+        &mut self,
+        id: u16,
+        arrival: u64,
+        message: Received,
+    ) -> Result<Option<Received>, WindowViolation> {
+        let Some(index) = self.index(id, arrival)? else { return Ok(Some(message)) };
+        if self.slots.contains_key(&id) {
             return Ok(Some(message));
         }
         if self.grants && self.buffered_bytes + message.window_bytes > self.window_bytes {
             return Err(WindowViolation);
         }
         self.buffered_bytes += message.window_bytes;
-        if self.slots.len() <= index {
-            self.slots.resize_with(index + 1, || Slot::Missing);
-        }
-        self.slots[index] = Slot::Here(message);
+        self.slots.insert(id, Slot::Here(message));
+        self.end = self.end.max(self.unread + index as u64 + 1);
         if !self.ordered {
             self.ready.push_back(id);
         }
         Ok(None)
+    }
+
+    /// Makes room for the message that the fragments under its id are of. While some are missing nothing but fragments is to
+    /// come under it.
+    pub(super) fn close_fragments(&mut self, id: u16) -> Result<(), WindowViolation> {
+        if let Some(Slot::Partial(partial)) = self.slots.get(&id) {
+            if !partial.is_whole() {
+                return Err(WindowViolation);
+            }
+            self.buffered_bytes -= partial.window_bytes();
+            self.slots.remove(&id);
+        }
+        Ok(())
+    }
+
+    /// Takes a fragment of a message; the message's body when it is whole and to be read, and whether the fragment is new.
+    pub(super) fn handle_message_fragment(
+        &mut self,
+        fragment: &MessageFragment,
+        data: &[u8],
+        arrival: u64,
+    ) -> Result<(Option<Vec<u8>>, bool), FragmentFault> {
+        let index = self.index(fragment.id, arrival).map_err(|_| FragmentFault::Window)?;
+        let Some(index) = index else { return Ok((None, false)) };
+        if !self.slots.contains_key(&fragment.id) {
+            let partial = PartialMessage::new(fragment);
+            if self.buffered_bytes + partial.window_bytes() > self.window_bytes {
+                return Err(FragmentFault::Window);
+            }
+            self.buffered_bytes += partial.window_bytes();
+            self.slots.insert(fragment.id, Slot::Partial(Box::new(partial)));
+            self.end = self.end.max(self.unread + index as u64 + 1);
+        }
+        match self.slots.get_mut(&fragment.id) {
+            Some(Slot::Partial(partial)) => partial.handle(fragment, data, arrival as u16),
+            _ => Ok((None, false)),
+        }
     }
 
     /// Whether a message has room. Where the peer is told nothing, it can't know that the application reads too slowly: then
@@ -110,7 +179,7 @@ impl Receiver {
         if index < self.window {
             return self.buffered_bytes <= self.window_bytes || !self.has_next();
         }
-        let waiting = self.slots.iter().take_while(|slot| matches!(slot, Slot::Here(_))).count();
+        let waiting = (0..self.window).take_while(|at| self.is_here(self.unread + *at as u64)).count();
         index >= waiting + self.window
     }
 
@@ -121,22 +190,29 @@ impl Receiver {
         limits: BlockLimits,
     ) -> Result<bool, Desync> {
         let id = fragment.id;
-        let gap = self.slots.iter().any(|slot| matches!(slot, Slot::Missing));
-        let next = self.unread.wrapping_add(self.slots.len() as u64) as u16;
+        let gap = self.slots.len() as u64 != self.end - self.unread;
         // A block is sent when all before it was acked. What else comes is late.
-        if gap || id != next {
+        if gap || id != self.end as u16 {
             return Ok(false);
         }
         let block = self.block.get_or_insert_with(|| Box::new(ReceiveBlock::new(fragment.count)));
         let Some(message) = block.handle(fragment, limits)? else { return Ok(false) };
         self.block = None;
-        Ok(self.handle(id, message).map_err(|_| Desync::Window)?.is_none())
+        Ok(self.handle(id, 0, message).map_err(|_| Desync::Window)?.is_none())
     }
 
     /// Bytes of memory that messages take that were not taken.
     pub(super) fn memory(&self) -> usize {
-        let here = |slot: &Slot| if let Slot::Here(message) = slot { message.memory() } else { 0 };
-        self.slots.iter().map(here).sum()
+        let held = |slot: &Slot| match slot {
+            Slot::Here(message) => message.held_memory(),
+            Slot::Partial(partial) => partial.memory(),
+            Slot::Taken(_) => 0,
+        };
+        self.slots.values().map(held).sum()
+    }
+
+    fn is_here(&self, message: u64) -> bool {
+        matches!(self.slots.get(&(message as u16)), Some(Slot::Here(_)))
     }
 
     /// Whether this is the message that all others here are behind.
@@ -146,38 +222,48 @@ impl Receiver {
 
     /// Whether [`Receiver::poll`] would give a message.
     pub(super) fn has_next(&self) -> bool {
-        if self.ordered { matches!(self.slots.front(), Some(Slot::Here(_))) } else { !self.ready.is_empty() }
+        if self.ordered { self.is_here(self.unread) } else { !self.ready.is_empty() }
     }
 
     pub(super) fn poll(&mut self) -> Option<Received> {
         let id = if self.ordered { self.unread as u16 } else { self.ready.pop_front()? };
-        let index = usize::from(id.wrapping_sub(self.unread as u16));
-        let slot = self.slots.get_mut(index)?;
-        let Slot::Here(message) = core::mem::replace(slot, Slot::Taken) else {
-            *slot = Slot::Missing;
+        let slot = self.slots.get_mut(&id)?;
+        if !matches!(slot, Slot::Here(_)) {
             return None;
-        };
-        while matches!(self.slots.front(), Some(Slot::Taken)) {
-            self.slots.pop_front();
-            self.unread += 1;
         }
+        let Slot::Here(message) = self.slots.remove(&id)? else { return None };
+        if id == self.unread as u16 {
+            self.pass(message.window_bytes);
+            while let Some(Slot::Taken(bytes)) = self.slots.get(&(self.unread as u16)) {
+                let bytes = *bytes;
+                self.slots.remove(&(self.unread as u16));
+                self.pass(bytes);
+            }
+        } else {
+            self.slots.insert(id, Slot::Taken(message.window_bytes));
+        }
+        self.laps.advance(self.unread, self.newest);
         self.buffered_bytes -= message.window_bytes;
-        self.credit.read_bytes += message.window_bytes as u64;
         Some(message)
+    }
+
+    /// The first message not taken is now the next one.
+    fn pass(&mut self, bytes: usize) {
+        self.unread += 1;
+        self.credit.unread_at += bytes as u64;
     }
 
     pub(super) fn credit_due(&self) -> Option<CreditMark> {
         let fresh = (self.unread - self.credit.known) as usize;
-        let fresh_bytes = (self.credit.read_bytes - self.credit.known_bytes) as usize;
-        // Without order the bytes read may lie behind a gap, where telling them would say nothing.
-        let due = fresh > 0 && (fresh * 4 >= self.window || fresh_bytes * 4 >= self.window_bytes);
-        due.then_some(CreditMark { unread: self.unread, read_bytes: self.credit.read_bytes })
+        let fresh_bytes = (self.credit.unread_at - self.credit.known_at) as usize;
+        let due = fresh * 4 >= self.window || fresh_bytes * 4 >= self.window_bytes;
+        due.then_some(CreditMark { unread: self.unread, unread_at: self.credit.unread_at })
     }
 
     pub(super) fn credit_known(&mut self, mark: CreditMark) {
-        if mark.read_bytes > self.credit.known_bytes {
+        if mark.unread > self.credit.known {
             self.credit.known = mark.unread;
-            self.credit.known_bytes = mark.read_bytes;
+            self.credit.known_at = mark.unread_at;
         }
     }
 }

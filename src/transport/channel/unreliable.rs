@@ -5,13 +5,12 @@
 //! Sequenced: the same, and a message that comes behind a newer one is dropped: the newest wins. Messages go into
 //! packets in the order they were sent, so the packets' order is the messages'.
 
-use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::waiting::Waiting;
 use super::{
-    Channel, ChannelStats, Fate, Moment, Prefix, Selected, SendError, Submission, WindowViolation,
-    push_newest,
+    Channel, ChannelStats, Fate, Moment, Prefix, ResendTimer, Selected, SendError, Submission,
+    WindowViolation, push_newest,
 };
 use crate::time::Instant;
 use crate::transport::candidates::{Candidate, Column, Wanted};
@@ -80,7 +79,7 @@ impl Unreliable {
 impl Channel for Unreliable {
     fn send(&mut self, submission: Submission) -> Result<Fate, SendError> {
         if self.waiting.len() >= self.capacity {
-            return Err(SendError::Full { capacity: self.capacity });
+            return Err(SendError::TickFull { capacity: self.capacity });
         }
         self.waiting.push(submission);
         Ok(Fate::Open)
@@ -104,7 +103,12 @@ impl Channel for Unreliable {
             let Some(submission) = self.waiting.pop() else { break };
             self.stats.count_sent(&submission.message, false);
             let mark = self.launch(&submission);
-            selected.push(Selected { prefix: Prefix::None, message: submission.message, mark });
+            selected.push(Selected {
+                prefix: Prefix::None,
+                message: submission.message,
+                mark,
+                fragment: None,
+            });
         }
         if selected.len() == before { 0 } else { used }
     }
@@ -113,12 +117,16 @@ impl Channel for Unreliable {
         self.waiting.front().map(|submission| cost.entry + cost.message(&submission.message))
     }
 
-    fn next_deadline(&self, _: Duration) -> Instant {
+    fn next_deadline(&self, _: ResendTimer) -> Instant {
         if self.waiting.is_empty() { Instant::NEVER } else { Instant::ZERO }
     }
 
     fn rests(&self) -> bool {
         self.waiting.is_empty()
+    }
+
+    fn is_drained(&self) -> bool {
+        self.waiting.is_empty() && self.in_flight.is_empty()
     }
 
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {

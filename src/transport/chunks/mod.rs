@@ -12,6 +12,7 @@
 
 mod assembly;
 mod incoming;
+mod offer_pace;
 mod outgoing;
 mod storage;
 
@@ -24,6 +25,7 @@ use std::collections::VecDeque;
 
 use assembly::ReadBack;
 use incoming::Incoming;
+use offer_pace::OfferPace;
 use outgoing::Outgoing;
 
 use crate::store::counters::counters;
@@ -33,6 +35,9 @@ use crate::transport::connection::MAX_BURST_CHUNK_BYTES;
 
 /// Bytes of a slice: as many as leave a datagram room for its headers, an entry and some acks.
 pub const SLICE_BYTES: usize = 1152;
+
+/// What a packet with a slice has beside it, at most.
+const SLICE_PACKET_OVERHEAD: usize = 39;
 
 /// The largest chunk: 40 bits of size on the wire.
 pub const MAX_CHUNK_BYTES: u64 = (1 << 40) - 1;
@@ -318,6 +323,8 @@ counters! {
         slices_invalid,
         /// Offers out of turn, or that contradict themselves.
         offers_invalid,
+        /// Packets not taken, and not acked, because offers and withdrawals came too fast.
+        offers_too_fast,
         /// Answers for chunks that were never offered, or with slices that these don't have.
         answers_invalid,
     }
@@ -350,6 +357,8 @@ impl Rate {
 /// The chunks of one connection, both directions.
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
+    /// Bytes of our slices.
+    slice_bytes: u16,
     /// In the order of their numbers; the first ones are open.
     outgoing: VecDeque<Outgoing>,
     /// The id of the chunk that is opened next.
@@ -363,6 +372,7 @@ pub(crate) struct Chunks {
     /// The id of the chunk that is the application's next.
     next_release: u16,
     read_back: ReadBack,
+    offer_pace: OfferPace,
     events: VecDeque<ChunkEvent>,
     counters: ChunkCounters,
 }
@@ -384,6 +394,17 @@ impl Selection {
 }
 
 impl Chunks {
+    /// No chunks yet; each slice of ours is to fit a packet of `packet_bytes` at most.
+    pub(crate) fn new(packet_bytes: usize) -> Self {
+        let slice = packet_bytes.saturating_sub(SLICE_PACKET_OVERHEAD).clamp(512, SLICE_BYTES);
+        Chunks { slice_bytes: slice as u16, ..Chunks::default() }
+    }
+
+    /// Bytes of our slices.
+    pub(crate) fn slice_bytes(&self) -> u16 {
+        self.slice_bytes
+    }
+
     /// Queues a chunk; its number names it from now on.
     pub(crate) fn send(
         &mut self,
@@ -404,7 +425,7 @@ impl Chunks {
         }
         let number = self.next_number;
         self.next_number += 1;
-        let offer = Offer { id: 0, size, slice_bytes: SLICE_BYTES as u16, hash, label: label.into() };
+        let offer = Offer { id: 0, size, slice_bytes: self.slice_bytes, hash, label: label.into() };
         self.outgoing.push_back(Outgoing::new(now, number, offer, source));
         self.open_next();
         Ok(number)
@@ -515,6 +536,11 @@ impl Chunks {
         for incoming in &mut self.incoming {
             incoming.update(&mut self.read_back.bytes, &mut self.events);
         }
+        self.release();
+    }
+
+    /// Hands over what is whole, in its turn.
+    fn release(&mut self) {
         let over = |incoming: &&mut Incoming, id| incoming.offer().id == id && !incoming.is_open();
         while let Some(next) = self.incoming.iter_mut().find(|i| over(i, self.next_release)) {
             next.release(&mut self.events);
@@ -577,6 +603,20 @@ impl Chunks {
 
     // --- receiving ---------------------------------------------------------------------------------------
 
+    /// Whether what a packet says of chunks may be done now: see [`OfferPace`]. What was said before costs nothing.
+    pub(crate) fn affords(&mut self, now: Instant, items: &[Item]) -> bool {
+        let find = |id| self.incoming.iter().find(|incoming| incoming.offer().id == id);
+        let cost = items.iter().map(|item| match item {
+            Item::Offer(offer) if find(offer.id).is_none() => OfferPace::cost(offer),
+            Item::Withdraw { id } if find(*id).is_none_or(Incoming::is_open) => 1,
+            _ => 0,
+        });
+        let cost = cost.sum();
+        let affords = cost == 0 || self.offer_pace.spend(now, cost);
+        self.counters.offers_too_fast += u64::from(!affords);
+        affords
+    }
+
     /// Takes what a packet of the peer says of chunks.
     pub(crate) fn handle(&mut self, now: Instant, item: Item, arena: &[u8]) {
         match item {
@@ -630,8 +670,11 @@ impl Chunks {
         if !gap.contains(&ahead) || self.incoming.iter().any(|i| i.offer().id == id) {
             return false;
         }
+        // One that ended in this packet has its turn first: those after it wait for that.
+        self.release();
         let done = |incoming: &Incoming| {
-            distance(id, incoming.offer().id) >= i32::from(MAX_OPEN) && !incoming.is_open()
+            let other = incoming.offer().id;
+            distance(id, other) >= i32::from(MAX_OPEN) && distance(other, self.next_release) < 0
         };
         self.incoming.retain(|incoming| !done(incoming));
         if self.incoming.len() >= 2 * usize::from(MAX_OPEN) {

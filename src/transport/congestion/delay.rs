@@ -1,6 +1,7 @@
 //! How long packets wait in queues: round trips above the least one.
 
 use crate::time::{Duration, Instant};
+use crate::transport::windowed_min::WindowedMin;
 
 /// How long the least round trip is believed without being seen again: one to two of these.
 const BASE_BUCKET: Duration = Duration::from_secs(5);
@@ -24,10 +25,10 @@ const SHORTER: f64 = 0.001;
 /// Round trips, and how the ends' ticks blur them. All values are in seconds.
 #[derive(Debug, Default)]
 pub(super) struct Delay {
-    base: WindowedMin,
+    base: WindowedMin<f64>,
     samples: [f64; AGREEING],
     sampled_at: Instant,
-    recent: WindowedMin,
+    recent: WindowedMin<f64>,
     /// The smoothed wait of epochs, and its mean deviation.
     smoothed: f64,
     deviation: f64,
@@ -109,34 +110,6 @@ impl Delay {
     }
 }
 
-/// The least of the values that came in the last one to two buckets of time.
-#[derive(Debug, Default)]
-struct WindowedMin {
-    since: Instant,
-    current: Option<f64>,
-    previous: Option<f64>,
-}
-
-impl WindowedMin {
-    fn push(&mut self, now: Instant, bucket: Duration, value: f64) {
-        let age = now - self.since;
-        match &mut self.current {
-            Some(least) if age < bucket => *least = least.min(value),
-            current => {
-                self.previous = current.filter(|_| age < bucket * 2);
-                (self.since, self.current) = (now, Some(value));
-            }
-        }
-    }
-
-    fn value(&self) -> Option<f64> {
-        match (self.previous, self.current) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
-    }
-}
-
 /// How far apart things happen that happen in groups: the median of the last gaps, which a pause doesn't change.
 #[derive(Debug, Default)]
 struct TickInterval {
@@ -165,20 +138,6 @@ mod tests {
 
     fn ms(millis: u64) -> Instant {
         Instant::from_millis(millis)
-    }
-
-    #[test]
-    fn the_least_is_forgotten_after_one_to_two_buckets() {
-        let mut windowed = WindowedMin::default();
-        let bucket = Duration::from_millis(100);
-        windowed.push(ms(0), bucket, 5.0);
-        windowed.push(ms(50), bucket, 3.0);
-        windowed.push(ms(120), bucket, 9.0);
-        assert_eq!(windowed.value(), Some(3.0));
-        windowed.push(ms(230), bucket, 8.0);
-        assert_eq!(windowed.value(), Some(8.0));
-        windowed.push(ms(900), bucket, 20.0);
-        assert_eq!(windowed.value(), Some(20.0), "after a silence nothing old is left");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{Controller, SentStamp};
 use crate::time::{Duration, Instant};
-use crate::transport::pacing::{Budget, BudgetConfig};
+use crate::transport::pacing::{Budget, RateConfig};
 
 /// Sends at a fixed rate, whatever happens to the packets.
 #[derive(Debug)]
@@ -11,7 +11,7 @@ pub(super) struct Fixed {
 }
 
 impl Fixed {
-    pub(super) fn new(config: BudgetConfig) -> Self {
+    pub(super) fn new(config: RateConfig) -> Self {
         Fixed { budget: Budget::new(config) }
     }
 }
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn keeps_its_rate_and_says_when_it_goes_on() {
-        let mut fixed = Fixed::new(BudgetConfig { bytes_per_second: 10_000.0, burst_bytes: 1_000.0 });
+        let mut fixed = Fixed::new(RateConfig { bytes_per_second: 10_000.0, burst_bytes: 1_000.0 });
         assert!(fixed.can_send(Instant::ZERO));
         fixed.on_sent(Instant::ZERO, 1_500);
         assert!(!fixed.can_send(Instant::ZERO));
@@ -63,7 +63,7 @@ mod tests {
     /// Seed `long`, scenario 203 of the soak: messages in a flood, at 100 times the rate.
     #[test]
     fn goes_on_soon_after_more_was_sent_than_the_rate_allows() {
-        let mut fixed = Fixed::new(BudgetConfig { bytes_per_second: 10_000.0, burst_bytes: 1_000.0 });
+        let mut fixed = Fixed::new(RateConfig { bytes_per_second: 10_000.0, burst_bytes: 1_000.0 });
         assert!(fixed.can_send(Instant::ZERO));
         for _ in 0..1_000 {
             fixed.on_sent(Instant::ZERO, 1_000);

@@ -27,7 +27,7 @@ use self::binary::Binary;
 use self::fixed::Fixed;
 use super::ack_config::ConfigError;
 use super::good_bad::GoodBadConfig;
-use super::pacing::BudgetConfig;
+use super::pacing::RateConfig;
 use crate::time::{Duration, Instant};
 
 /// What a controller remembers of a packet: kept by the connection until its fate is known, given back then.
@@ -81,7 +81,7 @@ pub(crate) trait Controller: fmt::Debug + Send {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CongestionConfig {
     /// At a fixed rate: where the link is known, or other means keep it free.
-    Fixed(BudgetConfig),
+    Fixed(RateConfig),
     /// As fast as the link carries it without a queue of more than some milliseconds.
     Adaptive(AdaptiveConfig),
     /// So many packets a second while the round trip is short, fewer while it isn't; messages' packets too.
@@ -176,7 +176,9 @@ mod tests {
         );
         assert_eq!(check(AdaptiveConfig { initial_bytes: 0, ..good }), Err("initial_bytes"));
         assert_eq!(check(AdaptiveConfig { max_burst_bytes: 0, ..good }), Err("max_burst_bytes"));
-        assert!(CongestionConfig::Fixed(BudgetConfig::default()).check().is_ok());
+        assert!(
+            CongestionConfig::Fixed(RateConfig { bytes_per_second: 1.0, burst_bytes: 1.0 }).check().is_ok()
+        );
     }
 
     /// A peer that acks whatever it likes, as fast as it likes.

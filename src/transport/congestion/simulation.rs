@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::super::ack_ranges::AckRanges;
+use super::super::ack_ranges::{AckRanges, Reported};
 use super::super::acks::{Acked, Acks, AcksConfig, RttSampling};
 use super::super::framing::AckRange;
 use super::super::header::Header;
@@ -154,7 +154,7 @@ impl Wire {
 
 #[derive(Debug)]
 struct SentInfo {
-    arrivals: u64,
+    reported: Reported,
     slice: Option<u32>,
     stamp: SentStamp,
 }
@@ -269,7 +269,7 @@ impl End {
                 rtt = Some((now - acked.sent_at).saturating_sub(datagram.delay));
             }
             let Some(info) = self.sent.remove(acked.sequence) else { continue };
-            self.ranges.confirm(info.arrivals);
+            self.ranges.confirm(info.reported);
             stamps.push((acked.sequence, info.stamp, acked.late));
             if let Some(slice) = info.slice {
                 self.slices[slice as usize] = Slice::Acked;
@@ -326,13 +326,13 @@ impl End {
     fn packet(&mut self, now: Instant, bytes: u32, slice: Option<u32>, game: Option<Instant>) -> Datagram {
         let header = self.acks.header();
         let mut ranges = Vec::new();
-        let acks = &self.acks;
-        self.ranges.ranges(header.ack, |sequence| acks.was_received(sequence), &mut ranges);
+        let reported = self.ranges.select(header.ack, &mut ranges);
+        self.ranges.commit(reported);
         let bytes = bytes + ranges.len() as u32 * 4;
         let delay = self.newest_at.take().map_or(Duration::ZERO, |at| now - at);
         let sequence = self.acks.record_sent(now, bytes);
         let stamp = self.controller.on_sent(now, bytes);
-        self.sent.push(sequence, SentInfo { arrivals: self.ranges.mark(), slice, stamp }, 8192, drop);
+        self.sent.push(sequence, SentInfo { reported, slice, stamp }, 8192, drop);
         self.ack_owed = false;
         let wants_ack = slice.is_some() || game.is_some();
         Datagram { flow: self.flow, bytes, header, ranges, delay, wants_ack, slice, game }

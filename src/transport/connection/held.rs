@@ -5,6 +5,7 @@
 //! unacked, so that what is reliable comes again.
 
 use super::Lane;
+use crate::transport::channel::Prefix;
 use crate::transport::framing::native::Packet;
 use crate::transport::protocol::{ChannelKind, Protocol};
 
@@ -17,9 +18,14 @@ const MOST_HELD: usize = 16 << 20;
 /// How many times the window of a reliable channel its messages may take.
 const OF_WINDOW: usize = 16;
 
-/// Whether there is memory for a packet's messages.
-pub(super) fn has_memory(lanes: &[Lane], protocol: &Protocol, packet: &Packet) -> bool {
-    if packet.memory <= SMALL {
+/// Whether there is memory for a packet's messages, and for one of a channel that its fragments complete.
+pub(super) fn has_memory(
+    lanes: &[Lane],
+    protocol: &Protocol,
+    packet: &Packet,
+    completed: Option<(u8, Prefix)>,
+) -> bool {
+    if packet.memory <= SMALL && completed.is_none() {
         return true;
     }
     let windows = protocol.channels().iter().map(|channel| match channel.kind {
@@ -30,10 +36,10 @@ pub(super) fn has_memory(lanes: &[Lane], protocol: &Protocol, packet: &Packet) -
     let most = MOST_HELD.saturating_add(OF_WINDOW.saturating_mul(windows.sum()));
     // What all the others wait for must get through: with it they can be taken.
     let awaited = || {
-        packet
-            .messages
-            .iter()
-            .any(|message| lanes[usize::from(message.channel)].channel().awaits(message.prefix))
+        let messages = packet.messages.iter().map(|message| (message.channel, message.prefix));
+        let fragments = packet.fragments.iter().map(|fragment| (fragment.channel, Prefix::Id(fragment.id)));
+        let mut all = messages.chain(fragments).chain(completed);
+        all.any(|(channel, prefix)| lanes[usize::from(channel)].channel().awaits(prefix))
     };
     held <= most || awaited()
 }

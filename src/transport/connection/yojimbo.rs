@@ -8,10 +8,11 @@
 //! Messages that only their own code can read have no length here. So packets of a protocol that has such are held, acked but
 //! unread, until someone who can run that code takes them ([`Connection::take_unread`]) and gives back what they say.
 
-use super::{Carried, Connection, End, KEEP_ALIVE, Violation, runs};
+use super::{Carried, Connection, End, KEEP_ALIVE, Launched, Violation, runs};
 use crate::store::{List, Packets};
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
+use crate::transport::ack_ranges::Reported;
 use crate::transport::acks::RttSampling;
 use crate::transport::channel::{Desync, Fragment, Moment, Prefix, SendError, WindowViolation};
 use crate::transport::framing::native::ReadContext;
@@ -40,6 +41,8 @@ pub(super) struct State {
     items: Vec<Item>,
     held: Vec<HeldPacket>,
     held_bytes: usize,
+    /// Someone reads packets that were held.
+    being_read: bool,
 }
 
 #[derive(Debug)]
@@ -64,8 +67,8 @@ pub struct Read {
 
 impl Unread {
     /// Reads them. `extent` says where a body ends that only its own code can read: of this message type, in these bytes, from
-    /// this bit on; None when it is refused.
-    pub fn read(self, mut extent: impl FnMut(u16, &[u8], usize) -> Option<usize>) -> Read {
+    /// this bit on; or why it is refused.
+    pub fn read(self, mut extent: impl FnMut(u16, &[u8], usize) -> Result<usize, String>) -> Read {
         let mut read = Read { packets: Vec::new(), fault: None };
         for HeldPacket { context, payload } in self.packets {
             let mut items = Vec::new();
@@ -99,9 +102,9 @@ impl Connection {
             let reliable = matches!(kind, ChannelKind::Reliable { .. });
             let beside = if reliable { bytes.min(settings.block_fragment_bytes) } else { bytes };
             let bytes = message.encoded.max_bits().div_ceil(8) + beside;
-            let max_bytes = config.max_packet_bytes - yojimbo::PACKET_OVERHEAD_BYTES;
+            let (max_bytes, max_packet_bytes) = (config.max_message_bytes(), config.max_packet_bytes);
             if bytes > max_bytes {
-                return Err(SendError::TooLarge { bytes, max_bytes });
+                return Err(SendError::Packet { bytes, max_bytes, max_packet_bytes });
             }
         }
         Ok(())
@@ -129,8 +132,13 @@ impl Connection {
             return Ok(());
         }
         let mut items = core::mem::take(&mut self.yojimbo.items);
-        let read =
-            yojimbo::read(incoming.payload(), &self.protocol, context, &mut |_, _, _| None, &mut items);
+        let read = yojimbo::read(
+            incoming.payload(),
+            &self.protocol,
+            context,
+            &mut |_, _, _| Err(String::new()),
+            &mut items,
+        );
         if let Err(fault) = read {
             self.endpoint.refuse(incoming);
             return Err(fault.into());
@@ -189,18 +197,18 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes the packets that the core can't read, if there are any.
+    /// Takes the packets that the core can't read, if there are any: [`Connection::handle_read`] is to come.
     pub fn take_unread(&mut self) -> Option<Unread> {
         if self.yojimbo.held.is_empty() {
             return None;
         }
-        self.yojimbo.held_bytes = 0;
+        (self.yojimbo.held_bytes, self.yojimbo.being_read) = (0, true);
         Some(Unread { protocol: self.protocol.clone(), packets: core::mem::take(&mut self.yojimbo.held) })
     }
 
-    /// Whether there are such packets.
+    /// Whether there are such packets, or what they say is still to come.
     pub(crate) fn has_unread(&self) -> bool {
-        !self.yojimbo.held.is_empty()
+        self.yojimbo.being_read || !self.yojimbo.held.is_empty()
     }
 
     /// Takes what they say. `take` is called after each, to take its messages before the next one's need their room.
@@ -208,6 +216,7 @@ impl Connection {
     /// # Errors
     /// The conversation is over, and why.
     pub fn handle_read(&mut self, read: Read, mut take: impl FnMut(&mut Self)) -> Result<(), End> {
+        self.yojimbo.being_read = false;
         for mut items in read.packets {
             self.apply_items(&mut items)?;
             take(self);
@@ -221,12 +230,19 @@ impl Connection {
     pub(super) fn transmit_yojimbo(&mut self, now: Instant, out: &mut Packets) {
         self.begin_transmit(now);
         self.tick_open = None;
+        if self.next_number_at() > now {
+            return;
+        }
         self.compose_yojimbo(now, false);
         self.send_yojimbo(now, out);
         self.last_sent = Some(now);
         // Messages and blocks take turns at coming first, so that neither starves.
         let mut blocks_first = true;
-        while self.budget.allows() && self.yojimbo.pace.allows() && self.compose_yojimbo(now, blocks_first) {
+        while self.budget.allows()
+            && self.yojimbo.pace.allows()
+            && self.next_number_at() <= now
+            && self.compose_yojimbo(now, blocks_first)
+        {
             self.yojimbo.pace.spend();
             self.send_yojimbo(now, out);
             blocks_first = !blocks_first;
@@ -248,7 +264,7 @@ impl Connection {
         if !self.budget.allows() {
             return false;
         }
-        let moment = Moment { now, tick: true, resend_timeout: self.endpoint.acks().resend_timeout() };
+        let moment = Moment { now, tick: true, resend: self.resend_timer() };
         let mut room = self.datagram_bits.saturating_sub(yojimbo::header_bits(&self.protocol));
         if blocks_first {
             room = room.saturating_sub(self.select_fragments(&moment, room));
@@ -313,7 +329,8 @@ impl Connection {
         let writer = &mut self.scratch.writer;
         writer.clear();
         yojimbo::write(writer, &self.protocol, &entries);
-        self.launch(now, out, false, 0, carried);
+        let messages = !carried.is_empty();
+        self.launch(now, out, Launched { hello: false, messages, reported: Reported::default(), carried });
     }
 }
 

@@ -8,13 +8,15 @@ pub(crate) mod yojimbo;
 
 pub(crate) use chunk_items::slice_bits;
 pub(crate) use native::AckRange;
-pub use native::{CloseReason, Refusal, VERSION, alone_bits, begin_alone, write_alone};
-
-pub use yojimbo::{
-    Extent, Fault, FaultKind, Framing, FramingError, PacketFault, YojimboChannel, YojimboConfig,
+pub use native::{
+    CloseReason, FRAGMENT_BYTES, MAX_DETAIL_BYTES, Refusal, VERSION, alone_bits, begin_alone, write_alone,
 };
 
-use super::channel::Fragment;
+pub use yojimbo::{
+    BodyFault, Extent, Fault, FaultKind, Framing, FramingError, PacketFault, YojimboChannel, YojimboConfig,
+};
+
+use super::channel::{Fragment, fragment_of};
 use super::message::Message;
 use super::protocol::{Body, Protocol, bits_to_name_one_of};
 use crate::store::SmallBytes;
@@ -36,10 +38,12 @@ pub(crate) struct Cost<'a> {
     pub(crate) most: usize,
     /// The length of a block that rides with its message.
     pub(crate) block: usize,
-    /// Bytes of a block in each packet.
+    /// Bytes of a fragment: of a block, or of a message that is cut.
     pub(crate) fragment_bytes: usize,
-    /// Bits of a packet around a fragment of a block.
+    /// Bits of a packet around a fragment.
     pub(crate) fragment_entry: usize,
+    /// Messages larger than a fragment are cut.
+    pub(crate) cuts: bool,
 }
 
 impl Cost<'_> {
@@ -48,6 +52,17 @@ impl Cost<'_> {
         let length = if self.payload { 0 } else { opaque_length_bits(self.protocol, message.message_type) };
         let block = message.block.as_ref().map_or(0, |block| self.block + 7 + block.len() * 8);
         self.message + length as usize + message.encoded.max_bits() + block
+    }
+
+    /// How many fragments a message goes in; None for one that goes whole.
+    pub(crate) fn fragments(&self, message: &Message) -> Option<usize> {
+        let bytes = message.encoded.bits().div_ceil(8);
+        (self.cuts && bytes > self.fragment_bytes).then(|| bytes.div_ceil(self.fragment_bytes))
+    }
+
+    /// Bits of a fragment of a message that is cut.
+    pub(crate) fn message_fragment(&self, message: &Message, index: usize) -> usize {
+        self.fragment_entry + 7 + fragment_of(message.encoded.bytes(), index, self.fragment_bytes).len() * 8
     }
 
     /// Bits of a fragment of a block, with its entry.

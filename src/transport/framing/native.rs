@@ -4,7 +4,8 @@
 //! checked against what the protocol allows before it is believed, and memory taken is in proportion to the packet.
 //!
 //! Bounds of one packet: [`MAX_PACKET_MESSAGES`] messages and their bodies, none above its channel's bound; ranges that walk
-//! half the sequence numbers; one credit and one entry a channel. Windows and ids are for the channels to judge.
+//! half the sequence numbers; one credit and one entry a channel. Windows and ids are for the channels to judge, and whether
+//! fragments fit together.
 
 use core::fmt;
 use core::time::Duration;
@@ -13,14 +14,18 @@ use super::chunk_items::{read_item, write_item};
 use super::{Cost, ladder_bits, length_bits, opaque_length_bits};
 use crate::store::SmallBytes;
 use crate::time::Instant;
-use crate::transport::channel::{Prefix, Selected};
+use crate::transport::channel::{MessageFragment, Prefix, Selected, fragment_of};
 use crate::transport::chunks::Item;
 use crate::transport::message::{Bodies, Message, OpaqueBody, Received, window_bytes};
-use crate::transport::protocol::{Body, ChannelKind, Protocol, bits_to_name_one_of};
+use crate::transport::protocol::{Body, ChannelConfig, ChannelKind, Protocol, bits_to_name_one_of};
 use crate::wire::{BitReader, BitSink, BitWriter, Encoded, ReadError};
 
 /// The version of this framing.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
+
+/// Bytes of a fragment of a reliable message: larger messages are cut. Beside it a datagram has room for small messages, and
+/// a strict channel may have it in the nine tenths of a packet that it may fill.
+pub const FRAGMENT_BYTES: usize = 1024;
 
 const HELLO_BITS: usize = 8 + 64;
 const DELAY_BITS: u32 = 14;
@@ -34,6 +39,9 @@ const MAX_PACKET_MESSAGES: usize = 16_384;
 /// Bytes of memory that the messages of one packet take: a list of what is mostly left out takes hundreds of times its
 /// bits, and a largest packet of such would take 160 MB.
 const MAX_PACKET_MEMORY: usize = 16 << 20;
+/// UTF-8 bytes of the text with which an application says why it ends a connection: a sentence, and no more than the
+/// smallest packets of a game when it is repeated.
+pub const MAX_DETAIL_BYTES: usize = 128;
 /// How far ack ranges may walk: half the range of sequence numbers.
 const MAX_RANGE_WALK: u32 = 32_768;
 
@@ -48,6 +56,10 @@ pub enum CloseReason {
     Mismatch,
     /// The peer broke the protocol.
     Violation,
+    /// The same client connected once more.
+    Replaced,
+    /// Nothing was heard of the peer for too long.
+    TimedOut,
 }
 
 impl CloseReason {
@@ -57,6 +69,8 @@ impl CloseReason {
             CloseReason::Kicked => 2,
             CloseReason::Mismatch => 3,
             CloseReason::Violation => 4,
+            CloseReason::Replaced => 5,
+            CloseReason::TimedOut => 6,
         }
     }
 
@@ -65,6 +79,8 @@ impl CloseReason {
             2 => CloseReason::Kicked,
             3 => CloseReason::Mismatch,
             4 => CloseReason::Violation,
+            5 => CloseReason::Replaced,
+            6 => CloseReason::TimedOut,
             _ => CloseReason::Closed,
         }
     }
@@ -83,6 +99,8 @@ pub(crate) struct Control {
     /// The protocol hash, while the peer may not know it.
     pub(crate) hello: Option<u64>,
     pub(crate) close: Option<CloseReason>,
+    /// What the application says of the close: 1 to [`MAX_DETAIL_BYTES`] bytes.
+    pub(crate) detail: Option<Box<str>>,
     pub(crate) ack_delay: Option<Duration>,
     pub(crate) ranges: Vec<AckRange>,
     /// (channel, unread id), channels ascending.
@@ -94,7 +112,10 @@ pub(crate) struct Control {
 pub(crate) struct Packet {
     pub(crate) control: Control,
     pub(crate) messages: Vec<PacketMessage>,
-    /// Bytes of memory that the messages take.
+    /// Fragments of messages, and their bytes.
+    pub(crate) fragments: Vec<MessageFragment>,
+    pub(crate) fragment_bytes: Vec<u8>,
+    /// Bytes of memory that the messages and fragments take.
     pub(crate) memory: usize,
     /// What was said of chunks, and the bytes of their slices.
     pub(crate) chunk_items: Vec<Item>,
@@ -123,7 +144,7 @@ pub enum Refusal {
     Ranges,
     /// A number is in the ladder's last tier, or too large for what it counts.
     Ladder,
-    /// A body is longer than its type or its channel allows.
+    /// A body is longer than its type or its channel allows, or a close has a text of no bytes.
     Length,
     /// More messages than a packet may have.
     Messages,
@@ -170,9 +191,17 @@ pub(crate) fn cost(protocol: &Protocol, channel: usize) -> Cost<'_> {
         payload,
         most: usize::MAX,
         block: 0,
-        fragment_bytes: 1,
-        fragment_entry: 0,
+        fragment_bytes: FRAGMENT_BYTES,
+        fragment_entry: fragment_bits(protocol, config),
+        cuts: config.kind.has_credit(),
     }
+}
+
+/// Bits around a fragment of a message, with the flag of its section: the index as wide as that of the largest message.
+fn fragment_bits(protocol: &Protocol, config: &ChannelConfig) -> usize {
+    let index = bits_to_name_one_of(config.max_message_bytes.div_ceil(FRAGMENT_BYTES));
+    let names = protocol.channel_bits() + protocol.type_bits();
+    2 + 16 + (names + length_bits(config.max_message_bytes) + index) as usize
 }
 
 fn key_bits(kind: &ChannelKind) -> u32 {
@@ -183,13 +212,17 @@ fn key_bits(kind: &ChannelKind) -> u32 {
 pub(crate) fn control_bits(control: &Control, protocol: &Protocol, ack: u16) -> usize {
     let mut bits = FLAG_BITS;
     bits += control.hello.map_or(0, |_| HELLO_BITS);
-    bits += control.close.map_or(0, |_| 8);
+    bits += control.close.map_or(0, |_| 8 + 1);
+    bits += control.detail.as_ref().map_or(0, |detail| 8 + 7 + detail.len() * 8);
     bits += control.ack_delay.map_or(0, |_| DELAY_BITS as usize);
     bits += control.credits.len() * (protocol.channel_bits() as usize + 16 + 1);
-    for (gap, run) in gaps_and_runs(&control.ranges, ack) {
-        bits += ladder_bits(gap + 1) + ladder_bits(run) + 1;
-    }
-    bits
+    bits + range_bits(control, ack)
+}
+
+/// Bits of the ack ranges.
+pub(crate) fn range_bits(control: &Control, ack: u16) -> usize {
+    let bits = |(gap, run)| ladder_bits(gap + 1) + ladder_bits(run) + 1;
+    gaps_and_runs(&control.ranges, ack).map(bits).sum()
 }
 
 pub(crate) fn write_control(writer: &mut BitWriter, control: &Control, protocol: &Protocol, ack: u16) {
@@ -201,6 +234,10 @@ pub(crate) fn write_control(writer: &mut BitWriter, control: &Control, protocol:
     writer.bool(control.close.is_some());
     if let Some(reason) = control.close {
         writer.bits(u64::from(reason.number()), 8);
+        writer.bool(control.detail.is_some());
+        if let Some(detail) = &control.detail {
+            writer.string(detail, MAX_DETAIL_BYTES as u32);
+        }
         return;
     }
     writer.bool(control.ack_delay.is_some());
@@ -223,24 +260,22 @@ pub(crate) fn write_control(writer: &mut BitWriter, control: &Control, protocol:
     }
 }
 
-/// Writes the entry of a channel: nothing when no message is selected.
+/// Writes the entry of a channel: nothing when no message is selected that rides whole.
 pub(crate) fn write_entry(
     writer: &mut BitWriter,
     protocol: &Protocol,
     channel: usize,
     selected: &[Selected],
 ) {
-    if selected.is_empty() {
+    let config = &protocol.channels()[channel];
+    let mut previous = None;
+    let mut whole = selected.iter().filter(|selected| selected.fragment.is_none()).peekable();
+    if whole.peek().is_none() {
         return;
     }
     writer.bool(true);
     write_name(writer, channel as u64, protocol.channel_bits());
-    let config = &protocol.channels()[channel];
-    let mut previous = None;
-    for (i, Selected { prefix, message, .. }) in selected.iter().enumerate() {
-        if i > 0 {
-            writer.bool(true);
-        }
+    while let Some(Selected { prefix, message, .. }) = whole.next() {
         match (*prefix, previous) {
             (Prefix::Id(id), Some(previous)) => {
                 writer.int_relative(0, u32::from(u16::wrapping_sub(id, previous)));
@@ -257,8 +292,8 @@ pub(crate) fn write_entry(
         } else {
             write_message(writer, protocol, message);
         }
+        writer.bool(whole.peek().is_some());
     }
-    writer.bool(false);
 }
 
 /// Writes a message's type and body.
@@ -331,9 +366,30 @@ pub(crate) fn write_chunk_entry(
     }
 }
 
-/// Ends the entries of a packet.
-pub(crate) fn write_end(writer: &mut BitWriter) {
+/// Ends the entries of a packet, and writes the fragments behind them: of messages of their channels, numbers first.
+pub(crate) fn write_end<'a>(
+    writer: &mut BitWriter,
+    protocol: &Protocol,
+    fragments: impl Iterator<Item = (usize, &'a Selected)>,
+) {
     writer.bool(false);
+    let mut any = false;
+    for (channel, Selected { prefix, message, fragment, .. }) in fragments {
+        let (Prefix::Id(id), Some(index)) = (*prefix, *fragment) else { continue };
+        any = true;
+        writer.bool(true);
+        let body = message.encoded.bytes();
+        write_name(writer, channel as u64, protocol.channel_bits());
+        writer.bits(id.into(), 16);
+        write_name(writer, u64::from(message.message_type), protocol.type_bits());
+        let max_bytes = protocol.channels()[channel].max_message_bytes;
+        writer.bits(message.encoded.bits() as u64, length_bits(max_bytes));
+        write_name(writer, index.into(), bits_to_name_one_of(body.len().div_ceil(FRAGMENT_BYTES)));
+        writer.bytes(fragment_of(body, index.into(), FRAGMENT_BYTES));
+    }
+    if any {
+        writer.bool(false);
+    }
 }
 
 fn write_name(writer: &mut BitWriter, value: u64, bits: u32) {
@@ -365,6 +421,8 @@ pub(crate) fn read(
     bodies: &mut Bodies,
 ) -> Result<(), Refusal> {
     packet.messages.clear();
+    packet.fragments.clear();
+    packet.fragment_bytes.clear();
     packet.memory = 0;
     packet.chunk_items.clear();
     packet.slices.clear();
@@ -380,6 +438,7 @@ pub(crate) fn read(
                 read_entry(&mut reader, protocol, &context, channel, packet, bodies)?;
             }
         }
+        read_fragments(&mut reader, protocol, packet)?;
     }
     Ok(reader.finish()?)
 }
@@ -419,6 +478,7 @@ fn read_control(
     control.credits.clear();
     control.hello = None;
     control.close = None;
+    control.detail = None;
     control.ack_delay = None;
     if reader.bool()? {
         let version = reader.bits(8)?;
@@ -431,6 +491,13 @@ fn read_control(
     }
     if reader.bool()? {
         control.close = Some(CloseReason::from_number(reader.bits(8)?));
+        if reader.bool()? {
+            let detail = reader.string(MAX_DETAIL_BYTES as u32)?;
+            if detail.is_empty() {
+                return Err(Refusal::Length);
+            }
+            control.detail = Some(detail.into());
+        }
         return Ok(());
     }
     if reader.bool()? {
@@ -530,6 +597,88 @@ fn read_entry(
             return Ok(());
         }
     }
+}
+
+/// The section of fragments. It has no flag where there are none: then zero bits fill the last byte from where it would be.
+fn read_fragments(
+    reader: &mut BitReader<'_>,
+    protocol: &Protocol,
+    packet: &mut Packet,
+) -> Result<(), Refusal> {
+    let mut ahead = reader.clone();
+    if ahead.remaining_bits() == 0 || !ahead.bool()? {
+        return Ok(());
+    }
+    *reader = ahead;
+    loop {
+        let channel = read_name(reader, protocol.channels().len())?;
+        let config = &protocol.channels()[channel];
+        if !config.kind.has_credit() {
+            return Err(Refusal::Channel);
+        }
+        let id = reader.bits(16)? as u16;
+        let message_type = read_name(reader, protocol.messages().len())?;
+        let bits = reader.bits(length_bits(config.max_message_bytes))? as usize;
+        let bytes = bits.div_ceil(8);
+        let max_bytes = match protocol.messages()[message_type].body {
+            Body::Declared(_) => config.max_message_bytes,
+            Body::Opaque { max_bytes } => config.max_message_bytes.min(max_bytes as usize),
+        };
+        if bytes <= FRAGMENT_BYTES || bytes > max_bytes {
+            return Err(Refusal::Length);
+        }
+        let count = bytes.div_ceil(FRAGMENT_BYTES);
+        let index = read_name(reader, count)?;
+        let data = reader.bytes(FRAGMENT_BYTES.min(bytes - index * FRAGMENT_BYTES))?;
+        if packet.messages.len() + packet.fragments.len() == MAX_PACKET_MESSAGES {
+            return Err(Refusal::Messages);
+        }
+        let start = packet.fragment_bytes.len();
+        packet.fragment_bytes.extend_from_slice(data);
+        packet.memory += data.len();
+        packet.fragments.push(MessageFragment {
+            channel: channel as u8,
+            id,
+            message_type: message_type as u16,
+            bits,
+            count,
+            index,
+            bytes: start..packet.fragment_bytes.len(),
+        });
+        if !reader.bool()? {
+            return Ok(());
+        }
+    }
+}
+
+/// Reads the body of a message that came in fragments: of this many bits, and zero bits up to the next byte.
+pub(crate) fn read_body(
+    body: &[u8],
+    bits: usize,
+    message_type: u16,
+    protocol: &Protocol,
+    context: &ReadContext,
+    bodies: &mut Bodies,
+) -> Result<Received, Refusal> {
+    bodies.scratch.clear();
+    let mut reader = BitReader::new(body);
+    match &protocol.messages()[usize::from(message_type)].body {
+        Body::Declared(schema) => {
+            schema.read(&mut reader, &mut bodies.scratch)?;
+            if reader.position() != bits {
+                return Err(Refusal::Length);
+            }
+        }
+        Body::Opaque { .. } => {
+            let (start_bit, bytes) = reader.cut(bits)?;
+            OpaqueBody { start_bit, bits, bytes }.write(&mut bodies.scratch);
+        }
+    }
+    reader.finish()?;
+    if bodies.scratch.len() > MAX_PACKET_MEMORY {
+        return Err(Refusal::Memory);
+    }
+    Ok(context.received(message_type, bodies.spares.keep(&bodies.scratch), bits))
 }
 
 fn read_chunk_entry(reader: &mut BitReader<'_>, packet: &mut Packet) -> Result<(), Refusal> {

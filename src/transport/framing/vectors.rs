@@ -33,9 +33,10 @@ fn protocol() -> Arc<Protocol> {
         declared("Number", "number", Kind::Bits { bits: 32 }),
         declared("Note", "text", Kind::Text { max_bytes: 20 }),
         MessageType { name: "Odd".into(), body: Body::Opaque { max_bytes: 8 } },
+        declared("Map", "cells", Kind::Data { max_bytes: 3000 }),
     ];
     let channels = vec![
-        reliable(true, 1024, 65_536),
+        ChannelConfig { max_message_bytes: 4000, ..reliable(true, 1024, 65_536) },
         channel(ChannelKind::Unreliable { receive_queue }),
         reliable(false, 16, 4096),
         channel(ChannelKind::Sequenced { receive_queue }),
@@ -61,6 +62,7 @@ fn control(packet: &Json) -> Control {
     Control {
         hello: packet["hello"].as_bool().map(|_| protocol().hash()),
         close: packet["close"].as_u64().map(|reason| reasons[reason as usize - 1]),
+        detail: packet["detail"].as_str().map(Into::into),
         ack_delay: packet["ack_delay_units"].as_u64().map(|units| Duration::from_micros(units * 64)),
         ranges: items(&packet["ranges"])
             .iter()
@@ -99,6 +101,17 @@ fn message(told: &[Json]) -> Message {
         }
     };
     Message::new(message_type, writer.encoded())
+}
+
+/// A fragment as the vectors tell it, of the message that it is of.
+fn fragment(told: &Json) -> (usize, Selected) {
+    let cells = (number(&told[3]) - 16) / 8;
+    let mut writer = BitWriter::new();
+    writer.data(&(0..cells).map(|i| (7 * i + cells) as u8).collect::<Vec<_>>(), 3000);
+    let message = Message::new(number(&told[2]) as u16, writer.encoded());
+    assert_eq!(message.encoded.bits() as u64, number(&told[3]));
+    let (prefix, fragment) = (Prefix::Id(number(&told[1]) as u16), Some(number(&told[4]) as u16));
+    (number(&told[0]) as usize, Selected { prefix, message, mark: 0, fragment })
 }
 
 /// An item of chunks as the vectors tell it.
@@ -158,11 +171,17 @@ fn write(packet: &Json) -> String {
                     kind if kind.has_ids() => Prefix::Id(number(&told[0]) as u16),
                     _ => Prefix::None,
                 };
-                Selected { prefix, message: message(&told[usize::from(prefix != Prefix::None)..]), mark: 0 }
+                Selected {
+                    prefix,
+                    message: message(&told[usize::from(prefix != Prefix::None)..]),
+                    mark: 0,
+                    fragment: None,
+                }
             });
             native::write_entry(&mut writer, &protocol, channel, &selected.collect::<Vec<_>>());
         }
-        native::write_end(&mut writer);
+        let cut: Vec<(usize, Selected)> = items(&packet["fragments"]).iter().map(fragment).collect();
+        native::write_end(&mut writer, &protocol, cut.iter().map(|(channel, cut)| (*channel, cut)));
     }
     hex::encode(writer.into_bytes())
 }
@@ -220,7 +239,34 @@ fn packets_are_read_as_told() {
             }
         }
         assert!(messages.next().is_none());
+        assert_eq!(read.fragments.len(), items(&packet["fragments"]).len());
+        for (got, told) in read.fragments.iter().zip(items(&packet["fragments"])) {
+            let bytes = hex::encode(&read.fragment_bytes[got.bytes.clone()]);
+            let said = (got.channel, got.id, got.message_type, got.bits, got.index);
+            assert_eq!(serde_json::json!([said.0, said.1, said.2, said.3, said.4, bytes]), *told);
+        }
     }
+}
+
+#[test]
+fn fragments_put_together_are_the_message() {
+    let (packet, protocol) = (&items(&VECTORS["packets"])[15], protocol());
+    let body: String = items(&packet["fragments"]).iter().map(|told| told[5].as_str().unwrap()).collect();
+    let mut body = hex::decode(body).unwrap();
+    let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 40, greeted: true };
+    let read = |body: &[u8], bits| {
+        native::read_body(body, bits, 3, &protocol, &context, &mut Bodies::default()).map(|it| it.body)
+    };
+    let bits = 16 + 8 * 1023;
+    let row = read(&body, bits).unwrap();
+    let Body::Declared(schema) = &protocol.messages()[3].body else { panic!() };
+    assert!(matches!(schema.fields()[0].load(&row), Value::Data(cells) if cells.len() == 1023));
+    assert_eq!(read(&body, bits - 1).err(), Some(Refusal::Length));
+    assert!(read(&body[..body.len() - 1], bits).is_err());
+    body.push(0);
+    assert!(read(&body, bits).is_err());
+    body[0] ^= 1;
+    assert!(read(&body, bits).is_err(), "a length of its own that differs");
 }
 
 fn check_body(message_type: usize, body: &[u8], told: &[Json]) {
@@ -300,5 +346,5 @@ fn a_message_alone_reads_back_and_nothing_may_follow_it() {
     assert_eq!((message_type, body.start_bit, body.bits, body.bytes), (2, 1, 5, &[0b0010_1100][..]));
     assert!(native::read_alone(&protocol, &[alone.as_slice(), &[0]].concat()).is_err());
     assert!(native::read_alone(&protocol, &alone[..1]).is_err());
-    assert!(native::read_alone(&protocol, &[0b11]).is_err(), "there is no fourth type");
+    assert!(native::read_alone(&protocol, &[0b11]).is_err(), "a map cut short");
 }

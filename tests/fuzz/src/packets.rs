@@ -48,6 +48,7 @@ pub fn run(data: &[u8]) {
                 let datagram = match kind {
                     3 => input.piece().to_vec(),
                     4 => fragment(&mut input, header),
+                    7 => message_fragments(&mut input, header),
                     _ => {
                         let mut datagram = Vec::new();
                         header.write(&mut datagram);
@@ -110,6 +111,30 @@ fn answer_offers(ours: &mut Connection) {
         }
     }
     assert!(ours.incoming_chunks(Instant::ZERO).count() <= 8);
+}
+
+/// A packet of fragments of messages, of which most fit together.
+fn message_fragments(input: &mut Input<'_>, header: Header) -> Vec<u8> {
+    let mut datagram = Vec::new();
+    header.write(&mut datagram);
+    let mut payload = begin_payload();
+    // No other section, no entries.
+    payload.bits(0, 5);
+    for _ in 0..1 + input.below(3) {
+        let (place, size) = (input.u8(), input.u8());
+        let bits = 8193 + 2600 * u64::from(size % 4);
+        payload.bool(true);
+        payload.bits(u64::from(place % 2), 4);
+        payload.bits(u64::from(input.u8()), 16);
+        payload.bits(if size < 250 { 1 } else { 3 }, 2);
+        payload.bits(bits, 14);
+        payload.bits(u64::from(place >> 1 & 1), 1);
+        let bytes = if place & 2 == 0 { 1024 } else { bits.div_ceil(8) - 1024 };
+        payload.bytes(&vec![0; bytes as usize]);
+    }
+    payload.bool(false);
+    datagram.extend(payload.into_bytes());
+    datagram
 }
 
 fn fragment(input: &mut Input<'_>, header: Header) -> Vec<u8> {

@@ -9,7 +9,7 @@ use tickwire::rng::Rng;
 use tickwire::store::Datagrams;
 use tickwire::time::{Instant, UnixSeconds};
 use tickwire::transport::{
-    Body, ChannelConfig, ChannelKind, ConnectionConfig, Message, MessageType, Protocol, Resend,
+    Body, ChannelConfig, ChannelKind, ConnectionConfig, Message, MessageType, Protocol, Resend, VERSION,
 };
 use tickwire::wire::{BitSink, BitWriter, Kind, Schema};
 
@@ -81,7 +81,7 @@ pub fn protocol_without_chunks() -> Arc<Protocol> {
 pub fn begin_payload() -> BitWriter {
     let mut writer = BitWriter::new();
     writer.bool(true);
-    writer.bits(1, 8);
+    writer.bits(VERSION.into(), 8);
     writer.bits(protocol().hash(), 64);
     writer
 }
@@ -121,6 +121,7 @@ pub fn token() -> ConnectToken {
         public_addresses: &[server_address()],
         internal_addresses: None,
         user_data: &[1; 256],
+        dated: true,
     };
     ConnectToken::generate(&params, &mut Rng::seeded(1)).unwrap()
 }

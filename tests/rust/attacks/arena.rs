@@ -70,6 +70,11 @@ pub(super) fn honest_address() -> SocketAddr {
 
 /// A token of the login backend, living for 30 seconds.
 pub(super) fn token(client_id: u64, now: Instant) -> ConnectToken {
+    token_of(client_id, client_id, now)
+}
+
+/// One of several tokens of a client: its keys come from `seed`.
+pub(super) fn token_of(client_id: u64, seed: u64, now: Instant) -> ConnectToken {
     let params = TokenParams {
         protocol_id: PROTOCOL_ID,
         private_key: &PRIVATE_KEY,
@@ -80,8 +85,9 @@ pub(super) fn token(client_id: u64, now: Instant) -> ConnectToken {
         public_addresses: &[server_address()],
         internal_addresses: None,
         user_data: &[0; 256],
+        dated: true,
     };
-    ConnectToken::generate(&params, &mut Rng::seeded(client_id)).unwrap()
+    ConnectToken::generate(&params, &mut Rng::seeded(seed)).unwrap()
 }
 
 pub(super) fn unix(now: Instant) -> UnixSeconds {

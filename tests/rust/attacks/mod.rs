@@ -2,9 +2,13 @@
 //!
 //! `cargo test --release attacks -- --nocapture` prints the table of docs/robustness.md.
 
+mod acks;
 mod arena;
 mod cost;
+mod forged;
 mod members;
+mod offers;
+mod proportion;
 mod strangers;
 mod timing;
 
@@ -33,6 +37,7 @@ const ATTACKS: &[Attack] = &[
     Attack { name: "replayed capture", run: strangers::replayed_capture, ratio: 0.0, memory: 48 * KIB, newcomer: Some(true) },
     Attack { name: "reflected packets", run: strangers::reflected_packets, ratio: 0.0, memory: 48 * KIB, newcomer: Some(true) },
     Attack { name: "stolen token", run: strangers::stolen_token, ratio: 0.01, memory: 48 * KIB, newcomer: Some(true) },
+    Attack { name: "forged source, two tokens", run: forged::forged_source_with_two_tokens, ratio: 0.31, memory: 48 * KIB, newcomer: Some(true) },
     Attack { name: "half-open flood", run: strangers::half_open_flood, ratio: 0.31, memory: 600 * KIB, newcomer: Some(true) },
     Attack { name: "slow-loris handshakes", run: strangers::slow_loris, ratio: 0.31, memory: 400 * KIB, newcomer: Some(true) },
     Attack { name: "slot exhaustion", run: strangers::slot_exhaustion, ratio: 0.1, memory: 400 * KIB, newcomer: Some(false) },
@@ -43,6 +48,8 @@ const ATTACKS: &[Attack] = &[
     Attack { name: "every key of a latest channel", run: members::every_key, ratio: 0.01, memory: 1024 * KIB, newcomer: None },
     Attack { name: "16,384 messages a packet", run: members::sixteen_thousand_messages_a_packet, ratio: 0.1, memory: 128 * KIB, newcomer: None },
     Attack { name: "chunk offers", run: members::chunk_offers, ratio: 0.5, memory: 128 * KIB, newcomer: None },
+    Attack { name: "chunks offered and withdrawn", run: offers::offered_and_withdrawn, ratio: 0.5, memory: 1536 * KIB, newcomer: None },
+    Attack { name: "chunk offers withdrawn, nobody looks", run: members::chunk_offers_withdrawn, ratio: 0.7, memory: 128 * KIB, newcomer: None },
     Attack { name: "a part gone on with", run: cost::part_gone_on_with, ratio: 0.5, memory: 256 * KIB, newcomer: None },
     Attack { name: "fragment bomb", run: members::fragment_bomb, ratio: 0.01, memory: 2560 * KIB, newcomer: None },
     Attack { name: "sequence jumps", run: members::sequence_jumps, ratio: 0.5, memory: 128 * KIB, newcomer: None },

@@ -18,7 +18,7 @@ fn anywhere(rng: &mut Rng) -> SocketAddr {
     SocketAddr::from(((rng.next_u64() as u32 | 1 << 31).to_be_bytes(), rng.next_u64() as u16 | 1))
 }
 
-fn somewhere(n: u64) -> SocketAddr {
+pub(super) fn somewhere(n: u64) -> SocketAddr {
     SocketAddr::from(([10, 66, (n >> 8) as u8, n as u8], 6666))
 }
 
@@ -30,7 +30,7 @@ fn request(arena: &Arena, client_id: u64) -> Vec<u8> {
 }
 
 /// Runs ticks, each with an attack before it, while a newcomer dials.
-fn during(arena: &mut Arena, ticks: u32, mut attack: impl FnMut(&mut Arena, u32)) {
+pub(super) fn during(arena: &mut Arena, ticks: u32, mut attack: impl FnMut(&mut Arena, u32)) {
     for tick in 0..ticks {
         if tick == NEWCOMER_AT {
             arena.dial();

@@ -1,9 +1,10 @@
 //! The states of a connection: src/netcode/STATE_MACHINE.md.
 
 use core::net::SocketAddr;
+use tickwire::netcode::packet::{self, Body, Header, Kind, Request};
 use tickwire::netcode::{
-    Client, ClientConfig, ClientEvent, ClientState, ConnectToken, DISCONNECT_REPEATS, Received, Server,
-    ServerConfig, TokenParams,
+    Client, ClientConfig, ClientEvent, ClientHandle, ClientState, ConnectToken, DISCONNECT_REPEATS, Received,
+    Server, ServerConfig, ServerDisconnect, ServerEvent, TokenParams,
 };
 use tickwire::rng::Rng;
 use tickwire::store::Datagrams;
@@ -26,8 +27,21 @@ const SERVER: u8 = 1;
 const NOBODY: u8 = 2;
 const CLIENT: u8 = 3;
 const RIVAL: u8 = 4;
+const VICTIM: u8 = 5;
+
+/// Who else there is, besides the client.
+const NOBODY_ELSE: u8 = 0;
+/// Another client, who may take the only slot.
+const OTHER: u8 = 1;
+/// The same account with a token more, whose owner comes back with it, or forges a victim's address.
+const SAME: u8 = 2;
 
 fn token(client_id: u64, servers: &[u8]) -> ConnectToken {
+    token_of(client_id, client_id, servers)
+}
+
+/// One of several tokens of a client: its keys come from `seed`.
+fn token_of(client_id: u64, seed: u64, servers: &[u8]) -> ConnectToken {
     let addresses: Vec<_> = servers.iter().map(|host| address(*host)).collect();
     let params = TokenParams {
         protocol_id: PROTOCOL,
@@ -39,13 +53,14 @@ fn token(client_id: u64, servers: &[u8]) -> ConnectToken {
         public_addresses: &addresses,
         internal_addresses: None,
         user_data: &[0; 256],
+        dated: true,
     };
-    ConnectToken::generate(&params, &mut Rng::seeded(client_id)).unwrap()
+    ConnectToken::generate(&params, &mut Rng::seeded(seed)).unwrap()
 }
 
-/// `SERVERS` is 1 or 2, of which only the first exists; with `RIVALRY`, another client may take the only slot; some walks
-/// begin when the client is `CONNECTED`.
-struct Session<const SERVERS: usize, const RIVALRY: bool, const CONNECTED: bool> {
+/// `SERVERS` is 1 or 2, of which only the first exists; `RIVALRY` says who else there
+/// is; some walks begin when the client is `CONNECTED`.
+struct Session<const SERVERS: usize, const RIVALRY: u8, const CONNECTED: bool> {
     now: Instant,
     server: Server,
     client: Client,
@@ -55,6 +70,8 @@ struct Session<const SERVERS: usize, const RIVALRY: bool, const CONNECTED: bool>
     /// When the server sent its last challenge.
     challenged: Option<Instant>,
     confirmed: bool,
+    /// The client's own connection, at its own address.
+    handle: Option<ClientHandle>,
     /// Goodbyes that the server still says.
     goodbyes: u32,
     events: Vec<ClientEvent>,
@@ -71,10 +88,12 @@ enum Action {
     Kick,
     /// All goodbyes go out.
     Linger,
+    /// Who is the same client, in some walks.
     RivalTakesTheSlot,
+    Forge,
 }
 
-impl<const SERVERS: usize, const RIVALRY: bool, const CONNECTED: bool> Session<SERVERS, RIVALRY, CONNECTED> {
+impl<const SERVERS: usize, const RIVALRY: u8, const CONNECTED: bool> Session<SERVERS, RIVALRY, CONNECTED> {
     fn update(&mut self, step: Duration) {
         self.now += step;
         let mut out = Datagrams::new();
@@ -109,7 +128,7 @@ impl<const SERVERS: usize, const RIVALRY: bool, const CONNECTED: bool> Session<S
         } else {
             let kind = bytes[0] & 0x0F;
             let drops = |server: &Server| server.counters().iter().map(|(_, count)| count).sum::<u64>();
-            let (before, held) = (drops(&self.server), self.server.find_client(1).is_some());
+            let (before, held) = (drops(&self.server), self.ours().is_some());
             let unix = UnixSeconds(START.0 + self.now.as_nanos() / 1_000_000_000);
             let received = self.server.handle_datagram(self.now, unix, address(CLIENT), &mut bytes, &mut out);
             assert!(!matches!(received, Received::Payload { .. }), "nobody sent one");
@@ -119,13 +138,65 @@ impl<const SERVERS: usize, const RIVALRY: bool, const CONNECTED: bool> Session<S
         self.look();
     }
 
+    /// The client's connection, while it is up.
+    fn ours(&self) -> Option<ClientHandle> {
+        self.handle.filter(|handle| self.server.is_connected(*handle))
+    }
+
+    /// Hands the server a datagram, and gives what it answers.
+    fn hand(&mut self, from: u8, mut datagram: Vec<u8>) -> Vec<Vec<u8>> {
+        let unix = UnixSeconds(START.0 + self.now.as_nanos() / 1_000_000_000);
+        let mut out = Datagrams::new();
+        self.server.handle_datagram(self.now, unix, address(from), &mut datagram, &mut out);
+        self.look();
+        out.iter().map(|(_, bytes)| bytes.to_vec()).collect()
+    }
+
+    /// The account requests with one token in the victim's name, and answers that with the challenge of another token, which
+    /// it requested where it listens.
+    fn forge(&mut self) {
+        // Two keys end the public part, behind a list of one address.
+        const KEYS_AT: usize = 1089 + 4 + 7;
+        let [forged, own] = [11, 12].map(|seed| token_of(1, seed, &[SERVER]));
+        let key =
+            |token: &ConnectToken, at: usize| token.to_bytes()[KEYS_AT + at..][..32].try_into().unwrap();
+        let request = |token| {
+            let mut out = Vec::new();
+            Request::write(token, &mut out);
+            out
+        };
+        assert!(self.hand(VICTIM, request(&forged)).iter().all(|answer| answer.len() < 1078));
+        let Some(mut seen) = self.hand(RIVAL, request(&own)).pop() else { return };
+        let opened = Header::read(&seen).unwrap().open(&mut seen, PROTOCOL, &key(&own, 32));
+        let Ok(Body::Challenge { sequence, token }) = opened else { return };
+        let body = packet::challenge_body(sequence, token);
+        let mut response = Vec::new();
+        packet::seal(&mut response, PROTOCOL, &key(&forged, 0), 0, Kind::Response, &body);
+        assert!(self.hand(VICTIM, response).is_empty(), "the victim is sent nothing");
+    }
+
     fn look(&mut self) {
-        while self.server.poll_event().is_some() {}
+        while let Some(event) = self.server.poll_event() {
+            match event {
+                ServerEvent::Connected { client, address: at, .. } => {
+                    assert_ne!(at, address(VICTIM), "nobody proved that address");
+                    if at == address(CLIENT) {
+                        self.handle = Some(client);
+                    }
+                }
+                ServerEvent::Disconnected { client, reason } => {
+                    // What it said itself needs no goodbye.
+                    if self.handle == Some(client) && reason != ServerDisconnect::ByPeer {
+                        self.goodbyes = DISCONNECT_REPEATS;
+                    }
+                }
+            }
+        }
         while let Some(event) = self.client.poll_event() {
             assert!(self.events.len() < 2, "connected and disconnected, at most");
             self.events.push(event);
         }
-        match self.server.find_client(1) {
+        match self.ours() {
             None => self.confirmed = false,
             Some(_) => self.challenged = None,
         }
@@ -133,15 +204,15 @@ impl<const SERVERS: usize, const RIVALRY: bool, const CONNECTED: bool> Session<S
     }
 }
 
-impl<const SERVERS: usize, const RIVALRY: bool, const CONNECTED: bool> Machine
+impl<const SERVERS: usize, const RIVALRY: u8, const CONNECTED: bool> Machine
     for Session<SERVERS, RIVALRY, CONNECTED>
 {
     type Action = Action;
 
     fn start() -> Self {
         let mut config = ServerConfig::new(PROTOCOL, KEY, 1, vec![address(SERVER)]);
-        config.half_open_capacity = 2;
-        config.token_history_capacity = 4;
+        config.half_open_capacity = 4;
+        config.token_history_capacity = 8;
         let server = Server::new(config, &mut Rng::seeded(1), START).unwrap();
         let servers = &[SERVER, NOBODY][..SERVERS];
         let client = Client::new(ClientConfig::new(PROTOCOL), token(1, servers), Instant::ZERO).unwrap();
@@ -153,6 +224,7 @@ impl<const SERVERS: usize, const RIVALRY: bool, const CONNECTED: bool> Machine
             wires: Default::default(),
             challenged: None,
             confirmed: false,
+            handle: None,
             goodbyes: 0,
             events: Vec::new(),
             was_connected: false,
@@ -179,15 +251,18 @@ impl<const SERVERS: usize, const RIVALRY: bool, const CONNECTED: bool> Machine
             if !self.client.state().is_final() {
                 actions.extend([Action::Wait(31), Action::Leave]);
             }
-            if self.server.find_client(1).is_some() {
+            if self.ours().is_some() {
                 actions.push(Action::Kick);
             }
         }
         if self.goodbyes > 0 {
             actions.push(Action::Linger);
         }
-        if RIVALRY && self.rival.is_none() && self.server.connected_count() == 0 {
+        if RIVALRY == OTHER && self.rival.is_none() && self.server.connected_count() == 0 {
             actions.push(Action::RivalTakesTheSlot);
+        }
+        if RIVALRY == SAME && self.rival.is_none() {
+            actions.extend([Action::RivalTakesTheSlot, Action::Forge]);
         }
         actions
     }
@@ -210,7 +285,7 @@ impl<const SERVERS: usize, const RIVALRY: bool, const CONNECTED: bool> Machine
                 said.iter().filter(|(to, _)| *to == address(SERVER)).for_each(|(_, b)| self.wires[0].push(b));
             }
             Action::Kick => {
-                let client = self.server.find_client(1).unwrap();
+                let client = self.ours().unwrap();
                 self.goodbyes = DISCONNECT_REPEATS;
                 self.server.disconnect(self.now, client, None, &mut out).unwrap();
                 self.send(&out);
@@ -226,7 +301,7 @@ impl<const SERVERS: usize, const RIVALRY: bool, const CONNECTED: bool> Machine
                 }
             }
             Action::RivalTakesTheSlot => {
-                let token = token(2, &[SERVER]);
+                let token = if RIVALRY == SAME { token_of(1, 10, &[SERVER]) } else { token(2, &[SERVER]) };
                 let mut rival = Client::new(ClientConfig::new(PROTOCOL), token, self.now).unwrap();
                 let unix = UnixSeconds(START.0 + self.now.as_nanos() / 1_000_000_000);
                 let mut answers = Datagrams::new();
@@ -244,14 +319,15 @@ impl<const SERVERS: usize, const RIVALRY: bool, const CONNECTED: bool> Machine
                 }
                 self.rival = Some(rival);
             }
+            Action::Forge => self.forge(),
         }
         self.look();
     }
 
     fn state(&self) -> String {
         let server = match () {
-            () if self.server.find_client(1).is_some() && self.confirmed => "Confirmed",
-            () if self.server.find_client(1).is_some() => "Unconfirmed",
+            () if self.ours().is_some() && self.confirmed => "Confirmed",
+            () if self.ours().is_some() => "Unconfirmed",
             () if self.goodbyes > 0 => "Leaving",
             () if self.challenged.is_some_and(|at| self.now - at < TIMEOUT) => "Half-open",
             () => "Unknown",
@@ -274,11 +350,11 @@ impl<const SERVERS: usize, const RIVALRY: bool, const CONNECTED: bool> Machine
             self.update(Duration::from_millis(100));
         }
         // The server's goodbyes may all have been lost.
-        if self.client.state() == ClientState::Connected && self.server.find_client(1).is_none() {
+        if self.client.state() == ClientState::Connected && self.ours().is_none() {
             (0..60).for_each(|_| self.update(Duration::from_millis(100)));
         }
         let state = self.client.state();
-        let held = self.server.find_client(1).is_some();
+        let held = self.ours().is_some();
         assert!(state != ClientState::Connected || held, "a client that is connected to nothing");
         assert!(
             !self.was_connected || matches!(state, ClientState::Connected) || state.is_final(),
@@ -300,13 +376,15 @@ impl<const SERVERS: usize, const RIVALRY: bool, const CONNECTED: bool> Machine
 #[test]
 fn connections_go_as_their_document_says() {
     let walks = [
-        walk::<Session<1, false, false>>(6),
-        walk::<Session<1, true, false>>(6),
-        walk::<Session<2, true, false>>(5),
-        walk::<Session<1, false, true>>(4),
+        walk::<Session<1, NOBODY_ELSE, false>>(6),
+        walk::<Session<1, OTHER, false>>(6),
+        walk::<Session<2, OTHER, false>>(6),
+        walk::<Session<1, NOBODY_ELSE, true>>(4),
+        walk::<Session<1, SAME, false>>(5),
+        walk::<Session<1, SAME, true>>(3),
     ];
     let states = walks.each_ref().map(|walk| walk.states);
-    println!("a connection: {states:?} states to depths of 6, 6, 5 and 4");
+    println!("a connection: {states:?} states to depths of 6, 6, 6, 4, 5 and 3");
     let file = "src/netcode/STATE_MACHINE.md";
     compare(&side(&walks, 0), &documented(file, "## Client", 0, 3));
     compare(&side(&walks, 1), &documented(file, "## Server, one client", 0, 3));

@@ -5,6 +5,7 @@
 //! From each state that is reached a patient network takes over, and all must end well: no sequence of accidents may lead
 //! where there is no way out.
 
+mod byte_window;
 mod chunks;
 mod connection;
 mod reliable;

@@ -5,12 +5,13 @@ use tickwire::time::{Duration, Instant};
 use tickwire::transport::{ChannelConfig, ChannelKind, Connection, Resend, SendOptions};
 
 use super::{Accident, Machine, Wire, compare, documented, hash_of, side, small_windows, walk};
-use crate::pair::{check, number, protocol_with};
+use crate::pair::{blob, check, number, protocol_with};
 
 /// Messages are sent one way; the first is the one whose state is told.
 const MESSAGES: usize = 2;
 
-struct Delivery<const ORDERED: bool> {
+/// `CUT`: the first message goes in three fragments.
+struct Delivery<const ORDERED: bool, const CUT: bool = false> {
     now: Instant,
     ends: [Connection; 2],
     wires: [Wire; 2],
@@ -28,7 +29,7 @@ enum Action {
     Take,
 }
 
-impl<const ORDERED: bool> Delivery<ORDERED> {
+impl<const ORDERED: bool, const CUT: bool> Delivery<ORDERED, CUT> {
     /// `wires[end]` leads to that end.
     fn tick(&mut self, end: usize) {
         // As long as the resend time, and longer than what acks wait.
@@ -69,7 +70,7 @@ fn channels(ordered: bool) -> Vec<ChannelConfig> {
     vec![ChannelConfig::new(kind)]
 }
 
-impl<const ORDERED: bool> Machine for Delivery<ORDERED> {
+impl<const ORDERED: bool, const CUT: bool> Machine for Delivery<ORDERED, CUT> {
     type Action = Action;
 
     fn start() -> Self {
@@ -107,7 +108,8 @@ impl<const ORDERED: bool> Machine for Delivery<ORDERED> {
         match action {
             Action::Send => {
                 let options = SendOptions { tag: self.sent, notify: true, key: 0 };
-                self.ends[0].send(self.now, 0, number(self.sent), options).unwrap();
+                let message = if CUT && self.sent == 0 { blob(0, 2_500) } else { number(self.sent) };
+                self.ends[0].send(self.now, 0, message, options).unwrap();
                 self.sent += 1;
             }
             Action::Tick(end) => self.tick(end),
@@ -175,4 +177,13 @@ fn reliable_unordered_messages_arrive_once_after_any_accidents() {
     let walk = walk::<Delivery<false>>(5);
     println!("reliable-unordered messages: {} states to a depth of 5", walk.states);
     assert!(walk.states > 1_000, "{}", walk.states);
+}
+
+/// Each fragment in a packet of its own, so that each is lost, doubled and overtaken by itself; the small message may come
+/// before it is whole.
+#[test]
+fn messages_in_fragments_arrive_once_after_any_accidents() {
+    let walks = [walk::<Delivery<true, true>>(5), walk::<Delivery<false, true>>(5)];
+    println!("messages in fragments: {} and {} states to a depth of 5", walks[0].states, walks[1].states);
+    assert!(walks.iter().all(|walk| walk.states > 1_000));
 }

@@ -61,6 +61,7 @@ fn generate(
         public_addresses: servers,
         internal_addresses: None,
         user_data: &user_data(client_id),
+        dated: true,
     };
     change(&mut params);
     ConnectToken::generate(&params, &mut Rng::seeded(client_id)).unwrap()

@@ -197,7 +197,7 @@ fn a_client_cannot_answer_with_the_challenge_of_another() {
     let mut forged = Vec::new();
     packet::seal(&mut forged, PROTOCOL, &keys(2).0, 1000, Kind::Response, &body);
     assert_server_ignores(&mut world, client_address(1), &forged);
-    assert_eq!(world.dropped(DropReason::ChallengeForOtherClient), 1);
+    assert_eq!(world.dropped(DropReason::ChallengeForOtherRequest), 1);
 
     let mut invented = Vec::new();
     packet::seal(&mut invented, PROTOCOL, &keys(2).0, 1001, Kind::Response, &[7; 308]);
@@ -205,37 +205,61 @@ fn a_client_cannot_answer_with_the_challenge_of_another() {
     assert_eq!(world.dropped(DropReason::ChallengeNotAuthentic), 1);
 }
 
-/// A challenge carries the user data of its token. One kept from an older token of the same client would bring
-/// that token's user data into the new one's connection: a rank it has lost since, say.
+/// What is inside a challenge for this token, as its client sees it: what a response says.
+fn challenge_body(world: &mut World, token: &ConnectToken, from: core::net::SocketAddr) -> [u8; 308] {
+    let mut request = Vec::new();
+    packet::Request::write(token, &mut request);
+    let mut answer = world.inject(from, &request).pop().expect("a challenge");
+    let key = keys(&token.to_bytes()).1;
+    match packet::Header::read(&answer).unwrap().open(&mut answer, PROTOCOL, &key) {
+        Ok(packet::Body::Challenge { sequence, token }) => packet::challenge_body(sequence, token),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A response sealed with this token's key.
+fn response(token: &ConnectToken, body: &[u8]) -> Vec<u8> {
+    let mut response = Vec::new();
+    packet::seal(&mut response, PROTOCOL, &keys(&token.to_bytes()).0, 1000, Kind::Response, body);
+    response
+}
+
+/// Two live tokens of one account, with keys of their own.
+fn two_tokens() -> [ConnectToken; 2] {
+    [token(1, |p| p.user_data = &[8; 256]), reissued(1, |p| p.user_data = &[9; 256])]
+}
+
+/// A challenge carries the user data of its token. One of another token of the same client, older or newer, would bring
+/// that token's user data into this one's connection: a rank it has lost since, a voucher that counts once.
 #[test]
-fn a_client_cannot_choose_the_user_data_of_an_older_token() {
+fn a_connection_has_the_user_data_of_its_own_token() {
     let mut world = World::new(4);
-    let old = token(1, |_| ());
-    let new = token(1, |p| p.user_data = &[9; 256]);
-    let (to_server, to_client) = keys(&new.to_bytes());
-    let mut challenge = |token: &ConnectToken, from| {
-        let mut request = Vec::new();
-        packet::Request::write(token, &mut request);
-        let mut answer = world.inject(from, &request).pop().unwrap();
-        let header = packet::Header::read(&answer).unwrap();
-        match header.open(&mut answer, PROTOCOL, &to_client) {
-            Ok(packet::Body::Challenge { sequence, token }) => packet::challenge_body(sequence, token),
-            other => panic!("{other:?}"),
-        }
-    };
-    let of_old = challenge(&old, client_address(0));
-    let of_new = [0, 1].map(|_| challenge(&new, client_address(1)));
-    let respond = |world: &mut World, body: &[u8]| {
-        let mut response = Vec::new();
-        packet::seal(&mut response, PROTOCOL, &to_server, 1000, Kind::Response, body);
-        world.inject(client_address(1), &response);
-    };
-    respond(&mut world, &of_old);
-    assert_eq!(world.dropped(DropReason::ChallengeOutdated), 1);
+    let [old, new] = two_tokens();
+    let of_old = challenge_body(&mut world, &old, client_address(0));
+    let of_new = [0, 1].map(|_| challenge_body(&mut world, &new, client_address(1)));
+    world.inject(client_address(1), &response(&new, &of_old));
+    world.inject(client_address(0), &response(&old, &of_new[0]));
+    assert_eq!(world.dropped(DropReason::ChallengeForOtherRequest), 2);
     assert!(world.events.is_empty());
     // The first of its own challenges is as good as the last.
-    respond(&mut world, &of_new[0]);
+    world.inject(client_address(1), &response(&new, &of_new[0]));
     assert!(matches!(&world.events[0], ServerEvent::Connected { user_data, .. } if **user_data == [9; 256]));
+}
+
+/// Two tokens of one account: the request of one is forged in a victim's name, and its challenge, which only the victim
+/// sees, is answered in that name with the challenge of the other.
+#[test]
+fn the_challenge_of_another_token_proves_no_address() {
+    let mut world = World::new(4);
+    let [forged, own] = two_tokens();
+    let (victim, attacker) = (client_address(0), client_address(1));
+    let unseen = challenge_body(&mut world, &forged, victim);
+    let seen = challenge_body(&mut world, &own, attacker);
+    assert!(world.inject(victim, &response(&forged, &seen)).is_empty());
+    assert_eq!(world.dropped(DropReason::ChallengeForOtherRequest), 1);
+    assert_eq!(world.server.connected_count(), 0);
+    world.inject(victim, &response(&forged, &unseen));
+    assert_eq!(world.server.connected_count(), 1, "whoever receives there may answer");
 }
 
 #[test]

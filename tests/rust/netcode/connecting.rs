@@ -256,7 +256,7 @@ fn the_next_server_sees_the_next_sequences() {
     let (_, key) = keys(&token.to_bytes());
     let mut client = Client::new(ClientConfig::new(PROTOCOL), token, Instant::ZERO).unwrap();
     let mut sequences = Vec::new();
-    for (server, now) in servers.into_iter().zip([Instant::ZERO, Instant::from_millis(5001)]) {
+    for (server, now) in servers.into_iter().zip([Instant::ZERO, Instant::from_millis(100)]) {
         let mut out = Datagrams::new();
         client.update(now, &mut out);
         assert_eq!(client.server_address(), server);
@@ -266,8 +266,24 @@ fn the_next_server_sees_the_next_sequences() {
         client.handle_datagram(now, server, &mut challenge, &mut out);
         let (_, response) = out.iter().next().unwrap();
         sequences.push(Header::read(response).unwrap().sequence);
+        // It is full meanwhile.
+        let mut denied = Vec::new();
+        packet::seal(&mut denied, PROTOCOL, &key, (1 << 63) + 1, Kind::Denied, &[]);
+        client.handle_datagram(now, server, &mut denied, &mut Datagrams::new());
     }
     assert_eq!(sequences, [0, 1]);
+}
+
+/// One that was let in unheard is sent packets with the sequences that the next server would begin with.
+#[test]
+fn a_server_that_fell_silent_after_its_challenge_is_the_last_that_is_dialled() {
+    let mut world = World::new(1);
+    world.add(token_to(1, &[server_address(), address("10.9.9.9:1")]));
+    world.accept_unheard();
+    world.server_is_cut_off = true;
+    world.run(6000);
+    assert_eq!(world.state(0), ClientState::ResponseTimedOut);
+    assert!(world.log.iter().all(|d| d.to != address("10.9.9.9:1")));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! How connections end.
 
 use super::world::*;
-use tickwire::netcode::{ClientDisconnect, ClientEvent, ClientState, ServerDisconnect, ServerEvent};
+use tickwire::netcode::{
+    ClientDisconnect, ClientEvent, ClientState, DropReason, ServerDisconnect, ServerEvent,
+};
 use tickwire::store::Datagrams;
 use tickwire::time::{Duration, Instant};
 
@@ -155,4 +157,121 @@ fn leaving_while_dialling_sends_nothing_more() {
     assert_eq!(world.state(0), ClientState::Disconnected);
     assert_eq!(world.log.len(), log + 1, "one challenge, to a client that has gone");
     assert_eq!(world.server.connected_count(), 0);
+}
+
+/// Its socket keeps what comes while it hangs: it knows when it wakes.
+#[test]
+fn a_client_that_hangs_is_told_when_the_server_gives_it_up() {
+    let (mut world, client) = World::connected();
+    let hung = core::mem::take(&mut world.peers);
+    let before = world.log.len();
+    world.run(5600);
+    let reason = ServerDisconnect::TimedOut;
+    assert_eq!(world.events.last(), Some(&ServerEvent::Disconnected { client, reason }));
+    let told = world.log[before..].iter().filter(|d| d.bytes[0] & 0x0F == 6).cloned().collect::<Vec<_>>();
+    assert_eq!(told.len(), 10, "as many as when it is kicked");
+    assert!(told.iter().all(|d| d.bytes.len() == 18));
+    world.peers = hung;
+    let (now, mut out) = (world.now, Datagrams::new());
+    for mut datagram in told {
+        world.peers[0].client.handle_datagram(now, server_address(), &mut datagram.bytes, &mut out);
+    }
+    assert_eq!(world.state(0), ClientState::Disconnected);
+    assert!(out.is_empty());
+    let log = world.log.len();
+    world.run(20_000);
+    assert_eq!(world.log.len(), log, "and that is all");
+}
+
+#[test]
+fn a_server_that_cannot_be_heard_is_told_when_its_client_gives_it_up() {
+    let (mut world, client) = World::connected();
+    let silent = world.peers[0].address;
+    world.peers[0].address = client_address(9);
+    world.run(4000);
+    // What the server sends goes nowhere; what the client sends arrives.
+    world.peers[0].address = silent;
+    let last_heard = world.now;
+    let (now, mut out) = (last_heard + Duration::from_millis(1100), Datagrams::new());
+    world.peers[0].client.update(now, &mut out);
+    assert_eq!((world.state(0), out.len()), (ClientState::TimedOut, 10));
+    for (_, goodbye) in out.iter() {
+        world.inject(silent, goodbye);
+    }
+    assert!(by_peer(&world) && !world.server.is_connected(client));
+    let reason = ClientDisconnect::TimedOut;
+    assert_eq!(world.peers[0].client.poll_event(), Some(ClientEvent::Disconnected { reason }));
+    assert_eq!(world.peers[0].client.poll_event(), None);
+}
+
+/// A client that crashed is there again before its old connection has timed out.
+#[test]
+fn the_next_connection_of_a_client_takes_the_place_of_its_last() {
+    // The server is full, with the old one.
+    let mut world = World::new(1);
+    world.add(token(1, |_| ()));
+    world.run(400);
+    let old = world.server.find_client(1).unwrap();
+    world.add(reissued(1, |p| p.user_data = &[9; 256]));
+    world.run(99);
+    assert!(world.server.is_connected(old), "a request proves no address");
+    world.run(301);
+    let new = world.server.find_client(1).unwrap();
+    assert_eq!((old.slot, new.slot, world.state(1)), (0, 0, ClientState::Connected));
+    assert!(!world.server.is_connected(old));
+    let reason = ServerDisconnect::Replaced;
+    assert_eq!(world.events[1], ServerEvent::Disconnected { client: old, reason });
+    let ServerEvent::Connected { client, user_data, .. } = &world.events[2] else { panic!() };
+    assert_eq!((*client, **user_data), (new, [9; 256]));
+    assert_eq!(world.state(0), ClientState::Disconnected, "it was told");
+    world.run(10_000);
+    assert_eq!((world.state(1), world.events.len()), (ClientState::Connected, 3));
+}
+
+#[test]
+fn the_next_connection_may_come_from_the_same_address() {
+    let mut world = World::new(4);
+    world.add(token(1, |_| ()));
+    world.run(400);
+    let old = world.server.find_client(1).unwrap();
+    let before = world.log.len();
+    world.peers.clear();
+    world.add(reissued(1, |_| ()));
+    world.run(1000);
+    assert_eq!(world.state(0), ClientState::Connected);
+    assert!(!world.server.is_connected(old) && world.server.connected_count() == 1);
+    assert!(world.log[before..].iter().all(|d| d.bytes[0] & 0x0F != 6), "nobody is there to be told");
+}
+
+/// Whoever saw its packets can send them again.
+#[test]
+fn what_a_replaced_client_sent_replaces_nobody() {
+    let mut world = World::new(4);
+    world.add(token(1, |_| ()));
+    world.run(400);
+    world.add(reissued(1, |_| ()));
+    world.run(400);
+    let new = world.server.find_client(1).unwrap();
+    assert_eq!(world.peers[1].address, world.server.client_address(new).unwrap());
+    let old: Vec<_> = world.log.iter().filter(|d| d.to == server_address()).cloned().collect();
+    for datagram in &old {
+        for from in [client_address(0), client_address(1), client_address(2)] {
+            assert!(world.inject(from, &datagram.bytes).is_empty());
+        }
+    }
+    assert!(world.server.is_connected(new));
+    assert_eq!(world.events.len(), 3);
+}
+
+/// The address of a connected client is nobody else's to take.
+#[test]
+fn another_client_does_not_take_a_connected_address() {
+    let (mut world, client) = World::connected();
+    let another = token(2, |_| ());
+    let mut request = Vec::new();
+    tickwire::netcode::packet::Request::write(&another, &mut request);
+    assert!(world.inject(client_address(0), &request).is_empty());
+    assert_eq!(world.dropped(DropReason::AddressConnected), 1);
+    assert!(world.server.is_connected(client));
+    assert_eq!(world.server.half_open_count(), 0);
 }

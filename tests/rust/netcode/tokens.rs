@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use chacha20poly1305::{AeadInOut, KeyInit, XChaCha20Poly1305};
 
 use super::world::*;
-use tickwire::netcode::packet::Request;
+use tickwire::netcode::packet::{self, Request};
 use tickwire::netcode::{ClientState, ConnectToken, DropReason};
 use tickwire::time::Duration;
 
@@ -48,8 +48,21 @@ fn a_request_of_another_version_is_dropped() {
     let mut world = World::new(4);
     let mut old = request(&token(1, |_| ()));
     old[12] = b'1';
+    assert_eq!(world.server.counters().wrong_version(), None);
     assert!(world.inject(client_address(0), &old).is_empty());
     assert_eq!(world.dropped(DropReason::WrongVersion), 1);
+    assert_eq!(world.server.counters().wrong_version().unwrap(), "1.01");
+    // As netcode 1.01 sends it, whose nonce is 16 bytes shorter, and as one to come might.
+    for (request, version) in [(&old[..1062], "1.01"), (&[&old[..], &[0; 30]].concat(), "1.01")] {
+        assert!(world.inject(client_address(0), request).is_empty());
+        assert_eq!(world.server.counters().wrong_version().unwrap(), version);
+    }
+    assert_eq!(world.dropped(DropReason::WrongVersion), 3);
+    // A name that is no name is not repeated.
+    old[9..14].copy_from_slice(b"2\x1b[0m");
+    world.inject(client_address(0), &old);
+    assert_eq!(world.server.counters().wrong_version().unwrap(), "2");
+    assert_eq!(world.server.counters().total_dropped(), 4);
 }
 
 /// Sealed with the private key, as only a faulty backend does.
@@ -123,6 +136,8 @@ fn tokens_from_before_the_start_and_tokens_that_live_too_long_are_dropped() {
     let mut world = World::with(with_maximum);
     let issued_before = token(1, |p| p.created.0 -= 1);
     assert_dropped(&mut world, client_address(0), &issued_before, DropReason::TokenBeforeStart);
+    // A short life doesn't make a token from after the start look like one from before.
+    assert_challenged(&mut world, client_address(1), &token(5, |p| p.lifetime = Some(1)));
     let too_long = token(2, |p| p.lifetime = Some(31));
     assert_dropped(&mut world, client_address(0), &too_long, DropReason::TokenLifetime);
     let forever = token(3, |p| p.lifetime = None);
@@ -137,6 +152,37 @@ fn a_pending_token_admits_its_first_address_only() {
     assert_challenged(&mut world, client_address(0), &token);
     assert_dropped(&mut world, client_address(1), &token, DropReason::TokenElsewhere);
     assert_challenged(&mut world, client_address(0), &token);
+}
+
+/// A client that gave up the first of a server's addresses dials the second, which is of the other family.
+#[test]
+fn a_pending_token_admits_an_address_of_each_family_and_makes_one_connection() {
+    let mut world = World::new(4);
+    let both = token(1, |_| ());
+    let [v4, v6] = [client_address(0), address("[2001:db8::1]:1000")];
+    let respond = |world: &mut World, from| {
+        let (to_server, to_client) = keys(&both.to_bytes());
+        let mut challenge = world.inject(from, &request(&both)).pop().unwrap();
+        let opened = packet::Header::read(&challenge).unwrap().open(&mut challenge, PROTOCOL, &to_client);
+        let Ok(packet::Body::Challenge { sequence, token }) = opened else { panic!("{opened:?}") };
+        let body = packet::challenge_body(sequence, token);
+        let mut response = Vec::new();
+        packet::seal(&mut response, PROTOCOL, &to_server, 0, packet::Kind::Response, &body);
+        response
+    };
+    let responses = [v4, v6].map(|from| respond(&mut world, from));
+    assert_dropped(&mut world, client_address(1), &both, DropReason::TokenElsewhere);
+    assert_dropped(&mut world, address("[2001:db8::2]:1000"), &both, DropReason::TokenElsewhere);
+    assert_dropped(&mut world, address("[::ffff:10.0.1.1]:1001"), &both, DropReason::TokenElsewhere);
+    world.inject(v6, &responses[1]);
+    assert_eq!(world.server.connected_count(), 1);
+    world.inject(v4, &responses[0]);
+    assert_eq!(world.dropped(DropReason::TokenConsumed), 1);
+    // Nor when the connection is over, and the token's place in the history could go.
+    let client = world.server.find_client(1).unwrap();
+    world.server_disconnect(client, None);
+    world.inject(v4, &responses[0]);
+    assert_eq!((world.dropped(DropReason::TokenConsumed), world.server.connected_count()), (2, 0));
 }
 
 /// A token that made a connection before a restart, with the server's memory of it gone.
@@ -155,13 +201,41 @@ fn after_a_restart_a_used_token_stays_refused_and_a_fresh_one_is_taken_at_once()
     assert_challenged(&mut world, client_address(1), &token(2, |p| p.created.0 += 1));
 }
 
+/// Of tokens that other backends make, a server knows no more than when they expire.
+#[test]
+fn an_undated_token_that_may_be_from_before_the_start_is_dropped() {
+    let undated = |id, created: u64, lifetime| {
+        token(id, |p| (p.dated, p.created.0, p.lifetime) = (false, START.0 + created, Some(lifetime)))
+    };
+    let mut with_maximum = config(4);
+    with_maximum.max_token_lifetime = Some(Duration::from_secs(30));
+    let mut world = World::with(with_maximum);
+    assert_dropped(&mut world, client_address(0), &undated(1, 0, 29), DropReason::TokenBeforeStart);
+    assert_challenged(&mut world, client_address(0), &undated(2, 0, 30));
+    assert_challenged(&mut world, client_address(1), &undated(3, 1, 29));
+    world.run(20_000);
+    assert_challenged(&mut world, client_address(2), &undated(4, 20, 10));
+}
+
+#[test]
+fn a_token_from_before_the_start_is_dropped_unless_clocks_differ_so_much() {
+    let before = |seconds| move |p: &mut tickwire::netcode::TokenParams<'_>| p.created.0 -= seconds;
+    let mut world = World::new(4);
+    assert_dropped(&mut world, client_address(0), &token(1, before(1)), DropReason::TokenBeforeStart);
+    let mut with_skew = config(4);
+    with_skew.clock_skew = Duration::from_secs(2);
+    world.restart(with_skew);
+    assert_challenged(&mut world, client_address(0), &token(1, before(2)));
+    assert_dropped(&mut world, client_address(1), &token(2, before(3)), DropReason::TokenBeforeStart);
+}
+
 /// As in development, where tokens live as long as they please and servers start many times a minute.
 #[test]
 fn without_a_maximum_lifetime_no_newcomer_waits_after_a_start() {
     let mut world = World::new(4);
     assert_challenged(&mut world, client_address(0), &token(1, |p| p.lifetime = Some(1)));
     assert_challenged(&mut world, client_address(1), &token(2, |p| p.lifetime = None));
-    let from_before_the_start = token(3, |p| p.created.0 -= 29);
+    let from_before_the_start = token(3, |p| (p.dated, p.created.0) = (false, p.created.0 - 29));
     assert_challenged(&mut world, client_address(2), &from_before_the_start);
 }
 
@@ -193,17 +267,23 @@ fn a_consumed_token_admits_nobody() {
 }
 
 #[test]
-fn a_connected_client_id_connects_no_second_time() {
-    let (mut world, _) = World::connected();
-    let second = token(1, |p| p.created.0 += 1);
+fn without_replacing_a_connected_client_id_connects_no_second_time() {
+    let mut patient = config(4);
+    patient.replace_duplicates = false;
+    let mut world = World::with(patient);
+    world.add(token(1, |_| ()));
+    world.run(400);
+    let second = reissued(1, |_| ());
     assert_dropped(&mut world, client_address(1), &second, DropReason::ClientIdConnected);
 }
 
 #[test]
 fn of_two_half_open_connections_of_one_client_id_one_connects() {
-    let mut world = World::new(4);
+    let mut patient = config(4);
+    patient.replace_duplicates = false;
+    let mut world = World::with(patient);
     world.add(token(1, |_| ()));
-    world.add(token(1, |p| p.user_data = &[9; 256]));
+    world.add(reissued(1, |_| ()));
     world.run(400);
     assert_eq!(world.server.connected_count(), 1);
     assert!(world.dropped(DropReason::ClientIdConnected) >= 1);
@@ -220,6 +300,9 @@ fn a_full_history_refuses_new_tokens_and_keeps_the_old() {
     assert_dropped(&mut world, client_address(3), &token(1, |_| ()), DropReason::TokenElsewhere);
     world.run(30_000);
     let later = token(4, |p| p.lifetime = Some(60));
+    assert_dropped(&mut world, client_address(3), &later, DropReason::TokenHistoryFull);
+    // Whoever was half open with them is gone by then, too.
+    world.run(10_000);
     assert_challenged(&mut world, client_address(3), &later);
 }
 

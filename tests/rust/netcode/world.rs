@@ -37,6 +37,15 @@ pub(super) fn token(client_id: u64, change: impl FnOnce(&mut TokenParams<'_>)) -
     token_with(client_id, &[server_address()], None, change)
 }
 
+/// Another token of the same client, with keys of its own.
+pub(super) fn reissued(client_id: u64, change: impl FnOnce(&mut TokenParams<'_>)) -> ConnectToken {
+    // Keys are drawn by the id that `token_with` is given.
+    token_with(client_id | 1 << 40, &[server_address()], None, |params| {
+        params.client_id = client_id;
+        change(params);
+    })
+}
+
 /// A token for the server that clients dial as ever and that calls itself `internal`.
 pub(super) fn token_behind_nat(client_id: u64, internal: SocketAddr) -> ConnectToken {
     token_with(client_id, &[server_address()], Some(&[internal]), |_| ())
@@ -63,6 +72,7 @@ fn token_with(
         public_addresses: servers,
         internal_addresses,
         user_data: &[client_id as u8; 256],
+        dated: true,
     };
     change(&mut params);
     ConnectToken::generate(&params, &mut Rng::seeded(client_id)).unwrap()

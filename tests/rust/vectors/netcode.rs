@@ -1,7 +1,7 @@
 //! Vectors of netcode: every packet, token, trace and address the reference made is written and read here.
 
 use serde_json::Value;
-use tickwire::netcode::challenge::ChallengeToken;
+use tickwire::netcode::challenge::{BINDING_BYTES, ChallengeToken};
 use tickwire::netcode::packet::{self, Body, Header, Kind, Request};
 use tickwire::netcode::private_token::PrivateToken;
 use tickwire::netcode::replay::ReplayWindow;
@@ -65,6 +65,7 @@ fn token(v: &Value) -> ConnectToken {
         public_addresses: &addresses,
         internal_addresses: None,
         user_data: &array(&v["user_data"]),
+        dated: false,
     };
     let randoms = ["nonce", "client_to_server_key", "server_to_client_key"];
     let mut entropy = Recorded(randoms.iter().flat_map(|&name| bytes(&v[name])).collect());
@@ -112,7 +113,11 @@ fn private_tokens_are_sealed_and_opened() {
 fn the_challenge_token_is_sealed_and_opened() {
     for v in of_kind("challenge_token", 1) {
         let (key, sequence) = (array(&v["challenge_key"]), v["challenge_sequence"].as_u64().unwrap());
-        let token = ChallengeToken { client_id: id(&v["client_id"]), user_data: array(&v["user_data"]) };
+        let token = ChallengeToken {
+            client_id: id(&v["client_id"]),
+            user_data: array(&v["user_data"]),
+            binding: [0; BINDING_BYTES],
+        };
         assert_eq!(token.to_bytes(), array(&v["plaintext_300"]));
         let sealed = array(&v["encrypted_300"]);
         assert_eq!(token.seal(&key, sequence), sealed);

@@ -5,7 +5,9 @@ local function parts(reader, described, path, into)
     local known = {}
     for _, part in ipairs(described) do
         local from, value = reader.at, nil
-        if part.type == "bits" then
+        if part.optional and not reader:flag() then
+            value = nil
+        elseif part.type == "bits" then
             value = reader:bits(part.bits)
         elseif part.type == "hex" then
             local low = reader:bits(32)
@@ -22,6 +24,7 @@ local function parts(reader, described, path, into)
             value = hex(reader:octets(part.count or known[part.length]))
         elseif part.type == "string" then
             value = reader:text(reader:length(part.most))
+            if value == "" and part.optional then refuse(part.name .. " is empty") end
         end
         if part.type == "bits" and (value > (part.most or value) or value < (part.least or value)) then
             refuse(part.name .. " is out of its bounds")
@@ -29,9 +32,17 @@ local function parts(reader, described, path, into)
         known[part.name] = value
         local shown = part.names and part.names[value] and (part.names[value] .. " (" .. value .. ")") or value
         if part.unit then shown = value * part.unit end
-        into[#into + 1] = { name = part.name, field = path .. "." .. part.name, value = shown, from = from, to = reader.at }
+        if shown ~= nil then
+            into[#into + 1] = { name = part.name, field = path .. "." .. part.name, value = shown, from = from, to = reader.at }
+        end
     end
     return known
+end
+
+local function declared_body(reader, class, into)
+    for _, of in ipairs(class.fields) do
+        into[#into + 1] = field(reader, of.type, of.name, "tickwire." .. class.filter .. "." .. of.filter)
+    end
 end
 
 local function message(reader, channel, prefix, told)
@@ -64,9 +75,7 @@ local function message(reader, channel, prefix, told)
                                           to = reader.at + length }
             reader.at = reader.at + length
         else
-            for _, of in ipairs(class.fields) do
-                node.kids[#node.kids + 1] = field(reader, of.type, of.name, "tickwire." .. class.filter .. "." .. of.filter)
-            end
+            declared_body(reader, class, node.kids)
         end
         told[#told + 1] = class.name
     end
@@ -114,6 +123,60 @@ local function entry(reader, told, above)
     until not reader:flag()
     node.to = reader.at
     return node
+end
+
+-- A fragment of a message that is cut. Its `part` is what is needed to put the message together.
+local function message_fragment(reader, told)
+    local node = { name = "fragment", field = "tickwire.fragment", kids = {}, from = reader.at }
+    local channel = parts(reader, { { name = "channel", type = "channel" } }, "tickwire", node.kids).channel
+    local config = PROTOCOL.channels[channel + 1]
+    local from
+    local function put(name, value, shown)
+        node.kids[#node.kids + 1] = { name = name, field = "tickwire." .. name, value = shown or value, from = from, to = reader.at }
+        from = reader.at
+        return value
+    end
+    if not LAYOUT.with_credit[config.kind] then refuse("a fragment of a channel that has none") end
+    from = reader.at
+    local id = put("message_id", reader:bits(16))
+    local bits = name_bits(#PROTOCOL.messages)
+    local number = bits > 0 and reader:bits(bits) or 0
+    local class = PROTOCOL.messages[number + 1] or refuse("there is no such message type")
+    put("fragment.type", number, class.name)
+    local body = put("fragment.bits", reader:bits(name_bits(8 * config.max_bytes + 1)))
+    local size = math.ceil(body / 8)
+    if size <= LAYOUT.fragment_bytes or size > math.min(config.max_bytes, class.opaque or size) then
+        refuse("a fragment of a message of " .. body .. " bits")
+    end
+    local count = math.ceil(size / LAYOUT.fragment_bytes)
+    local index = put("fragment.index", reader:length(count - 1))
+    local data = reader:octets(math.min(LAYOUT.fragment_bytes, size - index * LAYOUT.fragment_bytes))
+    put("fragment.data", data, hex(data))
+    node.to = reader.at
+    node.value = index + 1 .. " of " .. count .. " of " .. class.name .. " " .. id .. " on channel " .. channel
+    node.part = { channel = channel, id = id, number = number, bits = body, count = count, index = index, data = data }
+    told[#told + 1] = class.name .. " " .. index + 1 .. "/" .. count
+    return node
+end
+
+-- The message that fragments make, by the number of its type.
+local function message_of(number, bits, bytes)
+    local class, reader = PROTOCOL.messages[number + 1], reader_of(bytes)
+    local node = { name = class.name, value = "", field = "tickwire.message", kids = {}, from = 0, to = bits }
+    local fine, problem = pcall(function()
+        if class.opaque then
+            node.kids[1] = { name = "body", field = "tickwire.opaque_bits", value = bits, from = 0, to = bits }
+        else
+            declared_body(reader, class, node.kids)
+            if reader.at ~= bits then refuse("the body has another length") end
+        end
+    end)
+    if not fine then
+        local why = type(problem) == "table" and problem.refused or tostring(problem)
+        node.kids[#node.kids + 1] = { name = "malformed", field = "tickwire.malformed", value = why,
+                                      from = math.min(reader.at, reader.last), to = reader.last }
+    end
+    return { node }
 end
 
 -- A number from 1 to `most`, as a named part.
@@ -197,6 +260,15 @@ local function connection_packet(bytes, ack, told)
                 while reader:flag() do
                     nodes[#nodes + 1] = entry(reader, told, above)
                     above = nodes[#nodes].channel
+                end
+            elseif section.name == "fragments" then
+                -- Without fragments, its flag is one of the bits that fill the last byte.
+                if reader.at < reader.last and reader:flag() then
+                    repeat
+                        nodes[#nodes + 1] = message_fragment(reader, told)
+                    until not reader:flag()
+                else
+                    reader.at = from
                 end
             elseif reader:flag() then
                 local node = { name = section.name, field = "tickwire." .. section.name, value = "", kids = {}, from = from }

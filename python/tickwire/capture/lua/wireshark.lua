@@ -1,7 +1,7 @@
 -- ---------------------------------------------------------------- Wireshark
 
 if not Proto then
-    return { connection_packet = connection_packet, reliable = reliable, netcode = netcode, netcode_parts = netcode_parts }
+    return { connection_packet = connection_packet, message_of = message_of, reliable = reliable, netcode = netcode, netcode_parts = netcode_parts }
 end
 
 local tickwire = Proto("tickwire", "Tickwire")
@@ -53,12 +53,46 @@ end
 
 -- Fragments by their packet, and whole packets by the frame that completed them.
 local pending, complete = {}, {}
-function tickwire.init() pending, complete = {}, {} end
+-- Likewise of messages that are cut, and whole messages.
+local parts_of, whole_messages = {}, {}
+function tickwire.init() pending, complete, parts_of, whole_messages = {}, {}, {}, {} end
+
+local function direction(pinfo)
+    return table.concat({ tostring(pinfo.src), pinfo.src_port, tostring(pinfo.dst), pinfo.dst_port }, " ")
+end
+
+-- The messages that the fragments in these nodes complete. An id is used again when its message has long been whole.
+local function completed(pinfo, nodes)
+    if pinfo.visited then return whole_messages[pinfo.number] or {} end
+    local whole = {}
+    for _, node in ipairs(nodes) do
+        local part = node.part
+        if part then
+            local key = direction(pinfo) .. " " .. part.channel .. " " .. part.id
+            local message = parts_of[key]
+            if not message or message.bits ~= part.bits or message.number ~= part.number then
+                message = { number = part.number, bits = part.bits, count = 0, data = {} }
+                parts_of[key] = message
+            end
+            if not message.data[part.index] then
+                message.data[part.index] = part.data
+                message.count = message.count + 1
+            end
+            if message.count == part.count then
+                parts_of[key] = nil
+                whole[#whole + 1] = { number = part.number, bits = part.bits,
+                                      bytes = table.concat(message.data, "", 0, part.count - 1) }
+            end
+        end
+    end
+    whole_messages[pinfo.number] = #whole > 0 and whole or nil
+    return whole
+end
 
 local function reassembled(pinfo, found, data)
     local number = pinfo.number
     if pinfo.visited then return complete[number] end
-    local key = table.concat({ tostring(pinfo.src), pinfo.src_port, tostring(pinfo.dst), pinfo.dst_port, found.sequence }, " ")
+    local key = direction(pinfo) .. " " .. found.sequence
     local packet = pending[key]
     if not packet or packet.last ~= found.last then
         packet = { last = found.last, count = 0, data = {} }
@@ -97,6 +131,10 @@ local function dissect_payload(tvb, pinfo, tree, at)
     local told = {}
     local nodes = connection_packet(body, ack, told)
     if source then show(tree:add(tickwire, source(), "Connection"), source, nodes) end
+    for _, whole in ipairs(completed(pinfo, nodes)) do
+        local bytes = ByteArray.new(whole.bytes, true):tvb("Message of fragments")
+        show(tree:add(tickwire, bytes(), "Message of fragments"), bytes, message_of(whole.number, whole.bits, whole.bytes))
+    end
     pinfo.cols.info:append(" " .. found.sequence .. text .. (#told > 0 and ": " .. table.concat(told, ", ") or ""))
 end
 

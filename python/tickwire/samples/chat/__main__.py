@@ -20,8 +20,11 @@ def serve(parsed: argparse.Namespace) -> None:
     with command.open_server(parsed, PROTOCOL, max_clients=MAX_PEOPLE) as server:
         print(f"A room on {server.address}; Ctrl-C closes it.", flush=True)
         room = Room(server)
-        for _ in tw.ticks(TICKS_PER_SECOND):
-            room.tick(1 / TICKS_PER_SECOND)
+        try:
+            for _ in tw.ticks(TICKS_PER_SECOND):
+                room.tick(1 / TICKS_PER_SECOND)
+        finally:
+            server.close(linger=1, reason="the room closed")
 
 
 def join(parsed: argparse.Namespace) -> None:
@@ -33,6 +36,7 @@ def join(parsed: argparse.Namespace) -> None:
 
     with command.dial(parsed, PROTOCOL) as client:
         failure = ChatApp(client, parsed.name, parsed.address).run()
+        client.close(linger=1)  # the last line said is heard
     if failure is not None:
         raise failure
 

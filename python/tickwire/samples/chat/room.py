@@ -85,7 +85,7 @@ class Room:
             case Say(text) if client in self._names:
                 self._said[client] += 1
                 if self._said[client] > LINES_PER_SECOND:
-                    self._kick(client)
+                    self._kick(client, f"more than {LINES_PER_SECOND} lines a second")
                 elif line := printable(text).strip():
                     self._tell(Said(self._names[client], line))
             case _:
@@ -100,14 +100,14 @@ class Room:
 
     def _tell(self, message: Said) -> None:
         for client in self._server.broadcast(message, TALK, clients=self._names):
-            self._kick(client)  # so much waits for it that it will hardly catch up
+            self._kick(client, "your line is too slow")  # so much waits for it that it won't catch up
 
     def _list_people(self) -> None:
         self._server.broadcast(People(sorted(self._names.values())), PEOPLE, clients=self._names)
 
-    def _kick(self, client: tw.ClientHandle) -> None:
+    def _kick(self, client: tw.ClientHandle, reason: str) -> None:
         with contextlib.suppress(tw.StaleClientError):  # gone already; its event comes
-            self._server.disconnect(client)
+            self._server.disconnect(client, reason=reason)
 
 
 def printable(text: str) -> str:

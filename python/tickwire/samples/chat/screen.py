@@ -70,8 +70,9 @@ class ChatApp(App[command.SampleError | None]):
                 match event:
                     case tw.Connected():
                         self._client.send(Hello(shorten(self._who, MAX_NAME)), TALK)
-                    case tw.Disconnected(_, reason):
-                        self.exit(command.disconnected(reason, self._address))
+                    case tw.Disconnected(_, reason, detail):
+                        words = None if detail is None else printable(detail)
+                        self.exit(command.disconnected(reason, self._address, words))
             for message in inbox.messages:
                 if isinstance(message, Said):
                     self._lines.write(_line(message))

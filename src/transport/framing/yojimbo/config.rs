@@ -15,7 +15,7 @@ const MAX_BLOCK_FRAGMENTS: usize = 65_535;
 const MAX_BLOCK_BYTES: usize = 1 << 26;
 
 /// Bytes of a packet besides a message's body or a fragment's data: entry count, entry, ids, type, lengths, an align.
-pub(crate) const PACKET_OVERHEAD_BYTES: usize = 24;
+const PACKET_OVERHEAD_BYTES: usize = 24;
 
 /// Bytes of a packet that a block fragment must leave: yojimbo's own estimate of what stands beside it.
 const FRAGMENT_SLACK_BYTES: usize = 64;
@@ -102,10 +102,14 @@ impl YojimboConfig {
                 return Err(FramingError::Kind { channel: number, kind: kind.name() });
             }
             channel.yojimbo.get_or_insert_default().validate(self.max_packet_bytes)?;
-            let most = self.max_packet_bytes - PACKET_OVERHEAD_BYTES;
-            channel.max_message_bytes = channel.max_message_bytes.min(most);
+            channel.max_message_bytes = channel.max_message_bytes.min(self.max_message_bytes());
         }
         Ok(())
+    }
+
+    /// What a packet leaves a message, with its block or the fragment of it that is beside it.
+    pub(crate) fn max_message_bytes(&self) -> usize {
+        self.max_packet_bytes - PACKET_OVERHEAD_BYTES
     }
 
     /// The settings of packets, as far as this framing has a say.

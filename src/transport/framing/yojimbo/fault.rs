@@ -14,8 +14,8 @@ pub enum Fault {
     Messages {
         /// The channel.
         channel: u8,
-        /// What is wrong with them; None when a message's own code says so.
-        error: Option<ReadError>,
+        /// What is wrong with them.
+        error: BodyFault,
     },
     /// A fragment on an unreliable channel: FAILED_TO_SERIALIZE too.
     UnreliableFragment {
@@ -49,7 +49,19 @@ pub enum PacketFault {
         message_type: u16,
     },
     /// The message of a block, by its own code.
-    BlockMessage,
+    BlockMessage {
+        /// Why.
+        why: String,
+    },
+}
+
+/// What is wrong with a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BodyFault {
+    /// Its bits.
+    Bits(ReadError),
+    /// What its own code says.
+    Own(String),
 }
 
 /// As yojimbo tells faults apart.
@@ -80,6 +92,12 @@ impl From<ReadError> for Fault {
     }
 }
 
+impl From<ReadError> for BodyFault {
+    fn from(error: ReadError) -> Self {
+        BodyFault::Bits(error)
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -91,14 +109,14 @@ impl fmt::Display for Fault {
             Fault::Packet(PacketFault::NotABlock { message_type }) => {
                 write!(f, "a block with a message of type {message_type}, which carries none")
             }
-            Fault::Packet(PacketFault::BlockMessage) => {
-                f.write_str("the message of a block is refused by its own serialize")
+            Fault::Packet(PacketFault::BlockMessage { why }) => {
+                write!(f, "the message of a block is refused by its own serialize: {why}")
             }
-            Fault::Messages { channel, error: Some(error) } => {
+            Fault::Messages { channel, error: BodyFault::Bits(error) } => {
                 write!(f, "the messages of channel {channel}: {error}")
             }
-            Fault::Messages { channel, error: None } => {
-                write!(f, "a message of channel {channel} is refused by its own serialize")
+            Fault::Messages { channel, error: BodyFault::Own(why) } => {
+                write!(f, "a message of channel {channel} is refused by its own serialize: {why}")
             }
             Fault::UnreliableFragment { channel } => {
                 write!(f, "a fragment of a block on channel {channel}, which is unreliable")

@@ -11,9 +11,8 @@ mod read;
 mod vectors;
 mod write;
 
-pub(crate) use config::PACKET_OVERHEAD_BYTES;
 pub use config::{Framing, FramingError, YojimboChannel, YojimboConfig};
-pub use fault::{Fault, FaultKind, PacketFault};
+pub use fault::{BodyFault, Fault, FaultKind, PacketFault};
 pub use read::Extent;
 pub(crate) use read::{Item, read, read_alone};
 pub(crate) use write::{Entry, header_bits, write};
@@ -39,6 +38,7 @@ pub(crate) fn cost(protocol: &Protocol, channel: usize) -> Cost<'_> {
         block: bits.block_bytes as usize,
         fragment_bytes: settings.block_fragment_bytes,
         fragment_entry: entry + fragment,
+        cuts: false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reading: `YOJIMBO.md`, "Packet" and "What is refused".
 
-use super::{Fault, PacketFault, YojimboChannel};
+use super::{BodyFault, Fault, PacketFault, YojimboChannel};
 use crate::store::SmallBytes;
 use crate::time::Instant;
 use crate::transport::channel::{BlockFragment, Prefix};
@@ -17,8 +17,8 @@ pub(crate) enum Item {
 }
 
 /// Says where the body of a message ends that only its own code can read: of this type, in these bytes, from this bit on.
-/// None when it is refused.
-pub type Extent<'a> = &'a mut dyn FnMut(u16, &[u8], usize) -> Option<usize>;
+/// Or why it is refused.
+pub type Extent<'a> = &'a mut dyn FnMut(u16, &[u8], usize) -> Result<usize, String>;
 
 /// Reads a packet whole. Bits behind it are ignored, as yojimbo does.
 ///
@@ -62,7 +62,10 @@ pub(crate) fn read_alone(
     let reader = BitReader::new(bytes);
     let mut alone = Reading { bytes, reader, protocol, context, extent, row: Vec::new() };
     let message_type = alone.message_type()?;
-    let received = alone.body(message_type).map_err(|error| error.map_or(Refusal::Length, Refusal::Bits))?;
+    let received = alone.body(message_type).map_err(|error| match error {
+        BodyFault::Bits(error) => Refusal::Bits(error),
+        BodyFault::Own(_) => Refusal::Length,
+    })?;
     alone.reader.finish()?;
     Ok((received.message_type, received.body))
 }
@@ -78,7 +81,7 @@ struct Reading<'a, 'e> {
 
 impl Reading<'_, '_> {
     fn messages(&mut self, channel: u8, items: &mut Vec<Item>) -> Result<(), Fault> {
-        let faulty = |error| Fault::Messages { channel, error: Some(error) };
+        let faulty = |error: ReadError| Fault::Messages { channel, error: error.into() };
         if !self.reader.bool().map_err(faulty)? {
             return Ok(());
         }
@@ -143,13 +146,15 @@ impl Reading<'_, '_> {
         if !self.is_block(message_type) {
             return Err(Fault::Packet(PacketFault::NotABlock { message_type }));
         }
-        let faulty = |error: Option<ReadError>| error.map_or(PacketFault::BlockMessage, PacketFault::Bits);
-        self.body(message_type).map_err(|error| Fault::Packet(faulty(error)))
+        self.body(message_type).map_err(|error| match error {
+            BodyFault::Bits(error) => error.into(),
+            BodyFault::Own(why) => Fault::Packet(PacketFault::BlockMessage { why }),
+        })
     }
 
     fn message(&mut self, channel: u8) -> Result<Received, Fault> {
         let faulty = |error| Fault::Messages { channel, error };
-        let message_type = self.message_type().map_err(|error| faulty(Some(error)))?;
+        let message_type = self.message_type().map_err(|error| faulty(error.into()))?;
         self.body(message_type).map_err(faulty)
     }
 
@@ -157,19 +162,18 @@ impl Reading<'_, '_> {
         Ok(self.reader.int(0, self.protocol.messages().len() as i64 - 1)? as u16)
     }
 
-    /// The body of a message; an error of None is its own code's.
-    fn body(&mut self, message_type: u16) -> Result<Received, Option<ReadError>> {
+    fn body(&mut self, message_type: u16) -> Result<Received, BodyFault> {
         let start = self.reader.position();
         let body: SmallBytes = match &self.protocol.messages()[usize::from(message_type)].body {
             Body::Declared(schema) => {
                 self.row.clear();
-                schema.read(&mut self.reader, &mut self.row).map_err(Some)?;
+                schema.read(&mut self.reader, &mut self.row)?;
                 self.row.as_slice().into()
             }
             Body::Opaque { .. } => {
-                let end = (self.extent)(message_type, self.bytes, start).ok_or(None)?;
-                let bits = end.checked_sub(start).ok_or(None)?;
-                let (start_bit, bytes) = self.reader.cut(bits).map_err(Some)?;
+                let end = (self.extent)(message_type, self.bytes, start).map_err(BodyFault::Own)?;
+                let (start_bit, bytes) = self.reader.cut(end.saturating_sub(start))?;
+                let bits = end.saturating_sub(start);
                 self.row.clear();
                 OpaqueBody { start_bit, bits, bytes }.write(&mut self.row);
                 self.row.as_slice().into()

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value as Json;
 
 use super::write::Entry;
-use super::{Fault, Framing, Item, PacketFault, YojimboChannel, YojimboConfig, read, write};
+use super::{BodyFault, Fault, Framing, Item, PacketFault, YojimboChannel, YojimboConfig, read, write};
 use crate::time::Instant;
 use crate::transport::channel::{Fragment, Prefix, Selected};
 use crate::transport::framing::native::ReadContext;
@@ -102,8 +102,12 @@ fn block(fill: u64, bytes: u64) -> Vec<u8> {
 }
 
 /// Where a Numbers message ends.
-fn extent(message_type: u16, bytes: &[u8], start: usize) -> Option<usize> {
+fn extent(message_type: u16, bytes: &[u8], start: usize) -> Result<usize, String> {
     assert_eq!(message_type, 0);
+    end_of_numbers(bytes, start).ok_or_else(|| "no".to_owned())
+}
+
+fn end_of_numbers(bytes: &[u8], start: usize) -> Option<usize> {
     let mut reader = BitReader::with_range(bytes, start, usize::MAX / 2);
     reader.bits(16).ok()?;
     reader.int(-1000, 1000).ok()?;
@@ -147,7 +151,7 @@ fn told(vector: &Json) -> Vec<(usize, Told)> {
         } else {
             let messages = items(&entry["messages"]).iter().map(|told| {
                 let prefix = told["id"].as_u64().map_or(Prefix::None, |id| Prefix::Id(id as u16));
-                Selected { prefix, message: message(told), mark: 0 }
+                Selected { prefix, message: message(told), mark: 0, fragment: None }
             });
             Told::Messages(messages.collect())
         };
@@ -287,7 +291,10 @@ fn refuses_what_yojimbo_calls_read_packet_failed() {
 #[test]
 fn refuses_what_yojimbo_calls_failed_to_serialize() {
     let messages = |fault, on| {
-        assert!(matches!(fault, Fault::Messages { channel, error: Some(_) } if channel == on), "{fault:?}");
+        assert!(
+            matches!(fault, Fault::Messages { channel, error: BodyFault::Bits(_) } if channel == on),
+            "{fault:?}"
+        );
     };
     // A type beyond the last, a body cut short, a count beyond the most.
     messages(fault("two", &[(1, 2), (0, 1), (0, 1), (1, 1), (0, 8), (5, 16), (3, 2), (0, 64)]), 0);
@@ -307,7 +314,7 @@ fn refuses_what_yojimbo_calls_failed_to_serialize() {
     messages(fault("two", &equal), 0);
     // A message that its own code refuses: it ends too early.
     let own = read_all("two", &packet(&[(1, 2), (0, 1), (0, 1), (1, 1), (0, 8), (5, 16), (0, 2), (1, 16)]));
-    assert_eq!(own.unwrap_err(), Fault::Messages { channel: 0, error: None });
+    assert_eq!(own.unwrap_err(), Fault::Messages { channel: 0, error: BodyFault::Own("no".to_owned()) });
     // A block on an unreliable channel that is larger than the largest: of 4,096 bytes at most.
     let blob = [(1, 2), (1, 1), (0, 1), (1, 1), (0, 8), (2, 2), (7, 16), (4095, 12)];
     messages(fault("two", &blob), 1);

@@ -1,0 +1,135 @@
+//! How this side ends a connection: at once, or when the peer has what was queued for it.
+//!
+//! Promises: what lingers is over at its deadline, whatever the peer does; until then nothing more is taken from the
+//! application, and nothing of the peer is handed to it.
+
+use core::fmt;
+
+use super::DisconnectReason;
+use crate::netcode::DISCONNECT_REPEATS;
+use crate::time::{Duration, Instant};
+use crate::transport::{CloseReason, MAX_DETAIL_BYTES};
+
+/// The longest that a connection may linger: more is another way not to end it.
+pub const MAX_LINGER: Duration = Duration::from_secs(60);
+
+/// How far apart goodbyes are, so that a burst of loss doesn't swallow them all.
+const REPEAT_INTERVAL: Duration = Duration::from_millis(15);
+
+/// What an application says of the end of a connection, for the other side's application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detail(Box<str>);
+
+/// The text is not one that can be said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DetailError {
+    /// It has no bytes, or too many.
+    Length(usize),
+    /// It has a NUL.
+    Nul,
+}
+
+impl Detail {
+    /// A text of 1 to [`MAX_DETAIL_BYTES`] bytes without NUL.
+    ///
+    /// # Errors
+    /// When it isn't.
+    pub fn new(text: &str) -> Result<Self, DetailError> {
+        match text.len() {
+            1..=MAX_DETAIL_BYTES if text.contains('\0') => Err(DetailError::Nul),
+            1..=MAX_DETAIL_BYTES => Ok(Detail(text.into())),
+            bytes => Err(DetailError::Length(bytes)),
+        }
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for DetailError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DetailError::Length(bytes) => {
+                write!(f, "reason must be 1 to {MAX_DETAIL_BYTES} bytes in UTF-8, not {bytes}")
+            }
+            DetailError::Nul => f.write_str("reason must have no NUL"),
+        }
+    }
+}
+
+impl core::error::Error for DetailError {}
+
+/// How a connection is to end.
+#[derive(Clone, Debug, Default)]
+pub struct Goodbye {
+    /// How long to wait at most until the peer has what was queued; zero: it is lost.
+    pub linger: Duration,
+    /// What to tell the peer's application.
+    pub detail: Option<Detail>,
+}
+
+/// An end that was asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Closing {
+    pub(super) until: Instant,
+    pub(super) reason: CloseReason,
+    pub(super) detail: Option<Detail>,
+}
+
+impl Closing {
+    pub(super) fn new(now: Instant, reason: CloseReason, goodbye: Goodbye) -> Self {
+        let Goodbye { linger, detail } = goodbye;
+        Closing { until: now + linger.min(MAX_LINGER), reason, detail }
+    }
+
+    /// How that looks from this side.
+    pub(super) fn own_reason(&self) -> DisconnectReason {
+        match self.reason {
+            CloseReason::Kicked => DisconnectReason::Kicked,
+            _ => DisconnectReason::Closed,
+        }
+    }
+
+    pub(super) fn detail(&self) -> Option<&str> {
+        self.detail.as_ref().map(Detail::as_str)
+    }
+}
+
+/// A goodbye that is being repeated.
+#[derive(Clone, Debug)]
+pub(super) struct Repeats {
+    pub(super) farewell: Vec<u8>,
+    left: u32,
+    next: Instant,
+    until: Instant,
+}
+
+impl Repeats {
+    pub(super) fn new(now: Instant, farewell: Vec<u8>, until: Instant) -> Self {
+        Repeats { farewell, left: DISCONNECT_REPEATS, next: now, until }
+    }
+
+    /// How often to say it now.
+    pub(super) fn take_due(&mut self, now: Instant) -> u32 {
+        let due = match self.left {
+            left if self.until <= now => left,
+            left => left.min((self.next <= now).into()),
+        };
+        if due > 0 {
+            self.next = now + REPEAT_INTERVAL;
+        }
+        self.left -= due;
+        due
+    }
+
+    /// How often it is still to be said.
+    pub(super) fn left(&self) -> u32 {
+        self.left
+    }
+
+    pub(super) fn next(&self) -> Instant {
+        self.next.min(self.until)
+    }
+}

@@ -1,0 +1,54 @@
+//! Fixed-point numbers of more bits than a float has: as integers within, as `Fraction` outside.
+
+use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+use super::value::{Refusal, float};
+use crate::wire::{FixedPoint, ValueError};
+
+/// The raw integer nearest to an int, a float, a `Fraction` or a `Decimal`, ties away from zero.
+pub(super) fn raw(object: &Bound<'_, PyAny>, format: &FixedPoint) -> Result<i128, Refusal> {
+    let py = object.py();
+    let ratio = match object.call_method0(intern!(py, "as_integer_ratio")) {
+        Ok(ratio) => ratio,
+        // Something else with __float__, or nothing of the kind: that is said there.
+        Err(error) if error.is_instance_of::<PyAttributeError>(py) => {
+            let number = float(object)?;
+            return format.raw(number).ok_or_else(|| beyond(number, format));
+        }
+        // NaN and infinities have none.
+        Err(error)
+            if error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyOverflowError>(py) =>
+        {
+            return Err(ValueError::NotFinite { value: float(object)? }.into());
+        }
+        Err(error) => return Err(Refusal::Raised(error)),
+    };
+    match scaled(&ratio, format.fraction_bits()) {
+        // Too large for the integer is too large for the format.
+        Ok(raw) => raw.extract().map_err(|_| beyond(float(object).unwrap_or(f64::INFINITY), format)),
+        Err(error) => Err(Refusal::Raised(error)),
+    }
+}
+
+/// A ratio of integers times two to the power of `fraction_bits`, rounded.
+fn scaled<'py>(ratio: &Bound<'py, PyAny>, fraction_bits: u32) -> PyResult<Bound<'py, PyAny>> {
+    let (numerator, denominator): (Bound<'py, PyAny>, Bound<'py, PyAny>) = ratio.extract()?;
+    let twice = numerator.abs()?.lshift(fraction_bits + 1)?.add(&denominator)?;
+    let rounded = twice.floor_div(denominator.lshift(1)?)?;
+    if numerator.lt(0)? { rounded.neg() } else { Ok(rounded) }
+}
+
+fn beyond(value: f64, format: &FixedPoint) -> Refusal {
+    let [lo, hi] = [format.raw_lo(), format.raw_hi()].map(|raw| format.value(raw));
+    ValueError::FloatOutOfRange { value, lo, hi }.into()
+}
+
+/// The number that a raw integer stands for.
+pub(super) fn number(py: Python<'_>, raw: i128, fraction_bits: u32) -> PyResult<Bound<'_, PyAny>> {
+    static FRACTION: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    FRACTION.import(py, "fractions", "Fraction")?.call1((raw, 1u128 << fraction_bits))
+}

@@ -1,0 +1,88 @@
+//! The end of a connection as the game asks for it: at once or lingering, with words or without, and the wait for it.
+//!
+//! Promises: the wait is for the linger at most, detached from the interpreter, and an interrupt ends it. On a simulated
+//! network nobody waits: there time passes only when the game lets it.
+
+use std::thread;
+
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use super::endpoint::Endpoint;
+use super::errors::value_error;
+use super::protocol::{Protocol, seconds};
+use super::sans_io::Core;
+use crate::driver::{Station, Turn};
+use crate::endpoint::{Detail, Goodbye, MAX_LINGER};
+use crate::time::Duration;
+
+/// How often it is looked whether something arrived or the thread is through.
+const POLL: Duration = Duration::from_millis(2);
+
+/// What the game gave as `linger` and `reason`.
+pub(super) fn goodbye(
+    protocol: &Protocol,
+    linger: f64,
+    reason: Option<&Bound<'_, PyString>>,
+) -> PyResult<Goodbye> {
+    let linger = seconds("linger", linger, MAX_LINGER.as_secs_f64())?;
+    let surrogates = |_| value_error("reason must be text without lone surrogates");
+    let reason = reason.map(|reason| reason.to_str().map_err(surrogates)).transpose()?;
+    let detail = reason.map(Detail::new).transpose().map_err(value_error)?;
+    if detail.is_some() && protocol.core.yojimbo().is_some() {
+        return Err(value_error(
+            "reason can't be sent in yojimbo's framing: leave it out, or send a message and linger",
+        ));
+    }
+    Ok(Goodbye { linger, detail })
+}
+
+impl<C: Core> Endpoint<C> {
+    /// Ends the connections and closes the driver, after a linger that is waited for unless the game has time pass itself.
+    pub(super) fn close_with(&self, py: Python<'_>, goodbye: Goodbye, wait: bool) -> PyResult<()> {
+        let linger = goodbye.linger;
+        // Where the state can't be had there is nothing to say, and closing is fine.
+        let begun = self.state.lock().ok().and_then(|mut state| {
+            let lingers = state.begin_close(goodbye);
+            let real = state.driver.as_ref().is_some_and(|driver| driver.socket().is_some());
+            lingers.then_some(real)
+        });
+        self.state.wake();
+        match begun {
+            Some(real) if real && wait => self.wait_for_linger(py, linger),
+            Some(_) => Ok(()),
+            None => {
+                self.state.close();
+                Ok(())
+            }
+        }
+    }
+
+    fn wait_for_linger(&self, py: Python<'_>, linger: Duration) -> PyResult<()> {
+        let end = std::time::Instant::now() + linger;
+        let mut interrupted = Ok(());
+        while interrupted.is_ok() && std::time::Instant::now() < end && py.detach(|| self.linger_on()) {
+            interrupted = py.check_signals();
+        }
+        self.state.close();
+        interrupted
+    }
+
+    /// A little more of a linger; false when it is over.
+    fn linger_on(&self) -> bool {
+        let Ok(mut state) = self.state.lock() else { return false };
+        let turn = match () {
+            () if state.driver.is_none() => Turn::Over,
+            () if self.state.is_threaded() => Turn::Wait(POLL),
+            () => state.turn(),
+        };
+        drop(state);
+        match turn {
+            Turn::Over => false,
+            Turn::Pause(wait) | Turn::Wait(wait) => {
+                thread::sleep(wait.min(POLL));
+                true
+            }
+        }
+    }
+}

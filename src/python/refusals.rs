@@ -1,0 +1,82 @@
+//! What comes of an exception that the game's code raises while it reads what a peer sent.
+//!
+//! Promises: an `Exception` ends the connection of the peer that sent the bytes, never the tick: which bytes come is the
+//! peer's choice, and so is what they make `serialize` raise. One that isn't a `StreamError` may be the game's mistake as
+//! well: it is counted, and the logger is given its traceback, once a second at most. What ends programs, such as
+//! `KeyboardInterrupt`, is raised.
+
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+use super::endpoint::Endpoint;
+use super::errors::StreamError;
+use super::log::log_traceback;
+use super::sans_io::Core;
+
+/// How often the logger is given a traceback at most.
+const PERIOD: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// Messages that the game's code refused.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RefusalCounters {
+    refused: u64,
+    raised: u64,
+}
+
+impl RefusalCounters {
+    /// Each count under its name.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        [("refused", self.refused), ("raised", self.raised)].into_iter()
+    }
+}
+
+/// Counts them, by the computer's clock: a simulated network's stands still.
+#[derive(Debug, Default)]
+pub(super) struct Refusals {
+    pub(super) counters: RefusalCounters,
+    told_at: Option<std::time::Instant>,
+}
+
+impl Refusals {
+    /// Whether the logger should be told of one.
+    fn count(&mut self, is_refusal: bool) -> bool {
+        if is_refusal {
+            self.counters.refused += 1;
+            return false;
+        }
+        self.counters.raised += 1;
+        let now = std::time::Instant::now();
+        let is_due = self.told_at.is_none_or(|told_at| now - told_at >= PERIOD);
+        if is_due {
+            self.told_at = Some(now);
+        }
+        is_due
+    }
+}
+
+impl<C: Core> Endpoint<C> {
+    /// Says why a message of a peer is refused, whose bytes the class `name` read when this was raised.
+    ///
+    /// # Errors
+    /// What was raised, if it ends the program.
+    pub(super) fn judge(&self, py: Python<'_>, name: &str, error: PyErr) -> PyResult<String> {
+        if !error.is_instance_of::<PyException>(py) {
+            return Err(error);
+        }
+        let is_refusal = error.is_instance_of::<StreamError>(py);
+        let said = error.value(py).str().map_or_else(|_| String::new(), |said| said.to_string());
+        if self.state.lock()?.refusals.count(is_refusal) {
+            log_traceback(py, &error, || {
+                format!(
+                    "{} ends the connection of a peer: reading a message of it, a {name}, raised",
+                    self.described()
+                )
+            });
+        }
+        if is_refusal {
+            return Ok(said);
+        }
+        let class = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
+        Ok(format!("{name}: {class}: {said}"))
+    }
+}

@@ -1,0 +1,239 @@
+//! Messages in fragments: each goes in a packet beside other things, and is acked, lost and sent again by itself. Native
+//! framing cuts the messages of reliable channels that are larger than `FRAGMENT_BYTES`;
+//! yojimbo's framing cuts blocks.
+//!
+//! Promises: a message is delivered when each of its fragments is acked; the memory of one that is partly here is that of the
+//! fragments that came, never of those announced; fragments that come again change nothing.
+//! Refuses: fragments of one message that differ in its type or its length.
+//!
+//! The peer's claims are a message's id, type and length, and what is in a fragment; that an index and the bytes behind it fit
+//! the length was checked when the packet was read.
+
+use super::resend::{Copies, ResendTimer};
+use crate::time::Instant;
+use crate::transport::message::window_bytes;
+use crate::transport::protocol::Resend;
+use core::ops::Range;
+
+/// A fragment of something that is cut into pieces of `size` bytes; the last one is what is left.
+pub(crate) fn fragment_of(whole: &[u8], index: usize, size: usize) -> &[u8] {
+    let end = whole.len().min((index + 1) * size);
+    whole.get(index * size..end).unwrap_or_default()
+}
+
+/// The sending side of a message in fragments.
+#[derive(Debug)]
+pub(super) struct SendFragments {
+    fragments: Vec<SendFragment>,
+    unsent: usize,
+    unacked: usize,
+    /// All fragments before this one are acked.
+    first_open: usize,
+    /// At this moment nothing before this fragment is due.
+    polled: (Option<Instant>, usize),
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct SendFragment {
+    copies: Copies,
+    acked: bool,
+}
+
+impl SendFragments {
+    pub(super) fn new(count: usize) -> Self {
+        let fragments = vec![SendFragment::default(); count];
+        SendFragments { fragments, unsent: count, unacked: count, first_open: 0, polled: (None, 0) }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.fragments.len()
+    }
+
+    /// Whether none was sent yet.
+    pub(super) fn are_unsent(&self) -> bool {
+        self.unsent == self.fragments.len()
+    }
+
+    /// Whether each was sent at least once.
+    pub(super) fn are_sent(&self) -> bool {
+        self.unsent == 0
+    }
+
+    /// The first fragment that is to be sent now; one that was never sent, or is lost, before those that may still be acked: on a
+    /// line where the whole takes longer than their time, these would keep it to themselves.
+    pub(super) fn next(&mut self, now: Instant, timer: ResendTimer, resend: Resend) -> Option<usize> {
+        if self.polled.0 != Some(now) {
+            self.polled = (Some(now), self.first_open);
+        }
+        let from = self.polled.1.max(self.first_open);
+        let open = self.fragments.get(from..).unwrap_or_default();
+        let is_due = |one: &SendFragment| one.is_due(now, timer, resend);
+        let due = open.iter().position(is_due);
+        self.polled.1 = due.map_or(self.fragments.len(), |place| from + place);
+        let fresh = due.and_then(|_| open.iter().position(|one| !one.copies.are_in_flight() && is_due(one)));
+        fresh.or(due).map(|place| from + place)
+    }
+
+    /// The last fragment, if it is to be sent now: it may fit where the others are too large.
+    pub(super) fn last(&self, now: Instant, timer: ResendTimer, resend: Resend) -> Option<usize> {
+        let due = self.fragments.last().is_some_and(|one| one.is_due(now, timer, resend));
+        due.then(|| self.fragments.len() - 1)
+    }
+
+    /// When the first of them is due.
+    pub(super) fn due_at(&self, timer: ResendTimer, resend: Resend) -> Instant {
+        let open = self.fragments.iter().filter(|one| !one.acked);
+        open.map(|one| one.copies.due_at(timer, resend)).min().unwrap_or(Instant::NEVER)
+    }
+
+    /// Notes that a packet carries a fragment; whether one did before.
+    pub(super) fn track_sent(&mut self, index: usize, now: Instant) -> bool {
+        let Some(fragment) = self.fragments.get_mut(index) else { return false };
+        let again = fragment.copies.sent() > 0;
+        fragment.copies.track_sent(now);
+        self.unsent -= usize::from(!again);
+        again
+    }
+
+    /// A packet that carried a fragment was acked; whether all are.
+    pub(super) fn handle_ack(&mut self, index: usize) -> bool {
+        if let Some(fragment) = self.fragments.get_mut(index)
+            && !core::mem::replace(&mut fragment.acked, true)
+        {
+            self.unacked -= 1;
+        }
+        while self.fragments.get(self.first_open).is_some_and(|fragment| fragment.acked) {
+            self.first_open += 1;
+        }
+        self.unacked == 0
+    }
+
+    pub(super) fn handle_lost(&mut self, index: usize) {
+        if let Some(fragment) = self.fragments.get_mut(index) {
+            fragment.copies.handle_lost();
+            self.polled.0 = None;
+        }
+    }
+}
+
+impl SendFragment {
+    fn is_due(&self, now: Instant, timer: ResendTimer, resend: Resend) -> bool {
+        !self.acked && self.copies.due_at(timer, resend) <= now
+    }
+}
+
+/// What came of something in fragments.
+#[derive(Debug)]
+pub(super) struct Parts {
+    count: usize,
+    /// By index, ascending.
+    here: Vec<(usize, Box<[u8]>)>,
+}
+
+impl Parts {
+    pub(super) fn new(count: usize) -> Self {
+        Parts { count, here: Vec::new() }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn are_whole(&self) -> bool {
+        self.here.len() == self.count
+    }
+
+    /// Takes a fragment; false when it is here already.
+    pub(super) fn insert(&mut self, index: usize, data: impl Into<Box<[u8]>>) -> bool {
+        let place = self.here.binary_search_by_key(&index, |(index, _)| *index);
+        if let Err(place) = place {
+            self.here.insert(place, (index, data.into()));
+        }
+        place.is_err()
+    }
+
+    /// What is here, one behind the other.
+    pub(super) fn concat(&self) -> Vec<u8> {
+        let bytes = self.here.iter().map(|(_, data)| data.len()).sum();
+        let mut whole = Vec::with_capacity(bytes);
+        self.here.iter().for_each(|(_, data)| whole.extend_from_slice(data));
+        whole
+    }
+
+    /// Bytes of memory that it takes.
+    fn memory(&self) -> usize {
+        let entry = size_of::<(usize, Box<[u8]>)>();
+        self.here.iter().map(|(_, data)| data.len()).sum::<usize>() + self.here.capacity() * entry
+    }
+}
+
+/// A fragment of a message, read from a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MessageFragment {
+    pub(crate) channel: u8,
+    /// The message's number in its channel.
+    pub(crate) id: u16,
+    pub(crate) message_type: u16,
+    /// Bits of the whole body at bit position 0.
+    pub(crate) bits: usize,
+    /// As many as the bits take.
+    pub(crate) count: usize,
+    /// Below `count`.
+    pub(crate) index: usize,
+    /// Where among the packet's fragment bytes its own are: as many as its place asks for.
+    pub(crate) bytes: Range<usize>,
+}
+
+/// What a fragment of a message may break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FragmentFault {
+    /// It is beyond the receive window.
+    Window,
+    /// Another one said something else of the message.
+    Differs,
+}
+
+/// The receiving side of a message in fragments. It counts as the whole message against the window, as it does at the sender.
+#[derive(Debug)]
+pub(super) struct PartialMessage {
+    message_type: u16,
+    bits: usize,
+    parts: Parts,
+    /// The packet that had it read when it was whole: others of its fragments there don't.
+    read_in: Option<u16>,
+}
+
+impl PartialMessage {
+    pub(super) fn new(fragment: &MessageFragment) -> Self {
+        let MessageFragment { message_type, bits, count, .. } = *fragment;
+        PartialMessage { message_type, bits, parts: Parts::new(count), read_in: None }
+    }
+
+    pub(super) fn window_bytes(&self) -> usize {
+        window_bytes(self.bits)
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        self.parts.are_whole()
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Self>() + self.parts.memory()
+    }
+
+    /// Takes a fragment that a packet brought; the body when it is whole, once for each packet: what couldn't be read for want of
+    /// memory is given again. None, and false, when the fragment was here.
+    pub(super) fn handle(
+        &mut self,
+        fragment: &MessageFragment,
+        data: &[u8],
+        packet_sequence: u16,
+    ) -> Result<(Option<Vec<u8>>, bool), FragmentFault> {
+        if (fragment.message_type, fragment.bits) != (self.message_type, self.bits) {
+            return Err(FragmentFault::Differs);
+        }
+        let new = self.parts.insert(fragment.index, data);
+        let read = self.is_whole() && self.read_in.replace(packet_sequence) != Some(packet_sequence);
+        Ok((read.then(|| self.parts.concat()), new))
+    }
+}

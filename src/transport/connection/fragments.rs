@@ -1,0 +1,48 @@
+//! Messages that came in fragments, put together while the packet with the last one is judged: what their bodies say is
+//! refused with it, and where there is no memory for them it isn't acked, so that it comes again.
+
+use super::held::has_memory;
+use super::{End, Lane, Violation};
+use crate::transport::channel::{FragmentFault, Prefix};
+use crate::transport::framing::native::{Packet, PacketMessage, ReadContext, read_body};
+use crate::transport::message::Bodies;
+use crate::transport::protocol::Protocol;
+
+/// Hands a packet's fragments to their channels, and adds the messages that they complete to the packet's; false when there is
+/// no memory for one. Fragments of a packet that isn't acked stay: they are the same when they come again.
+pub(super) fn assemble(
+    lanes: &mut [Lane],
+    protocol: &Protocol,
+    context: &ReadContext,
+    arrival: u64,
+    packet: &mut Packet,
+    bodies: &mut Bodies,
+) -> Result<bool, End> {
+    let fragments = core::mem::take(&mut packet.fragments);
+    for fragment in &fragments {
+        let data = &packet.fragment_bytes[fragment.bytes.clone()];
+        let lane = &mut lanes[usize::from(fragment.channel)];
+        let whole = lane.touch().handle_message_fragment(fragment, data, arrival)?;
+        let Some(body) = whole else { continue };
+        let prefix = Prefix::Id(fragment.id);
+        // Asked before it is read: what isn't acked may come again and again.
+        if !has_memory(lanes, protocol, packet, Some((fragment.channel, prefix))) {
+            return Ok(false);
+        }
+        let read = read_body(&body, fragment.bits, fragment.message_type, protocol, context, bodies);
+        let received = read.map_err(|refusal| End::Violation(Violation::Packet(refusal)))?;
+        packet.memory += received.memory();
+        packet.messages.push(PacketMessage { channel: fragment.channel, prefix, received });
+    }
+    packet.fragments = fragments;
+    Ok(true)
+}
+
+impl From<FragmentFault> for End {
+    fn from(fault: FragmentFault) -> Self {
+        End::Violation(match fault {
+            FragmentFault::Window => Violation::Window,
+            FragmentFault::Differs => Violation::Fragments,
+        })
+    }
+}

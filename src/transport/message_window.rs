@@ -1,0 +1,459 @@
+//! How many bytes of messages may be in flight: what makes messages yield when the line says that it is full.
+//!
+//! A window, because it paces itself: on a line of whatever rate what is in flight is at most the window, so a
+//! line much slower than the budget fills its queue by the window and no more. The window grows while everything arrives
+//! soon and the game wants more (slow start, then a twentieth a round trip), and shrinks when packets wait in a queue or
+//! most are lost. Loss alone says little: lossy lines are common and a game must not slow down for chance, so only loss
+//! that the rate explains counts. A game that sends less than [`MIN_WINDOW`] a round trip never meets the window.
+//!
+//! After TCP's window (RFC 5681), with the delay of LEDBAT (RFC 6817) in place of loss, and a regular look at the empty
+//! line as BBR's ProbeRTT.
+//!
+//! Promises: constant work and memory a packet. A peer that acks falsely changes what it is sent, up to the budget.
+
+use super::windowed_min::WindowedMin;
+use crate::time::{Duration, Instant};
+
+/// Bytes of a full packet on the wire.
+const PACKET: f64 = 1_250.0;
+
+/// What may be in flight before anything is known of the line: a quarter of a second at 1 Mbit/s.
+const INITIAL_WINDOW: f64 = 32.0 * 1024.0;
+
+/// What may always be in flight: seven full packets, more than most games send in a round trip.
+const MIN_WINDOW: f64 = 8.0 * 1024.0;
+
+/// The least round trip is believed for one to two of these without being seen again: paths change.
+const BASE_RTT_BUCKET: Duration = Duration::from_secs(5);
+
+/// A wait in the queue that is too long for a game.
+const MAX_QUEUE: Duration = Duration::from_millis(100);
+
+/// A wait that is noise rather than a queue.
+const SHORT_QUEUE: Duration = Duration::from_millis(25);
+
+/// More than this share lost isn't chance: of the rate that was sent, the line carried the rest.
+const MAX_LOSS: f64 = 0.2;
+
+/// An epoch is a round trip, but not shorter than this, and of enough packets to tell a share.
+const MIN_EPOCH: Duration = Duration::from_millis(50);
+const MIN_EPOCH_PACKETS: u32 = 8;
+
+/// Sending this much less shows whether the line was full: then as much as before arrives. If less arrives it is chance, and so
+/// is loss up to so many times as much.
+const SLOWER: f64 = 0.85;
+const CHANCE_SPREAD: f64 = 1.5;
+
+/// The losses of an epoch are judged at the end of the next one, and those of one begun before less was sent don't count.
+const EPOCHS_TO_SHOW: u32 = 1;
+
+/// What is left of the window after an epoch in which the line was full.
+const DECREASE: f64 = 0.85;
+
+/// How much the window grows in a round trip, once it has met a full line.
+const INCREASE: f64 = 0.05;
+
+/// What was learned of a full line is forgotten when it wasn't full for so long.
+const FORGET: Duration = Duration::from_secs(10);
+
+/// If the round trip without a queue wasn't seen for so long, less is sent until it is.
+const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(4);
+
+/// What is in flight then, in parts of what the line holds without a queue.
+const PROBE_RTT_SHARE: f64 = 0.5;
+
+/// Bytes of messages in flight, and how many may be.
+#[derive(Debug)]
+pub(crate) struct MessageWindow {
+    window: f64,
+    in_flight: f64,
+    /// The window doubles each round trip: it has not met a full line, or long ago.
+    slow_start: bool,
+    base_rtt: WindowedMin<Duration>,
+    /// When a round trip was last about as short as the least.
+    base_seen_at: Instant,
+    newest_rtt: Duration,
+    /// How far round trips in a row are apart.
+    jitter: Duration,
+    /// How often this end acts: a round trip may look longer by as much.
+    tick: Duration,
+    acted_at: Instant,
+    congested_at: Instant,
+    /// The share of packets that this line loses whatever is sent.
+    chance: f64,
+    /// Much was lost, so less is sent: whether that helps tells whether it was chance.
+    suspicion: Option<Suspicion>,
+    /// Until then little is in flight, to see the line without a queue.
+    probe_rtt: Option<ProbeRtt>,
+    epoch: Epoch,
+    /// Of the epoch before.
+    losses: Losses,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Suspicion {
+    before: Losses,
+    /// What to go back to.
+    window: f64,
+    /// Until it shows whether sending less helps.
+    epochs: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ProbeRtt {
+    until: Instant,
+    window: f64,
+}
+
+/// What a round trip showed.
+#[derive(Debug, Default)]
+struct Epoch {
+    began: Instant,
+    losses: Losses,
+    /// Packets acked or lost.
+    packets: u32,
+    min_rtt: Option<Duration>,
+    /// More messages waited than the window let go.
+    limited: bool,
+}
+
+/// Bytes acked, and bytes taken for lost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Losses {
+    acked: f64,
+    lost: f64,
+    seconds: f64,
+}
+
+impl Losses {
+    /// Bytes a second, at least one.
+    fn sent(&self) -> f64 {
+        (self.acked + self.lost).max(1.0) / self.seconds.max(0.001)
+    }
+
+    fn carried(&self) -> f64 {
+        self.acked.max(1.0) / self.seconds.max(0.001)
+    }
+
+    fn share(&self) -> f64 {
+        self.lost / (self.acked + self.lost).max(1.0)
+    }
+
+    /// What was taken for lost has been acked.
+    fn take_back(&mut self, bytes: f64) {
+        self.lost = (self.lost - bytes).max(0.0);
+        self.acked += bytes;
+    }
+}
+
+impl Epoch {
+    fn new(began: Instant) -> Self {
+        Epoch { began, ..Epoch::default() }
+    }
+}
+
+impl Default for MessageWindow {
+    fn default() -> Self {
+        MessageWindow {
+            window: INITIAL_WINDOW,
+            in_flight: 0.0,
+            slow_start: true,
+            base_rtt: WindowedMin::default(),
+            base_seen_at: Instant::ZERO,
+            newest_rtt: Duration::ZERO,
+            jitter: Duration::ZERO,
+            tick: Duration::ZERO,
+            acted_at: Instant::ZERO,
+            congested_at: Instant::ZERO,
+            chance: 0.0,
+            suspicion: None,
+            probe_rtt: None,
+            epoch: Epoch::default(),
+            losses: Losses::default(),
+        }
+    }
+}
+
+impl MessageWindow {
+    /// Bytes of messages that may be in flight.
+    pub(crate) fn bytes(&self) -> f64 {
+        self.probe_rtt.map_or(self.window, |probe| probe.window)
+    }
+
+    /// Whether another packet of messages may go. The last one may overdraw, so that one larger than the window goes
+    /// at all.
+    pub(crate) fn allows(&mut self) -> bool {
+        let allows = self.in_flight < self.bytes();
+        self.epoch.limited |= !allows;
+        allows
+    }
+
+    /// When a closed window opens without anything being acked; [`Instant::NEVER`] if it doesn't.
+    pub(crate) fn next(&self) -> Instant {
+        match self.probe_rtt {
+            _ if self.in_flight < self.bytes() => Instant::ZERO,
+            Some(probe) if self.in_flight < self.window => probe.until,
+            _ => Instant::NEVER,
+        }
+    }
+
+    /// Whether what is sent now waits in a queue before it can be acked.
+    pub(crate) fn has_queue(&self) -> bool {
+        self.newest_rtt > self.base_rtt() + SHORT_QUEUE + self.tick
+    }
+
+    /// Something may be sent now: called whenever this end acts.
+    pub(crate) fn update(&mut self, now: Instant) {
+        let since = now - self.acted_at;
+        self.acted_at = now;
+        // A pause isn't a tick, and one late tick not the next one's length.
+        self.tick = since.min(self.tick + self.tick / 4 + Duration::from_millis(5)).min(FORGET);
+        if self.probe_rtt.is_some_and(|probe| probe.until <= now) {
+            self.probe_rtt = None;
+            self.base_seen_at = now;
+            self.epoch = Epoch::new(now);
+        }
+    }
+
+    /// A packet of messages goes out, of so many bytes.
+    pub(crate) fn on_sent(&mut self, bytes: u32) {
+        self.in_flight += f64::from(bytes);
+    }
+
+    /// Its ack is here, after it was taken for lost if it is `late`.
+    pub(crate) fn on_acked(&mut self, bytes: u32, late: bool) {
+        let bytes = f64::from(bytes);
+        self.epoch.losses.acked += bytes;
+        self.epoch.packets += 1;
+        if late {
+            self.losses.take_back(bytes);
+        } else {
+            self.in_flight -= bytes;
+        }
+        if self.slow_start && self.epoch.limited {
+            self.window += bytes;
+        }
+    }
+
+    /// It counts as lost.
+    pub(crate) fn on_lost(&mut self, bytes: u32) {
+        let bytes = f64::from(bytes);
+        self.in_flight -= bytes;
+        self.epoch.losses.lost += bytes;
+        self.epoch.packets += 1;
+    }
+
+    /// The round trip of the newest packet, after what acks said was taken.
+    pub(crate) fn on_round_trip(&mut self, now: Instant, rtt: Duration) {
+        self.base_rtt.push(now, BASE_RTT_BUCKET, rtt);
+        if self.newest_rtt > Duration::ZERO {
+            let apart = rtt.abs_diff(self.newest_rtt);
+            self.jitter = (15 * self.jitter + apart) / 16;
+        }
+        self.newest_rtt = rtt;
+        self.epoch.min_rtt = Some(self.epoch.min_rtt.map_or(rtt, |least| least.min(rtt)));
+        if rtt <= self.base_rtt() + SHORT_QUEUE {
+            self.base_seen_at = now;
+        } else if self.slow_start && rtt > self.base_rtt() + self.max_queue() {
+            // No doubling into a queue. How much to keep is for the end of the epoch to say.
+            self.slow_start = false;
+        }
+    }
+
+    /// Judges the epoch, if it is over: called after each datagram of the peer.
+    pub(crate) fn judge(&mut self, now: Instant) {
+        let length = self.newest_rtt.max(MIN_EPOCH);
+        // Before there is a round trip, what was taken for lost may only be far away.
+        let over = self.newest_rtt > Duration::ZERO && now - self.epoch.began >= length;
+        if !over || self.epoch.packets < MIN_EPOCH_PACKETS || self.probe_rtt.is_some() {
+            return;
+        }
+        let epoch = core::mem::replace(&mut self.epoch, Epoch::new(now));
+        let base = self.base_rtt();
+        let queue = epoch.min_rtt.map_or(Duration::ZERO, |rtt| rtt.saturating_sub(base));
+        let rate = epoch.losses.acked / (now - epoch.began).as_secs_f64();
+        // Of the epoch before: packets that were only overtaken have been acked since.
+        let losses = Losses { seconds: (now - epoch.began).as_secs_f64(), ..epoch.losses };
+        let losses = core::mem::replace(&mut self.losses, losses);
+        let queued = queue > self.max_queue();
+        if queued {
+            self.suspicion = None;
+            self.shrink(now, rate, base + queue.min(self.max_queue()));
+        } else if let Some(suspicion) = &mut self.suspicion
+            && suspicion.epochs > 0
+        {
+            suspicion.epochs -= 1;
+        } else {
+            self.judge_loss(now, losses, base + queue, epoch.limited);
+        }
+        if now - self.congested_at > FORGET {
+            self.slow_start = true;
+            self.window = self.window.max(INITIAL_WINDOW);
+        } else if epoch.limited && now - self.base_seen_at > PROBE_RTT_INTERVAL {
+            let window = (rate * base.as_secs_f64() * PROBE_RTT_SHARE).max(2.0 * PACKET);
+            self.probe_rtt = Some(ProbeRtt { until: now + queue + 2 * base + self.tick, window });
+        }
+    }
+
+    /// Judges what was lost while no queue was seen.
+    fn judge_loss(&mut self, now: Instant, losses: Losses, rtt: Duration, limited: bool) {
+        let loss = losses.share();
+        self.chance += (loss - self.chance).min(0.0) / 8.0;
+        if let Some(Suspicion { before, window, .. }) = self.suspicion.take()
+            && losses.sent() < SLOWER * before.sent()
+            && losses.carried() / before.carried() < (1.0 + losses.sent() / before.sent()) / 2.0
+        {
+            self.chance = loss;
+            self.window = window;
+        } else if loss > MAX_LOSS.max(CHANCE_SPREAD * self.chance) {
+            self.suspicion = Some(Suspicion { before: losses, window: self.window, epochs: EPOCHS_TO_SHOW });
+            self.shrink(now, losses.carried(), rtt);
+        } else if limited && !self.slow_start {
+            self.window += (INCREASE * self.window).max(2.0 * PACKET);
+        }
+    }
+
+    /// Leaves in flight what a line of this rate holds in this time, or half of the window if that is more: the first acks of
+    /// a connection tell no rate.
+    fn shrink(&mut self, now: Instant, rate: f64, rtt: Duration) {
+        let carried = rate * rtt.as_secs_f64() * DECREASE;
+        self.window = carried.max(self.window / 2.0).min(self.window).max(MIN_WINDOW);
+        self.slow_start = false;
+        self.congested_at = now;
+    }
+
+    /// The round trip without a queue; zero before the first.
+    fn base_rtt(&self) -> Duration {
+        self.base_rtt.value().unwrap_or(Duration::ZERO)
+    }
+
+    fn max_queue(&self) -> Duration {
+        MAX_QUEUE + self.tick + 2 * self.jitter
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    /// A line that carries `rate` bytes a second after `rtt`, with a queue of `queue` bytes; each millisecond the sender
+    /// fills the window.
+    struct Line {
+        window: MessageWindow,
+        now: Instant,
+        rate: f64,
+        rtt: Duration,
+        queue: f64,
+        queued: f64,
+        /// When the ack of each packet comes, and when it was sent; losses are known when the ack would have come.
+        under_way: std::collections::VecDeque<(Instant, Instant, bool)>,
+        sent: u32,
+        dropped: u32,
+        max_queued: f64,
+        /// Every so many packets one is lost by chance.
+        lose_every: u32,
+    }
+
+    impl Line {
+        fn new(rate: f64, rtt: u64, queue: f64) -> Self {
+            let (window, under_way) = (MessageWindow::default(), std::collections::VecDeque::new());
+            let (now, rtt) = (Instant::ZERO, ms(rtt));
+            Line {
+                window,
+                now,
+                rate,
+                rtt,
+                queue,
+                queued: 0.0,
+                under_way,
+                sent: 0,
+                dropped: 0,
+                max_queued: 0.0,
+                lose_every: u32::MAX,
+            }
+        }
+
+        fn run(&mut self, seconds: u64, wanted: f64) {
+            let mut wanting = 0.0;
+            for _ in 0..seconds * 1_000 {
+                self.now += ms(1);
+                self.queued = (self.queued - self.rate / 1e3).max(0.0);
+                while let Some((at, sent_at, arrived)) = self.under_way.front().copied()
+                    && at <= self.now
+                {
+                    self.under_way.pop_front();
+                    if arrived {
+                        self.window.on_acked(1_250, false);
+                        self.window.on_round_trip(self.now, self.now - sent_at);
+                    } else {
+                        self.window.on_lost(1_250);
+                    }
+                    self.window.judge(self.now);
+                }
+                self.window.update(self.now);
+                wanting = (wanting + wanted / 1e3).min(1e6);
+                while wanting > 0.0 && self.window.allows() {
+                    wanting -= PACKET;
+                    self.sent += 1;
+                    let arrived =
+                        self.queued + PACKET <= self.queue && !self.sent.is_multiple_of(self.lose_every);
+                    self.dropped += u32::from(!arrived);
+                    self.queued += if arrived { PACKET } else { 0.0 };
+                    self.max_queued = self.max_queued.max(self.queued);
+                    self.window.on_sent(1_250);
+                    let wait = Duration::from_secs_f64(self.queued / self.rate);
+                    self.under_way.push_back((self.now + self.rtt + wait, self.now, arrived));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_slow_line_is_filled_and_its_queue_is_not() {
+        let mut line = Line::new(125_000.0, 50, 65_536.0);
+        line.run(2, 1.25e6);
+        (line.sent, line.dropped, line.max_queued) = (0, 0, 0.0);
+        line.run(20, 1.25e6);
+        let share = f64::from(line.sent - line.dropped) * PACKET / (20.0 * 125_000.0);
+        assert!(share > 0.93 && line.dropped == 0, "{share}, {} dropped", line.dropped);
+        assert!(line.max_queued < 0.2 * 125_000.0, "{} bytes queued", line.max_queued);
+    }
+
+    #[test]
+    fn a_shallow_queue_loses_a_part_that_is_bounded() {
+        for rtt in [20, 100] {
+            let mut line = Line::new(125_000.0, rtt, 4_000.0);
+            line.run(20, 1.25e6);
+            let lost = f64::from(line.dropped) / f64::from(line.sent);
+            let share = f64::from(line.sent - line.dropped) * PACKET / (20.0 * 125_000.0);
+            assert!(lost < 0.35 && share > 0.8, "{rtt} ms: {lost} lost, {share} of the line");
+        }
+    }
+
+    #[test]
+    fn a_game_within_its_line_never_meets_the_window() {
+        let mut line = Line::new(125_000.0, 200, 65_536.0);
+        line.run(30, 30_000.0);
+        assert!(f64::from(line.sent) * PACKET > 0.99 * 30.0 * 30_000.0);
+        assert!(line.window.slow_start, "{:?}", line.window);
+    }
+
+    #[test]
+    fn loss_by_chance_slows_nobody_down() {
+        let mut line = Line::new(1.25e6, 100, 1e6);
+        line.lose_every = 3;
+        line.run(20, 1e6);
+        assert!(f64::from(line.sent) * PACKET > 0.85 * 20.0 * 1e6, "{} {:?}", line.sent, line.window);
+    }
+
+    #[test]
+    fn a_fast_line_is_filled_within_some_round_trips() {
+        let mut line = Line::new(12.5e6, 100, 1.25e6);
+        line.run(3, 12.5e6);
+        assert!(f64::from(line.sent) * PACKET > 0.6 * 3.0 * 12.5e6, "{}", line.sent);
+    }
+}
