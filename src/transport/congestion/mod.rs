@@ -107,7 +107,7 @@ impl Default for AdaptiveConfig {
         AdaptiveConfig {
             min_bytes_per_second: 4_000.0,
             max_bytes_per_second: 125_000_000.0,
-            initial_bytes: 12_288,
+            initial_bytes: 32 * 1024,
             max_burst_bytes: 256 * 1024,
         }
     }

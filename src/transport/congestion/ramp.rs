@@ -6,11 +6,11 @@
 
 /// How much more may be on its way after the train: all who begin together with ten packets then have what a queue of a
 /// round trip takes of twenty at 50 Mbit/s and 40 ms. Slow start's is 2.
-const FIRST_STEP: f64 = 3.0;
+const FIRST_STEP: f64 = 4.0;
 
 /// And after each step that found the link empty. Ten packets fill 10 Mbit/s and 50 ms with the second step, 50 Mbit/s and
 /// 100 ms with the fourth; with 16, one of twenty that begin together takes the link before it sees the others.
-const STEP: f64 = 4.0;
+const STEP: f64 = 16.0;
 
 /// The part of a step that has to be acked: some of it may be lost by chance.
 const ACKED: f64 = 0.8;
