@@ -85,7 +85,8 @@ pub(super) struct Adaptive {
     startup: Option<Startup>,
     delay: Delay,
     epoch: Epoch,
-    loss: Loss,
+    /// From the first epoch on: most connections send no bulk.
+    loss: Option<Box<Loss>>,
     competition: Competition,
     pacer: Pacer,
     /// What arrives when the link is full.
@@ -157,7 +158,7 @@ impl Adaptive {
             config,
             delay: Delay::default(),
             epoch: Epoch::new(Instant::ZERO),
-            loss: Loss::default(),
+            loss: None,
             competition: Competition::default(),
             pacer: Pacer::default(),
             capacity: 0.0,
@@ -202,12 +203,18 @@ impl Adaptive {
 
     /// What losses allow; beside others that is the window's business.
     fn max_rate(&self) -> f64 {
-        if self.competition.cwnd().is_some() { f64::INFINITY } else { self.loss.max_rate() }
+        let loss = self.loss.as_ref().filter(|_| self.competition.cwnd().is_none());
+        loss.map_or(f64::INFINITY, |loss| loss.max_rate())
     }
 
     /// The rate that fills the link.
     fn full_rate(&self) -> f64 {
-        self.capacity / (1.0 - self.loss.share())
+        self.capacity / (1.0 - self.loss_share())
+    }
+
+    /// The share that the link loses by itself.
+    fn loss_share(&self) -> f64 {
+        self.loss.as_ref().map_or(0.0, |loss| loss.share())
     }
 
     fn growth(&self) -> f64 {
@@ -299,15 +306,16 @@ impl Adaptive {
         let ours = if self.ramp.is_some() { 0.0 } else { self.capacity };
         self.competition.end_epoch(queue, target, ours, epoch.lost > 0.0);
         if self.competition.cwnd().is_some() {
-            if epoch.lost > 2.0 * self.loss.share() * epoch.delivered {
+            if epoch.lost > 2.0 * self.loss_share() * epoch.delivered {
                 let share = epoch.lost / (epoch.lost + epoch.delivered);
                 self.competition.on_overflow(now, self.delay.base() + self.delay.queue(), share);
             }
         } else if !self.competition.is_testing() && queue < 2.0 * target && self.ramp.is_none() {
-            self.loss.end_epoch(now, &epoch, queue > 0.5 * target);
+            self.loss.get_or_insert_default().end_epoch(now, &epoch, queue > 0.5 * target);
         }
         let more = rate > (FRUITFUL + CHANCE / epoch.delivered.max(PACKET)) * self.capacity;
-        if self.ramp.is_some() || (self.loss.is_testing() && queue < target) {
+        if self.ramp.is_some() || (queue < target && self.loss.as_ref().is_some_and(|loss| loss.is_testing()))
+        {
             self.epochs_without_queue = 0;
         } else if epoch.is_app_limited() {
             self.capacity = self.capacity.max(rate);

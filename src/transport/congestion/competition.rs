@@ -48,7 +48,8 @@ const BASE_UNSEEN: Duration = Duration::from_secs(4);
 /// Who else is on the link. Times are seconds.
 #[derive(Debug, Default)]
 pub(super) struct Competition {
-    probe_rtt: Option<ProbeRtt>,
+    /// Boxed, as [`Cwnd`] is: most connections send no bulk.
+    probe_rtt: Option<Box<ProbeRtt>>,
     last_probe_rtt: Instant,
     base_seen: Instant,
     /// Epochs in a row with a long queue.
@@ -61,7 +62,7 @@ pub(super) struct Competition {
     lossless: u32,
     /// Bytes a second that a train told.
     told: f64,
-    cwnd: Option<Cwnd>,
+    cwnd: Option<Box<Cwnd>>,
 }
 
 #[derive(Debug)]
@@ -136,12 +137,12 @@ impl Competition {
     /// Begins to send less for the time `base`, the round trip without queue.
     pub(super) fn begin_probe_rtt(&mut self, now: Instant, base: f64, queue: f64, ticks: f64) {
         let after = |seconds| now + Duration::from_secs_f64(seconds);
-        self.probe_rtt = Some(ProbeRtt {
+        self.probe_rtt = Some(Box::new(ProbeRtt {
             until: after(base),
             judged_at: after(2.0 * base + queue + ticks),
             queue_before: queue,
             least_queue: f64::INFINITY,
-        });
+        }));
         (self.base_seen, self.last_probe_rtt) = (now, now);
     }
 
@@ -181,7 +182,7 @@ impl Competition {
             let all = self.capacity_before.max(self.told) * link.rtt;
             let window = (0.5 * all).clamp(ours, 2.0 * ours);
             let plateau = (0.5 * all).max(window);
-            self.cwnd = Some(Cwnd { window, plateau, cut_at: now, threshold: SLOW_START * all });
+            self.cwnd = Some(Box::new(Cwnd { window, plateau, cut_at: now, threshold: SLOW_START * all }));
         }
         if self.alone >= 2 {
             self.cwnd = None;
