@@ -23,11 +23,11 @@ fn links() -> [(LinkSetup, f64, f64); 6] {
     let bursts = Loss::Bursts { mean: 5.0, share: 0.05 };
     let outages = Loss::Outages { mean: 0.005, share: 0.05 };
     [
-        (LinkSetup::new(10.0, 50.0, Loss::None), 1.06, 1.09),
+        (LinkSetup::new(10.0, 50.0, Loss::None), 1.05, 1.09),
         (LinkSetup::new(10.0, 50.0, Loss::Each(0.02)), 1.25, 1.10),
-        (LinkSetup::new(50.0, 100.0, Loss::Each(0.01)), 1.5, 1.34),
+        (LinkSetup::new(50.0, 100.0, Loss::Each(0.01)), 1.5, 1.25),
         (LinkSetup::new(100.0, 30.0, bursts), 2.5, 1.30),
-        (LinkSetup::new(100.0, 30.0, outages), 1.5, 1.30),
+        (LinkSetup::new(100.0, 30.0, outages), 1.5, 1.25),
         (LinkSetup::new(2.0, 150.0, Loss::Each(0.03)), 1.25, 1.12),
     ]
 }
@@ -103,7 +103,7 @@ fn ends_that_act_sixty_times_a_second_fill_the_link_too() {
     for (link, _, most) in links() {
         let outcome = transfers(link, LARGE, SIXTY_HERTZ, false, 15);
         // Acks once a tick tell no rate before a train of many ticks: some round trips more.
-        assert!(outcome.ratio <= 1.3 * most && outcome.surplus <= 0.02, "{link:?}");
+        assert!(outcome.ratio <= 1.2 * most && outcome.surplus <= 0.02, "{link:?}");
     }
 }
 
@@ -141,7 +141,7 @@ const SHARED: [(f64, f64); 5] = [(10.0, 50.0), (50.0, 100.0), (100.0, 30.0), (2.
 #[test]
 fn two_transfers_share_a_link() {
     for (mbits, rtt) in SHARED {
-        for (head_start, least) in [(0.0, 0.85), (0.3, 0.65)] {
+        for (head_start, least) in [(0.0, 0.78), (0.3, 0.68)] {
             let link = LinkSetup::new(mbits, rtt, Loss::None);
             let jain = |share: f64| 1.0 / (2.0 * (share * share + (1.0 - share) * (1.0 - share)));
             let index = median((1..=3).map(|seed| jain(share(link, false, 1, head_start, seed))));
@@ -159,7 +159,7 @@ fn neither_reno_nor_we_starve_beside_each_other() {
             let ours = median((1..=3).map(|seed| share(link, true, newcomer, head_start, seed)));
             println!("{mbits} Mbit/s {rtt} ms, newcomer {newcomer} after {head_start}: our share {ours:.3}");
             // A newcomer's window takes some more seconds to grow, as Cubic's.
-            let least = if (newcomer, head_start) == (0, 0.3) { 0.09 } else { 0.25 };
+            let least = if (newcomer, head_start) == (0, 0.3) { 0.2 } else { 0.25 };
             assert!((least..=0.75).contains(&ours), "{link:?}");
         }
     }
@@ -233,5 +233,5 @@ fn jitter_and_a_queue_of_four_packets_are_no_hindrance() {
     assert!(seconds[1..].iter().all(|(mbits, queue)| *mbits > 9.3 && *queue < 25.0));
     let seconds = each_second(LinkSetup { queue: 5_000.0, ..ten_mbits() }, 12, |_, _| {});
     // Nothing is sent into the queue beyond what it takes: a tenth of the rate, but hardly a loss.
-    assert!(seconds[4..].iter().all(|(mbits, _)| *mbits > 8.3));
+    assert!(seconds[4..].iter().all(|(mbits, _)| *mbits > 8.7));
 }
