@@ -105,8 +105,8 @@ impl Default for AdaptiveConfig {
     /// 4 KB/s to 125 MB/s (1 Gbit/s), 32 KiB at the start, and bursts of 256 KiB: a tick of 60 Hz at 120 Mbit/s.
     ///
     /// 32 KiB are 27 packets, and not the ten of RFC 6928: with ten, 256 KiB at 10 Mbit/s, 50 ms and 2 % loss take 1.19
-    /// times the ideal instead of 1.10, and 8 MiB at 100 Mbit/s 1.30 instead of 1.24. Twenty that begin together on 50
-    /// Mbit/s and 40 ms lose the more in the first second: 69 % instead of 39.
+    /// times the ideal instead of 1.10, and 8 MiB at 100 Mbit/s 1.29 instead of 1.26. Twenty that begin together on 50
+    /// Mbit/s and 40 ms lose the more in the first second: 69 % instead of 29.
     fn default() -> Self {
         AdaptiveConfig {
             min_bytes_per_second: 4_000.0,
@@ -187,7 +187,7 @@ mod tests {
 
     /// A peer that acks whatever it likes, as fast as it likes: so many packets in tenths of a millisecond.
     #[test]
-    fn what_goes_out_grows_by_no_more_than_a_step_in_a_round_trip_whatever_is_acked() {
+    fn what_goes_out_grows_by_no_more_than_five_times_in_a_round_trip_whatever_is_acked() {
         for spacing in [0, 1, 5, 20, 125, 875] {
             let mut controller = CongestionConfig::default().controller().unwrap();
             let mut before: f64 = 40_000.0;
@@ -211,7 +211,7 @@ mod tests {
                         bytes += 1_200.0;
                     }
                 }
-                assert!(bytes <= 16.0 * before, "{bytes} after {before} in round trip {round}, {spacing}");
+                assert!(bytes <= 5.0 * before, "{bytes} after {before} in round trip {round}, {spacing}");
                 before = before.max(bytes);
             }
         }
