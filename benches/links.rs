@@ -1,5 +1,6 @@
 //! How fast blocks move over links that lose packets, at what cost, and what they do to a game beside them. In virtual
-//! time, so the figures are the same on every machine. Prints a table and writes `benches/links/results.json`.
+//! time, so the figures are the same on every machine. Then scenes: bulk beside others, and on links that do more than lose
+//! packets. Prints a table and writes `benches/links/results.json`.
 
 #[allow(dead_code)]
 #[path = "../tests/rust/bulk_line.rs"]
@@ -10,25 +11,40 @@ mod link_table;
 #[allow(dead_code)]
 #[path = "../tests/rust/pair.rs"]
 mod pair;
+#[allow(dead_code)]
+#[path = "../tests/rust/scenes.rs"]
+mod scenes;
+#[allow(dead_code)]
+#[path = "../tests/rust/tcp.rs"]
+mod tcp;
 
 use std::fs;
 
 use bulk_line::{Act, median};
 use link_table::{Game, Measured, TableLink, game_alone, links, measure};
-use serde_json::{Value, json};
+use scenes::Row;
+use serde_json::{Map, Value, json};
 use tickwire::transport::{CongestionConfig, RateConfig};
 
 const SMALL: usize = 256 << 10;
 const LARGE: usize = 8 << 20;
 const SMALL_SEEDS: u64 = 25;
 const LARGE_SEEDS: u64 = 7;
+const SCENE_SEEDS: u64 = 3;
 
 fn main() {
+    // With words, only the scenes whose names have one of them, and nothing is written.
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    if !wanted.is_empty() {
+        let named = |name: &str| wanted.iter().any(|word| name.contains(word.as_str()));
+        scenes::SCENES.iter().filter(|(name, _)| named(name)).for_each(|(_, scene)| drop(scene_rows(*scene)));
+        return;
+    }
     let mut results = Vec::new();
     println!(
         "x ideal; q: queue p95/p99 ms; r: (resent - 2 %) / lost; game: p99 ms of the messages that arrived (share of those sent), and alone. Medians of {SMALL_SEEDS} and {LARGE_SEEDS} seeds."
     );
-    for (ends, act) in [("at once", Act::AtOnce), ("60 Hz", Act::Polled)] {
+    for (ends, act) in [("at once", Act::AT_ONCE), ("60 Hz", Act::POLLED)] {
         for link in links() {
             for block in [SMALL, LARGE] {
                 for controller in ["adaptive", "fixed"] {
@@ -37,6 +53,7 @@ fn main() {
             }
         }
     }
+    results.extend(scenes::SCENES.iter().flat_map(|(_, scene)| scene_rows(*scene)));
     fs::create_dir_all("benches/links").unwrap();
     fs::write("benches/links/results.json", serde_json::to_string_pretty(&results).unwrap() + "\n").unwrap();
 }
@@ -79,6 +96,29 @@ fn row(link: &TableLink, ends: &str, act: Act, block: usize, controller: &str) -
         "added_delay_p99_ms": p99, "retransmit_ratio": again, "game_p99_ms": game, "game_alone_p99_ms": alone,
         "game_received_share": received, "game_alone_received_share": received_alone,
     })
+}
+
+/// A scene's rows: of each figure the median of the seeds, and the least and the most.
+fn scene_rows(scene: fn(u64) -> Vec<Row>) -> Vec<Value> {
+    let runs: Vec<Vec<Row>> = (1..=SCENE_SEEDS).map(scene).collect();
+    let row = |index: usize| {
+        let Row { scene, case, figures } = &runs[0][index];
+        let figure = |number: usize, name: &str| {
+            let mut values: Vec<f64> = runs.iter().map(|rows| round(rows[index].figures[number].1)).collect();
+            values.sort_by(f64::total_cmp);
+            let (least, most) = (values[0], values[values.len() - 1]);
+            (name.to_owned(), json!({ "median": median(values), "least": least, "most": most }))
+        };
+        let figures: Map<String, Value> =
+            figures.iter().enumerate().map(|(number, (name, _))| figure(number, name)).collect();
+        let line: Vec<String> = figures
+            .iter()
+            .map(|(name, of)| format!("{name} {} ({} to {})", of["median"], of["least"], of["most"]))
+            .collect();
+        println!("{scene:>26} {case:58}: {}", line.join(", "));
+        json!({ "scene": scene, "case": case, "seeds": SCENE_SEEDS, "figures": figures })
+    };
+    (0..runs[0].len()).map(row).collect()
 }
 
 fn round(value: f64) -> f64 {

@@ -1303,7 +1303,7 @@ class Congestion:
         *,
         min_bytes_per_second: float = 4000.0,
         max_bytes_per_second: float = 125_000_000.0,
-        initial_bytes: int = 49_152,
+        initial_bytes: int = 32_768,
         max_burst_bytes: int = 262_144,
     ) -> Congestion:
         """As fast as the link carries it without a queue of more than some milliseconds: the default. It backs off when

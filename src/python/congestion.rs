@@ -17,7 +17,7 @@ impl Congestion {
     /// As fast as the link carries it without a queue of more than some milliseconds: the default.
     #[staticmethod]
     #[pyo3(signature = (*, min_bytes_per_second = 4_000.0, max_bytes_per_second = 125_000_000.0,
-                        initial_bytes = 49_152, max_burst_bytes = 262_144))]
+                        initial_bytes = 32_768, max_burst_bytes = 262_144))]
     fn adaptive(
         min_bytes_per_second: f64,
         max_bytes_per_second: f64,

@@ -24,6 +24,9 @@ const INITIAL_WINDOW: f64 = 32.0 * 1024.0;
 /// What may always be in flight: seven full packets, more than most games send in a round trip.
 const MIN_WINDOW: f64 = 8.0 * 1024.0;
 
+/// The least round trip is believed for one to two of these without being seen again: paths change.
+const BASE_RTT_BUCKET: Duration = Duration::from_secs(5);
+
 /// A wait in the queue that is too long for a game.
 const MAX_QUEUE: Duration = Duration::from_millis(100);
 
@@ -80,7 +83,7 @@ pub(crate) struct MessageWindow {
     in_flight: f64,
     /// The window doubles each round trip: it has not met a full line, or long ago.
     slow_start: bool,
-    base_rtt: WindowedMin,
+    base_rtt: WindowedMin<Duration>,
     /// When a round trip was last about as short as the least.
     base_seen_at: Instant,
     newest_rtt: Duration,
@@ -225,7 +228,7 @@ impl MessageWindow {
 
     /// Whether what is sent now waits in a queue before it can be acked.
     pub(crate) fn has_queue(&self) -> bool {
-        self.newest_rtt > self.base_rtt.get() + NO_QUEUE + self.tick
+        self.newest_rtt > self.base_rtt() + NO_QUEUE + self.tick
     }
 
     /// Something may be sent now: called whenever this end acts. What it does doesn't depend on how often that is: a replayed
@@ -279,7 +282,7 @@ impl MessageWindow {
 
     /// The round trip of the newest packet, after what acks said was taken.
     pub(crate) fn on_round_trip(&mut self, now: Instant, rtt: Duration) {
-        self.base_rtt.add(now, rtt);
+        self.base_rtt.push(now, BASE_RTT_BUCKET, rtt);
         if self.newest_rtt == Duration::ZERO {
             // Only now does anything begin: the clock may have run for long.
             (self.congested_at, self.base_seen_at, self.epoch.began) = (now, now, now);
@@ -289,12 +292,9 @@ impl MessageWindow {
         }
         self.newest_rtt = rtt;
         self.epoch.min_rtt = Some(self.epoch.min_rtt.map_or(rtt, |least| least.min(rtt)));
-        if rtt <= self.base_rtt.get() + SHORT_QUEUE {
+        if rtt <= self.base_rtt() + SHORT_QUEUE {
             self.base_seen_at = now;
-        } else if self.slow_start
-            && self.innocent_until <= now
-            && rtt > self.base_rtt.get() + self.max_queue()
-        {
+        } else if self.slow_start && self.innocent_until <= now && rtt > self.base_rtt() + self.max_queue() {
             // No doubling into a queue. How much to keep is for the end of the epoch to say.
             self.slow_start = false;
         }
@@ -309,7 +309,7 @@ impl MessageWindow {
             return;
         }
         let epoch = core::mem::replace(&mut self.epoch, Epoch::new(now));
-        let base = self.base_rtt.get();
+        let base = self.base_rtt();
         let queue = epoch.min_rtt.map_or(Duration::ZERO, |rtt| rtt.saturating_sub(base));
         let rate = epoch.losses.acked / (now - epoch.began).as_secs_f64();
         // Of the epoch before: packets that were only overtaken have been acked since.
@@ -355,6 +355,11 @@ impl MessageWindow {
         self.window = carried.max(self.window / 2.0).min(self.window).max(MIN_WINDOW);
         self.slow_start = false;
         self.congested_at = now;
+    }
+
+    /// The round trip without a queue; zero before the first.
+    fn base_rtt(&self) -> Duration {
+        self.base_rtt.value().unwrap_or(Duration::ZERO)
     }
 
     fn max_queue(&self) -> Duration {

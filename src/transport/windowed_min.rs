@@ -2,32 +2,43 @@
 
 use crate::time::{Duration, Instant};
 
-/// How long a value counts at least; at most twice that.
-const HALF: Duration = Duration::from_secs(5);
-
-/// The least of values of the last 5 to 10 seconds, in two halves: constant memory, and no value is kept for longer.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct WindowedMin {
-    current: Option<Duration>,
-    previous: Option<Duration>,
-    began: Instant,
+/// The least of the values that came in the last one to two buckets of time: constant memory, and none is kept for longer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WindowedMin<T> {
+    since: Instant,
+    current: Option<T>,
+    previous: Option<T>,
 }
 
-impl WindowedMin {
-    pub(crate) fn add(&mut self, now: Instant, value: Duration) {
-        if now - self.began >= HALF {
-            self.previous = if now - self.began < 2 * HALF { self.current } else { None };
-            self.current = None;
-            self.began = now;
+impl<T> Default for WindowedMin<T> {
+    fn default() -> Self {
+        WindowedMin { since: Instant::ZERO, current: None, previous: None }
+    }
+}
+
+impl<T: Copy + PartialOrd> WindowedMin<T> {
+    pub(crate) fn push(&mut self, now: Instant, bucket: Duration, value: T) {
+        let age = now - self.since;
+        match &mut self.current {
+            Some(least) if age < bucket => *least = lesser(*least, value),
+            current => {
+                self.previous = current.filter(|_| age < bucket * 2);
+                (self.since, self.current) = (now, Some(value));
+            }
         }
-        self.current = Some(self.current.map_or(value, |least| least.min(value)));
     }
 
-    /// Zero before the first value.
-    pub(crate) fn get(&self) -> Duration {
-        let least = [self.current, self.previous].into_iter().flatten().min();
-        least.unwrap_or(Duration::ZERO)
+    /// None before the first value.
+    pub(crate) fn value(&self) -> Option<T> {
+        match (self.previous, self.current) {
+            (Some(a), Some(b)) => Some(lesser(a, b)),
+            (a, b) => a.or(b),
+        }
     }
+}
+
+fn lesser<T: PartialOrd>(a: T, b: T) -> T {
+    if b < a { b } else { a }
 }
 
 #[cfg(test)]
@@ -35,18 +46,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_forgotten_after_five_to_ten_seconds() {
-        let ms = Duration::from_millis;
-        let mut min = WindowedMin::default();
-        assert_eq!(min.get(), Duration::ZERO);
-        min.add(Instant::from_millis(0), ms(50));
-        min.add(Instant::from_millis(4_000), ms(80));
-        assert_eq!(min.get(), ms(50));
-        min.add(Instant::from_millis(6_000), ms(90));
-        assert_eq!(min.get(), ms(50));
-        min.add(Instant::from_millis(11_000), ms(100));
-        assert_eq!(min.get(), ms(90));
-        min.add(Instant::from_millis(40_000), ms(110));
-        assert_eq!(min.get(), ms(110));
+    fn a_value_is_forgotten_after_one_to_two_buckets() {
+        let (mut min, bucket) = (WindowedMin::default(), Duration::from_secs(5));
+        assert_eq!(min.value(), None);
+        for (at, value, least) in
+            [(0, 50, 50), (4_000, 80, 50), (6_000, 90, 50), (11_000, 100, 90), (40_000, 110, 110)]
+        {
+            min.push(Instant::from_millis(at), bucket, value);
+            assert_eq!(min.value(), Some(least), "at {at} ms");
+        }
     }
 }

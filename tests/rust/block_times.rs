@@ -12,7 +12,7 @@ use crate::link_table::{links, measure};
 /// What arrives is counted, not only how soon it did: a chunk once silenced the game on links faster than its budget.
 #[test]
 fn a_game_goes_on_beside_a_chunk() {
-    for (ends, act) in [("at once", Act::AtOnce), ("60 Hz", Act::Polled)] {
+    for (ends, act) in [("at once", Act::AT_ONCE), ("60 Hz", Act::POLLED)] {
         for link in links() {
             let game = measure(&link, act, 8 << 20, CongestionConfig::default(), true, 1).game;
             let share = game.received_share / link.passes();
@@ -24,7 +24,7 @@ fn a_game_goes_on_beside_a_chunk() {
 #[test]
 fn blocks_take_as_long_as_they_did() {
     let mut table = String::from("link; block; ends: times the ideal, median of 5 seeds (8 MiB: of 1)\n");
-    for (ends, act) in [("at once", Act::AtOnce), ("60 Hz", Act::Polled)] {
+    for (ends, act) in [("at once", Act::AT_ONCE), ("60 Hz", Act::POLLED)] {
         for link in links() {
             for (block, seeds) in [(256 << 10, 5), (8 << 20, 1)] {
                 let run = |seed| measure(&link, act, block, CongestionConfig::default(), false, seed).ratio;

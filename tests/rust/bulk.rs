@@ -15,7 +15,7 @@ fn link(mbit: u64, rtt_ms: u64) -> Conditions {
 
 #[test]
 fn loss_and_rtt_stay_right_at_ten_thousand_packets_a_second_against_a_peer_of_60_hz() {
-    let mut line = Line::new(link(110, 60).loss(0.03), Act::AnswersPolled, 64 << 20, 1);
+    let mut line = Line::new(link(110, 60).loss(0.03), Act::ANSWERS_POLLED, 64 << 20, 1);
     let flow = line.add(CongestionConfig::default(), false);
     line.run(1.5);
     line.send(flow, false);
@@ -40,7 +40,7 @@ fn loss_and_rtt_stay_right_at_ten_thousand_packets_a_second_against_a_peer_of_60
 #[test]
 fn acks_of_slices_take_fewer_bytes_than_the_slices() {
     for block in [1, 500, 5_000, 300_000] {
-        let mut line = Line::new(link(10, 50).loss(0.1), Act::AtOnce, block, 1);
+        let mut line = Line::new(link(10, 50).loss(0.1), Act::AT_ONCE, block, 1);
         let flow = line.add(CongestionConfig::default(), false);
         line.run(1.5);
         let before = line.sent_bytes;
@@ -54,7 +54,7 @@ fn acks_of_slices_take_fewer_bytes_than_the_slices() {
 
 #[test]
 fn a_tick_sends_no_more_at_once_than_the_setting_says() {
-    let mut line = Line::new(link(1000, 20), Act::Polled, 16 << 20, 1);
+    let mut line = Line::new(link(1000, 20), Act::POLLED, 16 << 20, 1);
     let flow = line.add(CongestionConfig::default(), false);
     line.run(1.5);
     line.send(flow, false);
@@ -65,7 +65,7 @@ fn a_tick_sends_no_more_at_once_than_the_setting_says() {
 
 #[test]
 fn the_greatest_rate_holds_from_the_start() {
-    let mut line = Line::new(link(100, 100), Act::AtOnce, 1 << 20, 1);
+    let mut line = Line::new(link(100, 100), Act::AT_ONCE, 1 << 20, 1);
     let most = AdaptiveConfig { max_bytes_per_second: 50_000.0, ..AdaptiveConfig::default() };
     let flow = line.add(CongestionConfig::Adaptive(most), false);
     line.run(1.5);

@@ -8,25 +8,44 @@ use tickwire::netsim::{Conditions, Link};
 use tickwire::rng::{Entropy, Rng};
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
-use tickwire::transport::chunks::{Assembly, BytesSource, ChunkEvent, MemorySink, SLICE_BYTES};
+use tickwire::transport::chunks::{
+    Assembly, BytesSource, ChunkEvent, MemorySink, SLICE_BYTES, Sink, Source, StorageError, Stored,
+};
 use tickwire::transport::{
     ChannelConfig, ChannelKind, CongestionConfig, Connection, ConnectionConfig, SendOptions,
 };
 
 use crate::pair::{blob, protocol_with};
+use crate::tcp::{self, Kind, Tcp};
 
 /// What sealing adds to a packet; IP and UDP headers are the link's.
 pub(crate) const SEAL_BYTES: usize = 19;
 
-/// How often the ends act.
+/// The wait for a tick, of each end: so many ticks a second, each end at its own times, or 0 for each millisecond.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Act {
+pub(crate) struct Act(pub(crate) [u64; 2]);
+
+impl Act {
     /// Each millisecond.
-    AtOnce,
-    /// At ticks of 60 Hz, each end at its own times.
-    Polled,
+    pub(crate) const AT_ONCE: Act = Act([0, 0]);
+    pub(crate) const POLLED: Act = Act([60, 60]);
     /// The sending end each millisecond, the other one at ticks of 60 Hz.
-    AnswersPolled,
+    pub(crate) const ANSWERS_POLLED: Act = Act([0, 60]);
+}
+
+/// What crosses a link: a datagram of a connection, or a packet of TCP, each with its flow.
+#[derive(Clone, Debug)]
+pub(crate) enum Carried {
+    Datagram(usize, Vec<u8>),
+    Tcp(usize, tcp::Packet),
+}
+
+/// TCP beside the connections; it sends from the first end to the second if `from` is 0.
+#[derive(Debug)]
+pub(crate) struct Company {
+    pub(crate) tcp: Tcp,
+    from: usize,
+    pub(crate) stopped: bool,
 }
 
 /// Two ends of a connection; the first one sends chunks.
@@ -38,14 +57,55 @@ pub(crate) struct Flow {
     pub(crate) game: bool,
     /// Seconds that the game's messages took, first end to second: of those that arrived. How many didn't, [`Line::settle`] says.
     pub(crate) latencies: Vec<f64>,
+    /// Game messages that the first end sent while latencies were noted.
+    pub(crate) game_sent: usize,
+    /// Bytes that the first end sent and that arrived at the second, all headers included.
+    pub(crate) sent: usize,
+    pub(crate) arrived: usize,
+}
+
+/// A block of zeros of this size, at either end.
+#[derive(Debug)]
+struct Zeros(u64);
+
+impl Source for Zeros {
+    fn size(&self) -> u64 {
+        self.0
+    }
+
+    fn read_at(&mut self, _: u64, out: &mut [u8]) -> Result<(), StorageError> {
+        out.fill(0);
+        Ok(())
+    }
+}
+
+impl Sink for Zeros {
+    fn write_at(&mut self, _: u64, _: &[u8]) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    fn read_at(&mut self, _: u64, out: &mut [u8]) -> Result<(), StorageError> {
+        out.fill(0);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Stored, StorageError> {
+        Ok(Stored::Bytes(Vec::new()))
+    }
 }
 
 /// A link in each direction, and the connections over it.
 pub(crate) struct Line {
     pub(crate) now: Instant,
-    pub(crate) links: [Link<(usize, Vec<u8>)>; 2],
+    pub(crate) links: [Link<Carried>; 2],
     pub(crate) flows: Vec<Flow>,
+    pub(crate) company: Vec<Company>,
     act: Act,
+    /// Datagrams that arrived at each end, until it acts.
+    inboxes: [Vec<(usize, Vec<u8>)>; 2],
+    /// The first end's clock is read early now and then: by up to so many milliseconds, at one of so many ticks.
+    pub(crate) stale: Option<(u64, u64)>,
+    rng: Rng,
     packets: Packets,
     content: Arc<Vec<u8>>,
     hash: [u8; 32],
@@ -66,14 +126,23 @@ const ON_THE_WAY: f64 = 2.0;
 
 impl Line {
     pub(crate) fn new(conditions: Conditions, act: Act, block: usize, seed: u64) -> Self {
-        let link = |seed| Link::new(conditions, seed).unwrap();
+        Self::with_links([conditions; 2], act, block, seed)
+    }
+
+    /// With different links there and back.
+    pub(crate) fn with_links(conditions: [Conditions; 2], act: Act, block: usize, seed: u64) -> Self {
+        let link = |way: usize, seed| Link::new(conditions[way], seed).unwrap();
         let mut content = vec![0; block];
         Rng::seeded(seed).fill(&mut content);
         Line {
             now: Instant::ZERO,
-            links: [link(seed), link(seed + 1_000_003)],
+            links: [link(0, seed), link(1, seed + 1_000_003)],
             flows: Vec::new(),
+            company: Vec::new(),
+            stale: None,
+            rng: Rng::seeded(seed ^ 0x57a1e),
             act,
+            inboxes: Default::default(),
             packets: Packets::new(),
             hash: Sha256::digest(&content).into(),
             content: Arc::new(content),
@@ -95,8 +164,16 @@ impl Line {
         ]);
         let end = || Connection::new(&config, protocol.clone()).unwrap();
         let (sent_at, received_at) = (Instant::NEVER, None);
-        self.flows.push(Flow { ends: [end(), end()], sent_at, received_at, game, latencies: Vec::new() });
+        let (latencies, game_sent, sent, arrived) = (Vec::new(), 0, 0, 0);
+        let ends = [end(), end()];
+        self.flows.push(Flow { ends, sent_at, received_at, game, latencies, game_sent, sent, arrived });
         self.flows.len() - 1
+    }
+
+    /// Adds a TCP flow that sends from now on, from this end.
+    pub(crate) fn add_tcp(&mut self, kind: Kind, from: usize) -> usize {
+        self.company.push(Company { tcp: Tcp::new(kind), from, stopped: false });
+        self.company.len() - 1
     }
 
     /// Lets a flow send its block.
@@ -106,6 +183,17 @@ impl Line {
         ends[0].send_chunk(self.now, source, self.hash, "block", burst).unwrap();
         *sent_at = self.now;
         self.listen();
+    }
+
+    /// Lets a flow send a block of so many bytes that nobody looks at.
+    pub(crate) fn send_zeros(&mut self, flow: usize, bytes: u64) {
+        let Flow { ends, sent_at, .. } = &mut self.flows[flow];
+        // An endless one is never whole, and needs no hash that is right.
+        let whole = if bytes < 1 << 28 { vec![0; bytes as usize] } else { Vec::new() };
+        let hash = Sha256::digest(&whole).into();
+        ends[0].send_chunk(self.now, Box::new(Zeros(bytes)), hash, "zeros", false).unwrap();
+        *sent_at = self.now;
+        self.sending = true;
     }
 
     /// Begins to note how long the game's messages take.
@@ -126,39 +214,79 @@ impl Line {
     pub(crate) fn step(&mut self) {
         self.now += Duration::from_millis(1);
         let millis = self.now.as_nanos() / 1_000_000;
-        let tick = |phase: u64| (millis + phase) * 60 / 1000 != (millis + phase - 1) * 60 / 1000;
-        let game_tick = tick(0);
+        let tick = |hz: u64, phase: u64| (millis + phase) * hz / 1000 != (millis + phase - 1) * hz / 1000;
+        let game_tick = tick(60, 0);
         if game_tick {
             self.game_sent.push(self.now);
         }
         let number = self.game_sent.len() as u32;
         for flow in self.flows.iter_mut().filter(|flow| flow.game && game_tick) {
+            flow.game_sent += usize::from(self.sending);
             for end in &mut flow.ends {
                 end.send(self.now, 0, blob(number - 1, 195), SendOptions::default()).unwrap();
             }
         }
-        let acts = [0, 1].map(|end| match self.act {
-            Act::AtOnce => true,
-            Act::Polled => tick(7 * end),
-            Act::AnswersPolled => end == 0 || tick(7),
+        let acts = [0, 1].map(|end: usize| match self.act.0[end] {
+            0 => true,
+            hz => tick(hz, 7 * end as u64),
         });
         for direction in 0..2 {
-            // What arrives at the end that this direction leads to.
-            let to = 1 - direction;
-            if !acts[to] {
-                continue;
-            }
-            while let Some((flow, packet)) = self.links[direction].poll(self.now) {
-                self.flows[flow].ends[to].handle_datagram(self.now, &packet).unwrap();
-            }
+            self.deliver(direction, acts[1 - direction]);
         }
         for end in (0..2).filter(|end| acts[*end]) {
             for index in 0..self.flows.len() {
                 self.act(index, end);
             }
         }
+        self.transmit_tcp();
         if self.sending {
             self.queue.push(self.links[0].queued_bytes());
+        }
+    }
+
+    /// Hands over what arrives at the end that this direction leads to; connections take theirs if they act now.
+    fn deliver(&mut self, direction: usize, acts: bool) {
+        let to = 1 - direction;
+        let mut now = self.now;
+        if let Some((most, one_of)) = self.stale.filter(|_| to == 0 && acts)
+            && self.rng.below(one_of) == 0
+        {
+            let early = (self.rng.below(most) + 1) * 1_000_000;
+            now = Instant::from_nanos(self.now.as_nanos().saturating_sub(early));
+        }
+        let seconds = self.now.as_secs_f64();
+        while let Some(carried) = self.links[direction].poll(self.now) {
+            match carried {
+                Carried::Datagram(flow, packet) => self.inboxes[to].push((flow, packet)),
+                Carried::Tcp(index, tcp::Packet::Segment(number)) => {
+                    self.company[index].tcp.handle_segment(seconds, number);
+                }
+                Carried::Tcp(index, tcp::Packet::Ack(numbers)) => {
+                    self.company[index].tcp.handle_ack(seconds, &numbers);
+                }
+            }
+        }
+        if acts {
+            for (index, packet) in self.inboxes[to].drain(..) {
+                let flow = &mut self.flows[index];
+                if to == 1 {
+                    flow.arrived += packet.len() + SEAL_BYTES + 28;
+                }
+                flow.ends[to].handle_datagram(now, &packet).unwrap();
+            }
+        }
+    }
+
+    fn transmit_tcp(&mut self) {
+        let seconds = self.now.as_secs_f64();
+        for (index, Company { tcp, from, stopped }) in self.company.iter_mut().enumerate() {
+            let segments = if *stopped { Vec::new() } else { tcp.transmit(seconds) };
+            for segment in segments {
+                self.links[*from].send(self.now, Carried::Tcp(index, segment), tcp::SEGMENT - 28);
+            }
+            while let Some(ack) = tcp.ack(seconds) {
+                self.links[1 - *from].send(self.now, Carried::Tcp(index, ack), tcp::ACK - 28);
+            }
         }
     }
 
@@ -168,7 +296,10 @@ impl Line {
         while let Some(event) = connection.poll_chunk_event() {
             match event {
                 ChunkEvent::Offered(offer) => {
-                    let sink = Box::new(MemorySink::new(offer.size).unwrap());
+                    let sink: Box<dyn Sink> = match &*offer.label {
+                        "zeros" => Box::new(Zeros(offer.size)),
+                        _ => Box::new(MemorySink::new(offer.size).unwrap()),
+                    };
                     assert!(connection.accept_chunk(offer.id, Assembly::new(&offer, sink)));
                 }
                 ChunkEvent::Received { .. } => flow.received_at = Some(self.now),
@@ -187,9 +318,16 @@ impl Line {
         connection.transmit(self.now, &mut self.packets);
         let bytes: usize = self.packets.iter().map(|(_, packet)| packet.len() + SEAL_BYTES + 28).sum();
         self.sent_bytes[end] += bytes;
+        if end == 0 {
+            flow.sent += bytes;
+        }
         self.most_at_once = self.most_at_once.max(bytes);
         for (_, packet) in self.packets.iter() {
-            self.links[end].send(self.now, (index, packet.to_vec()), packet.len() + SEAL_BYTES);
+            self.links[end].send(
+                self.now,
+                Carried::Datagram(index, packet.to_vec()),
+                packet.len() + SEAL_BYTES,
+            );
         }
         self.packets.clear();
     }

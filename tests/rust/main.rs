@@ -8,6 +8,7 @@ mod block_times;
 mod bulk;
 #[allow(dead_code)] // Some of it is for benches/links.rs.
 mod bulk_line;
+mod bulk_scenes;
 mod byte_windows;
 mod channels;
 mod chunks;
@@ -37,11 +38,15 @@ mod pair;
 mod proxy;
 mod reliable_links;
 mod reliable_ordered;
+#[allow(dead_code)]
+mod scenes;
 mod slices;
 mod slow_line;
 mod small_packets;
 mod statistics;
 mod steady_state;
+#[allow(dead_code)]
+mod tcp;
 mod threaded;
 mod vectors;
 mod virtual_connection;

@@ -1,7 +1,7 @@
 //! As fast as the link carries it, without a queue of more than some milliseconds.
 //!
 //! Promises: a loss alone never slows it down, up to a share of 12 %; a queue does, and within a round trip. What it sends is spread over
-//! time, and of what it doesn't send nothing is saved up. Refuses: any claim to the whole link while others use it.
+//! time, and of what it doesn't send nothing is saved up. Refuses: any cwnd to the whole link while others use it.
 //!
 //! How it works, and where it comes from:
 //!
@@ -17,11 +17,13 @@
 //! * **Startup** reads the rate off the acks of one burst: [`startup`](super::startup). No doubling into a full queue.
 //! * **The round trip without queues** is the least of 5 to 10 seconds. If it isn't seen for 4 seconds, one round trip
 //!   of sending less shows it (BBR's ProbeRTT, but just as deep as our own queue).
-//! * **Others that fill the queue** get company: [`rivals`](super::rivals), after Copa.
+//! * **Others that fill the queue** get company: [`competition`](super::competition), after Copa.
 
-use super::delay::{Delay, LONGEST_TICK};
-use super::delivery::{Epoch, LossShare};
-use super::rivals::{Circumstances, Rivals};
+use super::competition::{Circumstances, Competition};
+use super::delay::{Delay, MAX_TICK};
+use super::delivery::Epoch;
+use super::loss::Loss;
+use super::ramp::{Ramp, Verdict};
 use super::startup::Startup;
 use super::{AdaptiveConfig, Controller, SentStamp};
 use crate::time::{Duration, Instant};
@@ -32,39 +34,45 @@ const PACKET: f64 = 1_215.0;
 
 /// The queue to aim for, in seconds, is this over the root of bytes a second: 7 ms at 10 Mbit/s, 2 ms at 100.
 const TARGET: f64 = 8.0;
-const LEAST_TARGET: f64 = 0.002;
-const MOST_TARGET: f64 = 0.010;
+const MIN_TARGET: f64 = 0.002;
+const MAX_TARGET: f64 = 0.010;
 
 /// The part of both ends' ticks that is added to the target: they blur what is measured.
 const TARGET_TICKS: f64 = 0.25;
+const MAX_TARGET_TICKS: f64 = 0.025;
+
+/// And of the jitter, which is no queue.
+const TARGET_JITTER: f64 = 3.0;
+const MAX_TARGET_JITTER: f64 = 0.030;
 
 /// How strongly the queue steers: this much of the difference to the target is to be gone after a round trip. What
 /// is done shows a round trip later, and at 1 / e that doesn't swing.
 const STEERING: f64 = 0.35;
 
 /// The least and the most of that, as shares of the rate.
-const MOST_SLOWER: f64 = 0.5;
-const MOST_FASTER: f64 = 0.15;
+const MAX_SLOWER: f64 = 0.5;
+const MAX_FASTER: f64 = 0.15;
 
 /// How much faster to send while the queue is empty: this, or what makes so many seconds of queue in a round trip; doubled
 /// each time that more arrived, up to the number of times.
 const FIRST_GROWTH: f64 = 0.05;
 const FIRST_GROWTH_TIME: f64 = 0.004;
-const MOST_DOUBLINGS: u32 = 4;
+const MAX_DOUBLINGS: u32 = 4;
 
 /// More arrived if it was above what did before by this, and by so many packets: what chance adds.
 const FRUITFUL: f64 = 1.02;
 const CHANCE: f64 = 1.5 * PACKET;
 
-/// How much less than the capacity a dip sends beyond what drains our queue.
-const DIP: f64 = 0.05;
-const DEEPEST_DIP: f64 = 0.7;
+/// How much less than the capacity goes out in ProbeRTT: twice what drains the queue if all of it were ours, since
+/// of a queue that is shared we drain no more than our part.
+const MIN_PROBE_RTT_DEPTH: f64 = 0.3;
+const MAX_PROBE_RTT_DEPTH: f64 = 0.75;
 
 /// An epoch is a round trip, but not shorter than this, in seconds.
-const LEAST_EPOCH: f64 = 0.01;
+const MIN_EPOCH: f64 = 0.01;
 
 /// A round trip longer than this, in seconds, is as good as none.
-const MOST_RTT: f64 = 60.0;
+const MAX_RTT: f64 = 60.0;
 
 /// What was known of the link is forgotten when no bulk was sent for so long.
 const FORGET: Duration = Duration::from_secs(10);
@@ -77,13 +85,16 @@ pub(super) struct Adaptive {
     startup: Option<Startup>,
     delay: Delay,
     epoch: Epoch,
-    loss: LossShare,
-    rivals: Rivals,
+    /// From the first epoch on: most connections send no bulk.
+    loss: Option<Box<Loss>>,
+    competition: Competition,
     pacer: Pacer,
     /// What arrives when the link is full.
     capacity: f64,
+    /// Until as many bytes are on their way as the rate asks for.
+    ramp: Option<Box<Ramp>>,
     /// Epochs in a row without a queue, or since more stopped arriving.
-    calm: u32,
+    epochs_without_queue: u32,
     flight: Flight,
     /// The next packet is bulk that was asked for.
     granted: bool,
@@ -97,7 +108,7 @@ struct Flight {
     /// All of it.
     bytes: f64,
     /// What was sent since the rate is known.
-    seeing: f64,
+    in_flight_since_startup: f64,
     /// Nothing was acked since, though something was on its way.
     waiting_since: Instant,
     last_sent: Instant,
@@ -118,8 +129,8 @@ impl Flight {
 
     fn change(&mut self, stamp: &SentStamp, sign: f64) {
         self.bytes += sign * f64::from(stamp.bytes);
-        if !stamp.blind {
-            self.seeing += sign * f64::from(stamp.bytes);
+        if !stamp.sent_in_startup {
+            self.in_flight_since_startup += sign * f64::from(stamp.bytes);
         }
     }
 
@@ -131,12 +142,12 @@ impl Flight {
 }
 
 /// Seconds of the greatest rate that a train may have, and packets that it has at least: fewer tell no rate.
-const LONGEST_TRAIN: f64 = 0.05;
-const LEAST_TRAIN: f64 = 8.0 * PACKET;
+const MAX_TRAIN: f64 = 0.05;
+const MIN_TRAIN: f64 = 8.0 * PACKET;
 
-/// A startup whose trains, one a round trip, are no longer than what the greatest rate sends in [`LONGEST_TRAIN`].
+/// A startup whose trains, one a round trip, are no longer than what the greatest rate sends in [`MAX_TRAIN`].
 fn startup(config: &AdaptiveConfig) -> Startup {
-    let most = (config.max_bytes_per_second * LONGEST_TRAIN).max(LEAST_TRAIN) as u32;
+    let most = (config.max_bytes_per_second * MAX_TRAIN).max(MIN_TRAIN) as u32;
     Startup::new(config.initial_bytes.min(most), config.max_burst_bytes.min(most))
 }
 
@@ -147,11 +158,12 @@ impl Adaptive {
             config,
             delay: Delay::default(),
             epoch: Epoch::new(Instant::ZERO),
-            loss: LossShare::default(),
-            rivals: Rivals::default(),
+            loss: None,
+            competition: Competition::default(),
             pacer: Pacer::default(),
             capacity: 0.0,
-            calm: 0,
+            ramp: None,
+            epochs_without_queue: 0,
             flight: Flight::default(),
             granted: false,
             app_limited: true,
@@ -164,50 +176,71 @@ impl Adaptive {
     fn pacing_rate(&self, now: Instant) -> f64 {
         let rate = match &self.startup {
             Some(startup) => startup.rate(),
-            None => self.steady_rate(now),
+            None => self.steady_rate(now).min(self.max_rate()),
         };
         rate.clamp(self.config.min_bytes_per_second, self.config.max_bytes_per_second)
     }
 
     fn steady_rate(&self, now: Instant) -> f64 {
         let (base, queue) = (self.delay.base(), self.delay.queue());
-        if self.rivals.in_dip(now) {
-            self.full_rate() * (1.0 - (queue / base + DIP).min(DEEPEST_DIP))
-        } else if let Some(claim) = self.rivals.claim() {
+        if self.competition.in_probe_rtt(now) {
+            self.full_rate() * (1.0 - (2.0 * queue / base).clamp(MIN_PROBE_RTT_DEPTH, MAX_PROBE_RTT_DEPTH))
+        } else if let Some(cwnd) = self.competition.cwnd() {
             // The window decides; a little faster than it, so that it is filled.
-            1.1 * claim / (base + queue)
+            1.1 * cwnd / (base + queue)
         } else {
             let correction = STEERING * (self.target() - queue) / (base + self.delay.ticks());
-            let correction = correction.clamp(-MOST_SLOWER, MOST_FASTER);
-            self.full_rate() * (1.0 + if self.calm > 0 { self.growth().max(correction) } else { correction })
+            let mut correction = correction.clamp(-MAX_SLOWER, MAX_FASTER);
+            if queue < self.target() && self.ramp.is_none() {
+                // Half a packet more for a round trip, as TCP: much for a slow flow, so that it catches up with a fast one.
+                correction += (0.5 * PACKET / (self.full_rate().max(1.0) * base)).min(FIRST_GROWTH);
+            }
+            self.full_rate()
+                * (1.0
+                    + if self.epochs_without_queue > 0 { self.growth().max(correction) } else { correction })
         }
+    }
+
+    /// What losses allow; beside others that is the window's business.
+    fn max_rate(&self) -> f64 {
+        let loss = self.loss.as_ref().filter(|_| self.competition.cwnd().is_none());
+        loss.map_or(f64::INFINITY, |loss| loss.max_rate())
     }
 
     /// The rate that fills the link.
     fn full_rate(&self) -> f64 {
-        self.capacity / (1.0 - self.loss.value())
+        self.capacity / (1.0 - self.loss_share())
+    }
+
+    /// The share that the link loses by itself.
+    fn loss_share(&self) -> f64 {
+        self.loss.as_ref().map_or(0.0, |loss| loss.share())
     }
 
     fn growth(&self) -> f64 {
         FIRST_GROWTH.min(FIRST_GROWTH_TIME / self.delay.base())
-            * f64::from(1u32 << (self.calm - 1).min(MOST_DOUBLINGS))
+            * f64::from(1u32 << (self.epochs_without_queue - 1).min(MAX_DOUBLINGS))
     }
 
     /// The wait in the queue to aim for.
     fn target(&self) -> f64 {
-        let own = (TARGET / self.capacity.max(1.0).sqrt()).clamp(LEAST_TARGET, MOST_TARGET);
-        own + TARGET_TICKS * self.delay.ticks()
+        let own = (TARGET / self.capacity.max(1.0).sqrt()).clamp(MIN_TARGET, MAX_TARGET);
+        let spacing = PACKET / self.capacity.max(20.0 * PACKET);
+        own + (TARGET_TICKS * self.delay.ticks()).min(MAX_TARGET_TICKS)
+            + (TARGET_JITTER * (self.delay.jitter() - spacing).max(0.0)).min(MAX_TARGET_JITTER)
     }
 
     fn has_room(&self) -> bool {
         let base = self.delay.base();
-        match (&self.startup, self.rivals.claim()) {
+        match (&self.startup, self.competition.cwnd()) {
             (Some(startup), _) => self.flight.bytes < startup.window(base),
-            (None, Some(claim)) => self.flight.seeing < claim,
+            (None, Some(cwnd)) => self.flight.in_flight_since_startup < cwnd,
             // Pacing decides; this holds what is lost and not yet known to be, and no more when acks stay out.
             (None, None) => {
                 let slack = 0.25 * base + 0.01 + self.delay.ticks() + self.target();
-                self.flight.seeing < self.full_rate() * (base + slack) + 4.0 * PACKET
+                let window = self.full_rate() * (base + slack) + 4.0 * PACKET;
+                self.flight.in_flight_since_startup
+                    < self.ramp.as_ref().map_or(window, |ramp| ramp.window().min(window))
             }
         }
     }
@@ -215,7 +248,7 @@ impl Adaptive {
     fn refill(&mut self, now: Instant) {
         let rate = self.pacing_rate(now);
         // A tick that comes late makes up for it; a pause is not made up for.
-        let horizon = (2.0 * self.delay.send_tick()).clamp(0.004, LONGEST_TICK);
+        let horizon = (2.0 * self.delay.send_tick()).clamp(0.004, MAX_TICK);
         let most = (rate * horizon).max(2.0 * PACKET).min(f64::from(self.config.max_burst_bytes));
         self.pacer.refill(now, rate, most);
     }
@@ -232,65 +265,100 @@ impl Adaptive {
     }
 
     fn conclude_startup(&mut self, now: Instant) {
-        if let Some(rate) = self.startup.as_mut().and_then(Startup::conclude) {
+        let Some(startup) = &mut self.startup else { return };
+        let acked = startup.acked();
+        let burst = startup.is_burst();
+        if let Some(rate) = startup.conclude() {
             self.capacity = rate;
+            self.competition.train_told(rate);
+            // The application takes the risk of a burst.
+            self.ramp = (!burst).then(|| Box::new(Ramp::new(acked.max(MIN_TRAIN))));
             self.startup = None;
             self.epoch = Epoch::new(now);
         }
     }
 
-    fn learn_delay(&mut self, now: Instant, rtt: Duration, blind: bool) {
-        let rtt = rtt.as_secs_f64().min(MOST_RTT);
+    fn learn_delay(&mut self, now: Instant, rtt: Duration, stamp: SentStamp) {
+        let sent_in_startup = stamp.sent_in_startup;
+        let rtt = rtt.as_secs_f64().min(MAX_RTT);
         if rtt <= self.delay.base() + 0.1 * self.target() {
-            self.rivals.base_was_seen(now);
+            self.competition.base_was_seen(now);
         }
         let spacing = PACKET / self.capacity.max(20.0 * PACKET);
         // A train's queue has drained by the time that its acks are here.
-        self.delay.sample(now, rtt, spacing, !blind);
-        if !blind {
+        self.delay.sample(now, rtt, spacing, !sent_in_startup);
+        if !sent_in_startup {
             self.epoch.least_queue = self.epoch.least_queue.min(self.delay.queue());
-            self.rivals.on_queue(rtt - self.delay.base());
+            self.competition.on_queue(rtt - self.delay.base());
+            if let Some(ramp) = &mut self.ramp {
+                ramp.on_queue(rtt - self.delay.base());
+            }
         }
     }
 
     fn end_epoch(&mut self, now: Instant) {
         let epoch = core::mem::replace(&mut self.epoch, Epoch::new(now));
         let (rate, queue, target) = (epoch.rate(now), epoch.least_queue, self.target());
-        self.rivals.end_epoch(queue, target, self.capacity);
-        if self.rivals.claim().is_some() {
-            if epoch.lost > 2.0 * self.loss.value() * epoch.delivered {
-                self.rivals.on_overflow(now, self.delay.base() + self.delay.queue());
+        if !self.competition.is_testing() && self.ramp.is_none() {
+            self.delay.end_epoch(queue);
+        }
+        // What a train told isn't ours yet.
+        let ours = if self.ramp.is_some() { 0.0 } else { self.capacity };
+        self.competition.end_epoch(queue, target, ours, epoch.lost > 0.0);
+        if self.competition.cwnd().is_some() {
+            if epoch.lost > 2.0 * self.loss_share() * epoch.delivered {
+                let share = epoch.lost / (epoch.lost + epoch.delivered);
+                self.competition.on_overflow(now, self.delay.base() + self.delay.queue(), share);
             }
-        } else if queue < 2.0 * target {
-            self.loss.add(&epoch);
+        } else if !self.competition.is_testing() && queue < 2.0 * target && self.ramp.is_none() {
+            self.loss.get_or_insert_default().end_epoch(now, &epoch, queue > 0.5 * target);
         }
         let more = rate > (FRUITFUL + CHANCE / epoch.delivered.max(PACKET)) * self.capacity;
-        if epoch.is_app_limited() {
+        if self.ramp.is_some() || (queue < target && self.loss.as_ref().is_some_and(|loss| loss.is_testing()))
+        {
+            self.epochs_without_queue = 0;
+        } else if epoch.is_app_limited() {
             self.capacity = self.capacity.max(rate);
-            self.calm = 0;
+            self.epochs_without_queue = 0;
         } else if queue > 0.5 * target {
             // A long queue is news, a short one mostly noise.
-            let weight = if queue > 4.0 * target { 0.5 } else { 0.25 };
+            let weight = match () {
+                () if queue > 2.0 * target => 1.0,
+                () if queue < target && rate > self.capacity => 0.5,
+                () => 0.25,
+            };
             self.capacity += (rate - self.capacity) * weight;
-            self.calm = 0;
+            self.epochs_without_queue = 0;
         } else {
-            self.calm = if self.rivals.is_testing() {
+            self.epochs_without_queue = if self.competition.is_testing() {
                 // The queue is empty because we made it so.
                 0
-            } else if more || self.calm == 0 {
-                self.calm + 1
+            } else if more || self.epochs_without_queue == 0 {
+                self.epochs_without_queue + 1
             } else {
                 1
             };
             self.capacity = rate.max(self.capacity + (rate - self.capacity) / 4.0);
         }
-        if self.rivals.dip_is_due(now) {
-            self.rivals.begin_dip(now, self.delay.base(), self.delay.queue(), self.delay.ticks());
+        if self.competition.probe_rtt_is_due(now) {
+            self.competition.begin_probe_rtt(now, self.delay.base(), self.delay.queue(), self.delay.ticks());
         }
     }
 
+    fn advance_ramp(&mut self, acked: f64) {
+        let (base, ticks) = (self.delay.base(), self.delay.ticks());
+        let window = self.full_rate() * (base + ticks);
+        let Some(ramp) = &mut self.ramp else { return };
+        match ramp.on_acked(acked, base, ticks, window) {
+            Verdict::Wait => return,
+            Verdict::Filled => {}
+            Verdict::Shared(rate) => self.capacity = self.capacity.min(rate),
+        }
+        self.ramp = None;
+    }
+
     fn epoch_length(&self) -> f64 {
-        self.delay.base().max(2.0 * self.delay.ticks()).max(LEAST_EPOCH)
+        self.delay.base().max(2.0 * self.delay.ticks()).max(MIN_EPOCH)
     }
 }
 
@@ -300,7 +368,8 @@ impl Controller for Adaptive {
         self.pacer.spend(f64::from(bytes));
         let bulk = core::mem::take(&mut self.granted);
         let app_limited = self.app_limited || !bulk;
-        let stamp = SentStamp { sent_at: now, bytes, bulk, blind: self.startup.is_some(), app_limited };
+        let stamp =
+            SentStamp { sent_at: now, bytes, bulk, sent_in_startup: self.startup.is_some(), app_limited };
         if bulk {
             self.last_bulk = now;
             if let Some(startup) = &mut self.startup {
@@ -316,25 +385,35 @@ impl Controller for Adaptive {
         if self.flight.bytes > 2.0 * PACKET {
             self.delay.on_ack(now);
         }
-        if let Some(rtt) = rtt {
-            self.learn_delay(now, rtt, acked.last().is_some_and(|(stamp, _)| stamp.blind));
+        if let Some((rtt, (stamp, _))) = rtt.zip(acked.last()) {
+            self.learn_delay(now, rtt, *stamp);
         }
+        let mut delivered = 0.0;
         for (stamp, late) in acked {
             let bytes = f64::from(stamp.bytes);
             if !late {
                 self.flight.remove(stamp);
-            } else if !stamp.blind {
+            } else if !stamp.sent_in_startup {
                 self.epoch.lost -= bytes;
             }
             self.epoch.delivered += bytes;
             if stamp.app_limited {
                 self.epoch.app_limited += bytes;
             }
-            self.rivals.on_delivered(bytes);
+            delivered += bytes;
+        }
+        if self.ramp.is_some() {
+            let steady = acked.iter().filter(|(stamp, late)| !stamp.sent_in_startup && !late);
+            self.advance_ramp(steady.map(|(stamp, _)| f64::from(stamp.bytes)).sum());
         }
         self.learn_startup(now, acked);
         let (target, rtt) = (self.target(), self.delay.base() + self.delay.queue());
-        self.rivals.judge(now, Circumstances { target, rtt, in_flight: self.flight.seeing });
+        let circumstances = Circumstances { target, rtt, in_flight: self.flight.in_flight_since_startup };
+        self.competition.on_delivered(now, delivered, circumstances);
+        if let Some(longer) = self.competition.judge(now, circumstances) {
+            self.delay.rebase(now, self.delay.base() + longer);
+            self.capacity = self.capacity.max(self.competition.capacity_before());
+        }
         if self.startup.is_none() && (now - self.epoch.began).as_secs_f64() >= self.epoch_length() {
             self.end_epoch(now);
         }
@@ -342,8 +421,11 @@ impl Controller for Adaptive {
 
     fn on_lost(&mut self, _now: Instant, stamp: SentStamp) {
         self.flight.remove(&stamp);
-        if !stamp.blind {
+        if !stamp.sent_in_startup {
             self.epoch.lost += f64::from(stamp.bytes);
+            if let Some(ramp) = &mut self.ramp {
+                ramp.on_lost(f64::from(stamp.bytes));
+            }
         } else if let Some(startup) = self.startup.as_mut().filter(|_| stamp.bulk) {
             startup.on_lost(&stamp);
         }

@@ -35,7 +35,7 @@ impl Binary {
 impl Controller for Binary {
     fn on_sent(&mut self, now: Instant, bytes: u32) -> SentStamp {
         self.credit -= 1.0;
-        SentStamp { sent_at: now, bytes, bulk: false, blind: false, app_limited: false }
+        SentStamp { sent_at: now, bytes, bulk: false, sent_in_startup: false, app_limited: false }
     }
 
     fn on_acked(&mut self, now: Instant, _: &[(SentStamp, bool)], rtt: Option<Duration>) {

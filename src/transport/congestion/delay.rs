@@ -1,6 +1,7 @@
 //! How long packets wait in queues: round trips above the least one.
 
 use crate::time::{Duration, Instant};
+use crate::transport::windowed_min::WindowedMin;
 
 /// How long the least round trip is believed without being seen again: one to two of these.
 const BASE_BUCKET: Duration = Duration::from_secs(5);
@@ -8,36 +9,84 @@ const BASE_BUCKET: Duration = Duration::from_secs(5);
 /// Taken for the round trip before one was measured, in seconds.
 const UNKNOWN_RTT: f64 = 0.1;
 
-/// Ticks longer than this are pauses, in seconds.
-pub(super) const LONGEST_TICK: f64 = 0.035;
+/// Longer than this, in seconds, is no tick: a little more than one a second.
+pub(super) const MAX_TICK: f64 = 1.1;
+
+/// A round trip is only as short as the longest of so many in a row that were acked at different times: a clock that was
+/// read before the host was busy with something else makes a single one too short, down to none at all.
+const AGREEING: usize = 3;
+
+/// Waits differ by so much, in seconds, on any link.
+const MIN_JITTER: f64 = 0.004;
+
+/// Seconds by which clocks blur a round trip.
+const SHORTER: f64 = 0.001;
 
 /// Round trips, and how the ends' ticks blur them. All values are in seconds.
 #[derive(Debug, Default)]
 pub(super) struct Delay {
-    base: Floor,
-    recent: Floor,
-    sends: Rhythm,
-    acks: Rhythm,
+    base: WindowedMin<f64>,
+    samples: [f64; AGREEING],
+    sampled_at: Instant,
+    recent: WindowedMin<f64>,
+    /// The smoothed wait of epochs, and its mean deviation.
+    smoothed: f64,
+    deviation: f64,
+    sends: TickInterval,
+    acks: TickInterval,
 }
 
 impl Delay {
     /// Takes a round trip. `spacing` is the time between packets; `counts` says whether the packet's wait tells what
     /// packets sent now would wait.
     pub(super) fn sample(&mut self, now: Instant, rtt: f64, spacing: f64, counts: bool) {
-        self.base.push(now, BASE_BUCKET, rtt);
-        if counts {
+        let agreed = self.agreed(now, rtt);
+        self.base.push(now, BASE_BUCKET, agreed);
+        // What is shorter yet isn't true, or the next ones agree.
+        if counts && rtt >= self.base() - SHORTER {
             // Long enough for the least of it to be free of jitter and of the wait behind the packets of one tick.
             let bucket = (self.base() / 8.0).max(self.ticks()).max(2.0 * spacing);
             self.recent.push(now, Duration::from_secs_f64(bucket), rtt);
         }
     }
 
+    /// The longest of the last round trips.
+    fn agreed(&mut self, now: Instant, rtt: f64) -> f64 {
+        if now > self.sampled_at || self.sampled_at == Instant::ZERO {
+            self.samples.rotate_right(1);
+            self.samples[0] = rtt;
+            self.sampled_at = now;
+        } else {
+            self.samples[0] = self.samples[0].min(rtt);
+        }
+        self.samples.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// Takes the least wait of an epoch.
+    pub(super) fn end_epoch(&mut self, queue: f64) {
+        if queue.is_finite() {
+            self.deviation += ((queue - self.smoothed).abs() - self.deviation) / 8.0;
+            self.smoothed += (queue - self.smoothed) / 8.0;
+        }
+    }
+
+    /// How much the waits of epochs differ, beside what our own steering makes of them.
+    pub(super) fn jitter(&self) -> f64 {
+        (self.deviation - MIN_JITTER).max(0.0)
+    }
+
+    /// The path has become longer: what was known of it is forgotten.
+    pub(super) fn rebase(&mut self, now: Instant, rtt: f64) {
+        self.base = WindowedMin::default();
+        self.base.push(now, BASE_BUCKET, rtt);
+    }
+
     pub(super) fn on_send(&mut self, now: Instant) {
-        self.sends.beat(now);
+        self.sends.push(now);
     }
 
     pub(super) fn on_ack(&mut self, now: Instant) {
-        self.acks.beat(now);
+        self.acks.push(now);
     }
 
     /// The round trip without queues.
@@ -61,47 +110,24 @@ impl Delay {
     }
 }
 
-/// The least of the values that came in the last one to two buckets of time.
+/// How far apart things happen that happen in groups: the median of the last gaps, which a pause doesn't change.
 #[derive(Debug, Default)]
-struct Floor {
-    since: Instant,
-    current: Option<f64>,
-    previous: Option<f64>,
-}
-
-impl Floor {
-    fn push(&mut self, now: Instant, bucket: Duration, value: f64) {
-        let age = now - self.since;
-        match &mut self.current {
-            Some(least) if age < bucket => *least = least.min(value),
-            current => {
-                self.previous = current.filter(|_| age < bucket * 2);
-                (self.since, self.current) = (now, Some(value));
-            }
-        }
-    }
-
-    fn value(&self) -> Option<f64> {
-        match (self.previous, self.current) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
-    }
-}
-
-/// How far apart things happen that happen in groups, smoothed.
-#[derive(Debug, Default)]
-struct Rhythm {
+struct TickInterval {
     last: Option<Instant>,
+    gaps: [f64; 5],
     interval: f64,
 }
 
-impl Rhythm {
-    fn beat(&mut self, now: Instant) {
+impl TickInterval {
+    fn push(&mut self, now: Instant) {
         let Some(last) = self.last.replace(now) else { return };
         let gap = (now - last).as_secs_f64();
-        if gap > 0.0 && gap < LONGEST_TICK {
-            self.interval += (gap - self.interval) / 8.0;
+        if gap > 0.0 && gap < MAX_TICK {
+            self.gaps.rotate_right(1);
+            self.gaps[0] = gap;
+            let mut gaps = self.gaps;
+            gaps.sort_unstable_by(f64::total_cmp);
+            self.interval = gaps[gaps.len() / 2];
         }
     }
 }
@@ -112,20 +138,6 @@ mod tests {
 
     fn ms(millis: u64) -> Instant {
         Instant::from_millis(millis)
-    }
-
-    #[test]
-    fn the_least_is_forgotten_after_one_to_two_buckets() {
-        let mut floor = Floor::default();
-        let bucket = Duration::from_millis(100);
-        floor.push(ms(0), bucket, 5.0);
-        floor.push(ms(50), bucket, 3.0);
-        floor.push(ms(120), bucket, 9.0);
-        assert_eq!(floor.value(), Some(3.0));
-        floor.push(ms(230), bucket, 8.0);
-        assert_eq!(floor.value(), Some(8.0));
-        floor.push(ms(900), bucket, 20.0);
-        assert_eq!(floor.value(), Some(20.0), "after a silence nothing old is left");
     }
 
     #[test]
@@ -142,12 +154,25 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_was_read_early_does_not_shorten_the_path() {
+        let mut delay = Delay::default();
+        for n in 0..200 {
+            let rtt = if n % 10 == 3 { 0.0 } else { 0.050 };
+            delay.sample(ms(n * 5), rtt, 0.001, true);
+        }
+        assert_eq!(delay.base(), 0.050);
+        assert!(delay.queue() < 1e-9);
+        (200..204).for_each(|n| delay.sample(ms(n * 5), 0.030, 0.001, true));
+        assert_eq!(delay.base(), 0.030, "the path has become shorter");
+    }
+
+    #[test]
     fn ticks_are_told_from_pauses_and_groups() {
-        let mut rhythm = Rhythm::default();
+        let mut interval = TickInterval::default();
         for tick in 0..60 {
             let pause = if tick < 40 { 0 } else { 5_000 };
-            (0..10).for_each(|_| rhythm.beat(ms(tick * 16 + pause)));
+            (0..10).for_each(|_| interval.push(ms(tick * 16 + pause)));
         }
-        assert!((rhythm.interval - 0.016).abs() < 0.001, "{rhythm:?}");
+        assert!((interval.interval - 0.016).abs() < 0.001, "{interval:?}");
     }
 }

@@ -1,9 +1,6 @@
-//! How much arrives, and what share doesn't.
+//! How much arrives.
 
 use crate::time::Instant;
-
-/// More than this share of losses is taken for congestion whatever the delay says.
-const MOST_LOSS: f64 = 0.12;
 
 /// What became of packets during one round trip or so. Amounts are bytes.
 #[derive(Clone, Copy, Debug)]
@@ -32,44 +29,12 @@ impl Epoch {
     }
 }
 
-/// The share of bytes lost of late for other reasons than a full queue.
-#[derive(Debug, Default)]
-pub(super) struct LossShare {
-    lost: f64,
-    judged: f64,
-}
-
-impl LossShare {
-    pub(super) fn add(&mut self, epoch: &Epoch) {
-        // What is ten epochs old counts a third.
-        const KEEP: f64 = 0.9;
-        self.lost = self.lost * KEEP + epoch.lost;
-        self.judged = self.judged * KEEP + epoch.lost + epoch.delivered;
-    }
-
-    pub(super) fn value(&self) -> f64 {
-        if self.judged > 0.0 { (self.lost / self.judged).clamp(0.0, MOST_LOSS) } else { 0.0 }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn epoch(delivered: f64, lost: f64) -> Epoch {
         Epoch { delivered, lost, ..Epoch::new(Instant::ZERO) }
-    }
-
-    #[test]
-    fn the_share_of_losses_follows_and_is_bounded() {
-        let mut loss = LossShare::default();
-        assert_eq!(loss.value(), 0.0);
-        (0..20).for_each(|_| loss.add(&epoch(95.0, 5.0)));
-        assert!((loss.value() - 0.05).abs() < 1e-9);
-        (0..20).for_each(|_| loss.add(&epoch(0.0, 100.0)));
-        assert_eq!(loss.value(), MOST_LOSS);
-        loss.add(&epoch(100.0, -2_000.0));
-        assert_eq!(loss.value(), 0.0, "late acks took back more than was counted");
     }
 
     #[test]

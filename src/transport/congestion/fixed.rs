@@ -21,7 +21,7 @@ impl Controller for Fixed {
         self.budget.spend(bytes as usize);
         // Messages go out whatever the rate: chunks must not wait for minutes after a flood of them.
         self.budget.forgive();
-        SentStamp { sent_at: now, bytes, bulk: false, blind: false, app_limited: false }
+        SentStamp { sent_at: now, bytes, bulk: false, sent_in_startup: false, app_limited: false }
     }
 
     fn on_acked(&mut self, _now: Instant, _acked: &[(SentStamp, bool)], _rtt: Option<Duration>) {}

@@ -8,12 +8,14 @@
 
 mod adaptive;
 mod binary;
+mod competition;
 mod delay;
 mod delivery;
 mod fixed;
 #[cfg(test)]
 mod links;
-mod rivals;
+mod loss;
+mod ramp;
 #[cfg(test)]
 mod simulation;
 mod startup;
@@ -36,7 +38,7 @@ pub(crate) struct SentStamp {
     /// Asked for with [`Controller::can_send`].
     bulk: bool,
     /// Sent before anything was known of the link.
-    blind: bool,
+    sent_in_startup: bool,
     /// The sender had less to send than it might have sent.
     app_limited: bool,
 }
@@ -101,6 +103,10 @@ pub struct AdaptiveConfig {
 
 impl Default for AdaptiveConfig {
     /// 4 KB/s to 125 MB/s (1 Gbit/s), 32 KiB at the start, and bursts of 256 KiB: a tick of 60 Hz at 120 Mbit/s.
+    ///
+    /// 32 KiB are 27 packets, and not the ten of RFC 6928: with ten, 256 KiB at 10 Mbit/s, 50 ms and 2 % loss take 1.19
+    /// times the ideal instead of 1.10, and 8 MiB at 100 Mbit/s 1.29 instead of 1.26. Twenty that begin together on 50
+    /// Mbit/s and 40 ms lose the more in the first second: 69 % instead of 29.
     fn default() -> Self {
         AdaptiveConfig {
             min_bytes_per_second: 4_000.0,
@@ -177,6 +183,38 @@ mod tests {
         assert!(
             CongestionConfig::Fixed(RateConfig { bytes_per_second: 1.0, burst_bytes: 1.0 }).check().is_ok()
         );
+    }
+
+    /// A peer that acks whatever it likes, as fast as it likes: so many packets in tenths of a millisecond.
+    #[test]
+    fn what_goes_out_grows_by_no_more_than_five_times_in_a_round_trip_whatever_is_acked() {
+        for spacing in [0, 1, 5, 20, 125, 875] {
+            let mut controller = CongestionConfig::default().controller().unwrap();
+            let mut before: f64 = 40_000.0;
+            let mut sent = Vec::new();
+            for round in 0..8u64 {
+                let mut bytes = 0.0;
+                let acks: Vec<_> = core::mem::take(&mut sent);
+                for step in 0..500 {
+                    let now = Instant::from_nanos((10 + round * 500 + step) * 100_000);
+                    let acked: Vec<_> = acks
+                        .iter()
+                        .enumerate()
+                        .filter(|(n, _)| (*n as u64 * spacing / 100).min(499) == step)
+                        .map(|(_, stamp)| (*stamp, false))
+                        .collect();
+                    if !acked.is_empty() {
+                        controller.on_acked(now, &acked, Some(Duration::from_millis(50)));
+                    }
+                    while controller.can_send(now) {
+                        sent.push(controller.on_sent(now, 1_200));
+                        bytes += 1_200.0;
+                    }
+                }
+                assert!(bytes <= 5.0 * before, "{bytes} after {before} in round trip {round}, {spacing}");
+                before = before.max(bytes);
+            }
+        }
     }
 
     #[test]

@@ -492,7 +492,7 @@ impl Reno {
 impl Controller for Reno {
     fn on_sent(&mut self, now: Instant, bytes: u32) -> SentStamp {
         self.in_flight += f64::from(bytes);
-        SentStamp { sent_at: now, bytes, bulk: true, blind: false, app_limited: false }
+        SentStamp { sent_at: now, bytes, bulk: true, sent_in_startup: false, app_limited: false }
     }
 
     fn on_acked(&mut self, _now: Instant, acked: &[(SentStamp, bool)], _rtt: Option<Duration>) {

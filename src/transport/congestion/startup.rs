@@ -20,7 +20,8 @@ const BURST_SPREAD: f64 = 0.72;
 /// What is known before the rate is.
 #[derive(Debug)]
 pub(super) struct Startup {
-    train: Train,
+    /// From its first packet on: most connections send none.
+    train: Option<Box<Train>>,
     /// Bytes of the next train.
     length: f64,
     longest: f64,
@@ -28,10 +29,10 @@ pub(super) struct Startup {
     least_rate: f64,
     /// A train is to begin.
     due: bool,
-    burst: Burst,
+    burst: Option<Box<Burst>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Burst {
     bytes: f64,
     left: f64,
@@ -43,19 +44,19 @@ impl Startup {
     pub(super) fn new(initial_bytes: u32, max_burst_bytes: u32) -> Self {
         let longest = f64::from(max_burst_bytes);
         Startup {
-            train: Train::default(),
+            train: None,
             length: f64::from(initial_bytes).min(longest),
             longest,
             least_rate: 0.0,
             due: true,
-            burst: Burst::default(),
+            burst: None,
         }
     }
 
     /// Lets `bytes` go out within one round trip.
     pub(super) fn begin_burst(&mut self, bytes: f64, rtt: f64) {
         let rate = (bytes - self.length).max(0.0) / (BURST_SPREAD * rtt);
-        self.burst = Burst { bytes, left: bytes, rate };
+        self.burst = Some(Box::new(Burst { bytes, left: bytes, rate }));
     }
 
     /// The bytes to let go at once if a train is to begin now: until its first packet is sent.
@@ -65,38 +66,57 @@ impl Startup {
 
     /// Bytes a second to send at besides trains.
     pub(super) fn rate(&self) -> f64 {
-        let known = self.train.rate().unwrap_or(self.train.least_rate().max(self.least_rate));
-        if self.burst.left > 0.0 { known.max(self.burst.rate) } else { known }
+        let known = self
+            .train
+            .as_ref()
+            .map_or(self.least_rate, |train| train.rate().unwrap_or(train.least_rate().max(self.least_rate)));
+        let burst = self.burst.as_ref().filter(|burst| burst.left > 0.0);
+        burst.map_or(known, |burst| known.max(burst.rate))
     }
 
     /// Bytes that may be on their way.
     pub(super) fn window(&self, rtt: f64) -> f64 {
-        2.0 * self.length + self.burst.bytes + self.rate() * (2.0 * rtt + 0.05)
+        let burst = self.burst.as_ref().map_or(0.0, |burst| burst.bytes);
+        2.0 * self.length + burst + self.rate() * (2.0 * rtt + 0.05)
     }
 
     pub(super) fn on_sent(&mut self, stamp: &SentStamp) {
         self.due = false;
-        self.train.on_sent(stamp);
-        self.burst.left -= f64::from(stamp.bytes);
+        self.train.get_or_insert_default().on_sent(stamp);
+        if let Some(burst) = &mut self.burst {
+            burst.left -= f64::from(stamp.bytes);
+        }
     }
 
     pub(super) fn on_lost(&mut self, stamp: &SentStamp) {
-        self.train.on_lost(stamp);
+        if let Some(train) = &mut self.train {
+            train.on_lost(stamp);
+        }
     }
 
     /// Takes an ack; true when no more is to be learned from this train.
     pub(super) fn on_acked(&mut self, now: Instant, stamp: &SentStamp) -> bool {
-        self.train.on_acked(now, stamp) || self.train.is_settled()
+        self.train.as_mut().is_some_and(|train| train.on_acked(now, stamp) || train.is_settled())
     }
 
     /// Whether the fate of the whole train is known.
     pub(super) fn is_settled(&self) -> bool {
-        self.train.is_settled()
+        self.train.as_ref().is_some_and(|train| train.is_settled())
+    }
+
+    /// Bytes of the train that arrived.
+    pub(super) fn acked(&self) -> f64 {
+        self.train.as_ref().map_or(0.0, |train| train.acked())
+    }
+
+    /// Whether the application asked for a burst.
+    pub(super) fn is_burst(&self) -> bool {
+        self.burst.is_some()
     }
 
     /// Draws the conclusions from a train: the rate of the link, or none yet.
     pub(super) fn conclude(&mut self) -> Option<f64> {
-        let train = core::mem::take(&mut self.train);
+        let train = self.train.take().unwrap_or_default();
         self.due = true;
         if let Some(rate) = train.rate() {
             return Some(rate);
@@ -119,6 +139,7 @@ struct Train {
     sent: f64,
     /// Acked or lost.
     settled: f64,
+    lost: f64,
     /// How many times some were acked.
     groups: u32,
     first_ack: Instant,
@@ -141,6 +162,7 @@ impl Train {
     fn on_lost(&mut self, stamp: &SentStamp) {
         if self.sent_at == Some(stamp.sent_at) {
             self.settled += f64::from(stamp.bytes);
+            self.lost += f64::from(stamp.bytes);
         }
     }
 
@@ -163,6 +185,10 @@ impl Train {
         self.group += f64::from(stamp.bytes);
         self.largest_group = self.largest_group.max(self.group);
         false
+    }
+
+    fn acked(&self) -> f64 {
+        self.settled - self.lost
     }
 
     fn is_settled(&self) -> bool {
@@ -188,7 +214,7 @@ mod tests {
 
     fn stamp(sent_at: u64) -> SentStamp {
         let sent_at = Instant::from_millis(sent_at);
-        SentStamp { sent_at, bytes: 1_000, bulk: true, blind: true, app_limited: false }
+        SentStamp { sent_at, bytes: 1_000, bulk: true, sent_in_startup: true, app_limited: false }
     }
 
     /// A train of `packets`, acked at these milliseconds.

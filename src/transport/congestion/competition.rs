@@ -1,0 +1,301 @@
+//! Others on the same link: whether they fill the queue, and the share to cwnd then.
+//!
+//! Whoever yields to delay yields everything to those who don't (TCP Reno and Cubic). Copa (Arun and Balakrishnan, NSDI 2018)
+//! calls a queue that never empties the mark of such company. Here it is put to the test: for one round trip we send so much
+//! less that a queue of our own would drain (a probe_rtt). If it doesn't, it is not ours, and until two such tests find it empty
+//! a window is held that grows and shrinks like Reno's.
+
+use crate::time::{Duration, Instant};
+
+/// Bytes that the window grows by in a round trip: a packet of TCP.
+const GROWTH: f64 = 1_215.0;
+
+/// What is left of the window when the queue overflowed: as Cubic's (RFC 9438).
+const KEEP: f64 = 0.7;
+
+/// Seconds by which the wait in a queue changes at least when less is sent for a round trip.
+const UNCHANGED: f64 = 0.001;
+
+/// How fast the window grows with time: packets a second cubed (RFC 9438).
+const CUBIC: f64 = 0.4;
+
+/// The part of the link to hold beside those that keep the queue full whatever is lost (BBR), as long as no more than
+/// this share of ours is.
+const FLOOR: f64 = 0.3;
+const MAX_FLOOR_LOSS: f64 = 0.03;
+
+/// A newcomer doubles its window up to this part of the link.
+const SLOW_START: f64 = 0.25;
+
+/// The share of the window that has to be on its way for it to grow.
+const USED: f64 = 0.7;
+
+const MIN_CWND: f64 = 4.0 * GROWTH;
+
+/// A queue is long that is longer than the one to aim for by this: others keep it so that we yield and yield.
+const CROWDED: f64 = 1.3;
+
+/// Epochs with a long queue before it is tested.
+const CROWDED_EPOCHS: u32 = 10;
+
+/// The time between tests.
+const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(1);
+const PROBE_RTT_INTERVAL_BESIDE_OTHERS: Duration = Duration::from_secs(5);
+
+/// The time after which the round trip without queues is looked for if it wasn't seen.
+const BASE_UNSEEN: Duration = Duration::from_secs(4);
+
+/// Who else is on the link. Times are seconds.
+#[derive(Debug, Default)]
+pub(super) struct Competition {
+    /// Boxed, as [`Cwnd`] is: most connections send no bulk.
+    probe_rtt: Option<Box<ProbeRtt>>,
+    last_probe_rtt: Instant,
+    base_seen: Instant,
+    /// Epochs in a row with a long queue.
+    crowded: u32,
+    /// Tests in a row that found nobody.
+    alone: u32,
+    /// Bytes a second that were ours before the queue grew long.
+    capacity_before: f64,
+    /// Epochs in a row without a loss: a queue that is always full loses some.
+    lossless: u32,
+    /// Bytes a second that a train told.
+    told: f64,
+    cwnd: Option<Box<Cwnd>>,
+}
+
+#[derive(Debug)]
+struct ProbeRtt {
+    until: Instant,
+    judged_at: Instant,
+    queue_before: f64,
+    least_queue: f64,
+}
+
+/// A window as TCP Cubic's (RFC 9438).
+#[derive(Debug)]
+struct Cwnd {
+    /// Bytes.
+    window: f64,
+    /// Where it grows to in no time, and slowly on from.
+    plateau: f64,
+    cut_at: Instant,
+    /// Slow start goes so far.
+    threshold: f64,
+}
+
+impl Cwnd {
+    fn grow(&mut self, now: Instant, acked: f64, rtt: f64) {
+        if self.window < self.threshold {
+            self.window += acked;
+            return;
+        }
+        let (window, plateau) = (self.window / GROWTH, self.plateau / GROWTH);
+        let after = ((plateau - window.min(KEEP * plateau)).max(0.0) / CUBIC).cbrt();
+        let since = (now - self.cut_at).as_secs_f64() + rtt - after;
+        let target = (plateau + CUBIC * since.powi(3)).clamp(window, 1.5 * window);
+        self.window += (target - window).max(1.0) * acked / window;
+    }
+
+    /// Less, and less far, if the window was smaller already than the time before; not below `floor`.
+    fn cut(&mut self, now: Instant, floor: f64) {
+        let falling = self.window < self.plateau;
+        self.plateau = self.window * if falling { 0.5 * (1.0 + KEEP) } else { 1.0 };
+        self.window = (self.window * KEEP).max(floor).max(MIN_CWND);
+        self.cut_at = now;
+        self.threshold = 0.0;
+    }
+}
+
+/// What the link is like when a test is judged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Circumstances {
+    /// The wait in the queue that we aim for.
+    pub(super) target: f64,
+    /// The round trip with its queue.
+    pub(super) rtt: f64,
+    /// Bytes of ours on their way.
+    pub(super) in_flight: f64,
+}
+
+impl Competition {
+    /// The round trip was as short as it ever is.
+    pub(super) fn base_was_seen(&mut self, now: Instant) {
+        self.base_seen = now;
+    }
+
+    /// Whether it is time to send less for a round trip, to see the queue without us.
+    pub(super) fn probe_rtt_is_due(&self, now: Instant) -> bool {
+        let since = now - self.last_probe_rtt;
+        if self.cwnd.is_some() {
+            return since > PROBE_RTT_INTERVAL_BESIDE_OTHERS;
+        }
+        now - self.base_seen > BASE_UNSEEN || (self.crowded >= CROWDED_EPOCHS && since > PROBE_RTT_INTERVAL)
+    }
+
+    /// Begins to send less for the time `base`, the round trip without queue.
+    pub(super) fn begin_probe_rtt(&mut self, now: Instant, base: f64, queue: f64, ticks: f64) {
+        let after = |seconds| now + Duration::from_secs_f64(seconds);
+        self.probe_rtt = Some(Box::new(ProbeRtt {
+            until: after(base),
+            judged_at: after(2.0 * base + queue + ticks),
+            queue_before: queue,
+            least_queue: f64::INFINITY,
+        }));
+        (self.base_seen, self.last_probe_rtt) = (now, now);
+    }
+
+    /// Whether less is to be sent now.
+    pub(super) fn in_probe_rtt(&self, now: Instant) -> bool {
+        self.probe_rtt.as_ref().is_some_and(|probe_rtt| now < probe_rtt.until)
+    }
+
+    /// Whether the queue is as it is for a probe_rtt, or may be.
+    pub(super) fn is_testing(&self) -> bool {
+        self.probe_rtt.is_some()
+    }
+
+    /// Takes what a packet waited in the queue.
+    pub(super) fn on_queue(&mut self, queue: f64) {
+        if let Some(probe_rtt) = &mut self.probe_rtt {
+            probe_rtt.least_queue = probe_rtt.least_queue.min(queue);
+        }
+    }
+
+    /// Judges a test when its time has come.
+    ///
+    /// A queue that is as long as before although less was sent is none: returns then how much longer the path is.
+    pub(super) fn judge(&mut self, now: Instant, link: Circumstances) -> Option<f64> {
+        let probe_rtt = self.probe_rtt.take_if(|probe_rtt| now >= probe_rtt.judged_at)?;
+        let (before, least) = (probe_rtt.queue_before, probe_rtt.least_queue);
+        let long = before > CROWDED * link.target && least.is_finite();
+        if long && self.lossless >= CROWDED_EPOCHS && least > before - UNCHANGED.max(0.1 * before) {
+            (self.crowded, self.cwnd) = (0, None);
+            return Some(least);
+        }
+        let others = long && least > 0.5 * before;
+        self.alone = if others { 0 } else { self.alone + 1 };
+        if others && self.cwnd.is_none() {
+            // Half of what was ours, as long as that isn't out of reach.
+            let ours = link.in_flight.max(MIN_CWND);
+            let all = self.capacity_before.max(self.told) * link.rtt;
+            let window = (0.5 * all).clamp(ours, 2.0 * ours);
+            let plateau = (0.5 * all).max(window);
+            self.cwnd = Some(Box::new(Cwnd { window, plateau, cut_at: now, threshold: SLOW_START * all }));
+        }
+        if self.alone >= 2 {
+            self.cwnd = None;
+        }
+        None
+    }
+
+    /// Takes the least wait of an epoch.
+    pub(super) fn end_epoch(&mut self, queue: f64, target: f64, capacity: f64, lossy: bool) {
+        self.lossless = if lossy { 0 } else { self.lossless.saturating_add(1) };
+        if queue > CROWDED * target {
+            self.crowded += 1;
+        } else {
+            self.crowded = 0;
+            if self.cwnd.is_none() {
+                self.capacity_before = capacity.max(0.98 * self.capacity_before);
+            }
+        }
+    }
+
+    pub(super) fn train_told(&mut self, rate: f64) {
+        self.told = rate;
+    }
+
+    /// Bytes a second that were ours before the queue grew long.
+    pub(super) fn capacity_before(&self) -> f64 {
+        self.capacity_before
+    }
+
+    /// The bytes to keep on their way beside others.
+    pub(super) fn cwnd(&self) -> Option<f64> {
+        self.cwnd.as_ref().map(|cwnd| cwnd.window)
+    }
+
+    pub(super) fn on_delivered(&mut self, now: Instant, bytes: f64, link: Circumstances) {
+        if let Some(cwnd) = self.cwnd.as_mut().filter(|cwnd| link.in_flight + bytes > USED * cwnd.window) {
+            cwnd.grow(now, bytes, link.rtt);
+        }
+    }
+
+    /// The queue overflowed, and `share` of the bytes of an epoch were lost: a smaller window, once a round trip.
+    pub(super) fn on_overflow(&mut self, now: Instant, rtt: f64, share: f64) {
+        if let Some(cwnd) = self.cwnd.as_mut().filter(|cwnd| (now - cwnd.cut_at).as_secs_f64() > rtt) {
+            let floor = if share < MAX_FLOOR_LOSS { FLOOR * self.capacity_before * rtt } else { 0.0 };
+            cwnd.cut(now, floor.min(cwnd.window));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINK: Circumstances = Circumstances { target: 0.01, rtt: 0.1, in_flight: 40_000.0 };
+
+    fn test(competition: &mut Competition, at: u64, queue: f64) {
+        let at = Instant::from_millis(at);
+        competition.begin_probe_rtt(at, 0.05, 0.04, 0.0);
+        assert!(competition.in_probe_rtt(at) && !competition.in_probe_rtt(at + Duration::from_millis(50)));
+        competition.on_queue(queue);
+        competition.judge(at + Duration::from_millis(141), LINK);
+    }
+
+    #[test]
+    fn a_queue_that_drains_is_our_own_and_one_that_stays_is_not() {
+        let mut competition = Competition { capacity_before: 1e6, ..Competition::default() };
+        test(&mut competition, 0, 0.005);
+        assert_eq!(competition.cwnd(), None);
+        test(&mut competition, 3_000, 0.035);
+        assert_eq!(competition.cwnd(), Some(50_000.0), "half of 1 MB/s x 0.1 s");
+        test(&mut competition, 6_000, 0.002);
+        assert!(competition.cwnd().is_some(), "they may just have backed off");
+        test(&mut competition, 9_000, 0.002);
+        assert_eq!(competition.cwnd(), None);
+    }
+
+    #[test]
+    fn a_cwnd_grows_slowly_near_its_plateau_and_shrinks_once_when_the_queue_overflows() {
+        let mut competition = Competition { capacity_before: 1e6, ..Competition::default() };
+        test(&mut competition, 0, 0.035);
+        let link = Circumstances { in_flight: 50_000.0, ..LINK };
+        (0..50).for_each(|_| competition.on_delivered(Instant::from_millis(150), 1_000.0, link));
+        let grown = competition.cwnd().unwrap();
+        assert!(grown > 50_000.0 + 0.5 * GROWTH && grown < 60_000.0, "{grown}");
+        (0..3).for_each(|_| competition.on_overflow(Instant::from_millis(500), 0.1, 0.05));
+        assert_eq!(competition.cwnd(), Some(grown * KEEP));
+    }
+
+    #[test]
+    fn a_queue_that_less_does_not_shorten_is_a_longer_path_unless_it_overflows() {
+        for (lossy, longer) in [(false, Some(0.0395)), (true, None)] {
+            let mut competition = Competition { capacity_before: 1e6, ..Competition::default() };
+            (0..CROWDED_EPOCHS).for_each(|_| competition.end_epoch(0.04, 0.01, 1e6, lossy));
+            competition.begin_probe_rtt(Instant::ZERO, 0.05, 0.04, 0.0);
+            competition.on_queue(0.0395);
+            assert_eq!(competition.judge(Instant::from_millis(141), LINK), longer);
+        }
+    }
+
+    #[test]
+    fn tests_come_when_the_queue_stays_long() {
+        let mut competition = Competition::default();
+        let now = Instant::from_millis(3_000);
+        competition.base_was_seen(now);
+        (1..CROWDED_EPOCHS).for_each(|_| competition.end_epoch(0.03, 0.01, 1e6, false));
+        assert!(!competition.probe_rtt_is_due(now));
+        competition.end_epoch(0.03, 0.01, 1e6, false);
+        assert!(competition.probe_rtt_is_due(now));
+        competition.end_epoch(0.01, 0.01, 1e6, false);
+        assert!(!competition.probe_rtt_is_due(now));
+        assert!(
+            competition.probe_rtt_is_due(now + Duration::from_millis(4_001)),
+            "the base was not seen for long"
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! What bulk keeps and leaves in scenes of the table of links: bounds for what `make links` measures.
+
+use crate::scenes::{self, Row};
+
+fn figure(row: &Row, name: &str) -> f64 {
+    row.figures.iter().find(|(figure, _)| *figure == name).unwrap_or_else(|| panic!("no {name}")).1
+}
+
+fn each(rows: Vec<Row>, check: impl Fn(&Row, &dyn Fn(&str) -> f64) -> bool) {
+    assert!(!rows.is_empty());
+    for row in rows {
+        assert!(check(&row, &|name| figure(&row, name)), "{} {}: {:?}", row.scene, row.case, row.figures);
+    }
+}
+
+#[test]
+fn slow_ticks_get_what_a_burst_of_each_allows() {
+    each(scenes::ticks(1), |row, of| {
+        let hz: f64 = row.case.split(' ').next().unwrap().parse().unwrap();
+        // 256 KiB a tick of the sender; a receiver that acks once or twice a second tells of a queue too late.
+        let least = match row.case.ends_with("receiver") {
+            true if hz <= 2.0 => 7.5,
+            true => 9.5,
+            false => 0.95 * (hz * 262_144.0 * 8e-6).min(10.0),
+        };
+        of("Mbit/s") >= least
+    });
+}
+
+#[test]
+fn a_shallow_queue_drops_little_and_is_filled() {
+    each(scenes::shallow_queue(1), |_, of| of("dropped %") <= 2.0 && of("Mbit/s") >= 8.5);
+}
+
+#[test]
+fn a_link_that_loses_a_tenth_is_used() {
+    each(scenes::heavy_loss(1), |row, of| {
+        let mbit: f64 = row.case.split(' ').next().unwrap().parse().unwrap();
+        of("Mbit/s") >= 0.8 * mbit
+    });
+}
+
+#[test]
+fn a_longer_path_is_filled_again_within_five_seconds() {
+    each(scenes::longer_path(1), |row, of| {
+        let mbit: f64 = row.case.split(' ').next().unwrap().parse().unwrap();
+        of("5th s") >= 0.9 * mbit
+    });
+}
+
+#[test]
+fn a_clock_read_early_costs_nothing() {
+    each(scenes::stale_clock(1), |row, of| {
+        let mbit: f64 = row.case.split(' ').next().unwrap().parse().unwrap();
+        of("Mbit/s") >= 0.9 * mbit
+    });
+}
+
+#[test]
+fn two_transfers_of_our_own_share_a_link_that_is_served_at_once() {
+    each(scenes::two(1), |row, of| row.case.contains("60") || of("Jain") >= 0.95);
+}

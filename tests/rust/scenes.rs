@@ -1,0 +1,425 @@
+//! Bulk beside others and on links that do more than lose packets: each scene in virtual time, with its figures.
+
+use tickwire::netsim::Conditions;
+use tickwire::time::Duration;
+use tickwire::transport::CongestionConfig;
+
+use crate::bulk_line::{Act, Line};
+use crate::tcp::Kind;
+
+/// Sends for as long as a scene lasts.
+const ENDLESS: u64 = 1 << 34;
+/// Before anything is sent in bulk, for the RTT to be known.
+const WARM_UP: f64 = 1.5;
+
+/// What one run of a scene gave.
+pub(crate) struct Row {
+    pub(crate) scene: &'static str,
+    pub(crate) case: String,
+    pub(crate) figures: Vec<(&'static str, f64)>,
+}
+
+/// Its name and its cases, each to be run with a seed.
+pub(crate) type Scene = (&'static str, fn(u64) -> Vec<Row>);
+
+pub(crate) const SCENES: [Scene; 12] = [
+    ("ticks", ticks),
+    ("shallow queue", shallow_queue),
+    ("shallow queue beside cubic", shallow_beside_cubic),
+    ("heavy loss", heavy_loss),
+    ("twenty at once", twenty),
+    ("two of our own", two),
+    ("longer path", longer_path),
+    ("saturated ack path", saturated_ack_path),
+    ("long path", long_path),
+    ("in-order jitter", jitter),
+    ("beside tcp", beside_tcp),
+    ("stale clock", stale_clock),
+];
+
+/// A link with a queue of so many milliseconds.
+fn link(mbit: f64, rtt_ms: f64, queue_ms: f64) -> Conditions {
+    let rate = mbit * 1e6 / 8.0;
+    let latency = Duration::from_secs_f64(rtt_ms / 2e3);
+    Conditions::perfect()
+        .latency(latency, Duration::ZERO)
+        .rate(rate as u64, ((rate * queue_ms / 1e3) as u64).max(1_500))
+}
+
+/// What the flows do from now on.
+struct Meter {
+    began: f64,
+    ours: Vec<(usize, usize)>,
+    tcp: Vec<u64>,
+    queue_from: usize,
+}
+
+impl Meter {
+    fn start(line: &Line) -> Self {
+        Meter {
+            began: line.now.as_secs_f64(),
+            ours: line.flows.iter().map(|flow| (flow.sent, flow.arrived)).collect(),
+            tcp: line.company.iter().map(|company| company.tcp.arrived).collect(),
+            queue_from: line.queue.len(),
+        }
+    }
+
+    /// Mbit/s of each of our flows.
+    fn ours(&self, line: &Line) -> Vec<f64> {
+        let seconds = line.now.as_secs_f64() - self.began;
+        let before = self.ours.iter().map(|(_, arrived)| *arrived).chain(core::iter::repeat(0));
+        line.flows
+            .iter()
+            .zip(before)
+            .map(|(flow, before)| (flow.arrived - before) as f64 * 8e-6 / seconds)
+            .collect()
+    }
+
+    /// Mbit/s of each TCP flow.
+    fn tcp(&self, line: &Line) -> Vec<f64> {
+        let seconds = line.now.as_secs_f64() - self.began;
+        let before = self.tcp.iter().copied().chain(core::iter::repeat(0));
+        let flows = line.company.iter().zip(before);
+        flows.map(|(company, before)| (company.tcp.arrived - before) as f64 * 8e-6 / seconds).collect()
+    }
+
+    /// The percentage of what we sent that didn't arrive; what is on its way counts as sent.
+    fn dropped(&self, line: &Line) -> f64 {
+        let (mut sent, mut arrived) = (0, 0);
+        for (flow, before) in line.flows.iter().zip(&self.ours) {
+            sent += flow.sent - before.0;
+            arrived += flow.arrived - before.1;
+        }
+        100.0 * (1.0 - arrived as f64 / sent as f64)
+    }
+
+    /// The mean wait in the queue in ms.
+    fn queue_ms(&self, line: &Line, mbit: f64) -> f64 {
+        let waits = &line.queue[self.queue_from..];
+        waits.iter().sum::<u64>() as f64 / waits.len().max(1) as f64 * 8e-3 / mbit
+    }
+}
+
+fn jain(rates: &[f64]) -> f64 {
+    let sum: f64 = rates.iter().sum();
+    sum * sum / (rates.len() as f64 * rates.iter().map(|rate| rate * rate).sum::<f64>())
+}
+
+fn with_flow(conditions: Conditions, act: Act, seed: u64) -> Line {
+    let mut line = Line::new(conditions, act, 0, seed);
+    line.add(CongestionConfig::default(), false);
+    line.run(WARM_UP + 0.013 * (seed % 16) as f64);
+    line
+}
+
+/// One flow of ours for so many seconds, measured after the first ones.
+fn alone(conditions: Conditions, act: Act, seed: u64, settle: f64, seconds: f64) -> (Line, Meter) {
+    let mut line = with_flow(conditions, act, seed);
+    line.send_zeros(0, ENDLESS);
+    line.run(settle);
+    let meter = Meter::start(&line);
+    line.run(seconds);
+    (line, meter)
+}
+
+fn alone_figures(line: &Line, meter: &Meter, mbit: f64) -> Vec<(&'static str, f64)> {
+    let (rate, dropped) = (meter.ours(line)[0], meter.dropped(line));
+    vec![("Mbit/s", rate), ("dropped %", dropped), ("queue ms", meter.queue_ms(line, mbit))]
+}
+
+pub(crate) fn ticks(seed: u64) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for hz in [1, 2, 5, 10, 20, 28, 30, 60] {
+        for (ends, act) in [("sender", [hz, 0]), ("receiver", [0, hz]), ("both", [hz, hz])] {
+            // A queue that takes a burst of a tick.
+            let (line, meter) = alone(link(10.0, 50.0, 250.0), Act(act), seed, 10.0, 20.0);
+            let figures = alone_figures(&line, &meter, 10.0);
+            rows.push(Row { scene: "ticks", case: format!("{hz} Hz, {ends}"), figures });
+        }
+    }
+    rows
+}
+
+const SHALLOW: [(f64, f64, f64); 6] = [
+    (10.0, 50.0, 5.0),
+    (10.0, 50.0, 10.0),
+    (10.0, 50.0, 15.0),
+    (100.0, 30.0, 1.0),
+    (100.0, 30.0, 2.0),
+    (100.0, 30.0, 3.0),
+];
+
+pub(crate) fn shallow_queue(seed: u64) -> Vec<Row> {
+    let row = |(mbit, rtt, queue)| {
+        let (line, meter) = alone(link(mbit, rtt, queue), Act::AT_ONCE, seed, 2.0, 20.0);
+        let figures = alone_figures(&line, &meter, mbit);
+        Row { scene: "shallow queue", case: format!("{mbit} Mbit/s, {rtt} ms, queue {queue} ms"), figures }
+    };
+    SHALLOW.into_iter().map(row).collect()
+}
+
+fn shallow_beside_cubic(seed: u64) -> Vec<Row> {
+    let row = |(mbit, rtt, queue)| {
+        let mut line = with_flow(link(mbit, rtt, queue), Act::AT_ONCE, seed);
+        line.add_tcp(Kind::Cubic, 0);
+        line.run(30.0);
+        let alone = line.company.remove(0).tcp.arrived as f64 * 8e-6 / 30.0;
+        let mut line = with_flow(link(mbit, rtt, queue), Act::AT_ONCE, seed);
+        line.send_zeros(0, ENDLESS);
+        line.run(3.0);
+        line.add_tcp(Kind::Cubic, 0);
+        line.run(10.0);
+        let meter = Meter::start(&line);
+        line.run(30.0);
+        let mut figures = alone_figures(&line, &meter, mbit);
+        let theirs = meter.tcp(&line)[0];
+        figures.extend([("cubic Mbit/s", theirs), ("its %", 100.0 * theirs / (theirs + figures[0].1))]);
+        figures.push(("it alone Mbit/s", alone));
+        let case = format!("{mbit} Mbit/s, {rtt} ms, queue {queue} ms");
+        Row { scene: "shallow queue beside cubic", case, figures }
+    };
+    SHALLOW.into_iter().map(row).collect()
+}
+
+pub(crate) fn heavy_loss(seed: u64) -> Vec<Row> {
+    let row = |(mbit, rtt, queue, loss)| {
+        let (line, meter) = alone(link(mbit, rtt, queue).loss(loss), Act::AT_ONCE, seed, 3.0, 20.0);
+        let figures = alone_figures(&line, &meter, mbit);
+        let case = format!("{mbit} Mbit/s, {rtt} ms, queue {queue} ms, {:.0} % lost", loss * 100.0);
+        Row { scene: "heavy loss", case, figures }
+    };
+    let cases = [
+        (10.0, 50.0, 50.0, 0.1),
+        (10.0, 50.0, 5.0, 0.1),
+        (50.0, 100.0, 100.0, 0.1),
+        (100.0, 30.0, 30.0, 0.05),
+        (2.0, 150.0, 150.0, 0.1),
+    ];
+    cases.into_iter().map(row).collect()
+}
+
+fn twenty(seed: u64) -> Vec<Row> {
+    let row = |rtt: f64| {
+        let mut line = Line::new(link(50.0, rtt, rtt), Act::AT_ONCE, 0, seed);
+        for _ in 0..20 {
+            line.add(CongestionConfig::default(), false);
+        }
+        line.run(WARM_UP + 0.013 * (seed % 16) as f64);
+        (0..20).for_each(|flow| line.send_zeros(flow, 4 << 20));
+        let meter = Meter::start(&line);
+        line.run(1.0);
+        let first = (meter.dropped(&line), jain(&meter.ours(&line)));
+        while line.flows.iter().all(|flow| flow.received_at.is_none()) && line.now.as_secs_f64() < 60.0 {
+            line.step();
+        }
+        let rates = meter.ours(&line);
+        let figures = vec![
+            ("Jain", jain(&rates)),
+            ("dropped % in 1 s", first.0),
+            ("Jain in 1 s", first.1),
+            ("dropped %", meter.dropped(&line)),
+            ("Mbit/s", rates.iter().sum()),
+            ("queue ms", meter.queue_ms(&line, 50.0)),
+            ("s to the first", line.now.as_secs_f64() - meter.began),
+        ];
+        Row { scene: "twenty at once", case: format!("50 Mbit/s, {rtt} ms"), figures }
+    };
+    [20.0, 40.0, 100.0].into_iter().map(row).collect()
+}
+
+pub(crate) fn two(seed: u64) -> Vec<Row> {
+    let row = |(mbit, rtt, later, act): (f64, f64, f64, Act)| {
+        let mut line = Line::new(link(mbit, rtt, rtt), act, 0, seed);
+        for _ in 0..2 {
+            line.add(CongestionConfig::default(), false);
+        }
+        line.run(WARM_UP + 0.013 * (seed % 16) as f64);
+        line.send_zeros(0, ENDLESS);
+        line.run(later);
+        line.send_zeros(1, ENDLESS);
+        let whole = Meter::start(&line);
+        line.run(8.0);
+        let meter = Meter::start(&line);
+        line.run(2.0);
+        let rates = meter.ours(&line);
+        let figures = vec![
+            ("Jain", jain(&rates)),
+            ("first", rates[0]),
+            ("second", rates[1]),
+            ("all", whole.ours(&line).iter().sum()),
+            ("dropped %", whole.dropped(&line)),
+            ("queue ms", meter.queue_ms(&line, mbit)),
+        ];
+        let case = format!("{mbit} Mbit/s, {rtt} ms, {later} s later, ticks {:?}", act.0);
+        Row { scene: "two of our own", case, figures }
+    };
+    let at_once = Act::AT_ONCE;
+    let cases = [
+        (50.0, 20.0, 5.0, at_once),
+        (50.0, 20.0, 0.5, at_once),
+        (50.0, 20.0, 5.0, Act::POLLED),
+        (10.0, 50.0, 5.0, at_once),
+        (100.0, 30.0, 5.0, at_once),
+    ];
+    cases.into_iter().map(row).collect()
+}
+
+pub(crate) fn longer_path(seed: u64) -> Vec<Row> {
+    let row = |(mbit, rtt, step): (f64, f64, f64)| {
+        let (mut line, _) = alone(link(mbit, rtt, rtt), Act::AT_ONCE, seed, 5.0, 2.0);
+        let longer = link(mbit, rtt + step, rtt);
+        line.links.iter_mut().for_each(|link| link.set_conditions(longer).unwrap());
+        let mut figures = Vec::new();
+        for name in ["1st s", "2nd s", "3rd s", "4th s", "5th s", "6th s"] {
+            let meter = Meter::start(&line);
+            line.run(1.0);
+            figures.push((name, meter.ours(&line)[0]));
+        }
+        let meter = Meter::start(&line);
+        line.run(10.0);
+        figures.push(("later", meter.ours(&line)[0]));
+        figures.push(("queue ms", meter.queue_ms(&line, mbit)));
+        Row { scene: "longer path", case: format!("{mbit} Mbit/s, {rtt} ms, + {step} ms"), figures }
+    };
+    [(20.0, 40.0, 60.0), (20.0, 20.0, 60.0), (100.0, 30.0, 60.0), (10.0, 100.0, 30.0)]
+        .into_iter()
+        .map(row)
+        .collect()
+}
+
+fn saturated_ack_path(seed: u64) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (name, there) in [("ours", None), ("cubic", Some(Kind::Cubic)), ("bbr", Some(Kind::Bbr))] {
+        for queue in [200.0, 1_000.0] {
+            let ways = [link(10.0, 40.0, 40.0), link(0.2, 40.0, queue)];
+            let mut line = Line::with_links(ways, Act::AT_ONCE, 0, seed);
+            line.add(CongestionConfig::default(), false);
+            line.run(WARM_UP);
+            line.add_tcp(Kind::Cubic, 1);
+            line.run(5.0 + 0.013 * (seed % 16) as f64);
+            match there {
+                None => line.send_zeros(0, ENDLESS),
+                Some(kind) => {
+                    line.add_tcp(kind, 0);
+                }
+            }
+            line.run(10.0);
+            let meter = Meter::start(&line);
+            line.run(30.0);
+            let rates = if there.is_some() { meter.tcp(&line)[1] } else { meter.ours(&line)[0] };
+            let figures = vec![
+                ("Mbit/s", rates),
+                ("upload", meter.tcp(&line)[0]),
+                ("dropped %", meter.dropped(&line)),
+                ("queue ms", meter.queue_ms(&line, 10.0)),
+            ];
+            rows.push(Row {
+                scene: "saturated ack path",
+                case: format!("{name}, queue back {queue} ms"),
+                figures,
+            });
+        }
+    }
+    rows
+}
+
+fn long_path(seed: u64) -> Vec<Row> {
+    let conditions = link(20.0, 600.0, 600.0);
+    let bytes = 8 << 20;
+    let mut line = with_flow(conditions, Act::AT_ONCE, seed);
+    line.run(3.0);
+    line.send_zeros(0, bytes);
+    let meter = Meter::start(&line);
+    line.finish(60.0);
+    let figures = vec![
+        ("s", line.took(0)),
+        ("Mbit/s", bytes as f64 * 8e-6 / line.took(0)),
+        ("dropped %", meter.dropped(&line)),
+    ];
+    let ours = Row { scene: "long path", case: "ours".into(), figures };
+    let mut line = Line::new(conditions, Act::AT_ONCE, 0, seed);
+    line.add_tcp(Kind::Bbr, 0);
+    while line.company[0].tcp.arrived < bytes {
+        line.step();
+    }
+    let seconds = line.now.as_secs_f64();
+    let figures = vec![("s", seconds), ("Mbit/s", bytes as f64 * 8e-6 / seconds)];
+    vec![ours, Row { scene: "long path", case: "bbr".into(), figures }]
+}
+
+fn jitter(seed: u64) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for time in [20, 100, 500] {
+        for (mbit, rtt) in [(10.0, 50.0), (50.0, 40.0)] {
+            let base = link(mbit, rtt, 2.0 * rtt);
+            let conditions = base.wander(Duration::from_millis(15), Duration::from_millis(time));
+            let (line, meter) = alone(conditions, Act::AT_ONCE, seed, 3.0, 20.0);
+            let figures = alone_figures(&line, &meter, mbit);
+            let case = format!("{mbit} Mbit/s, {rtt} ms, +- 15 ms in runs of {time} ms");
+            rows.push(Row { scene: "in-order jitter", case, figures });
+        }
+    }
+    rows
+}
+
+fn beside_tcp(seed: u64) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let cases = [
+        (Kind::Bbr, 1, 5.0, 1.0),
+        (Kind::Bbr, 1, -5.0, 1.0),
+        (Kind::Bbr, 4, 5.0, 1.0),
+        (Kind::Bbr, 4, -5.0, 1.0),
+        (Kind::Cubic, 1, 5.0, 1.0),
+        (Kind::Cubic, 1, -20.0, 1.0),
+        (Kind::Cubic, 4, 5.0, 1.0),
+        (Kind::Bbr, 1, 5.0, 4.0),
+        (Kind::Cubic, 1, 5.0, 4.0),
+    ];
+    for (kind, flows, head_start, bdps) in cases.into_iter() {
+        for (mbit, rtt) in [(20.0, 40.0), (50.0, 30.0)] {
+            let mut line = with_flow(link(mbit, rtt, bdps * rtt), Act::AT_ONCE, seed);
+            if head_start > 0.0 {
+                line.send_zeros(0, ENDLESS);
+                line.run(head_start);
+            }
+            for _ in 0..flows {
+                line.add_tcp(kind, 0);
+                line.run(0.1);
+            }
+            if head_start < 0.0 {
+                line.run(-head_start);
+                line.send_zeros(0, ENDLESS);
+            }
+            line.run(5.0);
+            let meter = Meter::start(&line);
+            line.run(55.0);
+            let (ours, theirs) = (meter.ours(&line)[0], meter.tcp(&line).iter().sum::<f64>());
+            let figures = vec![
+                ("our %", 100.0 * ours / (ours + theirs)),
+                ("all Mbit/s", ours + theirs),
+                ("dropped %", meter.dropped(&line)),
+                ("queue ms", meter.queue_ms(&line, mbit)),
+            ];
+            let first = if head_start > 0.0 { "we are first" } else { "they are first" };
+            let case = format!("{flows} {kind:?}, {mbit} Mbit/s, {rtt} ms, {bdps} BDP, {first}");
+            rows.push(Row { scene: "beside tcp", case, figures });
+        }
+    }
+    rows
+}
+
+pub(crate) fn stale_clock(seed: u64) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (mbit, rtt, stale) in [(100.0, 10.0, (10, 20)), (100.0, 30.0, (30, 300)), (10.0, 50.0, (10, 50))] {
+        let mut line = with_flow(link(mbit, rtt, 2.0 * rtt), Act::AT_ONCE, seed);
+        line.stale = Some(stale);
+        line.send_zeros(0, ENDLESS);
+        line.run(2.0);
+        let meter = Meter::start(&line);
+        line.run(20.0);
+        let figures = alone_figures(&line, &meter, mbit);
+        let case = format!("{mbit} Mbit/s, {rtt} ms, 1 of {} reads up to {} ms early", stale.1, stale.0);
+        rows.push(Row { scene: "stale clock", case, figures });
+    }
+    rows
+}
