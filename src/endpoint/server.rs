@@ -297,6 +297,7 @@ impl Server {
         // Behind the packets, which keep connections alive as well.
         self.netcode.update(now, out);
         self.apply_netcode_events(now);
+        self.netcode.say_goodbyes(now, out);
         if self.lingering > 0 {
             self.end_linger(now, out);
         }

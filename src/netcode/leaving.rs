@@ -84,8 +84,7 @@ impl LeavingList {
     /// Tells a client as [`LeavingList::add`] does, beginning with [`LeavingList::update`], so that its farewell can still
     /// be set.
     pub(crate) fn add_later(&mut self, now: Instant, leaver: Leaver, out: &mut Datagrams) {
-        let next = now + REPEAT_INTERVAL;
-        let mut entry = Entry { leaver, repeats_left: DISCONNECT_REPEATS, next };
+        let mut entry = Entry { leaver, repeats_left: DISCONNECT_REPEATS, next: now };
         if self.entries.len() >= CAPACITY {
             entry.finish(out);
         } else {

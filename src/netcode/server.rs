@@ -149,7 +149,8 @@ impl Server {
         self.welcoming = welcoming;
     }
 
-    /// Sends keep-alives and goodbyes that are due and frees the slots of clients that fell silent.
+    /// Sends keep-alives and goodbyes that are due and frees the slots of clients that fell silent: their own goodbyes are left to
+    /// [`Server::say_goodbyes`], so that they can have words.
     pub fn update(&mut self, now: Instant, out: &mut Datagrams) {
         self.leaving.update(now, out);
         if now < self.next_scan {
@@ -161,6 +162,12 @@ impl Server {
                 self.update_client(now, client, out);
             }
         }
+    }
+
+    /// Says the goodbyes that are due: once more in a tick in which [`Server::update`] found somebody silent, so that they hear
+    /// of it at once.
+    pub fn say_goodbyes(&mut self, now: Instant, out: &mut Datagrams) {
+        self.leaving.update(now, out);
     }
 
     /// Sends a payload of 1..=1200 bytes.

@@ -292,6 +292,7 @@ impl World {
         let mut out = Datagrams::new();
         if self.server.next_deadline() <= self.now {
             self.server.update(self.now, &mut out);
+            self.server.say_goodbyes(self.now, &mut out);
             self.transmit(server_address(), &out);
         }
         self.events.extend(core::iter::from_fn(|| self.server.poll_event()));
