@@ -264,6 +264,11 @@ impl Acks {
         self.acked_skipped
     }
 
+    /// When a packet was sent, if it is within the window.
+    pub(super) fn sent_at(&self, sequence: u16) -> Option<Instant> {
+        self.sent.get(sequence).map(|sent| sent.at)
+    }
+
     /// The number of the next packet sent.
     pub fn next_sequence(&self) -> u16 {
         self.sent.next()

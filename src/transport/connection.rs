@@ -699,7 +699,7 @@ impl Connection {
         if self.endpoint.acks().acked_skipped() && !self.replayed {
             return Err(End::Violation(Violation::Ack));
         }
-        self.apply_packet(now, arrival)
+        self.apply_packet(now, arrival, header.ack)
     }
 
     /// The number of a packet of the peer, without wrapping.
@@ -744,7 +744,9 @@ impl Connection {
                     Carried::Credit { channel, mark } => {
                         self.lanes[usize::from(channel)].touch().credit_known(mark);
                     }
-                    Carried::Chunk(carried) => self.chunks.handle_ack(now, carried),
+                    Carried::Chunk(carried) => {
+                        self.chunks.handle_ack(now, (acked.sent_at, acked.sequence), carried)
+                    }
                     Carried::Fragment { channel, mark, index } => {
                         let lane = &mut self.lanes[usize::from(channel)];
                         let fate = lane.touch().handle_fragment_ack(now, mark, index.into());
@@ -803,7 +805,7 @@ impl Connection {
         }
     }
 
-    fn apply_packet(&mut self, now: Instant, arrival: u64) -> Result<(), End> {
+    fn apply_packet(&mut self, now: Instant, arrival: u64, ack: u16) -> Result<(), End> {
         self.newest_arrival = self.newest_arrival.max(arrival);
         let Packet { control, messages, fragments, fragment_bytes, chunk_items, slices, .. } =
             &mut self.scratch.packet;
@@ -829,7 +831,8 @@ impl Connection {
             }
         }
         if !chunk_items.is_empty() {
-            chunk_items.drain(..).for_each(|item| self.chunks.handle(now, item, slices));
+            let known = (self.endpoint.acks().sent_at(ack).unwrap_or(now), ack);
+            chunk_items.drain(..).for_each(|item| self.chunks.handle(now, item, slices, known));
             self.chunks.update(now);
         }
         messages.shrink_to(KEPT_MESSAGES);

@@ -155,6 +155,9 @@ pub(crate) enum Item {
     Withdraw { id: u16 },
 }
 
+/// A packet of ours: when it was sent, and its number.
+pub(super) type SentPacket = (Instant, u16);
+
 /// What a packet carried of chunks, by which its fate is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carried {
@@ -618,7 +621,7 @@ impl Chunks {
     }
 
     /// Takes what a packet of the peer says of chunks.
-    pub(crate) fn handle(&mut self, now: Instant, item: Item, arena: &[u8]) {
+    pub(crate) fn handle(&mut self, now: Instant, item: Item, arena: &[u8], known: SentPacket) {
         match item {
             Item::Offer(offer) => self.handle_offer(now, offer),
             Item::Slice { id, index, bytes } => {
@@ -629,7 +632,7 @@ impl Chunks {
                 self.read_back.pay(bytes.len());
                 incoming.handle_slice(now, index, &arena[bytes], &mut self.counters, &mut self.events);
             }
-            Item::Answer { id, verdict } => self.handle_answer(now, id, &verdict),
+            Item::Answer { id, verdict } => self.handle_answer(now, id, &verdict, known),
             Item::Withdraw { id } => {
                 if self.make_room_for(id) {
                     // Withdrawn before it was offered: the answer is what the peer waits for.
@@ -686,7 +689,7 @@ impl Chunks {
         true
     }
 
-    fn handle_answer(&mut self, now: Instant, id: u16, verdict: &Verdict) {
+    fn handle_answer(&mut self, now: Instant, id: u16, verdict: &Verdict, known: SentPacket) {
         let Some(at) = self.outgoing.iter().position(|outgoing| outgoing.id() == Some(id)) else {
             // Said again after it was heard, as it may be.
             self.counters.answers_invalid += u64::from(distance(id, self.next_id) >= 0);
@@ -696,7 +699,7 @@ impl Chunks {
         let over = self.outgoing[at].is_over();
         match verdict {
             Verdict::Accepted { have } => {
-                if !self.outgoing[at].handle_accepted(now, have) {
+                if !self.outgoing[at].handle_accepted(now, have, known) {
                     self.counters.answers_invalid += 1;
                 }
                 return;
@@ -714,12 +717,12 @@ impl Chunks {
     }
 
     /// A packet that carried this was acked.
-    pub(crate) fn handle_ack(&mut self, now: Instant, carried: Carried) {
+    pub(crate) fn handle_ack(&mut self, now: Instant, sent: SentPacket, carried: Carried) {
         match carried {
             Carried::Answer { .. } => {}
             Carried::Offer { id } | Carried::Slice { id, .. } | Carried::Withdraw { id } => {
                 if let Some(outgoing) = self.outgoing.iter_mut().find(|o| o.id() == Some(id)) {
-                    outgoing.handle_ack(now, carried);
+                    outgoing.handle_ack(now, sent, carried);
                 }
             }
         }

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use super::storage::{Source, StorageError};
-use super::{Carried, ChunkCounters, Item, Offer, Progress, Rate, SLICE_BYTES, Selection};
+use super::{Carried, ChunkCounters, Item, Offer, Progress, Rate, SLICE_BYTES, Selection, SentPacket};
 use crate::store::BitSet;
+use crate::store::sequence::distance;
 use crate::time::{Duration, Instant};
 use crate::transport::framing::slice_bits;
 
@@ -33,6 +34,9 @@ pub(super) struct Outgoing {
     offer_due: bool,
     /// The peer has answered the offer.
     accepted: bool,
+    /// What was sent until then and is acked later may have come before the chunk was accepted, and was not kept: acks may
+    /// come after the answer.
+    doubted_until: SentPacket,
     /// The chunk is over, and the peer must hear of it (again, if due).
     withdrawn: bool,
     withdrawal_due: bool,
@@ -63,6 +67,7 @@ impl Outgoing {
             source,
             offer_due: false,
             accepted: false,
+            doubted_until: (Instant::ZERO, 0),
             withdrawn: false,
             withdrawal_due: false,
             there: BitSet::new(slices),
@@ -217,7 +222,8 @@ impl Outgoing {
     // --- what became of it -------------------------------------------------------------------------------
 
     /// The receiver takes the chunk and has these runs of slices; false when the chunk has no such slices.
-    pub(super) fn handle_accepted(&mut self, now: Instant, have: &[(u32, u32)]) -> bool {
+    /// `known` is the newest packet that had come when it said so.
+    pub(super) fn handle_accepted(&mut self, now: Instant, have: &[(u32, u32)], known: SentPacket) -> bool {
         let slices = u64::from(self.offer.slices());
         let mut end = 0u64;
         for &(first, count) in have {
@@ -232,6 +238,7 @@ impl Outgoing {
         if core::mem::replace(&mut self.accepted, true) {
             return true;
         }
+        self.doubted_until = known;
         // The answer decides: slices that came before the offer or before the chunk was accepted were acked with
         // their packets and yet not kept.
         let mut there = BitSet::new(slices as usize);
@@ -258,6 +265,11 @@ impl Outgoing {
         true
     }
 
+    fn doubts(&self, (sent_at, number): SentPacket) -> bool {
+        let (until, newest) = self.doubted_until;
+        sent_at <= until && distance(newest, number) >= 0
+    }
+
     fn length(&self, index: u32) -> u64 {
         let place = self.offer.slice(index);
         place.end - place.start
@@ -269,8 +281,15 @@ impl Outgoing {
         }
     }
 
-    pub(super) fn handle_ack(&mut self, now: Instant, carried: Carried) {
+    pub(super) fn handle_ack(&mut self, now: Instant, sent: SentPacket, carried: Carried) {
         if let Carried::Slice { index, .. } = carried
+            && self.accepted
+            && self.doubts(sent)
+        {
+            if !self.there.contains(index as usize) {
+                self.want(index);
+            }
+        } else if let Carried::Slice { index, .. } = carried
             && self.there.insert(index as usize)
         {
             let bytes = self.length(index);
