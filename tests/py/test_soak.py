@@ -29,7 +29,7 @@ def test_a_scenario_is_the_same_each_time_and_another_one_with_another_seed() ->
     assert one.transcript != other.transcript
 
 
-@pytest.mark.parametrize(("seed", "scenario"), [("long", 203), ("long", 1597), ("final", 1327)])
+@pytest.mark.parametrize(("seed", "scenario"), [("long", 203), ("long", 1597), ("final", 1327), ("ci", 73)])
 def test_chunks_go_on_where_they_hung(seed: str, scenario: int) -> None:
     # Behind a flood of messages at a fixed rate; at ticks of which every other one found the peer silent; for
     # want of the memory that chunks behind them had taken.
