@@ -745,7 +745,7 @@ impl Connection {
                         self.lanes[usize::from(channel)].touch().credit_known(mark);
                     }
                     Carried::Chunk(carried) => {
-                        self.chunks.handle_ack(now, (acked.sent_at, acked.sequence), carried)
+                        self.chunks.handle_ack(now, (acked.sent_at, acked.sequence), carried);
                     }
                     Carried::Fragment { channel, mark, index } => {
                         let lane = &mut self.lanes[usize::from(channel)];
