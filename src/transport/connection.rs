@@ -1004,7 +1004,9 @@ impl Connection {
         if self.silent {
             return Instant::NEVER;
         }
-        self.chunks.next_slice_at().max(self.controller.next_send()).max(self.next_number_at())
+        let allowed =
+            self.controller.next_send().max(self.next_number_at()).max(self.behind_messages_until());
+        self.chunks.next_slice_at().max(allowed)
     }
 
     /// Whether the peer has shown that it would understand a farewell.
@@ -1153,7 +1155,7 @@ impl Connection {
 
     fn transmit_slices(&mut self, now: Instant, out: &mut Packets) {
         while !self.silent
-            && !self.is_behind_messages(now)
+            && self.behind_messages_until() <= now
             && self.chunks.has_slices(now)
             && self.controller.can_send(now)
             && self.next_number_at() <= now
@@ -1166,17 +1168,15 @@ impl Connection {
                 break;
             }
             self.send_packet(now, out);
+            self.last_slice = Some(now);
         }
     }
 
-    /// Whether messages wait for the line: slices would only keep it full. One goes now and then, so that a flood of messages
-    /// doesn't hold up a chunk for good.
-    fn is_behind_messages(&mut self, now: Instant) -> bool {
-        if !self.messages_wait || self.last_slice.is_none_or(|sent| now - sent >= KEEP_ALIVE) {
-            self.last_slice = Some(now);
-            return false;
-        }
-        true
+    /// Until when slices wait because messages wait for the line, which slices would only keep full. One goes now and then, so
+    /// that a flood of messages doesn't hold up a chunk for good.
+    fn behind_messages_until(&self) -> Instant {
+        let held_back = self.last_slice.filter(|_| self.messages_wait);
+        held_back.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE)
     }
 
     /// Empties what the packet to compose takes and gathers its control sections; returns their bits.

@@ -36,8 +36,11 @@ const NO_QUEUE: Duration = Duration::from_millis(5);
 /// A wait that is noise rather than a queue.
 const SHORT_QUEUE: Duration = Duration::from_millis(25);
 
-/// More than this share lost isn't chance: of the rate that was sent, the line carried the rest.
+/// More than this share lost may be what a full line drops. Sending less tells.
 const MAX_LOSS: f64 = 0.2;
+
+/// And this much is never chance.
+const CERTAIN_LOSS: f64 = 0.5;
 
 /// An epoch is a round trip, but not shorter than this, and of enough packets to tell a share.
 const MIN_EPOCH: Duration = Duration::from_millis(50);
@@ -48,9 +51,6 @@ const MIN_EPOCH_PACKETS: u32 = 8;
 const SLOWER: f64 = 0.85;
 const AS_MUCH_LESS: f64 = 1.2;
 const CHANCE_SPREAD: f64 = 1.5;
-
-/// And this much is never chance.
-const CERTAIN_LOSS: f64 = 0.5;
 
 /// No line that games are played on loses more than this by chance.
 const MAX_CHANCE: f64 = 0.4;
@@ -95,7 +95,7 @@ pub(crate) struct MessageWindow {
     congested_at: Instant,
     /// The share of packets that this line loses whatever is sent.
     chance: f64,
-    /// Much was lost, so less is sent: whether that helps tells whether it was chance.
+    /// The line looked full, so less is sent: whether that helps tells whether it was.
     suspicion: Option<Suspicion>,
     /// Until then a queue is taken for others' work, as sending less didn't help.
     innocent_until: Instant,
@@ -311,10 +311,10 @@ impl MessageWindow {
         let epoch = core::mem::replace(&mut self.epoch, Epoch::new(now));
         let base = self.base_rtt();
         let queue = epoch.min_rtt.map_or(Duration::ZERO, |rtt| rtt.saturating_sub(base));
-        let rate = epoch.losses.acked / (now - epoch.began).as_secs_f64();
         // Of the epoch before: packets that were only overtaken have been acked since.
-        let losses = Losses { seconds: (now - epoch.began).as_secs_f64(), ..epoch.losses };
-        let losses = core::mem::replace(&mut self.losses, losses);
+        let newest = Losses { seconds: (now - epoch.began).as_secs_f64(), ..epoch.losses };
+        let rate = newest.carried();
+        let losses = core::mem::replace(&mut self.losses, newest);
         let loss = losses.share();
         self.chance += (loss - self.chance).min(0.0) / 8.0;
         let full = queue > self.max_queue() || loss > MAX_LOSS.max(CHANCE_SPREAD * self.chance);
