@@ -1748,9 +1748,9 @@ class Server:
 
         Args:
             burst_bytes: what may be sent at once after a silence. A tick's packets are such a burst.
-            adaptive: send less while the line shows that it is full: while round trips grow by 100 ms or more, most of
-                what is sent is lost, or acks stay out. A window of bytes in flight, after TCP's (RFC 5681) and LEDBAT's
-                (RFC 6817); up to 8 KiB are always in flight, so that a usual game never meets it. False: the budget alone
+            adaptive: send less while the line shows that it is full: while round trips grow by 100 ms or more, a fifth
+                and more of what is sent is lost, or acks stay out. A window of bytes in flight, after TCP's (RFC 5681) and LEDBAT's
+                (RFC 6817); 8 KiB may always be in flight, so that a usual game never meets it. False: the budget alone
                 decides.
 
         Raises:

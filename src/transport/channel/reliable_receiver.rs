@@ -3,8 +3,8 @@
 //!
 //! Refuses (as violations of the peer): ids and bytes beyond the window that both sides know.
 //!
-//! Memory goes with the messages that are here, wherever in the window the peer puts them. What the peer is known to know of credit is its claim, and
-//! only decides how often credit is said.
+//! Memory goes with the messages that are here, wherever in the window the peer puts them. What the peer is known to know of
+//! credit is its claim, and only decides how often credit is said.
 
 use std::collections::VecDeque;
 
