@@ -9,94 +9,18 @@
 //! fragment, within the bound of partial packets. What a stranger can do is jump ahead, so that the rightful peer's packets
 //! are stale, and ack what was lost.
 
-use super::ack_config::{AcksConfig, ConfigError};
-use super::acks::{AckCounters, Acked, Acks, Estimation, NotNew, RttSampling};
-use super::estimate::Stats;
-use super::fragment::{
-    FRAGMENT_HEADER_SIZE, Fragment, FragmentError, MAX_FRAGMENTS, Reassembly, ReassemblyConfig, split,
+use super::error::ConfigError;
+use super::ledger::acks::{AckCounters, Acked, Acks, NotNew, RttSampling};
+use super::ledger::estimate::Stats;
+pub use super::packet::AckEndpointConfig;
+use super::packet::Estimation;
+use super::packet::fragment::{
+    FRAGMENT_HEADER_SIZE, Fragment, FragmentError, Reassembly, ReassemblyConfig, split,
 };
-use super::header::{Header, HeaderError};
-use crate::limits::{DEFAULT_MTU, MAX_PAYLOAD, MIN_MTU, PAYLOAD_OVERHEAD};
+use super::packet::header::{Header, HeaderError};
 use crate::store::counters::counters;
 use crate::time::Instant;
 use core::fmt;
-
-/// Settings of an [`AckEndpoint`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct AckEndpointConfig {
-    /// Largest payload.
-    pub max_packet_size: usize,
-    /// Payloads longer than this are sent in fragments.
-    pub fragment_above: usize,
-    /// The reassembly of fragments. Both ends need the same fragment size and count.
-    pub reassembly: ReassemblyConfig,
-    /// The acks.
-    pub acks: AcksConfig,
-    /// Bytes that the layers below add to each datagram (IP, UDP, ...), counted in bandwidth.
-    pub overhead: u32,
-}
-
-/// IPv4 and UDP headers.
-const IPV4_UDP_OVERHEAD: u32 = 20 + 8;
-
-impl AckEndpointConfig {
-    /// reliable's own defaults: packets up to 16 KiB in fragments of 1 KiB.
-    pub fn standard() -> Self {
-        AckEndpointConfig {
-            max_packet_size: 16 * 1024,
-            fragment_above: 1024,
-            reassembly: ReassemblyConfig {
-                window: 64,
-                fragment_size: 1024,
-                max_fragments: 16,
-                max_bytes: 64 * 16 * 1024,
-            },
-            acks: AcksConfig::standard(),
-            overhead: IPV4_UDP_OVERHEAD,
-        }
-    }
-
-    /// Packets up to 256 KiB. Each datagram fits a netcode payload.
-    pub fn large() -> Self {
-        AckEndpointConfig {
-            max_packet_size: MAX_FRAGMENTS * 1024,
-            fragment_above: MAX_PAYLOAD - Header::MAX_SIZE,
-            reassembly: ReassemblyConfig {
-                window: 64,
-                fragment_size: 1024,
-                max_fragments: MAX_FRAGMENTS,
-                max_bytes: 8 * MAX_FRAGMENTS * 1024,
-            },
-            acks: AcksConfig::default(),
-            overhead: IPV4_UDP_OVERHEAD,
-        }
-    }
-
-    /// With each datagram in an IP packet of at most `mtu` bytes.
-    ///
-    /// # Errors
-    /// Below [`MIN_MTU`] or above [`DEFAULT_MTU`].
-    pub fn with_mtu(self, mtu: usize) -> Result<Self, ConfigError> {
-        let fits = (MIN_MTU..=DEFAULT_MTU).contains(&mtu);
-        ConfigError::unless(fits, "mtu", mtu, "1126 to 1280")?;
-        let payload = MAX_PAYLOAD.min(mtu - PAYLOAD_OVERHEAD);
-        Ok(AckEndpointConfig { fragment_above: self.fragment_above.min(payload - Header::MAX_SIZE), ..self })
-    }
-
-    fn check(&self) -> Result<(), ConfigError> {
-        let bytes = self.max_packet_size;
-        let reachable =
-            self.fragment_above.max(self.reassembly.fragment_size * self.reassembly.max_fragments);
-        let bound =
-            "at least 1 and at most fragment_above or fragment_size x max_fragments, whichever is more";
-        ConfigError::unless((1..=reachable).contains(&bytes), "max_packet_size", bytes, bound)
-    }
-
-    /// The longest datagram a peer with the same settings sends.
-    fn max_datagram(&self) -> usize {
-        self.max_packet_size + FRAGMENT_HEADER_SIZE + Header::MAX_SIZE
-    }
-}
 
 /// A payload above the largest packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -286,9 +210,9 @@ impl Incoming<'_> {
 
 /// One end of a conversation.
 #[derive(Debug)]
-pub struct AckEndpoint {
+pub struct AckEndpoint<T = ()> {
     config: AckEndpointConfig,
-    acks: Acks,
+    acks: Acks<T>,
     reassembly: Reassembly,
     counters: EndpointCounters,
 }
@@ -299,7 +223,23 @@ impl AckEndpoint {
     /// # Errors
     /// When a setting is out of its bounds.
     pub fn new(config: AckEndpointConfig) -> Result<Self, ConfigError> {
-        let acks = Acks::new(&config.acks)?;
+        AckEndpoint::with_notes(config)
+    }
+
+    /// Sends a packet: notes it as sent and gives the datagrams to transmit.
+    ///
+    /// # Errors
+    /// When the payload is above the largest packet. Nothing was sent then.
+    pub fn send<'p>(&mut self, now: Instant, payload: &'p [u8]) -> Result<Outgoing<'p>, PayloadTooLarge> {
+        let mut note = Some(());
+        self.send_noted(now, payload, &mut note)
+    }
+}
+
+impl<T: Default> AckEndpoint<T> {
+    /// As [`AckEndpoint::new`], with a note for each packet sent.
+    pub(super) fn with_notes(config: AckEndpointConfig) -> Result<Self, ConfigError> {
+        let acks = Acks::with_notes(&config.acks)?;
         let reassembly = Reassembly::new(config.reassembly.clone())?;
         config.check()?;
         Ok(AckEndpoint { config, acks, reassembly, counters: EndpointCounters::default() })
@@ -312,7 +252,7 @@ impl AckEndpoint {
     }
 
     /// The windows of packets sent and received.
-    pub fn acks(&self) -> &Acks {
+    pub fn acks(&self) -> &Acks<T> {
         &self.acks
     }
 
@@ -321,9 +261,9 @@ impl AckEndpoint {
         self.acks.remember_received(packets);
     }
 
-    /// See [`Acks::skip_number`].
-    pub(super) fn skip_number(&mut self, now: Instant) {
-        self.acks.skip_number(now);
+    /// As [`AckEndpoint::acks`], to change.
+    pub(super) fn acks_mut(&mut self) -> &mut Acks<T> {
+        &mut self.acks
     }
 
     /// See [`Acks::record_skipped`].
@@ -346,11 +286,16 @@ impl AckEndpoint {
         self.acks.next_sequence()
     }
 
-    /// Sends a packet: notes it as sent and gives the datagrams to transmit.
+    /// As [`AckEndpoint::send`], with a note, in whose place comes that of the packet forgotten for it.
     ///
     /// # Errors
-    /// When the payload is above the largest packet. Nothing was sent then.
-    pub fn send<'p>(&mut self, now: Instant, payload: &'p [u8]) -> Result<Outgoing<'p>, PayloadTooLarge> {
+    /// As [`AckEndpoint::send`]; the note stays then.
+    pub(super) fn send_noted<'p>(
+        &mut self,
+        now: Instant,
+        payload: &'p [u8],
+        note: &mut Option<T>,
+    ) -> Result<Outgoing<'p>, PayloadTooLarge> {
         let (bytes, bound) = (payload.len(), self.config.max_packet_size);
         if bytes > bound {
             self.counters.too_large_to_send += 1;
@@ -367,7 +312,7 @@ impl AckEndpoint {
                 self.on_the_wire(fragments.max(1), fragments * FRAGMENT_HEADER_SIZE + header.size() + bytes)
             }
         };
-        self.acks.record_sent(now, wire_bytes);
+        *note = self.acks.track_sent(now, wire_bytes, note.take().unwrap_or_default());
         Ok(Outgoing { header, payload, fragment_size })
     }
 
@@ -496,6 +441,7 @@ impl AckEndpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::MAX_PAYLOAD;
     use crate::rng::{Entropy, Rng};
 
     fn standard() -> AckEndpoint {

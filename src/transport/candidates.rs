@@ -6,9 +6,7 @@
 
 use core::fmt;
 
-use super::channel::Submission;
-use super::connection::SendOptions;
-use super::message::Message;
+use super::message::{Message, SendOptions, Submission};
 use crate::time::Instant;
 
 /// What there is to know of a candidate.

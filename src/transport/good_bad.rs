@@ -11,7 +11,7 @@
 //!
 //! Promises: the same updates give the same modes. Refuses: to guess between updates; nothing changes but in one.
 
-use super::ack_config::ConfigError;
+use super::error::ConfigError;
 use crate::time::{Duration, Instant};
 
 /// Settings of [`GoodBad`].

@@ -6,7 +6,9 @@ use crate::store::{SmallBytes, Spares};
 use crate::time::Instant;
 use crate::wire::Encoded;
 
-use super::protocol::MESSAGE_OVERHEAD_BYTES;
+/// What every buffered message counts against the receiver's byte window besides its own bytes, so that tiny
+/// messages can't fill memory with their bookkeeping.
+pub(super) const MESSAGE_OVERHEAD_BYTES: usize = 64;
 
 /// A message encoded once, to be placed in packets of any number of connections.
 #[derive(Clone, Debug)]
@@ -115,6 +117,46 @@ impl<'a> OpaqueBody<'a> {
         body.extend_from_slice(&(self.bits as u32).to_le_bytes());
         body.extend_from_slice(self.bytes);
     }
+}
+
+/// What a message is sent with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendOptions {
+    /// On latest channels: what the message is the value of.
+    pub key: u32,
+    /// The application's own name for it: notifications and candidates carry it.
+    pub tag: u32,
+    /// Have the message's fate told: see [`Connection::poll_notification`].
+    pub notify: bool,
+}
+
+/// A message handed to a channel.
+#[derive(Clone, Debug)]
+pub(crate) struct Submission {
+    pub(crate) message: Message,
+    pub(crate) at: Instant,
+    pub(crate) options: SendOptions,
+}
+
+/// What stands before a message in its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Prefix {
+    None,
+    /// The message's number in its channel.
+    Id(u16),
+    /// What it is the value of.
+    Key(u16),
+}
+
+/// A message that the packet being composed carries.
+#[derive(Clone, Debug)]
+pub(crate) struct Selected {
+    pub(crate) prefix: Prefix,
+    pub(crate) message: Message,
+    /// By which the channel knows it again when the packet's fate is known.
+    pub(crate) mark: u64,
+    /// Which fragment of it, if it is cut.
+    pub(crate) fragment: Option<u16>,
 }
 
 #[cfg(test)]

@@ -17,6 +17,13 @@ impl Measure {
         Self::default()
     }
 
+    /// Bits of a relative integer that is this far, at least 1, from the number before it.
+    pub fn relative(difference: u32) -> usize {
+        let mut measure = Measure::new();
+        measure.int_relative(0, difference);
+        measure.bits
+    }
+
     /// The bound so far, in bits.
     pub fn bits_bound(&self) -> usize {
         self.bits

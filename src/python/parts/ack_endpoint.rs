@@ -12,11 +12,11 @@ use crate::python::errors::{MessageTooLargeError, value_error};
 use crate::python::fields::bounded;
 use crate::python::lock;
 use crate::python::protocol::seconds;
-use crate::transport::ack_config::LossBound;
 use crate::transport::ack_endpoint::{self, AckEndpointConfig};
 use crate::transport::acks::{Acked, RttSampling};
 use crate::transport::fragment::{FRAGMENT_HEADER_SIZE, MAX_FRAGMENTS};
 use crate::transport::header::Header;
+use crate::transport::packet::LossBound;
 use crate::transport::{self};
 
 /// A day: a longer time until a packet counts as lost is a mistake.

@@ -253,9 +253,7 @@ impl VirtualConnection {
 }
 
 impl VirtualConnection {
-    fn new(
-        core: Result<endpoint::VirtualConnection, crate::transport::ack_config::ConfigError>,
-    ) -> PyResult<Self> {
+    fn new(core: Result<endpoint::VirtualConnection, crate::transport::ConfigError>) -> PyResult<Self> {
         Ok(VirtualConnection { core: Mutex::new(core.map_err(value_error)?) })
     }
 }

@@ -31,10 +31,15 @@ use outgoing::Outgoing;
 use crate::store::counters::counters;
 use crate::store::sequence::distance;
 use crate::time::Instant;
-use crate::transport::connection::MAX_BURST_CHUNK_BYTES;
+
+/// The largest chunk that may go out at once: the article has some 100 KiB, and warns of more.
+pub(super) const MAX_BURST_CHUNK_BYTES: u64 = 256 * 1024;
 
 /// Bytes of a slice: as many as leave a datagram room for its headers, an entry and some acks.
 pub const SLICE_BYTES: usize = 1152;
+
+/// Bits of a slice's length on the wire.
+pub(crate) const SLICE_LENGTH_BITS: u32 = 11;
 
 /// What a packet with a slice has beside it, at most.
 const SLICE_PACKET_OVERHEAD: usize = 39;

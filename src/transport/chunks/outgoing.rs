@@ -3,11 +3,13 @@
 use std::collections::VecDeque;
 
 use super::storage::{Source, StorageError};
-use super::{Carried, ChunkCounters, Item, Offer, Progress, Rate, SLICE_BYTES, Selection, SentPacket};
+use super::{
+    Carried, ChunkCounters, Item, Offer, Progress, Rate, SLICE_BYTES, SLICE_LENGTH_BITS, Selection,
+    SentPacket,
+};
 use crate::store::BitSet;
 use crate::store::sequence::distance;
 use crate::time::{Duration, Instant};
-use crate::transport::framing::slice_bits;
 
 /// Slices sent before the receiver has answered: 256 KiB, what the article would send at once.
 const UNANSWERED_SLICES: u32 = (256 * 1024usize).div_ceil(SLICE_BYTES) as u32;
@@ -310,4 +312,9 @@ impl Outgoing {
             _ => {}
         }
     }
+}
+
+/// Bits of a slice of so many bytes with its item, at most.
+fn slice_bits(bytes: usize) -> usize {
+    2 + 16 + 32 + SLICE_LENGTH_BITS as usize + 7 + bytes * 8
 }

@@ -3,7 +3,7 @@
 
 use super::{Controller, SentStamp};
 use crate::time::{Duration, Instant};
-use crate::transport::ack_config::ConfigError;
+use crate::transport::error::ConfigError;
 use crate::transport::good_bad::{GoodBad, GoodBadConfig};
 
 /// Packets that a tick may send at once when ticks are rarer than packets: those of 100 ms.

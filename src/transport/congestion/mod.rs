@@ -25,7 +25,7 @@ use core::fmt;
 use self::adaptive::Adaptive;
 use self::binary::Binary;
 use self::fixed::Fixed;
-use super::ack_config::ConfigError;
+use super::error::ConfigError;
 use super::good_bad::GoodBadConfig;
 use super::pacing::RateConfig;
 use crate::time::{Duration, Instant};

@@ -1,15 +1,13 @@
 //! A link with a rate and a queue between two ends that send slices: what the controllers are tried on.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
-use super::super::ack_ranges::{AckRanges, Reported};
-use super::super::acks::{Acked, Acks, AcksConfig, RttSampling};
-use super::super::framing::AckRange;
-use super::super::header::Header;
-use super::super::in_flight::InFlight;
 use super::{Controller, SentStamp};
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
+use crate::transport::ledger::acks::{Acked, Acks, AcksConfig, RttSampling};
+use crate::transport::ledger::{AckRange, AckRanges, Reported};
+use crate::transport::packet::Header;
 
 pub(super) const SLICE: usize = 1152;
 const SLICE_WIRE: u32 = 1215;
@@ -172,7 +170,7 @@ pub(super) struct End {
     flow: usize,
     acks: Acks,
     ranges: AckRanges,
-    sent: InFlight<SentInfo>,
+    sent: HashMap<u16, SentInfo>,
     pub(super) controller: Box<dyn Controller>,
     newest_at: Option<Instant>,
     ack_owed: bool,
@@ -207,7 +205,7 @@ impl End {
             flow,
             acks: Acks::new(&config).unwrap(),
             ranges: AckRanges::default(),
-            sent: InFlight::default(),
+            sent: HashMap::new(),
             controller,
             newest_at: None,
             ack_owed: false,
@@ -268,7 +266,7 @@ impl End {
             if acked.sequence == datagram.header.ack {
                 rtt = Some((now - acked.sent_at).saturating_sub(datagram.delay));
             }
-            let Some(info) = self.sent.remove(acked.sequence) else { continue };
+            let Some(info) = self.sent.remove(&acked.sequence) else { continue };
             self.ranges.confirm(info.reported);
             stamps.push((acked.sequence, info.stamp, acked.late));
             if let Some(slice) = info.slice {
@@ -332,7 +330,7 @@ impl End {
         let delay = self.newest_at.take().map_or(Duration::ZERO, |at| now - at);
         let sequence = self.acks.record_sent(now, bytes);
         let stamp = self.controller.on_sent(now, bytes);
-        self.sent.push(sequence, SentInfo { reported, slice, stamp }, 8192, drop);
+        self.sent.insert(sequence, SentInfo { reported, slice, stamp });
         self.ack_owed = false;
         let wants_ack = slice.is_some() || game.is_some();
         Datagram { flow: self.flow, bytes, header, ranges, delay, wants_ack, slice, game }
@@ -342,7 +340,7 @@ impl End {
         let mut lost = Vec::new();
         self.acks.poll_lost(now, &mut lost);
         for sequence in lost {
-            let Some(info) = self.sent.get(sequence) else { continue };
+            let Some(info) = self.sent.get(&sequence) else { continue };
             self.controller.on_lost(now, info.stamp);
             if let Some(slice) = info.slice.filter(|slice| self.slices[*slice as usize] == Slice::InFlight) {
                 self.slices[slice as usize] = Slice::Lost;

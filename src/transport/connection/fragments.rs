@@ -3,9 +3,9 @@
 
 use super::held::has_memory;
 use super::{End, Lane, Violation};
-use crate::transport::channel::{FragmentFault, Prefix};
 use crate::transport::framing::native::{MAX_PACKET_MEMORY, Packet, PacketMessage, ReadContext, read_body};
-use crate::transport::message::Bodies;
+use crate::transport::message::{Bodies, Prefix};
+use crate::transport::parts::FragmentFault;
 use crate::transport::protocol::Protocol;
 
 /// Hands a packet's fragments to their channels, and adds the messages that they complete to the packet's; false when there is

@@ -5,8 +5,8 @@
 //! unacked, so that what is reliable comes again.
 
 use super::Lane;
-use crate::transport::channel::Prefix;
 use crate::transport::framing::native::Packet;
+use crate::transport::message::Prefix;
 use crate::transport::protocol::{ChannelKind, Protocol};
 
 /// Memory of a packet's messages up to which no one looks at what is held: with windows of 1,024 messages, 8 MiB of such.

@@ -8,19 +8,23 @@
 //! Messages that only their own code can read have no length here. So packets of a protocol that has such are held, acked but
 //! unread, until someone who can run that code takes them ([`Connection::take_unread`]) and gives back what they say.
 
-use super::{Carried, Connection, End, KEEP_ALIVE, Launched, Violation, runs};
+use super::builder::Written;
+use super::record::{Carried, runs};
+use super::{Connection, End, KEEP_ALIVE};
 use crate::store::{List, Packets};
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
-use crate::transport::ack_ranges::Reported;
-use crate::transport::acks::RttSampling;
-use crate::transport::channel::{Desync, Fragment, Moment, Prefix, SendError, WindowViolation};
+use crate::transport::error::SendError;
+use crate::transport::framing::Fault;
 use crate::transport::framing::native::ReadContext;
 use crate::transport::framing::yojimbo::{self, Entry, Item};
-use crate::transport::framing::{Fault, cost};
-use crate::transport::message::Message;
+use crate::transport::ledger::Reported;
+use crate::transport::ledger::acks::RttSampling;
+use crate::transport::message::{Message, Prefix};
+use crate::transport::parts::{Desync, Fragment};
 use crate::transport::peer_pace::PeerPace;
 use crate::transport::protocol::{ChannelKind, Protocol};
+use crate::transport::stream::{Moment, WindowViolation};
 use std::sync::Arc;
 
 /// Bytes of packets that are held unread; beyond them they are dropped, and not acked.
@@ -294,9 +298,9 @@ impl Connection {
         let empty = room + yojimbo::header_bits(&self.protocol) == self.datagram_bits;
         let mut used = 0;
         for (channel, lane) in self.lanes.iter_mut().enumerate() {
-            let cost = cost(&self.protocol, channel);
+            let cost = self.protocol.cost(channel);
             let room = if empty && used == 0 { usize::MAX } else { room.saturating_sub(used) };
-            if let Some(fragment) = lane.touch().select_fragment(moment, &cost, room) {
+            if let Some(fragment) = lane.touch().select_fragment(moment, cost, room) {
                 used += cost.fragment(&fragment);
                 self.yojimbo.fragments.push((channel, fragment));
             }
@@ -308,7 +312,7 @@ impl Connection {
     fn selected_bits(&self) -> usize {
         let lanes = self.lanes.iter().enumerate().filter(|(_, lane)| !lane.selected.is_empty());
         let bits = lanes.map(|(channel, lane)| {
-            let cost = cost(&self.protocol, channel);
+            let cost = self.protocol.cost(channel);
             let ids = if self.protocol.channels()[channel].kind.has_ids() { 23 } else { 0 };
             lane.selected.iter().map(|s| cost.message(&s.message) + ids).sum::<usize>() + cost.entry
         });
@@ -336,7 +340,7 @@ impl Connection {
         writer.clear();
         yojimbo::write(writer, &self.protocol, &entries);
         let messages = !carried.is_empty();
-        self.launch(now, out, Launched { hello: false, messages, reported: Reported::default(), carried });
+        self.commit(now, out, Written { hello: false, messages, reported: Reported::default(), carried });
     }
 }
 
@@ -344,11 +348,5 @@ impl State {
     /// A packet with a fragment has met its fate.
     pub(super) fn pace_blocks(&mut self, now: Instant, acked: bool) {
         if acked { self.pace.handle_ack() } else { self.pace.handle_lost(now) }
-    }
-}
-
-impl From<Fault> for End {
-    fn from(fault: Fault) -> Self {
-        End::Violation(Violation::Yojimbo(fault))
     }
 }

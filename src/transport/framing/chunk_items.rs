@@ -4,7 +4,9 @@
 //! judge. Memory is the bytes of the packet, and eight bytes for each run of eight.
 
 use super::native::Refusal;
-use crate::transport::chunks::{Item, MAX_LABEL_BYTES, MAX_RUNS, Offer, Rejection, Verdict};
+use crate::transport::chunks::{
+    Item, MAX_LABEL_BYTES, MAX_RUNS, Offer, Rejection, SLICE_LENGTH_BITS, Verdict,
+};
 use crate::wire::{BitReader, BitSink, BitWriter};
 
 const SLICE: u64 = 0;
@@ -13,17 +15,11 @@ const ANSWER: u64 = 2;
 const WITHDRAW: u64 = 3;
 
 const SIZE_BITS: u32 = 40;
-const LENGTH_BITS: u32 = 11;
 /// Slices are between these, so that neither their number nor a packet is too large.
 const SLICE_BYTES: core::ops::RangeInclusive<u64> = 512..=1200;
 
 const ACCEPTED: u64 = 0;
 const COMPLETE: u64 = 7;
-
-/// Bits of a slice of so many bytes with its item, at most.
-pub(crate) fn slice_bits(bytes: usize) -> usize {
-    2 + 16 + 32 + LENGTH_BITS as usize + 7 + bytes * 8
-}
 
 /// Writes one item; the bytes of slices are in `arena`.
 pub(super) fn write_item(writer: &mut BitWriter, item: &Item, arena: &[u8]) {
@@ -32,14 +28,14 @@ pub(super) fn write_item(writer: &mut BitWriter, item: &Item, arena: &[u8]) {
             writer.bits(SLICE, 2);
             writer.bits((*id).into(), 16);
             writer.bits((*index).into(), 32);
-            writer.bits(bytes.len() as u64, LENGTH_BITS);
+            writer.bits(bytes.len() as u64, SLICE_LENGTH_BITS);
             writer.bytes(&arena[bytes.clone()]);
         }
         Item::Offer(Offer { id, size, slice_bytes, hash, label }) => {
             writer.bits(OFFER, 2);
             writer.bits((*id).into(), 16);
             writer.bits(*size, SIZE_BITS);
-            writer.bits((*slice_bytes).into(), LENGTH_BITS);
+            writer.bits((*slice_bytes).into(), SLICE_LENGTH_BITS);
             writer.bytes(hash);
             writer.string(label, MAX_LABEL_BYTES as u32);
         }
@@ -78,7 +74,7 @@ pub(super) fn read_item(reader: &mut BitReader<'_>, arena: &mut Vec<u8>) -> Resu
     Ok(match kind {
         SLICE => {
             let index = reader.bits(32)? as u32;
-            let length = reader.bits(LENGTH_BITS)?;
+            let length = reader.bits(SLICE_LENGTH_BITS)?;
             if length > *SLICE_BYTES.end() {
                 return Err(Refusal::Length);
             }
@@ -88,7 +84,7 @@ pub(super) fn read_item(reader: &mut BitReader<'_>, arena: &mut Vec<u8>) -> Resu
         }
         OFFER => {
             let size = reader.bits(SIZE_BITS)?;
-            let slice_bytes = reader.bits(LENGTH_BITS)?;
+            let slice_bytes = reader.bits(SLICE_LENGTH_BITS)?;
             if !SLICE_BYTES.contains(&slice_bytes) {
                 return Err(Refusal::Length);
             }

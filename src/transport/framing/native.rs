@@ -11,21 +11,19 @@ use core::fmt;
 use core::time::Duration;
 
 use super::chunk_items::{read_item, write_item};
-use super::{Cost, ladder_bits, length_bits, opaque_length_bits};
 use crate::store::SmallBytes;
 use crate::time::Instant;
-use crate::transport::channel::{MessageFragment, Prefix, Selected, fragment_of};
 use crate::transport::chunks::Item;
-use crate::transport::message::{Bodies, Message, OpaqueBody, Received, window_bytes};
-use crate::transport::protocol::{Body, ChannelConfig, ChannelKind, Protocol, bits_to_name_one_of};
-use crate::wire::{BitReader, BitSink, BitWriter, Encoded, ReadError};
+use crate::transport::ledger::AckRange;
+use crate::transport::message::{Bodies, Message, OpaqueBody, Prefix, Received, Selected, window_bytes};
+use crate::transport::parts::{MessageFragment, fragment_of};
+use crate::transport::protocol::{
+    Body, ChannelKind, FRAGMENT_BYTES, Protocol, bits_to_name_one_of, key_bits, length_bits,
+};
+use crate::wire::{BitReader, BitSink, BitWriter, Encoded, Measure, ReadError};
 
 /// The version of this framing.
 pub const VERSION: u8 = 2;
-
-/// Bytes of a fragment of a reliable message: larger messages are cut. Beside it a datagram has room for small messages, and
-/// a strict channel may have it in the nine tenths of a packet that it may fill.
-pub const FRAGMENT_BYTES: usize = 1024;
 
 const HELLO_BITS: usize = 8 + 64;
 const DELAY_BITS: u32 = 14;
@@ -84,13 +82,6 @@ impl CloseReason {
             _ => CloseReason::Closed,
         }
     }
-}
-
-/// One run of acked packets: both ends included, `newest` at or after `oldest`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AckRange {
-    pub(crate) newest: u16,
-    pub(crate) oldest: u16,
 }
 
 /// Everything in a packet besides messages.
@@ -176,38 +167,6 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What this framing spends around the messages of a channel.
-pub(crate) fn cost(protocol: &Protocol, channel: usize) -> Cost<'_> {
-    let config = &protocol.channels()[channel];
-    let payload = config.kind.is_payload();
-    let kind = if payload { length_bits(config.max_message_bytes) } else { protocol.type_bits() };
-    // An entry: its flag, the channel, the flag after its last message. A message: a flag before it (counted for
-    // the first too, which has none), the type or the length.
-    Cost {
-        protocol,
-        entry: 2 + protocol.channel_bits() as usize,
-        message: 1 + kind as usize,
-        key: key_bits(&config.kind) as usize,
-        payload,
-        most: usize::MAX,
-        block: 0,
-        fragment_bytes: FRAGMENT_BYTES,
-        fragment_entry: fragment_bits(protocol, config),
-        cuts: config.kind.has_credit(),
-    }
-}
-
-/// Bits around a fragment of a message, with the flag of its section: the index as wide as that of the largest message.
-fn fragment_bits(protocol: &Protocol, config: &ChannelConfig) -> usize {
-    let index = bits_to_name_one_of(config.max_message_bytes.div_ceil(FRAGMENT_BYTES));
-    let names = protocol.channel_bits() + protocol.type_bits();
-    2 + 16 + (names + length_bits(config.max_message_bytes) + index) as usize
-}
-
-fn key_bits(kind: &ChannelKind) -> u32 {
-    if let ChannelKind::Latest { keys } = kind { bits_to_name_one_of(*keys) } else { 0 }
-}
-
 /// Bits of everything besides entries, an upper bound.
 pub(crate) fn control_bits(control: &Control, protocol: &Protocol, ack: u16) -> usize {
     let mut bits = FLAG_BITS;
@@ -221,7 +180,7 @@ pub(crate) fn control_bits(control: &Control, protocol: &Protocol, ack: u16) -> 
 
 /// Bits of the ack ranges.
 pub(crate) fn range_bits(control: &Control, ack: u16) -> usize {
-    let bits = |(gap, run)| ladder_bits(gap + 1) + ladder_bits(run) + 1;
+    let bits = |(gap, run)| Measure::relative(gap + 1) + Measure::relative(run) + 1;
     gaps_and_runs(&control.ranges, ack).map(bits).sum()
 }
 
@@ -299,7 +258,7 @@ pub(crate) fn write_entry(
 /// Writes a message's type and body.
 fn write_message(writer: &mut BitWriter, protocol: &Protocol, message: &Message) {
     write_name(writer, u64::from(message.message_type), protocol.type_bits());
-    match opaque_length_bits(protocol, message.message_type) {
+    match protocol.opaque_length_bits(message.message_type) {
         0 => writer.append(&message.encoded),
         length_bits => write_opaque(writer, length_bits, &message.encoded),
     }
@@ -334,7 +293,7 @@ pub fn begin_alone(protocol: &Protocol, message_type: u16) -> Option<BitWriter> 
 
 /// An upper bound of the bits of [`write_alone`], padding aside, for a body of `body_bits`.
 pub fn alone_bits(protocol: &Protocol, message_type: u16, body_bits: usize) -> usize {
-    (protocol.type_bits() + opaque_length_bits(protocol, message_type)) as usize + body_bits
+    (protocol.type_bits() + protocol.opaque_length_bits(message_type)) as usize + body_bits
 }
 
 /// Reads what [`write_alone`] wrote: the message's type and its body.

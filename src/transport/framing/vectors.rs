@@ -6,11 +6,11 @@ use core::time::Duration;
 
 use serde_json::Value as Json;
 
-use super::native::{self, AckRange, CloseReason, Control, Packet, ReadContext, Refusal};
+use super::native::{self, CloseReason, Control, Packet, ReadContext, Refusal};
 use crate::time::Instant;
-use crate::transport::channel::{Prefix, Selected};
 use crate::transport::chunks::{Item, Offer, Rejection, Verdict};
-use crate::transport::message::{Bodies, Message, OpaqueBody};
+use crate::transport::ledger::AckRange;
+use crate::transport::message::{Bodies, Message, OpaqueBody, Prefix, Selected};
 use crate::transport::protocol::{Body, ChannelConfig, ChannelKind, MessageType, Protocol, Resend};
 use crate::wire::{BitReader, BitSink, BitWriter, Kind, Schema, Value};
 

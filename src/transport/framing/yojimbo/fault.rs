@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::transport::channel::Desync;
+use crate::transport::parts::Desync;
 use crate::wire::ReadError;
 
 /// What is wrong with a packet, or with what it says.

@@ -1,12 +1,12 @@
 //! Reading: `YOJIMBO.md`, "Packet" and "What is refused".
 
-use super::{BodyFault, Fault, PacketFault, YojimboChannel};
+use super::{BodyFault, Fault, PacketFault};
 use crate::store::SmallBytes;
 use crate::time::Instant;
-use crate::transport::channel::{BlockFragment, Prefix};
 use crate::transport::framing::native::{PacketMessage, ReadContext, Refusal};
-use crate::transport::message::{Block, OpaqueBody, Received};
-use crate::transport::protocol::{Body, ChannelKind, Protocol};
+use crate::transport::message::{Block, OpaqueBody, Prefix, Received};
+use crate::transport::parts::BlockFragment;
+use crate::transport::protocol::{Body, ChannelKind, Protocol, YojimboChannel};
 use crate::wire::{BitReader, ReadError};
 
 /// One thing that a packet brings, in the packet's order.

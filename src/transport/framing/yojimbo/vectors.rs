@@ -5,12 +5,14 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value as Json;
 
 use super::write::Entry;
-use super::{BodyFault, Fault, Framing, Item, PacketFault, YojimboChannel, YojimboConfig, read, write};
+use super::{BodyFault, Fault, Item, PacketFault, read, write};
 use crate::time::Instant;
-use crate::transport::channel::{Fragment, Prefix, Selected};
 use crate::transport::framing::native::ReadContext;
-use crate::transport::message::{Message, OpaqueBody, Received};
-use crate::transport::protocol::{Body, ChannelConfig, MessageType, Protocol};
+use crate::transport::message::{Message, OpaqueBody, Prefix, Received, Selected};
+use crate::transport::parts::Fragment;
+use crate::transport::protocol::{
+    Body, ChannelConfig, Framing, MessageType, Protocol, YojimboChannel, YojimboConfig,
+};
 use crate::wire::{BitReader, BitSink, BitWriter, Kind, MAX_RELATIVE, Quantizer, Schema, Value};
 
 static VECTORS: LazyLock<Json> = LazyLock::new(|| {

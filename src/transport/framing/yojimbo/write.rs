@@ -1,8 +1,7 @@
 //! Writing: `YOJIMBO.md`, "Packet".
 
-use super::Bits;
-use crate::transport::channel::{Fragment, Prefix, Selected};
-use crate::transport::message::Message;
+use crate::transport::message::{Message, Prefix, Selected};
+use crate::transport::parts::Fragment;
 use crate::transport::protocol::Protocol;
 use crate::wire::{BitSink, BitWriter, bit_len};
 
@@ -36,7 +35,7 @@ pub(crate) fn write(writer: &mut BitWriter, protocol: &Protocol, entries: &[(usi
 }
 
 fn write_messages(writer: &mut BitWriter, protocol: &Protocol, channel: usize, selected: &[Selected]) {
-    let bits = Bits::of(protocol, channel);
+    let bits = protocol.yojimbo_channel(channel).widths();
     writer.bool(!selected.is_empty());
     write_bits(writer, selected.len().saturating_sub(1), bits.messages);
     let mut previous = None;
@@ -58,7 +57,7 @@ fn write_messages(writer: &mut BitWriter, protocol: &Protocol, channel: usize, s
 }
 
 fn write_fragment(writer: &mut BitWriter, protocol: &Protocol, channel: usize, fragment: &Fragment) {
-    let bits = Bits::of(protocol, channel);
+    let bits = protocol.yojimbo_channel(channel).widths();
     let data = fragment.data();
     writer.bits(fragment.id.into(), 16);
     write_bits(writer, fragment.count - 1, bits.fragment_count);

@@ -13,7 +13,7 @@ use crate::time::{Duration, Instant};
 const MAX_INTERVAL: u64 = 512;
 
 /// Numbers that may be in use beyond the newest that was acked: below half of all.
-pub(super) const MAX_AHEAD: u16 = 32_767;
+pub(in crate::transport) const MAX_AHEAD: u16 = 32_767;
 
 /// When fewer numbers are left than this, packets wait for each other: no link has so many in flight.
 const ENOUGH_LEFT: u16 = 16_384;
@@ -24,21 +24,21 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 
 /// Decides which numbers are skipped.
 #[derive(Clone, Debug)]
-pub(super) struct Skips {
+pub(in crate::transport) struct Skips {
     rng: Rng,
     /// Packets until then.
     left: u64,
 }
 
 impl Skips {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(in crate::transport) fn new(seed: u64) -> Self {
         let mut rng = Rng::seeded(seed);
         let left = rng.below(MAX_INTERVAL);
         Skips { rng, left }
     }
 
     /// Whether to skip a number before the next packet; if it `can` be.
-    pub(super) fn is_due(&mut self, can: bool) -> bool {
+    pub(in crate::transport) fn is_due(&mut self, can: bool) -> bool {
         let due = self.left == 0 && can;
         self.left = if due { self.rng.below(MAX_INTERVAL) } else { self.left.saturating_sub(1) };
         due
@@ -46,7 +46,7 @@ impl Skips {
 }
 
 /// How long after a packet the next may go, when so many numbers are left.
-pub(super) fn wait(left: u16) -> Duration {
+pub(in crate::transport) fn wait(left: u16) -> Duration {
     if left >= ENOUGH_LEFT {
         return Duration::ZERO;
     }
@@ -55,7 +55,7 @@ pub(super) fn wait(left: u16) -> Duration {
 }
 
 /// When the next packet may go.
-pub(super) fn next_at(left: u16, last_sent: Option<Instant>) -> Instant {
+pub(in crate::transport) fn next_at(left: u16, last_sent: Option<Instant>) -> Instant {
     match wait(left) {
         Duration::ZERO => Instant::ZERO,
         wait => last_sent.map_or(Instant::ZERO, |sent| sent + wait),

@@ -20,12 +20,10 @@ mod redundant;
 mod reliable;
 mod reliable_receiver;
 mod resend;
+pub(super) mod scheduler;
 mod unreliable;
 mod waiting;
 
-pub use blocks::Desync;
-pub(crate) use blocks::{BlockFragment, BlockLimits, Fragment};
-pub(crate) use fragments::{FragmentFault, MessageFragment, fragment_of};
 pub(crate) use reliable_receiver::CreditMark;
 pub(crate) use resend::ResendTimer;
 
@@ -34,10 +32,10 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::candidates::{Column, Wanted};
-use super::connection::SendOptions;
-use super::framing::Cost;
-use super::message::{Message, Received};
-use super::protocol::{ChannelConfig, ChannelKind};
+use super::error::SendError;
+use super::message::{Message, Prefix, Received, Selected, SendOptions, Submission};
+use super::parts::{BlockFragment, BlockLimits, Desync, Fragment, FragmentFault, MessageFragment};
+use super::protocol::{ChannelConfig, ChannelKind, Cost};
 use crate::time::Instant;
 
 /// Counts of one channel since the connection began.
@@ -82,141 +80,15 @@ impl ChannelStats {
     }
 }
 
-/// Why a channel doesn't take a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SendError {
-    /// As many messages wait as may.
-    Full {
-        /// How many that is.
-        capacity: usize,
-    },
-    /// As many messages wait for the next tick's packets as may; those that don't fit are dropped then.
-    TickFull {
-        /// How many that is.
-        capacity: usize,
-    },
-    /// The encoded message is larger than the channel takes.
-    TooLarge {
-        /// The message's upper bound in bytes.
-        bytes: usize,
-        /// The channel's.
-        max_bytes: usize,
-    },
-    /// The encoded message is larger than a packet has room for.
-    Packet {
-        /// The message's upper bound in bytes.
-        bytes: usize,
-        /// What a packet leaves it.
-        max_bytes: usize,
-        /// The packet's own bound.
-        max_packet_bytes: usize,
-    },
-    /// There is no channel of this index.
-    NoChannel {
-        /// The index.
-        channel: usize,
-        /// How many there are.
-        channels: usize,
-    },
-    /// A latest channel has no such key.
-    NoKey {
-        /// The key.
-        key: u32,
-        /// How many there are.
-        keys: usize,
-    },
-    /// Messages go on channels of messages, payloads on channels of payloads.
-    WrongKind,
-    /// A block of no bytes, or of more than the channel takes.
-    Block {
-        /// The block's bytes.
-        bytes: usize,
-        /// The most that the channel takes.
-        max_bytes: usize,
-    },
-    /// The channel has no blocks.
-    BlocksDisabled,
-}
-
-impl fmt::Display for SendError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SendError::Full { capacity } => {
-                write!(
-                    f,
-                    "{capacity} messages wait to be sent or acked already, as many as send_queue allows: \
-                     try again in a later tick, or disconnect a peer that can't keep up"
-                )
-            }
-            SendError::TickFull { capacity } => write!(
-                f,
-                "{capacity} messages of one tick wait to be sent already, as many as send_queue allows: send fewer a tick, \
-                 or allow more"
-            ),
-            SendError::TooLarge { bytes, max_bytes } => {
-                write!(f, "the message must take at most {max_bytes} bytes, the channel's max_message_bytes, not {bytes}")
-            }
-            SendError::Packet { bytes, max_bytes, max_packet_bytes } => write!(
-                f,
-                "the message must take at most {max_bytes} bytes, which max_packet_size={max_packet_bytes} leaves it, not {bytes}"
-            ),
-            SendError::NoChannel { channel, channels } => {
-                write!(f, "channel must be 0 to {}, not {channel}", channels - 1)
-            }
-            SendError::NoKey { key, keys } => {
-                write!(f, "key must be 0 to {}, not {key}", keys - 1)
-            }
-            SendError::Block { bytes, max_bytes } => {
-                write!(f, "the block must be 1 to {max_bytes} bytes, not {bytes}")
-            }
-            SendError::BlocksDisabled => f.write_str("the channel takes no blocks: make it without disable_blocks"),
-            SendError::WrongKind => f.write_str(
-                "send_payload() is for payload channels, send_chunk() for chunks, and send() for all other channels",
-            ),
-        }
-    }
-}
-
-impl core::error::Error for SendError {}
-
 /// The peer did what the channel's window forbids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WindowViolation;
-
-/// A message handed to a channel.
-#[derive(Clone, Debug)]
-pub(crate) struct Submission {
-    pub(crate) message: Message,
-    pub(crate) at: Instant,
-    pub(crate) options: SendOptions,
-}
 
 impl Submission {
     /// What to tell when the message's fate is known.
     fn fate(&self) -> Fate {
         Fate::of(self.options)
     }
-}
-
-/// What stands before a message in its entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Prefix {
-    None,
-    /// The message's number in its channel.
-    Id(u16),
-    /// What it is the value of.
-    Key(u16),
-}
-
-/// A message that the packet being composed carries.
-#[derive(Clone, Debug)]
-pub(crate) struct Selected {
-    pub(crate) prefix: Prefix,
-    pub(crate) message: Message,
-    /// By which the channel knows it again when the packet's fate is known.
-    pub(crate) mark: u64,
-    /// Which fragment of it, if it is cut.
-    pub(crate) fragment: Option<u16>,
 }
 
 /// When a packet is composed, and what is known of the link then.
@@ -254,13 +126,13 @@ pub(crate) trait Channel: fmt::Debug + Send {
     fn select(
         &mut self,
         moment: &Moment,
-        cost: &Cost<'_>,
+        cost: Cost<'_>,
         bits_left: usize,
         selected: &mut Vec<Selected>,
     ) -> usize;
 
     /// The next fragment of the block that holds up all messages behind it; None when there is none, or no room for it.
-    fn select_fragment(&mut self, _: &Moment, _: &Cost<'_>, _bits_left: usize) -> Option<Fragment> {
+    fn select_fragment(&mut self, _: &Moment, _: Cost<'_>, _bits_left: usize) -> Option<Fragment> {
         None
     }
 
@@ -294,7 +166,7 @@ pub(crate) trait Channel: fmt::Debug + Send {
     }
 
     /// The bits that the first message due needs, with its entry. None when none is due.
-    fn next_bits(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize>;
+    fn next_bits(&mut self, moment: &Moment, cost: Cost<'_>) -> Option<usize>;
 
     /// When the first message is due; [`Instant::ZERO`] for those that are.
     fn next_deadline(&self, resend: ResendTimer) -> Instant;

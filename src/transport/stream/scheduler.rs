@@ -7,11 +7,10 @@
 //! than the tenth) adds up until it is enough, and so does each weighted channel's share of it. A channel of weight w
 //! among channels of weight W together gets at least w / W of a tenth of what is sent, a packet more or less.
 
-use super::channel::{Channel, CreditMark, Fate, Moment, Prefix, Selected};
-use super::framing::Cost;
-use super::message::Received;
-use super::protocol::Share;
+use super::{Channel, CreditMark, Fate, Moment};
 use crate::store::sequence::distance;
+use crate::transport::message::{Prefix, Received, Selected};
+use crate::transport::protocol::{Cost, Share};
 
 /// The part of each packet that strict channels leave while others have something due: one in this many.
 const RESERVED: usize = 10;
@@ -19,10 +18,10 @@ const RESERVED: usize = 10;
 /// A channel and what the packet being composed takes from it. One that had nothing to send, to credit or to be read isn't
 /// asked again before it is touched: of many channels most are quiet in a tick, and far from the processor's cache.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(in crate::transport) struct Lane {
     channel: Box<dyn Channel>,
     quiet: Quiet,
-    pub(super) selected: Vec<Selected>,
+    pub(in crate::transport) selected: Vec<Selected>,
     share: Share,
     /// What a weighted channel was served, in bits over its weight (the virtual time of start-time fair queueing,
     /// Goyal, Vin and Cheng 1996).
@@ -44,7 +43,7 @@ struct Quiet {
 
 /// What strict channels owe the others.
 #[derive(Debug, Default)]
-pub(super) struct StreamManager {
+pub(in crate::transport) struct StreamManager {
     /// Bits that weighted channels have not had of their tenths, while they have something due.
     owed: usize,
     /// What the weighted channel was served that was served last: one that was silent begins here.
@@ -60,29 +59,29 @@ const QUANTUM: usize = 1_200;
 const SCALE: u64 = 1_024;
 
 impl Lane {
-    pub(super) fn new(channel: Box<dyn Channel>, share: Share) -> Self {
+    pub(in crate::transport) fn new(channel: Box<dyn Channel>, share: Share) -> Self {
         Lane { channel, quiet: Quiet::default(), selected: Vec::new(), share, served: 0 }
     }
 
     /// The channel, to ask it.
-    pub(super) fn channel(&self) -> &dyn Channel {
+    pub(in crate::transport) fn channel(&self) -> &dyn Channel {
         &*self.channel
     }
 
     /// The channel, for whatever may change what there is to send, to credit or to be read.
-    pub(super) fn touch(&mut self) -> &mut dyn Channel {
+    pub(in crate::transport) fn touch(&mut self) -> &mut dyn Channel {
         self.quiet = Quiet::default();
         &mut *self.channel
     }
 
     /// Whether it has nothing to send: see [`Channel::rests`].
-    pub(super) fn rests(&mut self) -> bool {
+    pub(in crate::transport) fn rests(&mut self) -> bool {
         self.quiet.sending = self.quiet.sending || self.channel.rests();
         self.quiet.sending
     }
 
     /// As [`Channel::end_of_tick`].
-    pub(super) fn end_of_tick(&mut self, dropped: &mut dyn FnMut(Fate)) {
+    pub(in crate::transport) fn end_of_tick(&mut self, dropped: &mut dyn FnMut(Fate)) {
         if !self.quiet.tick {
             self.channel.end_of_tick(dropped);
             self.quiet.tick = self.channel.rests();
@@ -90,19 +89,19 @@ impl Lane {
     }
 
     /// As [`Channel::credit_due`].
-    pub(super) fn credit_due(&mut self) -> Option<CreditMark> {
+    pub(in crate::transport) fn credit_due(&mut self) -> Option<CreditMark> {
         let due = if self.quiet.crediting { None } else { self.channel.credit_due() };
         self.quiet.crediting = due.is_none();
         due
     }
 
     /// As [`Channel::has_received`].
-    pub(super) fn has_received(&self) -> bool {
+    pub(in crate::transport) fn has_received(&self) -> bool {
         !self.quiet.reading && self.channel.has_received()
     }
 
     /// As [`Channel::poll_received`].
-    pub(super) fn poll_received(&mut self) -> Option<Received> {
+    pub(in crate::transport) fn poll_received(&mut self) -> Option<Received> {
         if self.quiet.reading {
             return None;
         }
@@ -117,12 +116,12 @@ impl Lane {
     }
 
     /// As [`Channel::next_bits`].
-    pub(super) fn next_bits(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize> {
+    pub(in crate::transport) fn next_bits(&mut self, moment: &Moment, cost: Cost<'_>) -> Option<usize> {
         self.channel.next_bits(moment, cost)
     }
 
     /// Selects within `limit`, and takes it off what is left of the packet.
-    fn select(&mut self, moment: &Moment, cost: &Cost<'_>, limit: usize, left: &mut usize) -> usize {
+    fn select(&mut self, moment: &Moment, cost: Cost<'_>, limit: usize, left: &mut usize) -> usize {
         let used = self.channel.select(moment, cost, limit.min(*left), &mut self.selected);
         debug_assert!(used <= *left);
         *left -= used;
@@ -130,19 +129,19 @@ impl Lane {
     }
 
     /// The bits that the first message due of a weighted channel needs.
-    fn weighted_need(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize> {
+    fn weighted_need(&mut self, moment: &Moment, cost: Cost<'_>) -> Option<usize> {
         if self.share.strict { None } else { self.next_bits(moment, cost) }
     }
 }
 
 /// The lanes that have something to send, now or later.
-pub(super) fn busy(lanes: &mut [Lane]) -> impl Iterator<Item = (usize, &mut Lane)> {
+pub(in crate::transport) fn busy(lanes: &mut [Lane]) -> impl Iterator<Item = (usize, &mut Lane)> {
     lanes.iter_mut().enumerate().filter_map(|(index, lane)| (!lane.rests()).then_some((index, lane)))
 }
 
 impl StreamManager {
     /// Fills a packet of `room` bits from the lanes; true when there is anything in it.
-    pub(super) fn fill<'a>(
+    pub(in crate::transport) fn fill<'a>(
         &mut self,
         lanes: &mut [Lane],
         moment: &Moment,
@@ -150,7 +149,7 @@ impl StreamManager {
         room: usize,
     ) -> bool {
         let mut left = room;
-        let needs = busy(lanes).filter_map(|(index, lane)| lane.weighted_need(moment, &cost(index)));
+        let needs = busy(lanes).filter_map(|(index, lane)| lane.weighted_need(moment, cost(index)));
         let need = needs.min();
         let weighted = need.is_some();
         self.owed = if weighted { (self.owed + room / RESERVED).min(room) } else { 0 };
@@ -160,7 +159,7 @@ impl StreamManager {
         let enough = need.is_some_and(|need| need <= self.owed);
         let mut unreserved = if enough { room - self.owed } else { room };
         for (index, lane) in busy(lanes).filter(|(_, lane)| lane.share.strict) {
-            unreserved -= lane.select(moment, &cost(index), unreserved, &mut left);
+            unreserved -= lane.select(moment, cost(index), unreserved, &mut left);
         }
         let shared = left;
         if weighted {
@@ -170,7 +169,7 @@ impl StreamManager {
         // What the weighted channels leave passes back to the strict ones.
         for (index, lane) in busy(lanes).filter(|(_, lane)| lane.share.strict) {
             let limit = left;
-            lane.select(moment, &cost(index), limit, &mut left);
+            lane.select(moment, cost(index), limit, &mut left);
         }
         lanes.iter_mut().for_each(Lane::sort);
         left < room
@@ -190,7 +189,7 @@ impl StreamManager {
         loop {
             let next = busy(lanes).filter(|(index, _)| passed_over >> index & 1 == 0);
             let next = next.filter_map(|(index, lane)| {
-                let need = lane.weighted_need(moment, &cost(index))?;
+                let need = lane.weighted_need(moment, cost(index))?;
                 lane.served = lane.served.max(self.virtual_time);
                 Some((lane.served, index, need))
             });
@@ -207,7 +206,7 @@ impl StreamManager {
             let lane = &mut lanes[index];
             // Alone, it needn't take turns.
             let limit = if waiting == 1 { *left } else { need.max(QUANTUM) };
-            let used = lane.select(moment, &cost(index), limit, left) as u64;
+            let used = lane.select(moment, cost(index), limit, left) as u64;
             if used == 0 {
                 passed_over |= 1 << index;
             }
@@ -220,19 +219,19 @@ impl StreamManager {
     }
 
     /// Whether a message is due that no packet of `room` bits holds.
-    pub(super) fn large_due<'a>(
+    pub(in crate::transport) fn large_due<'a>(
         &self,
         lanes: &mut [Lane],
         moment: &Moment,
         cost: impl Fn(usize) -> Cost<'a>,
         room: usize,
     ) -> bool {
-        busy(lanes).any(|(index, lane)| lane.next_bits(moment, &cost(index)).is_some_and(|bits| bits > room))
+        busy(lanes).any(|(index, lane)| lane.next_bits(moment, cost(index)).is_some_and(|bits| bits > room))
     }
 
     /// A packet of its own, in fragments, for a message that no packet of `room` bits holds; false when there is
     /// none.
-    pub(super) fn fill_large<'a>(
+    pub(in crate::transport) fn fill_large<'a>(
         &mut self,
         lanes: &mut [Lane],
         moment: &Moment,
@@ -244,8 +243,8 @@ impl StreamManager {
         let count = lanes.len();
         (0..count).map(|i| (turn + i) % count).any(|index| {
             let (lane, cost) = (&mut lanes[index], cost(index));
-            let needed = lane.next_bits(moment, &cost).filter(|needed| *needed > room);
-            needed.is_some_and(|needed| lane.select(moment, &cost, needed, &mut { needed }) > 0)
+            let needed = lane.next_bits(moment, cost).filter(|needed| *needed > room);
+            needed.is_some_and(|needed| lane.select(moment, cost, needed, &mut { needed }) > 0)
         })
     }
 }

@@ -6,8 +6,8 @@ use super::{
     WindowViolation,
 };
 use crate::time::Instant;
-use crate::transport::framing::Cost;
 use crate::transport::message::Received;
+use crate::transport::protocol::Cost;
 
 #[derive(Debug)]
 pub(super) struct ChunksPlace;
@@ -17,11 +17,11 @@ impl Channel for ChunksPlace {
         Err(SendError::WrongKind)
     }
 
-    fn select(&mut self, _: &Moment, _: &Cost<'_>, _: usize, _: &mut Vec<Selected>) -> usize {
+    fn select(&mut self, _: &Moment, _: Cost<'_>, _: usize, _: &mut Vec<Selected>) -> usize {
         0
     }
 
-    fn next_bits(&mut self, _: &Moment, _: &Cost<'_>) -> Option<usize> {
+    fn next_bits(&mut self, _: &Moment, _: Cost<'_>) -> Option<usize> {
         None
     }
 

@@ -1,8 +1,11 @@
-//! The settings of acks, and the error that every setting of the transport is refused with.
+//! The settings of packets: their size, their fragments and their acks.
 
+use super::fragment::{FRAGMENT_HEADER_SIZE, MAX_FRAGMENTS, ReassemblyConfig};
+use super::header::Header;
+use crate::limits::{DEFAULT_MTU, MAX_PAYLOAD, MIN_MTU, PAYLOAD_OVERHEAD};
 use crate::store::SequenceBuffer;
 use crate::time::Duration;
-use core::fmt;
+use crate::transport::error::ConfigError;
 
 /// When a packet that is not acked counts as lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +38,7 @@ pub enum Estimation {
     Recent,
 }
 
-/// Settings of [`Acks`](super::acks::Acks).
+/// Settings of [`Acks`](crate::transport::acks::Acks).
 #[derive(Clone, Debug, PartialEq)]
 pub struct AcksConfig {
     /// Sent packets remembered, at first: at `max_window`, more than rate x RTT, or packets count as lost before their ack can
@@ -117,36 +120,82 @@ pub(super) fn check_window(field: &'static str, capacity: usize) -> Result<(), C
     ConfigError::unless(valid, field, capacity, "a power of two up to 32768")
 }
 
-/// A setting out of its bounds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigError {
-    /// The name of the setting.
-    pub field: &'static str,
-    /// The value it was given.
-    pub value: String,
-    /// What it must be.
-    pub bound: &'static str,
+/// Settings of an [`AckEndpoint`](crate::transport::ack_endpoint::AckEndpoint).
+#[derive(Clone, Debug, PartialEq)]
+pub struct AckEndpointConfig {
+    /// Largest payload.
+    pub max_packet_size: usize,
+    /// Payloads longer than this are sent in fragments.
+    pub fragment_above: usize,
+    /// The reassembly of fragments. Both ends need the same fragment size and count.
+    pub reassembly: ReassemblyConfig,
+    /// The acks.
+    pub acks: AcksConfig,
+    /// Bytes that the layers below add to each datagram (IP, UDP, ...), counted in bandwidth.
+    pub overhead: u32,
 }
 
-impl ConfigError {
-    /// An error about `field`, unless its value is `valid`.
-    pub(super) fn unless(
-        valid: bool,
-        field: &'static str,
-        value: impl fmt::Display,
-        bound: &'static str,
-    ) -> Result<(), ConfigError> {
-        if valid { Ok(()) } else { Err(ConfigError { field, value: value.to_string(), bound }) }
+/// IPv4 and UDP headers.
+const IPV4_UDP_OVERHEAD: u32 = 20 + 8;
+
+impl AckEndpointConfig {
+    /// reliable's own defaults: packets up to 16 KiB in fragments of 1 KiB.
+    pub fn standard() -> Self {
+        AckEndpointConfig {
+            max_packet_size: 16 * 1024,
+            fragment_above: 1024,
+            reassembly: ReassemblyConfig {
+                window: 64,
+                fragment_size: 1024,
+                max_fragments: 16,
+                max_bytes: 64 * 16 * 1024,
+            },
+            acks: AcksConfig::standard(),
+            overhead: IPV4_UDP_OVERHEAD,
+        }
+    }
+
+    /// Packets up to 256 KiB. Each datagram fits a netcode payload.
+    pub fn large() -> Self {
+        AckEndpointConfig {
+            max_packet_size: MAX_FRAGMENTS * 1024,
+            fragment_above: MAX_PAYLOAD - Header::MAX_SIZE,
+            reassembly: ReassemblyConfig {
+                window: 64,
+                fragment_size: 1024,
+                max_fragments: MAX_FRAGMENTS,
+                max_bytes: 8 * MAX_FRAGMENTS * 1024,
+            },
+            acks: AcksConfig::default(),
+            overhead: IPV4_UDP_OVERHEAD,
+        }
+    }
+
+    /// With each datagram in an IP packet of at most `mtu` bytes.
+    ///
+    /// # Errors
+    /// Below [`MIN_MTU`] or above [`DEFAULT_MTU`].
+    pub fn with_mtu(self, mtu: usize) -> Result<Self, ConfigError> {
+        let fits = (MIN_MTU..=DEFAULT_MTU).contains(&mtu);
+        ConfigError::unless(fits, "mtu", mtu, "1126 to 1280")?;
+        let payload = MAX_PAYLOAD.min(mtu - PAYLOAD_OVERHEAD);
+        Ok(AckEndpointConfig { fragment_above: self.fragment_above.min(payload - Header::MAX_SIZE), ..self })
+    }
+
+    pub(in crate::transport) fn check(&self) -> Result<(), ConfigError> {
+        let bytes = self.max_packet_size;
+        let reachable =
+            self.fragment_above.max(self.reassembly.fragment_size * self.reassembly.max_fragments);
+        let bound =
+            "at least 1 and at most fragment_above or fragment_size x max_fragments, whichever is more";
+        ConfigError::unless((1..=reachable).contains(&bytes), "max_packet_size", bytes, bound)
+    }
+
+    /// The longest datagram a peer with the same settings sends.
+    pub(in crate::transport) fn max_datagram(&self) -> usize {
+        self.max_packet_size + FRAGMENT_HEADER_SIZE + Header::MAX_SIZE
     }
 }
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} must be {}, not {}", self.field, self.bound, self.value)
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 #[cfg(test)]
 mod tests {

@@ -18,10 +18,11 @@
 //! comes is kept in the order in which it comes, so that no fragment costs more than itself; a packet whose fragments
 //! overtook each other is put in order once, when it is whole.
 
-use super::ack_config::{ConfigError, check_window};
+use super::config::check_window;
 use super::header::{FRAGMENT_FLAG, Header, HeaderError};
 use crate::store::sequence::greater;
 use crate::store::{BitSet, SequenceBuffer};
+use crate::transport::error::ConfigError;
 use core::fmt;
 
 /// Prefix, sequence, id, count.

@@ -14,8 +14,8 @@ use super::{
 };
 use crate::time::Instant;
 use crate::transport::candidates::{Candidate, Column, Wanted};
-use crate::transport::framing::Cost;
 use crate::transport::message::Received;
+use crate::transport::protocol::Cost;
 
 #[derive(Debug)]
 pub(super) struct Unreliable {
@@ -88,7 +88,7 @@ impl Channel for Unreliable {
     fn select(
         &mut self,
         _: &Moment,
-        cost: &Cost<'_>,
+        cost: Cost<'_>,
         bits_left: usize,
         selected: &mut Vec<Selected>,
     ) -> usize {
@@ -96,7 +96,7 @@ impl Channel for Unreliable {
         let mut used = cost.entry;
         while let Some(submission) = self.waiting.front() {
             let bits = cost.message(&submission.message);
-            if used + bits > bits_left || selected.len() >= cost.most {
+            if used + bits > bits_left || selected.len() >= cost.max_messages {
                 break;
             }
             used += bits;
@@ -113,7 +113,7 @@ impl Channel for Unreliable {
         if selected.len() == before { 0 } else { used }
     }
 
-    fn next_bits(&mut self, _: &Moment, cost: &Cost<'_>) -> Option<usize> {
+    fn next_bits(&mut self, _: &Moment, cost: Cost<'_>) -> Option<usize> {
         self.waiting.front().map(|submission| cost.entry + cost.message(&submission.message))
     }
 

@@ -7,7 +7,7 @@
 
 /// When a count passed the last two multiples of a step, by the newest packet of the peer then.
 #[derive(Clone, Debug)]
-pub(super) struct Laps {
+pub(in crate::transport) struct Laps {
     step: u64,
     /// The next multiple.
     next: u64,
@@ -17,12 +17,12 @@ pub(super) struct Laps {
 
 impl Laps {
     /// A count that stands at 0.
-    pub(super) fn new(step: usize) -> Self {
+    pub(in crate::transport) fn new(step: usize) -> Self {
         Laps { step: step as u64, next: step as u64, passed: [0; 2] }
     }
 
     /// The count stands here, and this was the newest packet before that.
-    pub(super) fn advance(&mut self, count: u64, newest: u64) {
+    pub(in crate::transport) fn advance(&mut self, count: u64, newest: u64) {
         while count >= self.next {
             self.next += self.step;
             self.passed = [self.passed[1], newest];
@@ -30,7 +30,7 @@ impl Laps {
     }
 
     /// Whether a packet is older than the count one step ago.
-    pub(super) fn is_old(&self, packet: u64) -> bool {
+    pub(in crate::transport) fn is_old(&self, packet: u64) -> bool {
         packet < self.passed[0]
     }
 }

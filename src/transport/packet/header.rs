@@ -27,12 +27,12 @@ const SHORT_ACK_FLAG: u8 = 1 << 5;
 const AFTER_SKIP_FLAG: u8 = 1 << 6;
 
 /// Has a datagram that is a whole packet say that the number before its own was left out.
-pub(super) fn mark_after_skip(datagram: &mut [u8]) {
+pub(in crate::transport) fn mark_after_skip(datagram: &mut [u8]) {
     datagram.first_mut().into_iter().for_each(|prefix| *prefix |= AFTER_SKIP_FLAG);
 }
 
 /// Whether a datagram says so.
-pub(super) fn is_after_skip(datagram: &[u8]) -> bool {
+pub(in crate::transport) fn is_after_skip(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|prefix| prefix & (FRAGMENT_FLAG | AFTER_SKIP_FLAG) == AFTER_SKIP_FLAG)
 }
 

@@ -3,13 +3,22 @@
 //!
 //! Promises: what [`Protocol::new`] returns is usable as it stands; every number in it is within its bound.
 
+mod cost;
+mod yojimbo;
+
 use core::fmt;
 use core::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use super::channel::SendError;
-use super::framing::{Framing, FramingError, YojimboChannel, YojimboConfig};
+pub use cost::FRAGMENT_BYTES;
+pub(crate) use cost::{Cost, key_bits, length_bits};
+pub use yojimbo::{Framing, FramingError, YojimboChannel, YojimboConfig};
+
+use cost::ChannelCost;
+
+use super::error::SendError;
+use super::message::MESSAGE_OVERHEAD_BYTES;
 use crate::wire::Schema;
 
 /// Message types a protocol may have: type ids are 16 bits in the inbox.
@@ -36,10 +45,6 @@ pub const MAX_EARLY_COPIES: usize = 8;
 
 /// The largest weight of a channel.
 pub const MAX_WEIGHT: usize = 1000;
-
-/// What every buffered message counts against the receiver's byte window besides its own bytes, so that tiny
-/// messages can't fill memory with their bookkeeping.
-pub const MESSAGE_OVERHEAD_BYTES: usize = 64;
 
 /// How the body of a message type is read.
 #[derive(Clone, Debug)]
@@ -289,6 +294,7 @@ pub struct Protocol {
     framing: Framing,
     holds_packets: bool,
     hash: u64,
+    costs: Vec<ChannelCost>,
 }
 
 impl Protocol {
@@ -318,7 +324,11 @@ impl Protocol {
             return Err(ProtocolError { field, value: of_chunks as u64, low: 0, high: 1 });
         }
         let hash = hash(&describe(&messages, &channels, &Framing::Native));
-        Ok(Protocol { messages, channels, framing: Framing::Native, holds_packets: false, hash })
+        let framing = Framing::Native;
+        let costs = Vec::new();
+        let mut protocol = Protocol { messages, channels, framing, holds_packets: false, hash, costs };
+        protocol.costs = protocol.compile_costs();
+        Ok(protocol)
     }
 
     /// Compiles a protocol whose packets look so.
@@ -344,7 +354,9 @@ impl Protocol {
         let yojimbo = matches!(framing, Framing::Yojimbo(_));
         let opaque = |message: &MessageType| matches!(message.body, Body::Opaque { .. });
         protocol.holds_packets = yojimbo && protocol.messages.iter().any(opaque);
-        Ok(Protocol { framing, ..protocol })
+        protocol.framing = framing;
+        protocol.costs = protocol.compile_costs();
+        Ok(protocol)
     }
 
     /// How packets look.

@@ -11,8 +11,15 @@
 
 use std::collections::VecDeque;
 
-use super::framing::{AckRange, ladder_bits};
 use crate::store::sequence::greater;
+use crate::wire::Measure;
+
+/// One run of acked packets: both ends included, `newest` at or after `oldest`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AckRange {
+    pub(crate) newest: u16,
+    pub(crate) oldest: u16,
+}
 
 /// The packets that the header of `ack` covers.
 const HEADER_ACKS: u16 = 32;
@@ -278,12 +285,12 @@ impl Room {
 
 /// Bits of the gap in front of a range, where the walk has come down to `at`.
 fn gap_bits(at: u16, range: AckRange) -> usize {
-    ladder_bits(u32::from(at.wrapping_sub(range.newest)) + 1)
+    Measure::relative(u32::from(at.wrapping_sub(range.newest)) + 1)
 }
 
 /// Bits of the rest of a range.
 fn run_bits(range: AckRange) -> usize {
-    ladder_bits(u32::from(range.newest.wrapping_sub(range.oldest)) + 1) + 1
+    Measure::relative(u32::from(range.newest.wrapping_sub(range.oldest)) + 1) + 1
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 //! Promises: what another implementation of the standard reads from the same packets. Refuses to be better:
 //! for that there is [`Recent`](super::estimate).
 
-use super::acks::Sent;
 use super::estimate::{Stats, smooth};
+use super::sent::SentPackets;
 use crate::store::SequenceBuffer;
 use crate::time::Instant;
 
@@ -69,15 +69,19 @@ impl StandardEstimate {
     }
 
     /// Takes what the older half of each window says. The smoothing is by call, not by time.
-    pub(super) fn update(&mut self, window: &SequenceBuffer<Sent>) {
+    pub(super) fn update<T>(&mut self, window: &SentPackets<T>) {
         let (mut sent, mut acked, mut received) = <(Tally, Tally, Tally)>::default();
-        for packet in older_half(window) {
+        for packet in older_half(window.capacity(), window.next()).filter_map(|sequence| window.get(sequence))
+        {
             sent.add(packet.at, packet.bytes);
             if packet.arrived() {
                 acked.add(packet.at, packet.bytes);
             }
         }
-        for (at, bytes) in older_half(&self.received) {
+        let window = &self.received;
+        for (at, bytes) in
+            older_half(window.capacity(), window.next()).filter_map(|sequence| window.get(sequence))
+        {
             received.add(*at, *bytes);
         }
         if sent.packets == 0 {
@@ -104,12 +108,12 @@ impl StandardEstimate {
     }
 }
 
-/// The older half of a window: the newer half may still be acked.
-fn older_half<T>(window: &SequenceBuffer<T>) -> impl Iterator<Item = &T> {
+/// The numbers of the older half of a window: the newer half may still be acked.
+fn older_half(capacity: usize, next: u16) -> impl Iterator<Item = u16> {
     // At most 32,768.
-    let span = window.capacity() as u16;
-    let oldest = window.next().wrapping_sub(span);
-    (0..span / 2).filter_map(move |i| window.get(oldest.wrapping_add(i)))
+    let span = capacity as u16;
+    let oldest = next.wrapping_sub(span);
+    (0..span / 2).map(move |i| oldest.wrapping_add(i))
 }
 
 #[cfg(test)]

@@ -21,9 +21,8 @@ use super::{
 use crate::store::IdMap;
 use crate::time::Instant;
 use crate::transport::candidates::{Candidate, Column, Wanted};
-use crate::transport::connection::SendOptions;
-use crate::transport::framing::Cost;
-use crate::transport::message::{Message, Received};
+use crate::transport::message::{Message, Received, SendOptions};
+use crate::transport::protocol::Cost;
 
 #[derive(Debug)]
 pub(super) struct Latest {
@@ -126,7 +125,7 @@ impl Channel for Latest {
     fn select(
         &mut self,
         _: &Moment,
-        cost: &Cost<'_>,
+        cost: Cost<'_>,
         bits_left: usize,
         selected: &mut Vec<Selected>,
     ) -> usize {
@@ -155,7 +154,7 @@ impl Channel for Latest {
         if selected.len() == before { 0 } else { used }
     }
 
-    fn next_bits(&mut self, _: &Moment, cost: &Cost<'_>) -> Option<usize> {
+    fn next_bits(&mut self, _: &Moment, cost: Cost<'_>) -> Option<usize> {
         let key = *self.due.front()?;
         let message = self.messages[usize::from(key)].as_ref()?;
         Some(cost.entry + cost.key + cost.message(message))

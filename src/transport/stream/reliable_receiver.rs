@@ -9,12 +9,12 @@
 use std::collections::VecDeque;
 
 use super::blocks::ReceiveBlock;
-use super::fragments::{FragmentFault, MessageFragment, PartialMessage};
+use super::fragments::PartialMessage;
 use super::reliable::Window;
-use super::{BlockFragment, BlockLimits, Desync, WindowViolation};
+use super::{BlockFragment, BlockLimits, Desync, FragmentFault, MessageFragment, WindowViolation};
 use crate::store::IdMap;
 use crate::store::sequence::distance;
-use crate::transport::laps::Laps;
+use crate::transport::ledger::Laps;
 use crate::transport::message::Received;
 
 /// Messages received and not taken.

@@ -15,8 +15,8 @@ use super::{
 };
 use crate::store::sequence::distance;
 use crate::time::Instant;
-use crate::transport::framing::Cost;
 use crate::transport::message::Received;
+use crate::transport::protocol::Cost;
 
 /// How far apart copies go out while the game doesn't tick.
 const WITHOUT_TICK: Duration = Duration::from_millis(100);
@@ -112,7 +112,7 @@ impl Channel for Redundant {
     fn select(
         &mut self,
         moment: &Moment,
-        cost: &Cost<'_>,
+        cost: Cost<'_>,
         bits_left: usize,
         selected: &mut Vec<Selected>,
     ) -> usize {
@@ -150,7 +150,7 @@ impl Channel for Redundant {
         if selected.len() == before { 0 } else { used + cost.id(None, 0) }
     }
 
-    fn next_bits(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize> {
+    fn next_bits(&mut self, moment: &Moment, cost: Cost<'_>) -> Option<usize> {
         let newest = self.queue.iter().rev().find(|outgoing| outgoing.due(moment, self.copies))?;
         Some(cost.entry + cost.id(None, 0) + cost.message(&newest.submission.message))
     }
@@ -240,9 +240,7 @@ impl Channel for Redundant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::connection::SendOptions;
-    use crate::transport::framing::native;
-    use crate::transport::message::Message;
+    use crate::transport::message::{Message, SendOptions};
     use crate::transport::protocol::{Body, ChannelConfig, MessageType, Protocol};
     use crate::wire::{BitSink, BitWriter};
 
@@ -263,7 +261,7 @@ mod tests {
             }
             let resend = ResendTimer { timeout: Duration::from_millis(100), not_before: Instant::ZERO };
             let moment = Moment { now, tick: true, resend };
-            channel.select(&moment, &native::cost(&protocol, 0), 8 * 1200, &mut selected);
+            channel.select(&moment, protocol.cost(0), 8 * 1200, &mut selected);
         }
         assert_eq!(selected.iter().map(|selected| selected.mark).collect::<Vec<_>>(), [0, 0, 1, 1]);
         let now = Instant::from_millis(100);

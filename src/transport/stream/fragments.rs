@@ -12,14 +12,8 @@
 use super::resend::{Copies, ResendTimer};
 use crate::time::Instant;
 use crate::transport::message::window_bytes;
+use crate::transport::parts::{FragmentFault, MessageFragment};
 use crate::transport::protocol::Resend;
-use core::ops::Range;
-
-/// A fragment of something that is cut into pieces of `size` bytes; the last one is what is left.
-pub(crate) fn fragment_of(whole: &[u8], index: usize, size: usize) -> &[u8] {
-    let end = whole.len().min((index + 1) * size);
-    whole.get(index * size..end).unwrap_or_default()
-}
 
 /// The sending side of a message in fragments.
 #[derive(Debug)]
@@ -165,32 +159,6 @@ impl Parts {
         let entry = size_of::<(usize, Box<[u8]>)>();
         self.here.iter().map(|(_, data)| data.len()).sum::<usize>() + self.here.capacity() * entry
     }
-}
-
-/// A fragment of a message, read from a packet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MessageFragment {
-    pub(crate) channel: u8,
-    /// The message's number in its channel.
-    pub(crate) id: u16,
-    pub(crate) message_type: u16,
-    /// Bits of the whole body at bit position 0.
-    pub(crate) bits: usize,
-    /// As many as the bits take.
-    pub(crate) count: usize,
-    /// Below `count`.
-    pub(crate) index: usize,
-    /// Where among the packet's fragment bytes its own are: as many as its place asks for.
-    pub(crate) bytes: Range<usize>,
-}
-
-/// What a fragment of a message may break.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FragmentFault {
-    /// It is beyond the receive window.
-    Window,
-    /// Another one said something else of the message.
-    Differs,
 }
 
 /// The receiving side of a message in fragments. It counts as the whole message against the window, as it does at the sender.

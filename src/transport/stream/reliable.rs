@@ -14,18 +14,19 @@
 
 use std::collections::VecDeque;
 
-use super::blocks::{self, Fragment};
-use super::fragments::{FragmentFault, MessageFragment, SendFragments, fragment_of};
+use super::blocks;
+use super::fragments::SendFragments;
 use super::reliable_receiver::{CreditMark, Receiver};
 use super::resend::Copies;
 use super::{
-    BlockFragment, BlockLimits, Channel, ChannelStats, Desync, Fate, Moment, Prefix, ResendTimer, Selected,
-    SendError, Submission, WindowViolation,
+    BlockFragment, BlockLimits, Channel, ChannelStats, Desync, Fate, Fragment, FragmentFault,
+    MessageFragment, Moment, Prefix, ResendTimer, Selected, SendError, Submission, WindowViolation,
 };
 use crate::store::sequence::distance;
 use crate::time::Instant;
-use crate::transport::framing::Cost;
 use crate::transport::message::Received;
+use crate::transport::parts::fragment_of;
+use crate::transport::protocol::Cost;
 use crate::transport::protocol::Resend;
 
 /// How many messages that don't fit into the rest of a packet are passed over in search of one that does.
@@ -117,7 +118,7 @@ impl Outgoing {
     }
 
     /// Whether it goes in fragments.
-    fn is_cut(&self, cost: &Cost<'_>) -> bool {
+    fn is_cut(&self, cost: Cost<'_>) -> bool {
         self.submission.as_ref().is_some_and(|submission| cost.fragments(&submission.message).is_some())
     }
 
@@ -125,7 +126,7 @@ impl Outgoing {
     fn next_fragment(
         &mut self,
         moment: &Moment,
-        cost: &Cost<'_>,
+        cost: Cost<'_>,
         resend: Resend,
         room: usize,
     ) -> Option<(usize, usize)> {
@@ -144,7 +145,7 @@ impl Outgoing {
         mark: u64,
         index: usize,
         now: Instant,
-        cost: &Cost<'_>,
+        cost: Cost<'_>,
         stats: &mut ChannelStats,
     ) -> Option<Selected> {
         let message = self.submission.as_ref()?.message.clone();
@@ -227,7 +228,7 @@ impl Channel for Reliable {
     fn select(
         &mut self,
         moment: &Moment,
-        cost: &Cost<'_>,
+        cost: Cost<'_>,
         bits_left: usize,
         selected: &mut Vec<Selected>,
     ) -> usize {
@@ -262,7 +263,7 @@ impl Channel for Reliable {
                 let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) else {
                     continue;
                 };
-                if selected.len() >= cost.most {
+                if selected.len() >= cost.max_messages {
                     break;
                 }
                 let id = mark as u16;
@@ -288,7 +289,7 @@ impl Channel for Reliable {
         if selected.len() == before { 0 } else { used }
     }
 
-    fn next_bits(&mut self, moment: &Moment, cost: &Cost<'_>) -> Option<usize> {
+    fn next_bits(&mut self, moment: &Moment, cost: Cost<'_>) -> Option<usize> {
         let resend = self.sender.resend;
         let (mut passed, mut bytes) = (0, 0);
         let mut first = None;
@@ -317,7 +318,7 @@ impl Channel for Reliable {
         first
     }
 
-    fn select_fragment(&mut self, moment: &Moment, cost: &Cost<'_>, bits_left: usize) -> Option<Fragment> {
+    fn select_fragment(&mut self, moment: &Moment, cost: Cost<'_>, bits_left: usize) -> Option<Fragment> {
         let mark = self.sender.oldest;
         let outgoing = self.sender.queue.front_mut()?;
         let message = outgoing.submission.as_ref()?.message.clone();

@@ -13,15 +13,17 @@
 
 use std::collections::VecDeque;
 
-pub use super::ack_config::{AcksConfig, ConfigError, Estimation, LossBound};
 use super::estimate::{Recent, Rtt, Stats};
-use super::header::Header;
 use super::numbers::MAX_AHEAD;
+use super::sent::{Fate, Sent, SentPackets};
 use super::standard_estimate::StandardEstimate;
+use crate::store::SequenceSet;
 use crate::store::counters::counters;
 use crate::store::sequence::{distance, greater};
-use crate::store::{SequenceBuffer, SequenceSet};
 use crate::time::{Duration, Instant};
+pub use crate::transport::error::ConfigError;
+use crate::transport::packet::Header;
+pub use crate::transport::packet::{AcksConfig, Estimation, LossBound};
 use core::fmt;
 
 /// Acks after which the jitter of round trips is taken for what it says.
@@ -117,31 +119,6 @@ counters! {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    InFlight,
-    Acked,
-    Lost,
-    /// Lost, then acked: it did arrive, so packet loss doesn't count it.
-    AckedLate,
-    /// No packet had this number: whoever acks it lies.
-    Skipped,
-}
-
-/// A packet of ours within the window.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
-    pub(super) at: Instant,
-    pub(super) bytes: u32,
-    fate: Fate,
-}
-
-impl Sent {
-    pub(super) fn arrived(&self) -> bool {
-        matches!(self.fate, Fate::Acked | Fate::AckedLate)
-    }
-}
-
 /// How far packets overtake each other on this link (after RACK, RFC 8985: a packet is lost when one sent
 /// sufficiently later has arrived).
 #[derive(Clone, Debug, Default)]
@@ -176,10 +153,23 @@ impl Reordering {
     }
 }
 
-/// The packets of one conversation, both directions.
+/// What became of a packet of ours, the first verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::transport) enum Outcome {
+    /// It is not known yet.
+    Open,
+    /// The peer has it.
+    Delivered,
+    /// It counts as lost; it may have been acked since.
+    Lost,
+    /// No packet has this number, or none any more.
+    NoPacket,
+}
+
+/// The packets of one conversation, both directions; of each packet sent `T` is noted.
 #[derive(Clone, Debug)]
-pub struct Acks {
-    sent: SequenceBuffer<Sent>,
+pub struct Acks<T = ()> {
+    sent: SentPackets<T>,
     /// Everything sent before this one is acked or lost.
     oldest_in_flight: u16,
     /// The newest packet known to be acked; before the first, the number before all others.
@@ -213,9 +203,23 @@ impl Acks {
     /// # Errors
     /// When a setting is out of its bounds.
     pub fn new(config: &AcksConfig) -> Result<Self, ConfigError> {
+        Acks::with_notes(config)
+    }
+
+    /// Notes that a packet was sent, and gives its number. `wire_bytes` is what bandwidth counts.
+    pub fn record_sent(&mut self, now: Instant, wire_bytes: u32) -> u16 {
+        let sequence = self.next_sequence();
+        let _passed = self.track_sent(now, wire_bytes, ());
+        sequence
+    }
+}
+
+impl<T: Default> Acks<T> {
+    /// As [`Acks::new`], with a note for each packet sent.
+    pub(in crate::transport) fn with_notes(config: &AcksConfig) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Acks {
-            sent: SequenceBuffer::new(config.sent_window),
+            sent: SentPackets::new(config.sent_window, 0),
             oldest_in_flight: 0,
             newest_acked: u16::MAX,
             acked_skipped: false,
@@ -239,9 +243,9 @@ impl Acks {
 
     /// Lets the first packet sent have this number instead of 0, before anything is sent. A peer takes any below
     /// 16,384 for a first one, however large its window.
-    pub(super) fn begin_at(&mut self, first: u16) {
+    pub(in crate::transport) fn begin_at(&mut self, first: u16) {
         if first > 0 {
-            self.sent.advance(first - 1);
+            self.sent = SentPackets::new(self.sent.capacity(), first);
             self.oldest_in_flight = first;
             self.newest_acked = first - 1;
         }
@@ -254,18 +258,18 @@ impl Acks {
 
     /// How many numbers are left until they run half of their range ahead of what the peer is known to have: packets beyond
     /// would look old to it.
-    pub(super) fn numbers_left(&self) -> u16 {
+    pub(in crate::transport) fn numbers_left(&self) -> u16 {
         let ahead = self.sent.next().wrapping_sub(1).wrapping_sub(self.newest_acked);
         MAX_AHEAD.saturating_sub(ahead)
     }
 
     /// Whether a number was acked that [`Acks::skip_number`] left out.
-    pub(super) fn acked_skipped(&self) -> bool {
+    pub(in crate::transport) fn acked_skipped(&self) -> bool {
         self.acked_skipped
     }
 
     /// When a packet was sent, if it is within the window.
-    pub(super) fn sent_at(&self, sequence: u16) -> Option<Instant> {
+    pub(in crate::transport) fn sent_at(&self, sequence: u16) -> Option<Instant> {
         self.sent.get(sequence).map(|sent| sent.at)
     }
 
@@ -284,20 +288,58 @@ impl Acks {
         self.received.next().wrapping_sub(1)
     }
 
-    /// Notes that a packet was sent, and gives its number. `wire_bytes` is what bandwidth counts.
-    pub fn record_sent(&mut self, now: Instant, wire_bytes: u32) -> u16 {
-        let sequence = self.push_sent(Sent { at: now, bytes: wire_bytes, fate: Fate::InFlight });
+    /// Notes that the next packet was sent; `wire_bytes` is what bandwidth counts. Gives back the note of the packet that is
+    /// forgotten for it.
+    pub(in crate::transport) fn track_sent(&mut self, now: Instant, wire_bytes: u32, note: T) -> Option<T> {
         self.recent.sent_bytes.add(f64::from(wire_bytes));
         self.counters.sent += 1;
-        sequence
+        self.push_sent(Sent { at: now, bytes: wire_bytes, fate: Fate::InFlight, note })
+    }
+
+    /// What was noted of a packet that was sent, while the window reaches it.
+    pub(in crate::transport) fn note(&self, sequence: u16) -> Option<&T> {
+        self.sent.get(sequence).map(|sent| &sent.note)
+    }
+
+    /// As [`Acks::note`], to change.
+    pub(in crate::transport) fn note_mut(&mut self, sequence: u16) -> Option<&mut T> {
+        self.sent.get_mut(sequence).map(|sent| &mut sent.note)
+    }
+
+    /// What became of a packet within the window.
+    pub(in crate::transport) fn outcome(&self, sequence: u16) -> Outcome {
+        match self.sent.get(sequence).map(|sent| sent.fate) {
+            Some(Fate::InFlight) => Outcome::Open,
+            Some(Fate::Acked) => Outcome::Delivered,
+            Some(Fate::Lost | Fate::AckedLate) => Outcome::Lost,
+            Some(Fate::Skipped) | None => Outcome::NoPacket,
+        }
     }
 
     /// Leaves out a number: no packet has it, so only a peer that acks what it has not received acks it.
-    pub(super) fn skip_number(&mut self, now: Instant) {
-        self.push_sent(Sent { at: now, bytes: 0, fate: Fate::Skipped });
+    pub(in crate::transport) fn skip_number(&mut self, now: Instant) -> Option<T> {
+        self.push_sent(Sent { at: now, bytes: 0, fate: Fate::Skipped, note: T::default() })
     }
 
-    fn push_sent(&mut self, sent: Sent) -> u16 {
+    /// Whether the next packet takes the place of one whose fate isn't known: see [`Acks::give_up_oldest`].
+    pub(in crate::transport) fn is_full(&self) -> bool {
+        usize::from(self.sent.next().wrapping_sub(self.oldest_in_flight)) == self.max_window
+    }
+
+    /// Counts the oldest packet whose fate isn't known as lost: for those who must act on it before it is forgotten.
+    pub(in crate::transport) fn give_up_oldest(&mut self) -> Option<u16> {
+        let oldest = self.oldest_in_flight;
+        let lost = self.sent.get_mut(oldest).filter(|sent| sent.fate == Fate::InFlight).map(|sent| {
+            sent.fate = Fate::Lost;
+            self.recent.lost.add(1.0);
+            self.counters.lost += 1;
+            oldest
+        });
+        self.pass(oldest);
+        lost
+    }
+
+    fn push_sent(&mut self, sent: Sent<T>) -> Option<T> {
         let sequence = self.sent.next();
         let window = self.sent.capacity();
         let in_flight = usize::from(sequence.wrapping_sub(self.oldest_in_flight));
@@ -306,23 +348,17 @@ impl Acks {
         } else if in_flight == window {
             self.give_up_overwritten();
         }
-        let inserted = self.sent.insert(sequence, sent);
-        debug_assert!(inserted.is_ok(), "the next sequence is never older than the window");
-        sequence
+        self.sent.push(sent).map(|passed| passed.note)
     }
 
     /// Resolves the oldest packet, whose place in the window the next packet takes.
     fn give_up_overwritten(&mut self) {
-        let oldest = self.oldest_in_flight;
-        if self.sent.get(oldest).is_some_and(|sent| sent.fate == Fate::InFlight) {
+        if let Some(oldest) = self.give_up_oldest() {
             if self.overwritten.len() == MAX_UNREPORTED {
                 self.overwritten.pop_front();
             }
             self.overwritten.push_back(oldest);
-            self.recent.lost.add(1.0);
-            self.counters.lost += 1;
         }
-        self.pass(oldest);
     }
 
     /// The fate of the oldest packet in flight is known.
@@ -374,7 +410,7 @@ impl Acks {
     }
 
     /// The number before that of a packet received was left out by the peer: it isn't missing.
-    pub(super) fn record_skipped(&mut self) {
+    pub(in crate::transport) fn record_skipped(&mut self) {
         self.recent.peer_sent.add(-1.0);
     }
 

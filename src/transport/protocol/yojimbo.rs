@@ -2,11 +2,12 @@
 
 use core::fmt;
 
+use super::{ChannelConfig, ChannelKind, MAX_WINDOW, ProtocolError};
 use crate::limits::MAX_PAYLOAD;
-use crate::transport::ack_endpoint::AckEndpointConfig;
-use crate::transport::fragment::{FRAGMENT_HEADER_SIZE, MAX_FRAGMENTS, ReassemblyConfig};
-use crate::transport::header::Header;
-use crate::transport::protocol::{ChannelConfig, ChannelKind, MAX_WINDOW, ProtocolError};
+use crate::transport::packet::{
+    AckEndpointConfig, FRAGMENT_HEADER_SIZE, Header, MAX_FRAGMENTS, ReassemblyConfig,
+};
+use crate::wire::bit_len;
 
 /// Most fragments of a block: yojimbo's fragment ids have 16 bits.
 const MAX_BLOCK_FRAGMENTS: usize = 65_535;
@@ -61,6 +62,14 @@ pub struct YojimboChannel {
     pub blocks: bool,
 }
 
+/// The widths of a channel's numbers, in bits.
+pub(crate) struct Widths {
+    pub(crate) messages: u32,
+    pub(crate) block_bytes: u32,
+    pub(crate) fragment_count: u32,
+    pub(crate) fragment_bytes: u32,
+}
+
 impl Default for YojimboChannel {
     /// yojimbo's own.
     fn default() -> Self {
@@ -77,6 +86,18 @@ impl YojimboChannel {
     /// Most fragments of a block.
     pub(crate) fn max_fragments(&self) -> usize {
         self.max_block_bytes.div_ceil(self.block_fragment_bytes)
+    }
+
+    /// The widths of its numbers on the wire.
+    pub(crate) fn widths(&self) -> Widths {
+        // Each is at least 1.
+        let width = |most: usize| bit_len(most as u64 - 1);
+        Widths {
+            messages: width(self.max_messages_per_packet),
+            block_bytes: width(self.max_block_bytes),
+            fragment_count: width(self.max_fragments()),
+            fragment_bytes: width(self.block_fragment_bytes),
+        }
     }
 
     fn validate(&self, max_packet_bytes: usize) -> Result<(), ProtocolError> {

@@ -1,0 +1,121 @@
+//! What acks and losses of our packets make of what the packets carried.
+
+use core::time::Duration;
+
+use super::record::{Carried, Record, notification};
+use super::{Connection, Scratch};
+use crate::time::Instant;
+
+impl Connection {
+    pub(super) fn apply_acks(&mut self, now: Instant, round_trip: Option<Duration>) {
+        let Scratch { packet, acked, notifications, stamps, .. } = &mut *self.scratch;
+        for range in &packet.control.ranges {
+            self.endpoint.ack_range(range.newest, range.oldest, acked);
+        }
+        // Header and ranges have them newest first.
+        acked.reverse();
+        stamps.clear();
+        for acked in acked.drain(..) {
+            let Some(sent) = self.endpoint.acks_mut().note_mut(acked.sequence) else { continue };
+            let Record { hello, stamp, message_bytes, reported, ref mut carried, .. } = *sent;
+            let carried = core::mem::take(carried);
+            stamps.extend(stamp.map(|stamp| (stamp, acked.late)));
+            if message_bytes > 0 {
+                self.window.on_acked(message_bytes, acked.late);
+            }
+            self.hello_acked |= hello;
+            self.ranges.confirm(reported);
+            for carried in self.carried.iter(&carried) {
+                match carried {
+                    Carried::Messages { channel, count, first } => {
+                        let lane = &mut self.lanes[usize::from(channel)];
+                        for mark in first..first + u64::from(count) {
+                            let fate = lane.touch().handle_ack(now, mark);
+                            notifications.extend(notification(channel, fate, true));
+                        }
+                    }
+                    Carried::Credit { channel, mark } => {
+                        self.lanes[usize::from(channel)].touch().credit_known(mark);
+                    }
+                    Carried::Chunk(carried) => {
+                        self.chunks.handle_ack(now, (acked.sent_at, acked.sequence), carried);
+                    }
+                    Carried::Fragment { channel, mark, index } => {
+                        let lane = &mut self.lanes[usize::from(channel)];
+                        let fate = lane.touch().handle_fragment_ack(now, mark, index.into());
+                        notifications.extend(notification(channel, fate, true));
+                        // Native framing doesn't look at it.
+                        self.yojimbo.pace_blocks(now, true);
+                    }
+                }
+            }
+            self.carried.clear(carried);
+            self.notifications.resolve(self.endpoint.acks_mut(), acked.sequence, notifications);
+        }
+        if !stamps.is_empty() {
+            self.unanswered_since = None;
+            self.acked_at = now;
+            self.controller.on_acked(now, stamps, round_trip);
+        }
+        if let Some(round_trip) = round_trip {
+            self.window.on_round_trip(now, round_trip);
+        }
+        self.window.judge(now);
+    }
+
+    /// Tells channels what the packets carried that count as lost. They may yet be acked.
+    pub(super) fn apply_losses(&mut self, now: Instant) {
+        let mut lost = core::mem::take(&mut self.scratch.lost);
+        lost.clear();
+        self.endpoint.poll_lost(now, &mut lost);
+        lost.drain(..).for_each(|sequence| self.apply_loss(now, sequence));
+        self.scratch.lost = lost;
+    }
+
+    /// A packet counts as lost.
+    pub(super) fn apply_loss(&mut self, now: Instant, sequence: u16) {
+        let notifications = &mut self.scratch.notifications;
+        if let Some(&Record { stamp, message_bytes, ref carried, .. }) = self.endpoint.acks().note(sequence) {
+            if let Some(stamp) = stamp {
+                self.controller.on_lost(now, stamp);
+            }
+            if message_bytes > 0 {
+                self.window.on_lost(message_bytes);
+            }
+            for carried in self.carried.iter(carried) {
+                match carried {
+                    Carried::Messages { channel, count, first } => {
+                        let lane = &mut self.lanes[usize::from(channel)];
+                        for mark in first..first + u64::from(count) {
+                            let fate = lane.touch().handle_lost(mark);
+                            notifications.extend(notification(channel, fate, false));
+                        }
+                    }
+                    Carried::Chunk(carried) => self.chunks.handle_lost(carried),
+                    Carried::Fragment { channel, mark, index } => {
+                        let lane = &mut self.lanes[usize::from(channel)];
+                        lane.touch().handle_fragment_lost(mark, index.into());
+                        self.yojimbo.pace_blocks(now, false);
+                    }
+                    Carried::Credit { .. } => {}
+                }
+            }
+        }
+        self.notifications.resolve(self.endpoint.acks_mut(), sequence, notifications);
+    }
+
+    /// Whether the peer is known to have all that was queued here that will ever arrive: nothing waits to be sent or sent
+    /// again, and the packets of what isn't sent again are acked or lost. Chunks don't count.
+    pub fn is_drained(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.channel().is_drained())
+    }
+
+    /// The conversation is over: every message whose fate is open is told as lost.
+    pub fn conclude(&mut self) {
+        let fates = &mut self.notifications;
+        fates.conclude(self.endpoint.acks_mut());
+        for (channel, lane) in self.lanes.iter_mut().enumerate() {
+            lane.touch().conclude(&mut |fate| fates.tell(notification(channel as u8, fate, false)));
+        }
+    }
+}

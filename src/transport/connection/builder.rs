@@ -1,0 +1,234 @@
+//! Composing a packet: what it says besides messages, the messages that the scheduler chooses, and its place in the ledger.
+
+use super::record::{Carried, Record, notification, runs};
+use super::{Connection, Scratch};
+use crate::store::{List, Packets};
+use crate::time::Instant;
+use crate::transport::framing::native;
+use crate::transport::ledger::Reported;
+use crate::transport::packet::header::{self, Header};
+use crate::transport::stream::Moment;
+use crate::transport::stream::scheduler::{Lane, busy};
+
+/// What the packet that was just written is.
+pub(super) struct Written {
+    pub(super) hello: bool,
+    /// It carries messages.
+    pub(super) messages: bool,
+    /// What its ack ranges reported.
+    pub(super) reported: Reported,
+    pub(super) carried: List,
+}
+
+impl Connection {
+    /// Decides what the next packet carries; false when no message is due.
+    pub(super) fn compose(&mut self, now: Instant, tick: bool) -> bool {
+        let moment = Moment { now, tick, resend: self.resend_timer() };
+        // Asked first: gathering ack ranges and credit costs more.
+        let (lanes, protocol) = (&mut self.lanes, &self.protocol);
+        let due = |(index, lane): (usize, &mut Lane)| lane.next_bits(&moment, protocol.cost(index)).is_some();
+        if !busy(lanes).any(due) {
+            return false;
+        }
+        self.messages_wait = !self.line_has_room();
+        if self.messages_wait {
+            return false;
+        }
+        let control_bits = self.begin_packet(now);
+        let mut room = self.datagram_bits.saturating_sub(control_bits);
+        if self.ranges_crowd_out_a_message(&moment, room) {
+            room += native::range_bits(&self.scratch.control, self.endpoint.acks().ack());
+            self.drop_ranges();
+            self.ranges_wait = true;
+        }
+        self.fill(&moment, room)
+    }
+
+    /// Whether a message is due that would fit into a packet but for the ack ranges.
+    pub(super) fn ranges_crowd_out_a_message(&mut self, moment: &Moment, room: usize) -> bool {
+        if self.scratch.control.ranges.is_empty() {
+            return false;
+        }
+        let more = room + native::range_bits(&self.scratch.control, self.endpoint.acks().ack());
+        let (lanes, protocol) = (&mut self.lanes, &self.protocol);
+        let crowded_out = |(index, lane): (usize, &mut Lane)| {
+            let bits = lane.next_bits(moment, protocol.cost(index));
+            bits.is_some_and(|bits| room < bits && bits <= more)
+        };
+        busy(lanes).any(crowded_out)
+    }
+
+    /// Selects messages for a packet of `room` bits; false when none is due.
+    pub(super) fn fill(&mut self, moment: &Moment, room: usize) -> bool {
+        let (lanes, protocol) = (&mut self.lanes, &self.protocol);
+        let cost = |channel| protocol.cost(channel);
+        // Packets of their own take turns with the others, so that neither starves.
+        if core::mem::take(&mut self.large_due) && self.streams.fill_large(lanes, moment, cost, room) {
+            return true;
+        }
+        let filled = self.streams.fill(lanes, moment, cost, room);
+        self.large_due = self.streams.large_due(lanes, moment, cost, room);
+        filled || (core::mem::take(&mut self.large_due) && self.streams.fill_large(lanes, moment, cost, room))
+    }
+
+    /// Selects messages that fit into `room` bits.
+    pub(super) fn fill_rest(&mut self, moment: &Moment, room: usize) {
+        let protocol = &self.protocol;
+        self.streams.fill(&mut self.lanes, moment, |channel| protocol.cost(channel), room);
+    }
+
+    /// Empties what the packet to compose takes and gathers its control sections; returns their bits.
+    pub(super) fn begin_packet(&mut self, now: Instant) -> usize {
+        self.begin_brief_packet(now);
+        let Scratch { control, credits, reported, .. } = &mut *self.scratch;
+        let ack = self.endpoint.acks().ack();
+        *reported = self.ranges.select(ack, &mut control.ranges);
+        for (index, lane) in self.lanes.iter_mut().enumerate() {
+            if let Some(mark) = lane.credit_due() {
+                credits.push((index as u8, mark));
+                control.credits.push((index as u8, mark.id()));
+            }
+        }
+        native::control_bits(control, &self.protocol, ack)
+    }
+
+    /// As [`Connection::begin_packet`], without ack ranges and credit.
+    pub(super) fn begin_brief_packet(&mut self, now: Instant) -> usize {
+        self.lanes.iter_mut().for_each(|lane| lane.selected.clear());
+        let Scratch { control, credits, chunk, reported, .. } = &mut *self.scratch;
+        chunk.clear();
+        credits.clear();
+        *reported = Reported::default();
+        control.hello = (!self.hello_acked).then(|| self.protocol.hash());
+        control.close = None;
+        control.detail = None;
+        control.ack_delay = self.newest_at.map(|at| now - at);
+        control.ranges.clear();
+        control.credits.clear();
+        native::control_bits(control, &self.protocol, 0)
+    }
+
+    /// Leaves the ack ranges to another packet.
+    pub(super) fn drop_ranges(&mut self) {
+        self.scratch.control.ranges.clear();
+        self.scratch.reported = Reported::default();
+    }
+
+    /// The bytes on the wire of a packet that has no entries.
+    pub(super) fn packet_bytes(&self) -> usize {
+        let ack = self.endpoint.acks().ack();
+        let payload = native::control_bits(&self.scratch.control, &self.protocol, ack).div_ceil(8);
+        self.datagram_overhead + Header::MAX_SIZE + payload
+    }
+
+    /// Writes a packet that says all that is to be said besides messages.
+    pub(super) fn send_whole_packet(&mut self, now: Instant, out: &mut Packets) {
+        self.send_packet(now, out);
+        if !core::mem::take(&mut self.ranges_wait) {
+            self.pending_ack.clear();
+        }
+        self.last_sent = Some(now);
+    }
+
+    /// Writes the packet that was composed, appends its datagrams to `out`, and remembers what it carried.
+    pub(super) fn send_packet(&mut self, now: Instant, out: &mut Packets) {
+        let ack = self.endpoint.acks().ack();
+        let Scratch { writer, control, credits, chunk, reported, .. } = &mut *self.scratch;
+        writer.clear();
+        native::write_control(writer, control, &self.protocol, ack);
+        if control.close.is_none() {
+            for (index, lane) in self.lanes.iter().enumerate() {
+                native::write_entry(writer, &self.protocol, index, &lane.selected);
+                if self.protocol.channels()[index].kind.is_chunks() {
+                    native::write_chunk_entry(writer, &self.protocol, index, &chunk.items, &chunk.arena);
+                }
+            }
+            let fragments = self.lanes.iter().enumerate().flat_map(|(index, lane)| {
+                let cut = lane.selected.iter().filter(|selected| selected.fragment.is_some());
+                cut.map(move |selected| (index, selected))
+            });
+            native::write_end(writer, &self.protocol, fragments);
+        }
+        let (hello, reported) = (control.hello.is_some(), *reported);
+        let mut carried = List::default();
+        let messages = control.close.is_none() && self.lanes.iter().any(|lane| !lane.selected.is_empty());
+        if control.close.is_none() {
+            let mut carry = |what| self.carried.push(&mut carried, what);
+            credits.iter().for_each(|&(channel, mark)| carry(Carried::Credit { channel, mark }));
+            chunk.carried.drain(..).for_each(|chunk| carry(Carried::Chunk(chunk)));
+            for (channel, lane) in (0..).zip(&self.lanes) {
+                runs(channel, &lane.selected).for_each(&mut carry);
+            }
+        }
+        let written = Written { hello, messages, reported, carried };
+        self.commit(now, out, written);
+    }
+
+    /// Sends the packet that was written, and remembers what it carries.
+    pub(super) fn commit(&mut self, now: Instant, out: &mut Packets, written: Written) {
+        let Written { hello, messages, reported, carried } = written;
+        let whole = self.endpoint.goes_whole(self.scratch.writer.as_bytes().len());
+        let skips = self.skips.as_mut().is_some_and(|skips| skips.is_due(whole));
+        if skips {
+            self.make_room_in_ledger(now);
+            let passed = self.endpoint.acks_mut().skip_number(now);
+            self.forget(passed);
+        }
+        self.make_room_in_ledger(now);
+        let writer = &mut self.scratch.writer;
+        let (before, datagrams) = (out.total_bytes(), out.len());
+        let mut record = Some(Record { hello, reported, carried, ..Record::default() });
+        // The bounds on messages and on all else in a packet keep it below the endpoint's. One above would be lost.
+        let Ok(packet) = self.endpoint.send_noted(now, writer.as_bytes(), &mut record) else {
+            let carried = record.unwrap_or_default().carried;
+            for carried in self.carried.iter(&carried) {
+                let Carried::Messages { channel, count, first } = carried else { continue };
+                let lane = &mut self.lanes[usize::from(channel)];
+                let fates = (first..first + u64::from(count)).map(|mark| lane.touch().handle_lost(mark));
+                fates.for_each(|fate| self.notifications.tell(notification(channel, fate, false)));
+            }
+            self.carried.clear(carried);
+            return;
+        };
+        for piece in packet.pieces() {
+            out.push_with((), |arena| {
+                let start = arena.len();
+                piece.write(arena);
+                if skips {
+                    header::mark_after_skip(&mut arena[start..]);
+                }
+            });
+        }
+        let bytes = out.total_bytes() - before + (out.len() - datagrams) * self.datagram_overhead;
+        // The budget is for messages: acks are paid by what they ack, and slices have a rate of their own. Charged here, a
+        // chunk faster than the budget would silence the game for as long as it moves.
+        // At most 256 KiB and their headers.
+        let message_bytes = if messages { bytes as u32 } else { 0 };
+        self.budget.spend(message_bytes as usize);
+        self.window.on_sent(now, message_bytes);
+        let stamp = self.controller.on_sent(now, bytes as u32);
+        if let Some(record) = self.endpoint.acks_mut().note_mut(packet.sequence()) {
+            (record.stamp, record.message_bytes) = (Some(stamp), message_bytes);
+        }
+        self.forget(record);
+        self.ranges.commit(reported);
+        self.newest_at = None;
+        self.last_packet_at = Some(now);
+        self.unanswered_since.get_or_insert(now);
+    }
+    /// Gives up the oldest packet if the next one takes its place: what it carried may have to be sent again.
+    fn make_room_in_ledger(&mut self, now: Instant) {
+        if self.endpoint.acks().is_full()
+            && let Some(lost) = self.endpoint.acks_mut().give_up_oldest()
+        {
+            self.apply_loss(now, lost);
+        }
+    }
+
+    /// The ledger has no more record of a packet.
+    fn forget(&mut self, record: Option<Record>) {
+        if let Some(record) = record {
+            self.carried.clear(record.carried);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Chunks on a connection: what the application asks of them, and the packets of their slices.
+
+use core::time::Duration;
+
+use super::{Connection, KEEP_ALIVE};
+use crate::store::Packets;
+use crate::time::Instant;
+use crate::transport::chunks::{
+    Assembly, ChunkCounters, ChunkError, ChunkEvent, ContentHash, MAX_BURST_CHUNK_BYTES, Offer, Progress,
+    Rejection, Source,
+};
+
+/// A peer that has acked nothing for this long gets no more slices until it does: it may be gone.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// Bytes around a slice in its packet: header, control sections, entry, item.
+const SLICE_OVERHEAD: usize = 20;
+
+impl Connection {
+    /// Queues a chunk, whose content has this hash; gives the number that names it on this side. With `burst`, all
+    /// of it may go out at once, at the risk that a slow link drops some: for small chunks, when nothing else matters.
+    ///
+    /// # Errors
+    /// Why it can't be sent. Nothing was queued then.
+    pub fn send_chunk(
+        &mut self,
+        now: Instant,
+        source: Box<dyn Source>,
+        hash: ContentHash,
+        label: &str,
+        burst: bool,
+    ) -> Result<u64, ChunkError> {
+        self.protocol.chunk_channel().ok_or(ChunkError::NoChannel)?;
+        let bytes = source.size();
+        if burst && bytes > MAX_BURST_CHUNK_BYTES {
+            return Err(ChunkError::Burst { bytes });
+        }
+        let number = self.chunks.send(now, source, hash, label)?;
+        if burst {
+            let packets = bytes.div_ceil(self.chunks.slice_bytes().into())
+                * (self.datagram_overhead + SLICE_OVERHEAD) as u64;
+            self.controller.begin_burst(now, (bytes + packets) as u32);
+        }
+        Ok(number)
+    }
+
+    /// Bytes a second at which chunks may go out now, all headers included.
+    pub fn bulk_rate(&self) -> f64 {
+        self.controller.rate()
+    }
+
+    /// Ends a chunk of ours, wherever it is; false when it is over already.
+    pub fn cancel_chunk(&mut self, number: u64) -> bool {
+        self.chunks.cancel(number)
+    }
+
+    /// Whether the peer's chunks before this one are all known: places are to be given in this order.
+    pub(crate) fn is_in_line(&self, id: u16) -> bool {
+        self.chunks.is_in_line(id)
+    }
+
+    /// Takes a chunk that the peer offers, into what is there of it; false when it is over already.
+    pub fn accept_chunk(&mut self, id: u16, assembly: Assembly) -> bool {
+        self.chunks.accept(id, assembly)
+    }
+
+    /// Ends a chunk of the peer, offered or under way; false when it is over already.
+    pub fn reject_chunk(&mut self, id: u16, rejection: Rejection) -> bool {
+        self.chunks.reject(id, rejection)
+    }
+
+    /// What happened to a chunk.
+    pub fn poll_chunk_event(&mut self) -> Option<ChunkEvent> {
+        self.chunks.poll_event()
+    }
+
+    /// How far a chunk of ours is; None when it is over.
+    pub fn chunk_progress(&self, now: Instant, number: u64) -> Option<Progress> {
+        self.chunks.progress(now, number)
+    }
+
+    /// The chunks of the peer that are offered or under way.
+    pub fn incoming_chunks(&self, now: Instant) -> impl Iterator<Item = (&Offer, Progress)> {
+        self.chunks.incoming(now)
+    }
+
+    /// Ends all chunks, because the connection is over: events tell of them. Gives what is there of the peer's.
+    pub fn finish_chunks(&mut self) -> Vec<Assembly> {
+        self.chunks.finish()
+    }
+
+    /// What chunks cost, and what of the peer's was dropped.
+    pub fn chunk_counters(&self) -> ChunkCounters {
+        self.chunks.counters()
+    }
+
+    /// Appends what is to be said of chunks, and then slices as long as the budget lasts.
+    pub(super) fn transmit_chunks(&mut self, now: Instant, out: &mut Packets) {
+        if self.chunks.is_idle() {
+            return;
+        }
+        self.chunks.update(now);
+        if !self.can_send_packet(now) {
+            self.chunks_wait = true;
+            return;
+        }
+        self.silent = self.unanswered_since.is_some_and(|since| now.since(since) > SILENCE);
+        let probe_after = if self.silent { KEEP_ALIVE } else { self.endpoint.acks().probe_interval() };
+        // To a silent peer no slices go, so their turn is still to come: at ticks so slow that the peer is silent at every other
+        // one, they would have theirs at just those.
+        self.chunks_wait = self.silent && self.chunks.has_slices(now);
+        let slices_first = !self.silent && core::mem::take(&mut self.slices_wait);
+        if slices_first {
+            self.transmit_slices(now, out);
+        }
+        // Asked first: gathering ack ranges and credit costs more, and chunks that are over are remembered for long.
+        if self.chunks.next_deadline(probe_after) <= now && self.can_send_packet(now) {
+            self.begin_packet(now);
+            if self.chunks.select_control(now, probe_after, &mut self.scratch.chunk) {
+                self.send_whole_packet(now, out);
+            }
+        }
+        if !slices_first {
+            self.slices_wait |= self.chunks.has_slices(now) && !self.controller.can_send_packet(now);
+            self.transmit_slices(now, out);
+        }
+        if self.chunks.next_slice_at() != Instant::ZERO {
+            self.controller.on_app_limited(now);
+        }
+    }
+
+    pub(super) fn transmit_slices(&mut self, now: Instant, out: &mut Packets) {
+        while !self.silent
+            && self.behind_messages_until() <= now
+            && self.chunks.has_slices(now)
+            && self.controller.can_send(now)
+            && self.next_number_at() <= now
+        {
+            // Ack ranges and credit are for other packets to say: here they would keep out a slice.
+            let control_bits = self.begin_brief_packet(now);
+            let entry_bits = 2 + self.protocol.channel_bits() as usize;
+            let room = self.datagram_bits.saturating_sub(control_bits + entry_bits);
+            if !self.chunks.select_slice(now, room, &mut self.scratch.chunk) {
+                break;
+            }
+            self.send_packet(now, out);
+            self.last_slice = Some(now);
+        }
+    }
+
+    /// Until when slices wait because messages wait for the line, which slices would only keep full. One goes now and then, so
+    /// that a flood of messages doesn't hold up a chunk for good.
+    pub(super) fn behind_messages_until(&self) -> Instant {
+        let held_back = self.last_slice.filter(|_| self.messages_wait);
+        held_back.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE)
+    }
+
+    pub(super) fn slices_deadline(&self) -> Instant {
+        if self.silent {
+            return Instant::NEVER;
+        }
+        let allowed =
+            self.controller.next_send().max(self.next_number_at()).max(self.behind_messages_until());
+        self.chunks.next_slice_at().max(allowed)
+    }
+}

@@ -1,0 +1,96 @@
+//! The settings of a connection, and why it ends.
+
+use core::fmt;
+
+use crate::transport::congestion::CongestionConfig;
+use crate::transport::framing::{CloseReason, Fault, Refusal};
+use crate::transport::pacing::BudgetConfig;
+use crate::transport::packet::{AckEndpointConfig, LossBound};
+use crate::transport::stream::WindowViolation;
+
+/// Settings of one connection's transport.
+#[derive(Clone, Debug)]
+pub struct ConnectionConfig {
+    /// Packets, acks, fragments.
+    pub packets: AckEndpointConfig,
+    /// How much may be sent in messages.
+    pub budget: BudgetConfig,
+    /// How fast chunks may go out beside them.
+    pub congestion: CongestionConfig,
+    /// Whether the fates of packets are kept for [`Connection::poll_packet_fate`].
+    pub packet_fates: bool,
+    /// Leaves out numbers of packets now and then, so that a peer that acks what it has not received is found out: by this
+    /// seed, which the peer must not know. None: no numbers are left out. A server gives each connection its own.
+    pub skip_seed: Option<u64>,
+    /// Whether the peer may speak of packets and messages that were never sent: those of the game whose capture is replayed.
+    pub replayed: bool,
+}
+
+impl Default for ConnectionConfig {
+    fn default() -> Self {
+        let mut packets = AckEndpointConfig::large();
+        packets.acks.early_loss = true;
+        packets.acks.loss_bound = LossBound::Rtt { multiple: 2.0, at_least: LossBound::DEFAULT_TIME };
+        ConnectionConfig {
+            packets,
+            budget: BudgetConfig::default(),
+            congestion: CongestionConfig::default(),
+            packet_fates: false,
+            skip_seed: None,
+            replayed: false,
+        }
+    }
+}
+
+/// Why a connection is over, seen from this side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The peer said so.
+    ByPeer(CloseReason),
+    /// The sides' protocols differ.
+    Mismatch,
+    /// The peer broke the protocol: how.
+    Violation(Violation),
+}
+
+/// How a peer broke the protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Violation {
+    /// A packet's bits.
+    Packet(Refusal),
+    /// A message or credit beyond the window that both sides know.
+    Window,
+    /// Fragments of a message that don't fit together.
+    Fragments,
+    /// An ack of a packet that was never sent.
+    Ack,
+    /// An opaque message that its own code refused: why.
+    Message(String),
+    /// What yojimbo's framing refuses.
+    Yojimbo(Fault),
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::Packet(refusal) => refusal.fmt(f),
+            Violation::Window => f.write_str("a message or credit is beyond the receive window"),
+            Violation::Fragments => f.write_str("the fragments of a message don't fit together"),
+            Violation::Ack => f.write_str("a packet is acked that was never sent"),
+            Violation::Message(why) => write!(f, "a message is refused by its own serialize: {why}"),
+            Violation::Yojimbo(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl From<WindowViolation> for End {
+    fn from(_: WindowViolation) -> Self {
+        End::Violation(Violation::Window)
+    }
+}
+
+impl From<Fault> for End {
+    fn from(fault: Fault) -> Self {
+        End::Violation(Violation::Yojimbo(fault))
+    }
+}

@@ -1,0 +1,358 @@
+//! One conversation with one peer: channels above, reliable packets below, the framing between.
+//!
+//! Promises: what is put into a channel arrives as the channel promises, for as long as the connection
+//! lives; memory is bounded by the channels' windows and queues; a packet is applied after it was read whole.
+//! Refuses: whatever the framing's standard refuses ends the connection with a reason ([`End`]); datagrams that
+//! are not a packet are dropped and counted.
+//!
+//! Everything here comes from a peer that proved its identity: what it sends wrong is a violation, not noise.
+//!
+//! Trusted: nothing. An ack of what was never sent ends the connection, and numbers are left out so that guesses are found
+//! out. All else is checked by the framing before anything is applied and by the channels' windows when it is; no memory of
+//! one packet outlives it but some kilobytes. A peer can make us send one packet a tick, within the budget.
+
+mod acks;
+mod builder;
+mod chunks;
+mod config;
+mod fragments;
+mod held;
+mod pending_ack;
+mod receive;
+mod record;
+mod send;
+mod yojimbo;
+
+pub use config::{ConnectionConfig, End, Violation};
+pub use yojimbo::{Read, Unread};
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use self::pending_ack::PendingAck;
+use self::record::{Carried, Record, notification};
+use super::ack_endpoint::{AckEndpoint, EndpointCounters};
+use super::candidates::{Attribute, Column, Wanted};
+use super::chunks::{Chunks, Selection};
+use super::congestion::{Controller, SentStamp};
+use super::error::{ConfigError, SendError};
+use super::framing::native::{Control, Packet};
+use super::ledger::acks::Acked;
+use super::ledger::estimate::Stats;
+use super::ledger::numbers::Skips;
+use super::ledger::{AckRanges, Laps, Notification, Notifications, PacketFate, Reported};
+use super::message::{Bodies, Message, Received, SendOptions, Submission};
+use super::message_window::MessageWindow;
+use super::pacing::{Budget, BudgetConfig};
+use super::packet::AckEndpointConfig;
+use super::protocol::{ChannelConfig, MAX_CONTROL_BYTES, Protocol};
+use super::stream::scheduler::{Lane, StreamManager};
+use super::stream::{self, ChannelStats, CreditMark};
+use crate::store::{Lists, SmallBytes};
+use crate::time::Instant;
+use crate::wire::{BitWriter, Encoded};
+
+/// A packet goes out at least this often: acks, RTT and loss stay fresh, and the peer knows we live.
+const KEEP_ALIVE: Duration = Duration::from_millis(100);
+
+/// One conversation with one peer.
+///
+/// Memory, with the default windows: 7 KiB until the first packet, 9 KiB when idle however long,
+/// 20 KiB at 60 packets a second each way of 850 bytes and a reliable message, an RTT of 100 ms and 10 % loss.
+/// What the application queues or doesn't read comes on top, and partial packets while they come in. Connections that share
+/// their [`Scratch`] take less.
+#[derive(Debug)]
+pub struct Connection {
+    protocol: Arc<Protocol>,
+    /// The ledger: of each packet sent its record, of those received which they are.
+    endpoint: AckEndpoint<Record>,
+    lanes: Vec<Lane>,
+    streams: StreamManager,
+    chunks: Chunks,
+    /// A message that needs a packet of its own was due when the last packet was composed.
+    large_due: bool,
+    /// What the packets carry that were sent.
+    carried: Lists<Carried>,
+    notifications: Notifications,
+    /// Numbers the peer's packets without wrapping: of the newest one.
+    newest_arrival: u64,
+    ranges: AckRanges,
+    budget: Budget,
+    /// Whether messages yield to the line besides: see [`MessageWindow`].
+    adaptive: bool,
+    window: MessageWindow,
+    /// Messages were due, and the window had no room for them.
+    messages_wait: bool,
+    last_slice: Option<Instant>,
+    controller: Box<dyn Controller>,
+    /// Bits of a packet that one datagram holds.
+    datagram_bits: usize,
+    /// What the peer's application said of its end of the conversation.
+    detail: Option<Box<str>>,
+    /// The peer has a packet with our hello.
+    hello_acked: bool,
+    /// A packet of the peer had a hello.
+    greeted: bool,
+    pending_ack: PendingAck,
+    /// When the application sent the first message since the tick's last [`Connection::transmit`].
+    tick_open: Option<Instant>,
+    /// Bytes that the layers below add to each datagram.
+    datagram_overhead: usize,
+    /// When the newest packet was handled, until our next packet has told the delay.
+    newest_at: Option<Instant>,
+    last_sent: Option<Instant>,
+    /// When the peer last acked a packet.
+    acked_at: Instant,
+    /// When any packet went out.
+    last_packet_at: Option<Instant>,
+    skips: Option<Skips>,
+    /// How far packets sent had come when packets of the peer came.
+    sent_laps: Laps,
+    /// When the first packet went out since the peer acked one.
+    unanswered_since: Option<Instant>,
+    /// That is too long ago for slices.
+    silent: bool,
+    /// What only yojimbo's framing needs.
+    yojimbo: Box<yojimbo::State>,
+    /// See [`ConnectionConfig`].
+    replayed: bool,
+    /// Chunks had something to say, and acks or keep-alives had taken the last packet that might go: next time they wait.
+    chunks_wait: bool,
+    /// Likewise slices, of which what is to be said of chunks took it.
+    slices_wait: bool,
+    /// The last packet of messages had no room for ack ranges: an ack goes by itself.
+    ranges_wait: bool,
+    scratch: Box<Scratch>,
+}
+
+/// Memory used again by each packet, of whichever connection: what is in it then means nothing any more.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    writer: BitWriter,
+    control: Control,
+    packet: Packet,
+    bodies: Bodies,
+    acked: Vec<Acked>,
+    lost: Vec<u16>,
+    credits: Vec<(u8, CreditMark)>,
+    notifications: Vec<Notification>,
+    stamps: Vec<(SentStamp, bool)>,
+    chunk: Selection,
+    /// See [`Record`].
+    reported: Reported,
+}
+
+impl Connection {
+    /// A conversation in which nothing was said.
+    ///
+    /// # Errors
+    /// When a setting is out of its bounds.
+    pub fn new(config: &ConnectionConfig, protocol: Arc<Protocol>) -> Result<Self, ConfigError> {
+        let credit = protocol.yojimbo().is_none();
+        let lane = |config: &ChannelConfig| Lane::new(stream::open(config, credit), config.share);
+        let packets = &config.packets;
+        let packets = protocol.yojimbo().map_or_else(|| packets.clone(), |yojimbo| yojimbo.packets(packets));
+        check_packets(&packets, &protocol)?;
+        // A packet is composed to the smaller of a datagram and the most that it may have.
+        let datagram_bits = packets.fragment_above.min(packets.max_packet_size) * 8;
+        Ok(Connection {
+            endpoint: AckEndpoint::with_notes(packets.clone())?,
+            lanes: protocol.channels().iter().map(lane).collect(),
+            streams: StreamManager::default(),
+            chunks: Chunks::new(packets.fragment_above.min(packets.max_packet_size)),
+            large_due: false,
+            carried: Lists::default(),
+            notifications: Notifications::new(config.packet_fates),
+            newest_arrival: 0,
+            ranges: AckRanges::default(),
+            budget: Budget::new(config.budget.rate),
+            adaptive: config.budget.adaptive,
+            window: MessageWindow::default(),
+            messages_wait: false,
+            last_slice: None,
+            controller: config.congestion.controller()?,
+            datagram_bits,
+            detail: None,
+            hello_acked: false,
+            greeted: false,
+            pending_ack: PendingAck::default(),
+            tick_open: None,
+            datagram_overhead: config.packets.overhead as usize,
+            newest_at: None,
+            last_sent: None,
+            acked_at: Instant::ZERO,
+            last_packet_at: None,
+            skips: config.skip_seed.filter(|_| protocol.yojimbo().is_none()).map(Skips::new),
+            sent_laps: Laps::new(packets.acks.max_window),
+            unanswered_since: None,
+            silent: false,
+            yojimbo: Box::default(),
+            replayed: config.replayed,
+            chunks_wait: false,
+            ranges_wait: false,
+            slices_wait: false,
+            scratch: Box::default(),
+            protocol,
+        })
+    }
+
+    /// Queues a message for the next packets.
+    ///
+    /// # Errors
+    /// Why the channel doesn't take it. Nothing was queued then.
+    pub fn send(
+        &mut self,
+        now: Instant,
+        channel: usize,
+        message: Message,
+        options: SendOptions,
+    ) -> Result<(), SendError> {
+        let payload = self.protocol.channels().get(channel).is_some_and(|config| config.kind.is_payload());
+        if payload { Err(SendError::WrongKind) } else { self.submit(now, channel, message, options) }
+    }
+
+    /// Queues opaque bits on a payload channel. Their fate is told under `tag`.
+    ///
+    /// # Errors
+    /// Why the channel doesn't take them. Nothing was queued then.
+    pub fn send_payload(
+        &mut self,
+        now: Instant,
+        channel: usize,
+        payload: Encoded,
+        tag: u32,
+    ) -> Result<(), SendError> {
+        let messages = self.protocol.channels().get(channel).is_some_and(|config| !config.kind.is_payload());
+        if messages {
+            return Err(SendError::WrongKind);
+        }
+        let message = Message::new(0, payload);
+        self.submit(now, channel, message, SendOptions { key: 0, tag, notify: true })
+    }
+
+    fn submit(
+        &mut self,
+        now: Instant,
+        channel: usize,
+        message: Message,
+        options: SendOptions,
+    ) -> Result<(), SendError> {
+        let channels = self.lanes.len();
+        if channel >= channels {
+            return Err(SendError::NoChannel { channel, channels });
+        }
+        self.protocol.check_bytes(channel, message.encoded.max_bits().div_ceil(8))?;
+        self.check_yojimbo(channel, &message)?;
+        let lane = &mut self.lanes[channel];
+        let replaced = lane.touch().send(Submission { message, at: now, options })?;
+        self.tick_open.get_or_insert(now);
+        self.notifications.tell(notification(channel as u8, replaced, false));
+        Ok(())
+    }
+
+    /// What became of a message sent with a tag, in the order of the packets; of one that no packet had room for, or that
+    /// a newer value replaced, at once.
+    pub fn poll_notification(&mut self) -> Option<Notification> {
+        self.notifications.poll()
+    }
+
+    /// What became of a packet, in the order of the packets: of the newest 1,024, if the configuration says so.
+    pub fn poll_packet_fate(&mut self) -> Option<PacketFate> {
+        self.notifications.poll_packet()
+    }
+
+    /// How many messages wait whose order is free.
+    pub(crate) fn candidates(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.channel().candidates()).sum()
+    }
+
+    /// Appends what is wanted of each of them, channel by channel, for someone to score.
+    pub(crate) fn describe(&self, now: Instant, slot: u32, attribute: Attribute, column: &mut Column) {
+        for (channel, lane) in self.lanes.iter().enumerate() {
+            lane.channel().describe(&Wanted { attribute, now, slot, channel: channel as u8 }, column);
+        }
+    }
+
+    /// Has those messages go out in the order of their scores, highest first within their channel, in the next
+    /// [`Connection::transmit`]. Scores come in the order of [`Connection::describe`], with nothing sent in between.
+    pub(crate) fn prioritize(&mut self, scores: &mut &[f32]) {
+        self.lanes.iter_mut().for_each(|lane| lane.touch().prioritize(scores));
+    }
+
+    /// How much may be sent.
+    pub fn budget(&self) -> BudgetConfig {
+        BudgetConfig { rate: self.budget.config(), adaptive: self.adaptive }
+    }
+
+    /// Changes how much may be sent, from now on.
+    ///
+    /// # Errors
+    /// When a number is out of its bounds. The old ones stay then.
+    pub fn set_budget(&mut self, budget: BudgetConfig) -> Result<(), ConfigError> {
+        budget.rate.check()?;
+        self.budget.reconfigure(budget.rate);
+        self.adaptive = budget.adaptive;
+        Ok(())
+    }
+
+    /// Whether a message or a fate waits for the application.
+    pub fn has_news(&self) -> bool {
+        self.notifications.has_told()
+            || self.has_unread()
+            || self.lanes.iter().any(|lane| lane.has_received())
+    }
+
+    /// Takes the next message of a channel for the application.
+    pub fn poll_received(&mut self, channel: usize) -> Option<Received> {
+        self.lanes[channel].poll_received()
+    }
+
+    /// Lends memory to the connection, to be taken back after its next calls by another call of this: connections that share
+    /// theirs need less, and find it in the processor's cache.
+    pub fn swap_scratch(&mut self, scratch: &mut Box<Scratch>) {
+        core::mem::swap(&mut self.scratch, scratch);
+    }
+
+    /// Takes the memory of a message's body that nobody needs any more, for the next ones.
+    pub fn reclaim(&mut self, body: SmallBytes) {
+        self.scratch.bodies.spares.reclaim(body);
+    }
+
+    /// How the packets fare.
+    pub fn stats(&self) -> Stats {
+        self.endpoint.stats()
+    }
+
+    /// What the packet layer did, drops by name.
+    pub fn counters(&self) -> EndpointCounters {
+        self.endpoint.counters()
+    }
+
+    /// Counts of one channel.
+    pub fn channel_stats(&self, channel: usize) -> ChannelStats {
+        self.lanes[channel].channel().stats()
+    }
+
+    /// Whether the peer has shown that it would understand a farewell.
+    pub fn is_greeted(&self) -> bool {
+        self.greeted
+    }
+
+    /// What the peer's application said of [`End::ByPeer`], if anything: 1 to [`MAX_DETAIL_BYTES`] bytes.
+    pub fn take_detail(&mut self) -> Option<Box<str>> {
+        self.detail.take()
+    }
+}
+
+/// Every message that a channel takes must fit a packet, whatever else that says: in yojimbo's framing by the protocol.
+fn check_packets(packets: &AckEndpointConfig, protocol: &Protocol) -> Result<(), ConfigError> {
+    let largest = protocol.channels().iter().map(|channel| channel.max_message_bytes).max().unwrap_or(0);
+    let bytes = packets.max_packet_size;
+    let fits = protocol.yojimbo().is_some() || bytes >= largest + MAX_CONTROL_BYTES;
+    ConfigError::unless(
+        fits,
+        "max_packet_size",
+        bytes,
+        "at least 1024 above max_message_bytes of each channel",
+    )
+}

@@ -1,0 +1,89 @@
+//! What the peer is owed in acks: what came since our last packet, and how large an ack for it may be.
+
+use core::time::Duration;
+
+use crate::limits::MAX_DATAGRAM;
+use crate::time::Instant;
+
+/// How long an ack may wait between ticks for a packet to ride in: longer than a tick of 60 Hz and its jitter, so that
+/// a game's own packets carry it; told to the peer, so no round trip looks longer for it.
+const ACK_DELAY: Duration = Duration::from_millis(25);
+
+/// Ack at once after this many packets: as many as the ack bits of one header cover.
+const MAX_PENDING: u32 = 32;
+
+/// Anti-amplification: a packet that only acks is never larger than what was received since the last ack, which counts up
+/// to two datagrams.
+const MAX_CREDIT: usize = 2 * MAX_DATAGRAM;
+
+/// What the peer sent since our last packet that it wants acked.
+#[derive(Debug, Default)]
+pub(super) struct PendingAck {
+    packets: u32,
+    /// When the first of them came.
+    since: Instant,
+    /// An ack alone would have been more than what it acks.
+    blocked_by_credit: bool,
+    /// Bytes of datagrams received that no ack was sent for.
+    credit: usize,
+}
+
+impl PendingAck {
+    /// A datagram of so many bytes came.
+    pub(super) fn grant(&mut self, bytes: usize) {
+        self.credit = (self.credit + bytes).min(MAX_CREDIT);
+        self.blocked_by_credit = false;
+    }
+
+    /// A packet came that wants to be acked.
+    pub(super) fn count(&mut self, now: Instant) {
+        if self.packets == 0 {
+            self.since = now;
+        }
+        self.packets = self.packets.saturating_add(1);
+    }
+
+    /// A packet that acks everything went out.
+    pub(super) fn clear(&mut self) {
+        (self.packets, self.blocked_by_credit) = (0, false);
+    }
+
+    /// Whether packets wait for their ack.
+    pub(super) fn is_pending(&self) -> bool {
+        self.packets > 0
+    }
+
+    /// Whether packets wait for an ack that may go.
+    pub(super) fn may_go(&self) -> bool {
+        self.packets > 0 && !self.blocked_by_credit
+    }
+
+    /// When an ack is due that no other packet carried.
+    pub(super) fn due_at(&self) -> Instant {
+        match self.packets {
+            0 => Instant::NEVER,
+            _ if self.blocked_by_credit => Instant::NEVER,
+            MAX_PENDING.. => Instant::ZERO,
+            _ => self.since + ACK_DELAY,
+        }
+    }
+
+    /// Takes what an ack of so many bytes costs; false when there is not enough.
+    pub(super) fn try_spend(&mut self, bytes: usize) -> bool {
+        self.blocked_by_credit = self.credit < bytes;
+        if !self.blocked_by_credit {
+            self.credit -= bytes;
+        }
+        !self.blocked_by_credit
+    }
+
+    /// Whether there is credit for so many bytes.
+    pub(super) fn covers(&self, bytes: usize) -> bool {
+        self.credit >= bytes
+    }
+
+    /// As [`PendingAck::try_spend`], for a packet that goes out whatever there is.
+    pub(super) fn spend(&mut self, bytes: usize) {
+        self.credit = self.credit.saturating_sub(bytes);
+    }
+}

@@ -1,0 +1,170 @@
+//! Taking a datagram of the peer: opened, read whole, judged, and only then applied.
+
+use super::record::notification;
+use super::{Connection, End, Scratch, Violation, fragments, held};
+use crate::store::sequence::distance;
+use crate::time::Instant;
+use crate::transport::framing::Refusal;
+use crate::transport::framing::native::{self, Packet, ReadContext};
+use crate::transport::ledger::acks::RttSampling;
+use crate::transport::packet::header::{self, Header};
+
+/// What of a packet's memory is kept for the next one: enough for what games send, so that a peer can't make each
+/// connection hold the most that a packet may take.
+const KEPT_MESSAGES: usize = 64;
+const KEPT_ROW_BYTES: usize = 4096;
+
+impl Connection {
+    /// Takes a datagram of the peer.
+    ///
+    /// # Errors
+    /// The conversation is over, and why.
+    pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) -> Result<(), End> {
+        self.pending_ack.grant(datagram.len() + self.datagram_overhead);
+        // A datagram that is no packet is dropped, and counted by the endpoint.
+        let Ok(Some(mut incoming)) = self.endpoint.open(datagram) else { return Ok(()) };
+        if self.protocol.yojimbo().is_some() {
+            return self.handle_yojimbo(now, incoming);
+        }
+        let header = incoming.header();
+        let context = ReadContext { now, sequence: header.sequence, ack: header.ack, greeted: self.greeted };
+        let Scratch { packet, bodies, .. } = &mut *self.scratch;
+        let read = native::read(incoming.payload(), &self.protocol, context, packet, bodies);
+        let starved = match &read {
+            Ok(()) => !held::has_memory(&self.lanes, &self.protocol, packet, None),
+            Err(refusal) => *refusal == Refusal::Memory,
+        };
+        if starved {
+            self.endpoint.forgo(incoming);
+            return Ok(());
+        }
+        if let Err(refusal) = read {
+            self.endpoint.refuse(incoming);
+            return Err(match refusal {
+                Refusal::Mismatch => End::Mismatch,
+                refusal => End::Violation(Violation::Packet(refusal)),
+            });
+        }
+        if !self.chunks.affords(now, &packet.chunk_items) {
+            self.endpoint.drop_packet(incoming);
+            return Ok(());
+        }
+        if let Some(reason) = packet.control.close {
+            self.endpoint.refuse(incoming);
+            self.detail = packet.control.detail.take();
+            return Err(End::ByPeer(reason));
+        }
+        let arrival = self.arrival(header.sequence);
+        let Scratch { packet, bodies, .. } = &mut *self.scratch;
+        if !packet.fragments.is_empty() {
+            match fragments::assemble(&mut self.lanes, &self.protocol, &context, arrival, packet, bodies) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.endpoint.forgo(incoming);
+                    return Ok(());
+                }
+                Err(end) => {
+                    self.endpoint.refuse(incoming);
+                    return Err(end);
+                }
+            }
+        }
+        self.sent_laps.advance(self.endpoint.counters().sent, self.newest_arrival);
+        if self.sent_laps.is_old(arrival) {
+            // What it acks the window has left behind, and its numbers may stand for newer packets now.
+            incoming.ignore_acks();
+            self.scratch.packet.control.ranges.clear();
+        } else if arrival >= self.newest_arrival && self.acks_ahead(&header) {
+            self.endpoint.refuse(incoming);
+            return Err(End::Violation(Violation::Ack));
+        }
+        let Scratch { packet, acked, .. } = &mut *self.scratch;
+        let delay = packet.control.ack_delay;
+        let sampling = delay.map_or(RttSampling::None, |delay| RttSampling::NewestAck { delay });
+        acked.clear();
+        self.endpoint.accept(now, incoming, sampling, acked);
+        if header::is_after_skip(datagram) {
+            self.endpoint.record_skipped();
+        }
+        self.endpoint.remember_received(self.ranges.len());
+        self.ranges.record(header.sequence, self.endpoint.acks().received_window());
+        if self.endpoint.acks().newest_received() == Some(header.sequence) {
+            self.newest_at = Some(now);
+        }
+        // Of the newest packet, if nothing acked it before.
+        let newest = acked.iter().find(|acked| acked.sequence == header.ack);
+        let round_trip =
+            newest.zip(delay).map(|(newest, delay)| (now - newest.sent_at).saturating_sub(delay));
+        self.apply_acks(now, round_trip);
+        if self.endpoint.acks().acked_skipped() && !self.replayed {
+            return Err(End::Violation(Violation::Ack));
+        }
+        self.apply_packet(now, arrival, header.ack)
+    }
+
+    /// The number of a packet of the peer, without wrapping.
+    pub(super) fn arrival(&self, sequence: u16) -> u64 {
+        let ahead = distance(sequence, self.newest_arrival as u16);
+        // Before the first packet there is nothing to be behind of.
+        self.newest_arrival.saturating_add_signed(ahead.into())
+    }
+
+    /// Whether the newest packet of the peer acks what was never sent. Of an older one that can't be known: what it acks may
+    /// be more than half of all numbers ago.
+    pub(super) fn acks_ahead(&self, header: &Header) -> bool {
+        let newest = self.endpoint.next_sequence().wrapping_sub(1);
+        distance(header.ack, newest) > 0 && !self.replayed
+    }
+
+    pub(super) fn apply_packet(&mut self, now: Instant, arrival: u64, ack: u16) -> Result<(), End> {
+        self.newest_arrival = self.newest_arrival.max(arrival);
+        let Packet { control, messages, fragments, fragment_bytes, chunk_items, slices, .. } =
+            &mut self.scratch.packet;
+        self.greeted |= control.hello.is_some();
+        let messages_said = !messages.is_empty() || !fragments.is_empty();
+        let said = control.hello.is_some() || !control.credits.is_empty() || messages_said;
+        if said || !chunk_items.is_empty() {
+            self.pending_ack.count(now);
+        }
+        for (channel, unread) in control.credits.drain(..) {
+            let fates = &mut self.notifications;
+            let mut told = |fate| fates.tell(notification(channel, fate, true));
+            let lane = &mut self.lanes[usize::from(channel)];
+            let credited = lane.touch().handle_credit(now, unread, arrival, &mut told);
+            if !self.replayed {
+                credited?;
+            }
+        }
+        for message in messages.drain(..) {
+            let lane = &mut self.lanes[usize::from(message.channel)];
+            if let Some(dropped) = lane.touch().handle(message.prefix, arrival, message.received)? {
+                self.scratch.bodies.spares.reclaim(dropped.body);
+            }
+        }
+        if !chunk_items.is_empty() {
+            let known = (self.endpoint.acks().sent_at(ack).unwrap_or(now), ack);
+            chunk_items.drain(..).for_each(|item| self.chunks.handle(now, item, slices, known));
+            self.chunks.update(now);
+        }
+        messages.shrink_to(KEPT_MESSAGES);
+        fragments.clear();
+        fragments.shrink_to(KEPT_MESSAGES);
+        fragment_bytes.clear();
+        fragment_bytes.shrink_to(KEPT_ROW_BYTES);
+        self.scratch.bodies.scratch.clear();
+        self.scratch.bodies.scratch.shrink_to(KEPT_ROW_BYTES);
+        Ok(())
+    }
+
+    /// Drops what waits for the application, and makes room for more of it: nobody will read it. What happened to chunks is
+    /// dropped too.
+    pub fn discard_received(&mut self) {
+        for lane in &mut self.lanes {
+            while let Some(received) = lane.poll_received() {
+                self.scratch.bodies.spares.reclaim(received.body);
+            }
+        }
+        self.discard_unread();
+        while self.chunks.poll_event().is_some() {}
+    }
+}

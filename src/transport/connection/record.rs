@@ -1,0 +1,69 @@
+//! What is noted of a packet until its fate is known: the ledger's record of it.
+
+use crate::store::List;
+use crate::transport::chunks;
+use crate::transport::congestion::SentStamp;
+use crate::transport::ledger::notifications::Told;
+use crate::transport::ledger::{Notification, Reported};
+use crate::transport::message::Selected;
+use crate::transport::stream::{CreditMark, Fate};
+
+/// What to do when a packet is acked or lost.
+#[derive(Debug, Default)]
+pub(super) struct Record {
+    pub(super) hello: bool,
+    pub(super) stamp: Option<SentStamp>,
+    /// Its bytes on the wire if it carries messages, or 0.
+    pub(super) message_bytes: u32,
+    /// What its ack ranges reported.
+    pub(super) reported: Reported,
+    /// What it carries, in [`Connection`](super::Connection)'s lists.
+    pub(super) carried: List,
+    /// What is to be told of it when the fates of earlier packets are known.
+    pub(super) waiting: List,
+}
+
+impl Told for Record {
+    fn waiting(&mut self) -> &mut List {
+        &mut self.waiting
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Carried {
+    /// This many messages of a channel, whose marks follow each other.
+    Messages {
+        channel: u8,
+        count: u16,
+        first: u64,
+    },
+    Credit {
+        channel: u8,
+        mark: CreditMark,
+    },
+    Chunk(chunks::Carried),
+    Fragment {
+        channel: u8,
+        mark: u64,
+        index: u16,
+    },
+}
+
+/// What a packet carries of a channel's messages.
+pub(super) fn runs(channel: u8, selected: &[Selected]) -> impl Iterator<Item = Carried> {
+    let whole = |selected: &Selected| selected.fragment.is_none();
+    let runs = selected.chunk_by(move |a, b| whole(a) && whole(b) && a.mark + 1 == b.mark);
+    runs.map(move |run| match run[0] {
+        Selected { fragment: Some(index), mark, .. } => Carried::Fragment { channel, mark, index },
+        // A packet has fewer than 65,536 messages.
+        Selected { mark, .. } => Carried::Messages { channel, count: run.len() as u16, first: mark },
+    })
+}
+
+/// What to tell of a message in a packet whose fate is known.
+pub(super) fn notification(channel: u8, fate: Fate, delivered: bool) -> Option<Notification> {
+    match fate {
+        Fate::Open => None,
+        Fate::Told(tag) => Some(Notification { channel, tag, delivered }),
+    }
+}

@@ -1,0 +1,188 @@
+//! What goes out when: messages first, then acks and keep-alives, chunks in what is left.
+
+use core::time::Duration;
+
+use super::record::notification;
+use super::{Connection, KEEP_ALIVE};
+use crate::store::Packets;
+use crate::time::Instant;
+use crate::transport::framing::CloseReason;
+#[cfg(doc)]
+use crate::transport::framing::MAX_DETAIL_BYTES;
+use crate::transport::ledger::numbers;
+use crate::transport::stream::ResendTimer;
+use crate::transport::stream::scheduler::Lane;
+
+/// If the application has not flushed for this long, queued messages are sent without it.
+const MAX_TICK: Duration = Duration::from_millis(100);
+
+/// Between ticks, connections needn't be looked at more often, unless something arrives.
+const GRAIN: Duration = Duration::from_millis(1);
+
+impl Connection {
+    /// Appends the packets due now to `out`: once a tick.
+    ///
+    /// Returns when a tick has something to do here again if nothing arrives and nothing is sent before: until then this
+    /// needn't be called.
+    pub fn transmit(&mut self, now: Instant, out: &mut Packets) -> Instant {
+        if self.protocol.yojimbo().is_some() {
+            self.transmit_yojimbo(now, out);
+        } else {
+            self.transmit_native(now, out);
+        }
+        for (channel, lane) in self.lanes.iter_mut().enumerate() {
+            let fates = &mut self.notifications;
+            lane.end_of_tick(&mut |fate| fates.tell(notification(channel as u8, fate, false)));
+        }
+        self.next_tick()
+    }
+
+    pub(super) fn transmit_native(&mut self, now: Instant, out: &mut Packets) {
+        self.begin_transmit(now);
+        self.transmit_messages(now, true, out);
+        self.transmit_others(now, self.pending_ack.is_pending(), out);
+    }
+
+    /// Appends the packets that needn't wait for the tick's [`Connection::transmit`], for drivers that can be awake
+    /// between ticks: chunks as their pace has it, keep-alives, acks that waited long enough. Messages only as long as the
+    /// application has sent nothing since the last tick, so that those of a tick share packets, or when the tick takes
+    /// very long. Nothing is dropped for want of room.
+    ///
+    /// Returns when to call again if nothing arrives or is sent before: in a millisecond at the earliest.
+    pub fn transmit_between(&mut self, now: Instant, out: &mut Packets) -> Instant {
+        if self.protocol.yojimbo().is_some() {
+            return self.transmit_yojimbo_between(now, out).max(now + GRAIN);
+        }
+        self.begin_transmit(now);
+        let tick_over = self.tick_open.map_or(Instant::ZERO, |since| since + MAX_TICK);
+        if tick_over <= now {
+            self.transmit_messages(now, false, out);
+        }
+        self.transmit_others(now, self.pending_ack.due_at() <= now, out);
+
+        let line = if self.adaptive { self.window.next() } else { Instant::ZERO };
+        let channels = self.channels_deadline().max(tick_over).max(self.budget.next()).max(line);
+        let keep_alive = self.last_sent.map_or(now, |sent| sent + KEEP_ALIVE);
+        let chunks = self.chunks.next_deadline(self.endpoint.acks().probe_interval());
+        let packets = channels.min(keep_alive).min(self.pending_ack.due_at()).min(chunks);
+        let allowed = if self.controller.can_send_packet(now) { now } else { self.controller.next_send() };
+        let allowed = allowed.max(self.next_number_at());
+        packets.max(allowed).min(self.slices_deadline()).max(now + GRAIN)
+    }
+
+    pub(super) fn begin_transmit(&mut self, now: Instant) {
+        self.apply_losses(now);
+        self.endpoint.update(now);
+        self.budget.refill(now);
+        self.window.update(now);
+    }
+
+    pub(super) fn transmit_messages(&mut self, now: Instant, tick: bool, out: &mut Packets) {
+        self.tick_open = None;
+        self.messages_wait = false;
+        while self.budget.allows() && self.can_send_packet(now) && self.compose(now, tick) {
+            self.send_whole_packet(now, out);
+        }
+    }
+
+    /// Whether the line has room for messages, as far as is known: asked when some are due.
+    pub(super) fn line_has_room(&mut self) -> bool {
+        !self.adaptive || self.window.allows()
+    }
+
+    /// Acks, keep-alives and chunks. They take turns where so few packets may go that acks and keep-alives need them all.
+    pub(super) fn transmit_others(&mut self, now: Instant, acks: bool, out: &mut Packets) {
+        let chunks_first = core::mem::take(&mut self.chunks_wait);
+        if chunks_first {
+            self.transmit_chunks(now, out);
+        }
+        if acks {
+            self.transmit_ack(now, out);
+        }
+        self.transmit_keep_alive(now, out);
+        if !chunks_first {
+            self.transmit_chunks(now, out);
+        }
+    }
+
+    /// A packet that does nothing but ack, if it is no larger than what it acks.
+    pub(super) fn transmit_ack(&mut self, now: Instant, out: &mut Packets) {
+        if !self.can_send_packet(now) {
+            return;
+        }
+        self.begin_packet(now);
+        let bytes = self.packet_bytes();
+        if self.pending_ack.try_spend(bytes) {
+            self.send_whole_packet(now, out);
+        }
+    }
+
+    pub(super) fn transmit_keep_alive(&mut self, now: Instant, out: &mut Packets) {
+        let kept_alive = self.last_sent.is_some_and(|sent| now - sent < KEEP_ALIVE);
+        if !kept_alive && self.can_send_packet(now) {
+            self.begin_packet(now);
+            if !self.pending_ack.covers(self.packet_bytes()) && !self.scratch.control.ranges.is_empty() {
+                self.drop_ranges();
+            }
+            self.pending_ack.spend(self.packet_bytes());
+            self.send_whole_packet(now, out);
+        }
+    }
+
+    pub(super) fn can_send_packet(&mut self, now: Instant) -> bool {
+        self.controller.can_send_packet(now) && self.next_number_at() <= now
+    }
+
+    /// The last packet of a conversation that this side ends: to be repeated, byte for byte. `detail`, of 1 to
+    /// [`MAX_DETAIL_BYTES`] bytes without NUL, is for the peer's application.
+    pub fn farewell(&mut self, now: Instant, reason: CloseReason, detail: Option<&str>) -> Option<Vec<u8>> {
+        if self.protocol.yojimbo().is_some() {
+            // It has none: netcode's own disconnect says it all.
+            return None;
+        }
+        self.begin_packet(now);
+        self.scratch.control.close = Some(reason);
+        self.scratch.control.detail = detail.map(Into::into);
+        let mut packets = Packets::new();
+        self.send_packet(now, &mut packets);
+        packets.iter().next().map(|(_, packet)| packet.to_vec())
+    }
+
+    pub(super) fn next_tick(&mut self) -> Instant {
+        let owed = self.pending_ack.may_go();
+        // Yojimbo's framing has a packet in each tick.
+        let busy = self.protocol.yojimbo().is_some() || owed || !self.chunks.is_idle();
+        if busy || !self.lanes.iter_mut().all(Lane::rests) {
+            return Instant::ZERO;
+        }
+        let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE);
+        keep_alive.min(self.endpoint.acks().next_loss())
+    }
+
+    /// When the next packet may have a number: at once unless nothing was acked for very long.
+    pub(super) fn next_number_at(&self) -> Instant {
+        numbers::next_at(self.endpoint.acks().numbers_left(), self.last_packet_at)
+    }
+
+    /// When [`Connection::transmit`] next has something to do if nothing arrives and nothing is sent before: for
+    /// drivers that can wake then. Ticks may come at any time.
+    pub fn next_deadline(&self) -> Instant {
+        if self.pending_ack.may_go() {
+            return Instant::ZERO;
+        }
+        let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE);
+        let chunks = self.chunks.next_deadline(self.endpoint.acks().probe_interval());
+        self.channels_deadline().min(keep_alive).min(chunks).min(self.slices_deadline())
+    }
+
+    pub(super) fn channels_deadline(&self) -> Instant {
+        let timer = self.resend_timer();
+        let channels = self.lanes.iter().map(|lane| lane.channel().next_deadline(timer));
+        channels.min().unwrap_or(Instant::NEVER)
+    }
+
+    pub(super) fn resend_timer(&self) -> ResendTimer {
+        let not_before = if self.window.has_queue() { self.acked_at } else { Instant::ZERO };
+        ResendTimer { timeout: self.endpoint.acks().resend_timeout(), not_before }
+    }
+}

@@ -1,0 +1,131 @@
+//! What a caller of the transport is refused with: a setting out of its bounds, a message that a channel doesn't take.
+
+use core::fmt;
+
+/// A setting out of its bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The name of the setting.
+    pub field: &'static str,
+    /// The value it was given.
+    pub value: String,
+    /// What it must be.
+    pub bound: &'static str,
+}
+
+impl ConfigError {
+    /// An error about `field`, unless its value is `valid`.
+    pub(super) fn unless(
+        valid: bool,
+        field: &'static str,
+        value: impl fmt::Display,
+        bound: &'static str,
+    ) -> Result<(), ConfigError> {
+        if valid { Ok(()) } else { Err(ConfigError { field, value: value.to_string(), bound }) }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} must be {}, not {}", self.field, self.bound, self.value)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Why a channel doesn't take a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendError {
+    /// As many messages wait as may.
+    Full {
+        /// How many that is.
+        capacity: usize,
+    },
+    /// As many messages wait for the next tick's packets as may; those that don't fit are dropped then.
+    TickFull {
+        /// How many that is.
+        capacity: usize,
+    },
+    /// The encoded message is larger than the channel takes.
+    TooLarge {
+        /// The message's upper bound in bytes.
+        bytes: usize,
+        /// The channel's.
+        max_bytes: usize,
+    },
+    /// The encoded message is larger than a packet has room for.
+    Packet {
+        /// The message's upper bound in bytes.
+        bytes: usize,
+        /// What a packet leaves it.
+        max_bytes: usize,
+        /// The packet's own bound.
+        max_packet_bytes: usize,
+    },
+    /// There is no channel of this index.
+    NoChannel {
+        /// The index.
+        channel: usize,
+        /// How many there are.
+        channels: usize,
+    },
+    /// A latest channel has no such key.
+    NoKey {
+        /// The key.
+        key: u32,
+        /// How many there are.
+        keys: usize,
+    },
+    /// Messages go on channels of messages, payloads on channels of payloads.
+    WrongKind,
+    /// A block of no bytes, or of more than the channel takes.
+    Block {
+        /// The block's bytes.
+        bytes: usize,
+        /// The most that the channel takes.
+        max_bytes: usize,
+    },
+    /// The channel has no blocks.
+    BlocksDisabled,
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SendError::Full { capacity } => {
+                write!(
+                    f,
+                    "{capacity} messages wait to be sent or acked already, as many as send_queue allows: \
+                     try again in a later tick, or disconnect a peer that can't keep up"
+                )
+            }
+            SendError::TickFull { capacity } => write!(
+                f,
+                "{capacity} messages of one tick wait to be sent already, as many as send_queue allows: send fewer a tick, \
+                 or allow more"
+            ),
+            SendError::TooLarge { bytes, max_bytes } => {
+                write!(f, "the message must take at most {max_bytes} bytes, the channel's max_message_bytes, not {bytes}")
+            }
+            SendError::Packet { bytes, max_bytes, max_packet_bytes } => write!(
+                f,
+                "the message must take at most {max_bytes} bytes, which max_packet_size={max_packet_bytes} leaves it, not {bytes}"
+            ),
+            SendError::NoChannel { channel, channels } => {
+                write!(f, "channel must be 0 to {}, not {channel}", channels - 1)
+            }
+            SendError::NoKey { key, keys } => {
+                write!(f, "key must be 0 to {}, not {key}", keys - 1)
+            }
+            SendError::Block { bytes, max_bytes } => {
+                write!(f, "the block must be 1 to {max_bytes} bytes, not {bytes}")
+            }
+            SendError::BlocksDisabled => f.write_str("the channel takes no blocks: make it without disable_blocks"),
+            SendError::WrongKind => f.write_str(
+                "send_payload() is for payload channels, send_chunk() for chunks, and send() for all other channels",
+            ),
+        }
+    }
+}
+
+impl core::error::Error for SendError {}

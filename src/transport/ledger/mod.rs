@@ -1,0 +1,15 @@
+//! What is known of packets: those sent, their fate, and those received.
+
+mod ack_ranges;
+pub mod acks;
+pub mod estimate;
+mod laps;
+pub(super) mod notifications;
+pub(super) mod numbers;
+mod sent;
+mod standard_estimate;
+
+pub(super) use ack_ranges::{AckRange, AckRanges, Reported};
+pub(super) use laps::Laps;
+pub(super) use notifications::Notifications;
+pub use notifications::{Notification, PacketFate};

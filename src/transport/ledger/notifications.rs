@@ -1,0 +1,171 @@
+//! What becomes of messages whose sender wants to know, told in the order of the packets that carried them
+//! (the delivery notification manager of "Multiplayer Game Programming", chapter 7).
+//!
+//! Promises: of each message one notification, in packet order: one that is known early waits until all
+//! earlier packets' fates are known too, or the conversation is over.
+
+use std::collections::VecDeque;
+
+use super::acks::{Acks, Outcome};
+use crate::store::sequence::distance;
+use crate::store::{List, Lists};
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// The channel's index.
+    pub channel: u8,
+    /// What the sender gave the message to be known by.
+    pub tag: u32,
+    /// Whether the peer has it; otherwise it is lost for good.
+    pub delivered: bool,
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketFate {
+    /// Its number.
+    pub sequence: u16,
+    /// Whether the peer has it; otherwise it counts as lost.
+    pub delivered: bool,
+}
+
+/// Notifications of packets kept for whoever asks; older ones are forgotten.
+const MOST_PACKET_FATES: usize = 1024;
+
+/// What is to be told, and of which packets nothing was told yet.
+#[derive(Debug, Default)]
+pub(in crate::transport) struct Notifications {
+    /// All packets before this one were told of.
+    next: u16,
+    /// What waits for the fates of earlier packets.
+    waiting: Lists<Notification>,
+    told: VecDeque<Notification>,
+    /// Of all packets, when asked for.
+    told_packets: Option<VecDeque<PacketFate>>,
+}
+
+/// Where a packet's record keeps what is to be told of it.
+pub(in crate::transport) trait Told {
+    /// The notifications that wait for the fates of earlier packets.
+    fn waiting(&mut self) -> &mut List;
+}
+
+impl Notifications {
+    /// With `packets`, the fates of packets are kept too.
+    pub(in crate::transport) fn new(packets: bool) -> Self {
+        Notifications { told_packets: packets.then(VecDeque::new), ..Self::default() }
+    }
+
+    /// A packet is acked or lost, and with it the fate of these messages is known.
+    pub(in crate::transport) fn resolve<T: Default + Told>(
+        &mut self,
+        acks: &mut Acks<T>,
+        sequence: u16,
+        notifications: &mut Vec<Notification>,
+    ) {
+        if distance(sequence, self.next) < 0 {
+            // It was told of before: what this changes is told behind the rest.
+            self.told.extend(notifications.drain(..));
+        }
+        if let Some(record) = acks.note_mut(sequence) {
+            notifications.drain(..).for_each(|told| self.waiting.push(record.waiting(), told));
+        }
+        while self.next != acks.next_sequence() {
+            let delivered = match acks.outcome(self.next) {
+                Outcome::Open => break,
+                outcome => outcome == Outcome::Delivered,
+            };
+            self.conclude_packet(acks, delivered);
+        }
+    }
+
+    /// Tells of the first packet that wasn't told of.
+    fn conclude_packet<T: Default + Told>(&mut self, acks: &mut Acks<T>, delivered: bool) {
+        let sequence = self.next;
+        self.next = sequence.wrapping_add(1);
+        if acks.outcome(sequence) == Outcome::NoPacket {
+            return;
+        }
+        if let Some(record) = acks.note_mut(sequence) {
+            let waiting = core::mem::take(record.waiting());
+            self.told.extend(self.waiting.iter(&waiting));
+            self.waiting.clear(waiting);
+        }
+        self.tell_packet(PacketFate { sequence, delivered });
+    }
+
+    fn tell_packet(&mut self, fate: PacketFate) {
+        let Some(told) = &mut self.told_packets else { return };
+        if told.len() == MOST_PACKET_FATES {
+            told.pop_front();
+        }
+        told.push_back(fate);
+    }
+
+    /// Tells of a message that never was in a packet.
+    pub(in crate::transport) fn tell(&mut self, notification: Option<Notification>) {
+        self.told.extend(notification);
+    }
+
+    /// No more fates of packets will be known: tells what waited for them.
+    pub(in crate::transport) fn conclude<T: Default + Told>(&mut self, acks: &mut Acks<T>) {
+        while self.next != acks.next_sequence() {
+            if let Some(record) = acks.note_mut(self.next) {
+                let waiting = core::mem::take(record.waiting());
+                self.told.extend(self.waiting.iter(&waiting));
+                self.waiting.clear(waiting);
+            }
+            self.next = self.next.wrapping_add(1);
+        }
+    }
+
+    /// The next notification.
+    pub(in crate::transport) fn poll(&mut self) -> Option<Notification> {
+        self.told.pop_front()
+    }
+
+    /// Whether there is a next notification.
+    pub(in crate::transport) fn has_told(&self) -> bool {
+        !self.told.is_empty()
+    }
+
+    /// The fate of the next packet.
+    pub(in crate::transport) fn poll_packet(&mut self) -> Option<PacketFate> {
+        self.told_packets.as_mut()?.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Instant;
+    use crate::transport::packet::AcksConfig;
+
+    impl Told for List {
+        fn waiting(&mut self) -> &mut List {
+            self
+        }
+    }
+
+    #[test]
+    fn what_is_known_early_waits_for_earlier_packets() {
+        let mut acks = Acks::<List>::with_notes(&AcksConfig::default()).unwrap();
+        let mut notifications = Notifications::new(true);
+        let of = |tag| vec![Notification { channel: 0, tag, delivered: true }];
+        (0..3).for_each(|_| drop(acks.track_sent(Instant::ZERO, 1, List::default())));
+        let mut ack = |sequence: u16, tag: u32, notifications: &mut Notifications| {
+            assert!(acks.ack_one(sequence).is_some());
+            notifications.resolve(&mut acks, sequence, &mut of(tag));
+        };
+        ack(2, 3, &mut notifications);
+        ack(1, 2, &mut notifications);
+        assert_eq!(notifications.poll(), None);
+        ack(0, 1, &mut notifications);
+        let told: Vec<_> = std::iter::from_fn(|| notifications.poll()).map(|told| told.tag).collect();
+        assert_eq!(told, [1, 2, 3]);
+        let packets = std::iter::from_fn(|| notifications.poll_packet());
+        let packets: Vec<_> = packets.map(|fate| (fate.sequence, fate.delivered)).collect();
+        assert_eq!(packets, [(0, true), (1, true), (2, true)]);
+    }
+}

@@ -1,0 +1,134 @@
+//! The packets that we sent: a ring with one record for each, by sequence.
+//!
+//! Promises: the newest packets, as many as the capacity says, are found by their numbers in constant time; what the ring
+//! forgets for a newer packet is given back. Memory comes with the first packet.
+//! Refuses nothing: numbers that weren't sent, or too long ago, have no record.
+
+use crate::time::Instant;
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    InFlight,
+    Acked,
+    Lost,
+    /// Lost, then acked: it did arrive, so packet loss doesn't count it.
+    AckedLate,
+    /// No packet had this number: whoever acks it lies.
+    Skipped,
+}
+
+/// What is known of a packet of ours, and what its owner noted of it.
+#[derive(Clone, Debug)]
+pub(super) struct Sent<T> {
+    pub(super) at: Instant,
+    pub(super) bytes: u32,
+    pub(super) fate: Fate,
+    pub(super) note: T,
+}
+
+impl<T> Sent<T> {
+    pub(super) fn arrived(&self) -> bool {
+        matches!(self.fate, Fate::Acked | Fate::AckedLate)
+    }
+}
+
+/// The records of the newest packets.
+#[derive(Clone, Debug)]
+pub(super) struct SentPackets<T> {
+    /// Index = sequence & (capacity - 1).
+    records: Box<[Option<Sent<T>>]>,
+    capacity: usize,
+    /// The number of the next packet.
+    next: u16,
+    /// How many records there are.
+    len: usize,
+}
+
+impl<T> SentPackets<T> {
+    /// Room for this many packets, a power of two of at most 32,768; the first has this number.
+    pub(super) fn new(capacity: usize, first: u16) -> Self {
+        SentPackets { records: Box::default(), capacity, next: first, len: 0 }
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    pub(super) fn next(&self) -> u16 {
+        self.next
+    }
+
+    pub(super) fn get(&self, sequence: u16) -> Option<&Sent<T>> {
+        if self.has(sequence) { self.records[self.slot(sequence)].as_ref() } else { None }
+    }
+
+    pub(super) fn get_mut(&mut self, sequence: u16) -> Option<&mut Sent<T>> {
+        if self.has(sequence) { self.records[self.slot(sequence)].as_mut() } else { None }
+    }
+
+    /// Notes the next packet; gives back the record whose place it takes.
+    pub(super) fn push(&mut self, sent: Sent<T>) -> Option<Sent<T>> {
+        if self.records.is_empty() {
+            self.records = (0..self.capacity).map(|_| None).collect();
+        }
+        let slot = self.slot(self.next);
+        self.next = self.next.wrapping_add(1);
+        self.len = (self.len + 1).min(self.capacity);
+        self.records[slot].replace(sent)
+    }
+
+    /// Makes room for this many packets; those that are here stay.
+    pub(super) fn grow(&mut self, capacity: usize) {
+        let oldest = self.next.wrapping_sub(self.len as u16);
+        let mut larger = SentPackets::new(capacity, oldest);
+        for i in 0..self.len {
+            let slot = self.slot(oldest.wrapping_add(i as u16));
+            if let Some(sent) = self.records[slot].take() {
+                larger.push(sent);
+            }
+        }
+        *self = larger;
+    }
+
+    fn has(&self, sequence: u16) -> bool {
+        usize::from(self.next.wrapping_sub(1).wrapping_sub(sequence)) < self.len
+    }
+
+    fn slot(&self, sequence: u16) -> usize {
+        usize::from(sequence) & (self.capacity - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(note: u32) -> Sent<u32> {
+        Sent { at: Instant::ZERO, bytes: 0, fate: Fate::InFlight, note }
+    }
+
+    #[test]
+    fn the_newest_are_found_across_the_wrap_and_the_oldest_given_back() {
+        let mut packets = SentPackets::new(64, 0);
+        for n in 0..200_000u32 {
+            let passed = packets.push(sent(n)).map(|passed| passed.note);
+            assert_eq!(passed, n.checked_sub(64));
+            assert_eq!(packets.get(n as u16).map(|it| it.note), Some(n));
+            assert_eq!(packets.get((n + 1) as u16).map(|it| it.note), None, "not yet sent");
+            assert_eq!(packets.get(n.wrapping_sub(64) as u16).map(|it| it.note), None);
+        }
+    }
+
+    #[test]
+    fn growing_keeps_them_and_the_largest_ring_forgets_too() {
+        let mut packets = SentPackets::new(64, 65_530);
+        (0..40).for_each(|n| drop(packets.push(sent(n))));
+        packets.grow(32_768);
+        assert_eq!(packets.get(65_530).map(|it| it.note), Some(0));
+        assert_eq!(packets.get(33).map(|it| it.note), Some(39));
+        assert_eq!(packets.get(65_529).map(|it| it.note), None);
+        let passed = (40..100_000).filter(|n| packets.push(sent(*n)).is_some()).count();
+        assert_eq!(passed, 100_000 - 32_768);
+    }
+}

@@ -1,0 +1,9 @@
+//! Packets as reliable 1.0 has them: their header, their fragments and the settings of both.
+
+pub mod config;
+pub mod fragment;
+pub mod header;
+
+pub use config::{AckEndpointConfig, AcksConfig, Estimation, LossBound};
+pub use fragment::{FRAGMENT_HEADER_SIZE, MAX_FRAGMENTS, ReassemblyConfig};
+pub use header::Header;

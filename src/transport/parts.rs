@@ -1,0 +1,93 @@
+//! Messages and blocks that are cut: the parts of them that packets carry, as they are sent and as they are read.
+
+use core::ops::Range;
+
+use super::message::{Message, Received};
+
+/// A fragment of something that is cut into pieces of `size` bytes; the last one is what is left.
+pub(crate) fn fragment_of(whole: &[u8], index: usize, size: usize) -> &[u8] {
+    let end = whole.len().min((index + 1) * size);
+    whole.get(index * size..end).unwrap_or_default()
+}
+
+/// A fragment of a message, read from a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MessageFragment {
+    pub(crate) channel: u8,
+    /// The message's number in its channel.
+    pub(crate) id: u16,
+    pub(crate) message_type: u16,
+    /// Bits of the whole body at bit position 0.
+    pub(crate) bits: usize,
+    /// As many as the bits take.
+    pub(crate) count: usize,
+    /// Below `count`.
+    pub(crate) index: usize,
+    /// Where among the packet's fragment bytes its own are: as many as its place asks for.
+    pub(crate) bytes: Range<usize>,
+}
+
+/// What a fragment of a message may break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FragmentFault {
+    /// It is beyond the receive window.
+    Window,
+    /// Another one said something else of the message.
+    Differs,
+}
+
+/// A fragment that the packet being composed carries.
+#[derive(Clone, Debug)]
+pub(crate) struct Fragment {
+    /// The message's number in its channel.
+    pub(crate) id: u16,
+    pub(crate) count: usize,
+    pub(crate) index: usize,
+    /// Bytes of all fragments but the last.
+    pub(crate) size: usize,
+    /// The message and the whole block.
+    pub(crate) message: Message,
+    /// By which the channel knows the message again.
+    pub(crate) mark: u64,
+}
+
+impl Fragment {
+    /// Its part of the block.
+    pub(crate) fn data(&self) -> &[u8] {
+        let block = self.message.block.as_deref().map_or(&[][..], Vec::as_slice);
+        fragment_of(block, self.index, self.size)
+    }
+}
+
+/// A fragment read from a packet.
+#[derive(Debug)]
+pub(crate) struct BlockFragment {
+    /// The message's number in its channel.
+    pub(crate) id: u16,
+    pub(crate) count: usize,
+    /// Below `count`.
+    pub(crate) index: usize,
+    pub(crate) data: Box<[u8]>,
+    /// The message, with fragment 0.
+    pub(crate) message: Option<Received>,
+}
+
+/// The bounds of the blocks of a channel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockLimits {
+    /// Bytes of all fragments but the last.
+    pub(crate) fragment_bytes: usize,
+    /// Bytes of the largest block.
+    pub(crate) max_bytes: usize,
+}
+
+/// What the peer said that can't be true if both sides are configured alike and never lost a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Desync {
+    /// A message beyond the receive window.
+    Window,
+    /// A fragment of a block of another number of fragments.
+    FragmentCount,
+    /// A fragment that is shorter than its place asks for, or reaches beyond the largest block.
+    FragmentSize,
+}
