@@ -50,7 +50,7 @@ impl Connection {
                 }
             }
             self.carried.clear(carried);
-            self.notifications.resolve(self.endpoint.acks_mut(), acked.sequence, notifications);
+            self.notifications.resolve(self.endpoint.acks_mut(), acked.sequence, true, notifications);
         }
         if !stamps.is_empty() {
             self.unanswered_since = None;
@@ -101,7 +101,7 @@ impl Connection {
                 }
             }
         }
-        self.notifications.resolve(self.endpoint.acks_mut(), sequence, notifications);
+        self.notifications.resolve(self.endpoint.acks_mut(), sequence, false, notifications);
     }
 
     /// Whether the peer is known to have all that was queued here that will ever arrive: nothing waits to be sent or sent

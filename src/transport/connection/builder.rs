@@ -177,7 +177,7 @@ impl Connection {
         self.make_room_in_ledger(now);
         let writer = &mut self.scratch.writer;
         let (before, datagrams) = (out.total_bytes(), out.len());
-        let mut record = Some(Record { hello, reported, carried, ..Record::default() });
+        let mut record = Some(Record::new(hello, reported, carried));
         // The bounds on messages and on all else in a packet keep it below the endpoint's. One above would be lost.
         let Ok(packet) = self.endpoint.send_noted(now, writer.as_bytes(), &mut record) else {
             let carried = record.unwrap_or_default().carried;

@@ -30,6 +30,7 @@ impl Default for ConnectionConfig {
     fn default() -> Self {
         let mut packets = AckEndpointConfig::large();
         packets.acks.early_loss = true;
+        packets.acks.sent_window = 16;
         packets.acks.loss_bound = LossBound::Rtt { multiple: 2.0, at_least: LossBound::DEFAULT_TIME };
         ConnectionConfig {
             packets,

@@ -3,7 +3,7 @@
 use crate::store::List;
 use crate::transport::chunks;
 use crate::transport::congestion::SentStamp;
-use crate::transport::ledger::notifications::Told;
+use crate::transport::ledger::notifications::{Telling, Told};
 use crate::transport::ledger::{Notification, Reported};
 use crate::transport::message::Selected;
 use crate::transport::stream::{CreditMark, Fate};
@@ -20,12 +20,19 @@ pub(super) struct Record {
     /// What it carries, in [`Connection`](super::Connection)'s lists.
     pub(super) carried: List,
     /// What is to be told of it when the fates of earlier packets are known.
-    pub(super) waiting: List,
+    telling: Telling,
+}
+
+impl Record {
+    /// Of a packet that is about to be sent.
+    pub(super) fn new(hello: bool, reported: Reported, carried: List) -> Self {
+        Record { hello, reported, carried, telling: Telling::open(), ..Record::default() }
+    }
 }
 
 impl Told for Record {
-    fn waiting(&mut self) -> &mut List {
-        &mut self.waiting
+    fn telling(&mut self) -> &mut Telling {
+        &mut self.telling
     }
 }
 

@@ -153,19 +153,6 @@ impl Reordering {
     }
 }
 
-/// What became of a packet of ours, the first verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::transport) enum Outcome {
-    /// It is not known yet.
-    Open,
-    /// The peer has it.
-    Delivered,
-    /// It counts as lost; it may have been acked since.
-    Lost,
-    /// No packet has this number, or none any more.
-    NoPacket,
-}
-
 /// The packets of one conversation, both directions; of each packet sent `T` is noted.
 #[derive(Clone, Debug)]
 pub struct Acks<T = ()> {
@@ -304,16 +291,6 @@ impl<T: Default> Acks<T> {
     /// As [`Acks::note`], to change.
     pub(in crate::transport) fn note_mut(&mut self, sequence: u16) -> Option<&mut T> {
         self.sent.get_mut(sequence).map(|sent| &mut sent.note)
-    }
-
-    /// What became of a packet within the window.
-    pub(in crate::transport) fn outcome(&self, sequence: u16) -> Outcome {
-        match self.sent.get(sequence).map(|sent| sent.fate) {
-            Some(Fate::InFlight) => Outcome::Open,
-            Some(Fate::Acked) => Outcome::Delivered,
-            Some(Fate::Lost | Fate::AckedLate) => Outcome::Lost,
-            Some(Fate::Skipped) | None => Outcome::NoPacket,
-        }
     }
 
     /// Leaves out a number: no packet has it, so only a peer that acks what it has not received acks it.

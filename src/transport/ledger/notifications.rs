@@ -6,8 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::acks::{Acks, Outcome};
-use crate::store::sequence::distance;
+use super::acks::Acks;
 use crate::store::{List, Lists};
 
 /// What became of a message.
@@ -45,10 +44,38 @@ pub(in crate::transport) struct Notifications {
     told_packets: Option<VecDeque<PacketFate>>,
 }
 
-/// Where a packet's record keeps what is to be told of it.
-pub(in crate::transport) trait Told {
-    /// The notifications that wait for the fates of earlier packets.
-    fn waiting(&mut self) -> &mut List;
+/// What became of a packet, by the first verdict that was applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Verdict {
+    /// No packet has this number.
+    #[default]
+    NoPacket,
+    /// It is not known yet.
+    Open,
+    /// The peer has it.
+    Delivered,
+    /// It counts as lost; it may be acked later.
+    Lost,
+}
+
+/// The part of a packet's record that is told of.
+#[derive(Debug, Default)]
+pub(in crate::transport) struct Telling {
+    verdict: Verdict,
+    /// Notifications that wait for the fates of earlier packets.
+    waiting: List,
+}
+
+impl Telling {
+    /// Of a packet that is about to be sent.
+    pub(in crate::transport) fn open() -> Self {
+        Telling { verdict: Verdict::Open, ..Telling::default() }
+    }
+}
+
+/// A packet's record, with what is to be told of it.
+pub(in crate::transport) trait Told: Default {
+    fn telling(&mut self) -> &mut Telling;
 }
 
 impl Notifications {
@@ -58,41 +85,37 @@ impl Notifications {
     }
 
     /// A packet is acked or lost, and with it the fate of these messages is known.
-    pub(in crate::transport) fn resolve<T: Default + Told>(
+    pub(in crate::transport) fn resolve<T: Told>(
         &mut self,
         acks: &mut Acks<T>,
         sequence: u16,
+        delivered: bool,
         notifications: &mut Vec<Notification>,
     ) {
-        if distance(sequence, self.next) < 0 {
-            // It was told of before: what this changes is told behind the rest.
-            self.told.extend(notifications.drain(..));
-        }
-        if let Some(record) = acks.note_mut(sequence) {
-            notifications.drain(..).for_each(|told| self.waiting.push(record.waiting(), told));
+        match acks.note_mut(sequence).map(Told::telling) {
+            Some(telling) if telling.verdict == Verdict::Open => {
+                telling.verdict = if delivered { Verdict::Delivered } else { Verdict::Lost };
+                notifications.drain(..).for_each(|told| self.waiting.push(&mut telling.waiting, told));
+            }
+            // A fate that was known before: what this changes is told behind the rest.
+            _ => self.told.extend(notifications.drain(..)),
         }
         while self.next != acks.next_sequence() {
-            let delivered = match acks.outcome(self.next) {
-                Outcome::Open => break,
-                outcome => outcome == Outcome::Delivered,
+            let Telling { verdict, waiting } = match acks.note_mut(self.next).map(Told::telling) {
+                Some(Telling { verdict: Verdict::Open, .. }) => break,
+                Some(telling) => Telling { waiting: core::mem::take(&mut telling.waiting), ..*telling },
+                None => Telling::default(),
             };
-            self.conclude_packet(acks, delivered);
-        }
-    }
-
-    /// Tells of the first packet that wasn't told of.
-    fn conclude_packet<T: Default + Told>(&mut self, acks: &mut Acks<T>, delivered: bool) {
-        let sequence = self.next;
-        self.next = sequence.wrapping_add(1);
-        if acks.outcome(sequence) == Outcome::NoPacket {
-            return;
-        }
-        if let Some(record) = acks.note_mut(sequence) {
-            let waiting = core::mem::take(record.waiting());
             self.told.extend(self.waiting.iter(&waiting));
             self.waiting.clear(waiting);
+            if verdict != Verdict::NoPacket {
+                self.tell_packet(PacketFate {
+                    sequence: self.next,
+                    delivered: verdict == Verdict::Delivered,
+                });
+            }
+            self.next = self.next.wrapping_add(1);
         }
-        self.tell_packet(PacketFate { sequence, delivered });
     }
 
     fn tell_packet(&mut self, fate: PacketFate) {
@@ -109,13 +132,12 @@ impl Notifications {
     }
 
     /// No more fates of packets will be known: tells what waited for them.
-    pub(in crate::transport) fn conclude<T: Default + Told>(&mut self, acks: &mut Acks<T>) {
+    pub(in crate::transport) fn conclude<T: Told>(&mut self, acks: &mut Acks<T>) {
         while self.next != acks.next_sequence() {
-            if let Some(record) = acks.note_mut(self.next) {
-                let waiting = core::mem::take(record.waiting());
-                self.told.extend(self.waiting.iter(&waiting));
-                self.waiting.clear(waiting);
-            }
+            let telling = acks.note_mut(self.next).map(Told::telling);
+            let waiting = telling.map(|telling| core::mem::take(&mut telling.waiting)).unwrap_or_default();
+            self.told.extend(self.waiting.iter(&waiting));
+            self.waiting.clear(waiting);
             self.next = self.next.wrapping_add(1);
         }
     }
@@ -142,21 +164,20 @@ mod tests {
     use crate::time::Instant;
     use crate::transport::packet::AcksConfig;
 
-    impl Told for List {
-        fn waiting(&mut self) -> &mut List {
+    impl Told for Telling {
+        fn telling(&mut self) -> &mut Telling {
             self
         }
     }
 
     #[test]
     fn what_is_known_early_waits_for_earlier_packets() {
-        let mut acks = Acks::<List>::with_notes(&AcksConfig::default()).unwrap();
+        let mut acks = Acks::<Telling>::with_notes(&AcksConfig::default()).unwrap();
         let mut notifications = Notifications::new(true);
         let of = |tag| vec![Notification { channel: 0, tag, delivered: true }];
-        (0..3).for_each(|_| drop(acks.track_sent(Instant::ZERO, 1, List::default())));
+        (0..3).for_each(|_| drop(acks.track_sent(Instant::ZERO, 1, Telling::open())));
         let mut ack = |sequence: u16, tag: u32, notifications: &mut Notifications| {
-            assert!(acks.ack_one(sequence).is_some());
-            notifications.resolve(&mut acks, sequence, &mut of(tag));
+            notifications.resolve(&mut acks, sequence, true, &mut of(tag));
         };
         ack(2, 3, &mut notifications);
         ack(1, 2, &mut notifications);

@@ -1,4 +1,4 @@
-//! The byte window of a reliable channel, which fills behind a message that is missing: src/transport/channel/STATE_MACHINE.md.
+//! The byte window of a reliable channel, which fills behind a message that is missing: src/transport/stream/STATE_MACHINE.md.
 
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! A message of a reliable channel: src/transport/channel/STATE_MACHINE.md.
+//! A message of a reliable channel: src/transport/stream/STATE_MACHINE.md.
 
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
@@ -161,7 +161,7 @@ impl<const ORDERED: bool, const CUT: bool> Machine for Delivery<ORDERED, CUT> {
     }
 }
 
-const FILE: &str = "src/transport/channel/STATE_MACHINE.md";
+const FILE: &str = "src/transport/stream/STATE_MACHINE.md";
 
 #[test]
 fn a_reliable_ordered_message_goes_as_its_document_says() {
