@@ -28,21 +28,23 @@ impl Connection {
             for carried in self.carried.iter(&carried) {
                 match carried {
                     Carried::Messages { channel, count, first } => {
-                        let lane = &mut self.lanes[usize::from(channel)];
+                        let Some(sending) = self.streams.sending(channel.into()) else { continue };
                         for mark in first..first + u64::from(count) {
-                            let fate = lane.touch().handle_ack(now, mark);
+                            let fate = sending.handle_ack(now, mark);
                             notifications.extend(notification(channel, fate, true));
                         }
                     }
                     Carried::Credit { channel, mark } => {
-                        self.lanes[usize::from(channel)].touch().credit_known(mark);
+                        if let Some(receiving) = self.streams.receiving(channel.into()) {
+                            receiving.credit_known(mark);
+                        }
                     }
                     Carried::Chunk(carried) => {
                         self.chunks.handle_ack(now, (acked.sent_at, acked.sequence), carried);
                     }
                     Carried::Fragment { channel, mark, index } => {
-                        let lane = &mut self.lanes[usize::from(channel)];
-                        let fate = lane.touch().handle_fragment_ack(now, mark, index.into());
+                        let Some(sending) = self.streams.sending(channel.into()) else { continue };
+                        let fate = sending.handle_fragment_ack(now, mark, index.into());
                         notifications.extend(notification(channel, fate, true));
                         // Native framing doesn't look at it.
                         self.yojimbo.pace_blocks(now, true);
@@ -85,16 +87,17 @@ impl Connection {
             for carried in self.carried.iter(carried) {
                 match carried {
                     Carried::Messages { channel, count, first } => {
-                        let lane = &mut self.lanes[usize::from(channel)];
+                        let Some(sending) = self.streams.sending(channel.into()) else { continue };
                         for mark in first..first + u64::from(count) {
-                            let fate = lane.touch().handle_lost(mark);
+                            let fate = sending.handle_lost(mark);
                             notifications.extend(notification(channel, fate, false));
                         }
                     }
                     Carried::Chunk(carried) => self.chunks.handle_lost(carried),
                     Carried::Fragment { channel, mark, index } => {
-                        let lane = &mut self.lanes[usize::from(channel)];
-                        lane.touch().handle_fragment_lost(mark, index.into());
+                        if let Some(sending) = self.streams.sending(channel.into()) {
+                            sending.handle_fragment_lost(mark, index.into());
+                        }
                         self.yojimbo.pace_blocks(now, false);
                     }
                     Carried::Credit { .. } => {}
@@ -107,15 +110,13 @@ impl Connection {
     /// Whether the peer is known to have all that was queued here that will ever arrive: nothing waits to be sent or sent
     /// again, and the packets of what isn't sent again are acked or lost. Chunks don't count.
     pub fn is_drained(&self) -> bool {
-        self.lanes.iter().all(|lane| lane.channel().is_drained())
+        self.streams.are_drained()
     }
 
     /// The conversation is over: every message whose fate is open is told as lost.
     pub fn conclude(&mut self) {
         let fates = &mut self.notifications;
         fates.conclude(self.endpoint.acks_mut());
-        for (channel, lane) in self.lanes.iter_mut().enumerate() {
-            lane.touch().conclude(&mut |fate| fates.tell(notification(channel as u8, fate, false)));
-        }
+        self.streams.conclude(|channel, fate| fates.tell(notification(channel as u8, fate, false)));
     }
 }

@@ -7,8 +7,7 @@ use crate::time::Instant;
 use crate::transport::framing::native;
 use crate::transport::ledger::Reported;
 use crate::transport::packet::header::{self, Header};
-use crate::transport::stream::Moment;
-use crate::transport::stream::scheduler::{Lane, busy};
+use crate::transport::stream::SendContext;
 
 /// What the packet that was just written is.
 pub(super) struct Written {
@@ -23,11 +22,9 @@ pub(super) struct Written {
 impl Connection {
     /// Decides what the next packet carries; false when no message is due.
     pub(super) fn compose(&mut self, now: Instant, tick: bool) -> bool {
-        let moment = Moment { now, tick, resend: self.resend_timer() };
+        let context = SendContext { now, tick, resend: self.resend_timer() };
         // Asked first: gathering ack ranges and credit costs more.
-        let (lanes, protocol) = (&mut self.lanes, &self.protocol);
-        let due = |(index, lane): (usize, &mut Lane)| lane.next_bits(&moment, protocol.cost(index)).is_some();
-        if !busy(lanes).any(due) {
+        if !self.streams.poll_due(&context, &self.protocol) {
             return false;
         }
         self.messages_wait = !self.line_has_room();
@@ -36,45 +33,21 @@ impl Connection {
         }
         let control_bits = self.begin_packet(now);
         let mut room = self.datagram_bits.saturating_sub(control_bits);
-        if self.ranges_crowd_out_a_message(&moment, room) {
+        if self.ranges_crowd_out_a_message(room) {
             room += native::range_bits(&self.scratch.control, self.endpoint.acks().ack());
             self.drop_ranges();
             self.ranges_wait = true;
         }
-        self.fill(&moment, room)
+        self.streams.fill(&context, &self.protocol, room)
     }
 
     /// Whether a message is due that would fit into a packet but for the ack ranges.
-    pub(super) fn ranges_crowd_out_a_message(&mut self, moment: &Moment, room: usize) -> bool {
-        if self.scratch.control.ranges.is_empty() {
-            return false;
+    fn ranges_crowd_out_a_message(&self, room: usize) -> bool {
+        let control = &self.scratch.control;
+        !control.ranges.is_empty() && {
+            let ranges = native::range_bits(control, self.endpoint.acks().ack());
+            self.streams.has_due_between(room, room + ranges)
         }
-        let more = room + native::range_bits(&self.scratch.control, self.endpoint.acks().ack());
-        let (lanes, protocol) = (&mut self.lanes, &self.protocol);
-        let crowded_out = |(index, lane): (usize, &mut Lane)| {
-            let bits = lane.next_bits(moment, protocol.cost(index));
-            bits.is_some_and(|bits| room < bits && bits <= more)
-        };
-        busy(lanes).any(crowded_out)
-    }
-
-    /// Selects messages for a packet of `room` bits; false when none is due.
-    pub(super) fn fill(&mut self, moment: &Moment, room: usize) -> bool {
-        let (lanes, protocol) = (&mut self.lanes, &self.protocol);
-        let cost = |channel| protocol.cost(channel);
-        // Packets of their own take turns with the others, so that neither starves.
-        if core::mem::take(&mut self.large_due) && self.streams.fill_large(lanes, moment, cost, room) {
-            return true;
-        }
-        let filled = self.streams.fill(lanes, moment, cost, room);
-        self.large_due = self.streams.large_due(lanes, moment, cost, room);
-        filled || (core::mem::take(&mut self.large_due) && self.streams.fill_large(lanes, moment, cost, room))
-    }
-
-    /// Selects messages that fit into `room` bits.
-    pub(super) fn fill_rest(&mut self, moment: &Moment, room: usize) {
-        let protocol = &self.protocol;
-        self.streams.fill(&mut self.lanes, moment, |channel| protocol.cost(channel), room);
     }
 
     /// Empties what the packet to compose takes and gathers its control sections; returns their bits.
@@ -83,18 +56,16 @@ impl Connection {
         let Scratch { control, credits, reported, .. } = &mut *self.scratch;
         let ack = self.endpoint.acks().ack();
         *reported = self.ranges.select(ack, &mut control.ranges);
-        for (index, lane) in self.lanes.iter_mut().enumerate() {
-            if let Some(mark) = lane.credit_due() {
-                credits.push((index as u8, mark));
-                control.credits.push((index as u8, mark.id()));
-            }
-        }
+        self.streams.credits_due(|channel, mark| {
+            credits.push((channel, mark));
+            control.credits.push((channel, mark.id()));
+        });
         native::control_bits(control, &self.protocol, ack)
     }
 
     /// As [`Connection::begin_packet`], without ack ranges and credit.
     pub(super) fn begin_brief_packet(&mut self, now: Instant) -> usize {
-        self.lanes.iter_mut().for_each(|lane| lane.selected.clear());
+        self.streams.clear_selected();
         let Scratch { control, credits, chunk, reported, .. } = &mut *self.scratch;
         chunk.clear();
         credits.clear();
@@ -137,27 +108,22 @@ impl Connection {
         writer.clear();
         native::write_control(writer, control, &self.protocol, ack);
         if control.close.is_none() {
-            for (index, lane) in self.lanes.iter().enumerate() {
-                native::write_entry(writer, &self.protocol, index, &lane.selected);
-                if self.protocol.channels()[index].kind.is_chunks() {
-                    native::write_chunk_entry(writer, &self.protocol, index, &chunk.items, &chunk.arena);
-                }
-            }
-            let fragments = self.lanes.iter().enumerate().flat_map(|(index, lane)| {
-                let cut = lane.selected.iter().filter(|selected| selected.fragment.is_some());
+            native::write_entries(writer, &self.protocol, self.streams.selected(), chunk);
+            let fragments = self.streams.selected().flat_map(|(index, selected)| {
+                let cut = selected.iter().filter(|selected| selected.fragment.is_some());
                 cut.map(move |selected| (index, selected))
             });
             native::write_end(writer, &self.protocol, fragments);
         }
         let (hello, reported) = (control.hello.is_some(), *reported);
         let mut carried = List::default();
-        let messages = control.close.is_none() && self.lanes.iter().any(|lane| !lane.selected.is_empty());
+        let messages = control.close.is_none() && self.streams.has_selected();
         if control.close.is_none() {
             let mut carry = |what| self.carried.push(&mut carried, what);
             credits.iter().for_each(|&(channel, mark)| carry(Carried::Credit { channel, mark }));
             chunk.carried.drain(..).for_each(|chunk| carry(Carried::Chunk(chunk)));
-            for (channel, lane) in (0..).zip(&self.lanes) {
-                runs(channel, &lane.selected).for_each(&mut carry);
+            for (channel, selected) in self.streams.selected() {
+                runs(channel as u8, selected).for_each(&mut carry);
             }
         }
         let written = Written { hello, messages, reported, carried };
@@ -183,8 +149,8 @@ impl Connection {
             let carried = record.unwrap_or_default().carried;
             for carried in self.carried.iter(&carried) {
                 let Carried::Messages { channel, count, first } = carried else { continue };
-                let lane = &mut self.lanes[usize::from(channel)];
-                let fates = (first..first + u64::from(count)).map(|mark| lane.touch().handle_lost(mark));
+                let Some(sending) = self.streams.sending(channel.into()) else { continue };
+                let fates = (first..first + u64::from(count)).map(|mark| sending.handle_lost(mark));
                 fates.for_each(|fate| self.notifications.tell(notification(channel, fate, false)));
             }
             self.carried.clear(carried);

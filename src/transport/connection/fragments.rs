@@ -2,7 +2,7 @@
 //! refused with it, and where there is no memory for them it isn't acked, so that it comes again.
 
 use super::held::has_memory;
-use super::{End, Lane, Violation};
+use super::{End, Streams, Violation};
 use crate::transport::framing::native::{MAX_PACKET_MEMORY, Packet, PacketMessage, ReadContext, read_body};
 use crate::transport::message::{Bodies, Prefix};
 use crate::transport::parts::FragmentFault;
@@ -11,7 +11,7 @@ use crate::transport::protocol::Protocol;
 /// Hands a packet's fragments to their channels, and adds the messages that they complete to the packet's; false when there is
 /// no memory for one. Fragments of a packet that isn't acked stay: they are the same when they come again.
 pub(super) fn assemble(
-    lanes: &mut [Lane],
+    streams: &mut Streams,
     protocol: &Protocol,
     context: &ReadContext,
     arrival: u64,
@@ -21,12 +21,12 @@ pub(super) fn assemble(
     let fragments = core::mem::take(&mut packet.fragments);
     for fragment in &fragments {
         let data = &packet.fragment_bytes[fragment.bytes.clone()];
-        let lane = &mut lanes[usize::from(fragment.channel)];
-        let whole = lane.touch().handle_message_fragment(fragment, data, arrival)?;
+        let receiving = streams.receiving(fragment.channel.into()).ok_or(FragmentFault::Window)?;
+        let whole = receiving.handle_message_fragment(fragment, data, arrival)?;
         let Some(body) = whole else { continue };
         let prefix = Prefix::Id(fragment.id);
         // Asked before it is read: what isn't acked may come again and again.
-        if !has_memory(lanes, protocol, packet, Some((fragment.channel, prefix))) {
+        if !has_memory(streams, protocol, packet, Some((fragment.channel, prefix))) {
             return Ok(false);
         }
         let read = read_body(&body, fragment.bits, fragment.message_type, protocol, context, bodies);

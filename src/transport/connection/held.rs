@@ -4,7 +4,7 @@
 //! bits. Where that adds up to more than honest peers cause, packets are dropped until the application took some:
 //! unacked, so that what is reliable comes again.
 
-use super::Lane;
+use super::Streams;
 use crate::transport::framing::native::Packet;
 use crate::transport::message::Prefix;
 use crate::transport::protocol::{ChannelKind, Protocol};
@@ -20,7 +20,7 @@ const OF_WINDOW: usize = 16;
 
 /// Whether there is memory for a packet's messages, and for one of a channel that its fragments complete.
 pub(super) fn has_memory(
-    lanes: &[Lane],
+    streams: &Streams,
     protocol: &Protocol,
     packet: &Packet,
     completed: Option<(u8, Prefix)>,
@@ -32,14 +32,14 @@ pub(super) fn has_memory(
         ChannelKind::Reliable { receive_bytes, .. } => receive_bytes,
         _ => 0,
     });
-    let held: usize = lanes.iter().map(|lane| lane.channel().received_memory()).sum();
+    let held = streams.received_memory();
     let most = MOST_HELD.saturating_add(OF_WINDOW.saturating_mul(windows.sum()));
     // What all the others wait for must get through: with it they can be taken.
     let awaited = || {
         let messages = packet.messages.iter().map(|message| (message.channel, message.prefix));
         let fragments = packet.fragments.iter().map(|fragment| (fragment.channel, Prefix::Id(fragment.id)));
         let mut all = messages.chain(fragments).chain(completed);
-        all.any(|(channel, prefix)| lanes[usize::from(channel)].channel().awaits(prefix))
+        all.any(|(channel, prefix)| streams.awaits(channel.into(), prefix))
     };
     held <= most || awaited()
 }

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use self::pending_ack::PendingAck;
 use self::record::{Carried, Record, notification};
 use super::ack_endpoint::{AckEndpoint, EndpointCounters};
-use super::candidates::{Attribute, Column, Wanted};
+use super::candidates::{Attribute, Column};
 use super::chunks::{Chunks, Selection};
 use super::congestion::{Controller, SentStamp};
 use super::error::{ConfigError, SendError};
@@ -45,9 +45,8 @@ use super::message::{Bodies, Message, Received, SendOptions, Submission};
 use super::message_window::MessageWindow;
 use super::pacing::{Budget, BudgetConfig};
 use super::packet::AckEndpointConfig;
-use super::protocol::{ChannelConfig, MAX_CONTROL_BYTES, Protocol};
-use super::stream::scheduler::{Lane, StreamManager};
-use super::stream::{self, ChannelStats, CreditMark};
+use super::protocol::{MAX_CONTROL_BYTES, Protocol};
+use super::stream::{ChannelStats, CreditMark, Streams};
 use crate::store::{Lists, SmallBytes};
 use crate::time::Instant;
 use crate::wire::{BitWriter, Encoded};
@@ -66,11 +65,8 @@ pub struct Connection {
     protocol: Arc<Protocol>,
     /// The ledger: of each packet sent its record, of those received which they are.
     endpoint: AckEndpoint<Record>,
-    lanes: Vec<Lane>,
-    streams: StreamManager,
+    streams: Streams,
     chunks: Chunks,
-    /// A message that needs a packet of its own was due when the last packet was composed.
-    large_due: bool,
     /// What the packets carry that were sent.
     carried: Lists<Carried>,
     notifications: Notifications,
@@ -148,8 +144,6 @@ impl Connection {
     /// # Errors
     /// When a setting is out of its bounds.
     pub fn new(config: &ConnectionConfig, protocol: Arc<Protocol>) -> Result<Self, ConfigError> {
-        let credit = protocol.yojimbo().is_none();
-        let lane = |config: &ChannelConfig| Lane::new(stream::open(config, credit), config.share);
         let packets = &config.packets;
         let packets = protocol.yojimbo().map_or_else(|| packets.clone(), |yojimbo| yojimbo.packets(packets));
         check_packets(&packets, &protocol)?;
@@ -157,10 +151,8 @@ impl Connection {
         let datagram_bits = packets.fragment_above.min(packets.max_packet_size) * 8;
         Ok(Connection {
             endpoint: AckEndpoint::with_notes(packets.clone())?,
-            lanes: protocol.channels().iter().map(lane).collect(),
-            streams: StreamManager::default(),
+            streams: Streams::new(&protocol),
             chunks: Chunks::new(packets.fragment_above.min(packets.max_packet_size)),
-            large_due: false,
             carried: Lists::default(),
             notifications: Notifications::new(config.packet_fates),
             newest_arrival: 0,
@@ -237,14 +229,14 @@ impl Connection {
         message: Message,
         options: SendOptions,
     ) -> Result<(), SendError> {
-        let channels = self.lanes.len();
+        let channels = self.streams.len();
         if channel >= channels {
             return Err(SendError::NoChannel { channel, channels });
         }
         self.protocol.check_bytes(channel, message.encoded.max_bits().div_ceil(8))?;
         self.check_yojimbo(channel, &message)?;
-        let lane = &mut self.lanes[channel];
-        let replaced = lane.touch().send(Submission { message, at: now, options })?;
+        let sending = self.streams.sending(channel).ok_or(SendError::WrongKind)?;
+        let replaced = sending.send(Submission { message, at: now, options })?;
         self.tick_open.get_or_insert(now);
         self.notifications.tell(notification(channel as u8, replaced, false));
         Ok(())
@@ -263,20 +255,18 @@ impl Connection {
 
     /// How many messages wait whose order is free.
     pub(crate) fn candidates(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.channel().candidates()).sum()
+        self.streams.candidates()
     }
 
     /// Appends what is wanted of each of them, channel by channel, for someone to score.
     pub(crate) fn describe(&self, now: Instant, slot: u32, attribute: Attribute, column: &mut Column) {
-        for (channel, lane) in self.lanes.iter().enumerate() {
-            lane.channel().describe(&Wanted { attribute, now, slot, channel: channel as u8 }, column);
-        }
+        self.streams.describe(now, slot, attribute, column);
     }
 
     /// Has those messages go out in the order of their scores, highest first within their channel, in the next
     /// [`Connection::transmit`]. Scores come in the order of [`Connection::describe`], with nothing sent in between.
     pub(crate) fn prioritize(&mut self, scores: &mut &[f32]) {
-        self.lanes.iter_mut().for_each(|lane| lane.touch().prioritize(scores));
+        self.streams.prioritize(scores);
     }
 
     /// How much may be sent.
@@ -297,14 +287,12 @@ impl Connection {
 
     /// Whether a message or a fate waits for the application.
     pub fn has_news(&self) -> bool {
-        self.notifications.has_told()
-            || self.has_unread()
-            || self.lanes.iter().any(|lane| lane.has_received())
+        self.notifications.has_told() || self.has_unread() || self.streams.have_received()
     }
 
     /// Takes the next message of a channel for the application.
     pub fn poll_received(&mut self, channel: usize) -> Option<Received> {
-        self.lanes[channel].poll_received()
+        self.streams.poll_received(channel)
     }
 
     /// Lends memory to the connection, to be taken back after its next calls by another call of this: connections that share
@@ -330,7 +318,7 @@ impl Connection {
 
     /// Counts of one channel.
     pub fn channel_stats(&self, channel: usize) -> ChannelStats {
-        self.lanes[channel].channel().stats()
+        self.streams.stats(channel)
     }
 
     /// Whether the peer has shown that it would understand a farewell.

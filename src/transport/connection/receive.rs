@@ -31,7 +31,7 @@ impl Connection {
         let Scratch { packet, bodies, .. } = &mut *self.scratch;
         let read = native::read(incoming.payload(), &self.protocol, context, packet, bodies);
         let starved = match &read {
-            Ok(()) => !held::has_memory(&self.lanes, &self.protocol, packet, None),
+            Ok(()) => !held::has_memory(&self.streams, &self.protocol, packet, None),
             Err(refusal) => *refusal == Refusal::Memory,
         };
         if starved {
@@ -57,7 +57,7 @@ impl Connection {
         let arrival = self.arrival(header.sequence);
         let Scratch { packet, bodies, .. } = &mut *self.scratch;
         if !packet.fragments.is_empty() {
-            match fragments::assemble(&mut self.lanes, &self.protocol, &context, arrival, packet, bodies) {
+            match fragments::assemble(&mut self.streams, &self.protocol, &context, arrival, packet, bodies) {
                 Ok(true) => {}
                 Ok(false) => {
                     self.endpoint.forgo(incoming);
@@ -129,15 +129,15 @@ impl Connection {
         for (channel, unread) in control.credits.drain(..) {
             let fates = &mut self.notifications;
             let mut told = |fate| fates.tell(notification(channel, fate, true));
-            let lane = &mut self.lanes[usize::from(channel)];
-            let credited = lane.touch().handle_credit(now, unread, arrival, &mut told);
+            let Some(sending) = self.streams.sending(channel.into()) else { continue };
+            let credited = sending.handle_credit(now, unread, arrival, &mut told);
             if !self.replayed {
                 credited?;
             }
         }
         for message in messages.drain(..) {
-            let lane = &mut self.lanes[usize::from(message.channel)];
-            if let Some(dropped) = lane.touch().handle(message.prefix, arrival, message.received)? {
+            let Some(receiving) = self.streams.receiving(message.channel.into()) else { continue };
+            if let Some(dropped) = receiving.handle(message.prefix, arrival, message.received)? {
                 self.scratch.bodies.spares.reclaim(dropped.body);
             }
         }
@@ -159,8 +159,8 @@ impl Connection {
     /// Drops what waits for the application, and makes room for more of it: nobody will read it. What happened to chunks is
     /// dropped too.
     pub fn discard_received(&mut self) {
-        for lane in &mut self.lanes {
-            while let Some(received) = lane.poll_received() {
+        for channel in 0..self.streams.len() {
+            while let Some(received) = self.streams.poll_received(channel) {
                 self.scratch.bodies.spares.reclaim(received.body);
             }
         }

@@ -11,7 +11,6 @@ use crate::transport::framing::CloseReason;
 use crate::transport::framing::MAX_DETAIL_BYTES;
 use crate::transport::ledger::numbers;
 use crate::transport::stream::ResendTimer;
-use crate::transport::stream::scheduler::Lane;
 
 /// If the application has not flushed for this long, queued messages are sent without it.
 const MAX_TICK: Duration = Duration::from_millis(100);
@@ -30,10 +29,8 @@ impl Connection {
         } else {
             self.transmit_native(now, out);
         }
-        for (channel, lane) in self.lanes.iter_mut().enumerate() {
-            let fates = &mut self.notifications;
-            lane.end_of_tick(&mut |fate| fates.tell(notification(channel as u8, fate, false)));
-        }
+        let fates = &mut self.notifications;
+        self.streams.end_of_tick(|channel, fate| fates.tell(notification(channel as u8, fate, false)));
         self.next_tick()
     }
 
@@ -152,7 +149,7 @@ impl Connection {
         let owed = self.pending_ack.may_go();
         // Yojimbo's framing has a packet in each tick.
         let busy = self.protocol.yojimbo().is_some() || owed || !self.chunks.is_idle();
-        if busy || !self.lanes.iter_mut().all(Lane::rests) {
+        if busy || !self.streams.are_idle() {
             return Instant::ZERO;
         }
         let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE);
@@ -176,9 +173,7 @@ impl Connection {
     }
 
     pub(super) fn channels_deadline(&self) -> Instant {
-        let timer = self.resend_timer();
-        let channels = self.lanes.iter().map(|lane| lane.channel().next_deadline(timer));
-        channels.min().unwrap_or(Instant::NEVER)
+        self.streams.next_deadline(self.resend_timer())
     }
 
     pub(super) fn resend_timer(&self) -> ResendTimer {

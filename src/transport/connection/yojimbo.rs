@@ -24,7 +24,7 @@ use crate::transport::message::{Message, Prefix};
 use crate::transport::parts::{Desync, Fragment};
 use crate::transport::peer_pace::PeerPace;
 use crate::transport::protocol::{ChannelKind, Protocol};
-use crate::transport::stream::{Moment, WindowViolation};
+use crate::transport::stream::{SendContext, WindowViolation};
 use std::sync::Arc;
 
 /// Bytes of packets that are held unread; beyond them they are dropped, and not acked.
@@ -177,23 +177,23 @@ impl Connection {
             Item::Message(message) => (message.channel, message.prefix),
             Item::Fragment { channel, fragment } => (*channel, Prefix::Id(fragment.id)),
         };
-        self.lanes[usize::from(channel)].channel().has_room(prefix)
+        self.streams.has_room(channel.into(), prefix)
     }
 
     fn apply_items(&mut self, items: &mut Vec<Item>) -> Result<(), End> {
         for item in items.drain(..) {
             let (channel, applied) = match item {
                 Item::Message(message) => {
-                    let lane = &mut self.lanes[usize::from(message.channel)];
-                    let applied = lane.touch().handle(message.prefix, 0, message.received);
+                    let Some(receiving) = self.streams.receiving(message.channel.into()) else { continue };
+                    let applied = receiving.handle(message.prefix, 0, message.received);
                     let applied =
                         applied.map(|dropped| dropped.into_iter().for_each(|it| self.reclaim(it.body)));
                     (message.channel, applied.map_err(|WindowViolation| Desync::Window))
                 }
                 Item::Fragment { channel, fragment } => {
                     let limits = yojimbo::block_limits(&self.protocol, channel.into());
-                    let lane = &mut self.lanes[usize::from(channel)];
-                    (channel, lane.touch().handle_fragment(fragment, limits))
+                    let blocks = self.streams.blocks(channel.into()).ok_or(Desync::Window);
+                    (channel, blocks.and_then(|blocks| blocks.handle_fragment(fragment, limits)))
                 }
             };
             applied.map_err(|desync| Fault::Desync { channel, desync })?;
@@ -269,38 +269,41 @@ impl Connection {
 
     /// Decides what the next packet carries; false when that is nothing.
     fn compose_yojimbo(&mut self, now: Instant, blocks_first: bool) -> bool {
-        self.lanes.iter_mut().for_each(|lane| lane.selected.clear());
+        self.streams.clear_selected();
         self.yojimbo.fragments.clear();
         if !self.budget.allows() {
             return false;
         }
-        let moment = Moment { now, tick: true, resend: self.resend_timer() };
+        let context = SendContext { now, tick: true, resend: self.resend_timer() };
         let mut room = self.datagram_bits.saturating_sub(yojimbo::header_bits(&self.protocol));
         if blocks_first {
-            room = room.saturating_sub(self.select_fragments(&moment, room));
+            room = room.saturating_sub(self.select_fragments(&context, room));
         }
         if !self.yojimbo.fragments.is_empty() {
             // A message larger than what is left has a packet of its own.
-            self.fill_rest(&moment, room);
+            self.streams.poll_due(&context, &self.protocol);
+            self.streams.fill_shared(&context, &self.protocol, room);
             return true;
         }
-        let filled = self.fill(&moment, room);
+        self.streams.poll_due(&context, &self.protocol);
+        let filled = self.streams.fill(&context, &self.protocol, room);
         if !blocks_first {
             let used = self.selected_bits();
-            self.select_fragments(&moment, room.saturating_sub(used));
+            self.select_fragments(&context, room.saturating_sub(used));
         }
         filled || !self.yojimbo.fragments.is_empty()
     }
 
     /// Takes a fragment of each channel whose next message is a block; the bits that they take. Alone in its packet, a fragment
     /// may be larger than a datagram.
-    fn select_fragments(&mut self, moment: &Moment, room: usize) -> usize {
+    fn select_fragments(&mut self, context: &SendContext, room: usize) -> usize {
         let empty = room + yojimbo::header_bits(&self.protocol) == self.datagram_bits;
         let mut used = 0;
-        for (channel, lane) in self.lanes.iter_mut().enumerate() {
+        for channel in 0..self.streams.len() {
             let cost = self.protocol.cost(channel);
             let room = if empty && used == 0 { usize::MAX } else { room.saturating_sub(used) };
-            if let Some(fragment) = lane.touch().select_fragment(moment, cost, room) {
+            let blocks = self.streams.blocks(channel);
+            if let Some(fragment) = blocks.and_then(|blocks| blocks.select_fragment(context, cost, room)) {
                 used += cost.fragment(&fragment);
                 self.yojimbo.fragments.push((channel, fragment));
             }
@@ -310,11 +313,10 @@ impl Connection {
 
     /// An upper bound of the bits that the selected messages take.
     fn selected_bits(&self) -> usize {
-        let lanes = self.lanes.iter().enumerate().filter(|(_, lane)| !lane.selected.is_empty());
-        let bits = lanes.map(|(channel, lane)| {
+        let bits = self.streams.selected().map(|(channel, selected)| {
             let cost = self.protocol.cost(channel);
             let ids = if self.protocol.channels()[channel].kind.has_ids() { 23 } else { 0 };
-            lane.selected.iter().map(|s| cost.message(&s.message) + ids).sum::<usize>() + cost.entry
+            selected.iter().map(|s| cost.message(&s.message) + ids).sum::<usize>() + cost.entry
         });
         bits.sum()
     }
@@ -324,18 +326,21 @@ impl Connection {
         let mut entries = Vec::new();
         let mut carried = List::default();
         let mut carry = |what| self.carried.push(&mut carried, what);
-        for (index, lane) in self.lanes.iter().enumerate() {
+        let mut selected = self.streams.selected().peekable();
+        let mut fragments = self.yojimbo.fragments.iter().peekable();
+        for index in 0..self.streams.len() {
             let channel = index as u8;
-            let fragment = self.yojimbo.fragments.iter().find(|(channel, _)| *channel == index);
-            if let Some((_, fragment)) = fragment {
+            let messages = selected.next_if(|(channel, _)| *channel == index);
+            if let Some((_, fragment)) = fragments.next_if(|(channel, _)| *channel == index) {
                 entries.push((index, Entry::Fragment(fragment)));
                 let (mark, index) = (fragment.mark, fragment.index as u16);
                 carry(Carried::Fragment { channel, mark, index });
-            } else if !lane.selected.is_empty() {
-                entries.push((index, Entry::Messages(&lane.selected)));
-                runs(channel, &lane.selected).for_each(&mut carry);
+            } else if let Some((_, messages)) = messages {
+                entries.push((index, Entry::Messages(messages)));
+                runs(channel, messages).for_each(&mut carry);
             }
         }
+        drop((selected, fragments));
         let writer = &mut self.scratch.writer;
         writer.clear();
         yojimbo::write(writer, &self.protocol, &entries);

@@ -13,7 +13,7 @@ use core::time::Duration;
 use super::chunk_items::{read_item, write_item};
 use crate::store::SmallBytes;
 use crate::time::Instant;
-use crate::transport::chunks::Item;
+use crate::transport::chunks::{self, Item};
 use crate::transport::ledger::AckRange;
 use crate::transport::message::{Bodies, Message, OpaqueBody, Prefix, Received, Selected, window_bytes};
 use crate::transport::parts::{MessageFragment, fragment_of};
@@ -219,13 +219,26 @@ pub(crate) fn write_control(writer: &mut BitWriter, control: &Control, protocol:
     }
 }
 
-/// Writes the entry of a channel: nothing when no message is selected that rides whole.
-pub(crate) fn write_entry(
+/// Writes the entries of a packet: what is selected, channels ascending, and what is said of chunks.
+pub(crate) fn write_entries<'a>(
     writer: &mut BitWriter,
     protocol: &Protocol,
-    channel: usize,
-    selected: &[Selected],
+    selected: impl Iterator<Item = (usize, &'a [Selected])>,
+    chunks: &chunks::Selection,
 ) {
+    let mut selected = selected.peekable();
+    let of_chunks = protocol.chunk_channel().filter(|_| !chunks.items.is_empty());
+    if let Some(channel) = of_chunks {
+        while let Some((before, selected)) = selected.next_if(|(other, _)| *other < channel) {
+            write_entry(writer, protocol, before, selected);
+        }
+        write_chunk_entry(writer, protocol, channel, &chunks.items, &chunks.arena);
+    }
+    selected.for_each(|(channel, selected)| write_entry(writer, protocol, channel, selected));
+}
+
+/// Writes the entry of a channel: nothing when no message is selected that rides whole.
+pub(super) fn write_entry(writer: &mut BitWriter, protocol: &Protocol, channel: usize, selected: &[Selected]) {
     let config = &protocol.channels()[channel];
     let mut previous = None;
     let mut whole = selected.iter().filter(|selected| selected.fragment.is_none()).peekable();
@@ -306,7 +319,7 @@ pub(super) fn read_alone(protocol: &Protocol, bytes: &[u8]) -> Result<(u16, Smal
 }
 
 /// Writes the entry of a channel of chunks: nothing when there are no items.
-pub(crate) fn write_chunk_entry(
+pub(super) fn write_chunk_entry(
     writer: &mut BitWriter,
     protocol: &Protocol,
     channel: usize,

@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::waiting::Waiting;
 use super::{
-    Channel, ChannelStats, Fate, Moment, Prefix, ResendTimer, Selected, SendError, Submission,
-    WindowViolation,
+    ChannelStats, Fate, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
+    Submission, WindowViolation,
 };
 use crate::store::IdMap;
 use crate::time::Instant;
@@ -94,7 +94,7 @@ impl Value {
     }
 }
 
-impl Channel for Latest {
+impl Sending for Latest {
     fn send(&mut self, submission: Submission) -> Result<Fate, SendError> {
         let Submission { message, at, options } = submission;
         let index = options.key as usize;
@@ -124,7 +124,7 @@ impl Channel for Latest {
 
     fn select(
         &mut self,
-        _: &Moment,
+        _: &SendContext,
         cost: Cost<'_>,
         bits_left: usize,
         selected: &mut Vec<Selected>,
@@ -154,7 +154,7 @@ impl Channel for Latest {
         if selected.len() == before { 0 } else { used }
     }
 
-    fn next_bits(&mut self, _: &Moment, cost: Cost<'_>) -> Option<usize> {
+    fn next_bits(&mut self, _: &SendContext, cost: Cost<'_>) -> Option<usize> {
         let key = *self.due.front()?;
         let message = self.messages[usize::from(key)].as_ref()?;
         Some(cost.entry + cost.key + cost.message(message))
@@ -164,7 +164,7 @@ impl Channel for Latest {
         if self.due.is_empty() { Instant::NEVER } else { Instant::ZERO }
     }
 
-    fn rests(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.due.is_empty()
     }
 
@@ -223,6 +223,12 @@ impl Channel for Latest {
         self.due.prioritize(scores);
     }
 
+    fn stats(&self) -> ChannelStats {
+        ChannelStats { queued: self.due.len(), ..self.stats }
+    }
+}
+
+impl Receiving for Latest {
     fn handle(
         &mut self,
         prefix: Prefix,
@@ -258,9 +264,5 @@ impl Channel for Latest {
     fn poll_received(&mut self) -> Option<Received> {
         let key = self.ready.pop_front()?;
         self.arrived.get_mut(&key)?.value.take()
-    }
-
-    fn stats(&self) -> ChannelStats {
-        ChannelStats { queued: self.due.len(), ..self.stats }
     }
 }

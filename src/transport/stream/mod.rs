@@ -13,21 +13,21 @@
 //! receive queue (the oldest make room), by the keys. Marks are our own and never wrap.
 
 mod blocks;
-mod chunks_place;
 mod fragments;
 mod latest;
 mod redundant;
 mod reliable;
 mod reliable_receiver;
 mod resend;
-pub(super) mod scheduler;
+mod scheduler;
+mod streams;
 mod unreliable;
 mod waiting;
 
 pub(crate) use reliable_receiver::CreditMark;
 pub(crate) use resend::ResendTimer;
+pub(crate) use streams::Streams;
 
-use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
 
@@ -93,7 +93,7 @@ impl Submission {
 
 /// When a packet is composed, and what is known of the link then.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
+pub(crate) struct SendContext {
     pub(crate) now: Instant,
     /// It is a tick's, not one between ticks.
     pub(crate) tick: bool,
@@ -116,8 +116,8 @@ impl Fate {
     }
 }
 
-/// One channel of one connection, of whatever kind.
-pub(crate) trait Channel: fmt::Debug + Send {
+/// The sending half of a channel: what waits to be sent, and what is in flight.
+pub(crate) trait Sending {
     /// Takes a message whose size has been checked; returns the fate of the one whose place it takes, which is lost.
     fn send(&mut self, submission: Submission) -> Result<Fate, SendError>;
 
@@ -125,16 +125,32 @@ pub(crate) trait Channel: fmt::Debug + Send {
     /// their entry: 0 for none.
     fn select(
         &mut self,
-        moment: &Moment,
+        context: &SendContext,
         cost: Cost<'_>,
         bits_left: usize,
         selected: &mut Vec<Selected>,
     ) -> usize;
 
-    /// The next fragment of the block that holds up all messages behind it; None when there is none, or no room for it.
-    fn select_fragment(&mut self, _: &Moment, _: Cost<'_>, _bits_left: usize) -> Option<Fragment> {
-        None
+    /// The bits that the first message due needs, with its entry. None when none is due.
+    fn next_bits(&mut self, context: &SendContext, cost: Cost<'_>) -> Option<usize>;
+
+    /// When the first message is due; [`Instant::ZERO`] for those that are.
+    fn next_deadline(&self, resend: ResendTimer) -> Instant;
+
+    /// Whether no tick finds anything to send or to drop here until something is sent or arrives, or a packet is lost.
+    fn is_idle(&self) -> bool;
+
+    /// Whether nothing that was given to the channel can still get to the peer but what got there: nothing waits, and
+    /// nothing is in flight whose loss or delivery isn't known.
+    fn is_drained(&self) -> bool {
+        self.is_idle()
     }
+
+    /// A packet with the message of this mark was acked.
+    fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate;
+
+    /// A packet with the message of this mark is lost. It may yet be acked.
+    fn handle_lost(&mut self, mark: u64) -> Fate;
 
     /// A packet with a fragment of the message of this mark was acked.
     fn handle_fragment_ack(&mut self, _now: Instant, _mark: u64, _index: usize) -> Fate {
@@ -143,48 +159,6 @@ pub(crate) trait Channel: fmt::Debug + Send {
 
     /// A packet with a fragment of the message of this mark is lost. It may yet be acked.
     fn handle_fragment_lost(&mut self, _mark: u64, _index: usize) {}
-
-    /// A fragment of a block from the peer.
-    fn handle_fragment(&mut self, _: BlockFragment, _: BlockLimits) -> Result<(), Desync> {
-        Err(Desync::Window)
-    }
-
-    /// A fragment of a message from the peer, with its bytes; gives the message's body when it is whole and to be read. Then
-    /// [`Channel::handle`] takes the message, or nothing does and the packet is not acked.
-    fn handle_message_fragment(
-        &mut self,
-        _: &MessageFragment,
-        _data: &[u8],
-        _arrival: u64,
-    ) -> Result<Option<Vec<u8>>, FragmentFault> {
-        Err(FragmentFault::Window)
-    }
-
-    /// Whether a message has room among those that the application doesn't take. Without credit the peer can't know.
-    fn has_room(&self, _: Prefix) -> bool {
-        true
-    }
-
-    /// The bits that the first message due needs, with its entry. None when none is due.
-    fn next_bits(&mut self, moment: &Moment, cost: Cost<'_>) -> Option<usize>;
-
-    /// When the first message is due; [`Instant::ZERO`] for those that are.
-    fn next_deadline(&self, resend: ResendTimer) -> Instant;
-
-    /// Whether no tick finds anything to send or to drop here until something is sent or arrives, or a packet is lost.
-    fn rests(&self) -> bool;
-
-    /// Whether nothing that was given to the channel can still get to the peer but what got there: nothing waits, and
-    /// nothing is in flight whose loss or delivery isn't known.
-    fn is_drained(&self) -> bool {
-        self.rests()
-    }
-
-    /// A packet with the message of this mark was acked.
-    fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate;
-
-    /// A packet with the message of this mark is lost. It may yet be acked.
-    fn handle_lost(&mut self, mark: u64) -> Fate;
 
     /// The tick's packets are out: what may not wait is dropped, and shown.
     fn end_of_tick(&mut self, _dropped: &mut dyn FnMut(Fate)) {}
@@ -201,9 +175,27 @@ pub(crate) trait Channel: fmt::Debug + Send {
     fn describe(&self, _wanted: &Wanted, _column: &mut Column) {}
 
     /// Has them go out in the order of these scores, highest first, until the end of the tick: one for each of
-    /// [`Channel::candidates`], taken off the front.
+    /// [`Sending::candidates`], taken off the front.
     fn prioritize(&mut self, _scores: &mut &[f32]) {}
 
+    /// The peer's application has taken every message before `unread`: so they are delivered, whatever acks said. `arrival`
+    /// is the number of the packet, as for [`Receiving::handle`].
+    fn handle_credit(
+        &mut self,
+        _now: Instant,
+        _unread: u16,
+        _arrival: u64,
+        _delivered: &mut dyn FnMut(Fate),
+    ) -> Result<(), WindowViolation> {
+        Err(WindowViolation)
+    }
+
+    /// Counts since the beginning.
+    fn stats(&self) -> ChannelStats;
+}
+
+/// The receiving half of a channel: what came and waits for the application.
+pub(crate) trait Receiving {
     /// A message from the peer; `arrival` numbers packets without wrapping. Gives back what the application won't get: the
     /// message, or one that made room for it.
     fn handle(
@@ -213,16 +205,15 @@ pub(crate) trait Channel: fmt::Debug + Send {
         message: Received,
     ) -> Result<Option<Received>, WindowViolation>;
 
-    /// The peer's application has taken every message before `unread`: so they are delivered, whatever acks said. `arrival`
-    /// is the number of the packet, as for [`Channel::handle`].
-    fn handle_credit(
+    /// A fragment of a message from the peer, with its bytes; gives the message's body when it is whole and to be read. Then
+    /// [`Receiving::handle`] takes the message, or nothing does and the packet is not acked.
+    fn handle_message_fragment(
         &mut self,
-        _now: Instant,
-        _unread: u16,
+        _: &MessageFragment,
+        _data: &[u8],
         _arrival: u64,
-        _delivered: &mut dyn FnMut(Fate),
-    ) -> Result<(), WindowViolation> {
-        Err(WindowViolation)
+    ) -> Result<Option<Vec<u8>>, FragmentFault> {
+        Err(FragmentFault::Window)
     }
 
     /// What the next packet should say of credit: nothing while the peer surely knows of enough of it.
@@ -246,9 +237,70 @@ pub(crate) trait Channel: fmt::Debug + Send {
 
     /// Takes the next message for the application.
     fn poll_received(&mut self) -> Option<Received>;
+}
 
-    /// Counts since the beginning.
-    fn stats(&self) -> ChannelStats;
+/// One channel of one connection.
+#[derive(Debug)]
+enum Stream {
+    Reliable(reliable::Reliable),
+    Unreliable(unreliable::Unreliable),
+    Redundant(redundant::Redundant),
+    Latest(latest::Latest),
+    /// Of chunks, which have no messages: [`Chunks`](super::chunks) has them.
+    Chunks,
+}
+
+/// A half of whichever stream it is.
+macro_rules! half {
+    ($stream:expr) => {
+        match $stream {
+            Stream::Reliable(half) => Some(half),
+            Stream::Unreliable(half) => Some(half),
+            Stream::Redundant(half) => Some(half),
+            Stream::Latest(half) => Some(half),
+            Stream::Chunks => None,
+        }
+    };
+}
+
+impl Stream {
+    /// A channel of this configuration; with `credit`, the receiver of a reliable one tells how far its application has read.
+    fn open(config: &ChannelConfig, credit: bool) -> Self {
+        let send_queue = config.send_queue;
+        match config.kind {
+            ChannelKind::Reliable { ordered, receive_window, receive_bytes, resend } => {
+                let window = reliable::Window { messages: receive_window, bytes: receive_bytes, credit };
+                Stream::Reliable(reliable::Reliable::new(send_queue, ordered, window, resend))
+            }
+            ChannelKind::Unreliable { receive_queue } | ChannelKind::Payload { receive_queue } => {
+                Stream::Unreliable(unreliable::Unreliable::new(send_queue, receive_queue, false))
+            }
+            ChannelKind::Sequenced { receive_queue } => {
+                Stream::Unreliable(unreliable::Unreliable::new(send_queue, receive_queue, true))
+            }
+            ChannelKind::Redundant { copies, receive_queue } => {
+                Stream::Redundant(redundant::Redundant::new(send_queue, copies, receive_queue))
+            }
+            ChannelKind::Latest { keys } => Stream::Latest(latest::Latest::new(keys)),
+            ChannelKind::Chunks => Stream::Chunks,
+        }
+    }
+
+    fn sending(&self) -> Option<&dyn Sending> {
+        half!(self)
+    }
+
+    fn sending_mut(&mut self) -> Option<&mut dyn Sending> {
+        half!(self)
+    }
+
+    fn receiving(&self) -> Option<&dyn Receiving> {
+        half!(self)
+    }
+
+    fn receiving_mut(&mut self) -> Option<&mut dyn Receiving> {
+        half!(self)
+    }
 }
 
 /// Queues a message for the application; the oldest makes room when `capacity` wait, and is given back.
@@ -256,26 +308,4 @@ fn push_newest(received: &mut VecDeque<Received>, capacity: usize, message: Rece
     let pushed_out = if received.len() >= capacity { received.pop_front() } else { None };
     received.push_back(message);
     pushed_out
-}
-
-/// A channel of this configuration; with `credit`, the receiver of a reliable one tells how far its application has read.
-pub(crate) fn open(config: &ChannelConfig, credit: bool) -> Box<dyn Channel> {
-    let send_queue = config.send_queue;
-    match config.kind {
-        ChannelKind::Reliable { ordered, receive_window, receive_bytes, resend } => {
-            let window = reliable::Window { messages: receive_window, bytes: receive_bytes, credit };
-            Box::new(reliable::Reliable::new(send_queue, ordered, window, resend))
-        }
-        ChannelKind::Unreliable { receive_queue } | ChannelKind::Payload { receive_queue } => {
-            Box::new(unreliable::Unreliable::new(send_queue, receive_queue, false))
-        }
-        ChannelKind::Sequenced { receive_queue } => {
-            Box::new(unreliable::Unreliable::new(send_queue, receive_queue, true))
-        }
-        ChannelKind::Redundant { copies, receive_queue } => {
-            Box::new(redundant::Redundant::new(send_queue, copies, receive_queue))
-        }
-        ChannelKind::Latest { keys } => Box::new(latest::Latest::new(keys)),
-        ChannelKind::Chunks => Box::new(chunks_place::ChunksPlace),
-    }
 }

@@ -10,8 +10,8 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::{
-    Channel, ChannelStats, Fate, Moment, Prefix, ResendTimer, Selected, SendError, Submission,
-    WindowViolation, push_newest,
+    ChannelStats, Fate, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
+    Submission, WindowViolation, push_newest,
 };
 use crate::store::sequence::distance;
 use crate::time::Instant;
@@ -88,17 +88,17 @@ impl Outgoing {
     }
 
     /// Once a tick, as long as copies are owed; and when no tick comes, now and then.
-    fn due(&self, moment: &Moment, copies: u32) -> bool {
+    fn due(&self, context: &SendContext, copies: u32) -> bool {
         let owed = copies == 0 || self.copies < copies;
-        let waited = self.last_sent.is_none_or(|sent| match moment.tick {
-            true => sent != moment.now,
-            false => moment.now - sent >= WITHOUT_TICK,
+        let waited = self.last_sent.is_none_or(|sent| match context.tick {
+            true => sent != context.now,
+            false => context.now - sent >= WITHOUT_TICK,
         });
         !self.acked && owed && waited
     }
 }
 
-impl Channel for Redundant {
+impl Sending for Redundant {
     fn send(&mut self, submission: Submission) -> Result<Fate, SendError> {
         if self.queue.len() >= self.capacity {
             return Err(SendError::Full { capacity: self.capacity });
@@ -111,7 +111,7 @@ impl Channel for Redundant {
     /// The newest that fit, oldest first: what is cut off when room is short is what had its chance before.
     fn select(
         &mut self,
-        moment: &Moment,
+        context: &SendContext,
         cost: Cost<'_>,
         bits_left: usize,
         selected: &mut Vec<Selected>,
@@ -120,7 +120,7 @@ impl Channel for Redundant {
         let mut first = self.queue.len();
         let mut previous = None;
         for (index, outgoing) in self.queue.iter().enumerate().rev() {
-            if !outgoing.due(moment, self.copies) {
+            if !outgoing.due(context, self.copies) {
                 continue;
             }
             let id = (self.oldest + index as u64) as u16;
@@ -136,7 +136,7 @@ impl Channel for Redundant {
         }
         let before = selected.len();
         for (index, outgoing) in self.queue.iter_mut().enumerate().skip(first) {
-            if !outgoing.due(moment, self.copies) {
+            if !outgoing.due(context, self.copies) {
                 continue;
             }
             let mark = self.oldest + index as u64;
@@ -144,14 +144,14 @@ impl Channel for Redundant {
             self.stats.count_sent(&message, outgoing.copies > 0);
             outgoing.copies += 1;
             outgoing.in_flight += 1;
-            outgoing.last_sent = Some(moment.now);
+            outgoing.last_sent = Some(context.now);
             selected.push(Selected { prefix: Prefix::Id(mark as u16), message, mark, fragment: None });
         }
         if selected.len() == before { 0 } else { used + cost.id(None, 0) }
     }
 
-    fn next_bits(&mut self, moment: &Moment, cost: Cost<'_>) -> Option<usize> {
-        let newest = self.queue.iter().rev().find(|outgoing| outgoing.due(moment, self.copies))?;
+    fn next_bits(&mut self, context: &SendContext, cost: Cost<'_>) -> Option<usize> {
+        let newest = self.queue.iter().rev().find(|outgoing| outgoing.due(context, self.copies))?;
         Some(cost.entry + cost.id(None, 0) + cost.message(&newest.submission.message))
     }
 
@@ -161,7 +161,7 @@ impl Channel for Redundant {
         if fresh { Instant::ZERO } else { Instant::NEVER }
     }
 
-    fn rests(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.queue.is_empty()
     }
 
@@ -196,6 +196,12 @@ impl Channel for Redundant {
         open.for_each(|outgoing| lost(outgoing.submission.fate()));
     }
 
+    fn stats(&self) -> ChannelStats {
+        ChannelStats { queued: self.queue.len(), ..self.stats }
+    }
+}
+
+impl Receiving for Redundant {
     fn handle(
         &mut self,
         prefix: Prefix,
@@ -231,10 +237,6 @@ impl Channel for Redundant {
     fn poll_received(&mut self) -> Option<Received> {
         self.received.pop_front()
     }
-
-    fn stats(&self) -> ChannelStats {
-        ChannelStats { queued: self.queue.len(), ..self.stats }
-    }
 }
 
 #[cfg(test)]
@@ -260,8 +262,8 @@ mod tests {
                 channel.send(Submission { message, at: now, options }).unwrap();
             }
             let resend = ResendTimer { timeout: Duration::from_millis(100), not_before: Instant::ZERO };
-            let moment = Moment { now, tick: true, resend };
-            channel.select(&moment, protocol.cost(0), 8 * 1200, &mut selected);
+            let context = SendContext { now, tick: true, resend };
+            channel.select(&context, protocol.cost(0), 8 * 1200, &mut selected);
         }
         assert_eq!(selected.iter().map(|selected| selected.mark).collect::<Vec<_>>(), [0, 0, 1, 1]);
         let now = Instant::from_millis(100);

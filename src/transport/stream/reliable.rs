@@ -19,8 +19,8 @@ use super::fragments::SendFragments;
 use super::reliable_receiver::{CreditMark, Receiver};
 use super::resend::Copies;
 use super::{
-    BlockFragment, BlockLimits, Channel, ChannelStats, Desync, Fate, Fragment, FragmentFault,
-    MessageFragment, Moment, Prefix, ResendTimer, Selected, SendError, Submission, WindowViolation,
+    BlockFragment, BlockLimits, ChannelStats, Desync, Fate, Fragment, FragmentFault, MessageFragment, Prefix,
+    Receiving, ResendTimer, Selected, SendContext, SendError, Sending, Submission, WindowViolation,
 };
 use crate::store::sequence::distance;
 use crate::time::Instant;
@@ -37,7 +37,7 @@ const MOST_MISFITS: usize = 16;
 const RESEND_COPIES: u32 = 2;
 
 #[derive(Debug)]
-pub(super) struct Reliable {
+pub(crate) struct Reliable {
     sender: Sender,
     receiver: Receiver,
     /// The newest packet with credit.
@@ -76,7 +76,7 @@ struct Sender {
     scan: Scan,
 }
 
-/// The beginning of the queue has nothing to send at this moment: composing many packets need not go through it for
+/// The beginning of the queue has nothing to send at this context: composing many packets need not go through it for
 /// each. Whatever may change that resets it.
 #[derive(Debug, Default)]
 struct Scan {
@@ -109,11 +109,11 @@ impl Outgoing {
     }
 
     /// Whether the whole of it must be sent; `early` asks for copies that only may, while there is room.
-    fn due(&self, moment: &Moment, resend: Resend, early: bool) -> bool {
+    fn due(&self, context: &SendContext, resend: Resend, early: bool) -> bool {
         if early {
-            self.owed > 0 && self.copies.were_sent_before(moment.now)
+            self.owed > 0 && self.copies.were_sent_before(context.now)
         } else {
-            self.copies.due_at(moment.resend, resend) <= moment.now
+            self.copies.due_at(context.resend, resend) <= context.now
         }
     }
 
@@ -125,7 +125,7 @@ impl Outgoing {
     /// The next fragment of a message that is cut, and the bits it takes; the last one where only that has room.
     fn next_fragment(
         &mut self,
-        moment: &Moment,
+        context: &SendContext,
         cost: Cost<'_>,
         resend: Resend,
         room: usize,
@@ -133,8 +133,8 @@ impl Outgoing {
         let message = &self.submission.as_ref()?.message;
         let count = cost.fragments(message)?;
         let fragments = self.fragments.get_or_insert_with(|| Box::new(SendFragments::new(count)));
-        let next = fragments.next(moment.now, moment.resend, resend)?;
-        let last = fragments.last(moment.now, moment.resend, resend);
+        let next = fragments.next(context.now, context.resend, resend)?;
+        let last = fragments.last(context.now, context.resend, resend);
         let due = [Some(next), last].into_iter().flatten();
         due.map(|index| (index, cost.message_fragment(message, index))).find(|(_, bits)| *bits <= room)
     }
@@ -173,7 +173,7 @@ impl Outgoing {
     }
 
     /// Notes that a packet carries it.
-    fn launch(&mut self, now: Instant, resend: Resend) {
+    fn track_sent(&mut self, now: Instant, resend: Resend) {
         if self.owed == 0 {
             self.owed = match resend {
                 Resend::After(_) => 1,
@@ -210,7 +210,7 @@ impl Reliable {
     }
 }
 
-impl Channel for Reliable {
+impl Sending for Reliable {
     fn send(&mut self, submission: Submission) -> Result<Fate, SendError> {
         if self.sender.queue.len() >= self.sender.capacity {
             return Err(SendError::Full { capacity: self.sender.capacity });
@@ -227,7 +227,7 @@ impl Channel for Reliable {
     /// large one does not hold up small ones.
     fn select(
         &mut self,
-        moment: &Moment,
+        context: &SendContext,
         cost: Cost<'_>,
         bits_left: usize,
         selected: &mut Vec<Selected>,
@@ -242,24 +242,24 @@ impl Channel for Reliable {
             let mut misfits = 0;
             let mut previous = None;
             let mut owing = self.sender.owing;
-            for (mark, outgoing) in self.sender.sendable(moment.now) {
+            for (mark, outgoing) in self.sender.sendable(context.now) {
                 if outgoing.is_cut(cost) {
                     // Whatever has no room here, small messages behind it may have.
                     while let Some((index, bits)) =
-                        outgoing.next_fragment(moment, cost, resend, bits_left.saturating_sub(used))
+                        outgoing.next_fragment(context, cost, resend, bits_left.saturating_sub(used))
                     {
                         used += bits;
                         selected.extend(outgoing.track_fragment(
                             mark,
                             index,
-                            moment.now,
+                            context.now,
                             cost,
                             &mut self.stats,
                         ));
                     }
                     continue;
                 }
-                let due = outgoing.due(moment, resend, early);
+                let due = outgoing.due(context, resend, early);
                 let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) else {
                     continue;
                 };
@@ -281,7 +281,7 @@ impl Channel for Reliable {
                 let message = message.clone();
                 selected.push(Selected { prefix: Prefix::Id(id), message, mark, fragment: None });
                 owing -= usize::from(outgoing.owes());
-                outgoing.launch(moment.now, resend);
+                outgoing.track_sent(context.now, resend);
                 owing += usize::from(outgoing.owes());
             }
             self.sender.owing = owing;
@@ -289,14 +289,14 @@ impl Channel for Reliable {
         if selected.len() == before { 0 } else { used }
     }
 
-    fn next_bits(&mut self, moment: &Moment, cost: Cost<'_>) -> Option<usize> {
+    fn next_bits(&mut self, context: &SendContext, cost: Cost<'_>) -> Option<usize> {
         let resend = self.sender.resend;
         let (mut passed, mut bytes) = (0, 0);
         let mut first = None;
-        for (mark, outgoing) in self.sender.sendable(moment.now) {
+        for (mark, outgoing) in self.sender.sendable(context.now) {
             if outgoing.is_cut(cost) {
                 first = outgoing
-                    .next_fragment(moment, cost, resend, usize::MAX)
+                    .next_fragment(context, cost, resend, usize::MAX)
                     .map(|(_, bits)| cost.entry + bits);
                 if first.is_some() {
                     break;
@@ -305,7 +305,7 @@ impl Channel for Reliable {
                 bytes += outgoing.window_bytes as usize;
                 continue;
             }
-            let due = outgoing.due(moment, resend, false) || outgoing.due(moment, resend, true);
+            let due = outgoing.due(context, resend, false) || outgoing.due(context, resend, true);
             if let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) {
                 first = Some(cost.entry + cost.id(None, mark as u16) + cost.message(message));
                 break;
@@ -316,26 +316,6 @@ impl Channel for Reliable {
         self.sender.scan.messages += passed;
         self.sender.scan.bytes += bytes;
         first
-    }
-
-    fn select_fragment(&mut self, moment: &Moment, cost: Cost<'_>, bits_left: usize) -> Option<Fragment> {
-        let mark = self.sender.oldest;
-        let outgoing = self.sender.queue.front_mut()?;
-        let message = outgoing.submission.as_ref()?.message.clone();
-        let count = message.block.as_ref()?.len().div_ceil(cost.fragment_bytes);
-        let block = outgoing.fragments.get_or_insert_with(|| Box::new(SendFragments::new(count)));
-        let timeout = moment.resend.timeout.max(blocks::MIN_RESEND_TIMEOUT);
-        let timer = ResendTimer { timeout, ..moment.resend };
-        let (index, count) = (block.next(moment.now, timer, blocks::RESEND)?, block.count());
-        let fragment = Fragment { id: mark as u16, count, index, size: cost.fragment_bytes, message, mark };
-        if cost.fragment(&fragment) > bits_left {
-            return None;
-        }
-        let again = block.track_sent(index, moment.now);
-        self.stats.sent += u64::from(index == 0 && !again);
-        self.stats.resent += u64::from(again);
-        self.stats.bytes_sent += fragment.data().len() as u64;
-        Some(fragment)
     }
 
     fn handle_fragment_ack(&mut self, now: Instant, mark: u64, index: usize) -> Fate {
@@ -351,26 +331,6 @@ impl Channel for Reliable {
         }
     }
 
-    fn handle_message_fragment(
-        &mut self,
-        fragment: &MessageFragment,
-        data: &[u8],
-        arrival: u64,
-    ) -> Result<Option<Vec<u8>>, FragmentFault> {
-        let (whole, new) = self.receiver.handle_message_fragment(fragment, data, arrival)?;
-        self.stats.duplicates += u64::from(!new);
-        Ok(whole)
-    }
-
-    fn handle_fragment(&mut self, fragment: BlockFragment, limits: BlockLimits) -> Result<(), Desync> {
-        self.stats.received += u64::from(self.receiver.handle_fragment(fragment, limits)?);
-        Ok(())
-    }
-
-    fn has_room(&self, prefix: Prefix) -> bool {
-        if let Prefix::Id(id) = prefix { self.receiver.has_room(id) } else { true }
-    }
-
     fn next_deadline(&self, timer: ResendTimer) -> Instant {
         let mut bytes = self.sender.unread_bytes;
         let has_credit = |outgoing: &&Outgoing| {
@@ -383,7 +343,7 @@ impl Channel for Reliable {
         due.min().unwrap_or(Instant::NEVER)
     }
 
-    fn rests(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.sender.queue.is_empty()
     }
 
@@ -412,18 +372,6 @@ impl Channel for Reliable {
         unacked.for_each(|submission| lost(submission.fate()));
     }
 
-    fn handle(
-        &mut self,
-        prefix: Prefix,
-        arrival: u64,
-        message: Received,
-    ) -> Result<Option<Received>, WindowViolation> {
-        let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
-        let duplicate = self.receiver.handle(id, arrival, message)?;
-        *(if duplicate.is_some() { &mut self.stats.duplicates } else { &mut self.stats.received }) += 1;
-        Ok(duplicate)
-    }
-
     fn handle_credit(
         &mut self,
         now: Instant,
@@ -441,6 +389,35 @@ impl Channel for Reliable {
             stats.count_delivered(now - submission.at);
             delivered(submission.fate());
         })
+    }
+
+    fn stats(&self) -> ChannelStats {
+        ChannelStats { queued: self.sender.queue.len(), ..self.stats }
+    }
+}
+
+impl Receiving for Reliable {
+    fn handle_message_fragment(
+        &mut self,
+        fragment: &MessageFragment,
+        data: &[u8],
+        arrival: u64,
+    ) -> Result<Option<Vec<u8>>, FragmentFault> {
+        let (whole, new) = self.receiver.handle_message_fragment(fragment, data, arrival)?;
+        self.stats.duplicates += u64::from(!new);
+        Ok(whole)
+    }
+
+    fn handle(
+        &mut self,
+        prefix: Prefix,
+        arrival: u64,
+        message: Received,
+    ) -> Result<Option<Received>, WindowViolation> {
+        let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
+        let duplicate = self.receiver.handle(id, arrival, message)?;
+        *(if duplicate.is_some() { &mut self.stats.duplicates } else { &mut self.stats.received }) += 1;
+        Ok(duplicate)
     }
 
     fn credit_due(&self) -> Option<CreditMark> {
@@ -466,9 +443,46 @@ impl Channel for Reliable {
     fn poll_received(&mut self) -> Option<Received> {
         self.receiver.poll()
     }
+}
 
-    fn stats(&self) -> ChannelStats {
-        ChannelStats { queued: self.sender.queue.len(), ..self.stats }
+/// Blocks, which only yojimbo's framing has.
+impl Reliable {
+    pub(crate) fn select_fragment(
+        &mut self,
+        context: &SendContext,
+        cost: Cost<'_>,
+        bits_left: usize,
+    ) -> Option<Fragment> {
+        let mark = self.sender.oldest;
+        let outgoing = self.sender.queue.front_mut()?;
+        let message = outgoing.submission.as_ref()?.message.clone();
+        let count = message.block.as_ref()?.len().div_ceil(cost.fragment_bytes);
+        let block = outgoing.fragments.get_or_insert_with(|| Box::new(SendFragments::new(count)));
+        let timeout = context.resend.timeout.max(blocks::MIN_RESEND_TIMEOUT);
+        let timer = ResendTimer { timeout, ..context.resend };
+        let (index, count) = (block.next(context.now, timer, blocks::RESEND)?, block.count());
+        let fragment = Fragment { id: mark as u16, count, index, size: cost.fragment_bytes, message, mark };
+        if cost.fragment(&fragment) > bits_left {
+            return None;
+        }
+        let again = block.track_sent(index, context.now);
+        self.stats.sent += u64::from(index == 0 && !again);
+        self.stats.resent += u64::from(again);
+        self.stats.bytes_sent += fragment.data().len() as u64;
+        Some(fragment)
+    }
+
+    pub(crate) fn handle_fragment(
+        &mut self,
+        fragment: BlockFragment,
+        limits: BlockLimits,
+    ) -> Result<(), Desync> {
+        self.stats.received += u64::from(self.receiver.handle_fragment(fragment, limits)?);
+        Ok(())
+    }
+
+    pub(super) fn has_room(&self, prefix: Prefix) -> bool {
+        if let Prefix::Id(id) = prefix { self.receiver.has_room(id) } else { true }
     }
 }
 
@@ -479,7 +493,7 @@ impl Sender {
     }
 
     /// The messages, acked ones among them, that the receiver surely has room for, by their marks; without those at the
-    /// beginning that have nothing to send at this moment.
+    /// beginning that have nothing to send at this context.
     fn sendable(&mut self, now: Instant) -> impl Iterator<Item = (u64, &mut Outgoing)> {
         if self.scan.at != Some(now) {
             self.scan = Scan { at: Some(now), messages: 0, bytes: self.unread_bytes };

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 
 use super::waiting::Waiting;
 use super::{
-    Channel, ChannelStats, Fate, Moment, Prefix, ResendTimer, Selected, SendError, Submission,
-    WindowViolation, push_newest,
+    ChannelStats, Fate, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
+    Submission, WindowViolation, push_newest,
 };
 use crate::time::Instant;
 use crate::transport::candidates::{Candidate, Column, Wanted};
@@ -56,7 +56,7 @@ impl Unreliable {
         }
     }
 
-    fn launch(&mut self, submission: &Submission) -> u64 {
+    fn track_sent(&mut self, submission: &Submission) -> u64 {
         if self.in_flight.len() == MAX_IN_FLIGHT {
             self.in_flight.pop_front();
             self.first_mark += 1;
@@ -65,18 +65,18 @@ impl Unreliable {
         self.first_mark + self.in_flight.len() as u64 - 1
     }
 
-    fn land(&mut self, mark: u64) -> Option<InFlight> {
+    fn take_in_flight(&mut self, mark: u64) -> Option<InFlight> {
         let index = usize::try_from(mark.checked_sub(self.first_mark)?).ok()?;
-        let landed = self.in_flight.get_mut(index)?.take();
+        let taken = self.in_flight.get_mut(index)?.take();
         while matches!(self.in_flight.front(), Some(None)) {
             self.in_flight.pop_front();
             self.first_mark += 1;
         }
-        landed
+        taken
     }
 }
 
-impl Channel for Unreliable {
+impl Sending for Unreliable {
     fn send(&mut self, submission: Submission) -> Result<Fate, SendError> {
         if self.waiting.len() >= self.capacity {
             return Err(SendError::TickFull { capacity: self.capacity });
@@ -87,7 +87,7 @@ impl Channel for Unreliable {
 
     fn select(
         &mut self,
-        _: &Moment,
+        _: &SendContext,
         cost: Cost<'_>,
         bits_left: usize,
         selected: &mut Vec<Selected>,
@@ -102,7 +102,7 @@ impl Channel for Unreliable {
             used += bits;
             let Some(submission) = self.waiting.pop() else { break };
             self.stats.count_sent(&submission.message, false);
-            let mark = self.launch(&submission);
+            let mark = self.track_sent(&submission);
             selected.push(Selected {
                 prefix: Prefix::None,
                 message: submission.message,
@@ -113,7 +113,7 @@ impl Channel for Unreliable {
         if selected.len() == before { 0 } else { used }
     }
 
-    fn next_bits(&mut self, _: &Moment, cost: Cost<'_>) -> Option<usize> {
+    fn next_bits(&mut self, _: &SendContext, cost: Cost<'_>) -> Option<usize> {
         self.waiting.front().map(|submission| cost.entry + cost.message(&submission.message))
     }
 
@@ -121,7 +121,7 @@ impl Channel for Unreliable {
         if self.waiting.is_empty() { Instant::NEVER } else { Instant::ZERO }
     }
 
-    fn rests(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.waiting.is_empty()
     }
 
@@ -130,15 +130,15 @@ impl Channel for Unreliable {
     }
 
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
-        let Some(landed) = self.land(mark) else { return Fate::Open };
-        self.stats.count_delivered(now - landed.submitted);
-        landed.fate
+        let Some(taken) = self.take_in_flight(mark) else { return Fate::Open };
+        self.stats.count_delivered(now - taken.submitted);
+        taken.fate
     }
 
     fn handle_lost(&mut self, mark: u64) -> Fate {
-        let Some(landed) = self.land(mark) else { return Fate::Open };
+        let Some(taken) = self.take_in_flight(mark) else { return Fate::Open };
         self.stats.lost += 1;
-        landed.fate
+        taken.fate
     }
 
     fn end_of_tick(&mut self, dropped: &mut dyn FnMut(Fate)) {
@@ -167,6 +167,12 @@ impl Channel for Unreliable {
         self.waiting.drain().for_each(|submission| lost(submission.fate()));
     }
 
+    fn stats(&self) -> ChannelStats {
+        ChannelStats { queued: self.waiting.len(), ..self.stats }
+    }
+}
+
+impl Receiving for Unreliable {
     fn handle(
         &mut self,
         _: Prefix,
@@ -194,9 +200,5 @@ impl Channel for Unreliable {
 
     fn poll_received(&mut self) -> Option<Received> {
         self.received.pop_front()
-    }
-
-    fn stats(&self) -> ChannelStats {
-        ChannelStats { queued: self.waiting.len(), ..self.stats }
     }
 }

@@ -1,0 +1,316 @@
+//! The streams of one connection, in one allocation, and which of them have something to do: a bit each.
+//!
+//! Promises: a stream that had nothing to send, to credit or to be read isn't looked at again before something is given to
+//! it: of many most are quiet in a tick, and far from the processor's cache.
+
+use super::reliable::Reliable;
+use super::scheduler::Scheduler;
+use super::{CreditMark, Fate, Receiving, ResendTimer, SendContext, Sending, Stream};
+use crate::store::sequence::distance;
+use crate::time::Instant;
+use crate::transport::candidates::{Attribute, Column, Wanted};
+use crate::transport::message::{Prefix, Received, Selected};
+use crate::transport::protocol::{Cost, Protocol, Share};
+
+use super::ChannelStats;
+
+/// A stream and what the packet being composed takes from it.
+#[derive(Debug)]
+pub(super) struct Lane {
+    stream: Stream,
+    pub(super) selected: Vec<Selected>,
+    pub(super) share: Share,
+    /// What a weighted stream was served, in bits over its weight (the virtual time of start-time fair queueing,
+    /// Goyal, Vin and Cheng 1996).
+    pub(super) served: u64,
+    /// The bits that its first message due needs, as of when it was last asked; None when none is due.
+    pub(super) need: Option<usize>,
+}
+
+/// Some of the streams, by a bit each.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Set(u64);
+
+/// All streams of a connection.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    pub(super) lanes: Box<[Lane]>,
+    pub(super) scheduler: Scheduler,
+    /// May have something to send, now or later.
+    pub(super) busy: Set,
+    /// May have something to do at the end of a tick.
+    ticking: Set,
+    /// May have something to be read.
+    unread: Set,
+    /// May have credit to grant.
+    crediting: Set,
+    /// The packet being composed takes something of these.
+    pub(super) chosen: Set,
+}
+
+impl Set {
+    pub(super) fn insert(&mut self, index: usize) {
+        self.0 |= 1 << index;
+    }
+
+    pub(super) fn remove(&mut self, index: usize) {
+        self.0 &= !(1 << index);
+    }
+
+    pub(super) fn contains(self, index: usize) -> bool {
+        self.0 >> index & 1 == 1
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The indices, ascending.
+    pub(super) fn iter(self) -> impl Iterator<Item = usize> {
+        let mut left = self.0;
+        core::iter::from_fn(move || {
+            let index = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (index < 64).then_some(index)
+        })
+    }
+}
+
+impl Streams {
+    /// The streams of a protocol, at most 64.
+    pub(crate) fn new(protocol: &Protocol) -> Self {
+        let credit = protocol.yojimbo().is_none();
+        let lanes = protocol.channels().iter().map(|config| Lane {
+            stream: Stream::open(config, credit),
+            selected: Vec::new(),
+            share: config.share,
+            served: 0,
+            need: None,
+        });
+        let (lanes, none) = (lanes.collect(), Set::default());
+        Streams {
+            lanes,
+            scheduler: Scheduler::default(),
+            busy: none,
+            ticking: none,
+            unread: none,
+            crediting: none,
+            chosen: none,
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// The sending half of one, for whatever may change what there is to send; None of chunks.
+    pub(crate) fn sending(&mut self, index: usize) -> Option<&mut dyn Sending> {
+        self.busy.insert(index);
+        self.ticking.insert(index);
+        self.lanes[index].stream.sending_mut()
+    }
+
+    /// The receiving half of one, for whatever may change what there is to be read or credited; None of chunks.
+    pub(crate) fn receiving(&mut self, index: usize) -> Option<&mut dyn Receiving> {
+        self.unread.insert(index);
+        self.crediting.insert(index);
+        self.lanes[index].stream.receiving_mut()
+    }
+
+    /// A reliable stream, for the fragments of its blocks.
+    pub(crate) fn blocks(&mut self, index: usize) -> Option<&mut Reliable> {
+        [&mut self.busy, &mut self.unread].into_iter().for_each(|set| set.insert(index));
+        if let Stream::Reliable(reliable) = &mut self.lanes[index].stream { Some(reliable) } else { None }
+    }
+
+    /// Whether a message has room among those that the application doesn't take. Without credit the peer can't know.
+    pub(crate) fn has_room(&self, index: usize, prefix: Prefix) -> bool {
+        if let Stream::Reliable(reliable) = &self.lanes[index].stream {
+            reliable.has_room(prefix)
+        } else {
+            true
+        }
+    }
+
+    // --- sending -----------------------------------------------------------------------------------------
+
+    /// Whether no tick finds anything to send or to drop until something is sent or arrives, or a packet is lost.
+    pub(crate) fn are_idle(&mut self) -> bool {
+        self.drop_idle();
+        self.busy.is_empty()
+    }
+
+    /// Forgets those that have nothing to send, now or later.
+    pub(super) fn drop_idle(&mut self) {
+        for index in self.busy.iter() {
+            if self.lanes[index].sending().is_none_or(Sending::is_idle) {
+                self.busy.remove(index);
+            }
+        }
+    }
+
+    /// Whether nothing that was given to them can still get to the peer but what got there: see [`Sending::is_drained`].
+    pub(crate) fn are_drained(&self) -> bool {
+        self.lanes.iter().filter_map(Lane::sending).all(Sending::is_drained)
+    }
+
+    /// When the first message is due; [`Instant::ZERO`] for those that are.
+    pub(crate) fn next_deadline(&self, timer: ResendTimer) -> Instant {
+        let busy = self.busy.iter().filter_map(|index| self.lanes[index].sending());
+        busy.map(|sending| sending.next_deadline(timer)).min().unwrap_or(Instant::NEVER)
+    }
+
+    /// As [`Sending::end_of_tick`], of each.
+    pub(crate) fn end_of_tick(&mut self, mut dropped: impl FnMut(usize, Fate)) {
+        for index in self.ticking.iter() {
+            let sending = self.lanes[index].stream.sending_mut();
+            let ended = sending.is_none_or(|sending| {
+                sending.end_of_tick(&mut |fate| dropped(index, fate));
+                sending.is_idle()
+            });
+            if ended {
+                self.ticking.remove(index);
+            }
+        }
+    }
+
+    /// As [`Sending::conclude`], of each.
+    pub(crate) fn conclude(&mut self, mut lost: impl FnMut(usize, Fate)) {
+        for (index, lane) in self.lanes.iter_mut().enumerate() {
+            if let Some(sending) = lane.stream.sending_mut() {
+                sending.conclude(&mut |fate| lost(index, fate));
+            }
+        }
+    }
+
+    /// How many messages wait whose order is free.
+    pub(crate) fn candidates(&self) -> usize {
+        self.lanes.iter().filter_map(Lane::sending).map(Sending::candidates).sum()
+    }
+
+    /// Appends what is wanted of each of them, stream by stream.
+    pub(crate) fn describe(&self, now: Instant, slot: u32, attribute: Attribute, column: &mut Column) {
+        for (channel, lane) in (0..).zip(&self.lanes) {
+            if let Some(sending) = lane.sending() {
+                sending.describe(&Wanted { attribute, now, slot, channel }, column);
+            }
+        }
+    }
+
+    /// Has them go out in the order of these scores: see [`Sending::prioritize`].
+    pub(crate) fn prioritize(&mut self, scores: &mut &[f32]) {
+        let sending = self.lanes.iter_mut().filter_map(|lane| lane.stream.sending_mut());
+        sending.for_each(|sending| sending.prioritize(scores));
+    }
+
+    /// Counts of one stream since the beginning.
+    pub(crate) fn stats(&self, index: usize) -> ChannelStats {
+        self.lanes[index].sending().map(Sending::stats).unwrap_or_default()
+    }
+
+    // --- the packet being composed -----------------------------------------------------------------------
+
+    /// Begins a packet that takes nothing yet.
+    pub(crate) fn clear_selected(&mut self) {
+        self.chosen.iter().for_each(|index| self.lanes[index].selected.clear());
+        self.chosen = Set::default();
+    }
+
+    /// What the packet takes, streams ascending.
+    pub(crate) fn selected(&self) -> impl Iterator<Item = (usize, &[Selected])> {
+        self.chosen.iter().map(|index| (index, &*self.lanes[index].selected))
+    }
+
+    /// Whether the packet takes any message.
+    pub(crate) fn has_selected(&self) -> bool {
+        !self.chosen.is_empty()
+    }
+
+    // --- receiving ---------------------------------------------------------------------------------------
+
+    /// Whether a message waits for the application.
+    pub(crate) fn have_received(&self) -> bool {
+        self.unread.iter().any(|index| self.lanes[index].receiving().is_some_and(Receiving::has_received))
+    }
+
+    /// Takes the next message of one for the application.
+    pub(crate) fn poll_received(&mut self, index: usize) -> Option<Received> {
+        if !self.unread.contains(index) {
+            return None;
+        }
+        let received = self.lanes[index].stream.receiving_mut().and_then(Receiving::poll_received);
+        match received {
+            // What was read is to be credited.
+            Some(_) => self.crediting.insert(index),
+            None => self.unread.remove(index),
+        }
+        received
+    }
+
+    /// What the next packet should say of credit, by stream.
+    pub(crate) fn credits_due(&mut self, mut due: impl FnMut(u8, CreditMark)) {
+        for index in self.crediting.iter() {
+            match self.lanes[index].receiving().and_then(Receiving::credit_due) {
+                // At most 64.
+                Some(mark) => due(index as u8, mark),
+                None => self.crediting.remove(index),
+            }
+        }
+    }
+
+    /// Bytes of memory that messages take that the application has not taken.
+    pub(crate) fn received_memory(&self) -> usize {
+        self.lanes.iter().filter_map(Lane::receiving).map(Receiving::received_memory).sum()
+    }
+
+    /// Whether what the application could take next is behind this message, which is not here yet.
+    pub(crate) fn awaits(&self, index: usize, prefix: Prefix) -> bool {
+        self.lanes[index].receiving().is_some_and(|receiving| receiving.awaits(prefix))
+    }
+}
+
+impl Lane {
+    fn sending(&self) -> Option<&dyn Sending> {
+        self.stream.sending()
+    }
+
+    fn receiving(&self) -> Option<&dyn Receiving> {
+        self.stream.receiving()
+    }
+
+    /// Asks what its first message due needs.
+    pub(super) fn poll_need(&mut self, context: &SendContext, cost: Cost<'_>) {
+        self.need = self.stream.sending_mut().and_then(|sending| sending.next_bits(context, cost));
+    }
+
+    /// Selects within `limit`, and takes it off what is left of the packet.
+    pub(super) fn select(
+        &mut self,
+        context: &SendContext,
+        cost: Cost<'_>,
+        limit: usize,
+        left: &mut usize,
+    ) -> usize {
+        let Some(sending) = self.stream.sending_mut() else { return 0 };
+        let used = sending.select(context, cost, limit.min(*left), &mut self.selected);
+        debug_assert!(used <= *left);
+        *left -= used;
+        if used > 0 {
+            self.need = sending.next_bits(context, cost);
+        }
+        used
+    }
+
+    /// Puts what several selections took into the order of ids: receivers go through a packet in order.
+    pub(super) fn sort(&mut self) {
+        let Some(&Selected { prefix: Prefix::Id(first), .. }) = self.selected.first() else { return };
+        let ahead = |selected: &Selected| match selected.prefix {
+            Prefix::Id(id) => distance(id, first),
+            _ => 0,
+        };
+        if !self.selected.is_sorted_by_key(ahead) {
+            self.selected.sort_by_key(ahead);
+        }
+    }
+}
