@@ -217,6 +217,11 @@ impl MessageWindow {
         allows
     }
 
+    /// Bytes that may go now.
+    pub(crate) fn room(&self) -> f64 {
+        self.bytes() - self.in_flight
+    }
+
     /// When a closed window opens without anything being acked; [`Instant::NEVER`] if it doesn't.
     pub(crate) fn next(&self) -> Instant {
         match self.probe_rtt {

@@ -39,3 +39,4 @@ pub use protocol::{
     ProtocolError, Resend, Share, YojimboChannel, YojimboConfig,
 };
 pub use stream::ChannelStats;
+pub use stream::external::Fill;

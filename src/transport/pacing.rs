@@ -90,6 +90,11 @@ impl Budget {
         self.level > 0.0
     }
 
+    /// Bytes that may go now; below 0 when the last packet overdrew.
+    pub(crate) fn level(&self) -> f64 {
+        self.level
+    }
+
     pub(crate) fn spend(&mut self, bytes: usize) {
         self.level -= bytes as f64;
     }

@@ -14,6 +14,7 @@ mod channels;
 mod chunks;
 mod endpoint;
 mod explore;
+mod external;
 mod fragments;
 mod fuzz;
 mod fuzz_seeds;

@@ -7,7 +7,8 @@ use crate::time::Instant;
 use crate::transport::framing::native;
 use crate::transport::ledger::Reported;
 use crate::transport::packet::header::{self, Header};
-use crate::transport::stream::SendContext;
+use crate::transport::stream::external::Fill;
+use crate::transport::stream::{Offer, SendContext};
 
 /// What the packet that was just written is.
 pub(super) struct Written {
@@ -21,7 +22,7 @@ pub(super) struct Written {
 
 impl Connection {
     /// Decides what the next packet carries; false when no message is due.
-    pub(super) fn compose(&mut self, now: Instant, tick: bool) -> bool {
+    pub(super) fn compose(&mut self, now: Instant, tick: bool, fill: Option<&mut (dyn Fill + '_)>) -> bool {
         let context = SendContext { now, tick, resend: self.resend_timer() };
         // Asked first: gathering ack ranges and credit costs more.
         if !self.streams.poll_due(&context, &self.protocol) {
@@ -38,7 +39,8 @@ impl Connection {
             self.drop_ranges();
             self.ranges_wait = true;
         }
-        self.streams.fill(&context, &self.protocol, room)
+        let mut offer = Offer { fill, writer: &mut self.scratch.writer };
+        self.streams.fill(&context, &self.protocol, room, &mut offer)
     }
 
     /// Whether a message is due that would fit into a packet but for the ack ranges.

@@ -242,6 +242,28 @@ impl Connection {
         Ok(())
     }
 
+    /// A feature above has something to write on a payload channel, if a packet has room for at least so many bits:
+    /// [`Connection::transmit_filled`] asks it until it has no more. What becomes of each record is told by
+    /// [`Connection::poll_notification`], with the record as the tag.
+    ///
+    /// # Errors
+    /// When it is no payload channel.
+    pub fn want(&mut self, channel: usize, least_bits: usize) -> Result<(), SendError> {
+        let channels = self.streams.len();
+        let config =
+            self.protocol.channels().get(channel).ok_or(SendError::NoChannel { channel, channels })?;
+        let wanted = config.kind.is_payload() && self.streams.want(channel, least_bits);
+        if wanted { Ok(()) } else { Err(SendError::WrongKind) }
+    }
+
+    /// How many bits of messages may go out now, before the headers of packets: what is left of the budget, and of what the
+    /// line is known to have room for. The last packet may overdraw.
+    pub fn budget_bits(&mut self, now: Instant) -> usize {
+        self.budget.refill(now);
+        let line = if self.adaptive { self.window.room() } else { f64::INFINITY };
+        (self.budget.level().min(line).max(0.0) * 8.0) as usize
+    }
+
     /// What became of a message sent with a tag, in the order of the packets; of one that no packet had room for, or that
     /// a newer value replaced, at once.
     pub fn poll_notification(&mut self) -> Option<Notification> {

@@ -11,6 +11,7 @@ use crate::transport::framing::CloseReason;
 use crate::transport::framing::MAX_DETAIL_BYTES;
 use crate::transport::ledger::numbers;
 use crate::transport::stream::ResendTimer;
+use crate::transport::stream::external::Fill;
 
 /// If the application has not flushed for this long, queued messages are sent without it.
 const MAX_TICK: Duration = Duration::from_millis(100);
@@ -24,19 +25,38 @@ impl Connection {
     /// Returns when a tick has something to do here again if nothing arrives and nothing is sent before: until then this
     /// needn't be called.
     pub fn transmit(&mut self, now: Instant, out: &mut Packets) -> Instant {
+        self.transmit_tick(now, out, None)
+    }
+
+    /// As [`Connection::transmit`]; `fill` is offered the room of each packet on the channels of [`Connection::want`].
+    pub fn transmit_filled(&mut self, now: Instant, out: &mut Packets, fill: &mut dyn Fill) -> Instant {
+        self.transmit_tick(now, out, Some(fill))
+    }
+
+    fn transmit_tick(
+        &mut self,
+        now: Instant,
+        out: &mut Packets,
+        fill: Option<&mut (dyn Fill + '_)>,
+    ) -> Instant {
         if self.protocol.yojimbo().is_some() {
             self.transmit_yojimbo(now, out);
         } else {
-            self.transmit_native(now, out);
+            self.transmit_native(now, out, fill);
         }
         let fates = &mut self.notifications;
         self.streams.end_of_tick(|channel, fate| fates.tell(notification(channel as u8, fate, false)));
         self.next_tick()
     }
 
-    pub(super) fn transmit_native(&mut self, now: Instant, out: &mut Packets) {
+    pub(super) fn transmit_native(
+        &mut self,
+        now: Instant,
+        out: &mut Packets,
+        fill: Option<&mut (dyn Fill + '_)>,
+    ) {
         self.begin_transmit(now);
-        self.transmit_messages(now, true, out);
+        self.transmit_messages(now, true, out, fill);
         self.transmit_others(now, self.pending_ack.is_pending(), out);
     }
 
@@ -53,7 +73,7 @@ impl Connection {
         self.begin_transmit(now);
         let tick_over = self.tick_open.map_or(Instant::ZERO, |since| since + MAX_TICK);
         if tick_over <= now {
-            self.transmit_messages(now, false, out);
+            self.transmit_messages(now, false, out, None);
         }
         self.transmit_others(now, self.pending_ack.due_at() <= now, out);
 
@@ -74,10 +94,19 @@ impl Connection {
         self.window.update(now);
     }
 
-    pub(super) fn transmit_messages(&mut self, now: Instant, tick: bool, out: &mut Packets) {
+    pub(super) fn transmit_messages(
+        &mut self,
+        now: Instant,
+        tick: bool,
+        out: &mut Packets,
+        mut fill: Option<&mut (dyn Fill + '_)>,
+    ) {
         self.tick_open = None;
         self.messages_wait = false;
-        while self.budget.allows() && self.can_send_packet(now) && self.compose(now, tick) {
+        while self.budget.allows()
+            && self.can_send_packet(now)
+            && self.compose(now, tick, fill.as_deref_mut())
+        {
             self.send_whole_packet(now, out);
         }
     }

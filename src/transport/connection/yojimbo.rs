@@ -24,7 +24,7 @@ use crate::transport::message::{Message, Prefix};
 use crate::transport::parts::{Desync, Fragment};
 use crate::transport::peer_pace::PeerPace;
 use crate::transport::protocol::{ChannelKind, Protocol};
-use crate::transport::stream::{SendContext, WindowViolation};
+use crate::transport::stream::{Offer, SendContext, WindowViolation};
 use std::sync::Arc;
 
 /// Bytes of packets that are held unread; beyond them they are dropped, and not acked.
@@ -279,14 +279,16 @@ impl Connection {
         if blocks_first {
             room = room.saturating_sub(self.select_fragments(&context, room));
         }
+        // This framing has no payload channels.
+        let mut offer = Offer { fill: None, writer: &mut self.scratch.writer };
         if !self.yojimbo.fragments.is_empty() {
             // A message larger than what is left has a packet of its own.
             self.streams.poll_due(&context, &self.protocol);
-            self.streams.fill_shared(&context, &self.protocol, room);
+            self.streams.fill_shared(&context, &self.protocol, room, &mut offer);
             return true;
         }
         self.streams.poll_due(&context, &self.protocol);
-        let filled = self.streams.fill(&context, &self.protocol, room);
+        let filled = self.streams.fill(&context, &self.protocol, room, &mut offer);
         if !blocks_first {
             let used = self.selected_bits();
             self.select_fragments(&context, room.saturating_sub(used));

@@ -238,7 +238,12 @@ pub(crate) fn write_entries<'a>(
 }
 
 /// Writes the entry of a channel: nothing when no message is selected that rides whole.
-pub(super) fn write_entry(writer: &mut BitWriter, protocol: &Protocol, channel: usize, selected: &[Selected]) {
+pub(super) fn write_entry(
+    writer: &mut BitWriter,
+    protocol: &Protocol,
+    channel: usize,
+    selected: &[Selected],
+) {
     let config = &protocol.channels()[channel];
     let mut previous = None;
     let mut whole = selected.iter().filter(|selected| selected.fragment.is_none()).peekable();

@@ -58,6 +58,17 @@ impl Cost<'_> {
         self.channel.message + length as usize + message.encoded.max_bits() + block
     }
 
+    /// Bits of a payload of so many bits, wherever it lies, with its entry.
+    pub(crate) fn payload(&self, bits: usize) -> usize {
+        // Seven for its first align.
+        self.entry + self.channel.message + bits + 7
+    }
+
+    /// Bits of the largest payload that so much room holds, if any.
+    pub(crate) fn payload_in(&self, room: usize) -> Option<usize> {
+        room.checked_sub(self.payload(0)).filter(|bits| *bits > 0)
+    }
+
     /// How many fragments a message goes in; None for one that goes whole.
     pub(crate) fn fragments(&self, message: &Message) -> Option<usize> {
         let bytes = message.encoded.bits().div_ceil(8);

@@ -13,6 +13,7 @@
 //! receive queue (the oldest make room), by the keys. Marks are our own and never wrap.
 
 mod blocks;
+pub(super) mod external;
 mod fragments;
 mod latest;
 mod redundant;
@@ -24,6 +25,7 @@ mod streams;
 mod unreliable;
 mod waiting;
 
+pub(crate) use external::Offer;
 pub(crate) use reliable_receiver::CreditMark;
 pub(crate) use resend::ResendTimer;
 pub(crate) use streams::Streams;

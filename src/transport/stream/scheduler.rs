@@ -7,8 +7,8 @@
 //! than the tenth) adds up until it is enough, and so does each weighted stream's share of it. A stream of weight w
 //! among streams of weight W together gets at least w / W of a tenth of what is sent, a packet more or less.
 
-use super::SendContext;
 use super::streams::{Set, Streams};
+use super::{Offer, SendContext};
 use crate::transport::protocol::Protocol;
 
 /// The part of each packet that strict streams leave while others have something due: one in this many.
@@ -53,18 +53,32 @@ impl Streams {
     }
 
     /// Selects messages for a packet of `room` bits, after [`Streams::poll_due`]; false when none is due.
-    pub(crate) fn fill(&mut self, context: &SendContext, protocol: &Protocol, room: usize) -> bool {
+    pub(crate) fn fill(
+        &mut self,
+        context: &SendContext,
+        protocol: &Protocol,
+        room: usize,
+        offer: &mut Offer<'_, '_>,
+    ) -> bool {
         // Packets of their own take turns with the others, so that neither starves.
-        if core::mem::take(&mut self.scheduler.large_due) && self.fill_large(context, protocol, room) {
+        if core::mem::take(&mut self.scheduler.large_due) && self.fill_large(context, protocol, room, offer) {
             return true;
         }
-        let filled = self.fill_shared(context, protocol, room);
+        let filled = self.fill_shared(context, protocol, room, offer);
         self.scheduler.large_due = self.has_due_between(room, usize::MAX);
-        filled || (core::mem::take(&mut self.scheduler.large_due) && self.fill_large(context, protocol, room))
+        filled
+            || (core::mem::take(&mut self.scheduler.large_due)
+                && self.fill_large(context, protocol, room, offer))
     }
 
     /// Fills a packet of `room` bits with messages that fit, after [`Streams::poll_due`]; true when there is anything in it.
-    pub(crate) fn fill_shared(&mut self, context: &SendContext, protocol: &Protocol, room: usize) -> bool {
+    pub(crate) fn fill_shared(
+        &mut self,
+        context: &SendContext,
+        protocol: &Protocol,
+        room: usize,
+        offer: &mut Offer<'_, '_>,
+    ) -> bool {
         let mut left = room;
         let weighted = self.busy.iter().filter(|index| !self.lanes[*index].share.strict);
         let need = weighted.filter_map(|index| self.lanes[index].need).min();
@@ -75,17 +89,17 @@ impl Streams {
         let enough = need.is_some_and(|need| need <= owed);
         let mut unreserved = if enough { room - owed } else { room };
         for index in self.strict() {
-            unreserved -= self.select(index, context, protocol, unreserved, &mut left);
+            unreserved -= self.select(index, (context, protocol), unreserved, &mut left, offer);
         }
         let shared = left;
         if need.is_some() {
-            self.fill_weighted(context, protocol, room, &mut left);
+            self.fill_weighted(context, protocol, room, &mut left, offer);
         }
         self.scheduler.owed = owed.saturating_sub(shared - left);
         // What the weighted streams leave passes back to the strict ones.
         for index in self.strict() {
             let limit = left;
-            self.select(index, context, protocol, limit, &mut left);
+            self.select(index, (context, protocol), limit, &mut left, offer);
         }
         self.chosen.iter().for_each(|index| self.lanes[index].sort());
         left < room
@@ -102,12 +116,13 @@ impl Streams {
     fn select(
         &mut self,
         index: usize,
-        context: &SendContext,
-        protocol: &Protocol,
+        (context, protocol): (&SendContext, &Protocol),
         limit: usize,
         left: &mut usize,
+        offer: &mut Offer<'_, '_>,
     ) -> usize {
-        let used = self.lanes[index].select(context, protocol.cost(index), limit, left);
+        let context = (index, context, protocol.cost(index));
+        let used = self.lanes[index].select(context, limit, left, offer);
         if used > 0 {
             self.chosen.insert(index);
         }
@@ -115,7 +130,14 @@ impl Streams {
     }
 
     /// Serves whichever weighted stream was served least, until nothing more fits.
-    fn fill_weighted(&mut self, context: &SendContext, protocol: &Protocol, room: usize, left: &mut usize) {
+    fn fill_weighted(
+        &mut self,
+        context: &SendContext,
+        protocol: &Protocol,
+        room: usize,
+        left: &mut usize,
+        offer: &mut Offer<'_, '_>,
+    ) {
         let shared = *left;
         let mut passed_over = Set::default();
         loop {
@@ -139,7 +161,7 @@ impl Streams {
             }
             // Alone, it needn't take turns.
             let limit = if waiting == 1 { *left } else { need.max(QUANTUM) };
-            let used = self.select(index, context, protocol, limit, left) as u64;
+            let used = self.select(index, (context, protocol), limit, left, offer) as u64;
             if used == 0 {
                 passed_over.insert(index);
             }
@@ -154,14 +176,22 @@ impl Streams {
 
     /// A packet of its own, in fragments, for a message that no packet of `room` bits holds; false when there is
     /// none.
-    fn fill_large(&mut self, context: &SendContext, protocol: &Protocol, room: usize) -> bool {
+    fn fill_large(
+        &mut self,
+        context: &SendContext,
+        protocol: &Protocol,
+        room: usize,
+        offer: &mut Offer<'_, '_>,
+    ) -> bool {
         let turn = self.scheduler.turn;
         self.scheduler.turn = turn.wrapping_add(1);
         let count = self.lanes.len();
         (0..count).map(|i| (turn + i) % count).any(|index| {
             let needed = self.busy.contains(index).then(|| self.lanes[index].need).flatten();
             let needed = needed.filter(|needed| *needed > room);
-            needed.is_some_and(|needed| self.select(index, context, protocol, needed, &mut { needed }) > 0)
+            needed.is_some_and(|needed| {
+                self.select(index, (context, protocol), needed, &mut { needed }, offer) > 0
+            })
         })
     }
 }

@@ -5,7 +5,7 @@
 
 use super::reliable::Reliable;
 use super::scheduler::Scheduler;
-use super::{CreditMark, Fate, Receiving, ResendTimer, SendContext, Sending, Stream};
+use super::{CreditMark, Fate, Offer, Receiving, ResendTimer, SendContext, Sending, Stream};
 use crate::store::sequence::distance;
 use crate::time::Instant;
 use crate::transport::candidates::{Attribute, Column, Wanted};
@@ -97,6 +97,18 @@ impl Streams {
             crediting: none,
             chosen: none,
         }
+    }
+
+    /// A feature above has something to write on a payload channel, in a room of at least so many bits; false when it is
+    /// no payload channel.
+    pub(crate) fn want(&mut self, index: usize, least_bits: usize) -> bool {
+        let Some(Stream::Unreliable(unreliable)) = self.lanes.get_mut(index).map(|lane| &mut lane.stream)
+        else {
+            return false;
+        };
+        unreliable.want(least_bits);
+        self.busy.insert(index);
+        true
     }
 
     /// How many there are.
@@ -287,18 +299,21 @@ impl Lane {
     /// Selects within `limit`, and takes it off what is left of the packet.
     pub(super) fn select(
         &mut self,
-        context: &SendContext,
-        cost: Cost<'_>,
+        context: (usize, &SendContext, Cost<'_>),
         limit: usize,
         left: &mut usize,
+        offer: &mut Offer<'_, '_>,
     ) -> usize {
+        let (_, moment, cost) = context;
+        let limit = limit.min(*left);
         let Some(sending) = self.stream.sending_mut() else { return 0 };
-        let used = sending.select(context, cost, limit.min(*left), &mut self.selected);
+        let mut used = sending.select(moment, cost, limit, &mut self.selected);
+        if let Stream::Unreliable(unreliable) = &mut self.stream {
+            used = unreliable.offer(context, limit, used, &mut self.selected, offer);
+        }
         debug_assert!(used <= *left);
         *left -= used;
-        if used > 0 {
-            self.need = sending.next_bits(context, cost);
-        }
+        self.poll_need(moment, cost);
         used
     }
 

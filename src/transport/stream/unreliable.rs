@@ -9,12 +9,12 @@ use std::collections::VecDeque;
 
 use super::waiting::Waiting;
 use super::{
-    ChannelStats, Fate, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
+    ChannelStats, Fate, Offer, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
     Submission, WindowViolation, push_newest,
 };
 use crate::time::Instant;
 use crate::transport::candidates::{Candidate, Column, Wanted};
-use crate::transport::message::Received;
+use crate::transport::message::{Message, Received, SendOptions};
 use crate::transport::protocol::Cost;
 
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub(super) struct Unreliable {
     /// Sequenced channels: the newest packet a message came in.
     newest: Option<u64>,
     sequenced: bool,
+    /// A feature above has something to write, and wants room for at least so many bits: see [`external`](super::external).
+    wanted: Option<usize>,
     /// Messages in flight, by mark from the oldest: what to tell of them.
     in_flight: VecDeque<Option<InFlight>>,
     first_mark: u64,
@@ -49,11 +51,57 @@ impl Unreliable {
             waiting: Waiting::new(),
             received: VecDeque::new(),
             newest: None,
+            wanted: None,
             sequenced,
             in_flight: VecDeque::new(),
             first_mark: 0,
             stats: ChannelStats::default(),
         }
+    }
+
+    /// A feature above has something to write, in a room of at least so many bits.
+    pub(super) fn want(&mut self, least_bits: usize) {
+        self.wanted = Some(least_bits);
+    }
+
+    /// Offers the feature above what is left of a packet, as long as it writes; gives the bits that are used then.
+    pub(super) fn offer(
+        &mut self,
+        (channel, context, cost): (usize, &SendContext, Cost<'_>),
+        bits_left: usize,
+        used: usize,
+        selected: &mut Vec<Selected>,
+        offer: &mut Offer<'_, '_>,
+    ) -> usize {
+        let mut used = used;
+        let Some(fill) = &mut offer.fill else { return used };
+        while let Some(least_bits) = self.wanted {
+            // The entry is counted with the first.
+            let counted = if used == 0 { 0 } else { cost.entry };
+            let room = cost.payload_in(bits_left + counted - used).filter(|room| *room >= least_bits);
+            let Some(room) = room else { break };
+            offer.writer.clear();
+            let record = fill.fill(channel, room, offer.writer);
+            let message = Message::new(0, offer.writer.encoded());
+            let fits = cost.message(&message) + cost.entry - counted + used <= bits_left;
+            debug_assert!(fits || record.is_none(), "{} bits in a room of {room}", message.encoded.bits());
+            let Some(record) = record.filter(|_| fits) else {
+                self.wanted = None;
+                break;
+            };
+            used += cost.message(&message) + cost.entry - counted;
+            let options = SendOptions { key: 0, tag: record, notify: true };
+            let submission = Submission { message, at: context.now, options };
+            self.stats.count_sent(&submission.message, false);
+            let mark = self.track_sent(&submission);
+            selected.push(Selected {
+                prefix: Prefix::None,
+                message: submission.message,
+                mark,
+                fragment: None,
+            });
+        }
+        used
     }
 
     fn track_sent(&mut self, submission: &Submission) -> u64 {
@@ -114,19 +162,21 @@ impl Sending for Unreliable {
     }
 
     fn next_bits(&mut self, _: &SendContext, cost: Cost<'_>) -> Option<usize> {
-        self.waiting.front().map(|submission| cost.entry + cost.message(&submission.message))
+        let waiting = self.waiting.front().map(|submission| cost.entry + cost.message(&submission.message));
+        waiting.or(self.wanted.map(|least_bits| cost.payload(least_bits)))
     }
 
     fn next_deadline(&self, _: ResendTimer) -> Instant {
+        // What a feature has waits for the tick.
         if self.waiting.is_empty() { Instant::NEVER } else { Instant::ZERO }
     }
 
     fn is_idle(&self) -> bool {
-        self.waiting.is_empty()
+        self.waiting.is_empty() && self.wanted.is_none()
     }
 
     fn is_drained(&self) -> bool {
-        self.waiting.is_empty() && self.in_flight.is_empty()
+        self.is_idle() && self.in_flight.is_empty()
     }
 
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
