@@ -46,8 +46,9 @@ impl Connection {
                         let Some(sending) = self.streams.sending(channel.into()) else { continue };
                         let fate = sending.handle_fragment_ack(now, mark, index.into());
                         notifications.extend(notification(channel, fate, true));
-                        // Native framing doesn't look at it.
-                        self.yojimbo.pace_blocks(now, true);
+                        if let Some(yojimbo) = &mut self.yojimbo {
+                            yojimbo.pace_blocks(now, true);
+                        }
                     }
                 }
             }
@@ -98,7 +99,9 @@ impl Connection {
                         if let Some(sending) = self.streams.sending(channel.into()) {
                             sending.handle_fragment_lost(mark, index.into());
                         }
-                        self.yojimbo.pace_blocks(now, false);
+                        if let Some(yojimbo) = &mut self.yojimbo {
+                            yojimbo.pace_blocks(now, false);
+                        }
                     }
                     Carried::Credit { .. } => {}
                 }

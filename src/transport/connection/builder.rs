@@ -39,7 +39,8 @@ impl Connection {
             self.drop_ranges();
             self.ranges_wait = true;
         }
-        let mut offer = Offer { fill, writer: &mut self.scratch.writer };
+        let Scratch { draft, writer, .. } = &mut *self.scratch;
+        let mut offer = Offer { fill, draft, writer };
         self.streams.fill(&context, &self.protocol, room, &mut offer)
     }
 
@@ -67,7 +68,7 @@ impl Connection {
 
     /// As [`Connection::begin_packet`], without ack ranges and credit.
     pub(super) fn begin_brief_packet(&mut self, now: Instant) -> usize {
-        self.streams.clear_selected();
+        self.scratch.draft.clear();
         let Scratch { control, credits, chunk, reported, .. } = &mut *self.scratch;
         chunk.clear();
         credits.clear();
@@ -106,12 +107,12 @@ impl Connection {
     /// Writes the packet that was composed, appends its datagrams to `out`, and remembers what it carried.
     pub(super) fn send_packet(&mut self, now: Instant, out: &mut Packets) {
         let ack = self.endpoint.acks().ack();
-        let Scratch { writer, control, credits, chunk, reported, .. } = &mut *self.scratch;
+        let Scratch { draft, writer, control, credits, chunk, reported, .. } = &mut *self.scratch;
         writer.clear();
         native::write_control(writer, control, &self.protocol, ack);
         if control.close.is_none() {
-            native::write_entries(writer, &self.protocol, self.streams.selected(), chunk);
-            let fragments = self.streams.selected().flat_map(|(index, selected)| {
+            native::write_entries(writer, &self.protocol, draft.iter(), chunk);
+            let fragments = draft.iter().flat_map(|(index, selected)| {
                 let cut = selected.iter().filter(|selected| selected.fragment.is_some());
                 cut.map(move |selected| (index, selected))
             });
@@ -119,12 +120,12 @@ impl Connection {
         }
         let (hello, reported) = (control.hello.is_some(), *reported);
         let mut carried = List::default();
-        let messages = control.close.is_none() && self.streams.has_selected();
+        let messages = control.close.is_none() && !draft.is_empty();
         if control.close.is_none() {
             let mut carry = |what| self.carried.push(&mut carried, what);
             credits.iter().for_each(|&(channel, mark)| carry(Carried::Credit { channel, mark }));
             chunk.carried.drain(..).for_each(|chunk| carry(Carried::Chunk(chunk)));
-            for (channel, selected) in self.streams.selected() {
+            for (channel, selected) in draft.iter() {
                 runs(channel as u8, selected).for_each(&mut carry);
             }
         }

@@ -46,7 +46,7 @@ use super::message_window::MessageWindow;
 use super::pacing::{Budget, BudgetConfig};
 use super::packet::AckEndpointConfig;
 use super::protocol::{MAX_CONTROL_BYTES, Protocol};
-use super::stream::{ChannelStats, CreditMark, Streams};
+use super::stream::{ChannelStats, CreditMark, Draft, Streams};
 use crate::store::{Lists, SmallBytes};
 use crate::time::Instant;
 use crate::wire::{BitWriter, Encoded};
@@ -108,8 +108,8 @@ pub struct Connection {
     unanswered_since: Option<Instant>,
     /// That is too long ago for slices.
     silent: bool,
-    /// What only yojimbo's framing needs.
-    yojimbo: Box<yojimbo::State>,
+    /// What only yojimbo's framing needs, if it is this connection's.
+    yojimbo: Option<Box<yojimbo::State>>,
     /// See [`ConnectionConfig`].
     replayed: bool,
     /// Chunks had something to say, and acks or keep-alives had taken the last packet that might go: next time they wait.
@@ -124,6 +124,7 @@ pub struct Connection {
 /// Memory used again by each packet, of whichever connection: what is in it then means nothing any more.
 #[derive(Debug, Default)]
 pub struct Scratch {
+    draft: Draft,
     writer: BitWriter,
     control: Control,
     packet: Packet,
@@ -178,7 +179,7 @@ impl Connection {
             sent_laps: Laps::new(packets.acks.max_window),
             unanswered_since: None,
             silent: false,
-            yojimbo: Box::default(),
+            yojimbo: protocol.yojimbo().map(|_| Box::default()),
             replayed: config.replayed,
             chunks_wait: false,
             ranges_wait: false,

@@ -23,7 +23,7 @@ impl Connection {
         self.pending_ack.grant(datagram.len() + self.datagram_overhead);
         // A datagram that is no packet is dropped, and counted by the endpoint.
         let Ok(Some(mut incoming)) = self.endpoint.open(datagram) else { return Ok(()) };
-        if self.protocol.yojimbo().is_some() {
+        if self.yojimbo.is_some() {
             return self.handle_yojimbo(now, incoming);
         }
         let header = incoming.header();

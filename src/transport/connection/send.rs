@@ -39,7 +39,7 @@ impl Connection {
         out: &mut Packets,
         fill: Option<&mut (dyn Fill + '_)>,
     ) -> Instant {
-        if self.protocol.yojimbo().is_some() {
+        if self.yojimbo.is_some() {
             self.transmit_yojimbo(now, out);
         } else {
             self.transmit_native(now, out, fill);
@@ -67,7 +67,7 @@ impl Connection {
     ///
     /// Returns when to call again if nothing arrives or is sent before: in a millisecond at the earliest.
     pub fn transmit_between(&mut self, now: Instant, out: &mut Packets) -> Instant {
-        if self.protocol.yojimbo().is_some() {
+        if self.yojimbo.is_some() {
             return self.transmit_yojimbo_between(now, out).max(now + GRAIN);
         }
         self.begin_transmit(now);
@@ -162,7 +162,7 @@ impl Connection {
     /// The last packet of a conversation that this side ends: to be repeated, byte for byte. `detail`, of 1 to
     /// [`MAX_DETAIL_BYTES`] bytes without NUL, is for the peer's application.
     pub fn farewell(&mut self, now: Instant, reason: CloseReason, detail: Option<&str>) -> Option<Vec<u8>> {
-        if self.protocol.yojimbo().is_some() {
+        if self.yojimbo.is_some() {
             // It has none: netcode's own disconnect says it all.
             return None;
         }
@@ -177,7 +177,7 @@ impl Connection {
     pub(super) fn next_tick(&mut self) -> Instant {
         let owed = self.pending_ack.may_go();
         // Yojimbo's framing has a packet in each tick.
-        let busy = self.protocol.yojimbo().is_some() || owed || !self.chunks.is_idle();
+        let busy = self.yojimbo.is_some() || owed || !self.chunks.is_idle();
         if busy || !self.streams.are_idle() {
             return Instant::ZERO;
         }

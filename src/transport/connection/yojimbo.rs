@@ -10,7 +10,7 @@
 
 use super::builder::Written;
 use super::record::{Carried, runs};
-use super::{Connection, End, KEEP_ALIVE};
+use super::{Connection, End, KEEP_ALIVE, Scratch};
 use crate::store::{List, Packets};
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
@@ -124,18 +124,21 @@ impl Connection {
         if hold {
             let bytes = incoming.payload().len() + HELD_OVERHEAD_BYTES;
             let empty = incoming.payload() == EMPTY;
-            if !empty && self.yojimbo.held_bytes + bytes > MOST_HELD_BYTES {
+            if !empty && self.yojimbo.get_or_insert_default().held_bytes + bytes > MOST_HELD_BYTES {
                 self.endpoint.refuse(incoming);
                 return Ok(());
             }
             if !empty {
-                self.yojimbo.held_bytes += bytes;
-                self.yojimbo.held.push(HeldPacket { context, payload: incoming.payload().into() });
+                self.yojimbo.get_or_insert_default().held_bytes += bytes;
+                self.yojimbo
+                    .get_or_insert_default()
+                    .held
+                    .push(HeldPacket { context, payload: incoming.payload().into() });
             }
             self.accept_yojimbo(now, incoming);
             return Ok(());
         }
-        let mut items = core::mem::take(&mut self.yojimbo.items);
+        let mut items = core::mem::take(&mut self.yojimbo.get_or_insert_default().items);
         let read = yojimbo::read(
             incoming.payload(),
             &self.protocol,
@@ -155,7 +158,7 @@ impl Connection {
         self.accept_yojimbo(now, incoming);
         let applied = self.apply_items(&mut items);
         items.clear();
-        self.yojimbo.items = items;
+        self.yojimbo.get_or_insert_default().items = items;
         applied
     }
 
@@ -168,7 +171,7 @@ impl Connection {
         self.endpoint.accept(now, incoming, sampling, acked);
         let newest = acked.iter().find(|acked| acked.sequence == header.ack);
         let round_trip = newest.map(|newest| now - newest.sent_at);
-        self.yojimbo.pace.handle_packet(now, round_trip);
+        self.yojimbo.get_or_insert_default().pace.handle_packet(now, round_trip);
         self.apply_acks(now, round_trip);
     }
 
@@ -203,22 +206,22 @@ impl Connection {
 
     /// Takes the packets that the core can't read, if there are any: [`Connection::handle_read`] is to come.
     pub fn take_unread(&mut self) -> Option<Unread> {
-        if self.yojimbo.held.is_empty() {
-            return None;
-        }
-        (self.yojimbo.held_bytes, self.yojimbo.being_read) = (0, true);
-        Some(Unread { protocol: self.protocol.clone(), packets: core::mem::take(&mut self.yojimbo.held) })
+        let state = self.yojimbo.as_mut().filter(|state| !state.held.is_empty())?;
+        (state.held_bytes, state.being_read) = (0, true);
+        Some(Unread { protocol: self.protocol.clone(), packets: core::mem::take(&mut state.held) })
     }
 
     /// Drops them, and what they say: nobody will read it.
     pub(super) fn discard_unread(&mut self) {
-        self.yojimbo.held.clear();
-        (self.yojimbo.held_bytes, self.yojimbo.being_read) = (0, false);
+        if let Some(state) = &mut self.yojimbo {
+            state.held.clear();
+            (state.held_bytes, state.being_read) = (0, false);
+        }
     }
 
     /// Whether there are such packets, or what they say is still to come.
     pub(crate) fn has_unread(&self) -> bool {
-        self.yojimbo.being_read || !self.yojimbo.held.is_empty()
+        self.yojimbo.as_ref().is_some_and(|state| state.being_read || !state.held.is_empty())
     }
 
     /// Takes what they say. `take` is called after each, to take its messages before the next one's need their room.
@@ -226,7 +229,7 @@ impl Connection {
     /// # Errors
     /// The conversation is over, and why.
     pub fn handle_read(&mut self, read: Read, mut take: impl FnMut(&mut Self)) -> Result<(), End> {
-        self.yojimbo.being_read = false;
+        self.yojimbo.get_or_insert_default().being_read = false;
         for mut items in read.packets {
             self.apply_items(&mut items)?;
             take(self);
@@ -249,11 +252,11 @@ impl Connection {
         // Messages and blocks take turns at coming first, so that neither starves.
         let mut blocks_first = true;
         while self.budget.allows()
-            && self.yojimbo.pace.allows()
+            && self.yojimbo.get_or_insert_default().pace.allows()
             && self.next_number_at() <= now
             && self.compose_yojimbo(now, blocks_first)
         {
-            self.yojimbo.pace.spend();
+            self.yojimbo.get_or_insert_default().pace.spend();
             self.send_yojimbo(now, out);
             blocks_first = !blocks_first;
         }
@@ -269,8 +272,8 @@ impl Connection {
 
     /// Decides what the next packet carries; false when that is nothing.
     fn compose_yojimbo(&mut self, now: Instant, blocks_first: bool) -> bool {
-        self.streams.clear_selected();
-        self.yojimbo.fragments.clear();
+        self.scratch.draft.clear();
+        self.yojimbo.get_or_insert_default().fragments.clear();
         if !self.budget.allows() {
             return false;
         }
@@ -280,8 +283,9 @@ impl Connection {
             room = room.saturating_sub(self.select_fragments(&context, room));
         }
         // This framing has no payload channels.
-        let mut offer = Offer { fill: None, writer: &mut self.scratch.writer };
-        if !self.yojimbo.fragments.is_empty() {
+        let Scratch { draft, writer, .. } = &mut *self.scratch;
+        let mut offer = Offer { fill: None, draft, writer };
+        if !self.yojimbo.get_or_insert_default().fragments.is_empty() {
             // A message larger than what is left has a packet of its own.
             self.streams.poll_due(&context, &self.protocol);
             self.streams.fill_shared(&context, &self.protocol, room, &mut offer);
@@ -293,7 +297,7 @@ impl Connection {
             let used = self.selected_bits();
             self.select_fragments(&context, room.saturating_sub(used));
         }
-        filled || !self.yojimbo.fragments.is_empty()
+        filled || !self.yojimbo.get_or_insert_default().fragments.is_empty()
     }
 
     /// Takes a fragment of each channel whose next message is a block; the bits that they take. Alone in its packet, a fragment
@@ -307,7 +311,7 @@ impl Connection {
             let blocks = self.streams.blocks(channel);
             if let Some(fragment) = blocks.and_then(|blocks| blocks.select_fragment(context, cost, room)) {
                 used += cost.fragment(&fragment);
-                self.yojimbo.fragments.push((channel, fragment));
+                self.yojimbo.get_or_insert_default().fragments.push((channel, fragment));
             }
         }
         used
@@ -315,7 +319,7 @@ impl Connection {
 
     /// An upper bound of the bits that the selected messages take.
     fn selected_bits(&self) -> usize {
-        let bits = self.streams.selected().map(|(channel, selected)| {
+        let bits = self.scratch.draft.iter().map(|(channel, selected)| {
             let cost = self.protocol.cost(channel);
             let ids = if self.protocol.channels()[channel].kind.has_ids() { 23 } else { 0 };
             selected.iter().map(|s| cost.message(&s.message) + ids).sum::<usize>() + cost.entry
@@ -328,8 +332,8 @@ impl Connection {
         let mut entries = Vec::new();
         let mut carried = List::default();
         let mut carry = |what| self.carried.push(&mut carried, what);
-        let mut selected = self.streams.selected().peekable();
-        let mut fragments = self.yojimbo.fragments.iter().peekable();
+        let mut selected = self.scratch.draft.iter().peekable();
+        let mut fragments = self.yojimbo.get_or_insert_default().fragments.iter().peekable();
         for index in 0..self.streams.len() {
             let channel = index as u8;
             let messages = selected.next_if(|(channel, _)| *channel == index);

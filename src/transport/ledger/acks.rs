@@ -13,7 +13,7 @@
 
 use std::collections::VecDeque;
 
-use super::estimate::{Recent, Rtt, Stats};
+use super::estimate::{RTT_HISTORY, Recent, Rtt, STANDARD_RTT_HISTORY, Stats};
 use super::numbers::MAX_AHEAD;
 use super::sent::{Fate, Sent, SentPackets};
 use super::standard_estimate::StandardEstimate;
@@ -205,6 +205,10 @@ impl<T: Default> Acks<T> {
     /// As [`Acks::new`], with a note for each packet sent.
     pub(in crate::transport) fn with_notes(config: &AcksConfig) -> Result<Self, ConfigError> {
         config.check()?;
+        let rtt_history = match config.estimation {
+            Estimation::Standard => STANDARD_RTT_HISTORY,
+            Estimation::Recent => RTT_HISTORY,
+        };
         Ok(Acks {
             sent: SentPackets::new(config.sent_window, 0),
             oldest_in_flight: 0,
@@ -220,7 +224,7 @@ impl<T: Default> Acks<T> {
             peer_delay: Duration::ZERO,
             in_order_only: config.in_order_only,
             max_window: config.max_window.max(config.sent_window).max(config.received_window),
-            rtt: Rtt::new(config.rtt_smoothing),
+            rtt: Rtt::new(config.rtt_smoothing, rtt_history),
             recent: Recent::default(),
             standard: (config.estimation == Estimation::Standard)
                 .then(|| Box::new(StandardEstimate::new(config.received_window))),

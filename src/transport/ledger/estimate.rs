@@ -5,8 +5,14 @@
 
 use crate::time::{Duration, Instant};
 
-/// Round trips remembered for the minimum, maximum, mean and jitter (reliable's `rtt_history`).
-pub const RTT_HISTORY: usize = 512;
+/// Round trips remembered for the minimum, maximum and mean.
+pub const RTT_HISTORY: usize = 128;
+
+/// As many as reliable 1.0 remembers (its `rtt_history`).
+pub const STANDARD_RTT_HISTORY: usize = 512;
+
+/// Amounts needn't age more often: a server has thousands of connections, and stats are read seldom.
+const AGE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How fast packet loss and bandwidth forget: what is this old counts 1 / e of what is new.
 const MEMORY_SECONDS: f64 = 3.0;
@@ -34,19 +40,21 @@ pub struct Rtt {
     /// Milliseconds: the mean deviation of consecutive samples, as RFC 3550 smooths it.
     jitter: f64,
     last_sample: Option<f64>,
-    /// Milliseconds, by the sequence of the packet acked.
-    history: Box<[f32]>,
+    /// Milliseconds, by the sequence of the packet acked; empty before the first sample.
+    history: Vec<f32>,
+    history_len: usize,
 }
 
 impl Rtt {
-    /// No samples yet; each will move the smoothed RTT by the fraction `smoothing` of the difference.
-    pub fn new(smoothing: f64) -> Self {
+    /// No samples yet; each will move the smoothed RTT by the fraction `smoothing` of the difference. So many are remembered.
+    pub fn new(smoothing: f64, history: usize) -> Self {
         Rtt {
             smoothing,
             smoothed: 0.0,
             jitter: 0.0,
             last_sample: None,
-            history: vec![NO_SAMPLE; RTT_HISTORY].into(),
+            history: Vec::new(),
+            history_len: history,
         }
     }
 
@@ -61,7 +69,8 @@ impl Rtt {
         if let Some(last) = self.last_sample.replace(sample) {
             self.jitter += ((sample - last).abs() - self.jitter) / 16.0;
         }
-        self.history[usize::from(sequence) % RTT_HISTORY] = sample as f32;
+        self.history.resize(self.history_len, NO_SAMPLE);
+        self.history[usize::from(sequence) % self.history_len] = sample as f32;
     }
 
     /// The smoothed RTT, or `None` before the first sample.
@@ -139,8 +148,11 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// Takes in what was added since the last update.
+    /// Takes in what was added since the last update, if that is some time ago.
     pub(super) fn update(&mut self, now: Instant) {
+        if self.updated_at.is_some_and(|updated| now - updated < AGE_INTERVAL) {
+            return;
+        }
         let seconds = (now - self.updated_at.replace(now).unwrap_or(now)).as_secs_f64();
         let keep = (-seconds / MEMORY_SECONDS).exp();
         self.seconds = self.seconds * keep + seconds;
@@ -196,19 +208,19 @@ impl Recent {
 pub struct Stats {
     /// Smoothed RTT, in milliseconds.
     pub rtt: f64,
-    /// The least of the last 512 round trips, in milliseconds.
+    /// The least of the last 128 round trips (512 under reliable 1.0), in milliseconds.
     pub rtt_min: f64,
-    /// The greatest of the last 512 round trips, in milliseconds.
+    /// The greatest of the last 128 round trips (512 under reliable 1.0), in milliseconds.
     pub rtt_max: f64,
-    /// The mean of the last 512 round trips, in milliseconds.
+    /// The mean of the last 128 round trips (512 under reliable 1.0), in milliseconds.
     pub rtt_avg: f64,
     /// Smoothed difference of consecutive round trips, in milliseconds, as RFC 3550 smooths its jitter.
     pub jitter: f64,
-    /// Mean minus minimum of the last 512 round trips, in milliseconds.
+    /// Mean minus minimum of the last 128 round trips (512 under reliable 1.0), in milliseconds.
     pub jitter_avg_vs_min: f64,
-    /// Maximum minus minimum of the last 512 round trips, in milliseconds.
+    /// Maximum minus minimum of the last 128 round trips (512 under reliable 1.0), in milliseconds.
     pub jitter_max_vs_min: f64,
-    /// Standard deviation of the last 512 round trips, in milliseconds.
+    /// Standard deviation of the last 128 round trips (512 under reliable 1.0), in milliseconds.
     pub jitter_stddev: f64,
     /// Percent (0 to 100) of the packets we sent that were lost.
     pub packet_loss: f64,
@@ -227,7 +239,7 @@ mod tests {
     use super::*;
 
     fn rtt_after(smoothing: f64, millis: &[u64]) -> Rtt {
-        let mut rtt = Rtt::new(smoothing);
+        let mut rtt = Rtt::new(smoothing, STANDARD_RTT_HISTORY);
         for (sequence, ms) in millis.iter().enumerate() {
             rtt.sample(sequence as u16, Duration::from_millis(*ms));
         }

@@ -7,6 +7,7 @@
 //! Promises: who has nothing to write is asked once and not again before it says that it has something.
 //! Refuses: more bits than were offered, which is the feature's mistake: nothing of them is sent.
 
+use super::streams::Draft;
 use crate::wire::BitWriter;
 
 /// A feature that fills payload channels.
@@ -16,10 +17,11 @@ pub trait Fill {
     fn fill(&mut self, channel: usize, bits: usize, writer: &mut BitWriter) -> Option<u32>;
 }
 
-/// What an external stream is offered with a packet.
+/// What streams write a packet into, and who fills external ones.
 pub(crate) struct Offer<'a, 'f> {
     /// Who is asked; None between ticks.
     pub(crate) fill: Option<&'a mut (dyn Fill + 'f)>,
+    pub(crate) draft: &'a mut Draft,
     /// Memory used again.
     pub(crate) writer: &'a mut BitWriter,
 }

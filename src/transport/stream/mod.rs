@@ -28,7 +28,7 @@ mod waiting;
 pub(crate) use external::Offer;
 pub(crate) use reliable_receiver::CreditMark;
 pub(crate) use resend::ResendTimer;
-pub(crate) use streams::Streams;
+pub(crate) use streams::{Draft, Streams};
 
 use core::time::Duration;
 use std::collections::VecDeque;

@@ -101,7 +101,7 @@ impl Streams {
             let limit = left;
             self.select(index, (context, protocol), limit, &mut left, offer);
         }
-        self.chosen.iter().for_each(|index| self.lanes[index].sort());
+        offer.draft.sort();
         left < room
     }
 
@@ -122,11 +122,7 @@ impl Streams {
         offer: &mut Offer<'_, '_>,
     ) -> usize {
         let context = (index, context, protocol.cost(index));
-        let used = self.lanes[index].select(context, limit, left, offer);
-        if used > 0 {
-            self.chosen.insert(index);
-        }
-        used
+        self.lanes[index].select(context, limit, left, offer)
     }
 
     /// Serves whichever weighted stream was served least, until nothing more fits.

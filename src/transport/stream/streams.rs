@@ -14,11 +14,10 @@ use crate::transport::protocol::{Cost, Protocol, Share};
 
 use super::ChannelStats;
 
-/// A stream and what the packet being composed takes from it.
+/// A stream and what the scheduler knows of it.
 #[derive(Debug)]
 pub(super) struct Lane {
     stream: Stream,
-    pub(super) selected: Vec<Selected>,
     pub(super) share: Share,
     /// What a weighted stream was served, in bits over its weight (the virtual time of start-time fair queueing,
     /// Goyal, Vin and Cheng 1996).
@@ -44,8 +43,56 @@ pub(crate) struct Streams {
     unread: Set,
     /// May have credit to grant.
     crediting: Set,
-    /// The packet being composed takes something of these.
-    pub(super) chosen: Set,
+}
+
+/// What the packet being composed takes of the streams: memory that connections share.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    /// By stream, as many as ever had something.
+    selected: Vec<Vec<Selected>>,
+    /// Those that have something in the packet.
+    chosen: Set,
+}
+
+impl Draft {
+    /// Begins a packet that takes nothing yet.
+    pub(crate) fn clear(&mut self) {
+        self.chosen.iter().for_each(|index| self.selected[index].clear());
+        self.chosen = Set::default();
+    }
+
+    /// What the packet takes, streams ascending.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &[Selected])> {
+        self.chosen.iter().map(|index| (index, &*self.selected[index]))
+    }
+
+    /// Whether the packet takes no message.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.chosen.is_empty()
+    }
+
+    /// Where a stream's messages go.
+    pub(super) fn of(&mut self, index: usize) -> &mut Vec<Selected> {
+        if self.selected.len() <= index {
+            self.selected.resize_with(index + 1, Vec::new);
+        }
+        &mut self.selected[index]
+    }
+
+    /// Puts what several selections took into the order of ids: receivers go through a packet in order.
+    pub(super) fn sort(&mut self) {
+        for index in self.chosen.iter() {
+            let selected = &mut self.selected[index];
+            let Some(&Selected { prefix: Prefix::Id(first), .. }) = selected.first() else { continue };
+            let ahead = |selected: &Selected| match selected.prefix {
+                Prefix::Id(id) => distance(id, first),
+                _ => 0,
+            };
+            if !selected.is_sorted_by_key(ahead) {
+                selected.sort_by_key(ahead);
+            }
+        }
+    }
 }
 
 impl Set {
@@ -82,7 +129,6 @@ impl Streams {
         let credit = protocol.yojimbo().is_none();
         let lanes = protocol.channels().iter().map(|config| Lane {
             stream: Stream::open(config, credit),
-            selected: Vec::new(),
             share: config.share,
             served: 0,
             need: None,
@@ -95,7 +141,6 @@ impl Streams {
             ticking: none,
             unread: none,
             crediting: none,
-            chosen: none,
         }
     }
 
@@ -221,24 +266,6 @@ impl Streams {
         self.lanes[index].sending().map(Sending::stats).unwrap_or_default()
     }
 
-    // --- the packet being composed -----------------------------------------------------------------------
-
-    /// Begins a packet that takes nothing yet.
-    pub(crate) fn clear_selected(&mut self) {
-        self.chosen.iter().for_each(|index| self.lanes[index].selected.clear());
-        self.chosen = Set::default();
-    }
-
-    /// What the packet takes, streams ascending.
-    pub(crate) fn selected(&self) -> impl Iterator<Item = (usize, &[Selected])> {
-        self.chosen.iter().map(|index| (index, &*self.lanes[index].selected))
-    }
-
-    /// Whether the packet takes any message.
-    pub(crate) fn has_selected(&self) -> bool {
-        !self.chosen.is_empty()
-    }
-
     // --- receiving ---------------------------------------------------------------------------------------
 
     /// Whether a message waits for the application.
@@ -304,28 +331,19 @@ impl Lane {
         left: &mut usize,
         offer: &mut Offer<'_, '_>,
     ) -> usize {
-        let (_, moment, cost) = context;
+        let (index, moment, cost) = context;
         let limit = limit.min(*left);
         let Some(sending) = self.stream.sending_mut() else { return 0 };
-        let mut used = sending.select(moment, cost, limit, &mut self.selected);
+        let mut used = sending.select(moment, cost, limit, offer.draft.of(index));
         if let Stream::Unreliable(unreliable) = &mut self.stream {
-            used = unreliable.offer(context, limit, used, &mut self.selected, offer);
+            used = unreliable.offer(context, limit, used, offer);
+        }
+        if used > 0 {
+            offer.draft.chosen.insert(index);
         }
         debug_assert!(used <= *left);
         *left -= used;
         self.poll_need(moment, cost);
         used
-    }
-
-    /// Puts what several selections took into the order of ids: receivers go through a packet in order.
-    pub(super) fn sort(&mut self) {
-        let Some(&Selected { prefix: Prefix::Id(first), .. }) = self.selected.first() else { return };
-        let ahead = |selected: &Selected| match selected.prefix {
-            Prefix::Id(id) => distance(id, first),
-            _ => 0,
-        };
-        if !self.selected.is_sorted_by_key(ahead) {
-            self.selected.sort_by_key(ahead);
-        }
     }
 }

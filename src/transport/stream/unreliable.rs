@@ -70,7 +70,6 @@ impl Unreliable {
         (channel, context, cost): (usize, &SendContext, Cost<'_>),
         bits_left: usize,
         used: usize,
-        selected: &mut Vec<Selected>,
         offer: &mut Offer<'_, '_>,
     ) -> usize {
         let mut used = used;
@@ -94,7 +93,7 @@ impl Unreliable {
             let submission = Submission { message, at: context.now, options };
             self.stats.count_sent(&submission.message, false);
             let mark = self.track_sent(&submission);
-            selected.push(Selected {
+            offer.draft.of(channel).push(Selected {
                 prefix: Prefix::None,
                 message: submission.message,
                 mark,
