@@ -937,10 +937,10 @@ class ConnectionStats:
         """Round trip time, smoothed."""
     @property
     def rtt_min_ms(self) -> float:
-        """The shortest of the last 512 round trips."""
+        """The shortest of the last 128 round trips."""
     @property
     def rtt_max_ms(self) -> float:
-        """The longest of the last 512 round trips."""
+        """The longest of the last 128 round trips."""
     @property
     def jitter_ms(self) -> float:
         """Smoothed difference of consecutive round trips."""
@@ -2450,8 +2450,8 @@ class AckEndpoint:
 @final
 class PacketStats:
     """What a conversation is like. Times in milliseconds, rates in kilobits per second with UDP/IP headers; all 0
-    until measured. RTT is smoothed, its minimum, maximum and mean are of the last 512 round trips. Loss and
-    bandwidth are those of the last seconds, or in the standard profile of the older half of the windows (by
+    until measured. RTT is smoothed, its minimum, maximum and mean are of the last 128 round trips (512 in the standard
+    profile). Loss and bandwidth are those of the last seconds, or in the standard profile of the older half of the windows (by
     default the packets sent 128 to 256 ago), as reliable 1.0 has it. ``jitter_ms`` is smoothed as in RFC 3550."""
 
     @property
@@ -2459,19 +2459,19 @@ class PacketStats:
         """Round trip time, smoothed."""
     @property
     def rtt_min_ms(self) -> float:
-        """The shortest of the last 512 round trips."""
+        """The shortest of those round trips."""
     @property
     def rtt_max_ms(self) -> float:
-        """The longest of the last 512 round trips."""
+        """The longest of those round trips."""
     @property
     def rtt_avg_ms(self) -> float:
-        """The mean of the last 512 round trips."""
+        """The mean of those round trips."""
     @property
     def jitter_ms(self) -> float:
         """Smoothed difference of consecutive round trips."""
     @property
     def jitter_stddev_ms(self) -> float:
-        """Standard deviation of the last 512 round trips."""
+        """Standard deviation of those round trips."""
     @property
     def packet_loss_percent(self) -> float:
         """Of the packets we sent, 0 to 100."""

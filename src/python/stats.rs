@@ -103,9 +103,9 @@ impl From<ChunkCounters> for ChunkStats {
 pub(crate) struct ConnectionStats {
     /// Round trip time, smoothed.
     rtt_ms: f64,
-    /// The shortest of the last 512 round trips.
+    /// The shortest of the last 128 round trips.
     rtt_min_ms: f64,
-    /// The longest of the last 512 round trips.
+    /// The longest of the last 128 round trips.
     rtt_max_ms: f64,
     /// Smoothed difference of consecutive round trips.
     jitter_ms: f64,

@@ -270,7 +270,7 @@ pub(super) fn loss_bound(after: f64, after_rtts: Option<f64>, not_before: f64) -
 }
 
 /// What a conversation is like. Times in milliseconds, rates in kilobits per second with UDP/IP headers; all 0
-/// until measured. RTT is smoothed, its minimum, maximum and mean are of the last 512 round trips. Loss and
+/// until measured. RTT is smoothed, its minimum, maximum and mean are of the last 128 round trips (512 in the standard profile). Loss and
 /// bandwidth are those of the last seconds, or in the standard profile of the older half of the windows (by
 /// default the packets sent 128 to 256 ago), as reliable 1.0 has it. ``jitter_ms`` is smoothed as in RFC 3550.
 #[pyclass(frozen, get_all, module = "tickwire")]
@@ -278,15 +278,15 @@ pub(super) fn loss_bound(after: f64, after_rtts: Option<f64>, not_before: f64) -
 pub(crate) struct PacketStats {
     /// Round trip time, smoothed.
     rtt_ms: f64,
-    /// The shortest of the last 512 round trips.
+    /// The shortest of those round trips.
     rtt_min_ms: f64,
-    /// The longest of the last 512 round trips.
+    /// The longest of those round trips.
     rtt_max_ms: f64,
-    /// The mean of the last 512 round trips.
+    /// The mean of those round trips.
     rtt_avg_ms: f64,
     /// Smoothed difference of consecutive round trips.
     jitter_ms: f64,
-    /// Standard deviation of the last 512 round trips.
+    /// Standard deviation of those round trips.
     jitter_stddev_ms: f64,
     /// Of the packets we sent, 0 to 100.
     packet_loss_percent: f64,
