@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::waiting::Waiting;
 use super::{
-    ChannelStats, Fate, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
+    ChannelStats, Fate, Handled, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
     Submission, WindowViolation,
 };
 use crate::store::IdMap;
@@ -234,22 +234,27 @@ impl Receiving for Latest {
         prefix: Prefix,
         arrival: u64,
         message: Received,
-    ) -> Result<Option<Received>, WindowViolation> {
+        at_once: bool,
+    ) -> Result<Handled, WindowViolation> {
         let Prefix::Key(key) = prefix else { return Err(WindowViolation) };
         let newest = self.arrived.entry(key).or_insert(Arrived { arrival, value: None });
         if arrival < newest.arrival {
             self.stats.duplicates += 1;
-            return Ok(Some(message));
+            return Ok(Handled::Dropped(message));
         }
         newest.arrival = arrival;
-        let unread = newest.value.replace(Received { key: key.into(), ..message });
         self.stats.received += 1;
+        let message = Received { key: key.into(), ..message };
+        if at_once && self.ready.is_empty() {
+            return Ok(Handled::Ready(message));
+        }
+        let unread = newest.value.replace(message);
         if unread.is_some() {
             self.stats.dropped += 1;
         } else {
             self.ready.push_back(key);
         }
-        Ok(unread)
+        Ok(unread.map_or(Handled::Kept, Handled::Dropped))
     }
 
     fn received_memory(&self) -> usize {

@@ -19,8 +19,9 @@ use super::fragments::SendFragments;
 use super::reliable_receiver::{CreditMark, Receiver};
 use super::resend::Copies;
 use super::{
-    BlockFragment, BlockLimits, ChannelStats, Desync, Fate, Fragment, FragmentFault, MessageFragment, Prefix,
-    Receiving, ResendTimer, Selected, SendContext, SendError, Sending, Submission, WindowViolation,
+    BlockFragment, BlockLimits, ChannelStats, Desync, Fate, Fragment, FragmentFault, Handled,
+    MessageFragment, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending, Submission,
+    WindowViolation,
 };
 use crate::store::sequence::distance;
 use crate::time::Instant;
@@ -413,11 +414,13 @@ impl Receiving for Reliable {
         prefix: Prefix,
         arrival: u64,
         message: Received,
-    ) -> Result<Option<Received>, WindowViolation> {
+        at_once: bool,
+    ) -> Result<Handled, WindowViolation> {
         let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
-        let duplicate = self.receiver.handle(id, arrival, message)?;
-        *(if duplicate.is_some() { &mut self.stats.duplicates } else { &mut self.stats.received }) += 1;
-        Ok(duplicate)
+        let handled = self.receiver.handle(id, arrival, message, at_once)?;
+        let duplicate = matches!(handled, Handled::Dropped(_));
+        *(if duplicate { &mut self.stats.duplicates } else { &mut self.stats.received }) += 1;
+        Ok(handled)
     }
 
     fn credit_due(&self) -> Option<CreditMark> {

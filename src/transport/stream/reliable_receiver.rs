@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use super::blocks::ReceiveBlock;
 use super::fragments::PartialMessage;
 use super::reliable::Window;
-use super::{BlockFragment, BlockLimits, Desync, FragmentFault, MessageFragment, WindowViolation};
+use super::{BlockFragment, BlockLimits, Desync, FragmentFault, Handled, MessageFragment, WindowViolation};
 use crate::store::IdMap;
 use crate::store::sequence::distance;
 use crate::transport::ledger::Laps;
@@ -112,28 +112,34 @@ impl Receiver {
         }
     }
 
-    /// Takes a message if it is new; otherwise gives it back.
+    /// Takes a message if it is new, `at_once` for the application if that would take it next.
     pub(super) fn handle(
         &mut self,
         id: u16,
         arrival: u64,
         message: Received,
-    ) -> Result<Option<Received>, WindowViolation> {
-        let Some(index) = self.index(id, arrival)? else { return Ok(Some(message)) };
+        at_once: bool,
+    ) -> Result<Handled, WindowViolation> {
+        let Some(index) = self.index(id, arrival)? else { return Ok(Handled::Dropped(message)) };
         self.close_fragments(id)?;
         if self.slots.contains_key(&id) {
-            return Ok(Some(message));
+            return Ok(Handled::Dropped(message));
         }
         if self.grants && self.buffered_bytes + message.window_bytes > self.window_bytes {
             return Err(WindowViolation);
         }
+        self.end = self.end.max(self.unread + index as u64 + 1);
+        let next = if self.ordered { index == 0 } else { self.ready.is_empty() };
+        if at_once && next {
+            self.take(id, message.window_bytes);
+            return Ok(Handled::Ready(message));
+        }
         self.buffered_bytes += message.window_bytes;
         self.slots.insert(id, Slot::Here(message));
-        self.end = self.end.max(self.unread + index as u64 + 1);
         if !self.ordered {
             self.ready.push_back(id);
         }
-        Ok(None)
+        Ok(Handled::Kept)
     }
 
     /// Makes room for the message that the fragments under its id are of. While some are missing nothing but fragments is to
@@ -199,7 +205,8 @@ impl Receiver {
         let block = self.block.get_or_insert_with(|| Box::new(ReceiveBlock::new(fragment.count)));
         let Some(message) = block.handle(fragment, limits)? else { return Ok(false) };
         self.block = None;
-        Ok(self.handle(id, 0, message).map_err(|_| Desync::Window)?.is_none())
+        let handled = self.handle(id, 0, message, false).map_err(|_| Desync::Window)?;
+        Ok(matches!(handled, Handled::Kept))
     }
 
     /// Bytes of memory that messages take that were not taken.
@@ -233,19 +240,24 @@ impl Receiver {
             return None;
         }
         let Slot::Here(message) = self.slots.remove(&id)? else { return None };
+        self.buffered_bytes -= message.window_bytes;
+        self.take(id, message.window_bytes);
+        Some(message)
+    }
+
+    /// The application has taken the message of this id.
+    fn take(&mut self, id: u16, window_bytes: usize) {
         if id == self.unread as u16 {
-            self.pass(message.window_bytes);
+            self.pass(window_bytes);
             while let Some(Slot::Taken(bytes)) = self.slots.get(&(self.unread as u16)) {
                 let bytes = *bytes;
                 self.slots.remove(&(self.unread as u16));
                 self.pass(bytes);
             }
         } else {
-            self.slots.insert(id, Slot::Taken(message.window_bytes));
+            self.slots.insert(id, Slot::Taken(window_bytes));
         }
         self.laps.advance(self.unread, self.newest);
-        self.buffered_bytes -= message.window_bytes;
-        Some(message)
     }
 
     /// The first message not taken is now the next one.
