@@ -9,7 +9,7 @@ use crate::fuzz_targets::*;
 
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 10] = [
+const TARGETS: [Target; 11] = [
     ("acks", acks::run),
     ("bits", bits::run),
     ("calls", calls::run),
@@ -22,6 +22,9 @@ const TARGETS: [Target; 10] = [
     }),
     ("slices", slices::run),
     ("virtual_connection", virtual_connection::run),
+    ("words", |data| {
+        words::run(data);
+    }),
 ];
 
 fn directory(name: &str) -> PathBuf {

@@ -35,6 +35,7 @@ mod mutations;
 mod netcode;
 mod numbers;
 mod pair;
+mod properties;
 mod proxy;
 mod reliable_links;
 mod reliable_ordered;

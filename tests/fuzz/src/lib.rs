@@ -12,4 +12,5 @@ pub mod packets;
 pub mod schema;
 pub mod slices;
 pub mod virtual_connection;
+pub mod words;
 pub mod world;
