@@ -678,6 +678,10 @@ impl Connection {
             self.endpoint.refuse(incoming);
             return Err(End::Violation(Violation::Ack));
         }
+        if let Err(violation) = self.check_windows(arrival) {
+            self.endpoint.refuse(incoming);
+            return Err(violation.into());
+        }
         let Scratch { packet, acked, .. } = &mut *self.scratch;
         let delay = packet.control.ack_delay;
         let sampling = delay.map_or(RttSampling::None, |delay| RttSampling::NewestAck { delay });
@@ -700,6 +704,24 @@ impl Connection {
             return Err(End::Violation(Violation::Ack));
         }
         self.apply_packet(now, arrival, header.ack)
+    }
+
+    /// Whether the windows allow all that the packet says: found out before anything of it is applied.
+    fn check_windows(&self, arrival: u64) -> Result<(), WindowViolation> {
+        let Packet { control, messages, .. } = &self.scratch.packet;
+        for (channel, unread) in control.credits.iter().filter(|_| !self.replayed) {
+            self.lanes[usize::from(*channel)].channel().check_credit(*unread, arrival)?;
+        }
+        // Messages of a channel lie together.
+        let (mut channel, mut claimed) = (None, 0);
+        for message in messages {
+            if channel.replace(message.channel) != Some(message.channel) {
+                claimed = 0;
+            }
+            let lane = &self.lanes[usize::from(message.channel)];
+            lane.channel().check(message.prefix, arrival, message.received.window_bytes, &mut claimed)?;
+        }
+        Ok(())
     }
 
     /// The number of a packet of the peer, without wrapping.

@@ -9,8 +9,9 @@ use crate::fuzz_targets::*;
 
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 11] = [
+const TARGETS: [Target; 12] = [
     ("acks", acks::run),
+    ("atomic", atomic::run),
     ("bits", bits::run),
     ("calls", calls::run),
     ("connected", connected::run),

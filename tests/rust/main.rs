@@ -1,6 +1,7 @@
 //! The integration tests, in one binary.
 
 mod admission;
+mod atomic;
 mod attacks;
 mod beside_chunks;
 mod between;

@@ -332,6 +332,24 @@ pub(crate) trait Channel: fmt::Debug + Send {
     /// [`Channel::candidates`], taken off the front.
     fn prioritize(&mut self, _scores: &mut &[f32]) {}
 
+    /// Whether the windows that both sides know allow a message of the peer: [`Channel::handle`] refuses no other. Asked of all
+    /// messages of a packet before any is handed over, so that nothing of it is taken when one is refused. `claimed`: what
+    /// those of the packet before it add to the window's bytes; it adds its own.
+    fn check(
+        &self,
+        _: Prefix,
+        _arrival: u64,
+        _window_bytes: usize,
+        _claimed: &mut isize,
+    ) -> Result<(), WindowViolation> {
+        Ok(())
+    }
+
+    /// Likewise of credit.
+    fn check_credit(&self, _unread: u16, _arrival: u64) -> Result<(), WindowViolation> {
+        Err(WindowViolation)
+    }
+
     /// A message from the peer; `arrival` numbers packets without wrapping. Gives back what the application won't get: the
     /// message, or one that made room for it.
     fn handle(

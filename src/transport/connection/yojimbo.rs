@@ -176,7 +176,16 @@ impl Connection {
         self.lanes[usize::from(channel)].channel().has_room(prefix)
     }
 
+    /// Hands a packet's items over; no message of it when a window forbids one.
     fn apply_items(&mut self, items: &mut Vec<Item>) -> Result<(), End> {
+        for item in &*items {
+            let Item::Message(message) = item else { continue };
+            let lane = &self.lanes[usize::from(message.channel)];
+            // Without credit there is no bound of bytes.
+            let checked = lane.channel().check(message.prefix, 0, message.received.window_bytes, &mut 0);
+            let desync = |_| Fault::Desync { channel: message.channel, desync: Desync::Window };
+            checked.map_err(desync)?;
+        }
         for item in items.drain(..) {
             let (channel, applied) = match item {
                 Item::Message(message) => {

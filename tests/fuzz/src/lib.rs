@@ -2,6 +2,7 @@
 //! The project's own tests replay the seeds and feed random bytes to the same functions, so they can't rot.
 
 pub mod acks;
+pub mod atomic;
 pub mod bits;
 pub mod calls;
 pub mod connected;
