@@ -529,7 +529,7 @@ fn refusal(expected: &'static str, value: Value<'_>) -> ValueError {
 
 /// The doubles at `at` of a body.
 #[inline]
-fn doubles<const N: usize>(body: &[u8], at: usize) -> Result<[f64; N], ValueError> {
+pub(super) fn doubles<const N: usize>(body: &[u8], at: usize) -> Result<[f64; N], ValueError> {
     let cells = body.get(at..).and_then(|rest| rest.as_chunks().0.first_chunk::<N>());
     let cells = cells.ok_or(ValueError::Row)?;
     let mut found = [0.0; N];
@@ -539,7 +539,7 @@ fn doubles<const N: usize>(body: &[u8], at: usize) -> Result<[f64; N], ValueErro
 
 /// The singles at `at` of a body.
 #[inline]
-fn singles<const N: usize>(body: &[u8], at: usize) -> Result<[f64; N], ValueError> {
+pub(super) fn singles<const N: usize>(body: &[u8], at: usize) -> Result<[f64; N], ValueError> {
     let cells = body.get(at..).and_then(|rest| rest.as_chunks().0.first_chunk::<N>());
     let cells = cells.ok_or(ValueError::Row)?;
     let mut found = [0.0; N];
@@ -557,13 +557,13 @@ fn put_steps<const N: usize>(out: &mut [u8], at: usize, steps: &Steps, found: [u
     }
 }
 
-fn put_doubles(out: &mut [u8], at: usize, values: &[f64]) {
+pub(super) fn put_doubles(out: &mut [u8], at: usize, values: &[f64]) {
     for (i, value) in values.iter().enumerate() {
         put(out, at + i * 8, value.to_le_bytes());
     }
 }
 
-fn put_singles(out: &mut [u8], at: usize, values: &[f64]) {
+pub(super) fn put_singles(out: &mut [u8], at: usize, values: &[f64]) {
     for (i, value) in values.iter().enumerate() {
         put(out, at + i * 4, (*value as f32).to_le_bytes());
     }

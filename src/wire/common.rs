@@ -52,14 +52,32 @@ impl Common {
     ) -> Result<(), ValueError> {
         let mut written = Word::default();
         self.item.write(value, &mut written)?;
-        let found = self.words.iter().position(|word| *word == written.bits);
+        self.write_encoded(written.bits, sink);
+        Ok(())
+    }
+
+    /// Writes the value of this encoding.
+    pub(super) fn write_encoded<S: BitSink + ?Sized>(&self, encoded: u128, sink: &mut S) {
+        let found = self.words.iter().position(|word| *word == encoded);
         sink.bool(found.is_some());
         match found {
-            None => sink.bits128(written.bits, self.bits),
+            None => sink.bits128(encoded, self.bits),
             Some(which) if self.words.len() == 2 => sink.bool(which == 1),
             Some(_) => {}
         }
-        Ok(())
+    }
+
+    /// Reads the encoding of a common value; none when another value follows.
+    pub(super) fn read_common(&self, reader: &mut BitReader<'_>) -> Result<Option<u128>, ReadError> {
+        if !reader.bool()? {
+            return Ok(None);
+        }
+        let which = usize::from(self.words.len() == 2 && reader.bool()?);
+        Ok(Some(self.words.get(which).copied().unwrap_or_default()))
+    }
+
+    pub(super) fn is_common(&self, encoded: u128) -> bool {
+        self.words.contains(&encoded)
     }
 
     pub(super) fn read_cell(
@@ -70,13 +88,11 @@ impl Common {
         at: usize,
         column: Column,
     ) -> Result<(), ReadError> {
-        if reader.bool()? {
-            let which = usize::from(self.words.len() == 2 && reader.bool()?);
-            let word = self.words.get(which).copied().unwrap_or_default();
+        if let Some(word) = self.read_common(reader)? {
             return self.item.read_cell(&mut self.reader(&word.to_le_bytes()), out, start, at, column);
         }
         let word = reader.clone().bits128(self.bits);
-        if word.is_ok_and(|word| self.words.contains(&word)) {
+        if word.is_ok_and(|word| self.is_common(word)) {
             return reader.refuse(ReadError::NotShortest);
         }
         self.item.read_cell(reader, out, start, at, column)

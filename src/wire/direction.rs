@@ -97,6 +97,11 @@ impl SmallestThree {
         2 + 3 * self.0.bits
     }
 
+    /// The highest code of a component.
+    pub(super) fn last(&self) -> u64 {
+        self.0.last()
+    }
+
     /// The largest angle, in radians, between a rotation and what is read of it. The worst are those whose four
     /// components are alike: each written one is off by e, the fourth by 3e, and the angle is twice the
     /// length of that. A tenth of a percent is for the curve of the sphere, and 1e-6 for the singles of rows.
@@ -170,6 +175,11 @@ impl SignedThree {
     /// Bits of a rotation.
     pub const BITS: u32 = 3 * 16 + 1;
 
+    /// The highest code of a component.
+    pub(super) fn last() -> u64 {
+        Self::LEVELS.last()
+    }
+
     /// The largest angle, in radians, between a rotation and what is read of it. The worst are half turns: near
     /// w = 0 the square root makes much of a small error. With each component off by e, w is off by at most
     /// the square root of 2 e (|x| + |y| + |z|), which is at most 2 e times the square root of 3.
@@ -229,6 +239,11 @@ impl Octahedral {
     /// Bits of a direction.
     pub fn bits(&self) -> u32 {
         2 * self.0.bits
+    }
+
+    /// The highest code of a component.
+    pub(super) fn last(&self) -> u64 {
+        self.0.last()
     }
 
     /// The largest angle, in radians, between a direction and what is read of it. The worst are in the middle of a

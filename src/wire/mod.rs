@@ -19,8 +19,11 @@ pub mod encoded;
 pub mod error;
 pub mod field;
 mod layout;
+mod leaf_words;
 pub mod measure;
 pub mod node;
+pub mod properties;
+pub mod property;
 pub mod quantize;
 pub mod rows;
 mod runs;
@@ -29,6 +32,8 @@ pub mod steps;
 pub mod stream;
 pub mod transform;
 pub mod value;
+mod word_columns;
+pub mod words;
 
 pub use bit_reader::BitReader;
 pub use bit_sink::BitSink;
@@ -40,6 +45,8 @@ pub use error::{ParameterError, ReadError, ValueError};
 pub use field::{Field, Kind};
 pub use measure::Measure;
 pub use node::Node;
+pub use properties::{MAX_PROPERTIES, Properties};
+pub use property::Property;
 pub use quantize::{FixedPoint, Quantizer};
 pub use rows::{RowError, Rows};
 pub use schema::{Schema, SchemaError};
@@ -47,6 +54,7 @@ pub use steps::Steps;
 pub use stream::{Stream, StreamError};
 pub use transform::Transform;
 pub use value::{Cells, Value};
+pub use words::{Metric, WordRange};
 
 /// Most bytes of a text or of data, and most UTF-16 units of a wide text: what a 16-bit length can say.
 pub const MAX_LENGTH: u32 = 65_535;

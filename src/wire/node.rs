@@ -247,6 +247,10 @@ impl Leaf {
         self.column
     }
 
+    pub(super) fn codec(&self) -> &Codec {
+        &self.codec
+    }
+
     /// Checks `value` and writes it; nothing is written when it is refused.
     ///
     /// # Errors

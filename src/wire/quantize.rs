@@ -49,6 +49,11 @@ impl Quantizer {
         self.bits
     }
 
+    /// The last step's number.
+    pub fn last(&self) -> u32 {
+        self.last
+    }
+
     /// The lower bound, the upper bound and the resolution, in single precision as they are used.
     pub fn parameters(&self) -> (f32, f32, f32) {
         (self.lo, self.hi, self.resolution)

@@ -43,6 +43,11 @@ pub enum SchemaError {
     },
     /// More than [`MAX_FIELDS`].
     TooManyFields,
+    /// More than [`super::MAX_PROPERTIES`], of a schema that is sent by mask.
+    TooManyProperties {
+        /// How many it has.
+        count: usize,
+    },
 }
 
 impl fmt::Display for SchemaError {
@@ -51,6 +56,12 @@ impl fmt::Display for SchemaError {
             SchemaError::Parameter { field, error } => write!(f, "field {field:?}: {error}"),
             SchemaError::Duplicate { field } => write!(f, "field {field:?} is declared twice"),
             SchemaError::TooManyFields => write!(f, "a message must have at most {MAX_FIELDS} fields"),
+            SchemaError::TooManyProperties { count } => write!(
+                f,
+                "what is sent by property must have at most {} fields, not {count}: declare some of them as a message \
+                 that is one field",
+                super::MAX_PROPERTIES
+            ),
         }
     }
 }

@@ -83,6 +83,11 @@ impl Steps {
         self.size
     }
 
+    /// Steps to a unit, and from the lower bound to the upper one.
+    pub(super) fn rate_and_count(&self) -> (f64, f64) {
+        (self.rate, self.count.into())
+    }
+
     /// The step nearest to `value`; none outside the range, or for what is not a finite number.
     #[inline]
     pub fn step_of(&self, value: f64) -> Option<u32> {

@@ -53,27 +53,7 @@ impl Transform {
         numbers: [f64; NUMBERS],
         sink: &mut S,
     ) -> Result<(), ValueError> {
-        let [x, y, z, qx, qy, qz, qw, sx, sy, sz] = numbers;
-        let steps = steps_of(&self.translation, [x, y, z])?;
-        let rotation = normalized([qx, qy, qz, qw])?;
-        let scale = [single(sx)?, single(sy)?, single(sz)?];
-        let (turned, scaled) = (!self.is_no_rotation(rotation), scale != NO_SCALE);
-        let identity = !self.is_translated(steps) && !turned && !scaled;
-        sink.bool(identity);
-        if identity {
-            return Ok(());
-        }
-        write_steps(&self.translation, steps, sink);
-        sink.bool(turned);
-        if turned {
-            self.rotation.write(rotation, sink);
-        }
-        sink.bool(scaled);
-        if scaled {
-            let uniform = is_uniform(scale);
-            sink.bool(uniform);
-            scale.iter().take(if uniform { 1 } else { 3 }).for_each(|s| sink.float(*s));
-        }
+        self.write_coded(&self.code(numbers)?, sink);
         Ok(())
     }
 
@@ -82,35 +62,110 @@ impl Transform {
     /// # Errors
     /// At the end of the bits, what is out of its range, and a form that is not the shortest.
     pub fn read(&self, reader: &mut BitReader<'_>) -> Result<[f64; NUMBERS], ReadError> {
+        let coded = self.read_coded(reader)?;
+        Ok(self.numbers(&coded))
+    }
+
+    /// What the wire would carry of a transform.
+    ///
+    /// # Errors
+    /// As for [`Transform::write`].
+    pub(super) fn code(&self, numbers: [f64; NUMBERS]) -> Result<Coded, ValueError> {
+        let [x, y, z, qx, qy, qz, qw, sx, sy, sz] = numbers;
+        let steps = steps_of(&self.translation, [x, y, z])?;
+        let rotation = self.rotation_word(normalized([qx, qy, qz, qw])?);
+        Ok(Coded { steps, rotation, scale: [single(sx)?, single(sy)?, single(sz)?] })
+    }
+
+    /// The numbers that it stands for.
+    pub(super) fn numbers(&self, coded: &Coded) -> [f64; NUMBERS] {
+        let rotation = if coded.rotation == self.no_rotation() {
+            NO_ROTATION
+        } else {
+            // Codes within their bounds: all are read.
+            let word = coded.rotation.to_le_bytes();
+            self.rotation.read(&mut BitReader::new(&word)).unwrap_or(NO_ROTATION)
+        };
+        assemble(coded.steps.map(|step| self.translation.value(step)), rotation, coded.scale)
+    }
+
+    pub(super) fn write_coded<S: BitSink + ?Sized>(&self, coded: &Coded, sink: &mut S) {
+        let Coded { steps, rotation, scale } = *coded;
+        let (turned, scaled) = (rotation != self.no_rotation(), scale != NO_SCALE);
+        let identity = !self.is_translated(steps) && !turned && !scaled;
+        sink.bool(identity);
+        if identity {
+            return;
+        }
+        write_steps(&self.translation, steps, sink);
+        sink.bool(turned);
+        if turned {
+            sink.bits(rotation, self.rotation.bits());
+        }
+        sink.bool(scaled);
+        if scaled {
+            let uniform = is_uniform(scale);
+            sink.bool(uniform);
+            scale.iter().take(if uniform { 1 } else { 3 }).for_each(|s| sink.float(*s));
+        }
+    }
+
+    pub(super) fn read_coded(&self, reader: &mut BitReader<'_>) -> Result<Coded, ReadError> {
         if reader.bool()? {
-            return Ok(assemble([0.0; 3], NO_ROTATION, NO_SCALE));
+            return Ok(self.coded_identity());
         }
         let steps = read_steps(&self.translation, reader)?;
         let turned = reader.bool()?;
-        let rotation = if turned { self.rotation.read(reader)? } else { NO_ROTATION };
+        let rotation = if turned { self.read_rotation(reader)? } else { self.no_rotation() };
         let scaled = reader.bool()?;
         let scale = if scaled { read_scale(reader)? } else { NO_SCALE };
-        let idle = (turned && rotation == NO_ROTATION)
+        let idle = (turned && rotation == self.no_rotation())
             || (scaled && scale == NO_SCALE)
             || !(turned || scaled || self.is_translated(steps));
-        if idle {
-            return reader.refuse(ReadError::NotShortest);
-        }
-        Ok(assemble(steps.map(|step| self.translation.value(step)), rotation, scale))
+        if idle { reader.refuse(ReadError::NotShortest) } else { Ok(Coded { steps, rotation, scale }) }
+    }
+
+    fn read_rotation(&self, reader: &mut BitReader<'_>) -> Result<u64, ReadError> {
+        let start = reader.clone();
+        self.rotation.read(reader)?;
+        // The same bits again, which are there.
+        start.clone().bits(self.rotation.bits())
+    }
+
+    fn coded_identity(&self) -> Coded {
+        // Zero is one of the steps.
+        let step = self.translation.step_of(0.0).unwrap_or(0);
+        Coded { steps: [step; 3], rotation: self.no_rotation(), scale: NO_SCALE }
     }
 
     fn is_translated(&self, steps: [u32; 3]) -> bool {
         steps.iter().any(|step| self.translation.value(*step) != 0.0)
     }
 
-    /// Whether what would be read of the rotation is none.
-    fn is_no_rotation(&self, rotation: [f64; 4]) -> bool {
+    fn no_rotation(&self) -> u64 {
+        self.rotation_word(NO_ROTATION)
+    }
+
+    /// A rotation's bits: at most 50.
+    fn rotation_word(&self, rotation: [f64; 4]) -> u64 {
         let mut written = Word::default();
         self.rotation.write(rotation, &mut written);
-        let mut none = Word::default();
-        self.rotation.write(NO_ROTATION, &mut none);
-        written == none
+        written.bits as u64
     }
+
+    /// The rotation of transforms.
+    pub(super) fn rotation(&self) -> &SmallestThree {
+        &self.rotation
+    }
+}
+
+/// A transform as the wire has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Coded {
+    pub(super) steps: [u32; 3],
+    /// The bits of the rotation.
+    pub(super) rotation: u64,
+    pub(super) scale: [f32; 3],
 }
 
 /// A sink for up to 128 bits, to compare encodings.

@@ -14,7 +14,7 @@ fi
 shift || true
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
-    targets=(bits schema netcode fresh connected packets calls slices acks virtual_connection)
+    targets=(bits schema netcode fresh connected packets calls slices acks virtual_connection words atomic)
 fi
 
 cargo +nightly fuzz build --fuzz-dir . --sanitizer none

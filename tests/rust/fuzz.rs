@@ -16,7 +16,7 @@ use crate::fuzz_targets::schema;
 use crate::fuzz_targets::world::{QUEUE, WINDOW, protocol_without_chunks};
 use crate::pair::{blob, number};
 
-fn rounds(usual: u64) -> u64 {
+pub(crate) fn rounds(usual: u64) -> u64 {
     let times = std::env::var("TICKWIRE_FUZZ").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
     usual * times
 }

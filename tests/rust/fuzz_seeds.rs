@@ -9,8 +9,9 @@ use crate::fuzz_targets::*;
 
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 10] = [
+const TARGETS: [Target; 12] = [
     ("acks", acks::run),
+    ("atomic", atomic::run),
     ("bits", bits::run),
     ("calls", calls::run),
     ("connected", connected::run),
@@ -22,6 +23,9 @@ const TARGETS: [Target; 10] = [
     }),
     ("slices", slices::run),
     ("virtual_connection", virtual_connection::run),
+    ("words", |data| {
+        words::run(data);
+    }),
 ];
 
 fn directory(name: &str) -> PathBuf {

@@ -1,6 +1,7 @@
 //! The integration tests, in one binary.
 
 mod admission;
+mod atomic;
 mod attacks;
 mod beside_chunks;
 mod between;
@@ -36,6 +37,7 @@ mod mutations;
 mod netcode;
 mod numbers;
 mod pair;
+mod properties;
 mod proxy;
 mod reliable_links;
 mod reliable_ordered;

@@ -8,7 +8,7 @@ use crate::transport::framing::Refusal;
 use crate::transport::framing::native::{self, Packet, ReadContext};
 use crate::transport::ledger::acks::RttSampling;
 use crate::transport::packet::header::{self, Header};
-use crate::transport::stream::Sink;
+use crate::transport::stream::{Sink, WindowViolation};
 
 /// What of a packet's memory is kept for the next one: enough for what games send, so that a peer can't make each
 /// connection hold the most that a packet may take.
@@ -93,6 +93,10 @@ impl Connection {
             self.endpoint.refuse(incoming);
             return Err(End::Violation(Violation::Ack));
         }
+        if let Err(violation) = self.check_windows(arrival) {
+            self.endpoint.refuse(incoming);
+            return Err(violation.into());
+        }
         let Scratch { packet, acked, .. } = &mut *self.scratch;
         let delay = packet.control.ack_delay;
         let sampling = delay.map_or(RttSampling::None, |delay| RttSampling::NewestAck { delay });
@@ -115,6 +119,24 @@ impl Connection {
             return Err(End::Violation(Violation::Ack));
         }
         self.apply_packet(now, arrival, header.ack, sink)
+    }
+
+    /// Whether the windows allow all that the packet says: found out before anything of it is applied.
+    fn check_windows(&self, arrival: u64) -> Result<(), WindowViolation> {
+        let Packet { control, messages, .. } = &self.scratch.packet;
+        for (channel, unread) in control.credits.iter().filter(|_| !self.replayed) {
+            self.streams.check_credit((*channel).into(), *unread, arrival)?;
+        }
+        // Messages of a channel lie together.
+        let (mut channel, mut claimed) = (None, 0);
+        for message in messages {
+            if channel.replace(message.channel) != Some(message.channel) {
+                claimed = 0;
+            }
+            let place = (message.prefix, arrival);
+            self.streams.check(message.channel.into(), place, message.received.window_bytes, &mut claimed)?;
+        }
+        Ok(())
     }
 
     /// The number of a packet of the peer, without wrapping.

@@ -183,7 +183,16 @@ impl Connection {
         self.streams.has_room(channel.into(), prefix)
     }
 
+    /// Hands a packet's items over; no message of it when a window forbids one.
     fn apply_items(&mut self, items: &mut Vec<Item>) -> Result<(), End> {
+        for item in &*items {
+            let Item::Message(message) = item else { continue };
+            // Without credit there is no bound of bytes.
+            let (place, bytes) = ((message.prefix, 0), message.received.window_bytes);
+            let checked = self.streams.check(message.channel.into(), place, bytes, &mut 0);
+            let desync = |_| Fault::Desync { channel: message.channel, desync: Desync::Window };
+            checked.map_err(desync)?;
+        }
         for item in items.drain(..) {
             let (channel, applied) = match item {
                 Item::Message(message) => {

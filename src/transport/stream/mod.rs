@@ -181,6 +181,11 @@ pub(crate) trait Sending {
     /// [`Sending::candidates`], taken off the front.
     fn prioritize(&mut self, _scores: &mut &[f32]) {}
 
+    /// Whether [`Sending::handle_credit`] would take this: asked before anything of the packet is applied.
+    fn check_credit(&self, _unread: u16, _arrival: u64) -> Result<(), WindowViolation> {
+        Err(WindowViolation)
+    }
+
     /// The peer's application has taken every message before `unread`: so they are delivered, whatever acks said. `arrival`
     /// is the number of the packet, as for [`Receiving::handle`].
     fn handle_credit(
@@ -199,6 +204,19 @@ pub(crate) trait Sending {
 
 /// The receiving half of a channel: what came and waits for the application.
 pub(crate) trait Receiving {
+    /// Whether the windows that both sides know allow a message of the peer: [`Receiving::handle`] refuses no other. Asked of all
+    /// messages of a packet before any is handed over, so that nothing of it is taken when one is refused. `claimed`: what
+    /// those of the packet before it add to the window's bytes; it adds its own.
+    fn check(
+        &self,
+        _: Prefix,
+        _arrival: u64,
+        _window_bytes: usize,
+        _claimed: &mut isize,
+    ) -> Result<(), WindowViolation> {
+        Ok(())
+    }
+
     /// A message from the peer; `arrival` numbers packets without wrapping. `at_once`, what the application would take next
     /// is given to it instead of kept.
     fn handle(

@@ -373,6 +373,10 @@ impl Sending for Reliable {
         unacked.for_each(|submission| lost(submission.fate()));
     }
 
+    fn check_credit(&self, unread: u16, arrival: u64) -> Result<(), WindowViolation> {
+        if arrival < self.newest_credit { Ok(()) } else { self.sender.check_credit(unread) }
+    }
+
     fn handle_credit(
         &mut self,
         now: Instant,
@@ -398,6 +402,17 @@ impl Sending for Reliable {
 }
 
 impl Receiving for Reliable {
+    fn check(
+        &self,
+        prefix: Prefix,
+        arrival: u64,
+        window_bytes: usize,
+        claimed: &mut isize,
+    ) -> Result<(), WindowViolation> {
+        let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
+        self.receiver.check(id, arrival, window_bytes, claimed)
+    }
+
     fn handle_message_fragment(
         &mut self,
         fragment: &MessageFragment,
@@ -534,6 +549,14 @@ impl Sender {
             self.peer_unread = self.oldest;
         }
         outgoing.submission
+    }
+
+    /// Whether the peer can have taken every message before `unread`: all of them were sent.
+    fn check_credit(&self, unread: u16) -> Result<(), WindowViolation> {
+        let taken = usize::try_from(distance(unread, self.peer_unread as u16)).unwrap_or(0);
+        let queued = taken.saturating_sub(self.unread_sizes.len());
+        let sent = self.queue.iter().take(queued).take_while(|outgoing| outgoing.was_sent()).count();
+        if sent == queued { Ok(()) } else { Err(WindowViolation) }
     }
 
     fn handle_credit(

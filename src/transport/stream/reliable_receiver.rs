@@ -98,9 +98,8 @@ impl Receiver {
 
     /// How far an id of a packet is from the first message not taken; None when it was taken. In a packet older than others,
     /// an id beyond the window is one of long ago: the peer has not gone beyond it even since.
-    fn index(&mut self, id: u16, arrival: u64) -> Result<Option<usize>, WindowViolation> {
+    fn index(&self, id: u16, arrival: u64) -> Result<Option<usize>, WindowViolation> {
         let late = arrival < self.newest;
-        self.newest = self.newest.max(arrival);
         if self.laps.is_old(arrival) {
             return Ok(None);
         }
@@ -112,6 +111,29 @@ impl Receiver {
         }
     }
 
+    /// Whether the window allows a message, behind others of its packet that claim so many bytes: see
+    /// [`super::Receiving::check`].
+    pub(super) fn check(
+        &self,
+        id: u16,
+        arrival: u64,
+        window_bytes: usize,
+        claimed: &mut isize,
+    ) -> Result<(), WindowViolation> {
+        if self.index(id, arrival)?.is_none() {
+            return Ok(());
+        }
+        let given_back = match self.slots.get(&id) {
+            None => 0,
+            Some(Slot::Partial(partial)) if partial.is_whole() => partial.window_bytes(),
+            Some(Slot::Partial(_)) => return Err(WindowViolation),
+            Some(Slot::Here(_) | Slot::Taken(_)) => return Ok(()),
+        };
+        *claimed += window_bytes as isize - given_back as isize;
+        let bytes = self.buffered_bytes.saturating_add_signed(*claimed);
+        if self.grants && bytes > self.window_bytes { Err(WindowViolation) } else { Ok(()) }
+    }
+
     /// Takes a message if it is new, `at_once` for the application if that would take it next.
     pub(super) fn handle(
         &mut self,
@@ -120,7 +142,9 @@ impl Receiver {
         message: Received,
         at_once: bool,
     ) -> Result<Handled, WindowViolation> {
-        let Some(index) = self.index(id, arrival)? else { return Ok(Handled::Dropped(message)) };
+        let index = self.index(id, arrival);
+        self.newest = self.newest.max(arrival);
+        let Some(index) = index? else { return Ok(Handled::Dropped(message)) };
         self.close_fragments(id)?;
         if self.slots.contains_key(&id) {
             return Ok(Handled::Dropped(message));
@@ -162,7 +186,9 @@ impl Receiver {
         data: &[u8],
         arrival: u64,
     ) -> Result<(Option<Vec<u8>>, bool), FragmentFault> {
-        let index = self.index(fragment.id, arrival).map_err(|_| FragmentFault::Window)?;
+        let index = self.index(fragment.id, arrival).map_err(|_| FragmentFault::Window);
+        self.newest = self.newest.max(arrival);
+        let index = index?;
         let Some(index) = index else { return Ok((None, false)) };
         if !self.slots.contains_key(&fragment.id) {
             let partial = PartialMessage::new(fragment);

@@ -272,6 +272,28 @@ impl Streams {
 
     // --- receiving ---------------------------------------------------------------------------------------
 
+    /// Whether the windows allow a message of the peer: see [`Receiving::check`].
+    pub(crate) fn check(
+        &self,
+        index: usize,
+        (prefix, arrival): (Prefix, u64),
+        window_bytes: usize,
+        claimed: &mut isize,
+    ) -> Result<(), WindowViolation> {
+        let receiving = self.lanes[index].receiving().ok_or(WindowViolation)?;
+        receiving.check(prefix, arrival, window_bytes, claimed)
+    }
+
+    /// Whether what the peer says of credit can be: see [`Sending::check_credit`].
+    pub(crate) fn check_credit(
+        &self,
+        index: usize,
+        unread: u16,
+        arrival: u64,
+    ) -> Result<(), WindowViolation> {
+        self.lanes[index].sending().ok_or(WindowViolation)?.check_credit(unread, arrival)
+    }
+
     /// Takes a message from the peer: to the sink, if there is one, what the application would take next. Gives back what
     /// the application won't get.
     pub(crate) fn handle(

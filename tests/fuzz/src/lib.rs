@@ -2,6 +2,7 @@
 //! The project's own tests replay the seeds and feed random bytes to the same functions, so they can't rot.
 
 pub mod acks;
+pub mod atomic;
 pub mod bits;
 pub mod calls;
 pub mod connected;
@@ -12,4 +13,5 @@ pub mod packets;
 pub mod schema;
 pub mod slices;
 pub mod virtual_connection;
+pub mod words;
 pub mod world;

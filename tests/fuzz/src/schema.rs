@@ -7,14 +7,7 @@ use super::input::Input;
 /// Says whether there was a schema and a message of it in the bytes.
 pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
-    // Near a tie, what is read of a rotation may be written by other components; a float that is no number may become
-    // another one.
-    let exact = input.below(4) > 0;
-    let depth = input.below(4);
-    let fields: Vec<_> =
-        (0..input.below(6)).map(|n| (n.to_string(), field(&mut input, depth, exact))).collect();
-    // Not every kind can have items or common values.
-    let Ok(schema) = Schema::new(fields) else { return false };
+    let Some((schema, exact)) = schema(&mut input) else { return false };
     assert!(!schema.describe().contains('\0'));
     let bytes = input.rest();
     let mut reader = BitReader::new(bytes);
@@ -38,6 +31,16 @@ pub fn run(data: &[u8]) -> bool {
         assert_eq!((bits, &again[..]), (reader.position(), &body[1..]));
     }
     true
+}
+
+/// A schema, and whether its fields are read and written to the bit: near a tie, what is read of a rotation may be written by
+/// other components; a float that is no number may become another one.
+pub(super) fn schema(input: &mut Input<'_>) -> Option<(Schema, bool)> {
+    let exact = input.below(4) > 0;
+    let depth = input.below(4);
+    let fields: Vec<_> = (0..input.below(6)).map(|n| (n.to_string(), field(input, depth, exact))).collect();
+    // Not every kind can have items or common values.
+    Some((Schema::new(fields).ok()?, exact))
 }
 
 /// A field that may be made of parts, `depth` deep at most; `exact` ones are read and written to the bit.

@@ -3,3 +3,4 @@
 mod netcode;
 mod reliable;
 mod serialize;
+mod words;

@@ -1,0 +1,454 @@
+//! One field as a property: of many objects, sent when it changed.
+//!
+//! A property of fixed width has words (see [`super::words`]), so that what changed is found by comparing integers, and
+//! what is sent is integers that were made once for all who get it. Others (texts, bytes, lists, integers above 64 bits,
+//! and what has such parts) have none, and go whole.
+//!
+//! | part | its words | written whole | as a delta, against the same words of the baseline |
+//! |---|---|---|---|
+//! | one value | of its numbers | as in a message | each word |
+//! | optional | 1 or 0, then the item's: all 0 without an item | as in a message | the flag, then the item's if there is one |
+//! | message | of its fields | as in a message | each field |
+//!
+//! Promises: words written whole are bit for bit what the value takes in a message. Refuses, when reading, what no
+//! value has. What is refused may have changed the words that were to be read: read into others than those in use.
+
+use super::field::Field;
+use super::node::Leaf;
+use super::words::{Metric, WordRange};
+use super::{BitReader, BitSink, Kind, Node, ReadError, ValueError};
+
+/// A field with the words of its values.
+#[derive(Clone, Debug)]
+pub struct Property {
+    field: Field,
+    ranges: Box<[WordRange]>,
+}
+
+impl Property {
+    pub(super) fn new(field: &Field) -> Self {
+        let mut found = Vec::new();
+        let has_words = each_range(field, &mut |last, metric| found.push((last, metric)));
+        let several = found.iter().filter(|(last, _)| *last > 1).count() > 1;
+        let ranges = found.iter().map(|(last, metric)| WordRange::new(*last, *metric, several));
+        let ranges = if has_words { ranges.collect() } else { Box::default() };
+        Property { field: field.clone(), ranges }
+    }
+
+    /// The field.
+    pub fn field(&self) -> &Field {
+        &self.field
+    }
+
+    /// What its words can be; none of a property that goes whole.
+    pub fn words(&self) -> &[WordRange] {
+        &self.ranges
+    }
+
+    /// Whether it has words.
+    pub fn has_words(&self) -> bool {
+        !self.ranges.is_empty()
+    }
+
+    /// Checks the value of the row at `row` of a body and gives its words, as many as [`Property::words`] has.
+    ///
+    /// # Errors
+    /// Why the value can't be written.
+    pub fn quantize(&self, body: &[u8], row: usize, words: &mut [u64]) -> Result<(), ValueError> {
+        self.quantize_at(body, row.saturating_add(self.field.offset()), words)
+    }
+
+    /// As [`Property::quantize`], of the value at `at`.
+    pub(super) fn quantize_at(&self, body: &[u8], at: usize, words: &mut [u64]) -> Result<(), ValueError> {
+        match self.field.node() {
+            // Most are, and need no recursion.
+            Node::Leaf(leaf) if self.has_words() => {
+                leaf.codec().quantize(body, at, leaf.column(), &self.ranges, words)
+            }
+            _ if !self.has_words() => Ok(()),
+            node => Parts { ranges: &self.ranges, words }.quantize(node, body, at),
+        }
+    }
+
+    /// Puts the value of these words into its place in the row that `row` begins with.
+    pub fn restore(&self, words: &[u64], row: &mut [u8]) {
+        self.restore_at(words, &mut row[self.field.offset()..]);
+    }
+
+    /// As [`Property::restore`], into its cell.
+    pub(super) fn restore_at(&self, words: &[u64], cell: &mut [u8]) {
+        match self.field.node() {
+            _ if !self.has_words() => {}
+            Node::Leaf(leaf) => leaf.codec().restore(words, cell, leaf.column()),
+            node => Parts { ranges: &self.ranges, words }.restore(node, cell),
+        }
+    }
+
+    /// Writes words whole.
+    pub fn write<S: BitSink + ?Sized>(&self, words: &[u64], sink: &mut S) {
+        match self.field.node() {
+            _ if !self.has_words() => {}
+            Node::Leaf(leaf) => leaf.codec().write_words(&self.ranges, words, sink),
+            node => Parts { ranges: &self.ranges, words }.write(node, sink),
+        }
+    }
+
+    /// Reads words that were written whole.
+    ///
+    /// # Errors
+    /// Everything that reading a message refuses.
+    pub fn read(&self, reader: &mut BitReader<'_>, words: &mut [u64]) -> Result<(), ReadError> {
+        match self.field.node() {
+            _ if !self.has_words() => Ok(()),
+            Node::Leaf(leaf) => leaf.codec().read_words(&self.ranges, reader, words),
+            node => Parts { ranges: &self.ranges, words }.read(node, reader),
+        }
+    }
+
+    /// Writes words against those of a baseline.
+    pub fn write_delta<S: BitSink + ?Sized>(&self, words: &[u64], baseline: &[u64], sink: &mut S) {
+        match self.field.node() {
+            _ if !self.has_words() => {}
+            Node::Leaf(_) => {
+                for (range, (word, base)) in self.ranges.iter().zip(words.iter().zip(baseline)) {
+                    range.write_delta(*word, *base, sink);
+                }
+            }
+            node => {
+                let mut base = Parts { ranges: &self.ranges, words: baseline };
+                Parts { ranges: &self.ranges, words }.write_delta(node, &mut base, sink);
+            }
+        }
+    }
+
+    /// Reads words that were written against this baseline.
+    ///
+    /// # Errors
+    /// At the end of the bits, and a word outside of its range.
+    pub fn read_delta(
+        &self,
+        baseline: &[u64],
+        reader: &mut BitReader<'_>,
+        words: &mut [u64],
+    ) -> Result<(), ReadError> {
+        match self.field.node() {
+            _ if !self.has_words() => Ok(()),
+            Node::Leaf(leaf) => read_leaf_delta(leaf, &self.ranges, baseline, reader, words),
+            node => {
+                let mut base = Parts { ranges: &self.ranges, words: baseline };
+                Parts { ranges: &self.ranges, words }.read_delta(node, &mut base, reader)
+            }
+        }
+    }
+
+    /// Passes over what was written, whole or as a delta, of a property with words.
+    ///
+    /// # Errors
+    /// As for reading it, but for what depends on the baseline.
+    pub fn skip(&self, delta: bool, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
+        if self.has_words() { skip(self.field.node(), &mut &*self.ranges, delta, reader) } else { Ok(()) }
+    }
+
+    /// The words that come `ahead` ticks after `newer`, if they go on as in the `past` ticks from `older`. See
+    /// [`WordRange::extrapolate`].
+    pub fn extrapolate(&self, older: &[u64], newer: &[u64], past: u16, ahead: u16, words: &mut [u64]) {
+        let turned = |at: usize| older.get(at) != newer.get(at);
+        let still = largest_at(self.field.node()).filter(|at| turned(*at)).map(|at| at + 1..at + 4);
+        for (i, (range, word)) in self.ranges.iter().zip(words).enumerate() {
+            let (older, newer) = (older[i], newer[i]);
+            let stays = still.as_ref().is_some_and(|still| still.contains(&i));
+            *word = if stays { newer } else { range.extrapolate(older, newer, past, ahead) };
+        }
+    }
+
+    /// Sets `bit` in the mask of each row whose words differ from those it had before.
+    pub fn mark_changes(&self, words: &[u64], before: &[u64], bit: u64, masks: &mut [u64]) {
+        match self.ranges.len() {
+            0 => {}
+            // By number, so that a row's words are compared without a loop.
+            1 => mark::<1>(words, before, bit, masks),
+            2 => mark::<2>(words, before, bit, masks),
+            3 => mark::<3>(words, before, bit, masks),
+            4 => mark::<4>(words, before, bit, masks),
+            count => {
+                let rows = words.chunks_exact(count).zip(before.chunks_exact(count));
+                for (mask, (words, before)) in masks.iter_mut().zip(rows) {
+                    *mask |= if words == before { 0 } else { bit };
+                }
+            }
+        }
+    }
+}
+
+fn mark<const N: usize>(words: &[u64], before: &[u64], bit: u64, masks: &mut [u64]) {
+    let rows = words.as_chunks::<N>().0.iter().zip(before.as_chunks::<N>().0);
+    for (mask, (words, before)) in masks.iter_mut().zip(rows) {
+        let differs = words.iter().zip(before).fold(0, |differs, (a, b)| differs | (a ^ b));
+        *mask |= if differs == 0 { 0 } else { bit };
+    }
+}
+
+/// Where the place of a rotation's largest component is among the words of one value.
+fn largest_at(node: &Node) -> Option<usize> {
+    if let Node::Leaf(leaf) = node { leaf.codec().largest_at() } else { None }
+}
+
+/// The most words of one value.
+const MAX_LEAF_WORDS: usize = super::transform::NUMBERS;
+
+/// The words of a field: see [`super::codec::Codec::each_range`].
+fn each_range(field: &Field, each: &mut dyn FnMut(u64, Metric)) -> bool {
+    if is_flags(field.kind()) {
+        // Each flag by itself: the number that they make is no nearer to one than to another.
+        return each_part_range(field.node(), &mut |last, _| each(last, Metric::Choice));
+    }
+    each_part_range(field.node(), each)
+}
+
+fn each_part_range(node: &Node, each: &mut dyn FnMut(u64, Metric)) -> bool {
+    match node {
+        Node::Leaf(leaf) => leaf.codec().each_range(each),
+        Node::Optional(optional) => {
+            each(1, Metric::Choice);
+            each_part_range(optional.item(), each)
+        }
+        Node::Nested(schema) => schema.fields().iter().all(|field| each_range(field, each)),
+        Node::List(_) | Node::Sparse(_) => false,
+    }
+}
+
+fn is_flags(kind: &Kind) -> bool {
+    match kind {
+        Kind::Flags { .. } => true,
+        Kind::Optional(item) | Kind::Common { item, .. } => is_flags(item),
+        _ => false,
+    }
+}
+
+/// How many words a part has.
+fn count(node: &Node) -> usize {
+    let mut count = 0;
+    each_part_range(node, &mut |_, _| count += 1);
+    count
+}
+
+fn skip(
+    node: &Node,
+    ranges: &mut &[WordRange],
+    delta: bool,
+    reader: &mut BitReader<'_>,
+) -> Result<(), ReadError> {
+    match node {
+        Node::Leaf(leaf) => {
+            let (these, rest) = ranges.split_at(count(node));
+            *ranges = rest;
+            if delta {
+                return these.iter().try_for_each(|range| range.read_residual(reader).map(drop));
+            }
+            let mut words = [0; MAX_LEAF_WORDS];
+            leaf.codec().read_words(these, reader, &mut words[..these.len()])
+        }
+        Node::Optional(optional) => {
+            *ranges = &ranges[1..];
+            if reader.bool()? {
+                return skip(optional.item(), ranges, delta, reader);
+            }
+            *ranges = &ranges[count(optional.item())..];
+            Ok(())
+        }
+        Node::Nested(schema) => {
+            schema.fields().iter().try_for_each(|field| skip(field.node(), ranges, delta, reader))
+        }
+        Node::List(_) | Node::Sparse(_) => Ok(()),
+    }
+}
+
+fn read_leaf_delta(
+    leaf: &Leaf,
+    ranges: &[WordRange],
+    baseline: &[u64],
+    reader: &mut BitReader<'_>,
+    words: &mut [u64],
+) -> Result<(), ReadError> {
+    for ((range, word), base) in ranges.iter().zip(&mut *words).zip(baseline) {
+        *word = range.read_delta(*base, reader)?;
+    }
+    if leaf.codec().has_value(words) { Ok(()) } else { reader.refuse(ReadError::NotFinite) }
+}
+
+/// The words of a property's parts that are still to be looked at.
+struct Parts<'r, W> {
+    ranges: &'r [WordRange],
+    words: W,
+}
+
+/// Words and their ranges, of one part.
+type Part<'r, 'w> = (&'r [WordRange], &'w [u64]);
+type PartMut<'r, 'w> = (&'r [WordRange], &'w mut [u64]);
+
+impl<'r> Parts<'r, &mut [u64]> {
+    fn take(&mut self, count: usize) -> PartMut<'r, '_> {
+        let (ranges, rest) = self.ranges.split_at(count);
+        self.ranges = rest;
+        let (words, rest) = core::mem::take(&mut self.words).split_at_mut(count);
+        self.words = rest;
+        (ranges, words)
+    }
+
+    /// The next word.
+    fn one(&mut self) -> &mut u64 {
+        &mut self.take(1).1[0]
+    }
+
+    fn quantize(&mut self, node: &Node, body: &[u8], at: usize) -> Result<(), ValueError> {
+        match node {
+            Node::Leaf(leaf) => {
+                let (ranges, words) = self.take(count(node));
+                leaf.codec().quantize(body, at, leaf.column(), ranges, words)
+            }
+            Node::Optional(optional) => {
+                let present = optional.is_present(body, at).ok_or(ValueError::Row)?;
+                *self.one() = present.into();
+                if present {
+                    return self.quantize(optional.item(), body, at);
+                }
+                self.take(count(optional.item())).1.fill(0);
+                Ok(())
+            }
+            Node::Nested(schema) => schema
+                .fields()
+                .iter()
+                .try_for_each(|field| self.quantize(field.node(), body, at.saturating_add(field.offset()))),
+            Node::List(_) | Node::Sparse(_) => Ok(()),
+        }
+    }
+
+    fn read(&mut self, node: &Node, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
+        match node {
+            Node::Leaf(leaf) => {
+                let (ranges, words) = self.take(count(node));
+                leaf.codec().read_words(ranges, reader, words)
+            }
+            Node::Optional(optional) => {
+                let present = reader.bool()?;
+                *self.one() = present.into();
+                if present {
+                    return self.read(optional.item(), reader);
+                }
+                self.take(count(optional.item())).1.fill(0);
+                Ok(())
+            }
+            Node::Nested(schema) => {
+                schema.fields().iter().try_for_each(|field| self.read(field.node(), reader))
+            }
+            Node::List(_) | Node::Sparse(_) => Ok(()),
+        }
+    }
+
+    fn read_delta(
+        &mut self,
+        node: &Node,
+        base: &mut Parts<'_, &[u64]>,
+        reader: &mut BitReader<'_>,
+    ) -> Result<(), ReadError> {
+        match node {
+            Node::Leaf(leaf) => {
+                let (ranges, words) = self.take(count(node));
+                read_leaf_delta(leaf, ranges, base.take(ranges.len()).1, reader, words)
+            }
+            Node::Optional(optional) => {
+                base.take(1);
+                let present = reader.bool()?;
+                *self.one() = present.into();
+                if present {
+                    return self.read_delta(optional.item(), base, reader);
+                }
+                base.take(count(optional.item()));
+                self.take(count(optional.item())).1.fill(0);
+                Ok(())
+            }
+            Node::Nested(schema) => {
+                schema.fields().iter().try_for_each(|field| self.read_delta(field.node(), base, reader))
+            }
+            Node::List(_) | Node::Sparse(_) => Ok(()),
+        }
+    }
+}
+
+impl<'r, 'w> Parts<'r, &'w [u64]> {
+    fn take(&mut self, count: usize) -> Part<'r, 'w> {
+        let ((ranges, rest), (words, words_rest)) = (self.ranges.split_at(count), self.words.split_at(count));
+        *self = Parts { ranges: rest, words: words_rest };
+        (ranges, words)
+    }
+
+    fn restore(&mut self, node: &Node, cell: &mut [u8]) {
+        match node {
+            Node::Leaf(leaf) => {
+                let words = self.take(count(node)).1;
+                leaf.codec().restore(words, cell, leaf.column());
+            }
+            Node::Optional(optional) => {
+                let present = self.take(1).1 != [0];
+                cell[optional.item().size()] = present.into();
+                if present {
+                    return self.restore(optional.item(), cell);
+                }
+                self.take(count(optional.item()));
+                cell[..optional.item().size()].fill(0);
+            }
+            Node::Nested(schema) => {
+                for field in schema.fields() {
+                    self.restore(field.node(), &mut cell[field.offset()..]);
+                }
+            }
+            Node::List(_) | Node::Sparse(_) => {}
+        }
+    }
+
+    fn write<S: BitSink + ?Sized>(&mut self, node: &Node, sink: &mut S) {
+        match node {
+            Node::Leaf(leaf) => {
+                let (ranges, words) = self.take(count(node));
+                leaf.codec().write_words(ranges, words, sink);
+            }
+            Node::Optional(optional) => {
+                let present = self.take(1).1 != [0];
+                sink.bool(present);
+                if present {
+                    self.write(optional.item(), sink);
+                } else {
+                    self.take(count(optional.item()));
+                }
+            }
+            Node::Nested(schema) => schema.fields().iter().for_each(|field| self.write(field.node(), sink)),
+            Node::List(_) | Node::Sparse(_) => {}
+        }
+    }
+
+    fn write_delta<S: BitSink + ?Sized>(&mut self, node: &Node, base: &mut Parts<'_, &[u64]>, sink: &mut S) {
+        match node {
+            Node::Leaf(_) => {
+                let (ranges, words) = self.take(count(node));
+                let base = base.take(ranges.len()).1;
+                for (range, (word, base)) in ranges.iter().zip(words.iter().zip(base)) {
+                    range.write_delta(*word, *base, sink);
+                }
+            }
+            Node::Optional(optional) => {
+                let present = self.take(1).1 != [0];
+                base.take(1);
+                sink.bool(present);
+                if present {
+                    return self.write_delta(optional.item(), base, sink);
+                }
+                self.take(count(optional.item()));
+                base.take(count(optional.item()));
+            }
+            Node::Nested(schema) => {
+                schema.fields().iter().for_each(|field| self.write_delta(field.node(), base, sink));
+            }
+            Node::List(_) | Node::Sparse(_) => {}
+        }
+    }
+}

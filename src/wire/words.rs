@@ -1,0 +1,426 @@
+//! Words: the integers that the wire carries of a value, one for each of its numbers, and how one is written against
+//! an earlier one.
+//!
+//! A word lies in `0..=last`. **Whole** it takes the bits of `last`, as serialize writes an integer of that range. As a
+//! **delta** it is a residual against a base, a word of the same range that both sides have:
+//!
+//! | metric | residual of a word against a base |
+//! |---|---|
+//! | line | numbers in the order of their distance from the base: 0 for the base, 1 for base + 1, 2 for base - 1, 3 for base + 2 ...; where one side has ended, the other's go on by one |
+//! | circle | likewise, the word after `last` being 0 |
+//! | float | as line, of the patterns in the order of what they stand for: those with the sign bit inverted whole, the others' sign bit set |
+//! | choice | 0 for the base, then the other words as they rise |
+//!
+//! A residual is in one of the word's **tiers**: a tier of b bits has the next 2^b residuals, and behind the last one
+//! lie all others. On the wire: a flag 0 for each tier that is passed over, flag 1, and b bits; or only flags 0 and the
+//! rest, an integer of `0..=last - (residuals in tiers)`. A word of n bits has the tiers of 2, 5, 8, 12, 16, 24, 32
+//! and 48 bits that are at most n - 4. A choice of more than one bit has the tier of 0 bits alone, for no change, and
+//! that only if it is one of several words: of a single one the property's mask said that it changed.
+//!
+//! Why so. Of a word nothing is known but its range, so that each number of bits is about as likely for its change. A
+//! tier then wastes half of its bits on average, and costs a flag to each that is passed over: steps of three to four
+//! bits are best for words of 9 to 32 bits. The first has room for what was predicted well and for what of a vector
+//! stays as it is (3 bits), and beyond 16 bits, where there is little, they lie farther apart. Of eleven ladders over
+//! three scenes (a random walk of all, one of a tenth, falling cubes), baselines 1, 3 and 6 ticks old, as they are and
+//! extrapolated, this one took the fewest bits in sum, with 3-6-9-12-16: 11 to 45 bits for a position of 3 x 21 and 11
+//! to 31 for a rotation of 2 + 3 x 9. A tier of 0 bits before it saves 2 bits a position where half of the words stay,
+//! and costs 3 where all change.
+//!
+//! Promises: each residual in `0..=last` is of one word, so a word has one form and no base makes it another word
+//! than one of its range; what a delta takes does not depend on the base, so one can be passed over without it.
+//! Refuses, when reading, a number above `last`. Trusted: words and bases given to write and to read against.
+
+use super::{BitReader, BitSink, ReadError, bit_len};
+
+/// Which words are near each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metric {
+    /// Numbers, or steps of a range.
+    Line,
+    /// Steps of a circle: the first comes after the last.
+    Circle,
+    /// The pattern of an IEEE single or double.
+    Float,
+    /// One of several things, none of which is nearer than the others.
+    Choice,
+}
+
+/// Bits of the tiers: the first is for choices, and of the others a word has as many as are small enough.
+const TIER_BITS: [u32; 9] = [0, 2, 5, 8, 12, 16, 24, 32, 48];
+
+/// By how many bits a tier must be smaller than the word: one larger would save little more than its flag costs.
+const TIER_MARGIN: u32 = 4;
+
+/// What a word can be, and how it is coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WordRange {
+    last: u64,
+    metric: Metric,
+    /// The run of [`TIER_BITS`].
+    first_tier: u8,
+    end_tier: u8,
+}
+
+impl WordRange {
+    /// Words in `0..=last`, as one of `several` of a property or alone. Floats have a `last` of 32 or 64 bits.
+    pub(super) fn new(last: u64, metric: Metric, several: bool) -> Self {
+        debug_assert!(metric != Metric::Float || [u64::MAX, u32::MAX.into()].contains(&last));
+        debug_assert!(metric != Metric::Circle || last <= u32::MAX.into());
+        let bits = bit_len(last);
+        let (first_tier, end_tier) = match metric {
+            Metric::Choice => (0, u8::from(several && bits > 1)),
+            // At most 9.
+            _ => (1, 1 + TIER_BITS[1..].iter().filter(|tier| **tier + TIER_MARGIN <= bits).count() as u8),
+        };
+        WordRange { last, metric, first_tier, end_tier }
+    }
+
+    /// The largest word.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Bits of a word written whole.
+    pub fn bits(&self) -> u32 {
+        bit_len(self.last)
+    }
+
+    /// Which words are near each other.
+    pub fn metric(&self) -> Metric {
+        self.metric
+    }
+
+    /// Writes a word whole.
+    #[inline]
+    pub fn write<S: BitSink + ?Sized>(&self, word: u64, sink: &mut S) {
+        debug_assert!(word <= self.last, "{word} is not in 0..={}", self.last);
+        if let bits @ 1.. = self.bits() {
+            sink.bits(word, bits);
+        }
+    }
+
+    /// Reads a word that was written whole.
+    ///
+    /// # Errors
+    /// At the end of the bits, and a number above the largest word.
+    #[inline]
+    pub fn read(&self, reader: &mut BitReader<'_>) -> Result<u64, ReadError> {
+        reader.offset(self.last)
+    }
+
+    /// Writes a word against a base.
+    #[inline]
+    pub fn write_delta<S: BitSink + ?Sized>(&self, word: u64, base: u64, sink: &mut S) {
+        self.write_residual(self.residual(word, base), sink);
+    }
+
+    /// Reads a word that was written against this base.
+    ///
+    /// # Errors
+    /// At the end of the bits, and a residual of no word.
+    #[inline]
+    pub fn read_delta(&self, base: u64, reader: &mut BitReader<'_>) -> Result<u64, ReadError> {
+        Ok(self.word(self.read_residual(reader)?, base))
+    }
+
+    /// How far a word is from a base: in `0..=last`, small for what is near. Another coder than the tiers may have it.
+    #[inline]
+    pub fn residual(&self, word: u64, base: u64) -> u64 {
+        debug_assert!(word.max(base) <= self.last, "{word} and {base} are not in 0..={}", self.last);
+        match self.metric {
+            Metric::Line => self.line(word, base),
+            Metric::Float => self.line(self.ordered(word), self.ordered(base)),
+            Metric::Circle => {
+                let ahead = self.turned(word, base);
+                let behind = self.turned(base, word);
+                if ahead <= behind { (2 * ahead).saturating_sub(1) } else { 2 * behind }
+            }
+            Metric::Choice if word == base => 0,
+            Metric::Choice => word + u64::from(word < base),
+        }
+    }
+
+    /// The word of this residual, which is in `0..=last`.
+    #[inline]
+    pub fn word(&self, residual: u64, base: u64) -> u64 {
+        debug_assert!(residual.max(base) <= self.last, "{residual} and {base} are not in 0..={}", self.last);
+        match self.metric {
+            Metric::Line => self.at(residual, base),
+            Metric::Float => self.unordered(self.at(residual, self.ordered(base))),
+            Metric::Circle => {
+                let step = residual.div_ceil(2);
+                if residual % 2 == 1 { self.turned(base + step, 0) } else { self.turned(base, step) }
+            }
+            Metric::Choice if residual == 0 => base,
+            Metric::Choice => residual - u64::from(residual <= base),
+        }
+    }
+
+    /// The word that comes `ahead` ticks after `newer` if it goes on as in the `past` ticks from `older`: at the end of
+    /// its range it stays. Floats and choices, and all where `past` is 0, stay as they are. In integers, so that both
+    /// sides find the same.
+    #[inline]
+    pub fn extrapolate(&self, older: u64, newer: u64, past: u16, ahead: u16) -> u64 {
+        if past == 0 || older == newer {
+            return newer;
+        }
+        // Words of 32 bits by a number of ticks take 49 bits.
+        let wide = self.last > u32::MAX.into();
+        match self.metric {
+            Metric::Line if wide => {
+                let step = (i128::from(newer) - i128::from(older)) * i128::from(ahead) / i128::from(past);
+                (i128::from(newer) + step).clamp(0, self.last.into()) as u64
+            }
+            Metric::Line => {
+                let step = (newer as i64 - older as i64) * i64::from(ahead) / i64::from(past);
+                (newer as i64 + step).clamp(0, self.last as i64) as u64
+            }
+            Metric::Circle => {
+                let (forth, back) = (self.turned(newer, older) as i64, self.turned(older, newer) as i64);
+                let turn = if forth <= back { forth } else { -back };
+                let step = turn * i64::from(ahead) / i64::from(past);
+                (newer as i64 + step).rem_euclid(self.last as i64 + 1) as u64
+            }
+            Metric::Float | Metric::Choice => newer,
+        }
+    }
+
+    fn tiers(&self) -> &'static [u32] {
+        &TIER_BITS[usize::from(self.first_tier)..usize::from(self.end_tier)]
+    }
+
+    /// Writes a residual of [`WordRange::residual`].
+    #[inline]
+    pub fn write_residual<S: BitSink + ?Sized>(&self, residual: u64, sink: &mut S) {
+        let tiers = self.tiers();
+        let mut rest = residual;
+        for (passed, bits) in (0..).zip(tiers) {
+            if rest >> bits == 0 {
+                // The flags first: at most 8 and 48 bits.
+                sink.bits(1 << passed | rest << (passed + 1), passed + 1 + bits);
+                return;
+            }
+            rest -= 1 << bits;
+        }
+        if !tiers.is_empty() {
+            sink.bits(0, tiers.len() as u32);
+        }
+        if let bits @ 1.. = bit_len(self.last - (residual - rest)) {
+            sink.bits(rest, bits);
+        }
+    }
+
+    /// Reads a residual.
+    ///
+    /// # Errors
+    /// At the end of the bits, and a number above the largest word.
+    #[inline]
+    pub fn read_residual(&self, reader: &mut BitReader<'_>) -> Result<u64, ReadError> {
+        let mut passed = 0;
+        for bits in self.tiers() {
+            if reader.bool()? {
+                let rest = if *bits > 0 { reader.bits(*bits)? } else { 0 };
+                return Ok(passed + rest);
+            }
+            passed += 1 << bits;
+        }
+        Ok(passed + reader.offset(self.last - passed)?)
+    }
+
+    /// By distance, in turns above and below as far as there are words on both sides.
+    #[inline]
+    fn line(&self, word: u64, base: u64) -> u64 {
+        let both = base.min(self.last - base);
+        let distance = word.abs_diff(base);
+        match distance {
+            0 => 0,
+            _ if distance > both => both + distance,
+            _ => 2 * distance - u64::from(word > base),
+        }
+    }
+
+    #[inline]
+    fn at(&self, residual: u64, base: u64) -> u64 {
+        let both = base.min(self.last - base);
+        let (distance, above) = if residual > 2 * both {
+            (residual - both, base == both)
+        } else {
+            (residual.div_ceil(2), residual % 2 == 1)
+        };
+        if above { base + distance } else { base - distance }
+    }
+
+    /// Steps from `base` on to `word` on a circle. `word` may be up to a whole turn beyond the last.
+    #[inline]
+    fn turned(&self, word: u64, base: u64) -> u64 {
+        let turn = self.last + 1;
+        let steps = word + turn - base;
+        let steps = if steps >= turn { steps - turn } else { steps };
+        if steps >= turn { steps - turn } else { steps }
+    }
+
+    /// A float's pattern as a number that rises with it.
+    #[inline]
+    fn ordered(&self, pattern: u64) -> u64 {
+        let sign = self.last - (self.last >> 1);
+        if pattern & sign == 0 { pattern | sign } else { !pattern & self.last }
+    }
+
+    #[inline]
+    fn unordered(&self, order: u64) -> u64 {
+        let sign = self.last - (self.last >> 1);
+        if order & sign == 0 { !order & self.last } else { order & !sign }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{BitWriter, Measure};
+    use super::*;
+    use crate::rng::Rng;
+
+    const METRICS: [Metric; 4] = [Metric::Line, Metric::Circle, Metric::Float, Metric::Choice];
+
+    /// Ranges of all metrics, small and large, one of several and alone.
+    fn ranges(lasts: &[u64]) -> Vec<WordRange> {
+        let of = |last: u64| {
+            METRICS.into_iter().flat_map(move |metric| {
+                let fits = match metric {
+                    Metric::Float => [u64::MAX, u32::MAX.into()].contains(&last),
+                    Metric::Circle => last <= u32::MAX.into(),
+                    _ => true,
+                };
+                [false, true].into_iter().filter(move |_| fits).map(move |s| WordRange::new(last, metric, s))
+            })
+        };
+        lasts.iter().flat_map(|last| of(*last)).collect()
+    }
+
+    fn written(write: impl FnOnce(&mut BitWriter)) -> (Vec<u8>, usize) {
+        let mut writer = BitWriter::new();
+        write(&mut writer);
+        let bits = writer.bit_len();
+        (writer.into_bytes(), bits)
+    }
+
+    #[test]
+    fn every_residual_is_of_one_word() {
+        for range in ranges(&[0, 1, 2, 3, 4, 6, 7, 30, 63, 100, 255]) {
+            for base in 0..=range.last() {
+                let mut residuals: Vec<u64> =
+                    (0..=range.last()).map(|word| range.residual(word, base)).collect();
+                for (word, residual) in (0..).zip(&residuals) {
+                    assert_eq!(range.word(*residual, base), word, "{range:?} against {base}");
+                }
+                residuals.sort_unstable();
+                assert!(residuals.into_iter().eq(0..=range.last()), "{range:?} against {base}");
+                assert_eq!(range.residual(base, base), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn words_of_any_range_are_read_as_they_were_written() {
+        let mut rng = Rng::seeded(4);
+        let lasts: Vec<u64> =
+            (0..64).flat_map(|bits| [u64::MAX >> bits, (u64::MAX >> bits) / 3 * 2]).collect();
+        for range in ranges(&lasts) {
+            for _ in 0..40 {
+                let within =
+                    |word: u64| if range.last() == u64::MAX { word } else { word % (range.last() + 1) };
+                let base = within(rng.next_u64());
+                let near = base
+                    .wrapping_add(rng.below(1 << rng.below(40)))
+                    .wrapping_sub(rng.below(1 << rng.below(40)));
+                for word in [within(near), within(rng.next_u64()), base, 0, range.last()] {
+                    assert_eq!(
+                        range.word(range.residual(word, base), base),
+                        word,
+                        "{range:?} against {base}"
+                    );
+                    let (bytes, bits) = written(|w| {
+                        range.write_delta(word, base, w);
+                        range.write(word, w);
+                    });
+                    let mut reader = BitReader::new(&bytes);
+                    assert_eq!(range.read_delta(base, &mut reader), Ok(word), "{range:?} against {base}");
+                    assert_eq!(range.read(&mut reader), Ok(word));
+                    assert_eq!(reader.position(), bits);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_near_is_small() {
+        let residuals = |range: &WordRange, base: u64, words: &[u64]| -> Vec<u64> {
+            words.iter().map(|word| range.residual(*word, base)).collect()
+        };
+        let line = WordRange::new(100, Metric::Line, true);
+        assert_eq!(residuals(&line, 50, &[50, 51, 49, 52, 48, 100, 0]), [0, 1, 2, 3, 4, 99, 100]);
+        assert_eq!(residuals(&line, 2, &[2, 3, 1, 4, 0, 5, 100]), [0, 1, 2, 3, 4, 5, 100]);
+        assert_eq!(residuals(&line, 99, &[99, 100, 98, 97, 0]), [0, 1, 2, 3, 100]);
+        let circle = WordRange::new(9, Metric::Circle, true);
+        assert_eq!(residuals(&circle, 8, &[8, 9, 7, 0, 6, 1, 5, 2, 4, 3]), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        let choice = WordRange::new(5, Metric::Choice, true);
+        assert_eq!(residuals(&choice, 2, &[2, 0, 1, 3, 4, 5]), [0, 1, 2, 3, 4, 5]);
+        let float = WordRange::new(u32::MAX.into(), Metric::Float, true);
+        let pattern = |value: f32| u64::from(value.to_bits());
+        let next = pattern(1.5) + 1;
+        assert_eq!(residuals(&float, pattern(1.5), &[next, pattern(1.5) - 1]), [1, 2]);
+        // The zeros are neighbours.
+        assert_eq!(residuals(&float, pattern(-0.0), &[pattern(0.0), pattern(-f32::from_bits(1))]), [1, 2]);
+    }
+
+    #[test]
+    fn a_delta_takes_the_bits_of_its_tier() {
+        let bits = |range: &WordRange, word: u64, base: u64| {
+            let mut measure = Measure::new();
+            range.write_delta(word, base, &mut measure);
+            measure.bits_bound()
+        };
+        let position = WordRange::new((1 << 21) - 1, Metric::Line, true);
+        let base = 1 << 20;
+        let taken =
+            [0, 1, 2, 17, 18, 145, 146, 2194, 34_962, 34_963].map(|up| bits(&position, base + up, base));
+        // 4 residuals in 1 + 2 bits, 32 in 2 + 5, 256 in 3 + 8, 4096 in 4 + 12, 65,536 in 5 + 16, the rest in 5 + 21.
+        assert_eq!(taken, [3, 3, 3, 7, 7, 11, 16, 16, 21, 26]);
+        let rotation = WordRange::new(510, Metric::Line, true);
+        assert_eq!([255, 257, 273, 274].map(|word| bits(&rotation, word, 255)), [3, 7, 7, 11]);
+        assert_eq!([0, 9].map(|word| bits(&WordRange::new(31, Metric::Line, true), word, 0)), [5, 5]);
+        let largest = WordRange::new(3, Metric::Choice, true);
+        assert_eq!([1, 2].map(|word| bits(&largest, word, 1)), [1, 3]);
+        assert_eq!([1, 2].map(|word| bits(&WordRange::new(3, Metric::Choice, false), word, 1)), [2, 2]);
+        assert_eq!(bits(&WordRange::new(1, Metric::Choice, true), 1, 1), 1);
+        assert_eq!(bits(&WordRange::new(0, Metric::Line, true), 0, 0), 0);
+    }
+
+    #[test]
+    fn a_residual_of_no_word_is_refused() {
+        let health = WordRange::new(1000, Metric::Line, false);
+        // Behind tiers of 2 and 5 bits: 36 residuals.
+        let read = |rest: u64| {
+            let (bytes, bits) = written(|w| w.bits(rest << 2, 12));
+            health.read_delta(500, &mut BitReader::with_range(&bytes, 0, bits))
+        };
+        assert_eq!(read(964), Ok(0));
+        assert_eq!(read(965), Err(ReadError::OutOfRange { offset: 965, span: 964 }));
+    }
+
+    #[test]
+    fn what_goes_on_is_found_ahead_and_stays_in_its_range() {
+        let line = WordRange::new(1000, Metric::Line, true);
+        assert_eq!(line.extrapolate(100, 110, 2, 3), 125);
+        assert_eq!(line.extrapolate(110, 100, 2, 3), 85);
+        assert_eq!(line.extrapolate(900, 990, 1, 9), 1000);
+        assert_eq!(line.extrapolate(100, 10, 1, 9), 0);
+        assert_eq!(line.extrapolate(100, 110, 0, 3), 110);
+        let wide = WordRange::new(u64::MAX, Metric::Line, true);
+        assert_eq!(wide.extrapolate(0, u64::MAX - 1, 1, u16::MAX), u64::MAX);
+        assert_eq!(wide.extrapolate(u64::MAX, 1, 1, u16::MAX), 0);
+        let circle = WordRange::new(359, Metric::Circle, true);
+        assert_eq!(circle.extrapolate(350, 355, 1, 2), 5);
+        assert_eq!(circle.extrapolate(5, 355, 2, 4), 335);
+        assert_eq!(WordRange::new(9, Metric::Choice, true).extrapolate(1, 5, 1, 1), 5);
+    }
+}

@@ -1,0 +1,257 @@
+//! A packet of a peer is applied whole or not at all: a valid one with messages on every kind of channel, altered. Where it
+//! is refused or dropped, the connection has what one has that never got it: not a row more, none less, no fate told.
+
+use std::sync::{Arc, LazyLock};
+
+use tickwire::store::Packets;
+use tickwire::time::{Duration, Instant};
+use tickwire::transport::header::Header;
+use tickwire::transport::{
+    Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, End, MessageType, Notification, Protocol,
+    Received, Resend, SendOptions, VERSION,
+};
+use tickwire::wire::{BitReader, Kind, ReadError, Schema};
+
+use super::input::Input;
+use super::world::{blob, number};
+
+const KEYS: usize = 64;
+const PAYLOAD: usize = 6;
+const PAYLOAD_BYTES: usize = 100;
+const BLOB_BYTES: u32 = 300;
+const WINDOW: usize = 8;
+const NOW: Instant = Instant::from_millis(32);
+
+static SCENE: LazyLock<Scene> = LazyLock::new(Scene::record);
+
+/// What two connections said to each other before the packet, and that.
+struct Scene {
+    protocol: Arc<Protocol>,
+    /// To the one that gets the packet.
+    before: Vec<Vec<u8>>,
+    packet: Vec<u8>,
+    /// Where its payload begins.
+    payload: usize,
+}
+
+/// What came of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was applied, with so many messages.
+    Applied(u64),
+    /// It was not acked, and comes again.
+    Dropped,
+    /// It ended the connection.
+    Refused,
+    /// It ended the connection, by what breaks a window.
+    BeyondWindow,
+}
+
+/// Channels whose messages can be refused come behind such that take any.
+fn protocol() -> Arc<Protocol> {
+    let reliable = |ordered| ChannelKind::Reliable {
+        ordered,
+        receive_window: WINDOW,
+        receive_bytes: 2048,
+        resend: Resend::default(),
+    };
+    let kinds = [
+        ChannelKind::Unreliable { receive_queue: 4 },
+        ChannelKind::Latest { keys: KEYS },
+        ChannelKind::Redundant { copies: 2, receive_queue: 8 },
+        reliable(true),
+        ChannelKind::Sequenced { receive_queue: 4 },
+        reliable(false),
+        ChannelKind::Payload { receive_queue: 4 },
+    ];
+    let channel = |kind: ChannelKind| {
+        let max_message_bytes = if kind.is_payload() { PAYLOAD_BYTES } else { 500 };
+        ChannelConfig { max_message_bytes, ..ChannelConfig::new(kind) }
+    };
+    let declared = Body::Declared(Schema::new([("number", Kind::Bits { bits: 32 })]).unwrap());
+    let types = vec![
+        MessageType { name: "Number".into(), body: declared },
+        MessageType { name: "Blob".into(), body: Body::Opaque { max_bytes: BLOB_BYTES } },
+    ];
+    Arc::new(Protocol::new(types, kinds.map(channel).into()).unwrap())
+}
+
+fn connection(protocol: &Arc<Protocol>) -> Connection {
+    Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap()
+}
+
+/// Sends messages on every channel; the fate of each is asked for.
+fn send(ends: &mut Connection, now: Instant, first: u32) {
+    for channel in 0..PAYLOAD {
+        for n in 0..2 {
+            let options = SendOptions { key: 5 + n * 40, tag: first + n, notify: true };
+            let message = if n == 0 { number(first) } else { blob(first, 3) };
+            ends.send(now, channel, message, options).unwrap();
+        }
+    }
+    ends.send_payload(now, PAYLOAD, number(first).encoded, first).unwrap();
+}
+
+fn transmit(ends: &mut Connection, now: Instant) -> Vec<Vec<u8>> {
+    let mut out = Packets::new();
+    ends.transmit(now, &mut out);
+    out.iter().map(|(_, datagram)| datagram.to_vec()).collect()
+}
+
+impl Scene {
+    fn record() -> Scene {
+        let protocol = protocol();
+        let mut peer = connection(&protocol);
+        send(&mut peer, Instant::ZERO, 10);
+        let before = transmit(&mut peer, Instant::ZERO);
+        let (_, ours) = prepared(&protocol, &before);
+        // The peer takes what it got, so that it has acks, credit and an ack delay to tell.
+        ours.iter().for_each(|datagram| peer.handle_datagram(Instant::from_millis(16), datagram).unwrap());
+        (0..PAYLOAD).for_each(|channel| while peer.poll_received(channel).is_some() {});
+        send(&mut peer, NOW, 20);
+        let [packet] = &transmit(&mut peer, NOW)[..] else { panic!("one packet") };
+        let payload = Header::read(packet).unwrap().1;
+        Scene { protocol, before, packet: packet.clone(), payload }
+    }
+}
+
+/// A connection that has got what came before the packet, and what it sent.
+fn prepared(protocol: &Arc<Protocol>, before: &[Vec<u8>]) -> (Connection, Vec<Vec<u8>>) {
+    let mut ours = connection(protocol);
+    before.iter().for_each(|datagram| ours.handle_datagram(Instant::ZERO, datagram).unwrap());
+    send(&mut ours, Instant::ZERO, 30);
+    let out = transmit(&mut ours, Instant::ZERO);
+    (ours, out)
+}
+
+/// All that an application can take of a connection.
+fn taken(ours: &mut Connection) -> (Vec<(usize, Received)>, Vec<Notification>) {
+    let mut rows = Vec::new();
+    for channel in 0..=PAYLOAD {
+        rows.extend(std::iter::from_fn(|| ours.poll_received(channel)).map(|row| (channel, row)));
+    }
+    (rows, std::iter::from_fn(|| ours.poll_notification()).collect())
+}
+
+fn handled(ours: &Connection) -> u64 {
+    let stats = (0..=PAYLOAD).map(|channel| ours.channel_stats(channel));
+    stats.map(|stats| stats.received + stats.duplicates).sum()
+}
+
+/// The packet's bits behind its header.
+pub fn bits() -> usize {
+    (SCENE.packet.len() - SCENE.payload) * 8
+}
+
+/// Hands the packet over, after `alter` had its way with what stands behind its header.
+pub fn judge(alter: impl FnOnce(&mut Vec<u8>)) -> Outcome {
+    let Scene { protocol, before, packet, payload } = &*SCENE;
+    let mut altered = packet[*payload..].to_vec();
+    alter(&mut altered);
+    let datagram = [&packet[..*payload], &altered].concat();
+    let (mut ours, mut without) = (prepared(protocol, before).0, prepared(protocol, before).0);
+    let handled_before = handled(&ours);
+    let ended = ours.handle_datagram(NOW, &datagram);
+    let count = handled(&ours) - handled_before;
+    let applied = ended.is_ok() && {
+        let sequence = Header::read(packet).unwrap().0.sequence;
+        let answer = transmit(&mut ours, NOW);
+        without.transmit(NOW, &mut Packets::new());
+        answer.iter().any(|datagram| Header::read(datagram).unwrap().0.ack == sequence)
+    };
+    if applied {
+        if let Ok(said) = messages(&altered, protocol) {
+            assert_eq!(count, said, "the packet is acked, and not all that it says was taken");
+        }
+        return Outcome::Applied(count);
+    }
+    assert_eq!(count, 0, "{ended:?}, and some of it was taken");
+    let told = |(rows, fates): (Vec<(usize, Received)>, Vec<Notification>)| {
+        let rows = rows.into_iter().map(|(channel, row)| {
+            (channel, row.message_type, row.key, row.missed, row.packet_sequence, row.body.to_vec())
+        });
+        (rows.collect::<Vec<_>>(), fates)
+    };
+    assert_eq!(told(taken(&mut ours)), told(taken(&mut without)), "{ended:?}");
+    match ended {
+        Ok(()) => Outcome::Dropped,
+        Err(End::Violation(tickwire::transport::Violation::Window)) => Outcome::BeyondWindow,
+        Err(_) => Outcome::Refused,
+    }
+}
+
+/// How many messages a payload has: read as the framing's standard has it, by nobody who applies it.
+fn messages(payload: &[u8], protocol: &Protocol) -> Result<u64, ReadError> {
+    let mut r = BitReader::new(payload);
+    if r.bool()? {
+        assert_eq!(r.bits(8)?, u64::from(VERSION));
+        r.bits(64)?;
+    }
+    if r.bool()? {
+        return Ok(0);
+    }
+    if r.bool()? {
+        r.bits(14)?;
+    }
+    if r.bool()? {
+        while {
+            r.int_relative(0)?;
+            r.int_relative(0)?;
+            r.bool()?
+        } {}
+    }
+    if r.bool()? {
+        while {
+            r.bits(3 + 16)?;
+            r.bool()?
+        } {}
+    }
+    let mut count = 0;
+    while r.bool()? {
+        let kind = protocol.channels()[r.bits(3)? as usize].kind;
+        let mut first = true;
+        while {
+            match kind {
+                ChannelKind::Reliable { .. } | ChannelKind::Redundant { .. } if first => r.bits(16)?,
+                ChannelKind::Reliable { .. } | ChannelKind::Redundant { .. } => r.int_relative(0)?.into(),
+                ChannelKind::Latest { .. } => r.bits(6)?,
+                _ => 0,
+            };
+            first = false;
+            let length = |bytes: u32| u32::BITS - (bytes * 8).leading_zeros();
+            if kind.is_payload() {
+                let bits = r.bits(length(PAYLOAD_BYTES as u32))?;
+                r.cut(bits as usize)?;
+            } else if r.bool()? {
+                let bits = r.bits(length(BLOB_BYTES))?;
+                r.cut(bits as usize)?;
+            } else {
+                r.bits(32)?;
+            }
+            count += 1;
+            r.bool()?
+        } {}
+    }
+    // Fragments come next, if there are any: what they complete counts too, but of one no packet completes another.
+    Ok(count)
+}
+
+/// Alters the packet as the bytes say.
+pub fn run(data: &[u8]) {
+    let mut input = Input::new(data);
+    let outcome = judge(|payload| {
+        while !input.is_empty() && !payload.is_empty() {
+            let at = usize::from(input.u16()) % (payload.len() * 8);
+            match input.below(8) {
+                0 => payload.truncate(at / 8),
+                1 => payload[at / 8] = input.u8(),
+                2 => payload.insert(at / 8, input.u8()),
+                3 => drop(payload.remove(at / 8)),
+                _ => payload[at / 8] ^= 1 << (at % 8),
+            }
+        }
+    });
+    assert!(!data.is_empty() || outcome == Outcome::Applied(13));
+    // The time between packets has no part in this.
+    assert!(NOW > Instant::ZERO + Duration::from_millis(16));
+}
