@@ -329,9 +329,11 @@ mod tests {
                 let within =
                     |word: u64| if range.last() == u64::MAX { word } else { word % (range.last() + 1) };
                 let base = within(rng.next_u64());
-                let near = base
-                    .wrapping_add(rng.below(1 << rng.below(40)))
-                    .wrapping_sub(rng.below(1 << rng.below(40)));
+                let mut step = || {
+                    let bits = rng.below(40);
+                    rng.below(1 << bits)
+                };
+                let near = base.wrapping_add(step()).wrapping_sub(step());
                 for word in [within(near), within(rng.next_u64()), base, 0, range.last()] {
                     assert_eq!(
                         range.word(range.residual(word, base), base),

@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_first_sample_is_taken_whole_and_later_ones_by_the_smoothing() {
-        assert_eq!(Rtt::new(0.1).smoothed(), None);
+        assert_eq!(Rtt::new(0.1, RTT_HISTORY).smoothed(), None);
         assert_eq!(rtt_after(0.1, &[100]).smoothed(), Some(Duration::from_millis(100)));
         assert!((rtt_after(0.1, &[100, 200]).smoothed - 110.0).abs() < 1e-9);
     }
