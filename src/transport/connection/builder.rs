@@ -28,8 +28,7 @@ impl Connection {
         if !self.streams.poll_due(&context, &self.protocol) {
             return false;
         }
-        self.messages_wait = !self.line_has_room();
-        if self.messages_wait {
+        if !self.line_has_room() {
             return false;
         }
         let control_bits = self.begin_packet(now);

@@ -131,7 +131,6 @@ impl Connection {
 
     pub(super) fn transmit_slices(&mut self, now: Instant, out: &mut Packets) {
         while !self.silent
-            && self.behind_messages_until() <= now
             && self.chunks.has_slices(now)
             && self.controller.can_send(now)
             && self.next_number_at() <= now
@@ -144,23 +143,14 @@ impl Connection {
                 break;
             }
             self.send_packet(now, out);
-            self.last_slice = Some(now);
         }
-    }
-
-    /// Until when slices wait because messages wait for the line, which slices would only keep full. One goes now and then, so
-    /// that a flood of messages doesn't hold up a chunk for good.
-    pub(super) fn behind_messages_until(&self) -> Instant {
-        let held_back = self.last_slice.filter(|_| self.messages_wait);
-        held_back.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE)
     }
 
     pub(super) fn slices_deadline(&self) -> Instant {
         if self.silent {
             return Instant::NEVER;
         }
-        let allowed =
-            self.controller.next_send().max(self.next_number_at()).max(self.behind_messages_until());
+        let allowed = self.controller.next_send().max(self.next_number_at());
         self.chunks.next_slice_at().max(allowed)
     }
 }

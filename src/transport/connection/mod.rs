@@ -20,10 +20,12 @@ mod held;
 mod pending_ack;
 mod receive;
 mod record;
+mod scratch;
 mod send;
 mod yojimbo;
 
 pub use config::{ConnectionConfig, End, Violation};
+pub use scratch::Scratch;
 pub use yojimbo::{Read, Unread};
 
 use core::time::Duration;
@@ -33,23 +35,21 @@ use self::pending_ack::PendingAck;
 use self::record::{Carried, Record, notification};
 use super::ack_endpoint::{AckEndpoint, EndpointCounters};
 use super::candidates::{Attribute, Column};
-use super::chunks::{Chunks, Selection};
-use super::congestion::{Controller, SentStamp};
+use super::chunks::Chunks;
+use super::congestion::Controller;
 use super::error::{ConfigError, SendError};
-use super::framing::native::{Control, Packet};
-use super::ledger::acks::Acked;
 use super::ledger::estimate::Stats;
 use super::ledger::numbers::Skips;
-use super::ledger::{AckRanges, Laps, Notification, Notifications, PacketFate, Reported};
-use super::message::{Bodies, Message, Received, SendOptions, Submission};
+use super::ledger::{AckRanges, Laps, Notification, Notifications, PacketFate};
+use super::message::{Message, Received, SendOptions, Submission};
 use super::message_window::MessageWindow;
 use super::pacing::{Budget, BudgetConfig};
 use super::packet::AckEndpointConfig;
 use super::protocol::{MAX_CONTROL_BYTES, Protocol};
-use super::stream::{ChannelStats, CreditMark, Draft, Streams};
+use super::stream::{ChannelStats, Streams};
 use crate::store::{Lists, SmallBytes};
 use crate::time::Instant;
-use crate::wire::{BitWriter, Encoded};
+use crate::wire::Encoded;
 
 /// A packet goes out at least this often: acks, RTT and loss stay fresh, and the peer knows we live.
 const KEEP_ALIVE: Duration = Duration::from_millis(100);
@@ -77,9 +77,6 @@ pub struct Connection {
     /// Whether messages yield to the line besides: see [`MessageWindow`].
     adaptive: bool,
     window: MessageWindow,
-    /// Messages were due, and the window had no room for them.
-    messages_wait: bool,
-    last_slice: Option<Instant>,
     controller: Box<dyn Controller>,
     /// Bits of a packet that one datagram holds.
     datagram_bits: usize,
@@ -121,24 +118,6 @@ pub struct Connection {
     scratch: Box<Scratch>,
 }
 
-/// Memory used again by each packet, of whichever connection: what is in it then means nothing any more.
-#[derive(Debug, Default)]
-pub struct Scratch {
-    draft: Draft,
-    writer: BitWriter,
-    control: Control,
-    packet: Packet,
-    bodies: Bodies,
-    acked: Vec<Acked>,
-    lost: Vec<u16>,
-    credits: Vec<(u8, CreditMark)>,
-    notifications: Vec<Notification>,
-    stamps: Vec<(SentStamp, bool)>,
-    chunk: Selection,
-    /// See [`Record`].
-    reported: Reported,
-}
-
 impl Connection {
     /// A conversation in which nothing was said.
     ///
@@ -161,8 +140,6 @@ impl Connection {
             budget: Budget::new(config.budget.rate),
             adaptive: config.budget.adaptive,
             window: MessageWindow::default(),
-            messages_wait: false,
-            last_slice: None,
             controller: config.congestion.controller()?,
             datagram_bits,
             detail: None,

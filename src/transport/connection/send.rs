@@ -102,7 +102,6 @@ impl Connection {
         mut fill: Option<&mut (dyn Fill + '_)>,
     ) {
         self.tick_open = None;
-        self.messages_wait = false;
         while self.budget.allows()
             && self.can_send_packet(now)
             && self.compose(now, tick, fill.as_deref_mut())

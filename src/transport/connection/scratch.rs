@@ -1,0 +1,28 @@
+//! Memory that packets are read and composed in.
+
+use crate::transport::chunks::Selection;
+use crate::transport::congestion::SentStamp;
+use crate::transport::framing::native::{Control, Packet};
+use crate::transport::ledger::acks::Acked;
+use crate::transport::ledger::{Notification, Reported};
+use crate::transport::message::Bodies;
+use crate::transport::stream::{CreditMark, Draft};
+use crate::wire::BitWriter;
+
+/// Memory used again by each packet, of whichever connection: what is in it then means nothing any more.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    pub(super) draft: Draft,
+    pub(super) writer: BitWriter,
+    pub(super) control: Control,
+    pub(super) packet: Packet,
+    pub(super) bodies: Bodies,
+    pub(super) acked: Vec<Acked>,
+    pub(super) lost: Vec<u16>,
+    pub(super) credits: Vec<(u8, CreditMark)>,
+    pub(super) notifications: Vec<Notification>,
+    pub(super) stamps: Vec<(SentStamp, bool)>,
+    pub(super) chunk: Selection,
+    /// What the ack ranges of the packet being composed report.
+    pub(super) reported: Reported,
+}
