@@ -444,6 +444,7 @@ impl Connection {
         }
         self.protocol.check_bytes(channel, message.encoded.max_bits().div_ceil(8))?;
         self.check_yojimbo(channel, &message)?;
+        self.protocol.check_type(channel, message.message_type)?;
         let lane = &mut self.lanes[channel];
         let replaced = lane.touch().send(Submission { message, at: now, options })?;
         self.tick_open.get_or_insert(now);
@@ -478,6 +479,11 @@ impl Connection {
     /// [`Connection::transmit`]. Scores come in the order of [`Connection::describe`], with nothing sent in between.
     pub(crate) fn prioritize(&mut self, scores: &mut &[f32]) {
         self.lanes.iter_mut().for_each(|lane| lane.touch().prioritize(scores));
+    }
+
+    /// What both sides share.
+    pub(crate) fn protocol(&self) -> &Protocol {
+        &self.protocol
     }
 
     /// How much may be sent.

@@ -20,6 +20,7 @@ mod laps;
 mod message;
 mod message_window;
 mod numbers;
+mod owner;
 mod pacing;
 mod peer_pace;
 pub mod protocol;
@@ -40,5 +41,6 @@ pub use framing::{
     read_alone, write_alone,
 };
 pub use message::{Block, Message, OpaqueBody, Received};
+pub use owner::{Layer, Owner};
 pub use pacing::{BudgetConfig, RateConfig};
 pub use protocol::{Body, ChannelConfig, ChannelKind, MessageType, Protocol, ProtocolError, Resend, Share};
