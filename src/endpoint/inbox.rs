@@ -1,6 +1,9 @@
 //! What a tick hands up: one arena of message bodies and a record for each, the same for one client or a thousand.
 //! Types that the application takes as arrays lie in a [`Table`] each instead, and share an arena of their own.
 //!
+//! Messages of the layers above the transport (calls, ghosts, lockstep) are a router's matter: each layer has its own, and the
+//! game's never has them.
+//!
 //! Knows no bytes from outside but bodies that were checked; memory is what the connections' queues held, kept for the
 //! next tick.
 
@@ -10,7 +13,7 @@ use std::sync::Arc;
 use super::table::{Head, Table};
 use crate::netcode::ClientHandle;
 use crate::time::Instant;
-use crate::transport::{Block, Body, Connection, End, Protocol, Read, Received};
+use crate::transport::{Block, Body, Connection, End, Layer, Owner, Protocol, Read, Received};
 
 /// Bytes of texts and lists in tables beyond which no more messages are taken until the next tick: a cell has 32 bits
 /// to say where they lie, and what waits as leftovers must find room too.
@@ -49,11 +52,54 @@ pub struct Gap {
     pub missed: u16,
 }
 
-/// Messages received and taken from the connections, in order within each channel of each client.
+/// Messages that lie in no table, in order within each channel of each client.
 #[derive(Clone, Debug, Default)]
-pub struct Inbox {
+pub struct Messages {
     arena: Vec<u8>,
     records: Vec<Record>,
+}
+
+impl Messages {
+    /// One for each.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// The body of a message: the row of its schema, or an opaque body.
+    pub fn body(&self, record: &Record) -> &[u8] {
+        &self.arena[record.body.clone()]
+    }
+
+    /// Forgets them and keeps the memory.
+    pub fn clear(&mut self) {
+        self.arena.clear();
+        self.records.clear();
+    }
+
+    fn push(&mut self, head: &Head, message_type: u16, body: &[u8], block: Option<Block>) {
+        let start = self.arena.len();
+        self.arena.extend_from_slice(body);
+        self.records.push(Record {
+            client: head.client,
+            channel: head.channel,
+            message_type,
+            packet_sequence: head.packet_sequence,
+            received_at: head.received_at,
+            key: head.key,
+            missed: head.missed,
+            block,
+            body: start..self.arena.len(),
+        });
+    }
+}
+
+/// Messages received and taken from the connections.
+#[derive(Clone, Debug, Default)]
+pub struct Inbox {
+    /// The game's.
+    game: Messages,
+    /// Each layer's, as in [`Layer::ALL`].
+    system: [Messages; Layer::ALL.len()],
     tables: Option<Box<Tables>>,
 }
 
@@ -74,11 +120,11 @@ impl Inbox {
         Self::default()
     }
 
-    /// An empty inbox with tables for messages of these types. Types that the core can't read have none.
+    /// An empty inbox with tables for messages of these types. Types that the core can't read have none, nor have layers'.
     pub fn with_tables(protocol: Arc<Protocol>, types: &[u16]) -> Self {
         let mut places = vec![None; protocol.messages().len()];
         let mut tables = Vec::new();
-        for message_type in types {
+        for message_type in types.iter().filter(|number| protocol.owner(**number) == Owner::Game) {
             let number = usize::from(*message_type);
             if let Some(Body::Declared(schema)) = protocol.messages().get(number).map(|kind| &kind.body) {
                 places[number] = Some(tables.len());
@@ -89,30 +135,50 @@ impl Inbox {
         Inbox { tables: Some(Box::new(tables)), ..Inbox::default() }
     }
 
-    /// The messages that lie in no table.
+    /// The game's messages that lie in no table.
     pub fn records(&self) -> &[Record] {
-        &self.records
+        self.game.records()
     }
 
-    /// The body of a message: the row of its schema, or an opaque body.
+    /// The body of a message of the game: the row of its schema, or an opaque body.
     pub fn body(&self, record: &Record) -> &[u8] {
-        &self.arena[record.body.clone()]
+        self.game.body(record)
+    }
+
+    /// A layer's messages.
+    pub fn system(&self, layer: Layer) -> &Messages {
+        &self.system[layer as usize]
+    }
+
+    /// Takes a layer's messages. Its memory, cleared, may be given back by [`Inbox::give_back`].
+    pub fn take_system(&mut self, layer: Layer) -> Messages {
+        core::mem::take(&mut self.system[layer as usize])
+    }
+
+    /// Lends a layer's memory for the next messages; what was in it is forgotten. Not when some came since.
+    pub fn give_back(&mut self, layer: Layer, mut memory: Messages) {
+        let place = &mut self.system[layer as usize];
+        if place.records.is_empty() {
+            memory.clear();
+            *place = memory;
+        }
     }
 
     /// Whether there are no messages but in tables.
     pub(super) fn is_empty(&self) -> bool {
-        self.records.is_empty()
+        self.game.records.is_empty() && self.system.iter().all(|messages| messages.records.is_empty())
     }
 
-    /// Forgets the messages that lie in no table and keeps the memory.
+    /// Forgets the messages that lie in no table, layers' too, and keeps the memory.
     pub fn clear(&mut self) {
-        self.arena.clear();
-        self.records.clear();
+        self.game.clear();
+        self.system.iter_mut().for_each(Messages::clear);
     }
 
     /// Drops the messages of a client that lie in no table.
     pub(super) fn drop_client(&mut self, client: ClientHandle) {
-        self.records.retain(|record| record.client != client);
+        let all = self.system.iter_mut().chain([&mut self.game]);
+        all.for_each(|messages| messages.records.retain(|record| record.client != client));
     }
 
     /// Takes the tables, in the order of the types they were asked for, and the arena that their cells point into.
@@ -136,20 +202,24 @@ impl Inbox {
 
     /// Moves the messages of `other`, which has no tables, behind these.
     pub(super) fn append(&mut self, other: &mut Inbox) {
-        for mut record in other.records.drain(..) {
-            let block = record.block.take();
-            let body = &other.arena[record.body.clone()];
-            let head = Head {
-                client: record.client,
-                received_at: record.received_at,
-                key: record.key,
-                packet_sequence: record.packet_sequence,
-                missed: record.missed,
-                channel: record.channel,
-            };
-            self.push(head, record.message_type, body, block);
+        let owners = Layer::ALL.map(Owner::System);
+        let of_layers = owners.into_iter().zip(&mut other.system);
+        for (owner, messages) in of_layers.chain([(Owner::Game, &mut other.game)]) {
+            for mut record in messages.records.drain(..) {
+                let block = record.block.take();
+                let body = &messages.arena[record.body.clone()];
+                let head = Head {
+                    client: record.client,
+                    received_at: record.received_at,
+                    key: record.key,
+                    packet_sequence: record.packet_sequence,
+                    missed: record.missed,
+                    channel: record.channel,
+                };
+                self.push(owner, &head, record.message_type, body, block);
+            }
+            messages.arena.clear();
         }
-        other.arena.clear();
     }
 
     /// Takes all that a connection has for its application. True when there is no room for more and some may be left.
@@ -167,7 +237,9 @@ impl Inbox {
                 // A protocol has at most 64 channels.
                 let channel = channel as u8;
                 let head = Head { client, received_at, key, packet_sequence, missed, channel };
-                self.push(head, received.message_type, &received.body, block);
+                // Payloads have no type, and so the number of one of the game's.
+                let owner = connection.protocol().owner(received.message_type);
+                self.push(owner, &head, received.message_type, &received.body, block);
                 connection.reclaim(received.body);
             }
         }
@@ -194,25 +266,20 @@ impl Inbox {
         self.tables.as_ref().is_some_and(|tables| tables.arena.len() > MOST_ARENA_BYTES)
     }
 
-    fn push(&mut self, head: Head, message_type: u16, body: &[u8], block: Option<Block>) {
-        if let Some(tables) = &mut self.tables
-            && tables.push(&head, message_type, body)
-        {
-            return;
-        }
-        let start = self.arena.len();
-        self.arena.extend_from_slice(body);
-        self.records.push(Record {
-            client: head.client,
-            channel: head.channel,
-            message_type,
-            packet_sequence: head.packet_sequence,
-            received_at: head.received_at,
-            key: head.key,
-            missed: head.missed,
-            block,
-            body: start..self.arena.len(),
-        });
+    /// Routes a message.
+    fn push(&mut self, owner: Owner, head: &Head, message_type: u16, body: &[u8], block: Option<Block>) {
+        let messages = match owner {
+            Owner::System(layer) => &mut self.system[layer as usize],
+            Owner::Game => {
+                if let Some(tables) = &mut self.tables
+                    && tables.push(head, message_type, body)
+                {
+                    return;
+                }
+                &mut self.game
+            }
+        };
+        messages.push(head, message_type, body, block);
     }
 }
 

@@ -13,7 +13,7 @@ mod virtual_connection;
 
 pub use client::{Client, ClientConfig, ClientEvent};
 pub use goodbye::{Detail, DetailError, Goodbye, MAX_LINGER};
-pub use inbox::{Gap, Inbox, Record};
+pub use inbox::{Gap, Inbox, Messages, Record};
 pub use reason::DisconnectReason;
 pub use reception::{ChunkLimits, ChunkStore, PartialChunks};
 pub use server::{Server, ServerConfig, ServerEvent};

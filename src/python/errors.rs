@@ -55,6 +55,7 @@ pub(crate) fn send_error(class: &str, channel: usize, error: &SendError) -> PyEr
         SendError::Channel(
             transport::SendError::NoKey { .. }
             | transport::SendError::WrongKind
+            | transport::SendError::WrongType { .. }
             | transport::SendError::BlocksDisabled,
         ) => ChannelError::new_err(sentence),
     }

@@ -78,6 +78,13 @@ pub enum SendError {
     },
     /// Messages go on channels of messages, payloads on channels of payloads.
     WrongKind,
+    /// A message of a layer goes on a channel of a kind that doesn't take such.
+    WrongType {
+        /// The message's type.
+        message_type: u16,
+        /// The channel's kind.
+        kind: &'static str,
+    },
     /// A block of no bytes, or of more than the channel takes.
     Block {
         /// The block's bytes.
@@ -119,6 +126,9 @@ impl fmt::Display for SendError {
             }
             SendError::Block { bytes, max_bytes } => {
                 write!(f, "the block must be 1 to {max_bytes} bytes, not {bytes}")
+            }
+            SendError::WrongType { message_type, kind } => {
+                write!(f, "messages of type {message_type} are not for {kind} channels")
             }
             SendError::BlocksDisabled => f.write_str("the channel takes no blocks: make it without disable_blocks"),
             SendError::WrongKind => f.write_str(

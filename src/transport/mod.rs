@@ -11,6 +11,7 @@ pub mod good_bad;
 mod ledger;
 mod message;
 mod message_window;
+mod owner;
 mod pacing;
 pub mod packet;
 mod parts;
@@ -31,6 +32,7 @@ pub use framing::{
 pub use ledger::estimate::Stats as PacketStats;
 pub use ledger::{Notification, PacketFate, acks, estimate};
 pub use message::{Block, Message, OpaqueBody, Received, SendOptions};
+pub use owner::{Layer, Owner};
 pub use pacing::{BudgetConfig, RateConfig};
 pub use packet::{fragment, header};
 pub use parts::Desync;

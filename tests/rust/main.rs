@@ -48,6 +48,7 @@ mod slow_line;
 mod small_packets;
 mod statistics;
 mod steady_state;
+mod system_messages;
 #[allow(dead_code)]
 mod tcp;
 mod threaded;

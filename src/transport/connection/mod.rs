@@ -213,6 +213,7 @@ impl Connection {
         }
         self.protocol.check_bytes(channel, message.encoded.max_bits().div_ceil(8))?;
         self.check_yojimbo(channel, &message)?;
+        self.protocol.check_type(channel, message.message_type)?;
         let sending = self.streams.sending(channel).ok_or(SendError::WrongKind)?;
         let replaced = sending.send(Submission { message, at: now, options })?;
         self.tick_open.get_or_insert(now);
@@ -240,6 +241,11 @@ impl Connection {
         self.budget.refill(now);
         let line = if self.adaptive { self.window.room() } else { f64::INFINITY };
         (self.budget.level().min(line).max(0.0) * 8.0) as usize
+    }
+
+    /// What both sides share.
+    pub(crate) fn protocol(&self) -> &Protocol {
+        &self.protocol
     }
 
     /// What became of a message sent with a tag, in the order of the packets; of one that no packet had room for, or that

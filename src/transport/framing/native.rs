@@ -16,6 +16,7 @@ use crate::time::Instant;
 use crate::transport::chunks::{self, Item};
 use crate::transport::ledger::AckRange;
 use crate::transport::message::{Bodies, Message, OpaqueBody, Prefix, Received, Selected, window_bytes};
+use crate::transport::owner::Owner;
 use crate::transport::parts::{MessageFragment, fragment_of};
 use crate::transport::protocol::{
     Body, ChannelKind, FRAGMENT_BYTES, Protocol, bits_to_name_one_of, key_bits, length_bits,
@@ -135,6 +136,8 @@ pub enum Refusal {
     Ranges,
     /// A number is in the ladder's last tier, or too large for what it counts.
     Ladder,
+    /// A message of a layer on a channel of a kind that doesn't take such.
+    Type,
     /// A body is longer than its type or its channel allows, or a close has a text of no bytes.
     Length,
     /// More messages than a packet may have.
@@ -158,6 +161,7 @@ impl fmt::Display for Refusal {
             Refusal::Channel => f.write_str("channels are out of order or of the wrong kind"),
             Refusal::Ranges => f.write_str("ack ranges walk too far"),
             Refusal::Ladder => f.write_str("a difference is larger than what it counts can be"),
+            Refusal::Type => f.write_str("a message of this type is not for channels of this kind"),
             Refusal::Length => f.write_str("a message is longer than its class or its channel allows"),
             Refusal::Messages => {
                 write!(f, "the packet has more than {MAX_PACKET_MESSAGES} messages")
@@ -319,6 +323,9 @@ pub(super) fn read_alone(protocol: &Protocol, bytes: &[u8]) -> Result<(u16, Smal
     let mut reader = BitReader::new(bytes);
     let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 0, greeted: true };
     let received = read_message(&mut reader, protocol, &context, &mut Bodies::default())?;
+    if protocol.owner(received.message_type) != Owner::Game {
+        return Err(Refusal::Type);
+    }
     reader.finish()?;
     Ok((received.message_type, received.body))
 }
@@ -557,7 +564,11 @@ fn read_entry(
             let (body, bits) = read_opaque(reader, config.max_message_bytes, bodies)?;
             context.received(0, body, bits)
         } else {
-            read_message(reader, protocol, context, bodies)?
+            let received = read_message(reader, protocol, context, bodies)?;
+            if !protocol.takes(channel, received.message_type) {
+                return Err(Refusal::Type);
+            }
+            received
         };
         if received.window_bytes > window_bytes(config.max_message_bytes * 8) {
             return Err(Refusal::Length);
@@ -595,6 +606,9 @@ fn read_fragments(
         }
         let id = reader.bits(16)? as u16;
         let message_type = read_name(reader, protocol.messages().len())?;
+        if !protocol.takes(channel, message_type as u16) {
+            return Err(Refusal::Type);
+        }
         let bits = reader.bits(length_bits(config.max_message_bytes))? as usize;
         let bytes = bits.div_ceil(8);
         let max_bytes = match protocol.messages()[message_type].body {

@@ -7,6 +7,7 @@ mod cost;
 mod yojimbo;
 
 use core::fmt;
+use core::ops::Range;
 use core::time::Duration;
 
 use sha2::{Digest, Sha256};
@@ -19,6 +20,7 @@ use cost::ChannelCost;
 
 use super::error::SendError;
 use super::message::MESSAGE_OVERHEAD_BYTES;
+use super::owner::{Layer, Owner};
 use crate::wire::Schema;
 
 /// Message types a protocol may have: type ids are 16 bits in the inbox.
@@ -73,6 +75,16 @@ impl MessageType {
         match &self.body {
             Body::Declared(schema) => schema.max_bits(),
             Body::Opaque { max_bytes } => *max_bytes as usize * 8,
+        }
+    }
+
+    fn validate(&self) -> Result<(), ProtocolError> {
+        match self.body {
+            Body::Opaque { max_bytes } if !(1..=MAX_MESSAGE_BYTES).contains(&(max_bytes as usize)) => {
+                let value = max_bytes.into();
+                Err(ProtocolError { field: "max_bytes", value, low: 1, high: MAX_MESSAGE_BYTES })
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -163,6 +175,20 @@ impl ChannelKind {
     /// Whether it carries chunks instead of messages.
     pub fn is_chunks(&self) -> bool {
         matches!(self, ChannelKind::Chunks)
+    }
+
+    /// Whether messages of this owner go on channels of this kind. What ghosts say must arrive; a call or a turn must not be
+    /// replaced by a newer one.
+    pub fn takes(&self, owner: Owner) -> bool {
+        use ChannelKind::{Redundant, Reliable, Sequenced, Unreliable};
+        match owner {
+            Owner::Game => !self.is_payload() && !self.is_chunks(),
+            Owner::System(Layer::Ghosts) => matches!(self, Reliable { .. }),
+            Owner::System(Layer::Calls) => {
+                matches!(self, Reliable { .. } | Unreliable { .. } | Sequenced { .. } | Redundant { .. })
+            }
+            Owner::System(Layer::Lockstep) => matches!(self, Reliable { .. } | Redundant { .. }),
+        }
     }
 
     /// Whether messages have numbers on the wire.
@@ -289,7 +315,11 @@ impl core::error::Error for ProtocolError {}
 /// The message types and channels of a game, compiled: the same on both sides, or they don't talk.
 #[derive(Clone, Debug)]
 pub struct Protocol {
+    /// The game's, then the layers'.
     messages: Vec<MessageType>,
+    game_types: usize,
+    /// How many types each layer has, as in [`Layer::ALL`].
+    system_types: [usize; Layer::ALL.len()],
     channels: Vec<ChannelConfig>,
     framing: Framing,
     holds_packets: bool,
@@ -312,21 +342,24 @@ impl Protocol {
         };
         bounded("number of message types", messages.len(), MAX_MESSAGE_TYPES)?;
         bounded("number of channels", channels.len(), MAX_CHANNELS)?;
-        for message in &messages {
-            if let Body::Opaque { max_bytes } = message.body {
-                bounded("max_bytes", max_bytes as usize, MAX_MESSAGE_BYTES)?;
-            }
-        }
+        messages.iter().try_for_each(MessageType::validate)?;
         channels.iter().try_for_each(ChannelConfig::validate)?;
         let of_chunks = channels.iter().filter(|channel| channel.kind.is_chunks()).count();
         if of_chunks > 1 {
             let field = "number of channels of chunks";
             return Err(ProtocolError { field, value: of_chunks as u64, low: 0, high: 1 });
         }
-        let hash = hash(&describe(&messages, &channels, &Framing::Native));
-        let framing = Framing::Native;
-        let costs = Vec::new();
-        let mut protocol = Protocol { messages, channels, framing, holds_packets: false, hash, costs };
+        let mut protocol = Protocol {
+            game_types: messages.len(),
+            messages,
+            system_types: [0; Layer::ALL.len()],
+            channels,
+            framing: Framing::Native,
+            holds_packets: false,
+            hash: 0,
+            costs: Vec::new(),
+        };
+        protocol.hash = hash(&protocol.describe());
         protocol.costs = protocol.compile_costs();
         Ok(protocol)
     }
@@ -350,13 +383,37 @@ impl Protocol {
             }
             Framing::Yojimbo(config) => config.settle(&mut protocol.channels)?,
         }
-        protocol.hash = hash(&describe(&protocol.messages, &protocol.channels, &framing));
         let yojimbo = matches!(framing, Framing::Yojimbo(_));
         let opaque = |message: &MessageType| matches!(message.body, Body::Opaque { .. });
         protocol.holds_packets = yojimbo && protocol.messages.iter().any(opaque);
         protocol.framing = framing;
+        protocol.hash = hash(&protocol.describe());
         protocol.costs = protocol.compile_costs();
         Ok(protocol)
+    }
+
+    /// Adds message types of a layer, behind those that it has. The game's types, and without such types packets and hash too,
+    /// are the same.
+    ///
+    /// # Errors
+    /// When there are too many types, a bound of one is out of its own, or the framing has none but the game's.
+    pub fn with_system(mut self, layer: Layer, types: Vec<MessageType>) -> Result<Self, FramingError> {
+        if self.yojimbo().is_some() {
+            return Err(FramingError::System { layer: layer.name() });
+        }
+        let high = MAX_MESSAGE_TYPES;
+        let count = self.messages.len() + types.len();
+        if count > high {
+            let field = "number of message types";
+            return Err(ProtocolError { field, value: count as u64, low: 1, high }.into());
+        }
+        types.iter().try_for_each(MessageType::validate)?;
+        let place = self.types_of(layer).end;
+        self.system_types[layer as usize] += types.len();
+        self.messages.splice(place..place, types);
+        self.hash = hash(&self.describe());
+        self.costs = self.compile_costs();
+        Ok(self)
     }
 
     /// How packets look.
@@ -387,15 +444,51 @@ impl Protocol {
         }
     }
 
+    /// Whether a channel takes messages of a type; payloads have none.
+    pub(crate) fn check_type(&self, channel: usize, message_type: u16) -> Result<(), SendError> {
+        let kind = &self.channels[channel].kind;
+        if kind.is_payload() || kind.is_chunks() || kind.takes(self.owner(message_type)) {
+            return Ok(());
+        }
+        Err(SendError::WrongType { message_type, kind: kind.name() })
+    }
+
     /// Whether packets are held until someone can read them: there are message types that the core can't read, and the
     /// framing doesn't say how long they are.
     pub fn holds_packets(&self) -> bool {
         self.holds_packets
     }
 
-    /// The message types; the index is the type id on the wire.
+    /// The message types; the index is the type id on the wire. The game's come first, and behind them those of the layers.
     pub fn messages(&self) -> &[MessageType] {
         &self.messages
+    }
+
+    /// How many of the message types are the game's.
+    pub fn game_types(&self) -> usize {
+        self.game_types
+    }
+
+    /// The ids of a layer's message types.
+    pub fn types_of(&self, layer: Layer) -> Range<usize> {
+        let (before, rest) = self.system_types.split_at(layer as usize);
+        let start = self.game_types + before.iter().sum::<usize>();
+        start..start + rest.first().copied().unwrap_or(0)
+    }
+
+    /// To whom the messages of a type go.
+    pub fn owner(&self, message_type: u16) -> Owner {
+        let id = usize::from(message_type);
+        if id < self.game_types {
+            return Owner::Game;
+        }
+        let layer = Layer::ALL.into_iter().find(|layer| self.types_of(*layer).contains(&id));
+        layer.map_or(Owner::Game, Owner::System)
+    }
+
+    /// Whether messages of a type go on a channel.
+    pub fn takes(&self, channel: usize, message_type: u16) -> bool {
+        self.channels.get(channel).is_some_and(|channel| channel.kind.takes(self.owner(message_type)))
     }
 
     /// The channels; the index is the channel on the wire.
@@ -415,7 +508,8 @@ impl Protocol {
 
     /// The canonical text that the hash is made of: `STANDARD.md` or `YOJIMBO.md`, "Protocol hash".
     pub fn describe(&self) -> String {
-        describe(&self.messages, &self.channels, &self.framing)
+        let Protocol { messages, channels, framing, .. } = self;
+        describe(messages, |id| self.owner(id), channels, framing)
     }
 
     /// Bits of a message type on the wire: none when there is only one.
@@ -441,7 +535,12 @@ fn hash(text: &str) -> u64 {
 }
 
 /// The canonical text of `STANDARD.md` or `YOJIMBO.md`, "Protocol hash".
-fn describe(messages: &[MessageType], channels: &[ChannelConfig], framing: &Framing) -> String {
+fn describe(
+    messages: &[MessageType],
+    owner: impl Fn(u16) -> Owner,
+    channels: &[ChannelConfig],
+    framing: &Framing,
+) -> String {
     let mut text = match framing {
         Framing::Native => String::from("tickwire protocol 1\n"),
         Framing::Yojimbo(YojimboConfig { max_packet_bytes, packet_fragment_bytes, .. }) => {
@@ -454,12 +553,17 @@ fn describe(messages: &[MessageType], channels: &[ChannelConfig], framing: &Fram
         {
             text += "block ";
         }
+        // Ids have 16 bits.
+        match owner(number as u16) {
+            Owner::Game => text += "message ",
+            Owner::System(layer) => text += &format!("system {} ", layer.name()),
+        }
         // The length before the name makes the text unambiguous whatever is in a name.
         text += &match body {
             Body::Declared(schema) => {
-                format!("message {}:{name} declared\n{}", name.len(), schema.describe())
+                format!("{}:{name} declared\n{}", name.len(), schema.describe())
             }
-            Body::Opaque { max_bytes } => format!("message {}:{name} opaque {max_bytes}\n", name.len()),
+            Body::Opaque { max_bytes } => format!("{}:{name} opaque {max_bytes}\n", name.len()),
         };
     }
     for channel in channels {

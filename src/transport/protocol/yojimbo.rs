@@ -171,6 +171,11 @@ pub enum FramingError {
         /// Its kind.
         kind: &'static str,
     },
+    /// Yojimbo has no messages but the game's.
+    System {
+        /// The layer whose they are.
+        layer: &'static str,
+    },
     /// A channel has settings that only yojimbo's framing has.
     YojimboChannel {
         /// Which channel.
@@ -192,6 +197,9 @@ impl fmt::Display for FramingError {
                 f,
                 "channel {channel} is {kind}; framing='yojimbo' has only reliable_ordered and unreliable"
             ),
+            FramingError::System { layer } => {
+                write!(f, "framing='yojimbo' has no {layer}: its other side would not know their messages")
+            }
             FramingError::YojimboChannel { channel } => write!(
                 f,
                 "channel {channel} has max_messages_per_packet, max_block_size, block_fragment_size or \

@@ -127,6 +127,10 @@ pub fn token() -> ConnectToken {
 }
 
 pub fn server() -> Server {
+    server_with(protocol())
+}
+
+fn server_with(protocol: Arc<Protocol>) -> Server {
     let mut config = netcode::ServerConfig::new(PROTOCOL_ID, PRIVATE_KEY, 2, vec![server_address()]);
     config.half_open_capacity = 4;
     config.token_history_capacity = 16;
@@ -135,21 +139,30 @@ pub fn server() -> Server {
         connection: ConnectionConfig::default(),
         chunks: ChunkLimits { memory_bytes: CLIENT_CHUNKS },
     };
-    Server::new(config, protocol(), &mut Rng::seeded(2), START).unwrap()
+    Server::new(config, protocol, &mut Rng::seeded(2), START).unwrap()
 }
 
 pub fn client(token: ConnectToken) -> Client {
+    client_with(protocol(), token)
+}
+
+fn client_with(protocol: Arc<Protocol>, token: ConnectToken) -> Client {
     let config = ClientConfig {
         netcode: netcode::ClientConfig::new(PROTOCOL_ID),
         connection: ConnectionConfig::default(),
         chunks: ChunkLimits { memory_bytes: CLIENT_CHUNKS },
     };
-    Client::new(config, protocol(), token, Instant::ZERO).unwrap()
+    Client::new(config, protocol, token, Instant::ZERO).unwrap()
 }
 
 /// Sets both up, and has them exchange what they say until they are connected.
 pub fn connected() -> (Server, Client) {
-    let (mut server, mut client) = (server(), client(token()));
+    connected_with(protocol())
+}
+
+/// As [`connected`], of this protocol.
+pub fn connected_with(protocol: Arc<Protocol>) -> (Server, Client) {
+    let (mut server, mut client) = (server_with(protocol.clone()), client_with(protocol, token()));
     let mut out = Datagrams::new();
     for _ in 0..3 {
         client.transmit(Instant::ZERO, &mut out);
