@@ -100,7 +100,7 @@ impl World {
         for (client, driver) in &mut self.clients {
             driver
                 .receive(|now, unix, from, datagram, out| {
-                    client.handle_datagram(now, unix, from, datagram, out)
+                    client.handle_datagram(now, unix, from, datagram, out);
                 })
                 .unwrap();
             self.inbox.clear();

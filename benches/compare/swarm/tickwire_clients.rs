@@ -137,7 +137,7 @@ impl Client for TickwireClient {
         endpoint.swap_scratch(scratch);
         driver
             .receive(|now, unix, from, datagram, out| {
-                endpoint.handle_datagram(now, unix, from, datagram, out)
+                endpoint.handle_datagram(now, unix, from, datagram, out);
             })
             .expect("a socket on this machine goes on");
         inbox.clear();
