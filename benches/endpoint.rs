@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, criterion_group, criterion_main};
 use tickwire::driver::{Driver, VirtualNetwork};
 use tickwire::endpoint::{
-    ChunkLimits, Client, ClientConfig, ClientHandle, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Inbox, Server,
-    ServerConfig,
+    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, Inbox, PeerHandle, ServerConfig,
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::netsim::Conditions;
@@ -37,13 +36,16 @@ fn message() -> Message {
     Message::new(0, writer.encoded())
 }
 
+/// What a client calls its server.
+const DIALLED: PeerHandle = PeerHandle { slot: 0, generation: 0 };
+
 struct World {
     network: VirtualNetwork,
-    server: Server,
+    server: Host,
     driver: Driver,
-    clients: Vec<(Client, Driver)>,
+    clients: Vec<(Host, Driver)>,
     inbox: Inbox,
-    fates: Vec<(ClientHandle, Notification)>,
+    fates: Vec<(PeerHandle, Notification)>,
 }
 
 impl World {
@@ -57,18 +59,18 @@ impl World {
             connection: ConnectionConfig::default(),
             chunks: ChunkLimits::SERVER,
         };
-        let server = Server::new(config, protocol(), &mut network.clone(), network.unix()).unwrap();
+        let server = Host::server(config, protocol(), &mut network.clone(), network.unix()).unwrap();
         let driver = Driver::simulated(network.clone(), address).unwrap();
         let clients = (0..count).map(|index| Self::client(&network, address, index)).collect();
         let mut world = World { network, server, driver, clients, inbox: Inbox::new(), fates: Vec::new() };
         for _ in 0..30 {
             world.tick(false);
         }
-        assert_eq!(world.server.clients().count(), count);
+        assert_eq!(world.server.connected().count(), count);
         world
     }
 
-    fn client(network: &VirtualNetwork, server: SocketAddr, index: usize) -> (Client, Driver) {
+    fn client(network: &VirtualNetwork, server: SocketAddr, index: usize) -> (Host, Driver) {
         let params = TokenParams {
             protocol_id: PROTOCOL_ID,
             private_key: &DEVELOPMENT_KEY,
@@ -87,7 +89,7 @@ impl World {
             connection: ConnectionConfig::default(),
             chunks: ChunkLimits::CLIENT,
         };
-        let client = Client::new(config, protocol(), token, network.now()).unwrap();
+        let client = Host::client(config, protocol(), token, network.now()).unwrap().0;
         let address = SocketAddr::from(([10, 0, 1 + (index / 256) as u8, index as u8], 1));
         (client, Driver::simulated(network.clone(), address).unwrap())
     }
@@ -97,12 +99,14 @@ impl World {
         let message = message();
         for (client, driver) in &mut self.clients {
             driver
-                .receive(|now, _, from, datagram, out| client.handle_datagram(now, from, datagram, out))
+                .receive(|now, unix, from, datagram, out| {
+                    client.handle_datagram(now, unix, from, datagram, out);
+                })
                 .unwrap();
             self.inbox.clear();
             client.take_messages(&mut self.inbox);
-            if busy && client.is_connected() {
-                client.send(driver.now(), 1, message.clone(), SendOptions::default()).unwrap();
+            if busy && client.is_connected(DIALLED) {
+                client.send(driver.now(), DIALLED, 1, message.clone(), SendOptions::default()).unwrap();
             }
             driver.transmit(|now, out| client.transmit(now, out));
         }
@@ -124,7 +128,7 @@ impl World {
         while server.poll_event().is_some() {}
         server.take_notifications(&mut self.fates);
         if let Some(answer) = answer {
-            for handle in server.clients().collect::<Vec<_>>() {
+            for handle in server.connected().collect::<Vec<_>>() {
                 server.send(self.driver.now(), handle, 1, answer.clone(), SendOptions::default()).unwrap();
             }
         }

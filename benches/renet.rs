@@ -16,7 +16,7 @@ use renetcode::{
     ServerConfig as NetcodeServerConfig, ServerResult,
 };
 use tickwire::endpoint::{
-    ChunkLimits, Client, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Inbox, Server, ServerConfig,
+    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, Inbox, PeerHandle, ServerConfig,
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::rng::Rng;
@@ -106,12 +106,15 @@ impl Pair for PlainTickwire {
 
 struct SealedTickwire {
     now: Instant,
-    client: Client,
-    server: Server,
+    client: Host,
+    server: Host,
     out: Datagrams,
     answers: Datagrams,
     inbox: Inbox,
 }
+
+/// What a client calls its server.
+const DIALLED: PeerHandle = PeerHandle { slot: 0, generation: 0 };
 
 fn server_address() -> SocketAddr {
     "10.0.0.1:1".parse().unwrap()
@@ -149,14 +152,14 @@ impl SealedTickwire {
         let token = ConnectToken::generate(&params, &mut rng).unwrap();
         let mut pair = SealedTickwire {
             now: Instant::ZERO,
-            client: Client::new(client, protocol(), token, Instant::ZERO).unwrap(),
-            server: Server::new(server, protocol(), &mut rng, UNIX).unwrap(),
+            client: Host::client(client, protocol(), token, Instant::ZERO).unwrap().0,
+            server: Host::server(server, protocol(), &mut rng, UNIX).unwrap(),
             out: Datagrams::new(),
             answers: Datagrams::new(),
             inbox: Inbox::new(),
         };
         (0..30).for_each(|_| pair.carry());
-        assert!(pair.client.is_connected());
+        assert!(pair.client.is_connected(DIALLED));
         pair
     }
 
@@ -170,7 +173,7 @@ impl SealedTickwire {
         self.out.clear();
         self.server.transmit(now, &mut self.answers);
         for (_, datagram) in self.answers.iter_mut() {
-            self.client.handle_datagram(now, server_address(), datagram, &mut self.out);
+            self.client.handle_datagram(now, UNIX, server_address(), datagram, &mut self.out);
         }
         self.answers.clear();
         self.now += TICK;
@@ -180,7 +183,9 @@ impl SealedTickwire {
 impl Pair for SealedTickwire {
     fn tick(&mut self, reliable: bool, messages: usize) -> usize {
         for _ in 0..messages {
-            self.client.send(self.now, usize::from(reliable), message(), SendOptions::default()).unwrap();
+            self.client
+                .send(self.now, DIALLED, usize::from(reliable), message(), SendOptions::default())
+                .unwrap();
         }
         self.carry();
         self.inbox.clear();

@@ -1,12 +1,13 @@
 //! The only place with sockets and clocks.
 //!
 //! A [`Driver`] carries the datagrams of one endpoint, over a UDP socket in real time or over a
-//! [`VirtualNetwork`] in virtual time. It is polled: it works when it is called, for a bounded time. A
+//! [`VirtualNetwork`] in virtual time; a [`Carrier`] is a session with its driver. It is polled: it works when it is called, for a bounded time. A
 //! thread ([`Shared`]) calls it when a datagram comes or something is due, also while the game is busy.
 //! A [`capture`] has their datagrams in a file.
 //! A [`proxy`] carries those of any other programs, over bad links.
 
 pub mod capture;
+mod carrier;
 mod entropy;
 pub mod files;
 mod polled;
@@ -16,6 +17,7 @@ mod threaded;
 pub mod udp;
 mod used_tokens;
 
+pub use carrier::{BETWEEN_TURNS, Carrier};
 pub use entropy::{OsEntropy, Recorded, Replayed};
 pub use polled::{Driver, DriverCounters, unix_now};
 pub use simulated::VirtualNetwork;

@@ -5,7 +5,7 @@
 
 use core::fmt;
 
-use super::DisconnectReason;
+use super::reason::DisconnectReason;
 use crate::netcode::DISCONNECT_REPEATS;
 use crate::time::{Duration, Instant};
 use crate::transport::{CloseReason, MAX_DETAIL_BYTES};
@@ -97,6 +97,13 @@ impl Closing {
     }
 }
 
+/// The last packet of a connection, in which it is said why.
+pub(super) struct Words {
+    pub(super) payload: Vec<u8>,
+    /// Whether the peer surely understands it.
+    pub(super) understood: bool,
+}
+
 /// A goodbye that is being repeated.
 #[derive(Clone, Debug)]
 pub(super) struct Repeats {
@@ -122,6 +129,11 @@ impl Repeats {
         }
         self.left -= due;
         due
+    }
+
+    /// How often to say it when no later call comes.
+    pub(super) fn take_all(&mut self) -> u32 {
+        core::mem::take(&mut self.left)
     }
 
     /// How often it is still to be said.

@@ -10,8 +10,8 @@
 use core::ops::Range;
 use std::sync::Arc;
 
+use super::handle::PeerHandle;
 use super::table::{Head, Table};
-use crate::netcode::ClientHandle;
 use crate::time::Instant;
 use crate::transport::{Block, Body, Connection, End, Layer, Owner, Protocol, Read, Received};
 
@@ -22,8 +22,8 @@ const MOST_ARENA_BYTES: usize = 1 << 30;
 /// One message received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// From whom. On a client: the default handle.
-    pub client: ClientHandle,
+    /// From whom.
+    pub peer: PeerHandle,
     /// The channel's index.
     pub channel: u8,
     /// Index into the protocol's message types.
@@ -45,14 +45,14 @@ pub struct Record {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// From whom.
-    pub client: ClientHandle,
+    pub peer: PeerHandle,
     /// The channel's index.
     pub channel: u8,
     /// How many messages are missing.
     pub missed: u16,
 }
 
-/// Messages that lie in no table, in order within each channel of each client.
+/// Messages that lie in no table, in order within each channel of each peer.
 #[derive(Clone, Debug, Default)]
 pub struct Messages {
     arena: Vec<u8>,
@@ -80,7 +80,7 @@ impl Messages {
         let start = self.arena.len();
         self.arena.extend_from_slice(body);
         self.records.push(Record {
-            client: head.client,
+            peer: head.peer,
             channel: head.channel,
             message_type,
             packet_sequence: head.packet_sequence,
@@ -175,10 +175,10 @@ impl Inbox {
         self.system.iter_mut().for_each(Messages::clear);
     }
 
-    /// Drops the messages of a client that lie in no table.
-    pub(super) fn drop_client(&mut self, client: ClientHandle) {
+    /// Drops the messages of a peer that lie in no table.
+    pub(super) fn drop_peer(&mut self, peer: PeerHandle) {
         let all = self.system.iter_mut().chain([&mut self.game]);
-        all.for_each(|messages| messages.records.retain(|record| record.client != client));
+        all.for_each(|messages| messages.records.retain(|record| record.peer != peer));
     }
 
     /// Takes the tables, in the order of the types they were asked for, and the arena that their cells point into.
@@ -192,11 +192,11 @@ impl Inbox {
         self.tables.as_mut().map(|tables| core::mem::take(&mut tables.gaps)).unwrap_or_default()
     }
 
-    /// Drops what lies in tables of clients that `keep` doesn't want.
-    pub fn keep_rows(&mut self, keep: impl Fn(ClientHandle) -> bool) {
+    /// Drops what lies in tables of peers that `keep` doesn't want.
+    pub fn keep_rows(&mut self, keep: impl Fn(PeerHandle) -> bool) {
         if let Some(tables) = &mut self.tables {
             tables.tables.iter_mut().for_each(|table| table.retain(&keep));
-            tables.gaps.retain(|gap| keep(gap.client));
+            tables.gaps.retain(|gap| keep(gap.peer));
         }
     }
 
@@ -209,7 +209,7 @@ impl Inbox {
                 let block = record.block.take();
                 let body = &messages.arena[record.body.clone()];
                 let head = Head {
-                    client: record.client,
+                    peer: record.peer,
                     received_at: record.received_at,
                     key: record.key,
                     packet_sequence: record.packet_sequence,
@@ -225,7 +225,7 @@ impl Inbox {
     /// Takes all that a connection has for its application. True when there is no room for more and some may be left.
     pub(super) fn take_from(
         &mut self,
-        client: ClientHandle,
+        peer: PeerHandle,
         connection: &mut Connection,
         channels: usize,
     ) -> bool {
@@ -236,7 +236,7 @@ impl Inbox {
                 let Received { received_at, key, packet_sequence, missed, block, .. } = received;
                 // A protocol has at most 64 channels.
                 let channel = channel as u8;
-                let head = Head { client, received_at, key, packet_sequence, missed, channel };
+                let head = Head { peer, received_at, key, packet_sequence, missed, channel };
                 // Payloads have no type, and so the number of one of the game's.
                 let owner = connection.protocol().owner(received.message_type);
                 self.push(owner, &head, received.message_type, &received.body, block);
@@ -252,13 +252,13 @@ impl Inbox {
     /// What is wrong with the first that is refused.
     pub(super) fn take_read(
         &mut self,
-        client: ClientHandle,
+        peer: PeerHandle,
         connection: &mut Connection,
         channels: usize,
         read: Read,
     ) -> Result<(), End> {
         connection.handle_read(read, |connection| {
-            self.take_from(client, connection, channels);
+            self.take_from(peer, connection, channels);
         })
     }
 
@@ -298,7 +298,7 @@ impl Tables {
         let Body::Declared(schema) = &kind.body else { return false };
         table.push(head, |rows| schema.split_body(body, rows, arena));
         if head.missed > 0 {
-            gaps.push(Gap { client: head.client, channel: head.channel, missed: head.missed });
+            gaps.push(Gap { peer: head.peer, channel: head.channel, missed: head.missed });
         }
         true
     }

@@ -4,7 +4,7 @@
 
 use core::ops::Range;
 
-use super::ClientHandle;
+use super::handle::PeerHandle;
 use crate::time::Instant;
 
 /// One column of a row's head.
@@ -26,7 +26,7 @@ const fn column(name: &'static str, dtype: &'static str, code: char, offset: usi
 
 /// What stands in a row's head.
 pub const HEAD: [HeadColumn; 7] = [
-    // [`ClientHandle::number`] of the sender.
+    // [`PeerHandle::number`] of the sender.
     column("client", "<u8", 'Q', 0),
     // When the packet was handled, in seconds.
     column("received", "<f8", 'd', 8),
@@ -48,7 +48,7 @@ pub fn stride(row_size: usize) -> usize {
 /// Whence a message came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
-    pub(super) client: ClientHandle,
+    pub(super) peer: PeerHandle,
     pub(super) received_at: Instant,
     pub(super) key: u32,
     pub(super) packet_sequence: u16,
@@ -60,9 +60,9 @@ impl Head {
     fn bytes(&self) -> [u8; HEAD_BYTES] {
         let mut bytes = [0; HEAD_BYTES];
         let mut put = |at: usize, cell: &[u8]| bytes[at..at + cell.len()].copy_from_slice(cell);
-        put(0, &self.client.number().to_le_bytes());
+        put(0, &self.peer.number().to_le_bytes());
         put(8, &self.received_at.as_secs_f64().to_le_bytes());
-        put(16, &self.client.slot.to_le_bytes());
+        put(16, &self.peer.slot.to_le_bytes());
         put(20, &self.key.to_le_bytes());
         put(24, &self.packet_sequence.to_le_bytes());
         put(26, &self.missed.to_le_bytes());
@@ -122,15 +122,15 @@ impl Table {
         core::mem::replace(self, empty)
     }
 
-    /// Drops the rows of clients that `keep` doesn't want.
-    pub(super) fn retain(&mut self, keep: impl Fn(ClientHandle) -> bool) {
+    /// Drops the rows of peers that `keep` doesn't want.
+    pub(super) fn retain(&mut self, keep: impl Fn(PeerHandle) -> bool) {
         let stride = self.stride;
         let mut kept = 0;
         for row in 0..self.count() {
             let place: Range<usize> = row * stride..(row + 1) * stride;
             let number =
                 self.rows[place.clone()].first_chunk().map_or(0, |number| u64::from_le_bytes(*number));
-            if keep(ClientHandle::from_number(number)) {
+            if keep(PeerHandle::from_number(number)) {
                 self.rows.copy_within(place, kept * stride);
                 kept += 1;
             }
@@ -145,7 +145,7 @@ mod tests {
 
     fn head(slot: u32) -> Head {
         Head {
-            client: ClientHandle { slot, generation: 3 },
+            peer: PeerHandle { slot, generation: 3 },
             received_at: Instant::from_millis(1500),
             key: 7,
             packet_sequence: 65_535,
@@ -179,8 +179,8 @@ mod tests {
     fn rows_of_unwanted_clients_are_gone_and_the_others_stay_in_order() {
         let mut table = Table::new(1);
         (0..6).for_each(|n: u32| table.push(&head(n % 3), |rows| rows.push(n as u8)));
-        let gone = [head(1).client, ClientHandle { slot: 2, generation: 4 }];
-        table.retain(|client| !gone.contains(&client));
+        let gone = [head(1).peer, PeerHandle { slot: 2, generation: 4 }];
+        table.retain(|peer| !gone.contains(&peer));
         let bodies: Vec<u8> = table.rows().chunks(table.stride()).map(|row| row[HEAD_BYTES]).collect();
         assert_eq!(bodies, [0, 2, 3, 5]);
         assert_eq!(table.take().count(), 4);

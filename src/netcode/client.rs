@@ -302,6 +302,27 @@ impl Client {
         self.token.addresses[self.server_index]
     }
 
+    /// Whether datagrams from an address can be for this client.
+    pub fn is_from(&self, from: SocketAddr) -> bool {
+        !self.state.is_final() && same_endpoint(from, self.server_address())
+    }
+
+    /// Whether a datagram from its server's address is for this client, where a server of ours listens on the same port:
+    /// by its kind, or, where that server has `accepted` a connection from there as well, by the key that opens it.
+    pub fn is_for_us(&self, datagram: &[u8], accepted: bool) -> bool {
+        let Ok(header) = Header::read(datagram) else { return false };
+        match header.kind {
+            Kind::Response => false,
+            Kind::Denied | Kind::Challenge => true,
+            // Of two connections each packet is opened twice, the first time in a copy.
+            _ if accepted && self.expects(header.kind) => {
+                let mut copy = datagram.to_vec();
+                header.open(&mut copy, self.protocol_id, &self.token.server_to_client).is_ok()
+            }
+            _ => !accepted,
+        }
+    }
+
     /// When [`Client::update`] will have something to do.
     pub fn next_deadline(&self) -> Instant {
         if self.state.is_final() {

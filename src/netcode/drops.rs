@@ -127,6 +127,12 @@ impl Counters {
         self.wrong_version = request.get(1..).and_then(|version| version.first_chunk()).copied();
     }
 
+    /// Adds what another counted.
+    pub(crate) fn add(&mut self, other: &Counters) {
+        self.drops.iter_mut().zip(other.drops).for_each(|(drops, more)| *drops += more);
+        self.wrong_version = self.wrong_version.or(other.wrong_version);
+    }
+
     pub(crate) fn count(&mut self, reason: DropReason) {
         self.drops[reason as usize] += 1;
     }

@@ -283,6 +283,11 @@ impl Server {
         self.slots.by_client_id(client_id)
     }
 
+    /// Whether somebody is connected from an address.
+    pub fn has_address(&self, address: SocketAddr) -> bool {
+        self.slots.by_address(address).is_some()
+    }
+
     /// How many clients are about to answer a challenge, or have given up doing so.
     pub fn half_open_count(&self) -> usize {
         self.admission.half_open_count()

@@ -1,8 +1,6 @@
 //! A client for Python: the sans-IO client, its tokens, and what its messages and events look like.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
-
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -10,42 +8,33 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::address::{Address, AddressLike};
 use super::arrays::Rows;
-use super::capture::{self, CaptureLike, Secrets};
-use super::chunks::{Arrivals, Chunk, IncomingChunk, Transfer};
-use super::congestion::Congestion;
+use super::capture::{self, Secrets};
+use super::chunks::{Chunk, IncomingChunk, Transfer};
 use super::development;
-use super::endpoint::Endpoint;
-use super::errors::{NotConnectedError, send_error, value_error};
+use super::endpoint::{CLIENT, Endpoint};
+use super::errors::{not_connected, value_error};
 use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
 use super::fields::within;
-use super::goodbye::goodbye;
-use super::hooks::{self, HookClock};
 use super::inbox::{Inbox, Pending, Tick, Ticking, payload};
 use super::log::{Level, log, log_end};
-use super::network::{Conditions, SimulatedNetwork};
 use super::protocol::Protocol;
-use super::setup::{
-    REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver, packets_within, random, send_options,
-    skip_seed,
-};
+use super::settings::Settings;
+use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send_options, skip_seed};
 use super::stats::ConnectionStats;
 use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
 use crate::driver::{ClaimedToken, VirtualNetwork, claim_token, unix_now};
-use crate::endpoint::{self, ClientConfig, ClientEvent, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, PartialChunks};
+use crate::endpoint::{
+    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Dial, Event, Host, PartialChunks,
+    PeerHandle,
+};
 use crate::netcode::{self, TokenParams};
-use crate::transport::ack_endpoint::AckEndpointConfig;
-use crate::transport::{BudgetConfig, CongestionConfig, ConnectionConfig};
+use crate::transport::BudgetConfig;
 
 /// Seconds in which a token made on the spot must start its connection.
 const TOKEN_LIFETIME: u32 = 60;
 
-/// What a client does with chunks.
-struct Bulk<'a> {
-    arrivals: Arrivals,
-    resume: Option<&'a Bound<'a, Client>>,
-    congestion: CongestionConfig,
-    packets: AckEndpointConfig,
-}
+/// Bytes of chunks that a server may have in a client's memory, if nothing is said.
+const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 
 /// A client of one server, dialling with a connect token.
 ///
@@ -62,60 +51,30 @@ struct Bulk<'a> {
 ///     OSError: no socket could be made.
 ///     ValueError: the token is for another protocol id.
 #[pyclass(frozen, module = "tickwire")]
-pub(crate) struct Client(Endpoint<endpoint::Client>);
+pub(crate) struct Client {
+    endpoint: Endpoint,
+    /// What the core calls the server.
+    server: PeerHandle,
+}
 
 #[pymethods]
 impl Client {
     #[new]
-    #[pyo3(signature = (protocol, token, *, bind = None, factory = None, priority = None,
-                        slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
-                        chunk_file_limit = None, chunk_directory_limit = None, resume = None,
-                        congestion = None, driver = "polled", conditions = None, seed = None,
-                        network = None, columns = None, capture = None, mtu = 1280))]
-    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
-    fn new(
-        py: Python<'_>,
+    #[pyo3(signature = (protocol, token, *, bind = None, resume = None, **settings))]
+    #[pyo3(text_signature = "(protocol, token, *, bind=None, factory=None, priority=None, slow_hook=0.005, \
+                             chunk_memory=67108864, chunk_directory=None, chunk_file_limit=None, \
+                             chunk_directory_limit=None, resume=None, congestion=None, driver='polled', \
+                             conditions=None, seed=None, network=None, columns=None, capture=None, mtu=1280)")]
+    fn new<'py>(
+        py: Python<'py>,
         protocol: Py<Protocol>,
-        token: &Bound<'_, ConnectToken>,
+        token: &Bound<'py, ConnectToken>,
         bind: Option<AddressLike>,
-        factory: Option<Py<PyAny>>,
-        priority: Option<Py<PyAny>>,
-        slow_hook: f64,
-        chunk_memory: i128,
-        chunk_directory: Option<PathBuf>,
-        chunk_file_limit: Option<i128>,
-        chunk_directory_limit: Option<i128>,
-        resume: Option<&Bound<'_, Self>>,
-        congestion: Option<&Bound<'_, Congestion>>,
-        driver: &str,
-        conditions: Option<&Bound<'_, Conditions>>,
-        seed: Option<i128>,
-        network: Option<&Bound<'_, SimulatedNetwork>>,
-        columns: Option<Vec<Bound<'_, PyAny>>>,
-        capture: Option<CaptureLike<'_>>,
-        mtu: i128,
+        resume: Option<&Bound<'py, Self>>,
+        settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let network = network.map(|network| network.get().0.clone());
-        let arrivals =
-            Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit)?;
-        let congestion = Congestion::or_default(congestion);
-        let bulk = Bulk { arrivals, resume, congestion, packets: packets_within(mtu)? };
-        Self::dial(
-            py,
-            protocol,
-            token.get().again()?,
-            bind,
-            factory,
-            priority,
-            slow_hook,
-            bulk,
-            driver,
-            conditions,
-            seed,
-            network,
-            columns,
-            capture,
-        )
+        let settings = Settings::new(py, "Client.__new__", settings, CHUNK_MEMORY, protocol.get())?;
+        Self::dial(py, protocol, token.get().again()?, bind, resume, settings)
     }
 
     /// Development mode: makes its own token, with the well-known key or a shared one. Not for
@@ -125,19 +84,15 @@ impl Client {
     ///     client_id: None picks a random one.
     #[staticmethod]
     #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
-                        user_data = None, bind = None, factory = None, priority = None,
-                        slow_hook = 0.005, chunk_memory = 67_108_864, chunk_directory = None,
-                        chunk_file_limit = None, chunk_directory_limit = None, resume = None,
-                        congestion = None, driver = "polled", conditions = None, seed = None,
-                        network = None, columns = None, capture = None, mtu = 1280))]
+                        user_data = None, bind = None, resume = None, **settings))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
                              bind=None, factory=None, priority=None, slow_hook=0.005, chunk_memory=67108864, \
                              chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
                              resume=None, congestion=None, driver='polled', conditions=None, \
                              seed=None, network=None, columns=None, capture=None, mtu=1280)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
-    fn connect(
-        py: Python<'_>,
+    fn connect<'py>(
+        py: Python<'py>,
         address: AddressLike,
         protocol: Py<Protocol>,
         key: Option<&[u8]>,
@@ -145,24 +100,9 @@ impl Client {
         timeout: Option<i128>,
         user_data: Option<&[u8]>,
         bind: Option<AddressLike>,
-        factory: Option<Py<PyAny>>,
-        priority: Option<Py<PyAny>>,
-        slow_hook: f64,
-        chunk_memory: i128,
-        chunk_directory: Option<PathBuf>,
-        chunk_file_limit: Option<i128>,
-        chunk_directory_limit: Option<i128>,
-        resume: Option<&Bound<'_, Self>>,
-        congestion: Option<&Bound<'_, Congestion>>,
-        driver: &str,
-        conditions: Option<&Bound<'_, Conditions>>,
-        seed: Option<i128>,
-        network: Option<&Bound<'_, SimulatedNetwork>>,
-        columns: Option<Vec<Bound<'_, PyAny>>>,
-        capture: Option<CaptureLike<'_>>,
-        mtu: i128,
+        resume: Option<&Bound<'py, Self>>,
+        settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let network = network.map(|network| network.get().0.clone());
         let address = address.0;
         if address.port() == 0 {
             return Err(PyValueError::new_err(format!("address must have a port to dial, not {address}")));
@@ -174,6 +114,8 @@ impl Client {
             );
             return Err(PyValueError::new_err(sentence));
         }
+        let settings = Settings::new(py, "Client.connect", settings, CHUNK_MEMORY, protocol.get())?;
+        let network = settings.network.clone();
         if network.is_none() && !address.ip().is_loopback() {
             let sentence = format!(
                 "connecting to {address} in development mode: who holds the key can be any player. \
@@ -181,10 +123,6 @@ impl Client {
             );
             development::warn(py, sentence)?;
         }
-        let arrivals =
-            Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit)?;
-        let congestion = Congestion::or_default(congestion);
-        let bulk = Bulk { arrivals, resume, congestion, packets: packets_within(mtu)? };
         let mut entropy = entropy(network.clone());
         let client_id = match client_id {
             Some(id) => within("client_id", id, 0, u64::MAX)?,
@@ -203,72 +141,69 @@ impl Client {
             dated: false,
         };
         let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
-        Self::dial(
-            py, protocol, token, bind, factory, priority, slow_hook, bulk, driver, conditions, seed, network,
-            columns, capture,
-        )
+        Self::dial(py, protocol, token, bind, resume, settings)
     }
 
     /// Where the connection stands, in netcode's terms.
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let state = self.0.state.lock()?.core.state();
+        let state = self.asked(|dial| dial.state())?;
         state_to_python(py, state)
     }
 
     /// Whether the connection is up.
     #[getter]
     fn connected(&self) -> PyResult<bool> {
-        Ok(self.0.state.lock()?.core.is_connected())
+        Ok(self.endpoint.state.lock()?.host().is_connected(self.server))
     }
 
     /// Whether :meth:`close` was called, and what it lingered for is over.
     #[getter]
     fn closed(&self) -> PyResult<bool> {
-        self.0.closed()
+        self.endpoint.closed()
     }
 
     /// Why the connection ended, or never came up; None before.
     #[getter]
     fn disconnect_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let reason = self.0.state.lock()?.core.disconnect_reason();
+        let reason = self.asked(|dial| dial.disconnect_reason())?;
         reason.map(|reason| reason_to_python(py, reason)).transpose()
     }
 
     /// What the side that ended the connection gave as its reason; None if nothing, and before.
     #[getter]
     fn disconnect_detail(&self) -> PyResult<Option<String>> {
-        Ok(self.0.state.lock()?.core.disconnect_detail().map(Into::into))
+        self.asked(|dial| dial.disconnect_detail().map(Into::into))
     }
 
     /// The local address.
     #[getter]
     fn address(&self) -> Address {
-        self.0.address
+        self.endpoint.address
     }
 
     /// The server dialled now.
     #[getter]
     fn server_address(&self) -> PyResult<Address> {
-        Ok(Address(self.0.state.lock()?.core.server_address()))
+        self.asked(|dial| Address(dial.server_address()))
     }
 
     /// Our client slot on the server, once connected.
     #[getter]
     fn slot(&self) -> PyResult<Option<u32>> {
-        Ok(self.0.state.lock()?.core.slot())
+        self.asked(|dial| dial.slot())
     }
 
     /// What both sides share.
     #[getter]
     fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
-        self.0.protocol.clone_ref(py)
+        self.endpoint.protocol.clone_ref(py)
     }
 
     /// Everything counted since the start, drops by name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.0.counters(py)
+        self.endpoint.counters(py)
     }
 
     /// ``with client.tick() as inbox:`` receives on entry and sends on exit.
@@ -278,7 +213,7 @@ impl Client {
 
     /// The first half of a tick: takes what arrived.
     pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
-        self.0.receive(py, || Ok(()), |pending, events| self.make_objects(py, pending, events))
+        self.endpoint.receive(py, || Ok(()), |pending, events| self.make_objects(py, pending, events))
     }
 
     /// The second half of a tick: sends what is queued.
@@ -286,24 +221,24 @@ impl Client {
     /// Raises:
     ///     What the priority hook raised. The packets are out then, in the order they have without it.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.flush(py)
+        self.endpoint.flush(py)
     }
 
     /// Keeps the connection alive without taking messages, as :meth:`Server.pump`.
     fn pump(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.pump(py)
+        self.endpoint.pump(py)
     }
 
     /// Between ticks, for event loops: as :meth:`Server.step`.
     fn step(&self, py: Python<'_>) -> PyResult<f64> {
-        self.0.step(py)
+        self.endpoint.step(py)
     }
 
     /// Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications, chunks,
     /// ends of transfers.
     #[getter]
     fn has_news(&self) -> PyResult<bool> {
-        self.0.has_news()
+        self.endpoint.has_news()
     }
 
     /// The system's number of the socket, for event loops to watch: when it is readable, :meth:`step`.
@@ -311,7 +246,7 @@ impl Client {
     /// Raises:
     ///     ValueError: there is no socket to watch: a thread does, or the network is simulated.
     fn fileno(&self) -> PyResult<i64> {
-        self.0.fileno()
+        self.endpoint.fileno()
     }
 
     /// As :meth:`Server.send`.
@@ -328,10 +263,12 @@ impl Client {
         notify: bool,
     ) -> PyResult<()> {
         let options = send_options(key, tag, notify)?;
-        let encoded = self.0.protocol.get().encode_message(message)?;
-        let channel = self.0.protocol.get().channel(channel)?;
-        let sent = self.0.with(|core, driver| core.send(driver.now(), channel, encoded, options))?;
-        sent.map_err(|error| send_error(&class_name(message), channel, &error))
+        let encoded = self.endpoint.protocol.get().encode_message(message)?;
+        let channel = self.endpoint.protocol.get().channel(channel)?;
+        let sent = self
+            .endpoint
+            .with(|core, driver| core.send(driver.now(), self.server, channel, encoded, options))?;
+        sent.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))
     }
 
     /// Queues many rows. Returns the rows, by index, for which the channel had no room. As :meth:`Server.send_rows`.
@@ -351,13 +288,13 @@ impl Client {
         tag: Option<&Bound<'_, PyAny>>,
         notify: bool,
     ) -> PyResult<Vec<usize>> {
-        let rows = Rows::new(self.0.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
-        self.0.with(|core, driver| {
-            if !core.is_connected() {
+        let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
+        self.endpoint.with(|core, driver| {
+            if !core.is_connected(self.server) {
                 return Err(not_connected());
             }
             let now = driver.now();
-            rows.queue(|_, channel, message, options| core.send(now, channel, message, options))
+            rows.queue(|_, channel, message, options| core.send(now, self.server, channel, message, options))
         })?
     }
 
@@ -365,10 +302,11 @@ impl Client {
     #[pyo3(signature = (data, channel, *, tag))]
     fn send_payload(&self, data: &[u8], channel: i64, tag: i128) -> PyResult<()> {
         let tag = within("tag", tag, 0, u32::MAX)?;
-        let channel = self.0.protocol.get().channel(channel)?;
-        let sent =
-            self.0.with(|core, driver| core.send_payload(driver.now(), channel, payload(data), tag))?;
-        sent.map_err(|error| send_error("the payload", channel, &error))
+        let channel = self.endpoint.protocol.get().channel(channel)?;
+        let sent = self
+            .endpoint
+            .with(|core, driver| core.send_payload(driver.now(), self.server, channel, payload(data), tag))?;
+        sent.map_err(|error| self.endpoint.send_error("the payload", channel, error))
     }
 
     /// As :meth:`Server.send_chunk`, to the server.
@@ -378,22 +316,22 @@ impl Client {
     #[pyo3(signature = (data, /, *, label = "", burst = false))]
     fn send_chunk(&self, data: &Bound<'_, PyAny>, label: &str, burst: bool) -> PyResult<Transfer> {
         // Before all is read and hashed in vain.
-        if !self.0.with(|core, _| core.is_connected())? {
+        if !self.endpoint.with(|core, _| core.is_connected(self.server))? {
             return Err(not_connected());
         }
-        self.0.send_chunk(None, &Chunk::given(data)?, label, burst)
+        self.endpoint.send_chunk(self.server, None, &Chunk::given(data)?, label, burst)
     }
 
     /// The server's chunks that are under way, as they are now.
     fn incoming_chunks(&self, py: Python<'_>) -> PyResult<Vec<IncomingChunk>> {
-        self.0.incoming_chunks(None, py)
+        self.endpoint.incoming_chunks(py, self.server, None)
     }
 
     /// Changes how much may be sent, also before the connection is up.
     #[pyo3(signature = (bytes_per_second, burst_bytes, *, adaptive = true))]
     fn set_budget(&self, bytes_per_second: f64, burst_bytes: f64, adaptive: bool) -> PyResult<()> {
         let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
-        self.0.state.lock()?.core.set_budget(budget).map_err(value_error)
+        self.endpoint.state.lock()?.change().set_budget(None, budget).map_err(value_error)
     }
 
     /// How the connection is doing.
@@ -401,12 +339,7 @@ impl Client {
     /// Raises:
     ///     NotConnectedError: the connection is not up (yet, or any more).
     fn stats(&self) -> PyResult<ConnectionStats> {
-        let state = self.0.state.lock()?;
-        let stats = state.core.stats().ok_or_else(not_connected)?;
-        let bulk = state.core.bulk_rate().zip(state.core.chunk_counters()).ok_or_else(not_connected)?;
-        Ok(ConnectionStats::new(stats, state.core.budget(), bulk, &self.0.protocol.get().core, |channel| {
-            state.core.channel_stats(channel)
-        }))
+        self.endpoint.stats(self.server)
     }
 
     /// Disconnects and closes the socket; with ``linger``, when the server has what was sent. As :meth:`Server.close`.
@@ -418,7 +351,7 @@ impl Client {
         reason: Option<&Bound<'_, PyString>>,
         wait: bool,
     ) -> PyResult<()> {
-        self.0.close_with(py, goodbye(self.0.protocol.get(), linger, reason)?, wait)
+        self.endpoint.close(py, linger, reason, wait)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -428,41 +361,33 @@ impl Client {
     #[pyo3(signature = (kind, value, traceback, /))]
     fn __exit__(&self, kind: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, traceback: &Bound<'_, PyAny>) {
         let _ = (kind, value, traceback);
-        self.0.state.close();
+        self.endpoint.state.close();
     }
 
     fn __repr__(&self) -> String {
-        let Ok(state) = self.0.state.lock() else { return "<Client, of no use here>".into() };
-        let closed = if state.driver.is_none() { ", closed" } else { "" };
-        format!("<Client of {}, {:?}{closed}>", state.core.server_address(), state.core.state())
+        let told = self.asked(|dial| (dial.server_address(), dial.state()));
+        let (Ok((address, state)), Ok(closed)) = (told, self.endpoint.closed()) else {
+            return "<Client, of no use here>".into();
+        };
+        let closed = if closed { ", closed" } else { "" };
+        format!("<Client of {address}, {state:?}{closed}>")
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.0.traverse(visit)
+        self.endpoint.traverse(visit)
     }
 }
 
 impl Client {
-    #[allow(clippy::too_many_arguments)] // What both constructors have in common.
     fn dial(
         py: Python<'_>,
         protocol: Py<Protocol>,
         token: netcode::ConnectToken,
         bind: Option<AddressLike>,
-        factory: Option<Py<PyAny>>,
-        priority: Option<Py<PyAny>>,
-        slow_hook: f64,
-        bulk: Bulk<'_>,
-        driver: &str,
-        conditions: Option<&Bound<'_, Conditions>>,
-        seed: Option<i128>,
-        network: Option<VirtualNetwork>,
-        columns: Option<Vec<Bound<'_, PyAny>>>,
-        capture: Option<CaptureLike<'_>>,
+        resume: Option<&Bound<'_, Self>>,
+        mut settings: Settings<'_>,
     ) -> PyResult<Self> {
-        hooks::check(py, "priority", priority.as_ref())?;
-        let hooks = HookClock::new(slow_hook)?;
-        let threaded = is_threaded(driver, network.as_ref())?;
+        let network = settings.network.clone();
         let bind = match bind {
             Some(address) => address.0,
             None => any_port(token.addresses(), network.is_some()),
@@ -476,36 +401,29 @@ impl Client {
             );
             return Err(PyValueError::new_err(sentence));
         }
-        let capture = capture::chosen(py, capture)?;
-        let mut driver = match open_driver(py, bind, conditions, seed, network.as_ref()) {
+        let capture = capture::chosen(py, settings.capture.take())?;
+        let mut driver = match open_driver(py, bind, &settings) {
             // A system without IPv6 still reaches the servers that have IPv4.
             Err(_) if both && token.addresses().iter().any(SocketAddr::is_ipv4) => {
                 let bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), bind.port());
-                open_driver(py, bind, conditions, seed, network.as_ref())?
+                open_driver(py, bind, &settings)?
             }
             opened => opened?,
         };
-        let mut settings = netcode::ClientConfig::new(protocol.get().id);
-        settings.replay_window = REPLAY_WINDOW;
-        let Bulk { arrivals, resume, congestion, packets } = bulk;
-        let seed_of_skips = skip_seed(network.as_ref());
-        let replayed = network.as_ref().is_some_and(|network| network.recorded().is_some());
         let claimed = ClaimedToken::from(&token);
         if let Some(capture) = capture {
             capture.get().attach(py, &mut driver, &Secrets::Client { token: &token })?;
         }
-        let connection = ConnectionConfig {
-            congestion,
-            packets,
-            packet_fates: true,
-            skip_seed: seed_of_skips,
-            replayed,
-            ..ConnectionConfig::default()
+        let mut config = ClientConfig {
+            netcode: netcode::ClientConfig::new(protocol.get().id),
+            connection: settings.connection.clone(),
+            chunks: settings.arrivals.limits,
         };
-        let config = ClientConfig { netcode: settings, connection, chunks: arrivals.limits };
-        let mut core = endpoint::Client::new(config, protocol.get().core.clone(), token, driver.now())
-            .map_err(value_error)?;
-        let using = core.netcode().token_use();
+        config.netcode.replay_window = REPLAY_WINDOW;
+        config.connection.skip_seed = skip_seed(network.as_ref());
+        let core = protocol.get().core.clone();
+        let (mut host, server) = Host::client(config, core, token, driver.now()).map_err(value_error)?;
+        let using = host.dialled(server).map(Dial::token_use).unwrap_or_default();
         let is_ours = match &network {
             Some(network) => network.claim_token(&claimed, using),
             None => claim_token(&claimed, using),
@@ -516,44 +434,51 @@ impl Client {
                  a token makes one connection, so have the login backend make one for each",
             ));
         }
-        if let Some(directory) = arrivals.directory {
-            core.set_chunk_store(Box::new(directory));
+        if let Some(directory) = settings.arrivals.directory.take() {
+            host.set_chunk_store(Box::new(directory));
         }
         if let Some(before) = resume {
-            core.resume_chunks(before.get().take_partial_chunks()?);
+            host.resume_chunks(before.get().take_partial_chunks()?);
         }
-        let endpoint = Endpoint::new(py, core, driver, threaded, protocol, factory, priority, hooks)?;
-        Ok(Client(endpoint.with_columns(py, columns)?))
+        let endpoint = Endpoint::new(py, &CLIENT, host, driver, protocol, settings)?;
+        Ok(Client { endpoint, server })
+    }
+
+    /// Asks the connection.
+    fn asked<T>(&self, ask: impl FnOnce(&Dial) -> T) -> PyResult<T> {
+        let state = self.endpoint.state.lock()?;
+        // It is the only one, so no other has its place.
+        state.host().dialled(self.server).map(ask).ok_or_else(not_connected)
     }
 
     /// What is there of chunks, for the next connection.
     fn take_partial_chunks(&self) -> PyResult<PartialChunks> {
-        let mut state = self.0.state.lock()?;
-        if state.core.is_connected() {
+        let mut state = self.endpoint.state.lock()?;
+        if state.host().is_connected(self.server) {
             return Err(PyValueError::new_err(
                 "resume must be a client whose connection is over: this one is up",
             ));
         }
-        Ok(state.core.take_partial_chunks())
+        Ok(state.change().take_partial_chunks())
     }
 
     /// See [`Endpoint::break_thread`].
     #[cfg(feature = "faults")]
     pub(super) fn break_thread(&self) -> PyResult<()> {
-        self.0.break_thread()
+        self.endpoint.break_thread()
     }
 
     /// See [`Endpoint::transmit`].
     pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
-        self.0.transmit(py)
+        self.endpoint.transmit(py)
     }
 
     /// Makes Python objects of what was taken. The lock is held for moments only, never while Python runs.
-    fn make_objects(&self, py: Python<'_>, pending: &mut Pending, events: Vec<ClientEvent>) -> PyResult<()> {
+    fn make_objects(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
         self.make_events(py, pending, events)?;
         pending.make_chunks(py, |_| Some(None))?;
         let mut refused = Vec::new();
-        let made = pending.make_messages(py, &self.0, &mut refused, |_, what| match what {
+        let made = pending.make_messages(py, &self.endpoint, &mut refused, |_, what| match what {
             [alone] => Ok(Some(alone.clone().unbind())),
             several => Ok(Some(PyTuple::new(py, several)?.into_any().unbind())),
         });
@@ -563,15 +488,18 @@ impl Client {
         made
     }
 
-    fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<ClientEvent>) -> PyResult<()> {
+    fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
         for event in events {
             pending.events.push(match event {
-                ClientEvent::Connected { client_index, .. } => {
-                    log(py, Level::Info, || format!("{} connected, slot {client_index}", self.0.described()));
+                Event::Accepted { .. } => continue,
+                Event::Dialled { client_index, .. } => {
+                    log(py, Level::Info, || {
+                        format!("{} connected, slot {client_index}", self.endpoint.described())
+                    });
                     Py::new(py, Connected { client: None })?.into_any()
                 }
-                ClientEvent::Disconnected { reason, violation, detail } => {
-                    log_end(py, reason, violation.as_ref(), detail.as_deref(), || self.0.described());
+                Event::Disconnected { reason, violation, detail, .. } => {
+                    log_end(py, reason, violation.as_ref(), detail.as_deref(), || self.endpoint.described());
                     Py::new(py, Disconnected { client: None, reason, detail })?.into_any()
                 }
             });
@@ -580,9 +508,9 @@ impl Client {
     }
 
     /// Ends the connection to a server that sent what a class refuses.
-    fn refuse(&self, why: &str) -> Vec<ClientEvent> {
-        let refused = self.0.with(|core, driver| {
-            driver.transmit(|now, out| core.refuse_message(now, why, out));
+    fn refuse(&self, why: &str) -> Vec<Event> {
+        let refused = self.endpoint.with(|core, driver| {
+            driver.transmit(|now, out| core.refuse_message(now, self.server, why, out));
             core::iter::from_fn(|| core.poll_event()).collect()
         });
         // Closed by the game meanwhile.
@@ -601,8 +529,4 @@ fn any_port(servers: &[SocketAddr], simulated: bool) -> SocketAddr {
         (true, true) => IpAddr::V6(Ipv6Addr::LOCALHOST),
     };
     SocketAddr::new(ip, 0)
-}
-
-fn not_connected() -> PyErr {
-    NotConnectedError::new_err(endpoint::SendError::NotConnected.to_string())
 }

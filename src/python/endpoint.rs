@@ -6,80 +6,70 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::address::Address;
-use super::errors::{ClosedError, os_error, value_error};
+use super::errors::{ClosedError, channel_error, not_connected, os_error, stale_client, value_error};
 use super::forks::Process;
-use super::hooks::{Candidates, HookClock, Moment, ask_priority};
+use super::hooks::{Candidates, Moment, ask_priority};
 use super::inbox::{Inbox, Pending};
 use super::log::{Dropped, Level, log};
 use super::protocol::Protocol;
-use super::sans_io::Core;
+use super::settings::Settings;
 use super::shared::Shared;
-use super::state::{BETWEEN_TURNS, State};
+use super::state::State;
+use super::stats::ConnectionStats;
 use crate::driver::udp::UdpSocket;
-use crate::driver::{Bell, Driver, Station, Turn};
+use crate::driver::{BETWEEN_TURNS, Bell, Driver, Station, Turn};
+use crate::endpoint::{Event, Host, PeerHandle, SendError};
 use crate::time::Duration;
 
 /// The longest that event loops are told to wait: not all of them can wait for ever.
 const LONGEST_STEP: Duration = Duration::from_secs(3600);
 
-pub(super) struct Endpoint<C: Core> {
+/// What kind of endpoint the game made.
+#[derive(Debug)]
+pub(super) struct Kind {
+    /// What it is, for sentences.
+    pub(super) name: &'static str,
+    /// What is raised where a peer isn't connected.
+    pub(super) missing: fn() -> PyErr,
+}
+
+pub(super) static SERVER: Kind = Kind { name: "server", missing: stale_client };
+pub(super) static CLIENT: Kind = Kind { name: "client", missing: not_connected };
+
+pub(super) struct Endpoint {
+    pub(super) kind: &'static Kind,
     pub(super) address: Address,
     pub(super) protocol: Py<Protocol>,
     pub(super) factory: Option<Py<PyAny>>,
     priority: Option<Py<PyAny>>,
     /// Candidates refer to it while their hook runs.
-    pub(super) state: Arc<Shared<State<C>>>,
+    pub(super) state: Arc<Shared<State>>,
 }
 
-impl<C: Core> Endpoint<C> {
-    #[expect(clippy::too_many_arguments, reason = "they are settings")]
+impl Endpoint {
     pub(super) fn new(
         py: Python<'_>,
-        core: C,
+        kind: &'static Kind,
+        host: Host,
         driver: Driver,
-        threaded: bool,
         protocol: Py<Protocol>,
-        factory: Option<Py<PyAny>>,
-        priority: Option<Py<PyAny>>,
-        hooks: HookClock,
+        settings: Settings<'_>,
     ) -> PyResult<Self> {
-        if let Some(factory) = &factory
-            && !factory.bind(py).hasattr(intern!(py, "create"))?
-        {
-            let class = factory.bind(py).get_type().name()?;
-            let sentence =
-                format!("factory must be a MessageFactory, with a method create, or None, not {class}");
-            return Err(PyTypeError::new_err(sentence));
-        }
         let address = Address(driver.local_address());
         // A virtual network is copied whole by a fork, and so are its endpoints.
         let process = driver.socket().map(|_| Process::current(py)).transpose()?;
+        let Settings { threaded, factory, priority, hooks, pending, .. } = settings;
         let socket = driver.socket().filter(|_| threaded);
         let bell = socket.map(|socket| Bell::new(socket.handle()?)).transpose();
         let bell = bell.map_err(|error| os_error(py, &error, address.0))?;
-        let state = Shared::new(py, C::NAME, State::new(core, driver, hooks), bell, process)?;
-        Ok(Endpoint { address, protocol, factory, priority, state })
-    }
-
-    /// Lets messages of these classes come as columns.
-    ///
-    /// # Errors
-    /// When one of them is not declared by its fields, or not in the protocol.
-    pub(super) fn with_columns(
-        self,
-        py: Python<'_>,
-        columns: Option<Vec<Bound<'_, PyAny>>>,
-    ) -> PyResult<Self> {
-        let pending = Pending::new(self.protocol.bind(py).get(), &columns.unwrap_or_default())?;
-        self.state.lock()?.pending = Some(pending);
-        Ok(self)
+        let state = Shared::new(py, kind.name, State::new(host, driver, hooks, pending), bell, process)?;
+        Ok(Endpoint { kind, address, protocol, factory, priority, state })
     }
 
     // --- a tick ------------------------------------------------------------------------------------------
@@ -90,13 +80,14 @@ impl<C: Core> Endpoint<C> {
         &self,
         py: Python<'_>,
         admit: impl FnOnce() -> PyResult<()>,
-        make: impl FnOnce(&mut Pending, Vec<C::Event>) -> PyResult<()>,
+        make: impl FnOnce(&mut Pending, Vec<Event>) -> PyResult<()>,
     ) -> PyResult<Inbox> {
         let mut pending = self.receive_datagrams(py)?;
         let admitted = admit();
         // Nobody is admitted who was not asked about, so the others wait for the next tick.
         let taken = self.take(py, &mut pending);
-        let made = taken.and_then(|(events, read)| make(&mut pending, events).and(read));
+        let events = core::mem::take(&mut pending.tick.events);
+        let made = taken.and_then(|read| make(&mut pending, events).and(read));
         let inbox = admitted.and(made).and_then(|()| pending.take(py));
         let mut state = self.state.lock()?;
         state.pending = Some(pending);
@@ -108,8 +99,8 @@ impl<C: Core> Endpoint<C> {
     /// Reads the socket, unless the thread does.
     fn receive_datagrams(&self, py: Python<'_>) -> PyResult<Pending> {
         let mut state = self.state.lock()?;
-        if state.driver.is_none() {
-            return Err(closed::<C>());
+        if state.is_closed() {
+            return Err(self.closed_error());
         }
         let Some(pending) = state.pending.take() else {
             return Err(PyRuntimeError::new_err(
@@ -132,37 +123,36 @@ impl<C: Core> Endpoint<C> {
         pending
     }
 
-    /// Takes what the core has, all under one lock: events, and the messages, notifications and chunks of just those
-    /// connections that the events have told of. What a thread receives meanwhile stays for the next tick.
-    fn take(&self, py: Python<'_>, pending: &mut Pending) -> PyResult<(Vec<C::Event>, PyResult<()>)> {
+    /// Takes what the session has, all under one lock: events, and the messages, notifications and chunks of just those
+    /// connections that the events have told of. What a thread receives meanwhile stays for the next tick. Inside: what the
+    /// game's code raised that read packets.
+    fn take(&self, py: Python<'_>, pending: &mut Pending) -> PyResult<PyResult<()>> {
         let mut state = self.state.lock()?;
-        let unread = state.core.take_unread();
+        state.carrier.session.take(&mut pending.tick);
+        let unread = core::mem::take(&mut pending.tick.unread);
         let mut read = Ok(());
         if !unread.is_empty() {
             drop(state);
             let (what, raised) = self.read_held(py, unread);
             read = raised;
             state = self.state.lock()?;
-            state.handle_read(what, &mut pending.records);
+            state.handle_read(what, &mut pending.tick);
         }
-        state.core.take_messages(&mut pending.records);
-        state.take_chunk_events(&mut pending.chunk_events);
-        state.core.take_fates(&mut pending.fates, &mut pending.packets);
-        let events = core::iter::from_fn(|| state.core.poll_event()).collect();
-        Ok((events, read))
+        state.transfers.told(&pending.tick.chunks);
+        Ok(read)
     }
 
     /// The second half: sends what is queued.
     pub(super) fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        if self.transmit(py)? { Ok(()) } else { Err(closed::<C>()) }
+        if self.transmit(py)? { Ok(()) } else { Err(self.closed_error()) }
     }
 
     /// Both halves without taking messages.
     pub(super) fn pump(&self, py: Python<'_>) -> PyResult<()> {
         let (received, dropped) = {
             let mut state = self.state.lock()?;
-            if state.driver.is_none() {
-                return Err(closed::<C>());
+            if state.is_closed() {
+                return Err(self.closed_error());
             }
             (self.read(&mut state), state.look_for_drops())
         };
@@ -172,7 +162,7 @@ impl<C: Core> Endpoint<C> {
     }
 
     /// Gives the core the datagrams that wait, or finds out how the thread fared with them.
-    fn read(&self, state: &mut State<C>) -> std::io::Result<()> {
+    fn read(&self, state: &mut State) -> std::io::Result<()> {
         if self.state.is_threaded() { state.failed.take().map_or(Ok(()), Err) } else { state.receive() }
     }
 
@@ -180,21 +170,21 @@ impl<C: Core> Endpoint<C> {
     pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
         let answer = self.ask_priority(py);
         let mut state = self.state.lock()?;
-        let State { core, driver, asking, .. } = &mut *state;
-        *asking &= !matches!(answer, Ok(Some(_)));
-        let Some(driver) = driver else { return Ok(false) };
+        state.asking &= !matches!(answer, Ok(Some(_)));
+        if state.is_closed() {
+            return Ok(false);
+        }
         let ordered = answer.and_then(|answer| match answer {
             None => Ok(()),
-            Some((version, _)) if version != core.version => Err(PyRuntimeError::new_err(
+            Some((version, _)) if version != state.carrier.session.version() => Err(PyRuntimeError::new_err(
                 "the priority hook's scores are for what waited before: something was sent or received while it ran",
             )),
-            Some((_, scores)) => core
+            Some((_, scores)) => state
+                .change()
                 .prioritize(&scores)
                 .map_err(|error| value_error(format!("the priority hook {error}"))),
         });
-        driver.transmit(|now, out| core.transmit(now, out));
-        state.note_transfers();
-        state.end_linger();
+        state.transmit();
         drop(state);
         // What was sent may be due again before what the thread sleeps for.
         self.state.wake();
@@ -210,13 +200,13 @@ impl<C: Core> Endpoint<C> {
             if state.asking {
                 return Err(PyRuntimeError::new_err("flush() was called while the priority hook runs"));
             }
-            let Some(driver) = &state.driver else { return Ok(None) };
-            let (count, now) = (state.core.candidates(), driver.now());
+            let Some(driver) = state.carrier.driver() else { return Ok(None) };
+            let (count, now) = (state.host().candidates(), driver.now());
             if count == 0 {
                 return Ok(None);
             }
             state.asking = true;
-            (count, Moment { now, version: state.core.version })
+            (count, Moment { now, version: state.carrier.session.version() })
         };
         let candidates = Candidates::new(count, moment, Arc::downgrade(&self.state) as _);
         let answer = self.clocked(py, "priority", || ask_priority(hook.bind(py), candidates));
@@ -248,16 +238,34 @@ impl<C: Core> Endpoint<C> {
 
     // --- more --------------------------------------------------------------------------------------------
 
-    /// Has the core and its driver do something.
+    /// Has the endpoint and its driver do something.
     ///
     /// # Errors
     /// When it is closed.
-    pub(super) fn with<T>(&self, work: impl FnOnce(&mut C, &mut Driver) -> T) -> PyResult<T> {
+    pub(super) fn with<T>(&self, work: impl FnOnce(&mut Host, &mut Driver) -> T) -> PyResult<T> {
         let mut state = self.state.lock()?;
-        let lingers = state.is_closing();
-        let State { core, driver, .. } = &mut *state;
-        let driver = driver.as_mut().filter(|_| !lingers).ok_or_else(closed::<C>)?;
-        Ok(work(core, driver))
+        let parts = state.carrier.parts().filter(|(session, _)| !session.is_lingering());
+        let (session, driver) = parts.ok_or_else(|| self.closed_error())?;
+        Ok(work(session.change(), driver))
+    }
+
+    /// The exception for a message that a peer's connection doesn't take.
+    pub(super) fn send_error(&self, class: &str, channel: usize, error: SendError) -> PyErr {
+        match error {
+            SendError::NotConnected => (self.kind.missing)(),
+            SendError::Channel(error) => channel_error(class, channel, &error),
+        }
+    }
+
+    /// How the connection of a peer is doing.
+    pub(super) fn stats(&self, peer: PeerHandle) -> PyResult<ConnectionStats> {
+        let state = self.state.lock()?;
+        let (host, missing) = (state.host(), self.kind.missing);
+        let stats = host.stats(peer).ok_or_else(missing)?;
+        let budget = host.budget(Some(peer)).ok_or_else(missing)?;
+        let bulk = host.bulk_rate(peer).zip(host.chunk_counters(peer)).ok_or_else(missing)?;
+        let channel = |channel| host.channel_stats(peer, channel);
+        Ok(ConnectionStats::new(stats, budget, bulk, &self.protocol.get().core, channel))
     }
 
     /// Takes a turn, for event loops: all that a tick does but for what is the game's. Returns the seconds after which
@@ -272,14 +280,14 @@ impl<C: Core> Endpoint<C> {
         match turn {
             Turn::Pause(BETWEEN_TURNS) => Ok(0.0),
             Turn::Pause(wait) | Turn::Wait(wait) => Ok(wait.min(LONGEST_STEP).as_secs_f64()),
-            Turn::Over => Err(closed::<C>()),
+            Turn::Over => Err(self.closed_error()),
         }
     }
 
     /// Whether the next receive has something for the game.
     pub(super) fn has_news(&self) -> PyResult<bool> {
         let state = self.state.lock()?;
-        Ok(state.core.has_news() || state.transfers.has_news() || state.unfinished)
+        Ok(state.host().has_news() || state.transfers.has_news() || state.unfinished)
     }
 
     /// The system's number of the socket.
@@ -287,7 +295,7 @@ impl<C: Core> Endpoint<C> {
         if self.state.is_threaded() {
             let sentence = format!(
                 "the {} has a thread, which waits for its socket: make it with driver='polled' to wait yourself",
-                C::NAME
+                self.kind.name
             );
             return Err(PyValueError::new_err(sentence));
         }
@@ -295,14 +303,14 @@ impl<C: Core> Endpoint<C> {
         let sentence = || {
             format!(
                 "the {} is on a simulated network and has no socket: tick it, and advance the network",
-                C::NAME
+                self.kind.name
             )
         };
         number.ok_or_else(|| PyValueError::new_err(sentence()))
     }
 
     pub(super) fn closed(&self) -> PyResult<bool> {
-        Ok(self.state.lock()?.driver.is_none())
+        Ok(self.state.lock()?.is_closed())
     }
 
     pub(super) fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -312,7 +320,16 @@ impl<C: Core> Endpoint<C> {
 
     /// For log lines.
     pub(super) fn described(&self) -> String {
-        self.state.lock().map_or_else(|_| C::NAME.into(), |state| state.core.describe(self.address))
+        let (name, address) = (self.kind.name, self.address.0);
+        let Ok(state) = self.state.lock() else { return name.into() };
+        match state.host().dials().next() {
+            Some(dial) => format!("the {name} at {address} of {}", dial.server_address()),
+            None => format!("the {name} at {address}"),
+        }
+    }
+
+    pub(super) fn closed_error(&self) -> PyErr {
+        ClosedError::new_err(format!("the {} is closed: make a new one to go on", self.kind.name))
     }
 
     fn log_drops(&self, py: Python<'_>, dropped: Option<Dropped>) {
@@ -337,8 +354,4 @@ impl<C: Core> Endpoint<C> {
             None => Ok(()),
         }
     }
-}
-
-pub(super) fn closed<C: Core>() -> PyErr {
-    ClosedError::new_err(format!("the {} is closed: make a new one to go on", C::NAME))
 }

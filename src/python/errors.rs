@@ -10,8 +10,7 @@ use std::path::Path;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::endpoint::{SendChunkError, SendError};
-use crate::transport;
+use crate::transport::SendError;
 use crate::transport::chunks::ChunkError;
 
 mod classes {
@@ -36,43 +35,44 @@ pub(crate) fn value_error(error: impl Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// The exception for a message that an endpoint doesn't take.
-pub(crate) fn send_error(class: &str, channel: usize, error: &SendError) -> PyErr {
+/// The exception for a client that is gone.
+pub(crate) fn stale_client() -> PyErr {
+    StaleClientError::new_err(
+        "the client is not connected any more: forget its handle when its Disconnected event comes",
+    )
+}
+
+/// The exception for a connection that isn't up.
+pub(crate) fn not_connected() -> PyErr {
+    NotConnectedError::new_err(
+        "the connection is not up: wait for its Connected event, or ask disconnect_reason why not",
+    )
+}
+
+/// The exception for a message that a channel doesn't take.
+pub(crate) fn channel_error(class: &str, channel: usize, error: &SendError) -> PyErr {
     let sentence = format!("{class} on channel {channel}: {error}");
     match error {
-        SendError::StaleClient => StaleClientError::new_err(error.to_string()),
-        SendError::NotConnected => NotConnectedError::new_err(error.to_string()),
-        SendError::Channel(transport::SendError::Full { .. } | transport::SendError::TickFull { .. }) => {
-            ChannelFullError::new_err(sentence)
-        }
-        SendError::Channel(transport::SendError::TooLarge { .. } | transport::SendError::Packet { .. }) => {
+        SendError::Full { .. } | SendError::TickFull { .. } => ChannelFullError::new_err(sentence),
+        SendError::TooLarge { .. } | SendError::Packet { .. } | SendError::Block { .. } => {
             MessageTooLargeError::new_err(sentence)
         }
-        SendError::Channel(transport::SendError::NoChannel { .. }) => {
-            ChannelError::new_err(error.to_string())
-        }
-        SendError::Channel(transport::SendError::Block { .. }) => MessageTooLargeError::new_err(sentence),
-        SendError::Channel(
-            transport::SendError::NoKey { .. }
-            | transport::SendError::WrongKind
-            | transport::SendError::WrongType { .. }
-            | transport::SendError::BlocksDisabled,
-        ) => ChannelError::new_err(sentence),
+        SendError::NoChannel { .. } => ChannelError::new_err(error.to_string()),
+        SendError::NoKey { .. }
+        | SendError::WrongKind
+        | SendError::WrongType { .. }
+        | SendError::BlocksDisabled => ChannelError::new_err(sentence),
     }
 }
 
-/// The exception for a chunk that an endpoint doesn't take.
-pub(crate) fn send_chunk_error(label: &str, error: &SendChunkError) -> PyErr {
+/// The exception for a chunk that a connection doesn't take.
+pub(crate) fn chunk_error(label: &str, error: &ChunkError) -> PyErr {
     let sentence = format!("chunk {label:?}: {error}");
     match error {
-        SendChunkError::StaleClient => StaleClientError::new_err(error.to_string()),
-        SendChunkError::NotConnected => NotConnectedError::new_err(error.to_string()),
-        SendChunkError::Chunk(ChunkError::Full) => ChannelFullError::new_err(sentence),
-        SendChunkError::Chunk(ChunkError::TooLarge { .. } | ChunkError::Burst { .. }) => {
-            MessageTooLargeError::new_err(sentence)
-        }
-        SendChunkError::Chunk(ChunkError::Label { .. }) => value_error(sentence),
-        SendChunkError::Chunk(ChunkError::NoChannel) => ChannelError::new_err(error.to_string()),
+        ChunkError::Full => ChannelFullError::new_err(sentence),
+        ChunkError::TooLarge { .. } | ChunkError::Burst { .. } => MessageTooLargeError::new_err(sentence),
+        ChunkError::Label { .. } => value_error(sentence),
+        ChunkError::NoChannel => ChannelError::new_err(error.to_string()),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::netcode::USER_DATA_BYTES;
 pub(crate) struct ClientHandle {
     /// Tells the servers of one process apart.
     pub(super) server: u64,
-    pub(super) core: endpoint::ClientHandle,
+    pub(super) core: endpoint::PeerHandle,
     pub(super) id: u64,
     pub(super) address: Address,
     pub(super) user_data: Box<[u8; USER_DATA_BYTES]>,

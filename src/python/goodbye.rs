@@ -11,7 +11,6 @@ use pyo3::types::PyString;
 use super::endpoint::Endpoint;
 use super::errors::value_error;
 use super::protocol::{Protocol, seconds};
-use super::sans_io::Core;
 use crate::driver::{Station, Turn};
 use crate::endpoint::{Detail, Goodbye, MAX_LINGER};
 use crate::time::Duration;
@@ -37,14 +36,21 @@ pub(super) fn goodbye(
     Ok(Goodbye { linger, detail })
 }
 
-impl<C: Core> Endpoint<C> {
+impl Endpoint {
     /// Ends the connections and closes the driver, after a linger that is waited for unless the game has time pass itself.
-    pub(super) fn close_with(&self, py: Python<'_>, goodbye: Goodbye, wait: bool) -> PyResult<()> {
+    pub(super) fn close(
+        &self,
+        py: Python<'_>,
+        linger: f64,
+        reason: Option<&Bound<'_, PyString>>,
+        wait: bool,
+    ) -> PyResult<()> {
+        let goodbye = goodbye(self.protocol.get(), linger, reason)?;
         let linger = goodbye.linger;
         // Where the state can't be had there is nothing to say, and closing is fine.
         let begun = self.state.lock().ok().and_then(|mut state| {
             let lingers = state.begin_close(goodbye);
-            let real = state.driver.as_ref().is_some_and(|driver| driver.socket().is_some());
+            let real = state.carrier.driver().is_some_and(|driver| driver.socket().is_some());
             lingers.then_some(real)
         });
         self.state.wake();
@@ -72,7 +78,7 @@ impl<C: Core> Endpoint<C> {
     fn linger_on(&self) -> bool {
         let Ok(mut state) = self.state.lock() else { return false };
         let turn = match () {
-            () if state.driver.is_none() => Turn::Over,
+            () if state.is_closed() => Turn::Over,
             () if self.state.is_threaded() => Turn::Wait(POLL),
             () => state.turn(),
         };

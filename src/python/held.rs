@@ -7,17 +7,16 @@
 use pyo3::prelude::*;
 
 use super::endpoint::Endpoint;
-use super::sans_io::Core;
-use crate::netcode::ClientHandle;
+use crate::endpoint::PeerHandle;
 use crate::transport::{Read, Unread};
 
-impl<C: Core> Endpoint<C> {
+impl Endpoint {
     /// Reads the packets of each peer; with the first error that ends the program.
     pub(super) fn read_held(
         &self,
         py: Python<'_>,
-        unread: Vec<(ClientHandle, Unread)>,
-    ) -> (Vec<(ClientHandle, Read)>, PyResult<()>) {
+        unread: Vec<(PeerHandle, Unread)>,
+    ) -> (Vec<(PeerHandle, Read)>, PyResult<()>) {
         let protocol = self.protocol.get();
         let mut failed = Ok(());
         let mut extent = |number, bytes: &[u8], start| {

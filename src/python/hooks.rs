@@ -191,7 +191,7 @@ pub(super) fn refused_by(
     hook: &Bound<'_, PyAny>,
     newcomers: &[Py<ClientHandle>],
     protocol: &Protocol,
-) -> (Vec<(endpoint::ClientHandle, Goodbye)>, PyResult<()>) {
+) -> (Vec<(endpoint::PeerHandle, Goodbye)>, PyResult<()>) {
     match ask_admission(hook, newcomers, protocol) {
         Ok(refused) => (refused, Ok(())),
         Err(error) => {
@@ -205,7 +205,7 @@ fn ask_admission(
     hook: &Bound<'_, PyAny>,
     newcomers: &[Py<ClientHandle>],
     protocol: &Protocol,
-) -> PyResult<Vec<(endpoint::ClientHandle, Goodbye)>> {
+) -> PyResult<Vec<(endpoint::PeerHandle, Goodbye)>> {
     let py = hook.py();
     let asked: Vec<_> = newcomers.iter().map(|newcomer| newcomer.clone_ref(py)).collect();
     let answer = hook.call1((asked,))?;

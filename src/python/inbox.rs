@@ -18,10 +18,10 @@ use super::columns::columns_class;
 use super::endpoint::Endpoint;
 use super::events::ClientHandle;
 use super::protocol::Protocol;
-use super::sans_io::Core;
 use super::schema::Schema;
 use super::server::Server;
-use crate::endpoint;
+use crate::endpoint::{self, PeerHandle};
+use crate::session;
 use crate::transport::chunks::ChunkEvent;
 use crate::transport::{ChannelKind, Notification, OpaqueBody, PacketFate};
 use crate::wire::{BitReader, BitSink, BitWriter, Encoded};
@@ -61,11 +61,15 @@ pub(crate) struct Packets {
     delivered: Vec<bool>,
 }
 
-impl Packets {
-    pub(super) fn push(&mut self, slot: u32, fate: PacketFate) {
-        self.slot.push(slot);
-        self.sequence.push(fate.sequence);
-        self.delivered.push(fate.delivered);
+impl FromIterator<(PeerHandle, PacketFate)> for Packets {
+    fn from_iter<I: IntoIterator<Item = (PeerHandle, PacketFate)>>(fates: I) -> Self {
+        let mut columns = Packets::default();
+        for (peer, fate) in fates {
+            columns.slot.push(peer.slot);
+            columns.sequence.push(fate.sequence);
+            columns.delivered.push(fate.delivered);
+        }
+        columns
     }
 }
 
@@ -78,12 +82,16 @@ pub(crate) struct Fates {
     delivered: Vec<bool>,
 }
 
-impl Fates {
-    pub(super) fn push(&mut self, slot: u32, told: Notification) {
-        self.slot.push(slot);
-        self.channel.push(told.channel);
-        self.tag.push(told.tag);
-        self.delivered.push(told.delivered);
+impl FromIterator<(PeerHandle, Notification)> for Fates {
+    fn from_iter<I: IntoIterator<Item = (PeerHandle, Notification)>>(fates: I) -> Self {
+        let mut columns = Fates::default();
+        for (peer, fate) in fates {
+            columns.slot.push(peer.slot);
+            columns.channel.push(fate.channel);
+            columns.tag.push(fate.tag);
+            columns.delivered.push(fate.delivered);
+        }
+        columns
     }
 }
 
@@ -166,7 +174,7 @@ impl Inbox {
 }
 
 /// What was received and not handed over yet.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Pending {
     pub(super) events: Vec<Py<PyAny>>,
     messages: Vec<Py<PyAny>>,
@@ -175,10 +183,8 @@ pub(super) struct Pending {
     missed: Vec<Py<PyAny>>,
     chunks: Vec<Py<PyAny>>,
     chunk_failures: Vec<Py<PyAny>>,
-    pub(super) chunk_events: Vec<(endpoint::ClientHandle, ChunkEvent)>,
-    pub(super) records: endpoint::Inbox,
-    pub(super) fates: Fates,
-    pub(super) packets: Packets,
+    /// As the core has it.
+    pub(super) tick: session::Tick,
     /// The first record that no object was made of.
     next: usize,
     /// The classes that come as columns, in the order of the tables.
@@ -208,7 +214,7 @@ impl Pending {
                 columns[twice].repr()?
             )));
         }
-        pending.records = endpoint::Inbox::with_tables(protocol.core.clone(), &types);
+        pending.tick.inbox = endpoint::Inbox::with_tables(protocol.core.clone(), &types);
         Ok(pending)
     }
 
@@ -218,32 +224,33 @@ impl Pending {
     ///
     /// # Errors
     /// What the game's code raised, if it ends the program. Call again to go on behind the message at fault.
-    pub(super) fn make_messages<'py, C: Core>(
+    pub(super) fn make_messages<'py>(
         &mut self,
         py: Python<'py>,
-        endpoint: &Endpoint<C>,
-        refused: &mut Vec<(endpoint::ClientHandle, String)>,
-        mut wrap: impl FnMut(endpoint::ClientHandle, &[Bound<'py, PyAny>]) -> PyResult<Option<Py<PyAny>>>,
+        endpoint: &Endpoint,
+        refused: &mut Vec<(PeerHandle, String)>,
+        mut wrap: impl FnMut(PeerHandle, &[Bound<'py, PyAny>]) -> PyResult<Option<Py<PyAny>>>,
     ) -> PyResult<()> {
-        let Pending { messages, latest, payloads, missed, records, next, .. } = self;
+        let Pending { messages, latest, payloads, missed, tick, next, .. } = self;
+        let records = &mut tick.inbox;
         let protocol = endpoint.protocol.get();
         for gap in records.take_gaps() {
             let what = [gap.channel.into_bound_py_any(py)?, gap.missed.into_bound_py_any(py)?];
-            missed.extend(wrap(gap.client, &what)?);
+            missed.extend(wrap(gap.peer, &what)?);
         }
         while let Some(record) = records.records().get(*next) {
             *next += 1;
-            if refused.iter().any(|(client, _)| *client == record.client) {
+            if refused.iter().any(|(client, _)| *client == record.peer) {
                 continue;
             }
             let channel = || record.channel.into_bound_py_any(py);
             if record.missed > 0 {
-                missed.extend(wrap(record.client, &[channel()?, record.missed.into_bound_py_any(py)?])?);
+                missed.extend(wrap(record.peer, &[channel()?, record.missed.into_bound_py_any(py)?])?);
             }
             let kind = protocol.core.channels()[usize::from(record.channel)].kind;
             if kind.is_payload() {
                 let data = payload_bytes(OpaqueBody::read(records.body(record)));
-                payloads.extend(wrap(record.client, &[channel()?, PyBytes::new(py, &data).into_any()])?);
+                payloads.extend(wrap(record.peer, &[channel()?, PyBytes::new(py, &data).into_any()])?);
                 continue;
             }
             let message = match protocol.decode_message(
@@ -256,14 +263,14 @@ impl Pending {
                 Ok(message) => message,
                 Err(error) => {
                     let name = protocol.class_of(record.message_type).name();
-                    refused.push((record.client, endpoint.judge(py, name, error)?));
+                    refused.push((record.peer, endpoint.judge(py, name, error)?));
                     continue;
                 }
             };
             if let ChannelKind::Latest { .. } = kind {
-                latest.extend(wrap(record.client, &[record.key.into_bound_py_any(py)?, message])?);
+                latest.extend(wrap(record.peer, &[record.key.into_bound_py_any(py)?, message])?);
             } else {
-                messages.extend(wrap(record.client, &[message])?);
+                messages.extend(wrap(record.peer, &[message])?);
             }
         }
         records.clear();
@@ -279,9 +286,9 @@ impl Pending {
     pub(super) fn make_chunks(
         &mut self,
         py: Python<'_>,
-        peer: impl Fn(endpoint::ClientHandle) -> Option<Option<Py<ClientHandle>>>,
+        peer: impl Fn(PeerHandle) -> Option<Option<Py<ClientHandle>>>,
     ) -> PyResult<()> {
-        for (client, event) in self.chunk_events.drain(..) {
+        for (client, event) in self.tick.chunks.drain(..) {
             let Some(client) = peer(client) else { continue };
             match event {
                 ChunkEvent::Received { offer, stored } => {
@@ -305,7 +312,7 @@ impl Pending {
     /// Hands everything over.
     pub(super) fn take(&mut self, py: Python<'_>) -> PyResult<Inbox> {
         let list = |objects: &mut Vec<Py<PyAny>>| PyList::new(py, objects.drain(..)).map(Bound::unbind);
-        let (tables, arena) = self.records.take_tables();
+        let (tables, arena) = self.tick.inbox.take_tables();
         let arena = Arc::new(arena);
         let columns = self.columns.iter().zip(tables).map(|((class, schema), table)| {
             let rows = Arc::new(Received::new(schema.get(), table, arena.clone()));
@@ -320,8 +327,8 @@ impl Pending {
             missed: list(&mut self.missed)?,
             chunks: list(&mut self.chunks)?,
             chunk_failures: list(&mut self.chunk_failures)?,
-            fates: Arc::new(core::mem::take(&mut self.fates)),
-            packets: Arc::new(core::mem::take(&mut self.packets)),
+            fates: Arc::new(self.tick.notifications.drain(..).collect()),
+            packets: Arc::new(self.tick.packet_fates.drain(..).collect()),
             columns,
         })
     }

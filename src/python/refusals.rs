@@ -11,7 +11,6 @@ use pyo3::prelude::*;
 use super::endpoint::Endpoint;
 use super::errors::StreamError;
 use super::log::log_traceback;
-use super::sans_io::Core;
 
 /// How often the logger is given a traceback at most.
 const PERIOD: std::time::Duration = std::time::Duration::from_secs(1);
@@ -54,7 +53,7 @@ impl Refusals {
     }
 }
 
-impl<C: Core> Endpoint<C> {
+impl Endpoint {
     /// Says why a message of a peer is refused, whose bytes the class `name` read when this was raised.
     ///
     /// # Errors

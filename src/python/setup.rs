@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use super::errors::{os_error, value_error};
 use super::fields::within;
-use super::network::Conditions;
+use super::settings::Settings;
 use crate::driver::udp::UdpConfig;
 use crate::driver::{Driver, OsEntropy, VirtualNetwork};
 use crate::limits::{DEFAULT_MTU, MIN_MTU};
@@ -17,24 +17,18 @@ use crate::transport::{ConnectionConfig, SendOptions};
 /// Packets that may arrive late without being taken for replays: a second of a fast connection.
 pub(super) const REPLAY_WINDOW: usize = 1024;
 
-/// A driver on a socket or on a simulated network, with a simulated link in front if `conditions` are given.
-pub(super) fn open_driver(
-    py: Python<'_>,
-    address: SocketAddr,
-    conditions: Option<&Bound<'_, Conditions>>,
-    seed: Option<i128>,
-    network: Option<&VirtualNetwork>,
-) -> PyResult<Driver> {
-    let driver = match network {
+/// A driver on a socket or on a simulated network, with a simulated link in front if there are conditions.
+pub(super) fn open_driver(py: Python<'_>, address: SocketAddr, settings: &Settings<'_>) -> PyResult<Driver> {
+    let driver = match &settings.network {
         None => Driver::udp(address, UdpConfig::default()),
         Some(network) => Driver::simulated(network.clone(), address),
     };
     let mut driver = driver.map_err(|error| os_error(py, &error, address))?;
-    let seed = match seed {
+    let seed = match settings.seed {
         Some(seed) => within("seed", seed, 0, u64::MAX)?,
-        None => random(&mut *entropy(network.cloned())),
+        None => random(&mut *entropy(settings.network.clone())),
     };
-    if let Some(conditions) = conditions {
+    if let Some(conditions) = &settings.conditions {
         driver.set_link(conditions.get().core, seed).map_err(value_error)?;
     }
     Ok(driver)

@@ -1,70 +1,27 @@
-//! What servers and clients have behind their lock: the sans-IO core, its driver, and what waits for the game.
+//! What servers and clients have behind their lock: the session with its driver, and what waits for the game.
 //!
-//! Promises: a turn of the driver's thread is bounded, and leaves a core alone while the priority hook is asked about
+//! Promises: a turn of the driver's thread is bounded, and leaves the session alone while the priority hook is asked about
 //! what is in it.
-
-use core::ops::{Deref, DerefMut};
 
 use super::chunks::Transfers;
 use super::hooks::{HookClock, Moment, Source};
 use super::inbox::Pending;
 use super::log::{DropLog, Dropped};
 use super::refusals::Refusals;
-use super::sans_io::Core;
 use super::shared::Shared;
 use super::stats::Counted;
-use crate::driver::{Driver, DriverCounters, Station, Turn};
-use crate::endpoint::{self, Goodbye};
+use crate::driver::{BETWEEN_TURNS, Carrier, Driver, Station, Turn};
+use crate::endpoint::{Goodbye, Host, PeerHandle};
+use crate::session::{Session, Tick};
+use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
 use crate::transport::{Attribute, Column, Read};
-
-/// Datagrams read in one turn between ticks: some 100 microseconds that a call of the game may have to wait.
-const READ_BOUND: usize = 64;
-
-/// How long the thread waits for the game when it could go on at once: a lock let go is not a lock handed over.
-pub(super) const BETWEEN_TURNS: Duration = Duration::from_micros(100);
 
 /// How long the thread leaves a socket alone that raised an error.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
 
-/// While an endpoint lingers nobody ticks it: so often it is as if. The copies of redundant messages go out with ticks.
-const LINGER_TICK: Duration = Duration::from_millis(16);
-
-/// An endpoint's wait for its peers.
-#[derive(Debug)]
-struct Lingering {
-    until: Instant,
-    next_tick: Instant,
-}
-
-/// Knows whether its core could have changed since some moment.
-#[derive(Debug)]
-pub(super) struct Versioned<C> {
-    core: C,
-    pub(super) version: u64,
-}
-
-impl<C> Deref for Versioned<C> {
-    type Target = C;
-
-    fn deref(&self) -> &C {
-        &self.core
-    }
-}
-
-impl<C> DerefMut for Versioned<C> {
-    fn deref_mut(&mut self) -> &mut C {
-        self.version += 1;
-        &mut self.core
-    }
-}
-
-pub(super) struct State<C: Core> {
-    pub(super) core: Versioned<C>,
-    /// None once closed.
-    pub(super) driver: Option<Driver>,
-    /// Of the driver, once closed.
-    driver_counters: DriverCounters,
+pub(super) struct State {
+    pub(super) carrier: Carrier,
     drops: DropLog,
     pub(super) hooks: HookClock,
     pub(super) refusals: Refusals,
@@ -79,98 +36,83 @@ pub(super) struct State<C: Core> {
     pub(super) unfinished: bool,
     /// The logger knows that the capture ended.
     capture_told: bool,
-    /// The game closed it, and it lingers.
-    closing: Option<Lingering>,
     /// The thread's next turn is to panic.
     #[cfg(feature = "faults")]
     pub(super) broken: bool,
 }
 
-impl<C: Core> State<C> {
-    /// Of a core that nothing was done with yet.
-    pub(super) fn new(core: C, driver: Driver, hooks: HookClock) -> Self {
+impl State {
+    /// Of an endpoint that nothing was done with yet.
+    pub(super) fn new(host: Host, driver: Driver, hooks: HookClock, pending: Pending) -> Self {
         State {
-            core: Versioned { core, version: 0 },
-            driver: Some(driver),
-            driver_counters: DriverCounters::default(),
+            carrier: Carrier::new(Session::new(host), driver),
             drops: DropLog::default(),
             hooks,
             refusals: Refusals::default(),
             asking: false,
             failed: None,
-            pending: Some(Pending::default()),
+            pending: Some(pending),
             transfers: Transfers::default(),
             unfinished: false,
             capture_told: false,
-            closing: None,
             #[cfg(feature = "faults")]
             broken: false,
         }
     }
 
-    /// Gives the core the datagrams that wait.
+    /// The endpoint, to ask.
+    pub(super) fn host(&self) -> &Host {
+        self.carrier.session.host()
+    }
+
+    /// The endpoint, to change.
+    pub(super) fn change(&mut self) -> &mut Host {
+        self.carrier.session.change()
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.carrier.is_closed()
+    }
+
+    /// Gives the endpoint the datagrams that wait.
     pub(super) fn receive(&mut self) -> std::io::Result<()> {
-        let State { core, driver, .. } = self;
-        let Some(driver) = driver else { return Ok(()) };
-        let received = driver
-            .receive(|now, unix, from, datagram, out| core.handle_datagram(now, unix, from, datagram, out));
+        let received = self.carrier.receive();
         self.note_transfers();
         received
     }
 
-    /// Whether the game closed it.
-    pub(super) fn is_closing(&self) -> bool {
-        self.closing.is_some()
+    /// Sends what is queued.
+    pub(super) fn transmit(&mut self) {
+        self.carrier.transmit();
+        self.note_transfers();
     }
 
-    /// Has the core end its connections, and say so if they linger no longer than now. True when there is a wait ahead, of this
-    /// call or of one before.
+    /// As [`Carrier::begin_close`].
     pub(super) fn begin_close(&mut self, goodbye: Goodbye) -> bool {
-        let State { core, driver, closing, .. } = self;
-        let Some(driver) = driver else { return false };
-        let (now, linger) = (driver.now(), goodbye.linger);
-        core.begin_close(now, goodbye);
-        if linger.is_zero() {
-            return false;
-        }
-        if closing.is_none() {
-            *closing = Some(Lingering { until: now + linger, next_tick: now + LINGER_TICK });
-            driver.transmit(|now, out| core.transmit(now, out));
-            self.end_linger();
-        }
-        true
+        let lingers = self.carrier.begin_close(goodbye);
+        self.note_transfers();
+        lingers
     }
 
-    /// Closes what has lingered to its end, or for long enough.
-    pub(super) fn end_linger(&mut self) {
-        if let (Some(closing), Some(driver)) = (&self.closing, &self.driver)
-            && (self.core.is_over() || closing.until <= driver.now())
-        {
-            self.close();
-        }
-    }
-
-    /// Gives the core what held packets say.
-    pub(super) fn handle_read(
-        &mut self,
-        read: Vec<(endpoint::ClientHandle, Read)>,
-        inbox: &mut endpoint::Inbox,
-    ) {
-        let State { core, driver, .. } = self;
-        let Some(driver) = driver else { return };
-        driver.transmit(|now, out| {
-            for (client, read) in read {
-                core.handle_read(now, client, read, inbox, out);
+    /// As [`Session::handle_read`].
+    pub(super) fn handle_read(&mut self, read: Vec<(PeerHandle, Read)>, tick: &mut Tick) {
+        match self.carrier.parts() {
+            Some((session, driver)) => driver.transmit(|now, out| session.handle_read(now, read, tick, out)),
+            // Closed meanwhile: nobody is left to send it.
+            None => {
+                let session = &mut self.carrier.session;
+                session.handle_read(Instant::ZERO, Vec::new(), tick, &mut Datagrams::new());
             }
-        });
+        }
     }
 
     pub(super) fn counted(&self) -> Counted {
+        let host = self.host();
         Counted {
-            driver: self.driver.as_ref().map_or(self.driver_counters, Driver::counters),
-            netcode: self.core.netcode_counters().clone(),
-            packets: self.core.packet_counters(),
-            chunks: self.core.all_chunk_counters(),
+            driver: self.carrier.counters(),
+            netcode: host.netcode_counters(),
+            packets: host.packet_counters(),
+            chunks: host.all_chunk_counters(),
             refusals: self.refusals.counters,
             hooks: self.hooks.counters(),
         }
@@ -178,14 +120,14 @@ impl<C: Core> State<C> {
 
     /// In what words to tell, once, that the capture ended.
     pub(super) fn look_at_capture(&mut self) -> Option<String> {
-        let capture = self.driver.as_ref()?.capture().filter(|_| !self.capture_told)?;
+        let capture = self.carrier.driver()?.capture().filter(|_| !self.capture_told)?;
         let ended = capture.ended()?;
         self.capture_told = true;
         Some(ended)
     }
 
     pub(super) fn look_for_drops(&mut self) -> Option<Dropped> {
-        let now = self.driver.as_ref()?.now();
+        let now = self.carrier.driver()?.now();
         if !self.drops.is_due(now) {
             return None;
         }
@@ -194,59 +136,35 @@ impl<C: Core> State<C> {
     }
 }
 
-impl<C: Core> Station for State<C> {
+impl Station for State {
     fn turn(&mut self) -> Turn {
         #[cfg(feature = "faults")]
         assert!(!self.broken, "broken on purpose");
-        let State { core, driver, asking, failed, transfers, closing, .. } = self;
-        let Some(driver) = driver else { return Turn::Over };
-        if *asking {
+        if self.asking && !self.is_closed() {
             return Turn::Pause(BETWEEN_TURNS);
         }
-        let received = driver.receive_at_most(READ_BOUND, |now, unix, from, datagram, out| {
-            core.handle_datagram(now, unix, from, datagram, out);
-        });
-        let tick = closing.as_mut().filter(|closing| closing.next_tick <= driver.now());
-        if let Some(closing) = tick {
-            closing.next_tick = driver.now() + LINGER_TICK;
-            driver.transmit(|now, out| core.transmit(now, out));
-        } else {
-            driver.transmit(|now, out| core.transmit_between(now, out));
-        }
-        transfers.note(&mut **core, driver.now());
-        let turn = match received {
-            Ok(true) => Turn::Pause(BETWEEN_TURNS),
-            Ok(false) => {
-                let next_tick = closing.as_ref().map_or(Instant::NEVER, |closing| closing.next_tick);
-                let due = core.next_deadline().min(driver.next_delivery()).min(next_tick);
-                Turn::Wait(due - driver.now())
-            }
-            Err(error) => {
-                *failed = Some(error);
-                Turn::Pause(AFTER_ERROR)
-            }
-        };
-        self.end_linger();
-        if self.driver.is_none() { Turn::Over } else { turn }
+        let turn = self.carrier.turn();
+        self.note_transfers();
+        turn.unwrap_or_else(|error| {
+            self.failed = Some(error);
+            if self.is_closed() { Turn::Over } else { Turn::Pause(AFTER_ERROR) }
+        })
     }
 
     fn close(&mut self) {
-        let Some(mut driver) = self.driver.take() else { return };
-        driver.transmit(|now, out| self.core.close(now, out));
-        driver.finish();
-        self.driver_counters = driver.counters();
-        self.transfers.note(&mut *self.core, driver.now());
+        self.carrier.close();
+        self.note_transfers();
     }
 
     fn forsake(&mut self) {
-        self.driver = None;
+        self.carrier.discard();
     }
 }
 
-impl<C: Core> Source for Shared<State<C>> {
+impl Source for Shared<State> {
     fn describe(&self, moment: Moment, attribute: Attribute) -> Option<Column> {
         let state = self.lock().ok()?;
-        let same = state.core.version == moment.version;
-        same.then(|| state.core.describe_candidates(moment.now, attribute))
+        let same = state.carrier.session.version() == moment.version;
+        same.then(|| state.host().describe_candidates(moment.now, attribute))
     }
 }

@@ -112,6 +112,18 @@ def test_a_token_that_nobody_answered_is_good_for_another_try() -> None:
     tw.Client(PROTOCOL, token, bind="10.0.0.3:0", network=network)
 
 
+@pytest.mark.parametrize("wrong", [{"columns": [int]}, {"factory": 1}, {"mtu": 1}, {"priority": 1}])
+def test_a_setting_that_is_wrong_costs_no_token(wrong: dict[str, object]) -> None:
+    network = SimulatedNetwork(seed=1)
+    server = tw.Server("10.0.0.1:40000", PROTOCOL, key=KEY, network=network)
+    token = make_token(server)
+    with pytest.raises((TypeError, ValueError)):
+        tw.Client(PROTOCOL, token, network=network, **wrong)  # type: ignore[arg-type]
+    client = tw.Client(PROTOCOL, token, network=network)
+    run(network, server, client, seconds=1)
+    assert client.connected
+
+
 def test_tokens_of_sockets_are_remembered_by_the_process() -> None:
     with tw.Server("127.0.0.1:0", PROTOCOL, key=KEY) as server:
         token = tw.ConnectToken.generate(protocol=PROTOCOL, key=KEY, client_id=1, servers=[server.address])

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use tickwire::endpoint::{
-    ChunkLimits, ChunkStore, Client, ClientConfig, ClientHandle, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Inbox,
-    Server, ServerConfig, ServerEvent,
+    ChunkLimits, ChunkStore, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Event, Host, Inbox,
+    PeerHandle, ServerConfig,
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::rng::Rng;
@@ -20,7 +20,7 @@ use tickwire::transport::{
 };
 use tickwire::wire::{Kind, Schema};
 
-use crate::pair::{number, protocol_with};
+use crate::pair::{DIALLED, number, protocol_with};
 
 const PROTOCOL_ID: u64 = 0x7469_636B;
 const SERVER: ([u8; 4], u16) = ([10, 0, 0, 1], 40_000);
@@ -44,7 +44,7 @@ impl ChunkStore for Opened {
 struct Player {
     id: u64,
     address: SocketAddr,
-    client: Client,
+    client: Host,
     /// Reliable messages that the server's core has.
     sent: Vec<u32>,
     chunks: usize,
@@ -62,7 +62,7 @@ struct World {
     now: Instant,
     rng: Rng,
     protocol: Arc<Protocol>,
-    server: Server,
+    server: Host,
     opened: Opened,
     players: Vec<Player>,
     /// All that left by themselves, by id: what they had sent.
@@ -72,7 +72,7 @@ struct World {
     /// By id.
     admitted: HashSet<u64>,
     refused: HashSet<u64>,
-    known: HashMap<ClientHandle, Known>,
+    known: HashMap<PeerHandle, Known>,
     /// Ids of those who came and went, as the application saw it.
     gone: Vec<u64>,
 }
@@ -108,7 +108,7 @@ impl World {
             connection: ConnectionConfig::default(),
             chunks: ChunkLimits { memory_bytes: 0 },
         };
-        let mut server = Server::new(config, protocol.clone(), &mut rng, unix(Instant::ZERO)).unwrap();
+        let mut server = Host::server(config, protocol.clone(), &mut rng, unix(Instant::ZERO)).unwrap();
         let opened = Opened::default();
         server.set_chunk_store(Box::new(opened.clone()));
         server.ask_admission();
@@ -150,7 +150,7 @@ impl World {
             connection: ConnectionConfig::default(),
             chunks: ChunkLimits::CLIENT,
         };
-        let client = Client::new(config, self.protocol.clone(), token, self.now).unwrap();
+        let client = Host::client(config, self.protocol.clone(), token, self.now).unwrap().0;
         let address = SocketAddr::from(([10, 0, 1, (id % 250) as u8], 1000 + id as u16));
         self.players.push(Player { id, address, client, sent: Vec::new(), chunks: 0 });
     }
@@ -172,7 +172,13 @@ impl World {
             let Some(place) = self.players.iter().position(|player| player.address == to) else { continue };
             let mut datagram = datagram.to_vec();
             let now = self.now;
-            self.players[place].client.handle_datagram(now, SERVER.into(), &mut datagram, &mut answers);
+            self.players[place].client.handle_datagram(
+                now,
+                unix(now),
+                SERVER.into(),
+                &mut datagram,
+                &mut answers,
+            );
             if !answers.is_empty() {
                 self.carry(place, &answers);
             }
@@ -187,16 +193,16 @@ impl World {
         }
         for place in 0..self.players.len() {
             let (now, rng, player) = (self.now, &mut self.rng, &mut self.players[place]);
-            if player.client.is_connected() {
+            if player.client.is_connected(DIALLED) {
                 if rng.chance(0.3) {
                     let n = player.sent.len() as u32;
-                    player.client.send(now, 0, number(n), SendOptions::default()).unwrap();
+                    player.client.send(now, DIALLED, 0, number(n), SendOptions::default()).unwrap();
                     player.sent.push(n);
                 }
                 if self.protocol.channels().len() == 3 && player.chunks < 2 && rng.chance(0.1) {
                     let source = BytesSource(Arc::new(vec![7u8; 300]));
                     let hash = *b"0123456789abcdef0123456789abcdef";
-                    player.client.send_chunk(now, Box::new(source), hash, "label", false).unwrap();
+                    player.client.send_chunk(now, DIALLED, Box::new(source), hash, "label", false).unwrap();
                     player.chunks += 1;
                 }
             }
@@ -211,7 +217,7 @@ impl World {
         let mut out = Datagrams::new();
         self.server.transmit_between(self.now, &mut out);
         self.deliver(&out);
-        self.players.retain(|player| player.client.disconnect_reason().is_none());
+        self.players.retain(|player| player.client.dialled(DIALLED).unwrap().disconnect_reason().is_none());
         let opened = self.opened.0.lock().unwrap();
         assert!(opened.iter().all(|id| self.admitted.contains(id)), "a stranger's chunk has a place");
     }
@@ -235,7 +241,7 @@ impl World {
         self.turns();
         let mut out = Datagrams::new();
         for newcomer in newcomers {
-            let ServerEvent::Connected { client, client_id, .. } = newcomer else { unreachable!() };
+            let Event::Accepted { peer: client, client_id, .. } = newcomer else { unreachable!() };
             if client_id % 3 == 0 {
                 assert!(self.refused.insert(client_id), "asked about once");
                 self.server.refuse(self.now, client, None, &mut out);
@@ -266,16 +272,16 @@ impl World {
         assert!(told.is_empty());
     }
 
-    fn check(&mut self, events: &[ServerEvent], inbox: &Inbox, chunks: &[(ClientHandle, ChunkEvent)]) {
+    fn check(&mut self, events: &[Event], inbox: &Inbox, chunks: &[(PeerHandle, ChunkEvent)]) {
         for event in events {
-            if let ServerEvent::Connected { client, client_id, .. } = event {
+            if let Event::Accepted { peer: client, client_id, .. } = event {
                 assert!(self.admitted.contains(client_id), "{client_id} was not asked about");
                 let known = Known { id: *client_id, ..Known::default() };
                 assert!(self.known.insert(*client, known).is_none());
             }
         }
         for record in inbox.records() {
-            let known = self.known.get_mut(&record.client).expect("heard between its events");
+            let known = self.known.get_mut(&record.peer).expect("heard between its events");
             known.messages.push(u32::from_le_bytes(inbox.body(record)[..4].try_into().unwrap()));
         }
         for (client, event) in chunks {
@@ -284,7 +290,7 @@ impl World {
             assert!(matches!(event, ChunkEvent::NotReceived { .. }), "its hash is wrong: {event:?}");
         }
         for event in events {
-            if let ServerEvent::Disconnected { client, .. } = event {
+            if let Event::Disconnected { peer: client, .. } = event {
                 let Known { id, messages, chunks } = self.known.remove(client).expect("told of");
                 let (sent, offered) = &self.left[&id];
                 assert_eq!((&messages, chunks), (sent, *offered), "what {id} sent");

@@ -1,7 +1,7 @@
 //! A packet refused half-way leaves no row in any table: every bit of one flipped, every length of it, and what a server's
 //! inbox has of one that breaks a window behind messages that don't.
 
-use tickwire::endpoint::{Inbox, ServerEvent};
+use tickwire::endpoint::{Event, Host, Inbox};
 use tickwire::netcode::packet::{Kind, seal};
 use tickwire::rng::Rng;
 use tickwire::store::Datagrams;
@@ -69,9 +69,7 @@ fn a_servers_tables_have_no_row_of_a_packet_that_breaks_a_window() {
     let token = world::token().to_bytes();
     let key: [u8; 32] = token[1100..1132].try_into().unwrap();
     let mut out = Datagrams::new();
-    let mut deliver = |server: &mut tickwire::endpoint::Server,
-                       sequence: u16,
-                       entries: &[(u64, [u16; 2])]| {
+    let mut deliver = |server: &mut Host, sequence: u16, entries: &[(u64, [u16; 2])]| {
         let mut payload = Vec::new();
         Header { sequence, ack: u16::MAX, ack_bits: 0 }.write(&mut payload);
         let mut writer = world::begin_payload();
@@ -88,9 +86,8 @@ fn a_servers_tables_have_no_row_of_a_packet_that_breaks_a_window() {
     };
     let (ordered, unordered) = (world::ORDERED as u64, world::UNORDERED as u64);
     deliver(&mut server, 50, &[(ordered, [0, 1]), (unordered, [0, 1])]);
-    let ended = |server: &mut tickwire::endpoint::Server| {
-        std::iter::from_fn(|| server.poll_event())
-            .any(|event| matches!(event, ServerEvent::Disconnected { .. }))
+    let ended = |server: &mut Host| {
+        std::iter::from_fn(|| server.poll_event()).any(|event| matches!(event, Event::Disconnected { .. }))
     };
     assert!(!ended(&mut server));
     // Beyond the window behind what isn't: in the channel after it, and in its own.

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tickwire::endpoint::{
-    ChunkLimits, Client, ClientConfig, ClientEvent, ClientHandle, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY,
-    DisconnectReason, Inbox, SendError, Server, ServerConfig, ServerEvent,
+    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, DisconnectReason, Event, Host, Inbox,
+    PeerHandle, SendError, ServerConfig,
 };
 use tickwire::netcode::{self, ClientState, ConnectToken, TokenParams};
 use tickwire::netsim::{Conditions, Network};
@@ -14,7 +14,7 @@ use tickwire::store::Datagrams;
 use tickwire::time::{Duration, Instant, UnixSeconds};
 use tickwire::transport::{ChannelConfig, ConnectionConfig, Message, Protocol, SendOptions};
 
-use crate::pair::{RELIABLE, UNRELIABLE, blob, number, protocol, protocol_with};
+use crate::pair::{DIALLED, RELIABLE, UNRELIABLE, blob, number, protocol, protocol_with};
 
 const PROTOCOL_ID: u64 = 0x7469_636B;
 const SERVER: &str = "10.0.0.1:40000";
@@ -32,9 +32,9 @@ pub(crate) struct World {
     pub(crate) network: Network,
     pub(crate) rng: Rng,
     pub(crate) protocol: Arc<Protocol>,
-    pub(crate) server: Server,
-    pub(crate) server_events: Vec<ServerEvent>,
-    pub(crate) clients: Vec<(SocketAddr, Client, Vec<ClientEvent>)>,
+    pub(crate) server: Host,
+    pub(crate) server_events: Vec<Event>,
+    pub(crate) clients: Vec<(SocketAddr, Host, Vec<Event>)>,
     pub(crate) out: Datagrams,
     /// Bytes sent by all, IP and UDP headers included.
     pub(crate) carried: usize,
@@ -61,7 +61,7 @@ impl World {
             connection: ConnectionConfig::default(),
             chunks: ChunkLimits { memory_bytes: 10_000 },
         };
-        let server = Server::new(config, protocol.clone(), &mut rng, unix(Instant::ZERO)).unwrap();
+        let server = Host::server(config, protocol.clone(), &mut rng, unix(Instant::ZERO)).unwrap();
         World {
             network,
             rng,
@@ -104,7 +104,7 @@ impl World {
             chunks: ChunkLimits::CLIENT,
         };
         let token = self.token(100 + index as u64);
-        let client = Client::new(config, protocol, token, self.network.now()).unwrap();
+        let client = Host::client(config, protocol, token, self.network.now()).unwrap().0;
         self.clients.push((address, client, Vec::new()));
         index
     }
@@ -132,7 +132,7 @@ impl World {
         let (address, client, events) = &mut self.clients[index];
         let address = *address;
         while let Some((from, mut datagram)) = self.network.receive(address) {
-            client.handle_datagram(now, from, &mut datagram, &mut self.out);
+            client.handle_datagram(now, unix(now), from, &mut datagram, &mut self.out);
         }
         client.transmit(now, &mut self.out);
         events.extend(std::iter::from_fn(|| client.poll_event()));
@@ -149,7 +149,7 @@ impl World {
         (0..count).for_each(|_| self.tick());
     }
 
-    pub(crate) fn client(&mut self, index: usize) -> &mut Client {
+    pub(crate) fn client(&mut self, index: usize) -> &mut Host {
         &mut self.clients[index].1
     }
 
@@ -160,26 +160,26 @@ impl World {
         message: Message,
     ) -> Result<(), SendError> {
         let now = self.network.now();
-        self.client(index).send(now, channel, message, SendOptions::default())
+        self.client(index).send(now, DIALLED, channel, message, SendOptions::default())
     }
 
     pub(crate) fn server_send(
         &mut self,
-        to: ClientHandle,
+        to: PeerHandle,
         channel: usize,
         message: Message,
     ) -> Result<(), SendError> {
         self.server.send(self.network.now(), to, channel, message, SendOptions::default())
     }
 
-    pub(crate) fn handle(&self, index: usize) -> ClientHandle {
-        self.server.clients().nth(index).expect("connected")
+    pub(crate) fn handle(&self, index: usize) -> PeerHandle {
+        self.server.connected().nth(index).expect("connected")
     }
 
     pub(crate) fn server_reasons(&self) -> Vec<DisconnectReason> {
-        let reason = |event: &ServerEvent| match event {
-            ServerEvent::Disconnected { reason, .. } => Some(*reason),
-            ServerEvent::Connected { .. } => None,
+        let reason = |event: &Event| match event {
+            Event::Disconnected { reason, .. } => Some(*reason),
+            _ => None,
         };
         self.server_events.iter().filter_map(reason).collect()
     }
@@ -187,10 +187,14 @@ impl World {
     pub(crate) fn client_reason(&self, index: usize) -> Option<DisconnectReason> {
         let (_, client, events) = &self.clients[index];
         let told = events.iter().find_map(|event| match event {
-            ClientEvent::Disconnected { reason, .. } => Some(*reason),
-            ClientEvent::Connected { .. } => None,
+            Event::Disconnected { reason, .. } => Some(*reason),
+            _ => None,
         });
-        assert_eq!(told, client.disconnect_reason(), "the event and the state agree");
+        assert_eq!(
+            told,
+            client.dialled(DIALLED).unwrap().disconnect_reason(),
+            "the event and the state agree"
+        );
         told
     }
 
@@ -209,7 +213,7 @@ fn lan() -> Conditions {
 fn connects_in_two_round_trips_and_not_a_timer_more() {
     let mut world = World::new(4, Conditions::perfect().latency(ms(50), ms(0)));
     let client = world.add_client();
-    while world.client(client).state() != ClientState::Connected {
+    while world.client(client).dialled(DIALLED).unwrap().state() != ClientState::Connected {
         world.tick();
     }
     // Request, challenge, response, keep-alive: four times 50 ms, each rounded up to a tick.
@@ -224,8 +228,8 @@ fn messages_flow_both_ways_with_hundreds_of_clients() {
         world.add_client();
     }
     world.ticks(120);
-    assert_eq!(world.server.clients().count(), 256);
-    let handles: Vec<_> = world.server.clients().collect();
+    assert_eq!(world.server.connected().count(), 256);
+    let handles: Vec<_> = world.server.connected().collect();
     for n in 0..50 {
         for (i, &handle) in handles.iter().enumerate() {
             world.server_send(handle, RELIABLE, blob(n, 40)).unwrap();
@@ -259,7 +263,7 @@ fn when_a_connection_ends_all_open_fates_are_told_as_lost_once() {
             let (now, options) = (world.network.now(), SendOptions { key: 0, tag, notify: true });
             for channel in [RELIABLE, UNRELIABLE] {
                 world.server.send(now, handle, channel, number(tag), options).unwrap();
-                world.clients[0].1.send(now, channel, number(tag), options).unwrap();
+                world.clients[0].1.send(now, DIALLED, channel, number(tag), options).unwrap();
             }
             if tag < 19 {
                 world.tick();
@@ -280,7 +284,9 @@ fn when_a_connection_ends_all_open_fates_are_told_as_lost_once() {
             assert_eq!(client, handle);
             told
         }));
-        told[1].extend(std::iter::from_fn(|| world.clients[0].1.poll_notification()));
+        let mut by_client = Vec::new();
+        world.client(0).take_notifications(&mut by_client);
+        told[1].extend(by_client.into_iter().map(|(_, told)| told));
         for told in told {
             let mut names: Vec<_> = told.iter().map(|told| (told.tag, told.channel)).collect();
             names.sort_unstable();
@@ -300,14 +306,14 @@ fn every_way_a_connection_ends_has_its_reason_on_both_ends() {
         let mut world = World::new(4, conditions);
         world.add_client();
         world.ticks(60);
-        assert!(world.client(0).is_connected());
+        assert!(world.client(0).is_connected(DIALLED));
         world
     };
 
     let mut world = connected();
     let (now, handle) = (world.network.now(), world.handle(0));
     world.server.disconnect(now, handle, &mut world.out).unwrap();
-    assert_eq!(world.server_send(handle, RELIABLE, number(1)), Err(SendError::StaleClient));
+    assert_eq!(world.server_send(handle, RELIABLE, number(1)), Err(SendError::NotConnected));
     world.ticks(60);
     assert_eq!(world.client_reason(0), Some(DisconnectReason::Kicked));
     assert_eq!(world.server_reasons(), [DisconnectReason::Kicked]);
@@ -315,12 +321,12 @@ fn every_way_a_connection_ends_has_its_reason_on_both_ends() {
     // Also before the client has said anything.
     let mut world = World::new(4, conditions);
     world.add_client();
-    while world.server.clients().next().is_none() {
+    while world.server.connected().next().is_none() {
         world.tick();
     }
     let (now, handle) = (world.network.now(), world.handle(0));
     world.server.disconnect(now, handle, &mut world.out).unwrap();
-    assert_eq!(world.server.clients().count(), 0, "the slot is free at once");
+    assert_eq!(world.server.connected().count(), 0, "the slot is free at once");
     world.ticks(60);
     assert_eq!(world.client_reason(0), Some(DisconnectReason::Kicked));
     assert_eq!(world.server_reasons(), [DisconnectReason::Kicked]);
@@ -366,7 +372,7 @@ fn a_full_server_says_so() {
         world.add_client();
     }
     world.ticks(30);
-    let connected = (0..3).filter(|&i| world.client(i).is_connected()).count();
+    let connected = (0..3).filter(|&i| world.client(i).is_connected(DIALLED)).count();
     assert_eq!(connected, 2);
     let refused = (0..3).find(|&i| world.client_reason(i).is_some()).unwrap();
     assert_eq!(world.client_reason(refused), Some(DisconnectReason::ServerFull));
@@ -427,8 +433,8 @@ fn a_stale_handle_never_reaches_the_next_player_in_its_slot() {
     world.ticks(60);
     let second = world.handle(0);
     assert_eq!((second.slot, second.generation), (first.slot, first.generation + 1));
-    assert_eq!(world.server_send(first, RELIABLE, number(1)), Err(SendError::StaleClient));
-    assert_eq!(world.server.disconnect(now, first, &mut world.out), Err(SendError::StaleClient));
+    assert_eq!(world.server_send(first, RELIABLE, number(1)), Err(SendError::NotConnected));
+    assert_eq!(world.server.disconnect(now, first, &mut world.out), Err(SendError::NotConnected));
     assert!(world.server.stats(first).is_none() && world.server.channel_stats(first, 0).is_none());
     assert!(world.server.stats(second).is_some() && world.server.is_connected(second));
 }
@@ -442,7 +448,7 @@ fn datagrams_of_strangers_change_nothing_and_are_never_answered() {
     let client = world.clients[0].0;
     let stranger: SocketAddr = "10.9.9.9:9".parse().unwrap();
     let mut rng = Rng::seeded(5);
-    let before: u64 = world.server.netcode().counters().iter().map(|(_, count)| count).sum();
+    let before: u64 = world.server.listener().unwrap().counters().iter().map(|(_, count)| count).sum();
     for n in 0..20_000 {
         let mut datagram = vec![0; rng.below(1400) as usize];
         rng.fill(&mut datagram);
@@ -452,10 +458,10 @@ fn datagrams_of_strangers_change_nothing_and_are_never_answered() {
         // From nowhere, and in the name of a connected client.
         let from = if n % 2 == 0 { stranger } else { client };
         world.server.handle_datagram(now, unix(now), from, &mut datagram.clone(), &mut world.out);
-        world.clients[0].1.handle_datagram(now, from, &mut datagram, &mut world.out);
+        world.clients[0].1.handle_datagram(now, unix(now), from, &mut datagram, &mut world.out);
     }
     assert!(world.out.is_empty(), "no answer");
-    let after: u64 = world.server.netcode().counters().iter().map(|(_, count)| count).sum();
+    let after: u64 = world.server.listener().unwrap().counters().iter().map(|(_, count)| count).sum();
     assert_eq!(after - before, 20_000, "each counted under a name");
     assert!(world.server.is_connected(handle));
     world.client_send(0, RELIABLE, number(1)).unwrap();
@@ -488,12 +494,12 @@ fn a_client_that_breaks_the_protocol_is_ended_alone() {
     }
     assert_eq!(world.server_reasons(), [DisconnectReason::ProtocolViolation]);
     let violated = world.server_events.iter().find_map(|event| match event {
-        ServerEvent::Disconnected { violation, .. } => violation.clone(),
-        ServerEvent::Connected { .. } => None,
+        Event::Disconnected { violation, .. } => violation.clone(),
+        _ => None,
     });
     assert_eq!(violated.unwrap().to_string(), "the first packet has no hello");
     assert_eq!(rogue.state(), ClientState::Disconnected, "it was told");
-    assert!(world.client(0).is_connected());
+    assert!(world.client(0).is_connected(DIALLED));
     world.client_send(0, RELIABLE, number(1)).unwrap();
     world.ticks(10);
     assert_eq!(world.server_messages(), 1);
@@ -511,7 +517,7 @@ fn bandwidth_counts_what_goes_over_the_wire_sealed() {
         world.server_messages();
     }
     let kbps = (world.carried - before) as f64 * 8.0 / 1000.0 / 30.0;
-    let (stats, _) = world.client(0).stats().unwrap();
+    let (stats, _) = world.client(0).stats(DIALLED).unwrap();
     let both = stats.sent_kbps + stats.received_kbps;
     assert!((both - kbps).abs() < kbps * 0.02, "{stats:?}, not {kbps}");
 }
@@ -523,7 +529,7 @@ fn four_thousand_slots_are_all_usable() {
         world.add_client();
     }
     world.ticks(12);
-    assert_eq!(world.server.clients().count(), 4_096);
+    assert_eq!(world.server.connected().count(), 4_096);
     for index in 0..4_096 {
         world.client_send(index, RELIABLE, number(index as u32)).unwrap();
     }
@@ -534,7 +540,7 @@ fn four_thousand_slots_are_all_usable() {
     world.server.disconnect(now, last, &mut world.out).unwrap();
     world.carry(SERVER.parse().unwrap());
     world.ticks(3);
-    assert_eq!(world.server.clients().count(), 4_095);
+    assert_eq!(world.server.connected().count(), 4_095);
     let kicked = (0..4_096).filter(|&i| world.client_reason(i) == Some(DisconnectReason::Kicked)).count();
     assert_eq!(kicked, 1);
 }
@@ -562,13 +568,13 @@ fn endpoints_that_are_called_only_when_they_say_so_stay_connected() {
             let (address, client, _) = &mut world.clients[index];
             let address = *address;
             while let Some((from, mut datagram)) = world.network.receive(address) {
-                client.handle_datagram(now, from, &mut datagram, &mut world.out);
+                client.handle_datagram(now, unix(now), from, &mut datagram, &mut world.out);
             }
             if client.next_deadline() <= now {
                 client.transmit_between(now, &mut world.out);
             }
-            if client.is_connected() && sent < index + 1 {
-                client.send(now, RELIABLE, number(index as u32), SendOptions::default()).unwrap();
+            if client.is_connected(DIALLED) && sent < index + 1 {
+                client.send(now, DIALLED, RELIABLE, number(index as u32), SendOptions::default()).unwrap();
                 assert_eq!(client.next_deadline(), Instant::ZERO, "something may be due now");
                 sent += 1;
             }
@@ -579,7 +585,7 @@ fn endpoints_that_are_called_only_when_they_say_so_stay_connected() {
         let due = world.network.next_delivery().map_or(due, |at| at.min(due));
         world.network.advance(due.max(now + Duration::from_micros(1)).min(end));
     }
-    assert_eq!(world.server.clients().count(), 20);
+    assert_eq!(world.server.connected().count(), 20);
     let mut inbox = Inbox::new();
     assert!(world.server.has_news());
     world.server.take_messages(&mut inbox);
@@ -623,7 +629,7 @@ fn newcomers_wait_for_an_application_that_is_told_of_nobody() {
             world.carry(address);
             world.tick_client(client);
         }
-        unheard += usize::from(!world.client(client).is_connected());
+        unheard += usize::from(!world.client(client).is_connected(DIALLED));
         let (now, address) = (world.network.now(), world.clients[client].0);
         let mut out = Datagrams::new();
         world.client(client).close(now, &mut out);
@@ -631,9 +637,9 @@ fn newcomers_wait_for_an_application_that_is_told_of_nobody() {
     }
     assert_eq!(unheard, 4);
     assert_eq!(std::iter::from_fn(|| world.server.poll_event()).count(), 2, "one came and went");
-    let counters = world.server.netcode().counters();
+    let counters = world.server.listener().unwrap().counters();
     assert!(counters.dropped(netcode::DropReason::NotWelcoming) > 10);
     world.add_client();
     world.ticks(30);
-    assert!(world.client(5).is_connected(), "now there is room to tell");
+    assert!(world.client(5).is_connected(DIALLED), "now there is room to tell");
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use tickwire::endpoint::{ClientEvent, Detail, DisconnectReason, Goodbye, Inbox, SendError, ServerEvent};
+use tickwire::endpoint::{Detail, DisconnectReason, Event, Goodbye, Inbox, SendError};
 use tickwire::netsim::Conditions;
 use tickwire::time::Duration;
 use tickwire::transport::chunks::BytesSource;
 use tickwire::transport::{ChannelConfig, ChannelKind, Framing, Protocol, SendOptions, YojimboConfig};
 
 use crate::endpoint::{World, ms};
-use crate::pair::{RELIABLE, UNRELIABLE, number, protocol, protocol_with};
+use crate::pair::{DIALLED, RELIABLE, UNRELIABLE, number, protocol, protocol_with};
 
 fn lingering(linger: Duration) -> Goodbye {
     Goodbye { linger, detail: Some(Detail::new("good game").unwrap()) }
@@ -29,7 +29,7 @@ fn connected(conditions: Conditions, seed: u64) -> World {
 fn connected_with(conditions: Conditions, seed: u64, protocol: Arc<Protocol>) -> World {
     let mut world = World::seeded(4, conditions, seed, protocol);
     world.add_client();
-    while !world.client(0).is_connected() || world.server.clients().next().is_none() {
+    while !world.client(0).is_connected(DIALLED) || world.server.connected().next().is_none() {
         world.tick();
     }
     world.ticks(60);
@@ -66,15 +66,15 @@ fn until_the_client_is_over(world: &mut World) -> Duration {
 
 fn server_end(world: &World) -> Option<(DisconnectReason, Option<&str>)> {
     world.server_events.iter().find_map(|event| match event {
-        ServerEvent::Disconnected { reason, detail, .. } => Some((*reason, detail.as_deref())),
-        ServerEvent::Connected { .. } => None,
+        Event::Disconnected { reason, detail, .. } => Some((*reason, detail.as_deref())),
+        _ => None,
     })
 }
 
 fn client_end(world: &World) -> Option<(DisconnectReason, Option<&str>)> {
     world.clients[0].2.iter().find_map(|event| match event {
-        ClientEvent::Disconnected { reason, detail, .. } => Some((*reason, detail.as_deref())),
-        ClientEvent::Connected { .. } => None,
+        Event::Disconnected { reason, detail, .. } => Some((*reason, detail.as_deref())),
+        _ => None,
     })
 }
 
@@ -141,14 +141,14 @@ fn a_server_kicks_with_words_after_what_it_said() {
         world.server.disconnect_with(now, handle, lingering(ms(2_000)), &mut world.out).unwrap();
 
         // To the application, the client is gone.
-        assert_eq!(world.server_send(handle, RELIABLE, number(1)), Err(SendError::StaleClient));
+        assert_eq!(world.server_send(handle, RELIABLE, number(1)), Err(SendError::NotConnected));
         assert_eq!(
             world.server.disconnect(now, handle, &mut world.out),
-            Err(SendError::StaleClient),
+            Err(SendError::NotConnected),
             "once is enough"
         );
         assert!(!world.server.is_connected(handle));
-        assert_eq!(world.server.clients().count(), 0);
+        assert_eq!(world.server.connected().count(), 0);
         assert!(world.server.stats(handle).is_none());
         assert_eq!(server_end(&world), None, "it is not over");
 
@@ -187,7 +187,7 @@ fn a_client_that_acks_nothing_has_its_slot_no_longer_than_the_linger() {
         let address = world.clients[0].0;
         while world.network.receive(address).is_some() {}
         let now = world.network.now();
-        world.clients[0].1.send(now, UNRELIABLE, number(3), SendOptions::default()).unwrap();
+        world.clients[0].1.send(now, DIALLED, UNRELIABLE, number(3), SendOptions::default()).unwrap();
         world.clients[0].1.transmit(now, &mut world.out);
         world.carry(address);
         assert!(now < since + ms(5_000), "it has its slot for ever");
@@ -224,14 +224,14 @@ fn a_server_that_closes_gives_its_last_words_to_everybody_and_lets_nobody_in() {
         world.add_client();
     }
     world.ticks(120);
-    let clients: Vec<_> = world.server.clients().collect();
+    let clients: Vec<_> = world.server.connected().collect();
     assert_eq!(clients.len(), 4);
     let now = world.network.now();
     for client in clients {
         world.server_send(client, RELIABLE, number(77)).unwrap();
     }
     world.server.begin_close(now, lingering(ms(3_000)));
-    assert_eq!(world.server.clients().count(), 0);
+    assert_eq!(world.server.connected().count(), 0);
     world.add_client();
     let mut heard = [0; 5];
     let mut inbox = Inbox::new();
@@ -246,11 +246,11 @@ fn a_server_that_closes_gives_its_last_words_to_everybody_and_lets_nobody_in() {
     assert!(world.network.now() - now < ms(3_000));
     world.ticks(10);
     assert_eq!(heard, [1, 1, 1, 1, 0]);
-    let over = world.server_events.iter().filter(|event| matches!(event, ServerEvent::Disconnected { .. }));
+    let over = world.server_events.iter().filter(|event| matches!(event, Event::Disconnected { .. }));
     assert_eq!(over.count(), 4);
     for client in 0..4 {
         let end = world.clients[client].2.last().unwrap();
-        let ClientEvent::Disconnected { reason, detail, .. } = end else { panic!("{end:?}") };
+        let Event::Disconnected { reason, detail, .. } = end else { panic!("{end:?}") };
         assert_eq!((*reason, detail.as_deref()), (DisconnectReason::ServerClosed, Some("good game")));
     }
 }
@@ -471,9 +471,9 @@ fn a_leaver_that_floods_with_offers_of_chunks_takes_no_memory() {
         let now = world.network.now();
         let source = Box::new(BytesSource(Arc::new(vec![1; 100])));
         let hash = Sha256::digest([1; 100]).into();
-        if let Ok(chunk) = world.clients[0].1.send_chunk(now, source, hash, "again", false) {
+        if let Ok(chunk) = world.clients[0].1.send_chunk(now, DIALLED, source, hash, "again", false) {
             world.tick();
-            world.client(0).cancel_chunk(chunk);
+            world.client(0).cancel_chunk(DIALLED, chunk);
         }
         world.tick();
     }

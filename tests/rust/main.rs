@@ -25,6 +25,7 @@ mod fuzz_targets;
 mod hostile_chunks;
 mod hostile_fragments;
 mod hostile_peer;
+mod hosts;
 mod interop;
 mod last_words;
 mod layers;
@@ -43,6 +44,7 @@ mod reliable_links;
 mod reliable_ordered;
 #[allow(dead_code)]
 mod scenes;
+mod session;
 mod slices;
 mod slow_line;
 mod small_packets;

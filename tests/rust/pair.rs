@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tickwire::endpoint::PeerHandle;
 use tickwire::netsim::{Conditions, Link};
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
@@ -13,6 +14,9 @@ use tickwire::wire::{BitReader, BitSink, BitWriter, Kind, Schema, Value};
 
 pub(crate) const RELIABLE: usize = 0;
 pub(crate) const UNRELIABLE: usize = 1;
+
+/// What a client calls its server.
+pub(crate) const DIALLED: PeerHandle = PeerHandle { slot: 0, generation: 0 };
 
 /// Message type 0 is declared: a number. Message type 1 is opaque: a number and bytes made from it.
 pub(crate) fn protocol_with(channels: Vec<ChannelConfig>) -> Arc<Protocol> {

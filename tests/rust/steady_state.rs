@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tickwire::endpoint::{
-    ChunkLimits, Client, ClientConfig, ClientHandle, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Inbox, Server,
-    ServerConfig,
+    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, Inbox, PeerHandle, ServerConfig,
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::rng::Rng;
@@ -15,7 +14,7 @@ use tickwire::time::{Duration, Instant, UnixSeconds};
 use tickwire::transport::{ChannelConfig, ChannelKind, ConnectionConfig, Message, Protocol, SendOptions};
 
 use crate::memory::requests;
-use crate::pair::{blob, number, protocol_with};
+use crate::pair::{DIALLED, blob, number, protocol_with};
 
 const CLIENTS: usize = 64;
 const PROTOCOL_ID: u64 = 7;
@@ -82,7 +81,7 @@ impl Way {
 }
 
 struct Player {
-    client: Client,
+    client: Host,
     address: SocketAddr,
     up: Way,
     down: Way,
@@ -92,7 +91,7 @@ struct Player {
 /// A server and its clients, which talk on every channel. What is counted is their own; messages come ready made.
 struct World {
     now: Instant,
-    server: Server,
+    server: Host,
     inbox: Inbox,
     players: Vec<Player>,
     out: Datagrams,
@@ -137,7 +136,7 @@ impl World {
             };
             let way = |sent| Way { sent, under_way: VecDeque::new() };
             Player {
-                client: Client::new(config, protocol.clone(), token, Instant::ZERO).unwrap(),
+                client: Host::client(config, protocol.clone(), token, Instant::ZERO).unwrap().0,
                 address: SocketAddr::from(([10, 0, 1, index as u8], 1)),
                 up: way(index % PHASES),
                 down: way(index % PHASES * 3),
@@ -147,7 +146,7 @@ impl World {
         World {
             now: Instant::ZERO,
             players: players.collect(),
-            server: Server::new(server, protocol.clone(), &mut rng, UnixSeconds(1_000_000)).unwrap(),
+            server: Host::server(server, protocol.clone(), &mut rng, UnixSeconds(1_000_000)).unwrap(),
             inbox: Inbox::new(),
             out: Datagrams::new(),
             requests: 0,
@@ -164,16 +163,16 @@ impl World {
         for player in &mut self.players {
             let Player { client, inbox, up, down, .. } = player;
             while let Some(mut datagram) = uncounted(&mut others, || down.receive(now)) {
-                client.handle_datagram(now, server_address(), &mut datagram, &mut self.out);
+                client.handle_datagram(now, UnixSeconds(0), server_address(), &mut datagram, &mut self.out);
             }
             inbox.clear();
             client.take_messages(inbox);
             self.received += inbox.records().len();
             while client.poll_event().is_some() {}
-            if client.is_connected() {
+            if client.is_connected(DIALLED) {
                 for (channel, key, message) in messages {
                     let options = SendOptions { key: *key, ..SendOptions::default() };
-                    client.send(now, *channel, message.clone(), options).unwrap();
+                    client.send(now, DIALLED, *channel, message.clone(), options).unwrap();
                 }
             }
             client.transmit(now, &mut self.out);
@@ -193,7 +192,7 @@ impl World {
         self.received += self.inbox.records().len();
         while self.server.poll_event().is_some() {}
         for slot in 0..CLIENTS as u32 {
-            let client = ClientHandle { slot, generation: 0 };
+            let client = PeerHandle { slot, generation: 0 };
             if self.server.is_connected(client) {
                 for (channel, key, message) in messages {
                     let options = SendOptions { key: *key, ..SendOptions::default() };
@@ -245,7 +244,7 @@ fn a_server_and_its_clients_ask_for_no_memory_in_the_steady_state() {
         (0..seconds * 60).for_each(|tick| world.tick(&rounds[tick % rounds.len()]));
     };
     ticks(&mut world, 20);
-    assert_eq!(world.server.clients().count(), CLIENTS);
+    assert_eq!(world.server.connected().count(), CLIENTS);
     (world.requests, world.received) = (0, 0);
     ticks(&mut world, 5);
     // Of the reliable ones all arrive; of the others most.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tickwire::endpoint::{ClientHandle, Inbox, Record, Server, ServerEvent};
+use tickwire::endpoint::{Event, Host, Inbox, PeerHandle, Record};
 use tickwire::netcode::packet::{Kind as PacketKind, seal};
 use tickwire::store::Datagrams;
 use tickwire::time::Instant;
@@ -147,7 +147,7 @@ fn yojimbo_and_too_many_types_have_no_layers() {
 }
 
 /// A server of the world's protocol with types of layers, and its client's key and handle.
-fn connected() -> (Server, [u8; 32], Arc<Protocol>) {
+fn connected() -> (Host, [u8; 32], Arc<Protocol>) {
     let game = world::protocol();
     let protocol = Protocol::new(game.messages().to_vec(), game.channels().to_vec()).unwrap();
     let protocol = protocol.with_system(Layer::Calls, vec![numbered("Fire")]).unwrap();
@@ -162,7 +162,7 @@ fn each_layer_gets_its_own_messages_and_the_game_none_of_them() {
     let (mut server, key, protocol) = connected();
     let mut out = Datagrams::new();
     let now = Instant::from_millis(100);
-    let mut deliver = |server: &mut Server, sequence: u16, types: &[u64]| {
+    let mut deliver = |server: &mut Host, sequence: u16, types: &[u64]| {
         let mut payload = Vec::new();
         Header { sequence, ack: u16::MAX, ack_bits: 0 }.write(&mut payload);
         let mut w = BitWriter::new();
@@ -217,12 +217,11 @@ fn each_layer_gets_its_own_messages_and_the_game_none_of_them() {
 
     // What waits when a connection ends comes with the next inbox, each to its own.
     deliver(&mut server, 51, &[4, 5, 0, 4]);
-    let client: ClientHandle = server.clients().next().unwrap();
+    let client: PeerHandle = server.connected().next().unwrap();
     deliver(&mut server, 52, &[7]);
     assert!(!server.is_connected(client));
     assert!(
-        std::iter::from_fn(|| server.poll_event())
-            .any(|event| matches!(event, ServerEvent::Disconnected { .. }))
+        std::iter::from_fn(|| server.poll_event()).any(|event| matches!(event, Event::Disconnected { .. }))
     );
     server.take_messages(&mut inbox);
     assert_eq!((of(inbox.records()), numbers(&inbox, Layer::Calls)), (vec![0], vec![0, 3]));

@@ -12,17 +12,17 @@ use tickwire::driver::proxy::{Both, Proxy, ProxyConfig, ProxyThread};
 use tickwire::driver::udp::UdpConfig;
 use tickwire::driver::{Bell, Driver, OsEntropy, Shared, Station, Turn};
 use tickwire::endpoint::{
-    ChunkLimits, Client, ClientConfig, ClientHandle, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Inbox, SendError,
-    Server, ServerConfig,
+    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, Inbox, PeerHandle, SendError,
+    ServerConfig,
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::netsim::Conditions;
 use tickwire::store::Datagrams;
-use tickwire::time::{Duration, Instant, UnixSeconds};
+use tickwire::time::{Duration, Instant};
 use tickwire::transport::{Body, ConnectionConfig, Protocol, SendOptions};
 use tickwire::wire::Value;
 
-use crate::pair::{RELIABLE, number, protocol};
+use crate::pair::{DIALLED, RELIABLE, number, protocol};
 
 const PROTOCOL_ID: u64 = 7;
 const CLIENTS: u32 = 8;
@@ -31,102 +31,37 @@ const MESSAGES: u32 = 200;
 /// Far more than any of this takes, also with a sanitizer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What the two kinds of endpoints are the same in, for this.
-trait Core: Send + 'static {
-    fn handle(
-        &mut self,
-        now: Instant,
-        unix: UnixSeconds,
-        from: SocketAddr,
-        datagram: &mut [u8],
-        out: &mut Datagrams,
-    );
-    fn between(&mut self, now: Instant, out: &mut Datagrams);
-    fn due(&self) -> Instant;
-    fn end(&mut self, now: Instant, out: &mut Datagrams);
-}
-
-impl Core for Server {
-    fn handle(
-        &mut self,
-        now: Instant,
-        unix: UnixSeconds,
-        from: SocketAddr,
-        datagram: &mut [u8],
-        out: &mut Datagrams,
-    ) {
-        self.handle_datagram(now, unix, from, datagram, out);
-    }
-
-    fn between(&mut self, now: Instant, out: &mut Datagrams) {
-        self.transmit_between(now, out);
-    }
-
-    fn due(&self) -> Instant {
-        self.next_deadline()
-    }
-
-    fn end(&mut self, now: Instant, out: &mut Datagrams) {
-        self.close(now, out);
-    }
-}
-
-impl Core for Client {
-    fn handle(
-        &mut self,
-        now: Instant,
-        _: UnixSeconds,
-        from: SocketAddr,
-        datagram: &mut [u8],
-        out: &mut Datagrams,
-    ) {
-        self.handle_datagram(now, from, datagram, out);
-    }
-
-    fn between(&mut self, now: Instant, out: &mut Datagrams) {
-        self.transmit_between(now, out);
-    }
-
-    fn due(&self) -> Instant {
-        self.next_deadline()
-    }
-
-    fn end(&mut self, now: Instant, out: &mut Datagrams) {
-        self.close(now, out);
-    }
-}
-
 /// An endpoint and what carries its datagrams.
-struct Host<C> {
-    core: C,
+struct Place {
+    core: Host,
     /// None once closed.
     driver: Option<Driver>,
     /// Told after each turn that read something.
     news: SyncSender<()>,
 }
 
-impl<C: Core> Station for Host<C> {
+impl Station for Place {
     fn turn(&mut self) -> Turn {
-        let Host { core, driver, news } = self;
+        let Place { core, driver, news } = self;
         let Some(driver) = driver else { return Turn::Over };
         let mut read = false;
         let more = driver.receive_at_most(16, |now, unix, from, datagram, out| {
             read = true;
-            core.handle(now, unix, from, datagram, out);
+            core.handle_datagram(now, unix, from, datagram, out);
         });
-        driver.transmit(|now, out| core.between(now, out));
+        driver.transmit(|now, out| core.transmit_between(now, out));
         if read {
             let _told_already = news.try_send(());
         }
         if more.unwrap() {
             return Turn::Pause(Duration::from_micros(100));
         }
-        Turn::Wait(core.due() - driver.now())
+        Turn::Wait(core.next_deadline() - driver.now())
     }
 
     fn close(&mut self) {
         let Some(mut driver) = self.driver.take() else { return };
-        driver.transmit(|now, out| self.core.end(now, out));
+        driver.transmit(|now, out| self.core.close(now, out));
         driver.finish();
     }
 
@@ -136,23 +71,23 @@ impl<C: Core> Station for Host<C> {
 }
 
 /// A host with a thread, and what tells its game that there is something to read.
-struct Game<C: Core> {
-    host: Arc<Shared<Host<C>>>,
+struct Game {
+    host: Arc<Shared<Place>>,
     news: Receiver<()>,
 }
 
-impl<C: Core> Game<C> {
-    fn new(core: C, driver: Driver) -> Self {
+impl Game {
+    fn new(core: Host, driver: Driver) -> Self {
         let (sender, news) = sync_channel(1);
         let bell = Bell::new(driver.socket().unwrap().handle().unwrap()).unwrap();
-        let host = Host { core, driver: Some(driver), news: sender };
+        let host = Place { core, driver: Some(driver), news: sender };
         Game { host: Arc::new(Shared::new(host, Some(bell)).unwrap()), news }
     }
 
     /// Does something with the core, and wakes the thread.
-    fn with<T>(&self, work: impl FnOnce(&mut C, Instant, &mut Datagrams) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut Host, Instant, &mut Datagrams) -> T) -> T {
         let mut host = self.host.lock().unwrap();
-        let Host { core, driver, .. } = &mut *host;
+        let Place { core, driver, .. } = &mut *host;
         let result = driver.as_mut().unwrap().transmit(|now, out| work(core, now, out));
         drop(host);
         self.host.wake();
@@ -171,7 +106,7 @@ fn driver(capture: &Capture) -> Driver {
     driver
 }
 
-fn server(capture: &Capture) -> Game<Server> {
+fn server(capture: &Capture) -> Game {
     let driver = driver(capture);
     let addresses = vec![driver.local_address(), DEVELOPMENT_ADDRESS];
     let config = ServerConfig {
@@ -179,11 +114,11 @@ fn server(capture: &Capture) -> Game<Server> {
         connection: ConnectionConfig::default(),
         chunks: ChunkLimits { memory_bytes: 10_000 },
     };
-    let core = Server::new(config, protocol(), &mut OsEntropy, driver.unix()).unwrap();
+    let core = Host::server(config, protocol(), &mut OsEntropy, driver.unix()).unwrap();
     Game::new(core, driver)
 }
 
-fn client(id: u32, server: SocketAddr, capture: &Capture) -> Game<Client> {
+fn client(id: u32, server: SocketAddr, capture: &Capture) -> Game {
     let driver = driver(capture);
     let params = TokenParams {
         protocol_id: PROTOCOL_ID,
@@ -203,21 +138,21 @@ fn client(id: u32, server: SocketAddr, capture: &Capture) -> Game<Client> {
         connection: ConnectionConfig::default(),
         chunks: ChunkLimits::CLIENT,
     };
-    let core = Client::new(config, protocol(), token, driver.now()).unwrap();
+    let core = Host::client(config, protocol(), token, driver.now()).unwrap().0;
     Game::new(core, driver)
 }
 
-fn numbers(protocol: &Protocol, inbox: &Inbox) -> Vec<(ClientHandle, u32)> {
+fn numbers(protocol: &Protocol, inbox: &Inbox) -> Vec<(PeerHandle, u32)> {
     let Body::Declared(schema) = &protocol.messages()[0].body else { panic!("it is declared") };
     let number = |record| match schema.fields()[0].load(inbox.body(record)) {
         Value::Uint(number) => number as u32,
         other => panic!("{other:?}"),
     };
-    inbox.records().iter().map(|record| (record.client, number(record))).collect()
+    inbox.records().iter().map(|record| (record.peer, number(record))).collect()
 }
 
 /// Answers each message until it is told to end; how many there were.
-fn echo(game: &Game<Server>, done: &AtomicBool) -> u32 {
+fn echo(game: &Game, done: &AtomicBool) -> u32 {
     let (protocol, mut inbox, mut answered) = (protocol(), Inbox::new(), 0);
     while !done.load(Ordering::Relaxed) {
         game.wait();
@@ -229,7 +164,7 @@ fn echo(game: &Game<Server>, done: &AtomicBool) -> u32 {
                 match core.send(now, client, RELIABLE, number(message), SendOptions::default()) {
                     Ok(()) => answered += 1,
                     // It left with messages on their way.
-                    Err(SendError::StaleClient) => {}
+                    Err(SendError::NotConnected) => {}
                     Err(error) => panic!("{error}"),
                 }
             }
@@ -240,7 +175,7 @@ fn echo(game: &Game<Server>, done: &AtomicBool) -> u32 {
 }
 
 /// Sends numbers until so many answers came, each once and in order.
-fn play(game: &Game<Client>, answers: u32) {
+fn play(game: &Game, answers: u32) {
     let (protocol, mut inbox) = (protocol(), Inbox::new());
     let (mut sent, mut came) = (0, Vec::new());
     while came.len() < answers as usize {
@@ -251,8 +186,8 @@ fn play(game: &Game<Client>, answers: u32) {
             // As many as one tick of a busy game has.
             for _ in 0..10 {
                 if sent < MESSAGES
-                    && core.is_connected()
-                    && core.send(now, RELIABLE, number(sent), SendOptions::default()).is_ok()
+                    && core.is_connected(DIALLED)
+                    && core.send(now, DIALLED, RELIABLE, number(sent), SendOptions::default()).is_ok()
                 {
                     sent += 1;
                 }
@@ -287,7 +222,7 @@ fn games_come_and_go_while_threads_work() {
                 let conditions = Conditions::perfect().loss(loss);
                 proxy.set_conditions(Both { up: conditions, down: conditions }).unwrap();
                 assert!(capture.counters().bytes <= 1 << 20);
-                assert!(host.lock().unwrap().core.clients().count() <= CLIENTS as usize);
+                assert!(host.lock().unwrap().core.connected().count() <= CLIENTS as usize);
                 capture.flush();
                 looks += 1;
             }

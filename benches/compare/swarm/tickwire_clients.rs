@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tickwire::driver::udp::UdpConfig;
 use tickwire::driver::{Driver, OsEntropy};
 use tickwire::endpoint::{
-    ChunkLimits, Client as Endpoint, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Inbox,
+    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, Inbox, PeerHandle,
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::transport::{
@@ -92,7 +92,8 @@ impl Shared {
 
 /// An endpoint and its socket.
 pub(crate) struct TickwireClient {
-    endpoint: Endpoint,
+    endpoint: Host,
+    server: PeerHandle,
     driver: Driver,
     shared: Rc<RefCell<Shared>>,
 }
@@ -123,25 +124,29 @@ impl TickwireClient {
             chunks: ChunkLimits::CLIENT,
         };
         let protocol = shared.borrow().protocol.clone();
-        let endpoint = Endpoint::new(config, protocol, token, driver.now()).expect("the defaults are good");
-        TickwireClient { endpoint, driver, shared }
+        let dialled = Host::client(config, protocol, token, driver.now());
+        let (endpoint, server) = dialled.expect("the defaults are good");
+        TickwireClient { endpoint, server, driver, shared }
     }
 }
 
 impl Client for TickwireClient {
     fn tick(&mut self, counts: &mut Counts) {
-        let TickwireClient { endpoint, driver, shared } = self;
+        let TickwireClient { endpoint, server, driver, shared } = self;
         let Shared { request, inbox, scratch, .. } = &mut *shared.borrow_mut();
         endpoint.swap_scratch(scratch);
         driver
-            .receive(|now, _, from, datagram, out| endpoint.handle_datagram(now, from, datagram, out))
+            .receive(|now, unix, from, datagram, out| {
+                endpoint.handle_datagram(now, unix, from, datagram, out);
+            })
             .expect("a socket on this machine goes on");
         inbox.clear();
         endpoint.take_messages(inbox);
         let whole = |record: &&_| inbox.body(record).len() >= ANSWER_BYTES;
         counts.received += inbox.records().iter().filter(whole).count() as u64;
-        if endpoint.is_connected() {
-            let sent = endpoint.send(driver.now(), UNRELIABLE, request.clone(), SendOptions::default());
+        if endpoint.is_connected(*server) {
+            let sent =
+                endpoint.send(driver.now(), *server, UNRELIABLE, request.clone(), SendOptions::default());
             counts.sent += u64::from(sent.is_ok());
         }
         driver.transmit(|now, out| endpoint.transmit(now, out));
@@ -149,6 +154,6 @@ impl Client for TickwireClient {
     }
 
     fn connected(&self) -> bool {
-        self.endpoint.is_connected()
+        self.endpoint.is_connected(self.server)
     }
 }

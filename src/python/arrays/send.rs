@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use super::{taken, with_rows};
 use crate::endpoint::{self, SendError};
 use crate::python::buffers::{Number, Raw};
-use crate::python::errors::send_error;
+use crate::python::errors::channel_error;
 use crate::python::events::ClientHandle;
 use crate::python::fields::within;
 use crate::python::protocol::Protocol;
@@ -104,7 +104,7 @@ impl Rows {
             let options = SendOptions { key: key.of(row), tag: tag.of(row), notify };
             check(protocol, channel, &message, options).map_err(|error| {
                 let what = format!("row {row} of {}", schema.get().name());
-                send_error(&what, channel, &SendError::Channel(error))
+                channel_error(&what, channel, &error)
             })?;
             messages.push((message, options));
         }
@@ -127,14 +127,15 @@ impl Rows {
             match send(row, self.channel, message, options) {
                 Ok(()) => {}
                 Err(
-                    SendError::StaleClient
-                    | SendError::NotConnected
+                    SendError::NotConnected
                     | SendError::Channel(
                         transport::SendError::Full { .. } | transport::SendError::TickFull { .. },
                     ),
                 ) => unsent.push(row),
                 // Everything else was checked before.
-                Err(error) => return Err(send_error(&self.class, self.channel, &error)),
+                Err(SendError::Channel(error)) => {
+                    return Err(channel_error(&self.class, self.channel, &error));
+                }
             }
         }
         Ok(unsent)
@@ -165,16 +166,16 @@ fn check(
 }
 
 /// Clients, one for each row; None for those of another server.
-pub(in crate::python) struct Recipients(pub(in crate::python) Vec<Option<endpoint::ClientHandle>>);
+pub(in crate::python) struct Recipients(pub(in crate::python) Vec<Option<endpoint::PeerHandle>>);
 
 impl Recipients {
     /// A buffer of uint64, as the `client` column has them, or an iterable of handles; `own` gives the core's handle.
     pub(in crate::python) fn new(
         given: &Bound<'_, PyAny>,
-        own: impl Fn(&ClientHandle) -> Option<endpoint::ClientHandle>,
+        own: impl Fn(&ClientHandle) -> Option<endpoint::PeerHandle>,
     ) -> PyResult<Self> {
         if let Some(numbers) = numbers::<u64>("clients", given)? {
-            let handles = numbers.into_iter().map(|number| Some(endpoint::ClientHandle::from_number(number)));
+            let handles = numbers.into_iter().map(|number| Some(endpoint::PeerHandle::from_number(number)));
             return Ok(Recipients(handles.collect()));
         }
         let wrong = |what: &Bound<'_, PyAny>| {

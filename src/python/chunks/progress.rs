@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::Canceller;
+use crate::endpoint::PeerHandle;
 use crate::python::events::ClientHandle;
 use crate::transport::chunks::{ContentHash, Offer, Progress};
 
@@ -27,6 +28,7 @@ pub(super) fn short_hash(hash: &ContentHash) -> String {
 /// A chunk that the peer is sending, as it was when it was asked for.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct IncomingChunk {
+    peer: PeerHandle,
     client: Option<Py<ClientHandle>>,
     offer: Offer,
     progress: Progress,
@@ -35,12 +37,13 @@ pub(crate) struct IncomingChunk {
 
 impl IncomingChunk {
     pub(super) fn new(
+        peer: PeerHandle,
         client: Option<Py<ClientHandle>>,
         offer: Offer,
         progress: Progress,
         endpoint: Weak<dyn Canceller>,
     ) -> Self {
-        IncomingChunk { client, offer, progress, endpoint }
+        IncomingChunk { peer, client, offer, progress, endpoint }
     }
 }
 
@@ -108,8 +111,7 @@ impl IncomingChunk {
 
     /// Ends it: the sender is told, and ``inbox.chunk_failures`` has it. False when it is over already.
     fn cancel(&self) -> PyResult<bool> {
-        let from = self.client.as_ref().map(|client| client.get().core).unwrap_or_default();
-        self.endpoint.upgrade().map_or(Ok(false), |endpoint| endpoint.reject(from, &self.offer))
+        self.endpoint.upgrade().map_or(Ok(false), |endpoint| endpoint.reject(self.peer, &self.offer))
     }
 
     fn __repr__(&self) -> String {

@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::progress::{fraction, time_left};
-use super::{Canceller, Chunk, ChunkCore};
-use crate::endpoint;
+use super::{Canceller, Chunk};
+use crate::endpoint::{Host, PeerHandle};
 use crate::python::events::ClientHandle;
 use crate::python::lock;
 use crate::time::Instant;
@@ -28,41 +28,35 @@ type Shared = Arc<Mutex<Status>>;
 #[derive(Debug, Default)]
 pub(in crate::python) struct Transfers {
     /// Those that are not over: of each client in the order in which they were queued.
-    open: HashMap<endpoint::ClientHandle, VecDeque<(u64, Shared)>>,
+    open: HashMap<PeerHandle, VecDeque<(u64, Shared)>>,
     /// One ended since the game last received.
     news: bool,
 }
 
 impl Transfers {
     /// A chunk was queued.
-    pub(super) fn add(
-        &mut self,
-        core: &impl ChunkCore,
-        now: Instant,
-        client: endpoint::ClientHandle,
-        number: u64,
-    ) -> Shared {
+    pub(super) fn add(&mut self, host: &Host, now: Instant, client: PeerHandle, number: u64) -> Shared {
         let nothing = Progress { size: 0, bytes: 0, slices: 1, slices_done: 0, rate: 0.0 };
         // It was queued a moment ago.
-        let progress = core.chunk_progress(now, client, number).unwrap_or(nothing);
+        let progress = host.chunk_progress(now, client, number).unwrap_or(nothing);
         let status = Arc::new(Mutex::new(Status { progress, end: None }));
         self.open.entry(client).or_default().push_back((number, status.clone()));
         status
     }
 
     /// Writes down what became of transfers, and how far the others are.
-    pub(in crate::python) fn note(&mut self, core: &mut impl ChunkCore, now: Instant) {
+    pub(in crate::python) fn note(&mut self, host: &mut Host, now: Instant) {
         if self.open.is_empty() {
             return;
         }
         let mut fates = Vec::new();
-        core.take_chunk_fates(&mut fates);
+        host.take_chunk_fates(&mut fates);
         self.tell(&fates);
         self.news |= !fates.is_empty();
         for (client, transfers) in &self.open {
             // Those behind them wait.
             for (number, status) in transfers.iter().take(MAX_OPEN.into()) {
-                if let Some(progress) = core.chunk_progress(now, *client, *number) {
+                if let Some(progress) = host.chunk_progress(now, *client, *number) {
                     lock(status).progress = progress;
                 }
             }
@@ -74,22 +68,23 @@ impl Transfers {
         self.news
     }
 
-    /// The game receives: it may look now.
-    pub(super) fn told(&mut self) {
+    /// The game receives what happened, and may look now.
+    pub(in crate::python) fn told(&mut self, events: &[(PeerHandle, ChunkEvent)]) {
+        self.tell(events);
         self.news = false;
     }
 
     /// Writes down what became of those that are over by these events.
-    pub(super) fn tell(&mut self, events: &[(endpoint::ClientHandle, ChunkEvent)]) {
+    fn tell(&mut self, events: &[(PeerHandle, ChunkEvent)]) {
         events.iter().for_each(|(client, event)| self.end(*client, event));
     }
 
     /// A transfer was cancelled: its endpoint will say so too, later.
-    pub(super) fn cancelled(&mut self, client: endpoint::ClientHandle, number: u64) {
+    pub(super) fn cancelled(&mut self, client: PeerHandle, number: u64) {
         self.end(client, &ChunkEvent::NotSent { number, failure: ChunkFailure::Cancelled });
     }
 
-    fn end(&mut self, client: endpoint::ClientHandle, event: &ChunkEvent) {
+    fn end(&mut self, client: PeerHandle, event: &ChunkEvent) {
         let (number, end) = match event {
             ChunkEvent::Sent { number } => (*number, Ok(())),
             ChunkEvent::NotSent { number, failure } => (*number, Err(failure.to_string())),
@@ -119,6 +114,7 @@ impl Status {
 /// A chunk on its way to the peer.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct Transfer {
+    peer: PeerHandle,
     client: Option<Py<ClientHandle>>,
     number: u64,
     label: String,
@@ -130,6 +126,7 @@ pub(crate) struct Transfer {
 
 impl Transfer {
     pub(super) fn new(
+        peer: PeerHandle,
         client: Option<Py<ClientHandle>>,
         number: u64,
         chunk: &Chunk,
@@ -138,7 +135,7 @@ impl Transfer {
         endpoint: Weak<dyn Canceller>,
     ) -> Self {
         let Chunk { hash, size, .. } = *chunk;
-        Transfer { client, number, label: label.to_owned(), hash, size, status, endpoint }
+        Transfer { peer, client, number, label: label.to_owned(), hash, size, status, endpoint }
     }
 
     fn progress(&self) -> Progress {
@@ -233,8 +230,7 @@ impl Transfer {
 
     /// Ends it; the peer is told. False when it is over already.
     fn cancel(&self) -> PyResult<bool> {
-        let to = self.client.as_ref().map(|client| client.get().core).unwrap_or_default();
-        self.endpoint.upgrade().map_or(Ok(false), |endpoint| endpoint.cancel(to, self.number))
+        self.endpoint.upgrade().map_or(Ok(false), |endpoint| endpoint.cancel(self.peer, self.number))
     }
 
     fn __repr__(&self) -> String {

@@ -3,7 +3,6 @@
 mod objects;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -13,31 +12,30 @@ use pyo3::types::{PyDict, PyString};
 
 use super::address::{Address, AddressLike, AddressList};
 use super::arrays::{Recipients, Rows};
-use super::capture::{self, CaptureLike, Secrets};
-use super::chunks::{Arrivals, Chunk, IncomingChunk, Transfer};
-use super::congestion::Congestion;
+use super::capture::{self, Secrets};
+use super::chunks::{Chunk, IncomingChunk, Transfer};
 use super::development;
-use super::endpoint::Endpoint;
-use super::errors::{StaleClientError, send_error, value_error};
+use super::endpoint::{Endpoint, SERVER};
+use super::errors::{stale_client, value_error};
 use super::events::ClientHandle;
 use super::fields::within;
 use super::goodbye::goodbye;
-use super::hooks::{self, HookClock};
+use super::hooks;
 use super::inbox::{Inbox, Tick, Ticking, payload};
 use super::lock;
-use super::network::{Conditions, SimulatedNetwork};
 use super::protocol::Protocol;
-use super::setup::{
-    REPLAY_WINDOW, class_name, entropy, is_threaded, open_driver, packets_within, send_options,
-};
+use super::settings::Settings;
+use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, send_options};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
 use super::token::extract_key;
 use crate::driver::{Recorded, VirtualNetwork};
-use crate::endpoint::{self, BudgetError, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, SendError, ServerConfig};
+use crate::endpoint::{
+    BudgetError, ChunkLimits, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, PeerHandle, SendError, ServerConfig,
+};
 use crate::limits::MAX_CLIENT_SLOTS;
-use crate::netcode::{self};
+use crate::netcode;
 use crate::time::{Duration, Instant};
-use crate::transport::{self, BudgetConfig, ConnectionConfig};
+use crate::transport::{self, BudgetConfig};
 
 /// The most seconds a token may be said to live: a year.
 const MOST_TOKEN_LIFETIME: u64 = 365 * 24 * 3600;
@@ -88,7 +86,7 @@ pub(crate) struct Server {
     id: u64,
     max_clients: usize,
     admission: Option<Py<PyAny>>,
-    endpoint: Endpoint<endpoint::Server>,
+    endpoint: Endpoint,
     /// Locked last, where the endpoint is locked too.
     players: Mutex<Players>,
 }
@@ -96,23 +94,26 @@ pub(crate) struct Server {
 /// Those that the game knows of.
 #[derive(Default)]
 struct Players {
-    handles: HashMap<endpoint::ClientHandle, Py<ClientHandle>>,
+    handles: HashMap<PeerHandle, Py<ClientHandle>>,
     /// Handles to forget when the messages of their clients are handed over.
-    gone: Vec<endpoint::ClientHandle>,
+    gone: Vec<PeerHandle>,
 }
 
 #[pymethods]
 impl Server {
     #[new]
     #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, public_addresses = None,
-                        max_token_lifetime = None, clock_skew = 0, replace_duplicates = true, factory = None, priority = None,
-                        admission = None, slow_hook = 0.005, chunk_memory = 0, chunk_directory = None,
-                        chunk_file_limit = None, chunk_directory_limit = None, congestion = None,
-                        driver = "polled", conditions = None, seed = None, network = None, columns = None,
-                        capture = None, mtu = 1280))]
+                        max_token_lifetime = None, clock_skew = 0, replace_duplicates = true, admission = None,
+                        **settings))]
+    #[pyo3(text_signature = "(address, protocol, *, key=None, max_clients=64, public_addresses=None, \
+                             max_token_lifetime=None, clock_skew=0, replace_duplicates=True, factory=None, \
+                             priority=None, admission=None, slow_hook=0.005, chunk_memory=0, \
+                             chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
+                             congestion=None, driver='polled', conditions=None, seed=None, network=None, \
+                             columns=None, capture=None, mtu=1280)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
-    fn new(
-        py: Python<'_>,
+    fn new<'py>(
+        py: Python<'py>,
         address: AddressLike,
         protocol: Py<Protocol>,
         key: Option<&[u8]>,
@@ -121,36 +122,18 @@ impl Server {
         max_token_lifetime: Option<i128>,
         clock_skew: i128,
         replace_duplicates: bool,
-        factory: Option<Py<PyAny>>,
-        priority: Option<Py<PyAny>>,
         admission: Option<Py<PyAny>>,
-        slow_hook: f64,
-        chunk_memory: i128,
-        chunk_directory: Option<PathBuf>,
-        chunk_file_limit: Option<i128>,
-        chunk_directory_limit: Option<i128>,
-        congestion: Option<&Bound<'_, Congestion>>,
-        driver: &str,
-        conditions: Option<&Bound<'_, Conditions>>,
-        seed: Option<i128>,
-        network: Option<&Bound<'_, SimulatedNetwork>>,
-        columns: Option<Vec<Bound<'_, PyAny>>>,
-        capture: Option<CaptureLike<'_>>,
-        mtu: i128,
+        settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let network = network.map(|network| network.get().0.clone());
-        hooks::check(py, "priority", priority.as_ref())?;
         hooks::check(py, "admission", admission.as_ref())?;
-        let hooks = HookClock::new(slow_hook)?;
-        let threaded = is_threaded(driver, network.as_ref())?;
         let private_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
         let max_clients = within("max_clients", max_clients, 1, MAX_CLIENT_SLOTS)?;
         let lifetime = |seconds| within("max_token_lifetime", seconds, 1, MOST_TOKEN_LIFETIME);
         let max_token_lifetime = max_token_lifetime.map(lifetime).transpose()?;
         let clock_skew = within("clock_skew", clock_skew, 0, MOST_CLOCK_SKEW)?;
-        let arrivals =
-            Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit)?;
-        let address = address.0;
+        let none = ChunkLimits::SERVER.memory_bytes;
+        let mut settings = Settings::new(py, "Server.__new__", settings, none, protocol.get())?;
+        let (network, address) = (settings.network.clone(), address.0);
         if key.is_none() && network.is_none() && !address.ip().is_loopback() {
             let sentence = format!(
                 "the server at {address} has no key: it is in development mode and anyone can connect. \
@@ -165,48 +148,39 @@ impl Server {
             development::warn(py, sentence)?;
         }
 
-        let capture = capture::chosen(py, capture)?;
-        let mut driver = open_driver(py, address, conditions, seed, network.as_ref())?;
+        let capture = capture::chosen(py, settings.capture.take())?;
+        let mut driver = open_driver(py, address, &settings)?;
         let address = driver.local_address();
         let mut names = public_addresses.map_or_else(|| vec![address], |given| given.0);
         names.push(DEVELOPMENT_ADDRESS);
-        let mut settings = netcode::ServerConfig::new(protocol.get().id, private_key, max_clients, names);
-        settings.replay_window = REPLAY_WINDOW;
-        settings.max_token_lifetime = max_token_lifetime.map(Duration::from_secs);
-        settings.clock_skew = Duration::from_secs(clock_skew);
-        settings.replace_duplicates = replace_duplicates;
-        let congestion = Congestion::or_default(congestion);
+        let mut netcode = netcode::ServerConfig::new(protocol.get().id, private_key, max_clients, names);
+        netcode.replay_window = REPLAY_WINDOW;
+        netcode.max_token_lifetime = max_token_lifetime.map(Duration::from_secs);
+        netcode.clock_skew = Duration::from_secs(clock_skew);
+        netcode.replace_duplicates = replace_duplicates;
+        let (connection, chunks) = (settings.connection.clone(), settings.arrivals.limits);
+        let config = ServerConfig { netcode, connection, chunks };
         let recorded = network.as_ref().and_then(VirtualNetwork::recorded);
-        let connection = ConnectionConfig {
-            congestion,
-            packet_fates: true,
-            replayed: recorded.is_some(),
-            packets: packets_within(mtu)?,
-            ..ConnectionConfig::default()
-        };
-        let config = ServerConfig { netcode: settings, connection, chunks: arrivals.limits };
         let mut source = recorded.map_or_else(|| entropy(network), |recorded| Box::new(recorded));
         let mut entropy = Recorded::new(&mut *source);
         let core = protocol.get().core.clone();
-        let mut core =
-            endpoint::Server::new(config, core, &mut entropy, driver.unix()).map_err(value_error)?;
+        let mut host = Host::server(config, core, &mut entropy, driver.unix()).map_err(value_error)?;
         if let Some(capture) = capture {
             let secrets = Secrets::Server { key: &private_key, entropy: entropy.drawn() };
             capture.get().attach(py, &mut driver, &secrets)?;
         }
-        if let Some(directory) = arrivals.directory {
-            core.set_chunk_store(Box::new(directory));
+        if let Some(directory) = settings.arrivals.directory.take() {
+            host.set_chunk_store(Box::new(directory));
         }
         if admission.is_some() {
-            core.ask_admission();
+            host.ask_admission();
         }
         static SERVERS: AtomicU64 = AtomicU64::new(0);
         Ok(Server {
             id: SERVERS.fetch_add(1, Ordering::Relaxed),
             max_clients,
             admission,
-            endpoint: Endpoint::new(py, core, driver, threaded, protocol, factory, priority, hooks)?
-                .with_columns(py, columns)?,
+            endpoint: Endpoint::new(py, &SERVER, host, driver, protocol, settings)?,
             players: Mutex::default(),
         })
     }
@@ -235,7 +209,7 @@ impl Server {
         let state = self.endpoint.state.lock()?;
         let players = lock(&self.players);
         let known = |client| Some(players.handles.get(&client)?.clone_ref(py));
-        Ok(state.core.clients().filter_map(known).collect())
+        Ok(state.host().connected().filter_map(known).collect())
     }
 
     /// Whether :meth:`close` was called, and what it lingered for is over.
@@ -328,7 +302,7 @@ impl Server {
         let sent = self.endpoint.with(|core, driver| {
             client.map(|client| core.send(driver.now(), client, channel, encoded, options))
         })??;
-        sent.map_err(|error| send_error(&class_name(message), channel, &error))
+        sent.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))
     }
 
     /// Queues bytes on a payload channel for the next flush. Their fate comes in ``inbox.notifications``, exactly
@@ -350,7 +324,7 @@ impl Server {
         let sent = self.endpoint.with(|core, driver| {
             client.map(|client| core.send_payload(driver.now(), client, channel, payload(data), tag))
         })??;
-        sent.map_err(|error| send_error("the payload", channel, &error))
+        sent.map_err(|error| self.endpoint.send_error("the payload", channel, error))
     }
 
     /// Queues a chunk for a client: it goes beside the messages, which come first.
@@ -374,9 +348,9 @@ impl Server {
         let handle = self.core_handle(client.get())?;
         // Before all is read and hashed in vain.
         if !self.endpoint.with(|core, _| core.is_connected(handle))? {
-            return Err(stale());
+            return Err(stale_client());
         }
-        self.endpoint.send_chunk(Some(client.clone().unbind()), &Chunk::given(data)?, label, burst)
+        self.endpoint.send_chunk(handle, Some(client.clone().unbind()), &Chunk::given(data)?, label, burst)
     }
 
     /// The chunks of a client that are under way, as they are now.
@@ -389,10 +363,10 @@ impl Server {
         client: &Bound<'_, ClientHandle>,
     ) -> PyResult<Vec<IncomingChunk>> {
         let handle = self.core_handle(client.get())?;
-        if !self.endpoint.state.lock()?.core.is_connected(handle) {
-            return Err(stale());
+        if !self.endpoint.state.lock()?.host().is_connected(handle) {
+            return Err(stale_client());
         }
-        self.endpoint.incoming_chunks(Some(client.as_unbound()), py)
+        self.endpoint.incoming_chunks(py, handle, Some(client.as_unbound()))
     }
 
     /// Changes how much may be sent to one client, or with None to each of them, those to come included.
@@ -406,8 +380,8 @@ impl Server {
     ) -> PyResult<()> {
         let client = client.map(|client| self.core_handle(client.get())).transpose()?;
         let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
-        self.endpoint.state.lock()?.core.set_budget(client, budget).map_err(|error| match error {
-            BudgetError::StaleClient => stale(),
+        self.endpoint.state.lock()?.change().set_budget(client, budget).map_err(|error| match error {
+            BudgetError::NotConnected => stale_client(),
             BudgetError::Config(error) => value_error(error),
         })
     }
@@ -434,7 +408,7 @@ impl Server {
         let sent = self.send_all(py, clients, exclude, |core, now, client| {
             core.send(now, client, channel, encoded.clone(), options)
         })?;
-        sent.map_err(|error| send_error(&class_name(message), channel, &error))
+        sent.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))
     }
 
     /// Queues a row for each client. Returns the rows, by index, that were not queued because their client is gone or
@@ -465,7 +439,7 @@ impl Server {
         self.endpoint.with(|core, driver| {
             let now = driver.now();
             rows.queue(|row, channel, message, options| {
-                let client = clients.0.get(row).copied().flatten().ok_or(SendError::StaleClient)?;
+                let client = clients.0.get(row).copied().flatten().ok_or(SendError::NotConnected)?;
                 core.send(now, client, channel, message, options)
             })
         })?
@@ -495,7 +469,7 @@ impl Server {
         let client = self.core_handle(client.get())?;
         self.endpoint.with(|core, driver| {
             if !core.is_connected(client) {
-                return Err(stale());
+                return Err(stale_client());
             }
             let now = driver.now();
             rows.queue(|_, channel, message, options| core.send(now, client, channel, message, options))
@@ -534,14 +508,14 @@ impl Server {
                 .iter()
                 .try_for_each(|(message, options)| core.send(now, client, channel, message.clone(), *options))
         })?;
-        sent.map_err(|error| send_error("the rows", channel, &error))
+        sent.map_err(|error| self.endpoint.send_error("the rows", channel, error))
     }
 
     /// The client of a :attr:`ClientHandle.number`, as the ``client`` column of rows has it; None when it is gone.
     #[pyo3(signature = (number, /))]
     fn client(&self, py: Python<'_>, number: u64) -> Option<Py<ClientHandle>> {
         let players = lock(&self.players);
-        let handle = players.handles.get(&endpoint::ClientHandle::from_number(number))?;
+        let handle = players.handles.get(&PeerHandle::from_number(number))?;
         Some(handle.clone_ref(py))
     }
 
@@ -564,7 +538,7 @@ impl Server {
             driver.transmit(|now, out| core.disconnect_with(now, client, goodbye, out))
         })?;
         self.endpoint.state.wake();
-        left.map_err(|_| stale())
+        left.map_err(|_| stale_client())
     }
 
     /// How the connection of a client is doing.
@@ -572,23 +546,16 @@ impl Server {
     /// Raises:
     ///     StaleClientError: the client is gone.
     fn stats(&self, client: &Bound<'_, ClientHandle>) -> PyResult<ConnectionStats> {
-        let client = self.core_handle(client.get())?;
-        let state = self.endpoint.state.lock()?;
-        let stats = state.core.stats(client).ok_or_else(stale)?;
-        let budget = state.core.budget(client).ok_or_else(stale)?;
-        let bulk = state.core.bulk_rate(client).zip(state.core.chunk_counters(client)).ok_or_else(stale)?;
-        Ok(ConnectionStats::new(stats, budget, bulk, &self.endpoint.protocol.get().core, |channel| {
-            state.core.channel_stats(client, channel)
-        }))
+        self.endpoint.stats(self.core_handle(client.get())?)
     }
 
     /// Counts of all channels of all connected clients, as columns.
     fn channel_stats(&self) -> PyResult<ChannelSnapshot> {
         let state = self.endpoint.state.lock()?;
         let mut snapshot = SnapshotColumns::default();
-        for client in state.core.clients() {
+        for client in state.host().connected() {
             let channels = (0..=u8::MAX)
-                .map_while(|channel| Some((channel, state.core.channel_stats(client, channel.into())?)));
+                .map_while(|channel| Some((channel, state.host().channel_stats(client, channel.into())?)));
             channels.for_each(|(channel, counts)| snapshot.push(client.slot, channel, &counts));
         }
         Ok(ChannelSnapshot(Arc::new(snapshot)))
@@ -607,7 +574,7 @@ impl Server {
         reason: Option<&Bound<'_, PyString>>,
         wait: bool,
     ) -> PyResult<()> {
-        self.endpoint.close_with(py, goodbye(self.endpoint.protocol.get(), linger, reason)?, wait)
+        self.endpoint.close(py, linger, reason, wait)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -622,8 +589,8 @@ impl Server {
 
     fn __repr__(&self) -> String {
         let Ok(state) = self.endpoint.state.lock() else { return "<Server, of no use here>".into() };
-        let clients = state.core.clients().count();
-        let closed = if state.driver.is_none() { ", closed" } else { "" };
+        let clients = state.host().connected().count();
+        let closed = if state.is_closed() { ", closed" } else { "" };
         format!(
             "<Server at {} with {clients} of {} clients{closed}>",
             self.endpoint.address.0, self.max_clients
@@ -659,7 +626,7 @@ impl Server {
         py: Python<'_>,
         clients: Option<Recipients>,
         exclude: Option<&Bound<'_, ClientHandle>>,
-        mut send: impl FnMut(&mut endpoint::Server, Instant, endpoint::ClientHandle) -> Result<(), SendError>,
+        mut send: impl FnMut(&mut Host, Instant, PeerHandle) -> Result<(), SendError>,
     ) -> PyResult<Result<Vec<Py<ClientHandle>>, SendError>> {
         let exclude = exclude.and_then(|client| self.core_handle(client.get()).ok());
         self.endpoint.with(|core, driver| {
@@ -668,14 +635,14 @@ impl Server {
                 Some(Recipients(clients)) => clients.into_iter().flatten().collect(),
                 // Whom no event has told the game of may yet be refused.
                 None => {
-                    core.clients().filter(|client| players.handles.contains_key(client)).collect::<Vec<_>>()
+                    core.connected().filter(|client| players.handles.contains_key(client)).collect::<Vec<_>>()
                 }
             };
             let (now, mut left_out) = (driver.now(), Vec::new());
             for client in clients.into_iter().filter(|client| Some(*client) != exclude) {
                 match send(core, now, client) {
                     Err(
-                        SendError::StaleClient
+                        SendError::NotConnected
                         | SendError::Channel(
                             transport::SendError::Full { .. } | transport::SendError::TickFull { .. },
                         ),
@@ -691,11 +658,7 @@ impl Server {
     }
 
     /// The core's handle, if it is one of this server's.
-    fn core_handle(&self, client: &ClientHandle) -> PyResult<endpoint::ClientHandle> {
-        if client.server == self.id { Ok(client.core) } else { Err(stale()) }
+    fn core_handle(&self, client: &ClientHandle) -> PyResult<PeerHandle> {
+        if client.server == self.id { Ok(client.core) } else { Err(stale_client()) }
     }
-}
-
-fn stale() -> PyErr {
-    StaleClientError::new_err(endpoint::SendError::StaleClient.to_string())
 }

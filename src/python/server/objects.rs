@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::{Players, Server};
-use crate::endpoint::{self, ServerEvent};
+use crate::endpoint::{Event, Host, PeerHandle};
 use crate::netcode::USER_DATA_BYTES;
 use crate::python::address::Address;
 use crate::python::events::{ClientHandle, Connected, Disconnected};
@@ -14,7 +14,6 @@ use crate::python::hooks;
 use crate::python::inbox::Pending;
 use crate::python::lock;
 use crate::python::log::{Level, log, log_end};
-use crate::python::state::State;
 use crate::store::Datagrams;
 use crate::time::Instant;
 
@@ -33,8 +32,7 @@ impl Server {
         let is_refused = |client| goodbye_to(client).is_some();
         {
             let mut state = self.endpoint.state.lock()?;
-            let State { core, driver, .. } = &mut *state;
-            let mut decide = |now, out: &mut Datagrams| {
+            let decide = |core: &mut Host, now, out: &mut Datagrams| {
                 for client in newcomers.iter().map(|newcomer| newcomer.get().core) {
                     match goodbye_to(client) {
                         Some((_, goodbye)) => core.refuse(now, client, goodbye.detail.as_ref(), out),
@@ -42,10 +40,10 @@ impl Server {
                     }
                 }
             };
-            match driver {
-                Some(driver) => driver.transmit(decide),
+            match state.carrier.parts() {
+                Some((session, driver)) => driver.transmit(|now, out| decide(session.change(), now, out)),
                 // The hook closed the server: nobody is left to be told.
-                None => decide(Instant::ZERO, &mut Datagrams::new()),
+                None => decide(state.change(), Instant::ZERO, &mut Datagrams::new()),
             }
         }
         for newcomer in newcomers.iter().map(Py::get).filter(|newcomer| is_refused(newcomer.core)) {
@@ -62,19 +60,19 @@ impl Server {
 
     /// Handles of those that the hook was not asked about.
     fn newcomers(&self, py: Python<'_>) -> PyResult<Vec<Py<ClientHandle>>> {
-        let newcomers: Vec<_> = self.endpoint.state.lock()?.core.newcomers().cloned().collect();
+        let newcomers: Vec<_> = self.endpoint.state.lock()?.host().newcomers().cloned().collect();
         let newcomers = newcomers.into_iter().filter_map(|event| match event {
-            ServerEvent::Connected { client, client_id, address, user_data } => {
+            Event::Accepted { peer: client, client_id, address, user_data } => {
                 Some(Py::new(py, self.handle(client, client_id, address, user_data)))
             }
-            ServerEvent::Disconnected { .. } => None,
+            _ => None,
         });
         newcomers.collect()
     }
 
     fn handle(
         &self,
-        core: endpoint::ClientHandle,
+        core: PeerHandle,
         id: u64,
         address: SocketAddr,
         user_data: Box<[u8; USER_DATA_BYTES]>,
@@ -87,7 +85,7 @@ impl Server {
         &self,
         py: Python<'_>,
         pending: &mut Pending,
-        events: Vec<ServerEvent>,
+        events: Vec<Event>,
     ) -> PyResult<()> {
         self.make_events(py, pending, events)?;
         // The core hands over what a client did between its two events only, so each has a handle here.
@@ -95,7 +93,7 @@ impl Server {
         pending.make_chunks(py, |client| known(client).map(Some))?;
         let mut refused = Vec::new();
         // Messages of one client come one behind the other.
-        let mut sender: Option<(endpoint::ClientHandle, Bound<'_, PyAny>)> = None;
+        let mut sender: Option<(PeerHandle, Bound<'_, PyAny>)> = None;
         let made = pending.make_messages(py, &self.endpoint, &mut refused, |client, what| {
             if sender.as_ref().is_none_or(|(last, _)| *last != client) {
                 sender = known(client).map(|handle| (client, handle.into_bound(py).into_any()));
@@ -117,10 +115,10 @@ impl Server {
         Ok(())
     }
 
-    fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<ServerEvent>) -> PyResult<()> {
+    fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
         for event in events {
             let object = match event {
-                ServerEvent::Connected { client, client_id, address, user_data } => {
+                Event::Accepted { peer: client, client_id, address, user_data } => {
                     let handle = Py::new(py, self.handle(client, client_id, address, user_data))?;
                     lock(&self.players).handles.insert(client, handle.clone_ref(py));
                     log(py, Level::Info, || {
@@ -133,7 +131,7 @@ impl Server {
                     });
                     Py::new(py, Connected { client: Some(handle) })?.into_any()
                 }
-                ServerEvent::Disconnected { client, reason, violation, detail } => {
+                Event::Disconnected { peer: client, reason, violation, detail } => {
                     let handle = {
                         let mut players = lock(&self.players);
                         players.gone.push(client);
@@ -145,6 +143,8 @@ impl Server {
                     });
                     Py::new(py, Disconnected { client: handle, reason, detail })?.into_any()
                 }
+                // A server dials nobody.
+                Event::Dialled { .. } => continue,
             };
             pending.events.push(object);
         }
@@ -152,7 +152,7 @@ impl Server {
     }
 
     /// Ends the connections of clients that sent what their class refuses. The next tick has their last events.
-    fn refuse(&self, clients: &[(endpoint::ClientHandle, String)]) {
+    fn refuse(&self, clients: &[(PeerHandle, String)]) {
         if clients.is_empty() {
             return;
         }

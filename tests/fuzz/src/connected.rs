@@ -1,7 +1,7 @@
 //! Datagrams at a server and a client that are connected to each other, sealed with their keys and not: the connection
 //! holds or ends by name, and nothing is answered to anybody else.
 
-use tickwire::endpoint::{Client, Inbox, Server, ServerEvent};
+use tickwire::endpoint::{Event, Host, Inbox};
 use tickwire::netcode::packet::{Kind, seal};
 use tickwire::store::Datagrams;
 use tickwire::time::{Duration, Instant};
@@ -52,7 +52,7 @@ pub fn run(data: &[u8]) {
         };
         sequence += u64::from(input.u8() % 4);
         if to_client {
-            client.handle_datagram(now, server_address(), &mut datagram.clone(), &mut out);
+            client.handle_datagram(now, START, server_address(), &mut datagram.clone(), &mut out);
             assert!(out.iter().all(|(to, _)| to == server_address()));
         } else {
             server.handle_datagram(now, START, client_address(), &mut datagram.clone(), &mut out);
@@ -64,12 +64,12 @@ pub fn run(data: &[u8]) {
             tick(now, &mut server, &mut client, &mut out);
         }
         while let Some(event) = server.poll_event() {
-            if let ServerEvent::Disconnected { .. } = event {
+            if let Event::Disconnected { .. } = event {
                 assert!(!ended, "told once");
                 ended = true;
             }
         }
-        assert_eq!(server.clients().next().is_none(), ended);
+        assert_eq!(server.connected().next().is_none(), ended);
     }
     tick(now, &mut server, &mut client, &mut out);
 }
@@ -81,7 +81,7 @@ fn sealed(sequence: u64, key: &[u8; 32], kind: Kind, body: &[u8]) -> Vec<u8> {
 }
 
 /// Both send what is due; what they have is taken.
-fn tick(now: Instant, server: &mut Server, client: &mut Client, out: &mut Datagrams) {
+fn tick(now: Instant, server: &mut Host, client: &mut Host, out: &mut Datagrams) {
     server.transmit(now, out);
     client.transmit(now, out);
     assert!(out.iter().all(|(_, datagram)| datagram.len() <= 1225));
@@ -92,7 +92,7 @@ fn tick(now: Instant, server: &mut Server, client: &mut Client, out: &mut Datagr
     let mut chunks = Vec::new();
     server.take_chunk_events(&mut chunks);
     client.take_chunk_events(&mut chunks);
-    for client in server.clients().collect::<Vec<_>>() {
+    for client in server.connected().collect::<Vec<_>>() {
         let incoming = server.incoming_chunks(now, client);
         assert!(incoming.iter().map(|(offer, _)| offer.size).sum::<u64>() <= CLIENT_CHUNKS);
     }

@@ -5,13 +5,13 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::sync::LazyLock;
 
-use tickwire::endpoint::{Client, Server};
+use tickwire::endpoint::Host;
 use tickwire::netcode::packet::Request;
 use tickwire::store::Datagrams;
 use tickwire::time::{Duration, Instant, UnixSeconds};
 
 use super::input::Input;
-use super::world::{START, client, server, server_address, token};
+use super::world::{DIALLED, START, client, server, server_address, token};
 
 static REQUEST: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut request = Vec::new();
@@ -20,8 +20,8 @@ static REQUEST: LazyLock<Vec<u8>> = LazyLock::new(|| {
 });
 
 struct World {
-    server: Server,
-    client: Client,
+    server: Host,
+    client: Host,
     runs: u32,
 }
 
@@ -70,14 +70,15 @@ fn play(world: &mut World, input: &mut Input<'_>) {
         out.clear();
         world.client.handle_datagram(
             now,
+            unix,
             if op % 4 == 1 { from } else { server_address() },
             &mut same,
             &mut out,
         );
         assert!(out.is_empty(), "nothing that a stranger can make is worth an answer");
         assert_eq!(world.server.poll_event(), None);
-        assert!(!world.client.is_connected());
-        assert!(world.server.netcode().half_open_count() <= 4);
+        assert!(!world.client.is_connected(DIALLED));
+        assert!(world.server.listener().unwrap().half_open_count() <= 4);
     }
     world.server.transmit(now, &mut out);
     assert!(out.is_empty(), "nobody is connected");

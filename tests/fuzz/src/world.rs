@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 
-use tickwire::endpoint::{ChunkLimits, Client, ClientConfig, Server, ServerConfig};
+use tickwire::endpoint::{ChunkLimits, ClientConfig, Host, PeerHandle, ServerConfig};
 use tickwire::netcode::{self, ConnectToken, Key, TokenParams};
 use tickwire::rng::Rng;
 use tickwire::store::Datagrams;
@@ -126,11 +126,14 @@ pub fn token() -> ConnectToken {
     ConnectToken::generate(&params, &mut Rng::seeded(1)).unwrap()
 }
 
-pub fn server() -> Server {
+/// What a client calls its server.
+pub const DIALLED: PeerHandle = PeerHandle { slot: 0, generation: 0 };
+
+pub fn server() -> Host {
     server_with(protocol())
 }
 
-fn server_with(protocol: Arc<Protocol>) -> Server {
+fn server_with(protocol: Arc<Protocol>) -> Host {
     let mut config = netcode::ServerConfig::new(PROTOCOL_ID, PRIVATE_KEY, 2, vec![server_address()]);
     config.half_open_capacity = 4;
     config.token_history_capacity = 16;
@@ -139,29 +142,29 @@ fn server_with(protocol: Arc<Protocol>) -> Server {
         connection: ConnectionConfig::default(),
         chunks: ChunkLimits { memory_bytes: CLIENT_CHUNKS },
     };
-    Server::new(config, protocol, &mut Rng::seeded(2), START).unwrap()
+    Host::server(config, protocol, &mut Rng::seeded(2), START).unwrap()
 }
 
-pub fn client(token: ConnectToken) -> Client {
+pub fn client(token: ConnectToken) -> Host {
     client_with(protocol(), token)
 }
 
-fn client_with(protocol: Arc<Protocol>, token: ConnectToken) -> Client {
+fn client_with(protocol: Arc<Protocol>, token: ConnectToken) -> Host {
     let config = ClientConfig {
         netcode: netcode::ClientConfig::new(PROTOCOL_ID),
         connection: ConnectionConfig::default(),
         chunks: ChunkLimits { memory_bytes: CLIENT_CHUNKS },
     };
-    Client::new(config, protocol, token, Instant::ZERO).unwrap()
+    Host::client(config, protocol, token, Instant::ZERO).unwrap().0
 }
 
 /// Sets both up, and has them exchange what they say until they are connected.
-pub fn connected() -> (Server, Client) {
+pub fn connected() -> (Host, Host) {
     connected_with(protocol())
 }
 
 /// As [`connected`], of this protocol.
-pub fn connected_with(protocol: Arc<Protocol>) -> (Server, Client) {
+pub fn connected_with(protocol: Arc<Protocol>) -> (Host, Host) {
     let (mut server, mut client) = (server_with(protocol.clone()), client_with(protocol, token()));
     let mut out = Datagrams::new();
     for _ in 0..3 {
@@ -172,9 +175,9 @@ pub fn connected_with(protocol: Arc<Protocol>) -> (Server, Client) {
         }
         let to_client = std::mem::take(&mut out);
         for (_, bytes) in to_client.iter() {
-            client.handle_datagram(Instant::ZERO, server_address(), &mut bytes.to_vec(), &mut out);
+            client.handle_datagram(Instant::ZERO, START, server_address(), &mut bytes.to_vec(), &mut out);
         }
     }
-    assert!(client.is_connected());
+    assert!(client.is_connected(DIALLED));
     (server, client)
 }

@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 use std::time::Instant as Clock;
 
 use tickwire::endpoint::{
-    ChunkLimits, Client, ClientConfig, ClientEvent, ClientHandle, Inbox, SendError, Server, ServerConfig,
+    ChunkLimits, ClientConfig, Event, Host, Inbox, PeerHandle, SendError, ServerConfig,
 };
 use tickwire::netcode::{self, ConnectToken, DropReason, TokenParams};
 use tickwire::rng::Rng;
@@ -14,6 +14,7 @@ use tickwire::transport::{ConnectionConfig, Message, SendOptions};
 
 use crate::fuzz_targets::world::{CLIENT_CHUNKS, ORDERED, PRIVATE_KEY, PROTOCOL_ID, START, number, protocol};
 use crate::memory::held;
+use crate::pair::DIALLED;
 
 pub(super) const SLOTS: usize = 8;
 const HONEST: u64 = 1;
@@ -37,7 +38,7 @@ pub(super) struct Figures {
 
 pub(super) struct Arena {
     pub(super) now: Instant,
-    pub(super) server: Server,
+    pub(super) server: Host,
     pub(super) figures: Figures,
     /// Whether the application takes what players send.
     pub(super) reads: bool,
@@ -55,7 +56,7 @@ pub(super) struct Arena {
 }
 
 struct Player {
-    client: Client,
+    client: Host,
     address: SocketAddr,
     since: u32,
 }
@@ -101,7 +102,7 @@ impl Player {
             connection: ConnectionConfig::default(),
             chunks: ChunkLimits { memory_bytes: CLIENT_CHUNKS },
         };
-        let client = Client::new(config, protocol(), token(client_id, now), now).unwrap();
+        let client = Host::client(config, protocol(), token(client_id, now), now).unwrap().0;
         Player { client, address, since }
     }
 }
@@ -116,7 +117,7 @@ impl Arena {
         };
         let mut arena = Arena {
             now: Instant::ZERO,
-            server: Server::new(config, protocol(), &mut Rng::seeded(2), START).unwrap(),
+            server: Host::server(config, protocol(), &mut Rng::seeded(2), START).unwrap(),
             figures: Figures::default(),
             reads: true,
             captured: Default::default(),
@@ -129,22 +130,22 @@ impl Arena {
             expected: [0; 2],
         };
         (0..120).for_each(|_| drop(arena.tick()));
-        assert!(arena.honest.client.is_connected());
+        assert!(arena.honest.client.is_connected(DIALLED));
         arena.memory = 0;
         arena.figures = Figures::default();
         arena
     }
 
     pub(super) fn dropped(&self, reason: DropReason) -> u64 {
-        self.server.netcode().counters().dropped(reason)
+        self.server.listener().unwrap().counters().dropped(reason)
     }
 
     pub(super) fn drops(&self) -> u64 {
-        self.server.netcode().counters().iter().map(|(_, count)| count).sum()
+        self.server.listener().unwrap().counters().iter().map(|(_, count)| count).sum()
     }
 
     /// Has the server do something, and counts the memory it takes or gives back.
-    fn watch<T>(&mut self, act: impl FnOnce(&mut Server) -> T) -> T {
+    fn watch<T>(&mut self, act: impl FnOnce(&mut Host) -> T) -> T {
         let before = held();
         let result = act(&mut self.server);
         self.memory += held() - before;
@@ -171,7 +172,7 @@ impl Arena {
     /// The application sends a player something.
     pub(super) fn server_send(
         &mut self,
-        client: ClientHandle,
+        client: PeerHandle,
         channel: usize,
         message: Message,
         options: SendOptions,
@@ -183,7 +184,13 @@ impl Arena {
     /// Hands the honest player a datagram in the server's name.
     pub(super) fn attack_honest(&mut self, bytes: &[u8]) {
         let mut out = Datagrams::new();
-        self.honest.client.handle_datagram(self.now, server_address(), &mut bytes.to_vec(), &mut out);
+        self.honest.client.handle_datagram(
+            self.now,
+            unix(self.now),
+            server_address(),
+            &mut bytes.to_vec(),
+            &mut out,
+        );
         assert!(out.is_empty());
     }
 
@@ -198,8 +205,9 @@ impl Arena {
         self.now += Duration::from_nanos(1_000_000_000 / 60);
         self.tick += 1;
         let (now, mut out, mut to_server) = (self.now, core::mem::take(&mut self.out), Vec::new());
-        if self.honest.client.is_connected() {
-            let sent = self.honest.client.send(now, ORDERED, number(self.tick), SendOptions::default());
+        if self.honest.client.is_connected(DIALLED) {
+            let sent =
+                self.honest.client.send(now, DIALLED, ORDERED, number(self.tick), SendOptions::default());
             sent.expect("the honest player's queue has room");
         }
         let Arena { honest, newcomer, .. } = self;
@@ -214,8 +222,10 @@ impl Arena {
             }
             self.watch(|server| server.handle_datagram(now, unix(now), from, &mut bytes, &mut out));
         }
-        let clients: Vec<_> = self.server.clients().collect();
-        let honest = clients.iter().find(|client| self.server.netcode().client_id(**client) == Some(HONEST));
+        let clients: Vec<_> = self.server.connected().collect();
+        let honest = clients
+            .iter()
+            .find(|client| self.server.listener().unwrap().client_id((**client).into()) == Some(HONEST));
         if let Some(honest) = honest {
             let (honest, message) = (*honest, number(self.tick));
             let sent =
@@ -243,11 +253,17 @@ impl Arena {
             if to == honest_address() {
                 self.captured[1].push(bytes.to_vec());
             }
-            player.client.handle_datagram(self.now, server_address(), &mut bytes.to_vec(), &mut nothing);
+            player.client.handle_datagram(
+                self.now,
+                unix(self.now),
+                server_address(),
+                &mut bytes.to_vec(),
+                &mut nothing,
+            );
         }
         if let Some(newcomer) = &mut self.newcomer {
             let connected = core::iter::from_fn(|| newcomer.client.poll_event())
-                .any(|event| matches!(event, ClientEvent::Connected { .. }));
+                .any(|event| matches!(event, Event::Dialled { .. }));
             if connected {
                 self.figures.newcomer = Some(self.tick - newcomer.since);
             }
@@ -272,7 +288,7 @@ impl Arena {
 
     fn look(&mut self, inbox: &Inbox, end: usize) {
         for record in inbox.records() {
-            let sender = self.server.netcode().client_id(record.client);
+            let sender = self.server.listener().unwrap().client_id(record.peer.into());
             if end == 0 && sender != Some(HONEST) {
                 continue;
             }
@@ -289,7 +305,7 @@ impl Arena {
         self.reads = true;
         let (memory, delay) = (self.figures.memory, self.figures.delay);
         (0..10).for_each(|_| drop(self.tick()));
-        assert!(self.honest.client.is_connected());
+        assert!(self.honest.client.is_connected(DIALLED));
         assert_eq!(self.expected, [self.tick + 1; 2]);
         Figures { memory, delay, ..self.figures }
     }

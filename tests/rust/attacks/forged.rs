@@ -56,6 +56,6 @@ pub(super) fn forged_source_with_two_tokens() -> Figures {
         }
     });
     assert_eq!(arena.dropped(DropReason::ChallengeForOtherRequest), 20);
-    assert_eq!(arena.server.clients().count(), 2, "the honest player and the newcomer");
+    assert_eq!(arena.server.connected().count(), 2, "the honest player and the newcomer");
     arena.finish()
 }

@@ -90,7 +90,8 @@ impl Member {
     }
 
     pub(super) fn is_connected(&self, arena: &Arena) -> bool {
-        arena.server.netcode().find_client(66).is_some() && self.client.state() == ClientState::Connected
+        arena.server.listener().unwrap().find_client(66).is_some()
+            && self.client.state() == ClientState::Connected
     }
 }
 
@@ -317,7 +318,7 @@ pub(super) fn optimistic_acks() -> Figures {
     let mut member = Member::join(&mut arena);
     member.acks = false;
     let content = Arc::new(vec![1; 2_000_000]);
-    let client = arena.server.netcode().find_client(66).unwrap();
+    let client = arena.server.listener().unwrap().find_client(66).unwrap().into();
     let source = Box::new(BytesSource(content));
     arena.server.send_chunk(arena.now, client, source, [0; 32], "", false).unwrap();
     for tick in 0..1200u32 {
@@ -348,7 +349,7 @@ pub(super) fn never_acks() -> Figures {
     let mut arena = Arena::new();
     let mut member = Member::join(&mut arena);
     member.acks = false;
-    let client = arena.server.netcode().find_client(66).unwrap();
+    let client = arena.server.listener().unwrap().find_client(66).unwrap().into();
     let mut full = 0;
     for tick in 0..600 {
         for channel in [ORDERED, UNORDERED, 6] {

@@ -86,7 +86,7 @@ pub(super) fn valid_request_repeated() -> Figures {
             arena.attack(somewhere(99), &seen);
         }
     });
-    assert_eq!(arena.server.netcode().half_open_count(), 1, "one place, however often it comes");
+    assert_eq!(arena.server.listener().unwrap().half_open_count(), 1, "one place, however often it comes");
     arena.finish()
 }
 
@@ -130,7 +130,7 @@ pub(super) fn stolen_token() -> Figures {
     });
     let refused = arena.dropped(DropReason::TokenElsewhere);
     assert!(refused >= 60, "{refused}");
-    assert_eq!(arena.server.clients().count(), 2, "the honest player and the newcomer");
+    assert_eq!(arena.server.connected().count(), 2, "the honest player and the newcomer");
     arena.finish()
 }
 
@@ -143,7 +143,7 @@ pub(super) fn half_open_flood() -> Figures {
             arena.attack(somewhere(n as u64), request);
         }
     });
-    assert_eq!(arena.server.netcode().half_open_count(), 900);
+    assert_eq!(arena.server.listener().unwrap().half_open_count(), 900);
     arena.finish()
 }
 
@@ -197,7 +197,7 @@ pub(super) fn slot_exhaustion() -> Figures {
         }
         heard.extend(arena.tick());
     }
-    assert_eq!(arena.server.clients().count(), SLOTS);
+    assert_eq!(arena.server.connected().count(), SLOTS);
     assert!(taken.iter().all(|(_, client)| client.state() == ClientState::Connected));
     arena.finish()
 }

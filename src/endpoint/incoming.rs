@@ -6,19 +6,19 @@
 //! through waits, and so do all offers of a client that isn't let in yet; one that never will fit is refused. Chunks get their places in the order in which the application gets them:
 //! those behind would otherwise hold what those in front wait for.
 //!
-//! Facing a hostile peer: its chunks take at most the limit, and [`MOST_PARTIAL`] of them outlive connections. A store
+//! Facing a hostile peer: its chunks take at most the limit, and [`MAX_PARTIAL`] of them outlive connections. A store
 //! has its own limits. While [`MAX_UNTAKEN`] ends of its chunks wait for the application, none of its offers is
 //! accepted, and those that it withdraws meanwhile aren't told.
 
 use std::collections::VecDeque;
 
-use crate::netcode::ClientHandle;
+use super::handle::PeerHandle;
 use crate::store::sequence::less;
 use crate::transport::Connection;
 use crate::transport::chunks::{Assembly, ChunkEvent, MemorySink, Offer, Rejection, Stored};
 
 /// Unfinished chunks of connections that are over, kept for the same peer to go on with; the oldest make room.
-const MOST_PARTIAL: usize = 8;
+const MAX_PARTIAL: usize = 8;
 
 /// Ends of a peer's chunks that may wait for the application.
 const MAX_UNTAKEN: usize = 64;
@@ -57,7 +57,7 @@ pub struct PartialChunks(VecDeque<(u64, Assembly)>);
 
 impl PartialChunks {
     fn keep(&mut self, client_id: u64, assembly: Assembly) {
-        if self.0.len() == MOST_PARTIAL {
+        if self.0.len() == MAX_PARTIAL {
             self.0.pop_front();
         }
         self.0.push_back((client_id, assembly));
@@ -70,16 +70,16 @@ impl PartialChunks {
 }
 
 /// The incoming chunks of one endpoint, and what happened to chunks of either direction.
-pub(super) struct Reception {
+pub(super) struct IncomingChunks {
     limits: ChunkLimits,
     store: Option<Box<dyn ChunkStore>>,
     pub(super) partial: PartialChunks,
-    events: VecDeque<(ClientHandle, ChunkEvent)>,
+    events: VecDeque<(PeerHandle, ChunkEvent)>,
 }
 
 /// What one peer has here.
 #[derive(Debug, Default)]
-pub(super) struct Account {
+pub(super) struct PeerChunkQuota {
     /// In the order of their ids, in which the application gets them.
     waiting: VecDeque<Offer>,
     /// Chunks under way: id and size.
@@ -92,9 +92,9 @@ pub(super) struct Account {
     pub(super) is_held: bool,
 }
 
-impl Reception {
+impl IncomingChunks {
     pub(super) fn new(limits: ChunkLimits) -> Self {
-        Reception { limits, store: None, partial: PartialChunks::default(), events: VecDeque::new() }
+        IncomingChunks { limits, store: None, partial: PartialChunks::default(), events: VecDeque::new() }
     }
 
     pub(super) fn set_store(&mut self, store: Box<dyn ChunkStore>) {
@@ -102,54 +102,54 @@ impl Reception {
     }
 
     /// Takes what happened on a connection, and finds places for what its peer offers.
-    pub(super) fn look(
+    pub(super) fn poll(
         &mut self,
-        client: ClientHandle,
+        peer: PeerHandle,
         client_id: u64,
         connection: &mut Connection,
-        account: &mut Account,
+        quota: &mut PeerChunkQuota,
     ) {
         while let Some(event) = connection.poll_chunk_event() {
             match &event {
                 ChunkEvent::Offered(offer) => {
-                    let at = account.waiting.partition_point(|other| less(other.id, offer.id));
-                    account.waiting.insert(at, offer.clone());
+                    let at = quota.waiting.partition_point(|other| less(other.id, offer.id));
+                    quota.waiting.insert(at, offer.clone());
                     continue;
                 }
                 ChunkEvent::Received { offer, stored } => {
-                    account.open.retain(|(id, _)| *id != offer.id);
-                    account.untaken += 1;
+                    quota.open.retain(|(id, _)| *id != offer.id);
+                    quota.untaken += 1;
                     if let Stored::Bytes(bytes) = stored {
-                        account.unread += bytes.len() as u64;
+                        quota.unread += bytes.len() as u64;
                     }
                 }
                 ChunkEvent::NotReceived { offer, .. } => {
-                    account.open.retain(|(id, _)| *id != offer.id);
-                    account.waiting.retain(|waiting| waiting.id != offer.id);
-                    if account.is_held || account.untaken >= MAX_UNTAKEN {
+                    quota.open.retain(|(id, _)| *id != offer.id);
+                    quota.waiting.retain(|waiting| waiting.id != offer.id);
+                    if quota.is_held || quota.untaken >= MAX_UNTAKEN {
                         continue;
                     }
-                    account.untaken += 1;
+                    quota.untaken += 1;
                 }
                 ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. } => {}
             }
-            self.events.push_back((client, event));
+            self.events.push_back((peer, event));
         }
-        while let Some(offer) = account.waiting.front().filter(|offer| connection.is_in_line(offer.id)) {
-            if account.is_held || account.untaken >= MAX_UNTAKEN {
+        while let Some(offer) = quota.waiting.front().filter(|offer| connection.is_in_line(offer.id)) {
+            if quota.is_held || quota.untaken >= MAX_UNTAKEN {
                 return;
             }
-            match self.place(client_id, offer, account) {
+            match self.place(client_id, offer, quota) {
                 Ok(None) => return,
                 Ok(Some(assembly)) => {
-                    account.open.push((offer.id, offer.size));
+                    quota.open.push((offer.id, offer.size));
                     connection.accept_chunk(offer.id, assembly);
                 }
                 Err(rejection) => {
                     connection.reject_chunk(offer.id, rejection);
                 }
             }
-            account.waiting.pop_front();
+            quota.waiting.pop_front();
         }
     }
 
@@ -158,9 +158,9 @@ impl Reception {
         &mut self,
         client_id: u64,
         offer: &Offer,
-        account: &Account,
+        quota: &PeerChunkQuota,
     ) -> Result<Option<Assembly>, Rejection> {
-        let taken: u64 = account.open.iter().map(|(_, size)| size).sum();
+        let taken: u64 = quota.open.iter().map(|(_, size)| size).sum();
         if let Some(store) = &mut self.store {
             let wait = taken > 0 && taken + offer.size > store.bytes_at_once();
             // One that is too large need not wait to hear that.
@@ -170,7 +170,7 @@ impl Reception {
         if self.limits.memory_bytes == 0 || offer.size > self.limits.memory_bytes {
             return Err(Rejection::TooLarge);
         }
-        if taken + account.unread + offer.size > self.limits.memory_bytes {
+        if taken + quota.unread + offer.size > self.limits.memory_bytes {
             return Ok(None);
         }
         if let Some(partial) = self.partial.take(client_id, offer) {
@@ -181,7 +181,7 @@ impl Reception {
     }
 
     /// Ends the chunks of a connection that is over; what is there of the peer's is kept, for the same peer.
-    pub(super) fn finish(&mut self, client: ClientHandle, client_id: u64, connection: &mut Connection) {
+    pub(super) fn finish(&mut self, peer: PeerHandle, client_id: u64, connection: &mut Connection) {
         for assembly in connection.finish_chunks() {
             // A store keeps its own.
             if self.store.is_none() {
@@ -189,12 +189,12 @@ impl Reception {
             }
         }
         let events = core::iter::from_fn(|| connection.poll_chunk_event());
-        let told = events.filter(|event| !matches!(event, ChunkEvent::Offered(_)));
-        self.events.extend(told.map(|event| (client, event)));
+        let heard = events.filter(|event| !matches!(event, ChunkEvent::Offered(_)));
+        self.events.extend(heard.map(|event| (peer, event)));
     }
 
     /// What became of chunks of ours. What came in stays, for someone to read.
-    pub(super) fn take_fates(&mut self, out: &mut Vec<(ClientHandle, ChunkEvent)>) {
+    pub(super) fn take_fates(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
         let ours = |event: &ChunkEvent| matches!(event, ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. });
         let (fates, rest): (VecDeque<_>, _) =
             core::mem::take(&mut self.events).into_iter().partition(|(_, event)| ours(event));
@@ -208,15 +208,15 @@ impl Reception {
     }
 
     /// What happened, for the application.
-    pub(super) fn take_events(&mut self, out: &mut Vec<(ClientHandle, ChunkEvent)>) {
+    pub(super) fn take_events(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
         out.extend(self.events.drain(..));
     }
 }
 
-impl Account {
+impl PeerChunkQuota {
     /// Of a peer whose offers wait, or not.
     pub(super) fn new(is_held: bool) -> Self {
-        Account { is_held, ..Account::default() }
+        PeerChunkQuota { is_held, ..PeerChunkQuota::default() }
     }
 
     /// The application takes all that was received.

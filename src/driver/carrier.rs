@@ -1,0 +1,131 @@
+//! A session and the driver that carries its datagrams, until it is closed.
+//!
+//! Promises: a turn is bounded; what is closed says its goodbyes, once, and sends nothing after that.
+
+use std::io;
+
+use super::polled::{Driver, DriverCounters};
+use super::threaded::Turn;
+use crate::endpoint::Goodbye;
+use crate::session::Session;
+use crate::time::{Duration, Instant};
+
+/// Datagrams read in one turn between ticks: some 100 microseconds that a call of the game may have to wait.
+const READ_BOUND: usize = 64;
+
+/// How long the thread waits for the game when it could go on at once: a lock let go is not a lock handed over.
+pub const BETWEEN_TURNS: Duration = Duration::from_micros(100);
+
+/// A session on its way.
+pub struct Carrier {
+    /// The session.
+    pub session: Session,
+    /// None once closed.
+    driver: Option<Driver>,
+    /// Of the driver, once closed, and when that was.
+    counters: DriverCounters,
+    closed_at: Instant,
+}
+
+impl Carrier {
+    /// Of a session that nothing was done with yet.
+    pub fn new(session: Session, driver: Driver) -> Self {
+        Carrier {
+            session,
+            driver: Some(driver),
+            counters: DriverCounters::default(),
+            closed_at: Instant::ZERO,
+        }
+    }
+
+    /// The driver; None once closed.
+    pub fn driver(&self) -> Option<&Driver> {
+        self.driver.as_ref()
+    }
+
+    /// Whether nothing is sent any more.
+    pub fn is_closed(&self) -> bool {
+        self.driver.is_none()
+    }
+
+    /// What the driver counted, also once closed.
+    pub fn counters(&self) -> DriverCounters {
+        self.driver.as_ref().map_or(self.counters, Driver::counters)
+    }
+
+    /// The driver's time; once closed, when that was.
+    pub fn now(&self) -> Instant {
+        self.driver.as_ref().map_or(self.closed_at, Driver::now)
+    }
+
+    /// The session with its driver, to do something that may send; None once closed.
+    pub fn parts(&mut self) -> Option<(&mut Session, &mut Driver)> {
+        Some((&mut self.session, self.driver.as_mut()?))
+    }
+
+    /// Gives the session the datagrams that wait.
+    ///
+    /// # Errors
+    /// As [`Driver::receive`].
+    pub fn receive(&mut self) -> io::Result<()> {
+        let Some((session, driver)) = self.parts() else { return Ok(()) };
+        driver.receive(|now, unix, from, datagram, out| {
+            session.handle_datagram(now, unix, from, datagram, out);
+        })
+    }
+
+    /// Sends what the session has for a tick. Does nothing once closed.
+    pub fn transmit(&mut self) {
+        let Some((session, driver)) = self.parts() else { return };
+        driver.transmit(|now, out| session.transmit(now, out));
+        self.end_linger();
+    }
+
+    /// Does what needn't wait for a tick of the game, and says when there is something again.
+    ///
+    /// # Errors
+    /// As [`Driver::receive`]. What is to be sent was sent all the same.
+    pub fn turn(&mut self) -> io::Result<Turn> {
+        let Some((session, driver)) = self.parts() else { return Ok(Turn::Over) };
+        let received = driver.receive_at_most(READ_BOUND, |now, unix, from, datagram, out| {
+            session.handle_datagram(now, unix, from, datagram, out);
+        });
+        driver.transmit(|now, out| session.transmit_between(now, out));
+        let due = session.next_deadline().min(driver.next_delivery()) - driver.now();
+        self.end_linger();
+        match received? {
+            _ if self.is_closed() => Ok(Turn::Over),
+            true => Ok(Turn::Pause(BETWEEN_TURNS)),
+            false => Ok(Turn::Wait(due)),
+        }
+    }
+
+    /// Ends the connections, or begins to, if they linger longer than now: true when there is a wait ahead, of this call or
+    /// of one before.
+    pub fn begin_close(&mut self, goodbye: Goodbye) -> bool {
+        let Some((session, driver)) = self.parts() else { return false };
+        let lingers = driver.transmit(|now, out| session.begin_close(now, goodbye, out));
+        self.end_linger();
+        lingers
+    }
+
+    /// Ends the connections and the driver, with all that is to be said then.
+    pub fn close(&mut self) {
+        let Some(mut driver) = self.driver.take() else { return };
+        driver.transmit(|now, out| self.session.change().close(now, out));
+        driver.finish();
+        (self.counters, self.closed_at) = (driver.counters(), driver.now());
+    }
+
+    /// Ends the driver without a word.
+    pub fn discard(&mut self) {
+        self.driver = None;
+    }
+
+    /// Closes what has lingered to its end.
+    fn end_linger(&mut self) {
+        if self.driver.as_ref().is_some_and(|driver| self.session.has_lingered(driver.now())) {
+            self.close();
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What an endpoint is made with.
+
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use super::incoming::ChunkLimits;
+use crate::netcode::{self, Key};
+use crate::transport::ConnectionConfig;
+
+/// The key of development mode, in which there is no login backend. Everybody knows it, so it keeps nobody out.
+pub const DEVELOPMENT_KEY: Key = *b"TICKWIRE DEVELOPMENT KEY, PUBLIC";
+
+/// What development tokens call their server inside. A server can't know by which address a client dials it, so
+/// every server answers to this name too; only who holds the key can use it.
+pub const DEVELOPMENT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+
+/// Settings of an endpoint that listens.
+#[derive(Clone)]
+pub struct ServerConfig {
+    /// Slots, keys, addresses.
+    pub netcode: netcode::ServerConfig,
+    /// Each peer's transport.
+    pub connection: ConnectionConfig,
+    /// Which chunks are taken from each peer.
+    pub chunks: ChunkLimits,
+}
+
+/// Settings of an endpoint that dials one server.
+#[derive(Clone, Debug)]
+pub struct ClientConfig {
+    /// The secure connection.
+    pub netcode: netcode::ClientConfig,
+    /// The transport.
+    pub connection: ConnectionConfig,
+    /// Which chunks are taken from the server.
+    pub chunks: ChunkLimits,
+}
+
+/// The settings of a connection in sealed packets: bandwidth counts what sealing adds.
+pub(super) fn sealed(mut config: ConnectionConfig) -> ConnectionConfig {
+    // Two bytes of sequence are right for packets 256 to 65,535; before and after it is a byte less or more.
+    const PREFIX_SEQUENCE_AND_TAG: u32 = 1 + 2 + 16;
+    config.packets.overhead += PREFIX_SEQUENCE_AND_TAG;
+    config
+}

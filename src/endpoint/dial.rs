@@ -1,0 +1,140 @@
+//! A server that this endpoint dials, and how the connection to it ended.
+
+use core::net::SocketAddr;
+
+use super::event::{Event, LinkEvent};
+use super::goodbye::{Repeats, Words};
+use super::handle::PeerHandle;
+use super::reason::DisconnectReason;
+use crate::netcode::{self, ClientDisconnect, ClientState, Counters, TokenUse};
+use crate::store::Datagrams;
+use crate::time::Instant;
+
+/// A server that is dialled, or was.
+pub struct Dial {
+    pub(super) peer: PeerHandle,
+    /// See [`Host::dial`](super::Host::dial).
+    id: u64,
+    pub(super) netcode: netcode::Client,
+    slot: Option<u32>,
+    end: Option<(DisconnectReason, Option<Box<str>>)>,
+    /// The connection is over, and the server is being told so.
+    repeats: Option<Repeats>,
+}
+
+impl Dial {
+    /// Where the connection stands.
+    pub fn state(&self) -> ClientState {
+        self.netcode.state()
+    }
+
+    /// The server dialled now.
+    pub fn server_address(&self) -> SocketAddr {
+        self.netcode.server_address()
+    }
+
+    /// Our slot on the server, while connected.
+    pub fn slot(&self) -> Option<u32> {
+        self.slot
+    }
+
+    /// Why the connection ended, once it has.
+    pub fn disconnect_reason(&self) -> Option<DisconnectReason> {
+        self.end.as_ref().map(|(reason, _)| *reason)
+    }
+
+    /// What the application that ended the connection gave as its reason.
+    pub fn disconnect_detail(&self) -> Option<&str> {
+        self.end.as_ref().and_then(|(_, detail)| detail.as_deref())
+    }
+
+    /// Tells, from now on, what becomes of the token.
+    pub fn token_use(&self) -> TokenUse {
+        self.netcode.token_use()
+    }
+
+    /// What was dropped.
+    pub fn counters(&self) -> &Counters {
+        self.netcode.counters()
+    }
+
+    pub(super) fn new(peer: PeerHandle, id: u64, netcode: netcode::Client) -> Self {
+        Dial { peer, id, netcode, slot: None, end: None, repeats: None }
+    }
+
+    /// Whether the connection is neither up nor over.
+    pub(super) fn is_pending(&self) -> bool {
+        self.end.is_none() && self.slot.is_none()
+    }
+
+    /// Whether it has ended, and the server was told so as often as it is going to be.
+    pub(super) fn is_over(&self) -> bool {
+        self.end.is_some() && self.repeats.is_none()
+    }
+
+    pub(super) fn poll_event(&mut self) -> Option<LinkEvent> {
+        let event = self.netcode.poll_event()?;
+        match event {
+            netcode::ClientEvent::Connected { client_index, max_clients } => {
+                self.slot = Some(client_index);
+                let event = Event::Dialled { peer: self.peer, client_index, max_clients };
+                Some(LinkEvent::Up { event, id: self.id })
+            }
+            // While the goodbyes of one that is over are repeated.
+            netcode::ClientEvent::Disconnected { .. } if self.end.is_some() => None,
+            netcode::ClientEvent::Disconnected { reason } => {
+                let reason = match reason {
+                    ClientDisconnect::Denied => DisconnectReason::ServerFull,
+                    ClientDisconnect::TokenExpired => DisconnectReason::TokenExpired,
+                    ClientDisconnect::TimedOut => DisconnectReason::TimedOut,
+                    ClientDisconnect::RequestTimedOut => DisconnectReason::RequestTimedOut,
+                    ClientDisconnect::ResponseTimedOut => DisconnectReason::ResponseTimedOut,
+                    ClientDisconnect::ByPeer => DisconnectReason::PeerDisconnected,
+                };
+                Some(LinkEvent::Down { peer: self.peer, reason, answer: None })
+            }
+        }
+    }
+
+    /// Notes how the connection ended, for whoever asks later.
+    pub(super) fn note_end(&mut self, reason: DisconnectReason, detail: Option<Box<str>>) {
+        (self.slot, self.end) = (None, Some((reason, detail)));
+    }
+
+    /// Tells the server that the connection is over: all at once, or with words that it understands until some moment,
+    /// spread.
+    pub(super) fn disconnect(
+        &mut self,
+        now: Instant,
+        words: Option<Words>,
+        until: Option<Instant>,
+        out: &mut Datagrams,
+    ) {
+        let words = words.filter(|words| words.understood).map(|words| words.payload);
+        if let (Some(until), Some(words)) = (until, &words) {
+            self.repeats = Some(Repeats::new(now, words.clone(), until));
+            return self.repeat(now, false, out);
+        }
+        // A farewell is a packet like any other.
+        let sent = self.netcode.disconnect(words.as_deref(), out);
+        debug_assert!(sent.is_ok(), "{sent:?}");
+    }
+
+    /// Says the goodbyes that are due, or `all` that are left.
+    pub(super) fn repeat(&mut self, now: Instant, all: bool, out: &mut Datagrams) {
+        let Some(repeats) = &mut self.repeats else { return };
+        for _ in 0..if all { repeats.take_all() } else { repeats.take_due(now) } {
+            // It fails when the server has ended the connection too: then it needs no goodbye.
+            let _ = self.netcode.send_payload(now, &repeats.farewell, out);
+        }
+        if repeats.left() == 0 {
+            self.repeats = None;
+            self.netcode.forget();
+        }
+    }
+
+    pub(super) fn next_deadline(&self) -> Instant {
+        let repeats = self.repeats.as_ref().map_or(Instant::NEVER, Repeats::next);
+        self.netcode.next_deadline().min(repeats)
+    }
+}

@@ -1,0 +1,74 @@
+//! Why an endpoint doesn't do what it is asked.
+
+use core::fmt;
+
+use crate::netcode;
+use crate::transport::acks;
+use crate::transport::chunks::ChunkError;
+use crate::transport::{self};
+
+/// Why a message can't be sent. Nothing was queued.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SendError {
+    /// The connection is not up, or it is over; the slot may be somebody else's by now.
+    NotConnected,
+    /// The channel doesn't take it.
+    Channel(transport::SendError),
+}
+
+/// Why a chunk can't be sent. Nothing was queued.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SendChunkError {
+    /// As [`SendError::NotConnected`].
+    NotConnected,
+    /// The channel doesn't take it.
+    Chunk(ChunkError),
+}
+
+/// Why a budget can't be set. Nothing was changed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BudgetError {
+    /// As [`SendError::NotConnected`].
+    NotConnected,
+    /// A number is out of its bounds.
+    Config(acks::ConfigError),
+}
+
+/// Settings that an endpoint can't begin with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConfigError {
+    /// Of the secure connection.
+    Netcode(netcode::ConfigError),
+    /// Of the transport.
+    Transport(acks::ConfigError),
+}
+
+const NOT_CONNECTED: &str = "the peer is not connected: wait for the event that it is, and forget its handle when its \
+                             Disconnected event comes";
+
+/// An error that says what its parts say.
+macro_rules! error_of_parts {
+    ($Error:ident $(, $not_connected:ident)?: $($Part:ident from $From:ty),+) => {
+        impl fmt::Display for $Error {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $($Error::$not_connected => f.write_str(NOT_CONNECTED),)?
+                    $($Error::$Part(error) => error.fmt(f),)+
+                }
+            }
+        }
+
+        impl core::error::Error for $Error {}
+
+        $(impl From<$From> for $Error {
+            fn from(error: $From) -> Self {
+                $Error::$Part(error)
+            }
+        })+
+    };
+}
+
+error_of_parts!(SendError, NotConnected: Channel from transport::SendError);
+error_of_parts!(SendChunkError, NotConnected: Chunk from ChunkError);
+error_of_parts!(BudgetError, NotConnected: Config from acks::ConfigError);
+error_of_parts!(ConfigError: Netcode from netcode::ConfigError, Transport from acks::ConfigError);

@@ -1,0 +1,64 @@
+//! What an endpoint says of its connections.
+
+use core::net::SocketAddr;
+
+use super::handle::PeerHandle;
+use super::reason::DisconnectReason;
+use crate::netcode::USER_DATA_BYTES;
+use crate::transport::{CloseReason, Violation};
+
+/// Something happened to a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A client that dialled us is in one of our slots.
+    Accepted {
+        /// The client's handle.
+        peer: PeerHandle,
+        /// The id in its connect token.
+        client_id: u64,
+        /// Where it is.
+        address: SocketAddr,
+        /// The user data in its connect token.
+        user_data: Box<[u8; USER_DATA_BYTES]>,
+    },
+    /// We are in a slot of a server that we dialled.
+    Dialled {
+        /// The server's handle.
+        peer: PeerHandle,
+        /// Our slot.
+        client_index: u32,
+        /// The server's slots.
+        max_clients: u32,
+    },
+    /// A connection is over, or one that we dialled never came up. Messages that the peer had sent still come with the
+    /// inbox.
+    Disconnected {
+        /// The handle, stale now.
+        peer: PeerHandle,
+        /// Why.
+        reason: DisconnectReason,
+        /// How the peer broke the protocol, if it did.
+        violation: Option<Violation>,
+        /// What the application that ended it gave as its reason.
+        detail: Option<Box<str>>,
+    },
+}
+
+impl Event {
+    /// Whose event it is.
+    pub fn peer(&self) -> PeerHandle {
+        match self {
+            Event::Accepted { peer, .. } | Event::Dialled { peer, .. } | Event::Disconnected { peer, .. } => {
+                *peer
+            }
+        }
+    }
+}
+
+/// What the secure connections below say.
+pub(super) enum LinkEvent {
+    /// A connection is up; chunks of the peer are kept by this id.
+    Up { event: Event, id: u64 },
+    /// One is gone. The peer is told so, and with an `answer` can be told why.
+    Down { peer: PeerHandle, reason: DisconnectReason, answer: Option<CloseReason> },
+}

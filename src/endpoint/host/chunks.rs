@@ -1,0 +1,66 @@
+//! Large blocks of data, either way.
+
+use super::Host;
+use crate::endpoint::error::SendChunkError;
+use crate::endpoint::handle::PeerHandle;
+use crate::endpoint::incoming::{ChunkStore, PartialChunks};
+use crate::time::Instant;
+use crate::transport::chunks::{ContentHash, Offer, Progress, Rejection, Source};
+
+impl Host {
+    /// Lets incoming chunks go somewhere else than into memory.
+    pub fn set_chunk_store(&mut self, store: Box<dyn ChunkStore>) {
+        self.incoming.set_store(store);
+    }
+
+    /// What there is of chunks that a connection before this one began.
+    pub fn resume_chunks(&mut self, partial: PartialChunks) {
+        self.incoming.partial = partial;
+    }
+
+    /// Gives away what there is of chunks, for the next connection to the same peer.
+    pub fn take_partial_chunks(&mut self) -> PartialChunks {
+        core::mem::take(&mut self.incoming.partial)
+    }
+
+    /// Queues a chunk for a peer, whose content has this hash; gives the number that names it in events.
+    /// `burst`: see [`Connection::send_chunk`](crate::transport::Connection::send_chunk).
+    ///
+    /// # Errors
+    /// Why it can't be sent. Nothing was queued then.
+    pub fn send_chunk(
+        &mut self,
+        now: Instant,
+        peer: PeerHandle,
+        source: Box<dyn Source>,
+        hash: ContentHash,
+        label: &str,
+        burst: bool,
+    ) -> Result<u64, SendChunkError> {
+        let peer = self.peers.live_mut(peer).ok_or(SendChunkError::NotConnected)?;
+        Ok(peer.connection.send_chunk(now, source, hash, label, burst)?)
+    }
+
+    /// Ends a chunk of ours; false when it is over already.
+    pub fn cancel_chunk(&mut self, peer: PeerHandle, number: u64) -> bool {
+        self.peers.live_mut(peer).is_some_and(|peer| peer.connection.cancel_chunk(number))
+    }
+
+    /// Ends a chunk of a peer by its id; false when it is over already.
+    pub fn reject_chunk(&mut self, peer: PeerHandle, id: u16) -> bool {
+        let peer = self.peers.live_mut(peer);
+        peer.is_some_and(|peer| peer.connection.reject_chunk(id, Rejection::Cancelled))
+    }
+
+    /// How far a chunk of ours is; None when it is over.
+    pub fn chunk_progress(&self, now: Instant, peer: PeerHandle, number: u64) -> Option<Progress> {
+        self.peers.live(peer)?.connection.chunk_progress(now, number)
+    }
+
+    /// The chunks of a peer that are under way.
+    pub fn incoming_chunks(&self, now: Instant, peer: PeerHandle) -> Vec<(Offer, Progress)> {
+        let peer = self.peers.live(peer).into_iter();
+        let chunks = peer.flat_map(|peer| peer.connection.incoming_chunks(now));
+        chunks.map(|(offer, progress)| (offer.clone(), progress)).collect()
+    }
+}

@@ -1,0 +1,232 @@
+//! How connections end: by the application, by what a peer sent, and by the secure connection below.
+
+use super::Host;
+use crate::endpoint::error::SendError;
+use crate::endpoint::event::Event;
+use crate::endpoint::goodbye::{Closing, Detail, Goodbye};
+use crate::endpoint::handle::PeerHandle;
+use crate::endpoint::peers::Peer;
+use crate::endpoint::reason::{DisconnectReason, answer_to, reason_of};
+use crate::store::Datagrams;
+use crate::time::Instant;
+use crate::transport::{CloseReason, End, Violation};
+
+impl Host {
+    /// Ends a peer's connection. It is told so several times, over the next ticks.
+    ///
+    /// # Errors
+    /// When the peer is not connected.
+    pub fn disconnect(
+        &mut self,
+        now: Instant,
+        peer: PeerHandle,
+        out: &mut Datagrams,
+    ) -> Result<(), SendError> {
+        self.disconnect_with(now, peer, Goodbye::default(), out)
+    }
+
+    /// Ends a peer's connection when the peer has what was queued for it, or after the goodbye's time, in which
+    /// [`Host::transmit`] goes on; without one, at once. To the application the peer is gone from now on: what it sends
+    /// is dropped, chunks end, and only the fates of messages and at last the event come.
+    ///
+    /// # Errors
+    /// When the peer is not connected.
+    pub fn disconnect_with(
+        &mut self,
+        now: Instant,
+        peer: PeerHandle,
+        goodbye: Goodbye,
+        out: &mut Datagrams,
+    ) -> Result<(), SendError> {
+        self.peers.live_mut(peer).ok_or(SendError::NotConnected)?;
+        // Who dialled is no guest to be sent away.
+        let reason =
+            if self.links.dialled(peer).is_some() { CloseReason::Closed } else { CloseReason::Kicked };
+        if goodbye.linger.is_zero() {
+            self.part(now, peer, &Closing::new(now, reason, goodbye), None, out);
+        } else {
+            self.begin_end(now, peer, reason, goodbye);
+        }
+        Ok(())
+    }
+
+    /// Ends each connection when its peer has what was queued for it, or after the goodbye's time, as
+    /// [`Host::disconnect_with`]; nobody is let in any more. [`Host::transmit`] goes on being called until
+    /// [`Host::is_over`]. What [`Host::close`] says to those who are left is said with this detail too. The first
+    /// call counts.
+    pub fn begin_close(&mut self, now: Instant, goodbye: Goodbye) {
+        if self.closing.is_none() {
+            for peer in self.connected().collect::<Vec<_>>() {
+                self.begin_end(now, peer, CloseReason::Closed, goodbye.clone());
+            }
+            self.closing = Some(goodbye);
+        }
+    }
+
+    /// Ends every connection, all farewells at once: no later call comes.
+    pub fn close(&mut self, now: Instant, out: &mut Datagrams) {
+        let at_once = || Closing::new(now, CloseReason::Closed, Goodbye::default());
+        let parting = self.peers.iter().map(|it| (it.handle, it.closing.clone().unwrap_or_else(at_once)));
+        for (peer, closing) in parting.collect::<Vec<_>>() {
+            self.part(now, peer, &closing, None, out);
+        }
+        self.hang_up(now, out);
+        self.links.shutdown(now, out);
+    }
+
+    /// Whether there is no connection any more and none to come, and the peers were told so as often as they are going to
+    /// be.
+    pub fn is_over(&self) -> bool {
+        let open = self.links.listener.is_some() && self.closing.is_none();
+        !open && self.peers.iter().next().is_none() && !self.links.is_busy()
+    }
+
+    /// Ends a peer's connection because one of its messages is not what its class allows: found out by code
+    /// the core can't run. What else it sent is dropped, also when the peer is gone by now. `why` is for the log.
+    pub fn refuse_message(&mut self, now: Instant, peer: PeerHandle, why: &str, out: &mut Datagrams) {
+        if self.peers.live_mut(peer).is_some() {
+            self.end(now, peer, &End::Violation(Violation::Message(why.into())), out);
+        }
+        self.leftovers.drop_peer(peer);
+        self.unfinished.retain(|(over, _)| *over != peer);
+    }
+
+    /// Ends the connections whose peers have what was queued for them, and those whose time is up.
+    pub(super) fn end_linger(&mut self, now: Instant, out: &mut Datagrams) {
+        let is_through = |peer: &&Peer| match &peer.closing {
+            Some(closing) => closing.until <= now || peer.connection.is_drained(),
+            None => false,
+        };
+        let through = self.peers.iter().filter(is_through);
+        let through = through.filter_map(|peer| Some((peer.handle, peer.closing.clone()?)));
+        for (peer, closing) in through.collect::<Vec<_>>() {
+            let until = Some(closing.until).filter(|until| now < *until);
+            self.part(now, peer, &closing, until, out);
+        }
+        if self.closing.is_some() {
+            self.hang_up(now, out);
+        }
+    }
+
+    /// Ends what is being dialled.
+    fn hang_up(&mut self, now: Instant, out: &mut Datagrams) {
+        let detail = self.closing.as_ref().and_then(|goodbye| goodbye.detail.clone());
+        let pending = self.links.dials().filter(|dial| dial.is_pending()).map(|dial| dial.peer);
+        for peer in pending.collect::<Vec<_>>() {
+            self.links.disconnect(now, peer, None, None, out);
+            let detail = detail.as_ref().map(|detail| detail.as_str().into());
+            self.report(peer, DisconnectReason::Closed, detail, None);
+        }
+    }
+
+    fn begin_end(&mut self, now: Instant, handle: PeerHandle, reason: CloseReason, goodbye: Goodbye) {
+        let channels = self.protocol.channels().len();
+        let Some(peer) = self.peers.live_mut(handle) else { return };
+        // What came before is still handed over, but of those that the application has not decided about.
+        if peer.is_admitted() {
+            self.leftovers.take_from(handle, &mut peer.connection, channels);
+            self.incoming.finish(handle, peer.id, &mut peer.connection);
+        }
+        peer.closing = Some(Closing::new(now, reason, goodbye));
+        self.lingering += 1;
+    }
+
+    /// Ends a connection as the application wanted it; the goodbyes may be spread `until` some moment.
+    fn part(
+        &mut self,
+        now: Instant,
+        peer: PeerHandle,
+        closing: &Closing,
+        until: Option<Instant>,
+        out: &mut Datagrams,
+    ) {
+        self.leave(now, peer, Some(closing.reason), closing.detail(), until, out);
+        self.report(peer, closing.own_reason(), closing.detail().map(Into::into), None);
+    }
+
+    /// A conversation ended by what its peer sent.
+    pub(super) fn end(&mut self, now: Instant, peer: PeerHandle, end: &End, out: &mut Datagrams) {
+        self.leave(now, peer, answer_to(end), None, None, out);
+        let closed = match self.links.dialled(peer) {
+            Some(_) => DisconnectReason::ServerClosed,
+            None => DisconnectReason::PeerDisconnected,
+        };
+        let violation = if let End::Violation(violation) = end { Some(violation.clone()) } else { None };
+        self.report(peer, reason_of(end, closed), None, violation);
+    }
+
+    /// Ends the secure connection, telling the peer why if it doesn't know.
+    pub(super) fn leave(
+        &mut self,
+        now: Instant,
+        handle: PeerHandle,
+        answer: Option<CloseReason>,
+        detail: Option<&str>,
+        until: Option<Instant>,
+        out: &mut Datagrams,
+    ) {
+        let Some(peer) = self.peers.find_mut(handle) else { return };
+        let Some(answer) = answer else { return self.links.forget(handle) };
+        let words = peer.farewell(now, answer, detail);
+        self.links.disconnect(now, handle, words, until, out);
+    }
+
+    /// Ends the conversation and tells the application, with the peer's words if there are no `own` ones. If the application
+    /// wanted it to end, that is how it ended, whatever was faster.
+    pub(super) fn report(
+        &mut self,
+        handle: PeerHandle,
+        mut reason: DisconnectReason,
+        own: Option<Box<str>>,
+        violation: Option<Violation>,
+    ) {
+        let mut detail = own;
+        if let Some(mut peer) = self.peers.remove(handle) {
+            detail = detail.or_else(|| peer.connection.take_detail());
+            if let Some(closing) = &peer.closing {
+                self.lingering -= 1;
+                peer.connection.discard_received();
+                if violation.is_none() {
+                    (reason, detail) = (closing.own_reason(), closing.detail().map(Into::into));
+                }
+            }
+            self.ended = self.ended + peer.connection.counters();
+            self.ended_chunks = self.ended_chunks + peer.connection.chunk_counters();
+            if peer.is_admitted() {
+                self.keep_what_is_left(peer);
+            } else {
+                self.left_undecided.push(peer);
+            }
+        }
+        if let Some(dial) = self.links.dialled_mut(handle) {
+            dial.note_end(reason, detail.clone());
+        }
+        self.events.push_back(Event::Disconnected { peer: handle, reason, violation, detail });
+    }
+
+    /// Keeps for the application what it hasn't taken of a connection that is over.
+    pub(super) fn keep_what_is_left(&mut self, peer: Peer) {
+        let Peer { handle, id, mut connection, .. } = peer;
+        let channels = self.protocol.channels().len();
+        self.leftovers.take_from(handle, &mut connection, channels);
+        connection.conclude();
+        let fates = core::iter::from_fn(|| connection.poll_notification());
+        self.notifications.extend(fates.map(|fate| (handle, fate)));
+        self.incoming.finish(handle, id, &mut connection);
+        if connection.has_unread() {
+            self.unfinished.push((handle, connection));
+        }
+    }
+
+    /// [`Host::refuse`] of one that is there.
+    pub(super) fn send_away(
+        &mut self,
+        now: Instant,
+        peer: PeerHandle,
+        detail: Option<&Detail>,
+        out: &mut Datagrams,
+    ) {
+        self.leave(now, peer, Some(CloseReason::Kicked), detail.map(Detail::as_str), None, out);
+        self.report(peer, DisconnectReason::Kicked, None, None);
+    }
+}

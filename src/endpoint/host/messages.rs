@@ -1,0 +1,92 @@
+//! What the application sends, and in which order.
+
+use super::Host;
+use crate::endpoint::error::{BudgetError, SendError};
+use crate::endpoint::handle::PeerHandle;
+use crate::time::Instant;
+use crate::transport::{Attribute, BudgetConfig, Column, Message, ScoreError, SendOptions, candidates};
+use crate::wire::Encoded;
+
+impl Host {
+    /// Queues a message for a peer.
+    ///
+    /// # Errors
+    /// Why it can't be sent. Nothing was queued then.
+    pub fn send(
+        &mut self,
+        now: Instant,
+        peer: PeerHandle,
+        channel: usize,
+        message: Message,
+        options: SendOptions,
+    ) -> Result<(), SendError> {
+        let peer = self.peers.live_mut(peer).ok_or(SendError::NotConnected)?;
+        Ok(peer.connection.send(now, channel, message, options)?)
+    }
+
+    /// Queues opaque bits for a peer on a payload channel; their fate comes under `tag`.
+    ///
+    /// # Errors
+    /// Why they can't be sent. Nothing was queued then.
+    pub fn send_payload(
+        &mut self,
+        now: Instant,
+        peer: PeerHandle,
+        channel: usize,
+        payload: Encoded,
+        tag: u32,
+    ) -> Result<(), SendError> {
+        let peer = self.peers.live_mut(peer).ok_or(SendError::NotConnected)?;
+        Ok(peer.connection.send_payload(now, channel, payload, tag)?)
+    }
+
+    /// How many messages wait for all peers whose order is free, for someone to score.
+    pub fn candidates(&self) -> usize {
+        self.peers.iter().map(|peer| peer.connection.candidates()).sum()
+    }
+
+    /// An attribute of each of them.
+    pub fn describe_candidates(&self, now: Instant, attribute: Attribute) -> Column {
+        let mut column = Column::new(attribute, self.candidates());
+        for peer in self.peers.iter() {
+            peer.connection.describe(now, peer.handle.slot, attribute, &mut column);
+        }
+        column
+    }
+
+    /// Has them go out in the order of their scores in the next [`Host::transmit`], highest first within each channel
+    /// of each peer, equals as they came. Scores come in the order of [`Host::describe_candidates`], and nothing may
+    /// be sent or received in between.
+    ///
+    /// # Errors
+    /// When these are no scores for these candidates. Nothing was changed then.
+    pub fn prioritize(&mut self, mut scores: &[f32]) -> Result<(), ScoreError> {
+        candidates::check(scores, self.candidates())?;
+        self.peers.iter_mut().for_each(|peer| peer.connection.prioritize(&mut scores));
+        Ok(())
+    }
+
+    /// How much may be sent to a peer, or with None to those to come; None when it is gone.
+    pub fn budget(&self, peer: Option<PeerHandle>) -> Option<BudgetConfig> {
+        let Some(peer) = peer else { return Some(self.config.budget) };
+        Some(self.peers.live(peer)?.connection.budget())
+    }
+
+    /// Changes how much may be sent to a peer, or with None to every one, those to come included.
+    ///
+    /// # Errors
+    /// When the peer is not connected, or a number is out of its bounds. Nothing was changed then.
+    pub fn set_budget(&mut self, peer: Option<PeerHandle>, budget: BudgetConfig) -> Result<(), BudgetError> {
+        budget.rate.check()?;
+        if let Some(peer) = peer {
+            let peer = self.peers.live_mut(peer).ok_or(BudgetError::NotConnected)?;
+            return Ok(peer.connection.set_budget(budget)?);
+        }
+        self.config.budget = budget;
+        for peer in self.peers.iter_mut() {
+            peer.mark_dirty();
+            peer.connection.set_budget(budget)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! Datagrams in and out, and time.
+
+use core::net::SocketAddr;
+
+use super::Host;
+use crate::endpoint::event::LinkEvent;
+use crate::endpoint::goodbye::{Closing, Words};
+use crate::endpoint::handle::PeerHandle;
+use crate::endpoint::peers::{Pace, Peer};
+use crate::store::Datagrams;
+use crate::time::{Instant, UnixSeconds};
+use crate::transport::{CloseReason, Connection};
+
+impl Host {
+    /// Takes one datagram; it is decrypted in place. Answers of the handshake are appended to `out`.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        unix: UnixSeconds,
+        from: SocketAddr,
+        datagram: &mut [u8],
+        out: &mut Datagrams,
+    ) {
+        let has_room = self.events.len() < self.max_events;
+        if let Some(listener) = &mut self.links.listener {
+            listener.set_welcoming(has_room && self.closing.is_none());
+        }
+        let received = self.links.handle_datagram(now, unix, from, datagram, out);
+        self.apply_link_events(now);
+        let Some((handle, payload)) = received else { return };
+        let Some(peer) = self.peers.find_mut(handle) else { return };
+        peer.mark_dirty();
+        peer.connection.swap_scratch(&mut self.scratch);
+        let handled = peer.connection.handle_datagram(now, payload);
+        peer.connection.swap_scratch(&mut self.scratch);
+        match handled {
+            Ok(()) if peer.closing.is_some() => peer.connection.discard_received(),
+            // Now: the next datagram may have a slice of what this one offers.
+            Ok(()) => self.incoming.poll(peer.handle, peer.id, &mut peer.connection, &mut peer.quota),
+            Err(end) => self.end(now, handle, &end, out),
+        }
+    }
+
+    /// Appends everything due now to `out`, and notices timeouts: once a tick. Connections that nothing was sent to,
+    /// received from or is due for cost no more than a glance.
+    pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
+        self.transmit_at(now, Pace::Tick, out);
+    }
+
+    /// Appends what needn't wait for the tick, as [`Connection::transmit_between`], and notices timeouts: for drivers
+    /// that are awake when [`Host::next_deadline`] comes, and after datagrams. Only connections that something was
+    /// sent to, received from or is due for cost more than a glance.
+    pub fn transmit_between(&mut self, now: Instant, out: &mut Datagrams) {
+        self.transmit_at(now, Pace::Between, out);
+    }
+
+    /// When [`Host::transmit_between`] has something to do if nothing arrives before; [`Instant::ZERO`] when that
+    /// isn't known because something was sent or received.
+    pub fn next_deadline(&self) -> Instant {
+        if self.closing.is_some() && self.links.dials().any(|dial| dial.is_pending()) {
+            return Instant::ZERO;
+        }
+        self.peers.iter().map(Peer::next_deadline).fold(self.links.next_deadline(), Instant::min)
+    }
+
+    fn transmit_at(&mut self, now: Instant, pace: Pace, out: &mut Datagrams) {
+        while let Some(overdue) = self.links.overdue(now) {
+            let words = self.words(now, overdue, CloseReason::TimedOut);
+            self.links.give_up(now, overdue, words, out);
+            self.apply_link_events(now);
+        }
+        for peer in self.peers.iter_mut().filter(|peer| peer.is_due(now, pace)) {
+            if peer.closing.is_none() {
+                self.incoming.poll(peer.handle, peer.id, &mut peer.connection, &mut peer.quota);
+            }
+            peer.connection.swap_scratch(&mut self.scratch);
+            peer.transmit(now, pace, &mut self.packets);
+            peer.connection.swap_scratch(&mut self.scratch);
+            for (_, packet) in self.packets.iter() {
+                self.links.send_payload(now, peer.handle, packet, out);
+            }
+            self.packets.clear();
+        }
+        // After the packets, which keep connections alive as well.
+        self.links.update(now, out);
+        self.apply_link_events(now);
+        self.links.say_goodbyes(now, out);
+        if self.lingering > 0 || self.closing.is_some() {
+            self.end_linger(now, out);
+        }
+    }
+
+    /// Takes what the secure connections below say.
+    fn apply_link_events(&mut self, now: Instant) {
+        while let Some(event) = self.links.poll_event() {
+            match event {
+                LinkEvent::Up { event, id } => {
+                    if let Some(seeds) = &mut self.skip_seeds {
+                        self.config.skip_seed = Some(seeds.next_u64());
+                    }
+                    let Ok(connection) = Connection::new(&self.config, self.protocol.clone()) else {
+                        continue;
+                    };
+                    let handle = event.peer();
+                    let is_held = self.asks_admission && self.links.dialled(handle).is_none();
+                    let mut peer = Peer::new(handle, id, Box::new(connection), is_held);
+                    if let Some(goodbye) = &self.closing {
+                        peer.closing = Some(Closing::new(now, CloseReason::Closed, goodbye.clone()));
+                        self.lingering += 1;
+                    }
+                    self.peers.insert(peer);
+                    self.events.push_back(event);
+                }
+                LinkEvent::Down { peer, reason, answer } => {
+                    if let Some(words) = answer.and_then(|answer| self.words(now, peer, answer)) {
+                        self.links.set_farewell(peer, &words);
+                    }
+                    self.report(peer, reason, None, None);
+                }
+            }
+        }
+    }
+
+    /// What to say to a peer that fell silent or was replaced.
+    fn words(&mut self, now: Instant, handle: PeerHandle, reason: CloseReason) -> Option<Words> {
+        let peer = self.peers.find_mut(handle)?;
+        let closing = peer.closing.take();
+        let words = peer.farewell(now, reason, closing.as_ref().and_then(Closing::detail));
+        peer.closing = closing;
+        words
+    }
+}

@@ -1,0 +1,56 @@
+//! Who is there, and how they are doing.
+
+use super::Host;
+use crate::endpoint::handle::PeerHandle;
+use crate::netcode;
+use crate::transport::chunks::ChunkCounters;
+use crate::transport::{ChannelStats, PacketCounters, PacketStats};
+
+impl Host {
+    /// Whether a peer is connected.
+    pub fn is_connected(&self, peer: PeerHandle) -> bool {
+        self.peers.live(peer).is_some()
+    }
+
+    /// The connected peers, by slot.
+    pub fn connected(&self) -> impl Iterator<Item = PeerHandle> {
+        self.peers.iter().filter(|peer| peer.closing.is_none()).map(|peer| peer.handle)
+    }
+
+    /// RTT, jitter, loss and bandwidth of one peer; None when it is not connected.
+    pub fn stats(&self, peer: PeerHandle) -> Option<(PacketStats, PacketCounters)> {
+        let connection = &self.peers.live(peer)?.connection;
+        Some((connection.stats(), connection.counters()))
+    }
+
+    /// Counts of one channel of one peer; None when there is no such peer or channel.
+    pub fn channel_stats(&self, peer: PeerHandle, channel: usize) -> Option<ChannelStats> {
+        let peer = self.peers.live(peer)?;
+        (channel < self.protocol.channels().len()).then(|| peer.connection.channel_stats(channel))
+    }
+
+    /// What chunks of a peer cost; None when it is not connected.
+    pub fn chunk_counters(&self, peer: PeerHandle) -> Option<ChunkCounters> {
+        Some(self.peers.live(peer)?.connection.chunk_counters())
+    }
+
+    /// Bytes a second at which chunks may go out to a peer now; None when it is not connected.
+    pub fn bulk_rate(&self, peer: PeerHandle) -> Option<f64> {
+        Some(self.peers.live(peer)?.connection.bulk_rate())
+    }
+
+    /// Packets of all connections, those that are over included.
+    pub fn packet_counters(&self) -> PacketCounters {
+        self.peers.iter().fold(self.ended, |sum, peer| sum + peer.connection.counters())
+    }
+
+    /// Chunks of all connections, those that are over included.
+    pub fn all_chunk_counters(&self) -> ChunkCounters {
+        self.peers.iter().fold(self.ended_chunks, |sum, peer| sum + peer.connection.chunk_counters())
+    }
+
+    /// What the secure connections dropped, by name.
+    pub fn netcode_counters(&self) -> netcode::Counters {
+        self.links.counters()
+    }
+}

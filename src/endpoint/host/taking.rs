@@ -1,0 +1,120 @@
+//! What the application takes.
+
+use super::Host;
+use crate::endpoint::event::Event;
+use crate::endpoint::handle::PeerHandle;
+use crate::endpoint::inbox::Inbox;
+use crate::endpoint::peers::Peer;
+use crate::store::Datagrams;
+use crate::time::Instant;
+use crate::transport::chunks::ChunkEvent;
+use crate::transport::{Notification, PacketFate, Read, Unread};
+
+impl Host {
+    /// Whether there are events, messages or fates that weren't taken.
+    pub fn has_news(&self) -> bool {
+        let news = !self.events.is_empty() || !self.notifications.is_empty() || self.incoming.has_events();
+        news || !self.leftovers.is_empty()
+            || !self.unfinished.is_empty()
+            || self.peers.iter().any(|peer| peer.connection.has_news())
+    }
+
+    /// Appends what became of chunks of ours since the last call; what came in stays to be taken.
+    pub fn take_chunk_fates(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
+        self.incoming.take_fates(out);
+    }
+
+    /// Moves every message that can be read into `inbox`.
+    pub fn take_messages(&mut self, inbox: &mut Inbox) {
+        inbox.append(&mut self.leftovers);
+        let channels = self.protocol.channels().len();
+        for peer in self.peers.iter_mut().filter(|peer| peer.news.messages && peer.is_heard()) {
+            peer.connection.swap_scratch(&mut self.scratch);
+            peer.news.messages = inbox.take_from(peer.handle, &mut peer.connection, channels);
+            peer.connection.swap_scratch(&mut self.scratch);
+        }
+    }
+
+    /// Appends what happened to chunks since the last call.
+    pub fn take_chunk_events(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
+        let live = self.peers.iter_mut().filter(|peer| peer.closing.is_none());
+        for peer in live.filter(|peer| peer.news.chunks) {
+            peer.news.chunks = false;
+            let Peer { handle, id, connection, quota, .. } = peer;
+            self.incoming.poll(*handle, *id, connection, quota);
+            quota.read();
+            // There may be room now.
+            self.incoming.poll(*handle, *id, connection, quota);
+        }
+        self.incoming.take_events(out);
+    }
+
+    /// Appends the fates of messages that are known by now, peer by peer, each in the order of its packets. When a
+    /// connection ended, all that was still open is lost, before what its slot's next peer has.
+    pub fn take_notifications(&mut self, out: &mut Vec<(PeerHandle, Notification)>) {
+        out.append(&mut self.notifications);
+        let with_news = |peer: &&mut Peer| peer.news.notifications && peer.is_admitted();
+        for peer in self.peers.iter_mut().filter(with_news) {
+            peer.news.notifications = false;
+            let Peer { handle, connection, .. } = peer;
+            out.extend(core::iter::from_fn(|| connection.poll_notification()).map(|fate| (*handle, fate)));
+        }
+    }
+
+    /// Appends the fates of packets that are known by now, in the same order; they are kept if the configuration says so.
+    pub fn take_packet_fates(&mut self, out: &mut Vec<(PeerHandle, PacketFate)>) {
+        let with_news = |peer: &&mut Peer| peer.news.packet_fates && peer.is_admitted();
+        for peer in self.peers.iter_mut().filter(with_news) {
+            peer.news.packet_fates = false;
+            let Peer { handle, connection, .. } = peer;
+            out.extend(core::iter::from_fn(|| connection.poll_packet_fate()).map(|fate| (*handle, fate)));
+        }
+    }
+
+    /// The next event. A peer's last one comes when all its messages were taken.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let event = self.events.front()?;
+        let is_last = matches!(event, Event::Disconnected { .. });
+        let is_unread = || self.unfinished.iter().any(|(over, _)| *over == event.peer());
+        if (is_last && is_unread()) || self.is_undecided(event.peer()) {
+            return None;
+        }
+        self.events.pop_front()
+    }
+
+    /// Takes the packets that the core can't read, peer by peer, where the protocol holds such: [`Unread::read`] them, and
+    /// give what they say to [`Host::handle_read`], before [`Host::take_messages`].
+    pub fn take_unread(&mut self) -> Vec<(PeerHandle, Unread)> {
+        if !self.protocol.holds_packets() {
+            return Vec::new();
+        }
+        let live = self.peers.iter_mut().filter(|peer| peer.is_heard());
+        let live = live.map(|peer| (peer.handle, &mut peer.connection));
+        let over = self.unfinished.iter_mut().map(|(peer, connection)| (*peer, connection));
+        over.chain(live).filter_map(|(peer, held)| Some((peer, held.take_unread()?))).collect()
+    }
+
+    /// Takes what a peer's packets say: its messages go to `inbox`. Ends the connection at the first that is refused.
+    pub fn handle_read(
+        &mut self,
+        now: Instant,
+        handle: PeerHandle,
+        read: Read,
+        inbox: &mut Inbox,
+        out: &mut Datagrams,
+    ) {
+        let channels = self.protocol.channels().len();
+        if let Some(place) = self.unfinished.iter().position(|(over, _)| *over == handle) {
+            let (_, connection) = &mut self.unfinished[place];
+            let refused = inbox.take_read(handle, connection, channels, read).is_err();
+            // It may have received more, and ended, while these were read.
+            if refused || !connection.has_unread() {
+                self.unfinished.remove(place);
+            }
+        } else if let Some(peer) = self.peers.live_mut(handle)
+            && let Err(end) = inbox.take_read(handle, &mut peer.connection, channels, read)
+        {
+            self.end(now, handle, &end, out);
+        }
+    }
+}

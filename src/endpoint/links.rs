@@ -1,0 +1,235 @@
+//! The secure connections below an endpoint's peers: a server that listens, clients that dial, or both on one address.
+//!
+//! Promises: each payload is given to the peer whose key opened it. A peer that dialled us and that we dialled has two
+//! connections from one address, and both work.
+
+use core::net::SocketAddr;
+
+use super::dial::Dial;
+use super::event::{Event, LinkEvent};
+use super::goodbye::Words;
+use super::handle::PeerHandle;
+use super::reason::DisconnectReason;
+use crate::netcode::{self, Counters, Farewell, Received, ServerDisconnect};
+use crate::store::Datagrams;
+use crate::time::{Instant, UnixSeconds};
+use crate::transport::CloseReason;
+
+/// What is below the peers. The listener's clients have the first slots, the servers dialled those after.
+pub(super) struct Links {
+    pub(super) listener: Option<netcode::Server>,
+    first_dial: u32,
+    dials: Vec<Dial>,
+    /// Of dials whose place another one has.
+    replaced: Counters,
+}
+
+impl Links {
+    /// A listener with this many slots, if there is one.
+    pub(super) fn new(listener: Option<netcode::Server>, slots: usize) -> Self {
+        // At most 65,536.
+        Links { listener, first_dial: slots as u32, dials: Vec::new(), replaced: Counters::default() }
+    }
+
+    /// Begins to dial: in the place of one that is over and that `is_free`, if there is such.
+    pub(super) fn dial(
+        &mut self,
+        id: u64,
+        netcode: netcode::Client,
+        is_free: impl Fn(PeerHandle) -> bool,
+    ) -> PeerHandle {
+        if let Some(old) = self.dials.iter_mut().find(|dial| dial.is_over() && is_free(dial.peer)) {
+            let peer = PeerHandle { generation: old.peer.generation.wrapping_add(1), ..old.peer };
+            self.replaced.add(old.counters());
+            *old = Dial::new(peer, id, netcode);
+            return peer;
+        }
+        let peer = PeerHandle { slot: self.first_dial + self.dials.len() as u32, generation: 0 };
+        self.dials.push(Dial::new(peer, id, netcode));
+        peer
+    }
+
+    pub(super) fn dials(&self) -> impl Iterator<Item = &Dial> {
+        self.dials.iter()
+    }
+
+    pub(super) fn dialled(&self, peer: PeerHandle) -> Option<&Dial> {
+        let place = peer.slot.checked_sub(self.first_dial)?;
+        self.dials.get(place as usize).filter(|dial| dial.peer == peer)
+    }
+
+    pub(super) fn dialled_mut(&mut self, peer: PeerHandle) -> Option<&mut Dial> {
+        let place = peer.slot.checked_sub(self.first_dial)?;
+        self.dials.get_mut(place as usize).filter(|dial| dial.peer == peer)
+    }
+
+    /// Gives a datagram to the connection it is for, and gives the payload in it, decrypted in place.
+    pub(super) fn handle_datagram<'a>(
+        &mut self,
+        now: Instant,
+        unix: UnixSeconds,
+        from: SocketAddr,
+        datagram: &'a mut [u8],
+        out: &mut Datagrams,
+    ) -> Option<(PeerHandle, &'a [u8])> {
+        if let Some(place) = self.dial_of(from, datagram) {
+            let dial = &mut self.dials[place];
+            let payload = dial.netcode.handle_datagram(now, from, datagram, out)?;
+            return Some((dial.peer, payload));
+        }
+        match self.listener.as_mut()?.handle_datagram(now, unix, from, datagram, out) {
+            Received::Payload { client, payload } => Some((client.into(), payload)),
+            Received::Nothing => None,
+        }
+    }
+
+    /// The dial that a datagram is for; without a listener any, to count what it refuses.
+    fn dial_of(&self, from: SocketAddr, datagram: &[u8]) -> Option<usize> {
+        let place = self.dials.iter().position(|dial| dial.netcode.is_from(from));
+        let Some(listener) = &self.listener else { return place.or(self.dials.len().checked_sub(1)) };
+        let accepted = listener.has_address(from);
+        place.filter(|place| self.dials[*place].netcode.is_for_us(datagram, accepted))
+    }
+
+    /// What has happened since the last call.
+    pub(super) fn poll_event(&mut self) -> Option<LinkEvent> {
+        let event = self.listener.as_mut().and_then(netcode::Server::poll_event).map(accepted);
+        event.or_else(|| self.dials.iter_mut().find_map(Dial::poll_event))
+    }
+
+    /// A server that has been silent for too long, to be given up.
+    pub(super) fn overdue(&self, now: Instant) -> Option<PeerHandle> {
+        self.dials.iter().find(|dial| dial.netcode.is_overdue(now)).map(|dial| dial.peer)
+    }
+
+    /// Gives up a server that is overdue, and tells it so.
+    pub(super) fn give_up(
+        &mut self,
+        now: Instant,
+        peer: PeerHandle,
+        words: Option<Words>,
+        out: &mut Datagrams,
+    ) {
+        let Some(dial) = self.dialled_mut(peer) else { return };
+        let words = words.filter(|words| words.understood).map(|words| words.payload);
+        let sent = dial.netcode.give_up(now, words.as_deref(), out);
+        debug_assert!(sent.is_ok(), "{sent:?}");
+    }
+
+    /// Seals a packet for a peer that is connected.
+    pub(super) fn send_payload(
+        &mut self,
+        now: Instant,
+        peer: PeerHandle,
+        payload: &[u8],
+        out: &mut Datagrams,
+    ) {
+        let sent = if let Some(dial) = self.dialled_mut(peer) {
+            dial.netcode.send_payload(now, payload, out)
+        } else if let Some(listener) = &mut self.listener {
+            listener.send_payload(now, peer.into(), payload, out)
+        } else {
+            Ok(())
+        };
+        // The peer is connected and the packet fits: both are this layer's doing.
+        debug_assert!(sent.is_ok(), "{sent:?}");
+    }
+
+    /// Keeps alive what is silent, and notices who fell silent.
+    pub(super) fn update(&mut self, now: Instant, out: &mut Datagrams) {
+        if let Some(listener) = &mut self.listener {
+            listener.update(now, out);
+        }
+        self.dials.iter_mut().for_each(|dial| dial.netcode.update(now, out));
+    }
+
+    /// Says the goodbyes that are due.
+    pub(super) fn say_goodbyes(&mut self, now: Instant, out: &mut Datagrams) {
+        if let Some(listener) = &mut self.listener {
+            listener.say_goodbyes(now, out);
+        }
+        self.dials.iter_mut().for_each(|dial| dial.repeat(now, false, out));
+    }
+
+    /// Says all goodbyes that are left: no later call comes.
+    pub(super) fn shutdown(&mut self, now: Instant, out: &mut Datagrams) {
+        if let Some(listener) = &mut self.listener {
+            listener.shutdown(now, out);
+        }
+        self.dials.iter_mut().for_each(|dial| dial.repeat(now, true, out));
+    }
+
+    /// Gives words to the goodbyes of a client that the listener has just told of as gone.
+    pub(super) fn set_farewell(&mut self, peer: PeerHandle, words: &Words) {
+        if let Some(listener) = &mut self.listener {
+            listener.set_farewell(peer.into(), farewell(words));
+        }
+    }
+
+    /// Ends a connection, telling the peer: until some moment, where it is for this layer to spread that.
+    pub(super) fn disconnect(
+        &mut self,
+        now: Instant,
+        peer: PeerHandle,
+        words: Option<Words>,
+        until: Option<Instant>,
+        out: &mut Datagrams,
+    ) {
+        if let Some(dial) = self.dialled_mut(peer) {
+            dial.disconnect(now, words, until, out);
+        } else if let Some(listener) = &mut self.listener {
+            // The peer is connected, and the farewell is a packet like any other.
+            let sent = listener.disconnect(now, peer.into(), words.as_ref().map(farewell), out);
+            debug_assert!(sent.is_ok(), "{sent:?}");
+        }
+    }
+
+    /// Ends a connection without a word: the peer has said goodbye.
+    pub(super) fn forget(&mut self, peer: PeerHandle) {
+        if let Some(dial) = self.dialled_mut(peer) {
+            dial.netcode.forget();
+        } else if let Some(listener) = &mut self.listener {
+            listener.forget(peer.into());
+        }
+    }
+
+    /// Whether some peer is still to be told that its connection is over, or is being dialled.
+    pub(super) fn is_busy(&self) -> bool {
+        self.listener.as_ref().is_some_and(netcode::Server::has_leavers)
+            || !self.dials.iter().all(Dial::is_over)
+    }
+
+    pub(super) fn next_deadline(&self) -> Instant {
+        let listener = self.listener.as_ref().map_or(Instant::NEVER, netcode::Server::next_deadline);
+        self.dials.iter().map(Dial::next_deadline).fold(listener, Instant::min)
+    }
+
+    /// What was dropped, by all of them.
+    pub(super) fn counters(&self) -> Counters {
+        let mut sum = self.listener.as_ref().map_or_else(Counters::default, |it| it.counters().clone());
+        self.dials.iter().map(Dial::counters).chain([&self.replaced]).for_each(|counters| sum.add(counters));
+        sum
+    }
+}
+
+fn farewell(words: &Words) -> Farewell<'_> {
+    Farewell { payload: &words.payload, understood: words.understood }
+}
+
+/// What the listener says of a client.
+fn accepted(event: netcode::ServerEvent) -> LinkEvent {
+    match event {
+        netcode::ServerEvent::Connected { client, client_id, address, user_data } => {
+            let event = Event::Accepted { peer: client.into(), client_id, address, user_data };
+            LinkEvent::Up { event, id: client_id }
+        }
+        netcode::ServerEvent::Disconnected { client, reason } => {
+            let (reason, answer) = match reason {
+                ServerDisconnect::TimedOut => (DisconnectReason::TimedOut, Some(CloseReason::TimedOut)),
+                ServerDisconnect::Replaced => (DisconnectReason::Replaced, Some(CloseReason::Replaced)),
+                ServerDisconnect::ByPeer => (DisconnectReason::PeerDisconnected, None),
+            };
+            LinkEvent::Down { peer: client.into(), reason, answer }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The settings that servers and clients have in common: named, read and checked once.
+//!
+//! Promises: what is wrong is said before anything was made, and as if each setting were a parameter of its own.
+
+use std::path::PathBuf;
+
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::capture::CaptureLike;
+use super::chunks::Arrivals;
+use super::congestion::Congestion;
+use super::hooks::{self, HookClock};
+use super::inbox::Pending;
+use super::network::{Conditions, SimulatedNetwork};
+use super::protocol::Protocol;
+use super::setup::{is_threaded, packets_within};
+use crate::driver::VirtualNetwork;
+use crate::limits::DEFAULT_MTU;
+use crate::transport::ConnectionConfig;
+
+/// Keyword arguments that were given.
+struct Given<'py> {
+    function: &'static str,
+    left: Bound<'py, PyDict>,
+}
+
+impl<'py> Given<'py> {
+    /// One of them, or the default.
+    fn take<T: FromPyObjectOwned<'py>>(&self, name: &str, default: T) -> PyResult<T> {
+        let Some(value) = self.left.get_item(name)? else { return Ok(default) };
+        self.left.del_item(name)?;
+        value.extract().map_err(|error: T::Error| {
+            let error: PyErr = error.into();
+            // As PyO3 says it of a parameter; without the note the error is right as well.
+            let _ = error.add_note(self.left.py(), format!("while processing '{name}'"));
+            error
+        })
+    }
+
+    /// Refuses those that nobody took.
+    fn finish(self) -> PyResult<()> {
+        match self.left.keys().get_item(0) {
+            Err(_) => Ok(()),
+            Ok(name) => {
+                let sentence = format!("{}() got an unexpected keyword argument '{name}'", self.function);
+                Err(PyTypeError::new_err(sentence))
+            }
+        }
+    }
+}
+
+/// What an endpoint is made with, whichever it is.
+pub(super) struct Settings<'py> {
+    pub(super) threaded: bool,
+    pub(super) factory: Option<Py<PyAny>>,
+    pub(super) priority: Option<Py<PyAny>>,
+    pub(super) hooks: HookClock,
+    /// With tables for the classes that come as columns.
+    pub(super) pending: Pending,
+    pub(super) arrivals: Arrivals,
+    pub(super) network: Option<VirtualNetwork>,
+    pub(super) conditions: Option<Bound<'py, Conditions>>,
+    pub(super) seed: Option<i128>,
+    pub(super) capture: Option<CaptureLike<'py>>,
+    pub(super) connection: ConnectionConfig,
+}
+
+impl<'py> Settings<'py> {
+    /// Those that `function` was given, with this bound on chunks in memory if none was.
+    pub(super) fn new(
+        py: Python<'py>,
+        function: &'static str,
+        given: Option<Bound<'py, PyDict>>,
+        chunk_memory: u64,
+        protocol: &Protocol,
+    ) -> PyResult<Self> {
+        let left = given.map_or_else(|| Ok(PyDict::new(py)), |given| given.copy())?;
+        let given = Given { function, left };
+        let factory: Option<Py<PyAny>> = given.take("factory", None)?;
+        let priority: Option<Py<PyAny>> = given.take("priority", None)?;
+        let slow_hook: f64 = given.take("slow_hook", 0.005)?;
+        let chunk_memory: i128 = given.take("chunk_memory", chunk_memory.into())?;
+        let chunk_directory: Option<PathBuf> = given.take("chunk_directory", None)?;
+        let chunk_file_limit: Option<i128> = given.take("chunk_file_limit", None)?;
+        let chunk_directory_limit: Option<i128> = given.take("chunk_directory_limit", None)?;
+        let congestion: Option<Bound<'py, Congestion>> = given.take("congestion", None)?;
+        let driver: String = given.take("driver", "polled".into())?;
+        let conditions = given.take("conditions", None)?;
+        let seed = given.take("seed", None)?;
+        let network: Option<Bound<'py, SimulatedNetwork>> = given.take("network", None)?;
+        let columns: Option<Vec<Bound<'py, PyAny>>> = given.take("columns", None)?;
+        let capture = given.take("capture", None)?;
+        let mtu: i128 = given.take("mtu", DEFAULT_MTU as i128)?;
+        given.finish()?;
+
+        hooks::check(py, "priority", priority.as_ref())?;
+        let hooks = HookClock::new(slow_hook)?;
+        let network = network.map(|network| network.get().0.clone());
+        let threaded = is_threaded(&driver, network.as_ref())?;
+        if let Some(factory) = &factory
+            && !factory.bind(py).hasattr(intern!(py, "create"))?
+        {
+            let class = factory.bind(py).get_type().name()?;
+            let sentence =
+                format!("factory must be a MessageFactory, with a method create, or None, not {class}");
+            return Err(PyTypeError::new_err(sentence));
+        }
+        let pending = Pending::new(protocol, &columns.unwrap_or_default())?;
+        let connection = ConnectionConfig {
+            congestion: Congestion::or_default(congestion.as_ref()),
+            packets: packets_within(mtu)?,
+            packet_fates: true,
+            replayed: network.as_ref().is_some_and(|network| network.recorded().is_some()),
+            ..ConnectionConfig::default()
+        };
+        let arrivals =
+            Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit)?;
+        Ok(Settings {
+            threaded,
+            factory,
+            priority,
+            hooks,
+            pending,
+            arrivals,
+            network,
+            conditions,
+            seed,
+            capture,
+            connection,
+        })
+    }
+}

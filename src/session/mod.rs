@@ -1,0 +1,150 @@
+//! One tick in code: an endpoint, and in which order it and what is above it fill packets and are read. Drivers carry
+//! sessions, and the bindings bind them.
+//!
+//! Promises: what a tick hands up is one value, [`Tick`], taken whole: each of its parts is of the same moment, and a
+//! peer's last event comes with or after all else of that peer. What lingers is ticked without its application, and is
+//! over in time.
+
+mod tick;
+
+pub use tick::Tick;
+
+use core::net::SocketAddr;
+
+use crate::endpoint::{Goodbye, Host, PeerHandle};
+use crate::store::Datagrams;
+use crate::time::{Duration, Instant, UnixSeconds};
+use crate::transport::Read;
+
+/// While an endpoint lingers nobody ticks it: this often it is as if. The copies of redundant messages go out with ticks.
+const LINGER_TICK: Duration = Duration::from_millis(16);
+
+/// An endpoint with what is above it.
+pub struct Session {
+    host: Host,
+    /// How often it was changed, or may have been.
+    version: u64,
+    lingering: Option<Lingering>,
+}
+
+/// A wait for the peers, after the application closed the session.
+struct Lingering {
+    until: Instant,
+    next_tick: Instant,
+}
+
+impl Session {
+    /// Of an endpoint that nothing was done with yet.
+    pub fn new(host: Host) -> Self {
+        Session { host, version: 0, lingering: None }
+    }
+
+    /// The endpoint, to ask.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The endpoint, to change: what was found out about it before holds no more.
+    pub fn change(&mut self) -> &mut Host {
+        self.version += 1;
+        &mut self.host
+    }
+
+    /// Another number after each [`Session::change`].
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Takes one datagram; it is decrypted in place. Answers of the handshake are appended to `out`.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        unix: UnixSeconds,
+        from: SocketAddr,
+        datagram: &mut [u8],
+        out: &mut Datagrams,
+    ) {
+        self.change().handle_datagram(now, unix, from, datagram, out);
+    }
+
+    /// Takes all that waits for the application. Where the core can't read what came, that comes alone: read it, and give
+    /// what it says to [`Session::handle_read`].
+    pub fn take(&mut self, tick: &mut Tick) {
+        tick.unread = self.change().take_unread();
+        if tick.unread.is_empty() {
+            self.take_rest(tick);
+        }
+    }
+
+    /// Takes what peers' packets say, whose messages come first in the tick's inbox, and then all that waits besides.
+    pub fn handle_read(
+        &mut self,
+        now: Instant,
+        read: Vec<(PeerHandle, Read)>,
+        tick: &mut Tick,
+        out: &mut Datagrams,
+    ) {
+        for (peer, read) in read {
+            self.change().handle_read(now, peer, read, &mut tick.inbox, out);
+        }
+        self.take_rest(tick);
+    }
+
+    fn take_rest(&mut self, tick: &mut Tick) {
+        let host = self.change();
+        host.take_messages(&mut tick.inbox);
+        host.take_chunk_events(&mut tick.chunks);
+        host.take_notifications(&mut tick.notifications);
+        host.take_packet_fates(&mut tick.packet_fates);
+        // Last: an event is the end of a peer only when all else of it was taken.
+        tick.events.extend(core::iter::from_fn(|| host.poll_event()));
+    }
+
+    /// Appends all that is due, messages included: once a tick.
+    pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
+        self.change().transmit(now, out);
+    }
+
+    /// Appends what needn't wait for a tick of the application; while it lingers, ticks included.
+    pub fn transmit_between(&mut self, now: Instant, out: &mut Datagrams) {
+        match &mut self.lingering {
+            Some(lingering) if lingering.next_tick <= now => {
+                lingering.next_tick = now + LINGER_TICK;
+                self.transmit(now, out);
+            }
+            _ => self.change().transmit_between(now, out),
+        }
+    }
+
+    /// When [`Session::transmit_between`] has something to do if nothing arrives before.
+    pub fn next_deadline(&self) -> Instant {
+        let tick = self.lingering.as_ref().map_or(Instant::NEVER, |lingering| lingering.next_tick);
+        self.host.next_deadline().min(tick)
+    }
+
+    /// Ends the connections when the peers have what was queued for them, or after the goodbye's time. True when it is to be
+    /// carried until [`Session::has_lingered`], of this call or of one before; otherwise it is to be closed now.
+    pub fn begin_close(&mut self, now: Instant, goodbye: Goodbye, out: &mut Datagrams) -> bool {
+        let linger = goodbye.linger;
+        self.change().begin_close(now, goodbye);
+        if linger.is_zero() {
+            return false;
+        }
+        if self.lingering.is_none() {
+            self.lingering = Some(Lingering { until: now + linger, next_tick: now + LINGER_TICK });
+            self.transmit(now, out);
+        }
+        true
+    }
+
+    /// Whether the application closed it, to linger.
+    pub fn is_lingering(&self) -> bool {
+        self.lingering.is_some()
+    }
+
+    /// Whether it has lingered to its end, or for long enough.
+    pub fn has_lingered(&self, now: Instant) -> bool {
+        let Some(lingering) = &self.lingering else { return false };
+        lingering.until <= now || self.host.is_over()
+    }
+}

@@ -1,0 +1,162 @@
+//! A session: what a tick hands up in one value, and how a closed one lingers without its application.
+
+use tickwire::endpoint::{
+    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Event, Goodbye, Host, ServerConfig,
+};
+use tickwire::netcode::{self, ConnectToken, TokenParams};
+use tickwire::rng::Rng;
+use tickwire::session::{Session, Tick};
+use tickwire::store::Datagrams;
+use tickwire::time::{Instant, UnixSeconds};
+use tickwire::transport::chunks::{BytesSource, ChunkEvent};
+use tickwire::transport::{ChannelConfig, ChannelKind, ConnectionConfig, Protocol, SendOptions};
+
+use crate::endpoint::ms;
+use crate::pair::{DIALLED, number, protocol_with};
+
+use std::sync::Arc;
+
+const PROTOCOL_ID: u64 = 7;
+const UNIX: UnixSeconds = UnixSeconds(1_000_000);
+
+/// A server and a client; datagrams arrive at once.
+struct World {
+    now: Instant,
+    server: Session,
+    client: Session,
+    out: Datagrams,
+}
+
+fn protocol() -> Arc<Protocol> {
+    protocol_with(vec![ChannelConfig::reliable_ordered(), ChannelConfig::new(ChannelKind::Chunks)])
+}
+
+impl World {
+    fn new() -> Self {
+        let mut rng = Rng::seeded(1);
+        let addresses = vec![DEVELOPMENT_ADDRESS];
+        let connection = ConnectionConfig { packet_fates: true, ..ConnectionConfig::default() };
+        let config = ServerConfig {
+            netcode: netcode::ServerConfig::new(PROTOCOL_ID, DEVELOPMENT_KEY, 1, addresses),
+            connection: connection.clone(),
+            chunks: ChunkLimits::CLIENT,
+        };
+        let server = Host::server(config, protocol(), &mut rng, UNIX).unwrap();
+        let params = TokenParams {
+            protocol_id: PROTOCOL_ID,
+            private_key: &DEVELOPMENT_KEY,
+            client_id: 1,
+            created: UNIX,
+            lifetime: Some(30),
+            timeout: Some(5),
+            public_addresses: &["10.0.0.1:1".parse().unwrap()],
+            internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
+            user_data: &[0; 256],
+            dated: true,
+        };
+        let token = ConnectToken::generate(&params, &mut rng).unwrap();
+        let config = ClientConfig {
+            netcode: netcode::ClientConfig::new(PROTOCOL_ID),
+            connection,
+            chunks: ChunkLimits::CLIENT,
+        };
+        let (client, server_of_it) = Host::client(config, protocol(), token, Instant::ZERO).unwrap();
+        assert_eq!(server_of_it, DIALLED);
+        let (server, client) = (Session::new(server), Session::new(client));
+        World { now: Instant::ZERO, server, client, out: Datagrams::new() }
+    }
+
+    fn ticks(&mut self, count: usize) {
+        for _ in 0..count {
+            self.now += ms(16);
+            self.client.transmit(self.now, &mut self.out);
+            self.deliver(true);
+            self.server.transmit(self.now, &mut self.out);
+            self.deliver(false);
+        }
+    }
+
+    /// Carries datagrams to and fro until nobody answers.
+    fn deliver(&mut self, mut up: bool) {
+        while !self.out.is_empty() {
+            let sent = core::mem::take(&mut self.out);
+            let from = if up { "10.0.0.2:2" } else { "10.0.0.1:1" }.parse().unwrap();
+            let to = if up { &mut self.server } else { &mut self.client };
+            for (_, datagram) in sent.iter() {
+                to.handle_datagram(self.now, UNIX, from, &mut datagram.to_vec(), &mut self.out);
+            }
+            up = !up;
+        }
+    }
+}
+
+#[test]
+fn a_tick_is_taken_whole() {
+    let mut world = World::new();
+    world.ticks(10);
+    let now = world.now;
+    let options = SendOptions { tag: 5, notify: true, ..SendOptions::default() };
+    world.client.change().send(now, DIALLED, 0, number(3), options).unwrap();
+    let chunk = Box::new(BytesSource(Arc::new(vec![1u8; 100])));
+    let hash = {
+        use sha2::{Digest, Sha256};
+        Sha256::digest([1; 100]).into()
+    };
+    world.client.change().send_chunk(now, DIALLED, chunk, hash, "label", false).unwrap();
+    world.ticks(20);
+    let (mut at_server, mut at_client) = (Tick::default(), Tick::default());
+    world.client.change().close(now, &mut world.out);
+    world.deliver(true);
+    world.server.take(&mut at_server);
+    world.client.take(&mut at_client);
+    assert!(at_server.unread.is_empty());
+    assert!(matches!(at_server.events[..], [Event::Accepted { .. }, Event::Disconnected { .. }]));
+    assert_eq!(at_server.inbox.records().len(), 1);
+    assert!(matches!(at_server.chunks[..], [(_, ChunkEvent::Received { .. })]), "{:?}", at_server.chunks);
+    assert!(matches!(at_client.chunks[..], [(DIALLED, ChunkEvent::Sent { .. })]), "{:?}", at_client.chunks);
+    assert!(at_client.notifications.iter().all(|(_, fate)| fate.tag == 5 && fate.delivered));
+    assert_eq!(at_client.notifications.len(), 1);
+    assert!(!world.server.host().has_news() && !world.client.host().has_news());
+}
+
+#[test]
+fn what_lingers_is_ticked_without_its_application_and_over_in_time() {
+    for answers in [true, false] {
+        let mut world = World::new();
+        world.ticks(10);
+        let now = world.now;
+        world.client.change().send(now, DIALLED, 0, number(3), SendOptions::default()).unwrap();
+        let goodbye = || Goodbye { linger: ms(1_000), detail: None };
+        assert!(world.client.begin_close(now, goodbye(), &mut world.out));
+        assert!(world.client.is_lingering() && !world.client.has_lingered(now));
+        let mut turns = 0;
+        while !world.client.has_lingered(world.now) {
+            if answers {
+                world.deliver(true);
+                world.server.transmit(world.now, &mut world.out);
+                world.deliver(false);
+            }
+            world.out.clear();
+            world.now = world.client.next_deadline().max(world.now + ms(1)).min(now + ms(1_000));
+            world.client.transmit_between(world.now, &mut world.out);
+            turns += 1;
+            assert!(turns < 2_000);
+        }
+        assert!(world.now <= now + ms(1_000));
+        assert!(world.client.host().is_over());
+        assert_eq!(world.now < now + ms(1_000), answers, "by its own, or as its time was up");
+        let mut tick = Tick::default();
+        world.server.take(&mut tick);
+        assert_eq!(tick.inbox.records().len(), usize::from(answers));
+    }
+}
+
+#[test]
+fn whatever_may_change_a_session_changes_its_version() {
+    let mut world = World::new();
+    let version = world.client.version();
+    world.client.host().candidates();
+    assert_eq!(world.client.version(), version);
+    world.client.transmit(world.now, &mut world.out);
+    assert_ne!(world.client.version(), version);
+}
