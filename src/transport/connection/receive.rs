@@ -8,7 +8,7 @@ use crate::transport::framing::Refusal;
 use crate::transport::framing::native::{self, Packet, ReadContext};
 use crate::transport::ledger::acks::RttSampling;
 use crate::transport::packet::header::{self, Header};
-use crate::transport::stream::{Sink, WindowViolation};
+use crate::transport::stream::WindowViolation;
 
 /// What of a packet's memory is kept for the next one: enough for what games send, so that a peer can't make each
 /// connection hold the most that a packet may take.
@@ -21,20 +21,6 @@ impl Connection {
     /// # Errors
     /// The conversation is over, and why.
     pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) -> Result<(), End> {
-        self.handle_datagram_into(now, datagram, None)
-    }
-
-    /// As [`Connection::handle_datagram`]. What the application would take next goes to `sink` at once: for those who hand it
-    /// over before anything else is sent, as credit is granted for it.
-    ///
-    /// # Errors
-    /// The conversation is over, and why. What came before is in the sink all the same.
-    pub fn handle_datagram_into(
-        &mut self,
-        now: Instant,
-        datagram: &[u8],
-        sink: Option<&mut (dyn Sink + '_)>,
-    ) -> Result<(), End> {
         self.pending_ack.grant(datagram.len() + self.datagram_overhead);
         // A datagram that is no packet is dropped, and counted by the endpoint.
         let Ok(Some(mut incoming)) = self.endpoint.open(datagram) else { return Ok(()) };
@@ -118,7 +104,7 @@ impl Connection {
         if self.endpoint.acks().acked_skipped() && !self.replayed {
             return Err(End::Violation(Violation::Ack));
         }
-        self.apply_packet(now, arrival, header.ack, sink)
+        self.apply_packet(now, arrival, header.ack)
     }
 
     /// Whether the windows allow all that the packet says: found out before anything of it is applied.
@@ -153,13 +139,7 @@ impl Connection {
         distance(header.ack, newest) > 0 && !self.replayed
     }
 
-    pub(super) fn apply_packet(
-        &mut self,
-        now: Instant,
-        arrival: u64,
-        ack: u16,
-        mut sink: Option<&mut (dyn Sink + '_)>,
-    ) -> Result<(), End> {
+    pub(super) fn apply_packet(&mut self, now: Instant, arrival: u64, ack: u16) -> Result<(), End> {
         self.newest_arrival = self.newest_arrival.max(arrival);
         let Packet { control, messages, fragments, fragment_bytes, chunk_items, slices, .. } =
             &mut self.scratch.packet;
@@ -178,10 +158,11 @@ impl Connection {
                 credited?;
             }
         }
-        let spares = &mut self.scratch.bodies.spares;
         for message in messages.drain(..) {
-            let (channel, place) = (message.channel.into(), (message.prefix, arrival));
-            self.streams.handle(channel, place, message.received, sink.as_deref_mut(), spares)?;
+            let Some(receiving) = self.streams.receiving(message.channel.into()) else { continue };
+            if let Some(dropped) = receiving.handle(message.prefix, arrival, message.received)? {
+                self.scratch.bodies.spares.reclaim(dropped.body);
+            }
         }
         if !chunk_items.is_empty() {
             let known = (self.endpoint.acks().sent_at(ack).unwrap_or(now), ack);

@@ -196,9 +196,10 @@ impl Connection {
         for item in items.drain(..) {
             let (channel, applied) = match item {
                 Item::Message(message) => {
-                    let (channel, place) = (message.channel.into(), (message.prefix, 0));
-                    let spares = &mut self.scratch.bodies.spares;
-                    let applied = self.streams.handle(channel, place, message.received, None, spares);
+                    let Some(receiving) = self.streams.receiving(message.channel.into()) else { continue };
+                    let applied = receiving.handle(message.prefix, 0, message.received);
+                    let applied =
+                        applied.map(|dropped| dropped.into_iter().for_each(|it| self.reclaim(it.body)));
                     (message.channel, applied.map_err(|WindowViolation| Desync::Window))
                 }
                 Item::Fragment { channel, fragment } => {

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::waiting::Waiting;
 use super::{
-    ChannelStats, Fate, Handled, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
+    ChannelStats, Fate, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
     Submission, WindowViolation,
 };
 use crate::store::IdMap;
@@ -234,27 +234,22 @@ impl Receiving for Latest {
         prefix: Prefix,
         arrival: u64,
         message: Received,
-        at_once: bool,
-    ) -> Result<Handled, WindowViolation> {
+    ) -> Result<Option<Received>, WindowViolation> {
         let Prefix::Key(key) = prefix else { return Err(WindowViolation) };
         let newest = self.arrived.entry(key).or_insert(Arrived { arrival, value: None });
         if arrival < newest.arrival {
             self.stats.duplicates += 1;
-            return Ok(Handled::Dropped(message));
+            return Ok(Some(message));
         }
         newest.arrival = arrival;
+        let unread = newest.value.replace(Received { key: key.into(), ..message });
         self.stats.received += 1;
-        let message = Received { key: key.into(), ..message };
-        if at_once && self.ready.is_empty() {
-            return Ok(Handled::Ready(message));
-        }
-        let unread = newest.value.replace(message);
         if unread.is_some() {
             self.stats.dropped += 1;
         } else {
             self.ready.push_back(key);
         }
-        Ok(unread.map_or(Handled::Kept, Handled::Dropped))
+        Ok(unread)
     }
 
     fn received_memory(&self) -> usize {

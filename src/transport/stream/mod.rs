@@ -38,7 +38,6 @@ use super::error::SendError;
 use super::message::{Message, Prefix, Received, Selected, SendOptions, Submission};
 use super::parts::{BlockFragment, BlockLimits, Desync, Fragment, FragmentFault, MessageFragment};
 use super::protocol::{ChannelConfig, ChannelKind, Cost};
-use crate::store::SmallBytes;
 use crate::time::Instant;
 
 /// Counts of one channel since the connection began.
@@ -217,15 +216,14 @@ pub(crate) trait Receiving {
         Ok(())
     }
 
-    /// A message from the peer; `arrival` numbers packets without wrapping. `at_once`, what the application would take next
-    /// is given to it instead of kept.
+    /// A message from the peer; `arrival` numbers packets without wrapping. Gives back what the application won't get: the
+    /// message, or one that made room for it.
     fn handle(
         &mut self,
         prefix: Prefix,
         arrival: u64,
         message: Received,
-        at_once: bool,
-    ) -> Result<Handled, WindowViolation>;
+    ) -> Result<Option<Received>, WindowViolation>;
 
     /// A fragment of a message from the peer, with its bytes; gives the message's body when it is whole and to be read. Then
     /// [`Receiving::handle`] takes the message, or nothing does and the packet is not acked.
@@ -259,23 +257,6 @@ pub(crate) trait Receiving {
 
     /// Takes the next message for the application.
     fn poll_received(&mut self) -> Option<Received>;
-}
-
-/// What becomes of a message that came.
-#[derive(Debug)]
-pub(crate) enum Handled {
-    /// It waits for the application.
-    Kept,
-    /// The application won't get this: the message, or one that made room for it.
-    Dropped(Received),
-    /// It goes to the application at once.
-    Ready(Received),
-}
-
-/// Where messages go that needn't wait for the application.
-pub trait Sink {
-    /// Takes a message of a channel; gives back the memory of its body if it isn't needed any more.
-    fn take(&mut self, channel: usize, message: Received) -> Option<SmallBytes>;
 }
 
 /// One channel of one connection.
@@ -343,8 +324,8 @@ impl Stream {
 }
 
 /// Queues a message for the application; the oldest makes room when `capacity` wait, and is given back.
-fn push_newest(received: &mut VecDeque<Received>, capacity: usize, message: Received) -> Handled {
+fn push_newest(received: &mut VecDeque<Received>, capacity: usize, message: Received) -> Option<Received> {
     let pushed_out = if received.len() >= capacity { received.pop_front() } else { None };
     received.push_back(message);
-    pushed_out.map_or(Handled::Kept, Handled::Dropped)
+    pushed_out
 }

@@ -10,7 +10,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::{
-    ChannelStats, Fate, Handled, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
+    ChannelStats, Fate, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
     Submission, WindowViolation, push_newest,
 };
 use crate::store::sequence::distance;
@@ -207,8 +207,7 @@ impl Receiving for Redundant {
         prefix: Prefix,
         arrival: u64,
         message: Received,
-        at_once: bool,
-    ) -> Result<Handled, WindowViolation> {
+    ) -> Result<Option<Received>, WindowViolation> {
         let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
         // In a packet older than others, an id far ahead is one of more than half of all ids ago.
         let late = arrival < self.newest;
@@ -216,18 +215,15 @@ impl Receiving for Redundant {
         let missed = u16::try_from(distance(id, self.next)).ok();
         let Some(missed) = missed.filter(|missed| !late || *missed < MAX_LATE_MISSED) else {
             self.stats.duplicates += 1;
-            return Ok(Handled::Dropped(message));
+            return Ok(Some(message));
         };
         self.stats.missed += u64::from(missed);
         self.stats.received += 1;
         self.next = id.wrapping_add(1);
         let message = Received { missed, ..message };
-        if at_once && self.received.is_empty() {
-            return Ok(Handled::Ready(message));
-        }
-        let handled = push_newest(&mut self.received, self.receive_queue, message);
-        self.stats.dropped += u64::from(matches!(handled, Handled::Dropped(_)));
-        Ok(handled)
+        let pushed_out = push_newest(&mut self.received, self.receive_queue, message);
+        self.stats.dropped += u64::from(pushed_out.is_some());
+        Ok(pushed_out)
     }
 
     fn received_memory(&self) -> usize {

@@ -19,9 +19,8 @@ use super::fragments::SendFragments;
 use super::reliable_receiver::{CreditMark, Receiver};
 use super::resend::Copies;
 use super::{
-    BlockFragment, BlockLimits, ChannelStats, Desync, Fate, Fragment, FragmentFault, Handled,
-    MessageFragment, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending, Submission,
-    WindowViolation,
+    BlockFragment, BlockLimits, ChannelStats, Desync, Fate, Fragment, FragmentFault, MessageFragment, Prefix,
+    Receiving, ResendTimer, Selected, SendContext, SendError, Sending, Submission, WindowViolation,
 };
 use crate::store::sequence::distance;
 use crate::time::Instant;
@@ -429,13 +428,11 @@ impl Receiving for Reliable {
         prefix: Prefix,
         arrival: u64,
         message: Received,
-        at_once: bool,
-    ) -> Result<Handled, WindowViolation> {
+    ) -> Result<Option<Received>, WindowViolation> {
         let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
-        let handled = self.receiver.handle(id, arrival, message, at_once)?;
-        let duplicate = matches!(handled, Handled::Dropped(_));
-        *(if duplicate { &mut self.stats.duplicates } else { &mut self.stats.received }) += 1;
-        Ok(handled)
+        let duplicate = self.receiver.handle(id, arrival, message)?;
+        *(if duplicate.is_some() { &mut self.stats.duplicates } else { &mut self.stats.received }) += 1;
+        Ok(duplicate)
     }
 
     fn credit_due(&self) -> Option<CreditMark> {

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use super::blocks::ReceiveBlock;
 use super::fragments::PartialMessage;
 use super::reliable::Window;
-use super::{BlockFragment, BlockLimits, Desync, FragmentFault, Handled, MessageFragment, WindowViolation};
+use super::{BlockFragment, BlockLimits, Desync, FragmentFault, MessageFragment, WindowViolation};
 use crate::store::IdMap;
 use crate::store::sequence::distance;
 use crate::transport::ledger::Laps;
@@ -134,36 +134,30 @@ impl Receiver {
         if self.grants && bytes > self.window_bytes { Err(WindowViolation) } else { Ok(()) }
     }
 
-    /// Takes a message if it is new, `at_once` for the application if that would take it next.
+    /// Takes a message if it is new; otherwise gives it back.
     pub(super) fn handle(
         &mut self,
         id: u16,
         arrival: u64,
         message: Received,
-        at_once: bool,
-    ) -> Result<Handled, WindowViolation> {
+    ) -> Result<Option<Received>, WindowViolation> {
         let index = self.index(id, arrival);
         self.newest = self.newest.max(arrival);
-        let Some(index) = index? else { return Ok(Handled::Dropped(message)) };
+        let Some(index) = index? else { return Ok(Some(message)) };
         self.close_fragments(id)?;
         if self.slots.contains_key(&id) {
-            return Ok(Handled::Dropped(message));
+            return Ok(Some(message));
         }
         if self.grants && self.buffered_bytes + message.window_bytes > self.window_bytes {
             return Err(WindowViolation);
         }
-        self.end = self.end.max(self.unread + index as u64 + 1);
-        let next = if self.ordered { index == 0 } else { self.ready.is_empty() };
-        if at_once && next {
-            self.take(id, message.window_bytes);
-            return Ok(Handled::Ready(message));
-        }
         self.buffered_bytes += message.window_bytes;
         self.slots.insert(id, Slot::Here(message));
+        self.end = self.end.max(self.unread + index as u64 + 1);
         if !self.ordered {
             self.ready.push_back(id);
         }
-        Ok(Handled::Kept)
+        Ok(None)
     }
 
     /// Makes room for the message that the fragments under its id are of. While some are missing nothing but fragments is to
@@ -231,8 +225,7 @@ impl Receiver {
         let block = self.block.get_or_insert_with(|| Box::new(ReceiveBlock::new(fragment.count)));
         let Some(message) = block.handle(fragment, limits)? else { return Ok(false) };
         self.block = None;
-        let handled = self.handle(id, 0, message, false).map_err(|_| Desync::Window)?;
-        Ok(matches!(handled, Handled::Kept))
+        Ok(self.handle(id, 0, message).map_err(|_| Desync::Window)?.is_none())
     }
 
     /// Bytes of memory that messages take that were not taken.
@@ -266,24 +259,19 @@ impl Receiver {
             return None;
         }
         let Slot::Here(message) = self.slots.remove(&id)? else { return None };
-        self.buffered_bytes -= message.window_bytes;
-        self.take(id, message.window_bytes);
-        Some(message)
-    }
-
-    /// The application has taken the message of this id.
-    fn take(&mut self, id: u16, window_bytes: usize) {
         if id == self.unread as u16 {
-            self.pass(window_bytes);
+            self.pass(message.window_bytes);
             while let Some(Slot::Taken(bytes)) = self.slots.get(&(self.unread as u16)) {
                 let bytes = *bytes;
                 self.slots.remove(&(self.unread as u16));
                 self.pass(bytes);
             }
         } else {
-            self.slots.insert(id, Slot::Taken(window_bytes));
+            self.slots.insert(id, Slot::Taken(message.window_bytes));
         }
         self.laps.advance(self.unread, self.newest);
+        self.buffered_bytes -= message.window_bytes;
+        Some(message)
     }
 
     /// The first message not taken is now the next one.

@@ -5,11 +5,7 @@
 
 use super::reliable::Reliable;
 use super::scheduler::Scheduler;
-use super::{
-    CreditMark, Fate, Handled, Offer, Receiving, ResendTimer, SendContext, Sending, Sink, Stream,
-    WindowViolation,
-};
-use crate::store::Spares;
+use super::{CreditMark, Fate, Offer, Receiving, ResendTimer, SendContext, Sending, Stream, WindowViolation};
 use crate::store::sequence::distance;
 use crate::time::Instant;
 use crate::transport::candidates::{Attribute, Column, Wanted};
@@ -292,34 +288,6 @@ impl Streams {
         arrival: u64,
     ) -> Result<(), WindowViolation> {
         self.lanes[index].sending().ok_or(WindowViolation)?.check_credit(unread, arrival)
-    }
-
-    /// Takes a message from the peer: to the sink, if there is one, what the application would take next. Gives back what
-    /// the application won't get.
-    pub(crate) fn handle(
-        &mut self,
-        index: usize,
-        (prefix, arrival): (Prefix, u64),
-        message: Received,
-        sink: Option<&mut (dyn Sink + '_)>,
-        spares: &mut Spares,
-    ) -> Result<(), WindowViolation> {
-        let Some(receiving) = self.lanes[index].stream.receiving_mut() else { return Err(WindowViolation) };
-        match receiving.handle(prefix, arrival, message, sink.is_some())? {
-            Handled::Dropped(message) => spares.reclaim(message.body),
-            Handled::Kept => self.unread.insert(index),
-            Handled::Ready(message) => {
-                self.crediting.insert(index);
-                let Some(sink) = sink else { return Ok(()) };
-                let mut next = Some(message);
-                // What waited for it.
-                while let Some(message) = next {
-                    sink.take(index, message).into_iter().for_each(|body| spares.reclaim(body));
-                    next = receiving.poll_received();
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Whether a message waits for the application.

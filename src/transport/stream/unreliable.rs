@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 
 use super::waiting::Waiting;
 use super::{
-    ChannelStats, Fate, Handled, Offer, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError,
-    Sending, Submission, WindowViolation, push_newest,
+    ChannelStats, Fate, Offer, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
+    Submission, WindowViolation, push_newest,
 };
 use crate::time::Instant;
 use crate::transport::candidates::{Candidate, Column, Wanted};
@@ -227,20 +227,16 @@ impl Receiving for Unreliable {
         _: Prefix,
         arrival: u64,
         message: Received,
-        at_once: bool,
-    ) -> Result<Handled, WindowViolation> {
+    ) -> Result<Option<Received>, WindowViolation> {
         if self.sequenced && self.newest.is_some_and(|newest| arrival < newest) {
             self.stats.duplicates += 1;
-            return Ok(Handled::Dropped(message));
+            return Ok(Some(message));
         }
         self.newest = Some(arrival);
+        let pushed_out = push_newest(&mut self.received, self.receive_queue, message);
+        self.stats.dropped += u64::from(pushed_out.is_some());
         self.stats.received += 1;
-        if at_once && self.received.is_empty() {
-            return Ok(Handled::Ready(message));
-        }
-        let handled = push_newest(&mut self.received, self.receive_queue, message);
-        self.stats.dropped += u64::from(matches!(handled, Handled::Dropped(_)));
-        Ok(handled)
+        Ok(pushed_out)
     }
 
     fn received_memory(&self) -> usize {
