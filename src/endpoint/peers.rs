@@ -5,7 +5,6 @@
 use super::goodbye::{Closing, Words};
 use super::handle::PeerHandle;
 use super::incoming::PeerChunkQuota;
-use crate::store::Packets;
 use crate::time::Instant;
 use crate::transport::{CloseReason, Connection};
 
@@ -16,44 +15,42 @@ pub(super) struct Peer {
     pub(super) id: u64,
     pub(super) connection: Box<Connection>,
     pub(super) quota: PeerChunkQuota,
-    /// When the connection has something to do between ticks; ZERO if that must be found out.
-    pub(super) next: Instant,
-    /// When it has something to do in a tick; ZERO as for `next`.
-    pub(super) next_tick: Instant,
-    /// What the application may find here.
-    pub(super) news: News,
     /// The application wants it to end: to the application it is gone.
     pub(super) closing: Option<Closing>,
 }
 
-/// Of which kinds something may wait in a connection for the application: others aren't asked for it.
+/// A kind of thing that waits in a connection for the application.
 #[derive(Clone, Copy)]
-pub(super) struct News {
-    pub(super) messages: bool,
-    pub(super) notifications: bool,
-    pub(super) packet_fates: bool,
-    pub(super) chunks: bool,
+pub(super) enum News {
+    Messages = 1,
+    Notifications = 2,
+    PacketFates = 4,
+    Chunks = 8,
 }
 
-impl News {
-    /// Anything may wait.
-    pub(super) const ALL: News =
-        News { messages: true, notifications: true, packet_fates: true, chunks: true };
+/// What each tick asks of each peer. It lies apart from the peers, which are far from the processor's cache when there are
+/// many and most have nothing to do.
+#[derive(Clone, Copy)]
+struct Schedule {
+    /// When the connection has something to do between ticks; ZERO if that must be found out.
+    between: Instant,
+    /// When it has something to do in a tick; ZERO likewise.
+    tick: Instant,
+    /// The kinds of [`News`] that the application may find here, by a bit each: others needn't be looked for.
+    news: u8,
+}
+
+impl Schedule {
+    /// Anything may be due and wait.
+    const UNKNOWN: Schedule = Schedule { between: Instant::ZERO, tick: Instant::ZERO, news: u8::MAX };
+    /// There is no peer.
+    const EMPTY: Schedule = Schedule { between: Instant::NEVER, tick: Instant::NEVER, news: 0 };
 }
 
 impl Peer {
     /// One whose connection just came up; held until the application has decided about it, if it is a newcomer.
     pub(super) fn new(handle: PeerHandle, id: u64, connection: Box<Connection>, is_held: bool) -> Self {
-        Peer {
-            handle,
-            id,
-            connection,
-            quota: PeerChunkQuota::new(is_held),
-            next: Instant::ZERO,
-            next_tick: Instant::ZERO,
-            news: News::ALL,
-            closing: None,
-        }
+        Peer { handle, id, connection, quota: PeerChunkQuota::new(is_held), closing: None }
     }
 
     /// Whether the application has let it in, if it wants to be asked.
@@ -64,16 +61,6 @@ impl Peer {
     /// Whether the application is told of what it does.
     pub(super) fn is_heard(&self) -> bool {
         self.is_admitted() && self.closing.is_none()
-    }
-
-    /// Something was sent or received: there may be something else to do, and something for the application.
-    pub(super) fn mark_dirty(&mut self) {
-        (self.next, self.next_tick, self.news) = (Instant::ZERO, Instant::ZERO, News::ALL);
-    }
-
-    /// When something is due between ticks.
-    pub(super) fn next_deadline(&self) -> Instant {
-        self.closing.as_ref().map_or(Instant::NEVER, |closing| closing.until).min(self.next)
     }
 }
 
@@ -87,19 +74,6 @@ pub(super) enum Pace {
 }
 
 impl Peer {
-    pub(super) fn is_due(&self, now: Instant, pace: Pace) -> bool {
-        now >= if pace == Pace::Tick { self.next_tick } else { self.next }
-    }
-
-    /// Writes what is due, and notes when something is again.
-    pub(super) fn transmit(&mut self, now: Instant, pace: Pace, packets: &mut Packets) {
-        self.news = News::ALL;
-        (self.next, self.next_tick) = match pace {
-            Pace::Tick => (Instant::ZERO, self.connection.transmit(now, packets)),
-            Pace::Between => (self.connection.transmit_between(now, packets), Instant::ZERO),
-        };
-    }
-
     /// The last packet, which says why the connection ends.
     pub(super) fn farewell(
         &mut self,
@@ -114,35 +88,51 @@ impl Peer {
 }
 
 /// All peers of an endpoint.
-pub(super) struct Peers(Vec<Option<Peer>>);
+pub(super) struct Peers {
+    slots: Vec<Option<Peer>>,
+    /// By slot.
+    schedules: Vec<Schedule>,
+}
 
 impl Peers {
     pub(super) fn new(slots: usize) -> Self {
-        Peers((0..slots).map(|_| None).collect())
+        Peers { slots: (0..slots).map(|_| None).collect(), schedules: vec![Schedule::EMPTY; slots] }
     }
 
     /// Puts a peer into its slot.
     pub(super) fn insert(&mut self, peer: Peer) {
         let slot = peer.handle.slot as usize;
-        if slot >= self.0.len() {
-            self.0.resize_with(slot + 1, || None);
+        if slot >= self.slots.len() {
+            self.slots.resize_with(slot + 1, || None);
+            self.schedules.resize(slot + 1, Schedule::EMPTY);
         }
-        self.0[slot] = Some(peer);
+        self.slots[slot] = Some(peer);
+        self.schedules[slot] = Schedule::UNKNOWN;
     }
 
     pub(super) fn remove(&mut self, handle: PeerHandle) -> Option<Peer> {
         self.find(handle)?;
-        self.0[handle.slot as usize].take()
+        let slot = handle.slot as usize;
+        self.schedules[slot] = Schedule::EMPTY;
+        self.slots[slot].take()
     }
 
     /// A peer, also one that is about to end.
     pub(super) fn find(&self, handle: PeerHandle) -> Option<&Peer> {
-        self.0.get(handle.slot as usize)?.as_ref().filter(|peer| peer.handle == handle)
+        self.slots.get(handle.slot as usize)?.as_ref().filter(|peer| peer.handle == handle)
     }
 
-    /// [`Peers::find`], to change it.
+    /// [`Peers::find`], to change what no schedule depends on.
     pub(super) fn find_mut(&mut self, handle: PeerHandle) -> Option<&mut Peer> {
-        self.0.get_mut(handle.slot as usize)?.as_mut().filter(|peer| peer.handle == handle)
+        self.slots.get_mut(handle.slot as usize)?.as_mut().filter(|peer| peer.handle == handle)
+    }
+
+    /// [`Peers::find`], to send or to receive something: there may be something else to do after that, and something for the
+    /// application.
+    pub(super) fn change(&mut self, handle: PeerHandle) -> Option<&mut Peer> {
+        let peer = self.slots.get_mut(handle.slot as usize)?.as_mut().filter(|peer| peer.handle == handle)?;
+        self.schedules[handle.slot as usize] = Schedule::UNKNOWN;
+        Some(peer)
     }
 
     /// A peer as the application knows it.
@@ -150,20 +140,73 @@ impl Peers {
         self.find(handle).filter(|peer| peer.closing.is_none())
     }
 
-    /// [`Peers::live`], for the application to change: there may be something else to do after that.
+    /// [`Peers::live`], for the application to change.
     pub(super) fn live_mut(&mut self, handle: PeerHandle) -> Option<&mut Peer> {
-        let peer = self.find_mut(handle).filter(|peer| peer.closing.is_none())?;
-        peer.mark_dirty();
-        Some(peer)
+        self.change(handle).filter(|peer| peer.closing.is_none())
     }
 
     /// All of them by slot, also those that are about to end.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Peer> {
-        self.0.iter().flatten()
+        self.slots.iter().flatten()
     }
 
-    /// [`Peers::iter`], to change them.
+    /// [`Peers::iter`], to change what no schedule depends on.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Peer> {
-        self.0.iter_mut().flatten()
+        self.slots.iter_mut().flatten()
+    }
+
+    /// Has all of them looked at again.
+    pub(super) fn mark_all_dirty(&mut self) {
+        for (schedule, peer) in self.schedules.iter_mut().zip(&self.slots) {
+            *schedule = if peer.is_some() { Schedule::UNKNOWN } else { Schedule::EMPTY };
+        }
+    }
+
+    /// When the first of them has something to do between ticks.
+    pub(super) fn next_deadline(&self) -> Instant {
+        self.schedules.iter().map(|schedule| schedule.between).min().unwrap_or(Instant::NEVER)
+    }
+
+    /// Those that have something to do now, with the connection to be asked for packets; it says when it has something again.
+    pub(super) fn due(
+        &mut self,
+        now: Instant,
+        pace: Pace,
+    ) -> impl Iterator<Item = (&mut Peer, impl FnOnce(Instant))> {
+        let due = move |schedule: &Schedule| {
+            now >= if pace == Pace::Tick { schedule.tick } else { schedule.between }
+        };
+        let peers = self.schedules.iter_mut().zip(&mut self.slots).filter(move |(schedule, _)| due(schedule));
+        peers.filter_map(move |(schedule, peer)| {
+            let next = move |next| {
+                // Of the other pace it must be found out.
+                let (tick, between) =
+                    if pace == Pace::Tick { (next, Instant::ZERO) } else { (Instant::ZERO, next) };
+                *schedule = Schedule { tick, between, news: u8::MAX };
+            };
+            Some((peer.as_mut()?, next))
+        })
+    }
+
+    /// Those in which there may be news of this kind that `wanted` asks for. It isn't looked for again before they change,
+    /// unless the function that comes with each says so.
+    pub(super) fn with_news(
+        &mut self,
+        kind: News,
+        wanted: impl Fn(&Peer) -> bool,
+    ) -> impl Iterator<Item = (&mut Peer, impl FnOnce())> {
+        let peers = self.schedules.iter_mut().zip(&mut self.slots);
+        let peers = peers.filter(move |(schedule, _)| schedule.news & kind as u8 != 0);
+        peers.filter_map(move |(schedule, peer)| {
+            let peer = peer.as_mut().filter(|peer| wanted(peer))?;
+            schedule.news &= !(kind as u8);
+            Some((peer, move || schedule.news |= kind as u8))
+        })
+    }
+
+    /// Whether any connection has something for the application.
+    pub(super) fn have_news(&self) -> bool {
+        let peers = self.schedules.iter().zip(&self.slots).filter(|(schedule, _)| schedule.news != 0);
+        peers.filter_map(|(_, peer)| peer.as_ref()).any(|peer| peer.connection.has_news())
     }
 }

@@ -27,8 +27,7 @@ impl Host {
 
     /// Lets a newcomer in: what it did and sent can be taken from now on.
     pub fn admit(&mut self, handle: PeerHandle) {
-        if let Some(peer) = self.peers.find_mut(handle) {
-            peer.mark_dirty();
+        if let Some(peer) = self.peers.change(handle) {
             peer.quota.is_held = false;
         } else if let Some(place) = self.left_undecided.iter().position(|peer| peer.handle == handle) {
             let mut peer = self.left_undecided.remove(place);

@@ -83,8 +83,8 @@ impl Host {
             return Ok(peer.connection.set_budget(budget)?);
         }
         self.config.budget = budget;
+        self.peers.mark_all_dirty();
         for peer in self.peers.iter_mut() {
-            peer.mark_dirty();
             peer.connection.set_budget(budget)?;
         }
         Ok(())

@@ -28,8 +28,7 @@ impl Host {
         let received = self.links.handle_datagram(now, unix, from, datagram, out);
         self.apply_link_events(now);
         let Some((handle, payload)) = received else { return };
-        let Some(peer) = self.peers.find_mut(handle) else { return };
-        peer.mark_dirty();
+        let Some(peer) = self.peers.change(handle) else { return };
         peer.connection.swap_scratch(&mut self.scratch);
         let handled = peer.connection.handle_datagram(now, payload);
         peer.connection.swap_scratch(&mut self.scratch);
@@ -60,7 +59,12 @@ impl Host {
         if self.closing.is_some() && self.links.dials().any(|dial| dial.is_pending()) {
             return Instant::ZERO;
         }
-        self.peers.iter().map(Peer::next_deadline).fold(self.links.next_deadline(), Instant::min)
+        let next = self.peers.next_deadline().min(self.links.next_deadline());
+        if self.lingering == 0 {
+            return next;
+        }
+        let closing = self.peers.iter().filter_map(|peer| peer.closing.as_ref());
+        closing.map(|closing| closing.until).fold(next, Instant::min)
     }
 
     fn transmit_at(&mut self, now: Instant, pace: Pace, out: &mut Datagrams) {
@@ -69,12 +73,15 @@ impl Host {
             self.links.give_up(now, overdue, words, out);
             self.apply_link_events(now);
         }
-        for peer in self.peers.iter_mut().filter(|peer| peer.is_due(now, pace)) {
+        for (peer, set_next) in self.peers.due(now, pace) {
             if peer.closing.is_none() {
                 self.incoming.poll(peer.handle, peer.id, &mut peer.connection, &mut peer.quota);
             }
             peer.connection.swap_scratch(&mut self.scratch);
-            peer.transmit(now, pace, &mut self.packets);
+            set_next(match pace {
+                Pace::Tick => peer.connection.transmit(now, &mut self.packets),
+                Pace::Between => peer.connection.transmit_between(now, &mut self.packets),
+            });
             peer.connection.swap_scratch(&mut self.scratch);
             for (_, packet) in self.packets.iter() {
                 self.links.send_payload(now, peer.handle, packet, out);

@@ -4,7 +4,7 @@ use super::Host;
 use crate::endpoint::event::Event;
 use crate::endpoint::handle::PeerHandle;
 use crate::endpoint::inbox::Inbox;
-use crate::endpoint::peers::Peer;
+use crate::endpoint::peers::{News, Peer};
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::chunks::ChunkEvent;
@@ -14,9 +14,7 @@ impl Host {
     /// Whether there are events, messages or fates that weren't taken.
     pub fn has_news(&self) -> bool {
         let news = !self.events.is_empty() || !self.notifications.is_empty() || self.incoming.has_events();
-        news || !self.leftovers.is_empty()
-            || !self.unfinished.is_empty()
-            || self.peers.iter().any(|peer| peer.connection.has_news())
+        news || !self.leftovers.is_empty() || !self.unfinished.is_empty() || self.peers.have_news()
     }
 
     /// Appends what became of chunks of ours since the last call; what came in stays to be taken.
@@ -28,18 +26,18 @@ impl Host {
     pub fn take_messages(&mut self, inbox: &mut Inbox) {
         inbox.append(&mut self.leftovers);
         let channels = self.protocol.channels().len();
-        for peer in self.peers.iter_mut().filter(|peer| peer.news.messages && peer.is_heard()) {
+        for (peer, look_again) in self.peers.with_news(News::Messages, Peer::is_heard) {
             peer.connection.swap_scratch(&mut self.scratch);
-            peer.news.messages = inbox.take_from(peer.handle, &mut peer.connection, channels);
+            if inbox.take_from(peer.handle, &mut peer.connection, channels) {
+                look_again();
+            }
             peer.connection.swap_scratch(&mut self.scratch);
         }
     }
 
     /// Appends what happened to chunks since the last call.
     pub fn take_chunk_events(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
-        let live = self.peers.iter_mut().filter(|peer| peer.closing.is_none());
-        for peer in live.filter(|peer| peer.news.chunks) {
-            peer.news.chunks = false;
+        for (peer, _) in self.peers.with_news(News::Chunks, |peer| peer.closing.is_none()) {
             let Peer { handle, id, connection, quota, .. } = peer;
             self.incoming.poll(*handle, *id, connection, quota);
             quota.read();
@@ -53,9 +51,7 @@ impl Host {
     /// connection ended, all that was still open is lost, before what its slot's next peer has.
     pub fn take_notifications(&mut self, out: &mut Vec<(PeerHandle, Notification)>) {
         out.append(&mut self.notifications);
-        let with_news = |peer: &&mut Peer| peer.news.notifications && peer.is_admitted();
-        for peer in self.peers.iter_mut().filter(with_news) {
-            peer.news.notifications = false;
+        for (peer, _) in self.peers.with_news(News::Notifications, Peer::is_admitted) {
             let Peer { handle, connection, .. } = peer;
             out.extend(core::iter::from_fn(|| connection.poll_notification()).map(|fate| (*handle, fate)));
         }
@@ -63,9 +59,7 @@ impl Host {
 
     /// Appends the fates of packets that are known by now, in the same order; they are kept if the configuration says so.
     pub fn take_packet_fates(&mut self, out: &mut Vec<(PeerHandle, PacketFate)>) {
-        let with_news = |peer: &&mut Peer| peer.news.packet_fates && peer.is_admitted();
-        for peer in self.peers.iter_mut().filter(with_news) {
-            peer.news.packet_fates = false;
+        for (peer, _) in self.peers.with_news(News::PacketFates, Peer::is_admitted) {
             let Peer { handle, connection, .. } = peer;
             out.extend(core::iter::from_fn(|| connection.poll_packet_fate()).map(|fate| (*handle, fate)));
         }
