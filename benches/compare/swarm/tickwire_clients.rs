@@ -80,13 +80,13 @@ pub(crate) struct Shared {
     protocol: Arc<Protocol>,
     request: Message,
     inbox: Inbox,
-    scratch: Box<Scratch>,
+    scratch: Scratch,
 }
 
 impl Shared {
     pub(crate) fn new(declared: Declared) -> Rc<RefCell<Self>> {
         let (protocol, request) = (protocol(declared), declared.request());
-        Rc::new(RefCell::new(Shared { protocol, request, inbox: Inbox::new(), scratch: Box::default() }))
+        Rc::new(RefCell::new(Shared { protocol, request, inbox: Inbox::new(), scratch: Scratch::default() }))
     }
 }
 

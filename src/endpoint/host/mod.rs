@@ -65,7 +65,7 @@ pub struct Host {
     ended_chunks: ChunkCounters,
     packets: Packets,
     /// Of all connections.
-    scratch: Box<Scratch>,
+    scratch: Scratch,
     incoming: IncomingChunks,
     /// The application wants all connections to end, and no new ones.
     closing: Option<Goodbye>,
@@ -147,7 +147,7 @@ impl Host {
             ended: PacketCounters::default(),
             ended_chunks: ChunkCounters::default(),
             packets: Packets::new(),
-            scratch: Box::default(),
+            scratch: Scratch::default(),
             incoming: IncomingChunks::new(chunks),
             closing: None,
             lingering: 0,
@@ -193,7 +193,7 @@ impl Host {
 
     /// Lends memory to a client, to be taken back by another call of this before another one gets it: as
     /// [`Connection::swap_scratch`], for many clients in one process.
-    pub fn swap_scratch(&mut self, scratch: &mut Box<Scratch>) {
+    pub fn swap_scratch(&mut self, scratch: &mut Scratch) {
         core::mem::swap(&mut self.scratch, scratch);
     }
 }

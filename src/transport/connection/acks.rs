@@ -2,13 +2,14 @@
 
 use core::time::Duration;
 
+use super::Connection;
 use super::record::{Carried, Record, notification};
-use super::{Connection, Scratch};
+use super::scratch::Memory;
 use crate::time::Instant;
 
 impl Connection {
     pub(super) fn apply_acks(&mut self, now: Instant, round_trip: Option<Duration>) {
-        let Scratch { packet, acked, notifications, stamps, .. } = &mut *self.scratch;
+        let Memory { packet, acked, notifications, stamps, .. } = self.scratch.get();
         for range in &packet.control.ranges {
             self.endpoint.ack_range(range.newest, range.oldest, acked);
         }
@@ -68,16 +69,16 @@ impl Connection {
 
     /// Tells channels what the packets carried that count as lost. They may yet be acked.
     pub(super) fn apply_losses(&mut self, now: Instant) {
-        let mut lost = core::mem::take(&mut self.scratch.lost);
+        let mut lost = core::mem::take(&mut self.scratch.get().lost);
         lost.clear();
         self.endpoint.poll_lost(now, &mut lost);
         lost.drain(..).for_each(|sequence| self.apply_loss(now, sequence));
-        self.scratch.lost = lost;
+        self.scratch.get().lost = lost;
     }
 
     /// A packet counts as lost.
     pub(super) fn apply_loss(&mut self, now: Instant, sequence: u16) {
-        let notifications = &mut self.scratch.notifications;
+        let notifications = &mut self.scratch.get().notifications;
         if let Some(&Record { stamp, message_bytes, ref carried, .. }) = self.endpoint.acks().note(sequence) {
             if let Some(stamp) = stamp {
                 self.controller.on_lost(now, stamp);

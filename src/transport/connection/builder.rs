@@ -1,7 +1,8 @@
 //! Composing a packet: what it says besides messages, the messages that the scheduler chooses, and its place in the ledger.
 
+use super::Connection;
 use super::record::{Carried, Record, notification, runs};
-use super::{Connection, Scratch};
+use super::scratch::Memory;
 use crate::store::{List, Packets};
 use crate::time::Instant;
 use crate::transport::framing::native;
@@ -34,18 +35,18 @@ impl Connection {
         let control_bits = self.begin_packet(now);
         let mut room = self.datagram_bits.saturating_sub(control_bits);
         if self.ranges_crowd_out_a_message(room) {
-            room += native::range_bits(&self.scratch.control, self.endpoint.acks().ack());
+            room += native::range_bits(&self.scratch.get().control, self.endpoint.acks().ack());
             self.drop_ranges();
             self.ranges_wait = true;
         }
-        let Scratch { draft, writer, .. } = &mut *self.scratch;
+        let Memory { draft, writer, .. } = self.scratch.get();
         let mut offer = Offer { fill, draft, writer };
         self.streams.fill(&context, &self.protocol, room, &mut offer)
     }
 
     /// Whether a message is due that would fit into a packet but for the ack ranges.
-    fn ranges_crowd_out_a_message(&self, room: usize) -> bool {
-        let control = &self.scratch.control;
+    fn ranges_crowd_out_a_message(&mut self, room: usize) -> bool {
+        let control = &self.scratch.get().control;
         !control.ranges.is_empty() && {
             let ranges = native::range_bits(control, self.endpoint.acks().ack());
             self.streams.has_due_between(room, room + ranges)
@@ -55,7 +56,7 @@ impl Connection {
     /// Empties what the packet to compose takes and gathers its control sections; returns their bits.
     pub(super) fn begin_packet(&mut self, now: Instant) -> usize {
         self.begin_brief_packet(now);
-        let Scratch { control, credits, reported, .. } = &mut *self.scratch;
+        let Memory { control, credits, reported, .. } = self.scratch.get();
         let ack = self.endpoint.acks().ack();
         *reported = self.ranges.select(ack, &mut control.ranges);
         self.streams.credits_due(|channel, mark| {
@@ -67,8 +68,8 @@ impl Connection {
 
     /// As [`Connection::begin_packet`], without ack ranges and credit.
     pub(super) fn begin_brief_packet(&mut self, now: Instant) -> usize {
-        self.scratch.draft.clear();
-        let Scratch { control, credits, chunk, reported, .. } = &mut *self.scratch;
+        self.scratch.get().draft.clear();
+        let Memory { control, credits, chunk, reported, .. } = self.scratch.get();
         chunk.clear();
         credits.clear();
         *reported = Reported::default();
@@ -83,14 +84,14 @@ impl Connection {
 
     /// Leaves the ack ranges to another packet.
     pub(super) fn drop_ranges(&mut self) {
-        self.scratch.control.ranges.clear();
-        self.scratch.reported = Reported::default();
+        self.scratch.get().control.ranges.clear();
+        self.scratch.get().reported = Reported::default();
     }
 
     /// The bytes on the wire of a packet that has no entries.
-    pub(super) fn packet_bytes(&self) -> usize {
+    pub(super) fn packet_bytes(&mut self) -> usize {
         let ack = self.endpoint.acks().ack();
-        let payload = native::control_bits(&self.scratch.control, &self.protocol, ack).div_ceil(8);
+        let payload = native::control_bits(&self.scratch.get().control, &self.protocol, ack).div_ceil(8);
         self.datagram_overhead + Header::MAX_SIZE + payload
     }
 
@@ -106,7 +107,7 @@ impl Connection {
     /// Writes the packet that was composed, appends its datagrams to `out`, and remembers what it carried.
     pub(super) fn send_packet(&mut self, now: Instant, out: &mut Packets) {
         let ack = self.endpoint.acks().ack();
-        let Scratch { draft, writer, control, credits, chunk, reported, .. } = &mut *self.scratch;
+        let Memory { draft, writer, control, credits, chunk, reported, .. } = self.scratch.get();
         writer.clear();
         native::write_control(writer, control, &self.protocol, ack);
         if control.close.is_none() {
@@ -135,7 +136,7 @@ impl Connection {
     /// Sends the packet that was written, and remembers what it carries.
     pub(super) fn commit(&mut self, now: Instant, out: &mut Packets, written: Written) {
         let Written { hello, messages, reported, carried } = written;
-        let whole = self.endpoint.goes_whole(self.scratch.writer.as_bytes().len());
+        let whole = self.endpoint.goes_whole(self.scratch.get().writer.as_bytes().len());
         let skips = self.skips.as_mut().is_some_and(|skips| skips.is_due(whole));
         if skips {
             self.make_room_in_ledger(now);
@@ -143,7 +144,7 @@ impl Connection {
             self.forget(passed);
         }
         self.make_room_in_ledger(now);
-        let writer = &mut self.scratch.writer;
+        let writer = &mut self.scratch.get().writer;
         let (before, datagrams) = (out.total_bytes(), out.len());
         let mut record = Some(Record::new(hello, reported, carried));
         // The bounds on messages and on all else in a packet keep it below the endpoint's. One above would be lost.

@@ -116,7 +116,7 @@ impl Connection {
         // Asked first: gathering ack ranges and credit costs more, and chunks that are over are remembered for long.
         if self.chunks.next_deadline(probe_after) <= now && self.can_send_packet(now) {
             self.begin_packet(now);
-            if self.chunks.select_control(now, probe_after, &mut self.scratch.chunk) {
+            if self.chunks.select_control(now, probe_after, &mut self.scratch.get().chunk) {
                 self.send_whole_packet(now, out);
             }
         }
@@ -139,7 +139,7 @@ impl Connection {
             let control_bits = self.begin_brief_packet(now);
             let entry_bits = 2 + self.protocol.channel_bits() as usize;
             let room = self.datagram_bits.saturating_sub(control_bits + entry_bits);
-            if !self.chunks.select_slice(now, room, &mut self.scratch.chunk) {
+            if !self.chunks.select_slice(now, room, &mut self.scratch.get().chunk) {
                 break;
             }
             self.send_packet(now, out);

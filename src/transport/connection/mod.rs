@@ -115,7 +115,7 @@ pub struct Connection {
     slices_wait: bool,
     /// The last packet of messages had no room for ack ranges: an ack goes by itself.
     ranges_wait: bool,
-    scratch: Box<Scratch>,
+    scratch: Scratch,
 }
 
 impl Connection {
@@ -161,7 +161,7 @@ impl Connection {
             chunks_wait: false,
             ranges_wait: false,
             slices_wait: false,
-            scratch: Box::default(),
+            scratch: Scratch::default(),
             protocol,
         })
     }
@@ -303,13 +303,13 @@ impl Connection {
 
     /// Lends memory to the connection, to be taken back after its next calls by another call of this: connections that share
     /// theirs need less, and find it in the processor's cache.
-    pub fn swap_scratch(&mut self, scratch: &mut Box<Scratch>) {
+    pub fn swap_scratch(&mut self, scratch: &mut Scratch) {
         core::mem::swap(&mut self.scratch, scratch);
     }
 
     /// Takes the memory of a message's body that nobody needs any more, for the next ones.
     pub fn reclaim(&mut self, body: SmallBytes) {
-        self.scratch.bodies.spares.reclaim(body);
+        self.scratch.get().bodies.spares.reclaim(body);
     }
 
     /// How the packets fare.

@@ -1,7 +1,8 @@
 //! Taking a datagram of the peer: opened, read whole, judged, and only then applied.
 
 use super::record::notification;
-use super::{Connection, End, Scratch, Violation, fragments, held};
+use super::scratch::Memory;
+use super::{Connection, End, Violation, fragments, held};
 use crate::store::sequence::distance;
 use crate::time::Instant;
 use crate::transport::framing::Refusal;
@@ -29,7 +30,7 @@ impl Connection {
         }
         let header = incoming.header();
         let context = ReadContext { now, sequence: header.sequence, ack: header.ack, greeted: self.greeted };
-        let Scratch { packet, bodies, .. } = &mut *self.scratch;
+        let Memory { packet, bodies, .. } = self.scratch.get();
         let read = native::read(incoming.payload(), &self.protocol, context, packet, bodies);
         let starved = match &read {
             Ok(()) => !held::has_memory(&self.streams, &self.protocol, packet, None),
@@ -56,7 +57,7 @@ impl Connection {
             return Err(End::ByPeer(reason));
         }
         let arrival = self.arrival(header.sequence);
-        let Scratch { packet, bodies, .. } = &mut *self.scratch;
+        let Memory { packet, bodies, .. } = self.scratch.get();
         if !packet.fragments.is_empty() {
             match fragments::assemble(&mut self.streams, &self.protocol, &context, arrival, packet, bodies) {
                 Ok(true) => {}
@@ -74,7 +75,7 @@ impl Connection {
         if self.sent_laps.is_old(arrival) {
             // What it acks the window has left behind, and its numbers may stand for newer packets now.
             incoming.ignore_acks();
-            self.scratch.packet.control.ranges.clear();
+            self.scratch.get().packet.control.ranges.clear();
         } else if arrival >= self.newest_arrival && self.acks_ahead(&header) {
             self.endpoint.refuse(incoming);
             return Err(End::Violation(Violation::Ack));
@@ -83,7 +84,7 @@ impl Connection {
             self.endpoint.refuse(incoming);
             return Err(violation.into());
         }
-        let Scratch { packet, acked, .. } = &mut *self.scratch;
+        let Memory { packet, acked, .. } = self.scratch.get();
         let delay = packet.control.ack_delay;
         let sampling = delay.map_or(RttSampling::None, |delay| RttSampling::NewestAck { delay });
         acked.clear();
@@ -108,8 +109,8 @@ impl Connection {
     }
 
     /// Whether the windows allow all that the packet says: found out before anything of it is applied.
-    fn check_windows(&self, arrival: u64) -> Result<(), WindowViolation> {
-        let Packet { control, messages, .. } = &self.scratch.packet;
+    fn check_windows(&mut self, arrival: u64) -> Result<(), WindowViolation> {
+        let Packet { control, messages, .. } = &self.scratch.get().packet;
         for (channel, unread) in control.credits.iter().filter(|_| !self.replayed) {
             self.streams.check_credit((*channel).into(), *unread, arrival)?;
         }
@@ -141,8 +142,8 @@ impl Connection {
 
     pub(super) fn apply_packet(&mut self, now: Instant, arrival: u64, ack: u16) -> Result<(), End> {
         self.newest_arrival = self.newest_arrival.max(arrival);
-        let Packet { control, messages, fragments, fragment_bytes, chunk_items, slices, .. } =
-            &mut self.scratch.packet;
+        let Memory { packet, bodies, .. } = self.scratch.get();
+        let Packet { control, messages, fragments, fragment_bytes, chunk_items, slices, .. } = packet;
         self.greeted |= control.hello.is_some();
         let messages_said = !messages.is_empty() || !fragments.is_empty();
         let said = control.hello.is_some() || !control.credits.is_empty() || messages_said;
@@ -161,7 +162,7 @@ impl Connection {
         for message in messages.drain(..) {
             let Some(receiving) = self.streams.receiving(message.channel.into()) else { continue };
             if let Some(dropped) = receiving.handle(message.prefix, arrival, message.received)? {
-                self.scratch.bodies.spares.reclaim(dropped.body);
+                bodies.spares.reclaim(dropped.body);
             }
         }
         if !chunk_items.is_empty() {
@@ -174,8 +175,8 @@ impl Connection {
         fragments.shrink_to(KEPT_MESSAGES);
         fragment_bytes.clear();
         fragment_bytes.shrink_to(KEPT_ROW_BYTES);
-        self.scratch.bodies.scratch.clear();
-        self.scratch.bodies.scratch.shrink_to(KEPT_ROW_BYTES);
+        bodies.scratch.clear();
+        bodies.scratch.shrink_to(KEPT_ROW_BYTES);
         Ok(())
     }
 
@@ -184,7 +185,7 @@ impl Connection {
     pub fn discard_received(&mut self) {
         for channel in 0..self.streams.len() {
             while let Some(received) = self.streams.poll_received(channel) {
-                self.scratch.bodies.spares.reclaim(received.body);
+                self.scratch.get().bodies.spares.reclaim(received.body);
             }
         }
         self.discard_unread();

@@ -9,9 +9,19 @@ use crate::transport::message::Bodies;
 use crate::transport::stream::{CreditMark, Draft};
 use crate::wire::BitWriter;
 
-/// Memory used again by each packet, of whichever connection: what is in it then means nothing any more.
+/// Memory used again by each packet, of whichever connection: what is in it then means nothing any more. It takes none
+/// before a connection uses it.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub struct Scratch(Option<Box<Memory>>);
+
+impl Scratch {
+    pub(super) fn get(&mut self) -> &mut Memory {
+        self.0.get_or_insert_default()
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Memory {
     pub(super) draft: Draft,
     pub(super) writer: BitWriter,
     pub(super) control: Control,

@@ -146,10 +146,12 @@ impl Connection {
         let kept_alive = self.last_sent.is_some_and(|sent| now - sent < KEEP_ALIVE);
         if !kept_alive && self.can_send_packet(now) {
             self.begin_packet(now);
-            if !self.pending_ack.covers(self.packet_bytes()) && !self.scratch.control.ranges.is_empty() {
+            let bytes = self.packet_bytes();
+            if !self.pending_ack.covers(bytes) && !self.scratch.get().control.ranges.is_empty() {
                 self.drop_ranges();
             }
-            self.pending_ack.spend(self.packet_bytes());
+            let bytes = self.packet_bytes();
+            self.pending_ack.spend(bytes);
             self.send_whole_packet(now, out);
         }
     }
@@ -166,8 +168,8 @@ impl Connection {
             return None;
         }
         self.begin_packet(now);
-        self.scratch.control.close = Some(reason);
-        self.scratch.control.detail = detail.map(Into::into);
+        self.scratch.get().control.close = Some(reason);
+        self.scratch.get().control.detail = detail.map(Into::into);
         let mut packets = Packets::new();
         self.send_packet(now, &mut packets);
         packets.iter().next().map(|(_, packet)| packet.to_vec())

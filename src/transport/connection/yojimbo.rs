@@ -10,7 +10,8 @@
 
 use super::builder::Written;
 use super::record::{Carried, runs};
-use super::{Connection, End, KEEP_ALIVE, Scratch};
+use super::scratch::Memory;
+use super::{Connection, End, KEEP_ALIVE};
 use crate::store::{List, Packets};
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
@@ -164,7 +165,7 @@ impl Connection {
 
     fn accept_yojimbo(&mut self, now: Instant, incoming: Incoming<'_>) {
         let header = incoming.header();
-        let acked = &mut self.scratch.acked;
+        let acked = &mut self.scratch.get().acked;
         acked.clear();
         // The peer's wait for its tick is part of the round trip: this wire doesn't tell it.
         let sampling = RttSampling::NewestAck { delay: Duration::ZERO };
@@ -281,7 +282,7 @@ impl Connection {
 
     /// Decides what the next packet carries; false when that is nothing.
     fn compose_yojimbo(&mut self, now: Instant, blocks_first: bool) -> bool {
-        self.scratch.draft.clear();
+        self.scratch.get().draft.clear();
         self.yojimbo.get_or_insert_default().fragments.clear();
         if !self.budget.allows() {
             return false;
@@ -292,7 +293,7 @@ impl Connection {
             room = room.saturating_sub(self.select_fragments(&context, room));
         }
         // This framing has no payload channels.
-        let Scratch { draft, writer, .. } = &mut *self.scratch;
+        let Memory { draft, writer, .. } = self.scratch.get();
         let mut offer = Offer { fill: None, draft, writer };
         if !self.yojimbo.get_or_insert_default().fragments.is_empty() {
             // A message larger than what is left has a packet of its own.
@@ -327,8 +328,8 @@ impl Connection {
     }
 
     /// An upper bound of the bits that the selected messages take.
-    fn selected_bits(&self) -> usize {
-        let bits = self.scratch.draft.iter().map(|(channel, selected)| {
+    fn selected_bits(&mut self) -> usize {
+        let bits = self.scratch.get().draft.iter().map(|(channel, selected)| {
             let cost = self.protocol.cost(channel);
             let ids = if self.protocol.channels()[channel].kind.has_ids() { 23 } else { 0 };
             selected.iter().map(|s| cost.message(&s.message) + ids).sum::<usize>() + cost.entry
@@ -341,7 +342,8 @@ impl Connection {
         let mut entries = Vec::new();
         let mut carried = List::default();
         let mut carry = |what| self.carried.push(&mut carried, what);
-        let mut selected = self.scratch.draft.iter().peekable();
+        let Memory { draft, writer, .. } = self.scratch.get();
+        let mut selected = draft.iter().peekable();
         let mut fragments = self.yojimbo.get_or_insert_default().fragments.iter().peekable();
         for index in 0..self.streams.len() {
             let channel = index as u8;
@@ -356,7 +358,6 @@ impl Connection {
             }
         }
         drop((selected, fragments));
-        let writer = &mut self.scratch.writer;
         writer.clear();
         yojimbo::write(writer, &self.protocol, &entries);
         let messages = !carried.is_empty();
