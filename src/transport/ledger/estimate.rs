@@ -11,9 +11,6 @@ pub const RTT_HISTORY: usize = 128;
 /// As many as reliable 1.0 remembers (its `rtt_history`).
 pub const STANDARD_RTT_HISTORY: usize = 512;
 
-/// Amounts needn't age more often: a server has thousands of connections, and stats are read seldom.
-const AGE_INTERVAL: Duration = Duration::from_millis(100);
-
 /// How fast packet loss and bandwidth forget: what is this old counts 1 / e of what is new.
 const MEMORY_SECONDS: f64 = 3.0;
 
@@ -148,11 +145,8 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// Takes in what was added since the last update, if that is some time ago.
+    /// Takes in what was added since the last update.
     pub(super) fn update(&mut self, now: Instant) {
-        if self.updated_at.is_some_and(|updated| now - updated < AGE_INTERVAL) {
-            return;
-        }
         let seconds = (now - self.updated_at.replace(now).unwrap_or(now)).as_secs_f64();
         let keep = (-seconds / MEMORY_SECONDS).exp();
         self.seconds = self.seconds * keep + seconds;
