@@ -113,6 +113,14 @@ impl SmallestThree {
     /// Writes a unit quaternion.
     #[inline]
     pub fn write<S: BitSink + ?Sized>(&self, q: [f64; 4], sink: &mut S) {
+        let [largest, a, b, c] = self.code(q);
+        let bits = self.0.bits;
+        sink.bits(largest | (a | b << bits | c << (2 * bits)) << 2, self.bits());
+    }
+
+    /// Which component of a unit quaternion is the largest, and the codes of the others.
+    #[inline]
+    pub(super) fn code(&self, q: [f64; 4]) -> [u64; 4] {
         // Neither branches on the components nor writes more than once: both cost more than all the arithmetic.
         let (mut largest, mut most) = (0, q[0].abs());
         for (i, component) in [(1, q[1]), (2, q[2]), (3, q[3])] {
@@ -122,10 +130,9 @@ impl SmallestThree {
         }
         // A quaternion and its negative are one rotation.
         let sign = 1f64.copysign(q[largest]);
-        let bits = self.0.bits;
         let [i, j, k] = OTHERS[largest];
         let [a, b, c] = [self.0.code(sign * q[i]), self.0.code(sign * q[j]), self.0.code(sign * q[k])];
-        sink.bits(largest as u64 | (a | b << bits | c << (2 * bits)) << 2, self.bits());
+        [largest as u64, a, b, c]
     }
 
     /// Reads a unit quaternion.
@@ -155,13 +162,19 @@ impl SmallestThree {
         if a.max(b).max(c) > last {
             return reader.refuse(ReadError::OutOfRange { offset: a.max(b).max(c), span: last });
         }
-        let [a, b, c] = [self.0.value(a), self.0.value(b), self.0.value(c)];
-        let [a, b, c, fourth] = completed([a, b, c, 0.0], 3, 1.0);
-        let [i, j, k] = OTHERS[largest];
-        for (i, component) in [(i, a), (j, b), (k, c), (largest, fourth)] {
+        self.each([largest, a as usize, b as usize, c as usize], &mut each);
+        Ok(())
+    }
+
+    /// Gives each component of a unit quaternion of which this is the largest one, at most 3, and the codes of the others.
+    #[inline]
+    pub(super) fn each(&self, [largest, a, b, c]: [usize; 4], each: &mut impl FnMut(usize, f64)) {
+        let value = |code: usize| self.0.value(code as u64);
+        let [a, b, c, fourth] = completed([value(a), value(b), value(c), 0.0], 3, 1.0);
+        let [i, j, k] = OTHERS[largest & 3];
+        for (i, component) in [(i, a), (j, b), (k, c), (largest & 3, fourth)] {
             each(i, component);
         }
-        Ok(())
     }
 }
 

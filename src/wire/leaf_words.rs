@@ -114,8 +114,8 @@ impl Codec {
                 put_singles(cell, 0, &direction.read(&mut BitReader::new(&bits)).unwrap_or_default());
             }
             Codec::Rotation(ref rotation) => {
-                let bits = rotation_bits(rotation, words).to_le_bytes();
-                put_singles(cell, 0, &rotation.read(&mut BitReader::new(&bits)).unwrap_or_default());
+                let code = core::array::from_fn(|i| word(i) as usize);
+                rotation.each(code, &mut |i, component| put(cell, i * 4, (component as f32).to_le_bytes()));
             }
             Codec::SignedRotation => {
                 let bits = joined_levels(words, (SignedThree::BITS - 1) / 3).to_le_bytes();
@@ -221,14 +221,14 @@ fn joined_levels(words: &[u64], bits: u32) -> u64 {
 }
 
 #[inline]
-pub(super) fn rotation_bits(rotation: &SmallestThree, words: &[u64]) -> u64 {
+fn rotation_bits(rotation: &SmallestThree, words: &[u64]) -> u64 {
     let bits = (rotation.bits() - LARGEST_BITS) / 3;
     words.split_first().map_or(0, |(largest, others)| joined_levels(others, bits) << LARGEST_BITS | largest)
 }
 
 /// The words of a rotation's bits.
 #[inline]
-pub(super) fn rotation_words(rotation: &SmallestThree, word: u64) -> [u64; 4] {
+fn rotation_words(rotation: &SmallestThree, word: u64) -> [u64; 4] {
     let bits = (rotation.bits() - LARGEST_BITS) / 3;
     let code = |place: u32| word >> (LARGEST_BITS + place * bits) & (u64::MAX >> (64 - bits));
     [word & 3, code(0), code(1), code(2)]

@@ -6,10 +6,8 @@
 
 use super::codec::{Codec, quantizable, singles};
 use super::direction::normalized;
-use super::leaf_words::rotation_words;
 use super::property::Property;
 use super::steps::rounded;
-use super::transform::Word;
 use super::{Column, Node, SmallestThree, Steps, ValueError};
 
 impl Property {
@@ -181,9 +179,7 @@ fn step_within(steps: &Steps) -> impl Fn([u8; 8]) -> (u64, bool) {
 fn rotations(rotation: &SmallestThree, cells: &[u8], stride: usize, words: &mut [u64]) -> bool {
     for (row, words) in words.as_chunks_mut::<4>().0.iter_mut().enumerate() {
         let Ok(Ok(q)) = singles::<4>(cells, row * stride).map(normalized) else { return false };
-        let mut written = Word::default();
-        rotation.write(q, &mut written);
-        *words = rotation_words(rotation, written.bits as u64);
+        *words = rotation.code(q);
     }
     true
 }

@@ -45,8 +45,19 @@ pub enum Metric {
     Choice,
 }
 
-/// Bits of the tiers: the first is for choices, and of the others a word has as many as are small enough.
-const TIER_BITS: [u32; 9] = [0, 2, 5, 8, 12, 16, 24, 32, 48];
+/// Bits of the tiers: a word has as many of them as are small enough.
+const TIER_BITS: [u32; 8] = [2, 5, 8, 12, 16, 24, 32, 48];
+
+/// The first residual of each tier, and the first that is in none.
+const TIER_STARTS: [u64; TIER_BITS.len() + 1] = {
+    let mut starts = [0; TIER_BITS.len() + 1];
+    let mut tier = 0;
+    while tier < TIER_BITS.len() {
+        starts[tier + 1] = starts[tier] + (1 << TIER_BITS[tier]);
+        tier += 1;
+    }
+    starts
+};
 
 /// By how many bits a tier must be smaller than the word: one larger would save little more than its flag costs.
 const TIER_MARGIN: u32 = 4;
@@ -56,9 +67,12 @@ const TIER_MARGIN: u32 = 4;
 pub struct WordRange {
     last: u64,
     metric: Metric,
-    /// The run of [`TIER_BITS`].
-    first_tier: u8,
-    end_tier: u8,
+    /// How many of [`TIER_BITS`] it has.
+    tiers: u8,
+    /// Bits of a residual that is in none of them.
+    rest_bits: u8,
+    /// A choice that has the tier of 0 bits.
+    may_stay: bool,
 }
 
 impl WordRange {
@@ -66,13 +80,13 @@ impl WordRange {
     pub(super) fn new(last: u64, metric: Metric, several: bool) -> Self {
         debug_assert!(metric != Metric::Float || [u64::MAX, u32::MAX.into()].contains(&last));
         debug_assert!(metric != Metric::Circle || last <= u32::MAX.into());
-        let bits = bit_len(last);
-        let (first_tier, end_tier) = match metric {
-            Metric::Choice => (0, u8::from(several && bits > 1)),
-            // At most 9.
-            _ => (1, 1 + TIER_BITS[1..].iter().filter(|tier| **tier + TIER_MARGIN <= bits).count() as u8),
-        };
-        WordRange { last, metric, first_tier, end_tier }
+        let (bits, choice) = (bit_len(last), metric == Metric::Choice);
+        let small = |tier: &&u32| !choice && **tier + TIER_MARGIN <= bits;
+        let tiers = TIER_BITS.iter().filter(small).count();
+        let may_stay = choice && several && bits > 1;
+        let passed = TIER_STARTS[tiers] + u64::from(may_stay);
+        // At most 8, and at most 64.
+        WordRange { last, metric, tiers: tiers as u8, rest_bits: bit_len(last - passed) as u8, may_stay }
     }
 
     /// The largest word.
@@ -185,28 +199,34 @@ impl WordRange {
         }
     }
 
-    fn tiers(&self) -> &'static [u32] {
-        &TIER_BITS[usize::from(self.first_tier)..usize::from(self.end_tier)]
-    }
-
     /// Writes a residual of [`WordRange::residual`].
     #[inline]
     pub fn write_residual<S: BitSink + ?Sized>(&self, residual: u64, sink: &mut S) {
-        let tiers = self.tiers();
-        let mut rest = residual;
-        for (passed, bits) in (0..).zip(tiers) {
-            if rest >> bits == 0 {
-                // The flags first: at most 8 and 48 bits.
-                sink.bits(1 << passed | rest << (passed + 1), passed + 1 + bits);
-                return;
+        if self.may_stay {
+            sink.bool(residual == 0);
+            if residual > 0 {
+                sink.bits(residual - 1, self.rest_bits.into());
             }
-            rest -= 1 << bits;
+            return;
         }
-        if !tiers.is_empty() {
-            sink.bits(0, tiers.len() as u32);
+        // Counted without a branch: which tier it is, nobody can foretell.
+        let tier: usize = TIER_STARTS[1..].iter().map(|start| usize::from(residual >= *start)).sum();
+        let tiers = usize::from(self.tiers);
+        if tier < tiers {
+            // The flags first: at most 8 and 48 bits.
+            let rest = residual - TIER_STARTS[tier];
+            let flags = tier as u32 + 1;
+            sink.bits((rest << 1 | 1) << tier, flags + TIER_BITS[tier]);
+            return;
         }
-        if let bits @ 1.. = bit_len(self.last - (residual - rest)) {
-            sink.bits(rest, bits);
+        let (rest, bits) = (residual - TIER_STARTS[tiers], u32::from(self.rest_bits));
+        match bits + tiers as u32 {
+            0 => {}
+            both @ 1..=64 => sink.bits(rest << tiers, both),
+            _ => {
+                sink.bits(0, tiers as u32);
+                sink.bits(rest, bits);
+            }
         }
     }
 
@@ -216,15 +236,36 @@ impl WordRange {
     /// At the end of the bits, and a number above the largest word.
     #[inline]
     pub fn read_residual(&self, reader: &mut BitReader<'_>) -> Result<u64, ReadError> {
-        let mut passed = 0;
-        for bits in self.tiers() {
-            if reader.bool()? {
-                let rest = if *bits > 0 { reader.bits(*bits)? } else { 0 };
-                return Ok(passed + rest);
-            }
-            passed += 1 << bits;
+        if self.may_stay {
+            return if reader.bool()? { Ok(0) } else { Ok(1 + reader.offset(self.last - 1)?) };
         }
-        Ok(passed + reader.offset(self.last - passed)?)
+        let mut passed = 0;
+        let tiers = u32::from(self.tiers);
+        // All flags at once, where there are as many bits.
+        let flags = if tiers > 0 { reader.clone().bits(tiers) } else { Ok(0) };
+        match flags {
+            Ok(0) => {
+                if tiers > 0 {
+                    reader.bits(tiers)?;
+                }
+            }
+            Ok(flags) => {
+                let tier = flags.trailing_zeros();
+                let bits = reader.bits(tier + 1 + TIER_BITS[tier as usize])?;
+                return Ok(TIER_STARTS[tier as usize] + (bits >> (tier + 1)));
+            }
+            Err(_) => {
+                while passed < tiers {
+                    if reader.bool()? {
+                        let rest = reader.bits(TIER_BITS[passed as usize])?;
+                        return Ok(TIER_STARTS[passed as usize] + rest);
+                    }
+                    passed += 1;
+                }
+            }
+        }
+        let start = TIER_STARTS[tiers as usize];
+        Ok(start + reader.offset(self.last - start)?)
     }
 
     /// By distance, in turns above and below as far as there are words on both sides.
@@ -385,7 +426,7 @@ mod tests {
         // 4 residuals in 1 + 2 bits, 32 in 2 + 5, 256 in 3 + 8, 4096 in 4 + 12, 65,536 in 5 + 16, the rest in 5 + 21.
         assert_eq!(taken, [3, 3, 3, 7, 7, 11, 16, 16, 21, 26]);
         let rotation = WordRange::new(510, Metric::Line, true);
-        assert_eq!([255, 257, 273, 274].map(|word| bits(&rotation, word, 255)), [3, 7, 7, 11]);
+        assert_eq!([255, 258, 273, 274].map(|word| bits(&rotation, word, 255)), [3, 7, 7, 11]);
         assert_eq!([0, 9].map(|word| bits(&WordRange::new(31, Metric::Line, true), word, 0)), [5, 5]);
         let largest = WordRange::new(3, Metric::Choice, true);
         assert_eq!([1, 2].map(|word| bits(&largest, word, 1)), [1, 3]);

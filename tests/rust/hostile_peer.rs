@@ -133,6 +133,31 @@ fn credit_for_messages_still_waiting_to_be_sent_is_a_violation() {
 }
 
 #[test]
+fn credit_for_a_message_in_fragments_that_was_acked_before_the_one_in_front_is_no_violation() {
+    let mut peer = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
+    let mut ours = connection();
+    let (mut out, mut acked) = (Packets::new(), Vec::new());
+    // The packet with the first message is taken, and not acked.
+    for (at, message) in [(0, number(1)), (16, blob(2, 1500))] {
+        let now = Instant::from_millis(at);
+        ours.send(now, RELIABLE, message, SendOptions::default()).unwrap();
+        ours.transmit(now, &mut out);
+        for (_, datagram) in out.iter() {
+            match peer.open(datagram) {
+                Ok(Some(first)) if first.sequence() == 0 => peer.refuse(first),
+                Ok(Some(packet)) => peer.accept(now, packet, RttSampling::None, &mut acked),
+                other => panic!("{other:?}"),
+            }
+        }
+        out.clear();
+    }
+    assert_eq!(deliver(&mut peer, &mut ours, Instant::from_millis(32), &credit(0)), Ok(()));
+    assert_eq!(ours.channel_stats(RELIABLE).delivered, 1);
+    assert_eq!(deliver(&mut peer, &mut ours, Instant::from_millis(33), &credit(2)), Ok(()));
+    assert_eq!(ours.channel_stats(RELIABLE).queued, 0);
+}
+
+#[test]
 fn a_peer_that_acks_nothing_can_use_credit_for_more_than_a_lap_of_ids() {
     let mut sender = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
     let mut receiver = connection();

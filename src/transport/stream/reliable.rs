@@ -157,9 +157,10 @@ impl Outgoing {
         Some(Selected { prefix: Prefix::Id(mark as u16), message, mark, fragment: Some(index as u16) })
     }
 
-    /// Whether the peer may have it.
+    /// Whether the peer may have it. Of one that is acked the fragments are forgotten.
     fn was_sent(&self) -> bool {
-        self.fragments.as_ref().map_or(self.copies.sent() > 0, |fragments| fragments.are_sent())
+        let sent = self.fragments.as_ref().map_or(self.copies.sent() > 0, |fragments| fragments.are_sent());
+        sent || self.submission.is_none()
     }
 
     /// Whether it is not acked, and holds up what is behind it until all of its fragments are.
