@@ -8,6 +8,7 @@ mod config;
 mod dial;
 mod error;
 mod event;
+mod feature;
 mod goodbye;
 mod handle;
 mod host;
@@ -23,6 +24,7 @@ pub use config::{ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, ServerConfi
 pub use dial::Dial;
 pub use error::{BudgetError, ConfigError, SendChunkError, SendError};
 pub use event::Event;
+pub use feature::Feature;
 pub use goodbye::{Detail, DetailError, Goodbye, MAX_LINGER};
 pub use handle::PeerHandle;
 pub use host::Host;

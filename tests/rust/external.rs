@@ -3,14 +3,17 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use tickwire::endpoint::{Feature, Inbox, PeerHandle};
 use tickwire::rng::Rng;
-use tickwire::store::Packets;
+use tickwire::store::{Datagrams, Packets};
 use tickwire::time::{Duration, Instant};
 use tickwire::transport::{
-    Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, Fill, Message, MessageType, OpaqueBody,
-    Protocol, SendError, SendOptions, Share,
+    Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, Fill, Message, MessageType, Notification,
+    OpaqueBody, Protocol, SendError, SendOptions, Share,
 };
 use tickwire::wire::{BitReader, BitSink, BitWriter};
+
+use crate::fuzz_targets::world;
 
 const TOY: usize = 0;
 const GAME: usize = 1;
@@ -213,4 +216,47 @@ fn the_budget_of_a_tick_can_be_asked() {
     let sent: usize = out.iter().map(|(_, packet)| packet.len() * 8).sum();
     let after = end.budget_bits(Instant::ZERO);
     assert!(before - after >= sent && before - after <= sent + 400, "{before} {after} {sent}");
+}
+
+/// Says one number to each peer.
+struct Greeting(Vec<PeerHandle>);
+
+impl Feature for Greeting {
+    fn fill(&mut self, peer: PeerHandle, channel: usize, bits: usize, writer: &mut BitWriter) -> Option<u32> {
+        assert!(channel == world::PAYLOAD && bits >= 32);
+        let place = self.0.iter().position(|waiting| *waiting == peer)?;
+        self.0.remove(place);
+        writer.bits(7, 32);
+        Some(place as u32)
+    }
+}
+
+#[test]
+fn an_endpoints_feature_is_asked_about_each_peer() {
+    let (mut server, mut client) = world::connected();
+    let peer = server.connected().next().unwrap();
+    let (now, mut out) = (Instant::from_millis(100), Datagrams::new());
+    assert!(server.budget_bits(now, peer) > 32);
+    let mut greeting = Greeting(vec![peer]);
+    server.want(peer, world::PAYLOAD, 32).unwrap();
+    server.transmit_with(now, &mut out, &mut greeting);
+    assert!(greeting.0.is_empty());
+    let mut answers = Datagrams::new();
+    for (_, datagram) in out.iter_mut() {
+        client.handle_datagram(now, world::START, world::server_address(), datagram, &mut answers);
+    }
+    let mut inbox = Inbox::new();
+    client.take_messages(&mut inbox);
+    assert_eq!(numbers(inbox.body(&inbox.records()[0])), [7]);
+    client.transmit(now, &mut answers);
+    for (_, datagram) in answers.iter_mut() {
+        server.handle_datagram(now, world::START, world::client_address(), datagram, &mut out);
+    }
+    let mut told = Vec::new();
+    server.take_notifications(&mut told);
+    let notification = Notification { channel: world::PAYLOAD as u8, tag: 0, delivered: true };
+    assert_eq!(told, [(peer, notification)]);
+    assert!(server.want(peer, world::ORDERED, 32).is_err());
+    let gone = PeerHandle { generation: peer.generation + 1, ..peer };
+    assert!(server.want(gone, world::PAYLOAD, 32).is_err() && server.budget_bits(now, gone) == 0);
 }

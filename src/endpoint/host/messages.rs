@@ -40,6 +40,23 @@ impl Host {
         Ok(peer.connection.send_payload(now, channel, payload, tag)?)
     }
 
+    /// A feature above has something for a peer on a payload channel, if a packet has room for at least so many bits:
+    /// [`Host::transmit_with`] asks it until it has no more. What becomes of each record comes with the notifications, with
+    /// the record as the tag.
+    ///
+    /// # Errors
+    /// When the peer is not connected, or it is no payload channel.
+    pub fn want(&mut self, peer: PeerHandle, channel: usize, least_bits: usize) -> Result<(), SendError> {
+        let peer = self.peers.live_mut(peer).ok_or(SendError::NotConnected)?;
+        Ok(peer.connection.want(channel, least_bits)?)
+    }
+
+    /// How many bits of messages may go to a peer now, before the headers of packets; 0 when it is not connected.
+    pub fn budget_bits(&mut self, now: Instant, peer: PeerHandle) -> usize {
+        let peer = self.peers.find_mut(peer).filter(|peer| peer.closing.is_none());
+        peer.map_or(0, |peer| peer.connection.budget_bits(now))
+    }
+
     /// How many messages wait for all peers whose order is free, for someone to score.
     pub fn candidates(&self) -> usize {
         self.peers.iter().map(|peer| peer.connection.candidates()).sum()

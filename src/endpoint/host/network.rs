@@ -4,6 +4,7 @@ use core::net::SocketAddr;
 
 use super::Host;
 use crate::endpoint::event::LinkEvent;
+use crate::endpoint::feature::{Feature, ForPeer};
 use crate::endpoint::goodbye::{Closing, Words};
 use crate::endpoint::handle::PeerHandle;
 use crate::endpoint::peers::{Pace, Peer};
@@ -43,14 +44,19 @@ impl Host {
     /// Appends everything due now to `out`, and notices timeouts: once a tick. Connections that nothing was sent to,
     /// received from or is due for cost no more than a glance.
     pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
-        self.transmit_at(now, Pace::Tick, out);
+        self.transmit_at(now, Pace::Tick, out, None);
+    }
+
+    /// As [`Host::transmit`]; the feature is asked to fill the channels of [`Host::want`], peer by peer and packet by packet.
+    pub fn transmit_with(&mut self, now: Instant, out: &mut Datagrams, feature: &mut dyn Feature) {
+        self.transmit_at(now, Pace::Tick, out, Some(feature));
     }
 
     /// Appends what needn't wait for the tick, as [`Connection::transmit_between`], and notices timeouts: for drivers
     /// that are awake when [`Host::next_deadline`] comes, and after datagrams. Only connections that something was
     /// sent to, received from or is due for cost more than a glance.
     pub fn transmit_between(&mut self, now: Instant, out: &mut Datagrams) {
-        self.transmit_at(now, Pace::Between, out);
+        self.transmit_at(now, Pace::Between, out, None);
     }
 
     /// When [`Host::transmit_between`] has something to do if nothing arrives before; [`Instant::ZERO`] when that
@@ -67,7 +73,13 @@ impl Host {
         closing.map(|closing| closing.until).fold(next, Instant::min)
     }
 
-    fn transmit_at(&mut self, now: Instant, pace: Pace, out: &mut Datagrams) {
+    fn transmit_at(
+        &mut self,
+        now: Instant,
+        pace: Pace,
+        out: &mut Datagrams,
+        mut feature: Option<&mut dyn Feature>,
+    ) {
         while let Some(overdue) = self.links.overdue(now) {
             let words = self.words(now, overdue, CloseReason::TimedOut);
             self.links.give_up(now, overdue, words, out);
@@ -78,9 +90,13 @@ impl Host {
                 self.incoming.poll(peer.handle, peer.id, &mut peer.connection, &mut peer.quota);
             }
             peer.connection.swap_scratch(&mut self.scratch);
-            set_next(match pace {
-                Pace::Tick => peer.connection.transmit(now, &mut self.packets),
-                Pace::Between => peer.connection.transmit_between(now, &mut self.packets),
+            set_next(match (pace, &mut feature) {
+                (Pace::Between, _) => peer.connection.transmit_between(now, &mut self.packets),
+                (Pace::Tick, None) => peer.connection.transmit(now, &mut self.packets),
+                (Pace::Tick, Some(feature)) => {
+                    let mut fill = ForPeer { peer: peer.handle, feature: &mut **feature };
+                    peer.connection.transmit_filled(now, &mut self.packets, &mut fill)
+                }
             });
             peer.connection.swap_scratch(&mut self.scratch);
             for (_, packet) in self.packets.iter() {
