@@ -187,7 +187,7 @@ impl Host {
     }
 
     /// All of these.
-    pub fn dials(&self) -> impl Iterator<Item = &Dial> {
+    pub fn dials(&self) -> impl Iterator<Item = &Dial> + Clone {
         self.links.dials()
     }
 
