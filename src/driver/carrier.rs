@@ -11,7 +11,7 @@ use crate::session::Session;
 use crate::time::{Duration, Instant};
 
 /// Datagrams read in one turn between ticks: some 100 microseconds that a call of the game may have to wait.
-const READ_BOUND: usize = 64;
+pub(super) const READ_BOUND: usize = 64;
 
 /// How long the thread waits for the game when it could go on at once: a lock let go is not a lock handed over.
 pub const BETWEEN_TURNS: Duration = Duration::from_micros(100);

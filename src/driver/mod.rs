@@ -1,7 +1,8 @@
 //! The only place with sockets and clocks.
 //!
 //! A [`Driver`] carries the datagrams of one endpoint, over a UDP socket in real time or over a
-//! [`VirtualNetwork`] in virtual time; a [`Carrier`] is a session with its driver. It is polled: it works when it is called, for a bounded time. A
+//! [`VirtualNetwork`] in virtual time; a [`Carrier`] is a session with its driver, a [`Hub`]
+//! several sessions on one port, told apart by a [`Router`]. It is polled: it works when it is called, for a bounded time. A
 //! thread ([`Shared`]) calls it when a datagram comes or something is due, also while the game is busy.
 //! A [`capture`] has their datagrams in a file.
 //! A [`proxy`] carries those of any other programs, over bad links.
@@ -10,8 +11,10 @@ pub mod capture;
 mod carrier;
 mod entropy;
 pub mod files;
+mod hub;
 mod polled;
 pub mod proxy;
+mod router;
 mod simulated;
 mod threaded;
 pub mod udp;
@@ -19,7 +22,9 @@ mod used_tokens;
 
 pub use carrier::{BETWEEN_TURNS, Carrier};
 pub use entropy::{OsEntropy, Recorded, Replayed};
+pub use hub::Hub;
 pub use polled::{Driver, DriverCounters, unix_now};
+pub use router::{MemberId, Router};
 pub use simulated::VirtualNetwork;
 pub use threaded::{Bell, Shared, Station, Turn};
 pub use used_tokens::{ClaimedToken, UsedTokens, claim_token};

@@ -48,6 +48,11 @@ impl Dial {
         self.end.as_ref().and_then(|(_, detail)| detail.as_deref())
     }
 
+    /// Whether it has ended, and the server was told so as often as it is going to be.
+    pub fn is_over(&self) -> bool {
+        self.end.is_some() && self.repeats.is_none()
+    }
+
     /// Tells, from now on, what becomes of the token.
     pub fn token_use(&self) -> TokenUse {
         self.netcode.token_use()
@@ -65,11 +70,6 @@ impl Dial {
     /// Whether the connection is neither up nor over.
     pub(super) fn is_pending(&self) -> bool {
         self.end.is_none() && self.slot.is_none()
-    }
-
-    /// Whether it has ended, and the server was told so as often as it is going to be.
-    pub(super) fn is_over(&self) -> bool {
-        self.end.is_some() && self.repeats.is_none()
     }
 
     pub(super) fn poll_event(&mut self) -> Option<LinkEvent> {

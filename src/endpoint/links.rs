@@ -49,7 +49,7 @@ impl Links {
         peer
     }
 
-    pub(super) fn dials(&self) -> impl Iterator<Item = &Dial> {
+    pub(super) fn dials(&self) -> impl Iterator<Item = &Dial> + Clone {
         self.dials.iter()
     }
 

@@ -39,7 +39,7 @@ use crate::time::{Instant, UnixSeconds};
 use crate::transport::chunks::ChunkCounters;
 use crate::transport::{Connection, ConnectionConfig, Notification, PacketCounters, Protocol, Scratch};
 
-/// An endpoint. See the [module](self).
+/// An endpoint: a server, a client, or both.
 pub struct Host {
     links: Links,
     peers: Peers,
@@ -187,7 +187,7 @@ impl Host {
     }
 
     /// All of these.
-    pub fn dials(&self) -> impl Iterator<Item = &Dial> {
+    pub fn dials(&self) -> impl Iterator<Item = &Dial> + Clone {
         self.links.dials()
     }
 

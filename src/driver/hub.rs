@@ -1,0 +1,129 @@
+//! Several sessions on one port: a server and clients of others', as a peer-to-peer game has them.
+//!
+//! Promises: a datagram is given to the session that it is for as it is read, whoever's turn it is: by a [`Router`]. One
+//! session is ticked and closed without the others.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use super::carrier::{BETWEEN_TURNS, READ_BOUND};
+use super::polled::{Driver, DriverCounters};
+use super::router::{MemberId, Router};
+use super::threaded::Turn;
+use super::udp::DEFAULT_RECEIVE_BOUND;
+use crate::endpoint::Host;
+use crate::session::Session;
+use crate::time::Instant;
+
+/// A port and the sessions on it.
+pub struct Hub {
+    driver: Driver,
+    router: Router,
+    sessions: BTreeMap<MemberId, Session>,
+    unrouted: u64,
+}
+
+impl Hub {
+    /// Of a driver that carries nothing yet.
+    pub fn new(driver: Driver) -> Self {
+        Hub { driver, router: Router::default(), sessions: BTreeMap::new(), unrouted: 0 }
+    }
+
+    /// Adds a session, which gets what comes from the servers that it dials; one that listens gets what nobody dials.
+    ///
+    /// # Errors
+    /// When another session listens, or dials the same server. The session is dropped then.
+    pub fn add(&mut self, session: Session) -> io::Result<MemberId> {
+        let in_use = |what: String| io::Error::new(io::ErrorKind::AddrInUse, what);
+        let member = match session.host().listener() {
+            Some(_) => self.router.add_listener(),
+            None => Some(self.router.add()),
+        };
+        let member = member.ok_or_else(|| in_use("another session listens on this port".into()))?;
+        if let Some(server) = self.router.set_routes(member, dialled(session.host())) {
+            self.router.remove(member);
+            return Err(in_use(format!("another session on this port dials {server}")));
+        }
+        self.sessions.insert(member, session);
+        Ok(member)
+    }
+
+    /// A session, to ask and to change; None when it was closed.
+    pub fn session(&mut self, member: MemberId) -> Option<&mut Session> {
+        self.sessions.get_mut(&member)
+    }
+
+    /// The driver.
+    pub fn driver(&self) -> &Driver {
+        &self.driver
+    }
+
+    /// What the port counted, and the datagrams that were for no session.
+    pub fn counters(&self) -> (DriverCounters, u64) {
+        (self.driver.counters(), self.unrouted)
+    }
+
+    /// Gives each session the datagrams that wait for it.
+    ///
+    /// # Errors
+    /// As [`Driver::receive`].
+    pub fn receive(&mut self) -> io::Result<()> {
+        self.receive_at_most(DEFAULT_RECEIVE_BOUND).map(drop)
+    }
+
+    fn receive_at_most(&mut self, bound: usize) -> io::Result<bool> {
+        let Hub { driver, router, sessions, unrouted } = self;
+        driver.receive_at_most(bound, |now, unix, from, datagram, out| {
+            match router.route(from).and_then(|member| sessions.get_mut(&member)) {
+                Some(session) => session.handle_datagram(now, unix, from, datagram, out),
+                None => *unrouted += 1,
+            }
+        })
+    }
+
+    /// Sends what one session has for a tick.
+    pub fn transmit(&mut self, member: MemberId) {
+        let Some(session) = self.sessions.get_mut(&member) else { return };
+        self.driver.transmit(|now, out| session.transmit(now, out));
+        // It may dial another server now.
+        self.router.set_routes(member, dialled(session.host()));
+    }
+
+    /// Does what needn't wait for a tick, of all sessions, and says when there is something again.
+    ///
+    /// # Errors
+    /// As [`Driver::receive`]. What is to be sent was sent all the same.
+    pub fn turn(&mut self) -> io::Result<Turn> {
+        let received = self.receive_at_most(READ_BOUND);
+        let Hub { driver, router, sessions, .. } = self;
+        for (member, session) in &mut *sessions {
+            driver.transmit(|now, out| session.transmit_between(now, out));
+            router.set_routes(*member, dialled(session.host()));
+        }
+        let due = sessions.values().map(Session::next_deadline).fold(driver.next_delivery(), Instant::min);
+        let wait = due - driver.now();
+        Ok(if received? { Turn::Pause(BETWEEN_TURNS) } else { Turn::Wait(wait) })
+    }
+
+    /// Ends a session's connections with all that is to be said then, and its routes. The others stay as they are.
+    pub fn close(&mut self, member: MemberId) {
+        if let Some(mut session) = self.sessions.remove(&member) {
+            self.driver.transmit(|now, out| session.change().close(now, out));
+        }
+        self.router.remove(member);
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        for member in self.sessions.keys().copied().collect::<Vec<_>>() {
+            self.close(member);
+        }
+        self.driver.finish();
+    }
+}
+
+/// The servers that a host dials now.
+fn dialled(host: &Host) -> impl Iterator<Item = std::net::SocketAddr> + Clone {
+    host.dials().filter(|dial| !dial.is_over()).map(|dial| dial.server_address())
+}
