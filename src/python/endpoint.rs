@@ -23,7 +23,7 @@ use super::sans_io::Core;
 use super::shared::Shared;
 use super::state::{BETWEEN_TURNS, State};
 use crate::driver::udp::UdpSocket;
-use crate::driver::{Bell, Driver, Station, Turn};
+use crate::driver::{Bell, Driver, Turn};
 use crate::time::Duration;
 
 /// The longest that event loops are told to wait: not all of them can wait for ever.
@@ -171,9 +171,11 @@ impl<C: Core> Endpoint<C> {
         self.flush(py)
     }
 
-    /// Gives the core the datagrams that wait, or finds out how the thread fared with them.
+    /// Gives the core the datagrams that wait: with a thread, those since its last turn. A game that looks all the time leaves the
+    /// thread no time to read them.
     fn read(&self, state: &mut State<C>) -> std::io::Result<()> {
-        if self.state.is_threaded() { state.failed.take().map_or(Ok(()), Err) } else { state.receive() }
+        state.failed.take().map_or(Ok(()), Err)?;
+        state.receive()
     }
 
     /// Sends what is queued, in the order that the priority hook gives; false once closed.
@@ -264,7 +266,7 @@ impl<C: Core> Endpoint<C> {
     /// there is something to do again, if nothing arrives before.
     pub(super) fn step(&self, py: Python<'_>) -> PyResult<f64> {
         let mut state = self.state.lock()?;
-        let turn = state.turn();
+        let (turn, _) = state.step();
         if let Some(error) = state.failed.take() {
             drop(state);
             return Err(os_error(py, &error, self.address.0));

@@ -24,6 +24,19 @@ const READ_BOUND: usize = 64;
 /// How long the thread waits for the game when it could go on at once: a lock let go is not a lock handed over.
 pub(super) const BETWEEN_TURNS: Duration = Duration::from_micros(100);
 
+/// How long the thread lets datagrams gather when nothing of what came was urgent: a turn for each of a thousand clients'
+/// datagrams costs more than what is in them. The smallest of the system's usual receive buffers has room for as long, at 100,000
+/// datagrams a second; whoever waits for an ack is told how long it was held.
+const GATHER: Duration = Duration::from_millis(4);
+
+/// As long as chunks move, and how long a row of turns may go on before what is due is sent: what is due is known to a
+/// millisecond.
+const GATHER_BULK: Duration = Duration::from_millis(1);
+
+/// A datagram of so many bytes is taken for part of a chunk, which more will follow for a while.
+const BULK_BYTES: usize = 500;
+const BULK_LASTS: Duration = Duration::from_millis(50);
+
 /// How long the thread leaves a socket alone that raised an error.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
 
@@ -81,6 +94,10 @@ pub(super) struct State<C: Core> {
     capture_told: bool,
     /// The game closed it, and it lingers.
     closing: Option<Lingering>,
+    /// When a chunk seems to move no more.
+    bulk_until: Instant,
+    /// When what is due between ticks was last asked for.
+    asked_between: Instant,
     /// The thread's next turn is to panic.
     #[cfg(feature = "faults")]
     pub(super) broken: bool,
@@ -103,6 +120,8 @@ impl<C: Core> State<C> {
             unfinished: false,
             capture_told: false,
             closing: None,
+            bulk_until: Instant::ZERO,
+            asked_between: Instant::ZERO,
             #[cfg(feature = "faults")]
             broken: false,
         }
@@ -194,24 +213,36 @@ impl<C: Core> State<C> {
     }
 }
 
-impl<C: Core> Station for State<C> {
-    fn turn(&mut self) -> Turn {
+impl<C: Core> State<C> {
+    /// Does what there is to do between ticks, for a bounded time: what comes then, and whether anything was read.
+    pub(super) fn step(&mut self) -> (Turn, bool) {
         #[cfg(feature = "faults")]
         assert!(!self.broken, "broken on purpose");
-        let State { core, driver, asking, failed, transfers, closing, .. } = self;
-        let Some(driver) = driver else { return Turn::Over };
+        let State { core, driver, asking, failed, transfers, closing, bulk_until, asked_between, .. } = self;
+        let Some(driver) = driver else { return (Turn::Over, false) };
         if *asking {
-            return Turn::Pause(BETWEEN_TURNS);
+            return (Turn::Pause(BETWEEN_TURNS), false);
         }
+        let (mut read, mut largest) = (false, 0);
         let received = driver.receive_at_most(READ_BOUND, |now, unix, from, datagram, out| {
+            (read, largest) = (true, largest.max(datagram.len()));
             core.handle_datagram(now, unix, from, datagram, out);
         });
         let tick = closing.as_mut().filter(|closing| closing.next_tick <= driver.now());
         if let Some(closing) = tick {
             closing.next_tick = driver.now() + LINGER_TICK;
             driver.transmit(|now, out| core.transmit(now, out));
-        } else {
-            driver.transmit(|now, out| core.transmit_between(now, out));
+        } else if !matches!(received, Ok(true)) || *asked_between + GATHER_BULK <= driver.now() {
+            // Asking takes a look at each connection.
+            let sent = driver.transmit(|now, out| {
+                *asked_between = now;
+                core.transmit_between(now, out);
+                out.entries().iter().map(|(_, bytes)| bytes.len()).max()
+            });
+            largest = largest.max(sent.unwrap_or(0));
+        }
+        if largest >= BULK_BYTES {
+            *bulk_until = driver.now() + BULK_LASTS;
         }
         transfers.note(&mut **core, driver.now());
         let turn = match received {
@@ -227,7 +258,19 @@ impl<C: Core> Station for State<C> {
             }
         };
         self.end_linger();
-        if self.driver.is_none() { Turn::Over } else { turn }
+        if self.driver.is_none() { (Turn::Over, read) } else { (turn, read) }
+    }
+}
+
+impl<C: Core> Station for State<C> {
+    fn turn(&mut self) -> Turn {
+        match (self.step(), &self.driver) {
+            ((Turn::Wait(wait), true), Some(driver)) => {
+                let gather = if driver.now() < self.bulk_until { GATHER_BULK } else { GATHER };
+                Turn::Pause(wait.min(gather))
+            }
+            ((turn, _), _) => turn,
+        }
     }
 
     fn close(&mut self) {
