@@ -266,7 +266,7 @@ impl<C: Core> Endpoint<C> {
     /// there is something to do again, if nothing arrives before.
     pub(super) fn step(&self, py: Python<'_>) -> PyResult<f64> {
         let mut state = self.state.lock()?;
-        let (turn, _) = state.step();
+        let turn = state.step();
         if let Some(error) = state.failed.take() {
             drop(state);
             return Err(os_error(py, &error, self.address.0));

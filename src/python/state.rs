@@ -94,6 +94,10 @@ pub(super) struct State<C: Core> {
     capture_told: bool,
     /// The game closed it, and it lingers.
     closing: Option<Lingering>,
+    /// When the socket was last emptied, by the thread or the game.
+    emptied_at: Instant,
+    /// When there is something to do between ticks, as far as the last turn knew.
+    due: Instant,
     /// When a chunk seems to move no more.
     bulk_until: Instant,
     /// When what is due between ticks was last asked for.
@@ -120,6 +124,8 @@ impl<C: Core> State<C> {
             unfinished: false,
             capture_told: false,
             closing: None,
+            emptied_at: Instant::ZERO,
+            due: Instant::ZERO,
             bulk_until: Instant::ZERO,
             asked_between: Instant::ZERO,
             #[cfg(feature = "faults")]
@@ -129,10 +135,17 @@ impl<C: Core> State<C> {
 
     /// Gives the core the datagrams that wait.
     pub(super) fn receive(&mut self) -> std::io::Result<()> {
-        let State { core, driver, .. } = self;
+        let State { core, driver, emptied_at, bulk_until, .. } = self;
         let Some(driver) = driver else { return Ok(()) };
-        let received = driver
-            .receive(|now, unix, from, datagram, out| core.handle_datagram(now, unix, from, datagram, out));
+        let mut largest = 0;
+        let received = driver.receive(|now, unix, from, datagram, out| {
+            largest = largest.max(datagram.len());
+            core.handle_datagram(now, unix, from, datagram, out);
+        });
+        *emptied_at = driver.now();
+        if largest >= BULK_BYTES {
+            *bulk_until = *emptied_at + BULK_LASTS;
+        }
         self.note_transfers();
         received
     }
@@ -214,14 +227,24 @@ impl<C: Core> State<C> {
 }
 
 impl<C: Core> State<C> {
-    /// Does what there is to do between ticks, for a bounded time: what comes then, and whether anything was read.
-    pub(super) fn step(&mut self) -> (Turn, bool) {
-        #[cfg(feature = "faults")]
-        assert!(!self.broken, "broken on purpose");
-        let State { core, driver, asking, failed, transfers, closing, bulk_until, asked_between, .. } = self;
-        let Some(driver) = driver else { return (Turn::Over, false) };
+    /// Does what there is to do between ticks, for a bounded time: what comes then.
+    pub(super) fn step(&mut self) -> Turn {
+        let State {
+            core,
+            driver,
+            asking,
+            failed,
+            transfers,
+            closing,
+            emptied_at,
+            due,
+            bulk_until,
+            asked_between,
+            ..
+        } = self;
+        let Some(driver) = driver else { return Turn::Over };
         if *asking {
-            return (Turn::Pause(BETWEEN_TURNS), false);
+            return Turn::Pause(BETWEEN_TURNS);
         }
         let (mut read, mut largest) = (false, 0);
         let received = driver.receive_at_most(READ_BOUND, |now, unix, from, datagram, out| {
@@ -241,16 +264,20 @@ impl<C: Core> State<C> {
             });
             largest = largest.max(sent.unwrap_or(0));
         }
+        let now = driver.now();
+        if read {
+            *emptied_at = now;
+        }
         if largest >= BULK_BYTES {
-            *bulk_until = driver.now() + BULK_LASTS;
+            *bulk_until = now + BULK_LASTS;
         }
         transfers.note(&mut **core, driver.now());
         let turn = match received {
             Ok(true) => Turn::Pause(BETWEEN_TURNS),
             Ok(false) => {
                 let next_tick = closing.as_ref().map_or(Instant::NEVER, |closing| closing.next_tick);
-                let due = core.next_deadline().min(driver.next_delivery()).min(next_tick);
-                Turn::Wait(due - driver.now())
+                *due = core.next_deadline().min(driver.next_delivery()).min(next_tick);
+                Turn::Wait(*due - driver.now())
             }
             Err(error) => {
                 *failed = Some(error);
@@ -258,18 +285,31 @@ impl<C: Core> State<C> {
             }
         };
         self.end_linger();
-        if self.driver.is_none() { (Turn::Over, read) } else { (turn, read) }
+        if self.driver.is_none() { Turn::Over } else { turn }
+    }
+}
+
+impl<C: Core> State<C> {
+    /// How long to let datagrams gather, if nothing is due and the socket was empty just now.
+    fn gather(&self) -> Option<Duration> {
+        let now = self.driver.as_ref()?.now();
+        let gather = if now < self.bulk_until { GATHER_BULK } else { GATHER };
+        let until = (self.emptied_at + gather).min(self.due);
+        (now < until && self.emptied_at > Instant::ZERO).then(|| until - now)
     }
 }
 
 impl<C: Core> Station for State<C> {
     fn turn(&mut self) -> Turn {
-        match (self.step(), &self.driver) {
-            ((Turn::Wait(wait), true), Some(driver)) => {
-                let gather = if driver.now() < self.bulk_until { GATHER_BULK } else { GATHER };
-                Turn::Pause(wait.min(gather))
-            }
-            ((turn, _), _) => turn,
+        #[cfg(feature = "faults")]
+        assert!(!self.broken, "broken on purpose");
+        // Before anything, too: a game that looks all the time leaves nothing to read.
+        if let Some(pause) = self.gather() {
+            return Turn::Pause(pause);
+        }
+        match self.step() {
+            Turn::Wait(wait) => self.gather().map_or(Turn::Wait(wait), Turn::Pause),
+            turn => turn,
         }
     }
 
