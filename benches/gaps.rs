@@ -96,7 +96,7 @@ impl World {
             kept,
             now: Instant::ZERO,
             server: Server::new(config, protocol, &mut Rng::seeded(1), UNIX).unwrap(),
-            peers: (0..PEERS as u8).map(|index| Peer::new(index)).collect(),
+            peers: (0..PEERS as u8).map(Peer::new).collect(),
             payload: payload.into_bytes(),
             message: Message::new(0, body.encoded()),
             inbox: Inbox::new(),
