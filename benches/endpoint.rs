@@ -1,26 +1,30 @@
-//! One tick of a server on the simulated driver: receive a packet of each client, take the messages, queue one for each
-//! client, send. The clients' own work is not timed.
+//! One tick of a server: receive a packet of each client, take the messages, queue one for each client, send. Datagrams are
+//! handed over in memory, so that all that is timed is the server's own; the clients' work is not.
 //!
 //! Busy: 64 or 1,000 clients that send and are sent a message in each tick. Idle: none, or a thousand, that say nothing, and of
 //! whom a sixth keep alive in a tick.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant as Clock};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use tickwire::driver::{Driver, VirtualNetwork};
 use tickwire::endpoint::{
     ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, Inbox, PeerHandle, ServerConfig,
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
-use tickwire::netsim::Conditions;
+use tickwire::rng::Rng;
+use tickwire::store::Datagrams;
+use tickwire::time::{Instant, UnixSeconds};
 use tickwire::transport::{
     Body, ChannelConfig, ConnectionConfig, Message, MessageType, Notification, Protocol, SendOptions,
 };
 use tickwire::wire::{BitSink, BitWriter, Kind, Schema};
 
 const PROTOCOL_ID: u64 = 1;
+const UNIX: UnixSeconds = UnixSeconds(1000);
+/// Of the clients.
+const FIRST_PORT: u16 = 1000;
 
 fn protocol() -> Arc<Protocol> {
     let fields = (0..6).map(|i| (format!("field{i}"), Kind::Bits { bits: 32 }));
@@ -40,18 +44,18 @@ fn message() -> Message {
 const DIALLED: PeerHandle = PeerHandle { slot: 0, generation: 0 };
 
 struct World {
-    network: VirtualNetwork,
+    now: Instant,
     server: Host,
-    driver: Driver,
-    clients: Vec<(Host, Driver)>,
+    clients: Vec<(Host, SocketAddr)>,
+    /// To the server, each with its source, and from it.
+    up: Datagrams,
+    down: Datagrams,
     inbox: Inbox,
     fates: Vec<(PeerHandle, Notification)>,
 }
 
 impl World {
     fn connected(count: usize) -> Self {
-        let network = VirtualNetwork::new(Conditions::perfect(), 1).unwrap();
-        let address: SocketAddr = "10.0.0.1:40000".parse().unwrap();
         let netcode_config =
             netcode::ServerConfig::new(PROTOCOL_ID, DEVELOPMENT_KEY, 1000, vec![DEVELOPMENT_ADDRESS]);
         let config = ServerConfig {
@@ -59,10 +63,15 @@ impl World {
             connection: ConnectionConfig::default(),
             chunks: ChunkLimits::SERVER,
         };
-        let server = Host::server(config, protocol(), &mut network.clone(), network.unix()).unwrap();
-        let driver = Driver::simulated(network.clone(), address).unwrap();
-        let clients = (0..count).map(|index| Self::client(&network, address, index)).collect();
-        let mut world = World { network, server, driver, clients, inbox: Inbox::new(), fates: Vec::new() };
+        let mut world = World {
+            now: Instant::ZERO,
+            server: Host::server(config, protocol(), &mut Rng::seeded(1), UNIX).unwrap(),
+            clients: (0..count).map(client).collect(),
+            up: Datagrams::new(),
+            down: Datagrams::new(),
+            inbox: Inbox::new(),
+            fates: Vec::new(),
+        };
         for _ in 0..30 {
             world.tick(false);
         }
@@ -70,48 +79,35 @@ impl World {
         world
     }
 
-    fn client(network: &VirtualNetwork, server: SocketAddr, index: usize) -> (Host, Driver) {
-        let params = TokenParams {
-            protocol_id: PROTOCOL_ID,
-            private_key: &DEVELOPMENT_KEY,
-            client_id: index as u64,
-            created: network.unix(),
-            lifetime: Some(30),
-            timeout: Some(10),
-            public_addresses: &[server],
-            internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
-            user_data: &[0; 256],
-            dated: true,
-        };
-        let token = ConnectToken::generate(&params, &mut network.clone()).unwrap();
-        let config = ClientConfig {
-            netcode: netcode::ClientConfig::new(PROTOCOL_ID),
-            connection: ConnectionConfig::default(),
-            chunks: ChunkLimits::CLIENT,
-        };
-        let client = Host::client(config, protocol(), token, network.now()).unwrap().0;
-        let address = SocketAddr::from(([10, 0, 1 + (index / 256) as u8, index as u8], 1));
-        (client, Driver::simulated(network.clone(), address).unwrap())
-    }
-
     /// The time of the server's part; `busy` has everybody send.
     fn tick(&mut self, busy: bool) -> Duration {
         let message = message();
-        for (client, driver) in &mut self.clients {
-            driver
-                .receive(|now, unix, from, datagram, out| {
-                    client.handle_datagram(now, unix, from, datagram, out);
-                })
-                .unwrap();
+        self.now += Duration::from_micros(16_667);
+        self.up.clear();
+        let mut out = Datagrams::new();
+        for (to, datagram) in self.down.iter_mut() {
+            self.clients[index_of(to)].0.handle_datagram(
+                self.now,
+                UNIX,
+                server_address(),
+                datagram,
+                &mut out,
+            );
+            out.iter().for_each(|(_, answer)| self.up.push(to, answer));
+            out.clear();
+        }
+        for (client, address) in &mut self.clients {
             self.inbox.clear();
             client.take_messages(&mut self.inbox);
             if busy && client.is_connected(DIALLED) {
-                client.send(driver.now(), DIALLED, 1, message.clone(), SendOptions::default()).unwrap();
+                client.send(self.now, DIALLED, 1, message.clone(), SendOptions::default()).unwrap();
             }
-            driver.transmit(|now, out| client.transmit(now, out));
+            client.transmit(self.now, &mut out);
+            out.iter().for_each(|(_, datagram)| self.up.push(*address, datagram));
+            out.clear();
         }
-        self.network.advance(Duration::from_micros(16_667));
-        let started = Instant::now();
+        self.down.clear();
+        let started = Clock::now();
         self.serve(busy.then_some(&message));
         started.elapsed()
     }
@@ -119,21 +115,53 @@ impl World {
     /// The server's part. A function of its own, for profilers that count what one function does.
     #[inline(never)]
     fn serve(&mut self, answer: Option<&Message>) {
-        let server = &mut self.server;
-        self.driver
-            .receive(|now, unix, from, datagram, out| server.handle_datagram(now, unix, from, datagram, out))
-            .unwrap();
-        self.inbox.clear();
-        server.take_messages(&mut self.inbox);
+        let World { now, server, up, down, inbox, .. } = self;
+        for (from, datagram) in up.iter_mut() {
+            server.handle_datagram(*now, UNIX, from, datagram, down);
+        }
+        inbox.clear();
+        server.take_messages(inbox);
         while server.poll_event().is_some() {}
         server.take_notifications(&mut self.fates);
         if let Some(answer) = answer {
             for handle in server.connected().collect::<Vec<_>>() {
-                server.send(self.driver.now(), handle, 1, answer.clone(), SendOptions::default()).unwrap();
+                server.send(*now, handle, 1, answer.clone(), SendOptions::default()).unwrap();
             }
         }
-        self.driver.transmit(|now, out| server.transmit(now, out));
+        server.transmit(*now, down);
     }
+}
+
+fn server_address() -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, 1], 40_000))
+}
+
+/// Whose address that is.
+fn index_of(client: SocketAddr) -> usize {
+    usize::from(client.port() - FIRST_PORT)
+}
+
+fn client(index: usize) -> (Host, SocketAddr) {
+    let params = TokenParams {
+        protocol_id: PROTOCOL_ID,
+        private_key: &DEVELOPMENT_KEY,
+        client_id: index as u64,
+        created: UNIX,
+        lifetime: Some(30),
+        timeout: Some(10),
+        public_addresses: &[server_address()],
+        internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
+        user_data: &[0; 256],
+        dated: true,
+    };
+    let token = ConnectToken::generate(&params, &mut Rng::seeded(index as u64)).unwrap();
+    let config = ClientConfig {
+        netcode: netcode::ClientConfig::new(PROTOCOL_ID),
+        connection: ConnectionConfig::default(),
+        chunks: ChunkLimits::CLIENT,
+    };
+    let client = Host::client(config, protocol(), token, Instant::ZERO).unwrap().0;
+    (client, SocketAddr::from(([10, 0, 1 + (index / 256) as u8, index as u8], FIRST_PORT + index as u16)))
 }
 
 fn tick(c: &mut Criterion) {

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import resource
+import select
 import struct
 import sys
 import threading
@@ -24,6 +25,8 @@ from contenders.endpoint import Endpoint, Options
 RATE = 60
 REQUEST, ANSWER = bytes(64), bytes(200)
 PATIENCE = 30.0
+STEPS = 16
+"""Steps in which the bots of a tick take their turns, as the clients of the native swarm do."""
 SILENCE = 5.0
 """Seconds after which what did not come counts as lost."""
 
@@ -35,6 +38,12 @@ def tell(**what: Any) -> None:
 def cpu_seconds() -> float:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
+
+
+def system_drops(end: Endpoint) -> int:
+    """How many datagrams the system has dropped that came for this end."""
+    rows = (line.split() for line in Path("/proc/net/udp").read_text().splitlines()[1:])
+    return sum(int(row[-1]) for row in rows if int(row[1].rpartition(":")[2], 16) == end.port)
 
 
 async def connected(end: Endpoint, count: int) -> None:
@@ -134,7 +143,7 @@ async def ticks(end: Endpoint, options: Options) -> None:
     await connected(end, options.clients)
     warm, measured = int(options.warm * RATE), int(options.seconds * RATE)
     took, spent = [], []
-    received = sent = 0
+    received = sent = dropped = 0
     cpu = since = 0.0
     due = time.perf_counter()
     spent_before = time.process_time()
@@ -142,6 +151,7 @@ async def ticks(end: Endpoint, options: Options) -> None:
         if tick == warm:
             tell(measuring=True)
             received = sent = 0
+            dropped = system_drops(end)
             cpu, since = cpu_seconds(), time.perf_counter()
         await end.idle(due - time.perf_counter())
         received += await end.count(0.0)
@@ -157,7 +167,86 @@ async def ticks(end: Endpoint, options: Options) -> None:
         due = max(due + 1 / RATE, now - 1 / RATE)
     passed = time.perf_counter() - since
     counts = {"received": received, "sent": sent, "seconds": passed, "cpu": cpu_seconds() - cpu}
-    tell(result={**counts, "took": took, "spent": spent})
+    tell(result={**counts, "took": took, "spent": spent, "dropped": system_drops(end) - dropped})
+
+
+async def woken(end: Endpoint, options: Options) -> None:
+    """A server's ticks, as those of ``ticks``, that also acts whenever something arrives between them."""
+    await connected(end, options.clients)
+    poll, number = select.epoll(), end.fileno()
+    if number is not None:
+        poll.register(number, select.EPOLLIN)
+    warm, measured = int(options.warm * RATE), int(options.seconds * RATE)
+    took = []
+    received = sent = wakes = dropped = 0
+    cpu = since = 0.0
+    due = time.perf_counter()
+    for tick in range(warm + measured):
+        if tick == warm:
+            tell(measuring=True)
+            received = sent = wakes = 0
+            dropped = system_drops(end)
+            cpu, since = cpu_seconds(), time.perf_counter()
+        # Once in each tick, however late it is.
+        while True:
+            left = due - time.perf_counter()
+            if number is None:
+                time.sleep(min(max(left, 0.0), 1 / RATE / STEPS))
+            if number is None or poll.poll(max(left, 0.0)):
+                received += end.woken()
+                wakes += 1
+            if due <= time.perf_counter():
+                break
+        end.send_all(ANSWER)
+        sent += len(end.peers)
+        await end.flush()
+        now = time.perf_counter()
+        if tick >= warm:
+            took.append(now - due)
+        due = max(due + 1 / RATE, now - 1 / RATE)
+    passed = time.perf_counter() - since
+    counts = {"received": received, "sent": sent, "seconds": passed, "cpu": cpu_seconds() - cpu}
+    tell(result={**counts, "took": took, "wakes": wakes, "dropped": system_drops(end) - dropped})
+
+
+async def bots(ends: list[Endpoint], options: Options) -> None:
+    """Many clients in one process, woken by what they are sent. Each sends 64 bytes sixty times a second."""
+    poll = select.epoll()
+    by_number = {end.fileno(): end for end in ends}
+    for number in by_number:
+        poll.register(number, select.EPOLLIN)
+    until = time.monotonic() + PATIENCE
+    while waiting := [end for end in ends if not end.peers]:
+        if time.monotonic() > until:
+            raise TimeoutError(f"{len(waiting)} of {len(ends)} bots did not connect in {PATIENCE:.0f} s")
+        for end in waiting:
+            end.woken()
+        for number, _ in poll.poll(0.05):
+            by_number[number].woken()
+    pairs = [(end, end.peers[0]) for end in ends]
+    received = sent = 0
+    cpu, due = 0.0, time.perf_counter()
+    begins, ends_at = due + options.warm, math.inf
+    # After its result it goes on until it is ended, for the server to come to its own.
+    for step in itertools.count():
+        now = time.perf_counter()
+        if now >= ends_at:
+            counts = {"received": received, "sent": sent, "cpu": cpu_seconds() - cpu}
+            tell(result={**counts, "seconds": now - begins})
+            ends_at = math.inf
+        elif now >= begins and not cpu:
+            begins, ends_at = now, now + options.seconds
+            received, sent, cpu = 0, 0, cpu_seconds()
+        while True:
+            for number, _ in poll.poll(max(due - time.perf_counter(), 0.0)):
+                received += by_number[number].woken()
+            if due <= time.perf_counter():
+                break
+        for end, peer in pairs[step % STEPS :: STEPS]:
+            end.send(peer, REQUEST)
+            await end.flush()
+            sent += 1
+        due = max(due + 1 / RATE / STEPS, time.perf_counter() - 1 / RATE)
 
 
 async def block_send(end: Endpoint, options: Options) -> None:
@@ -229,6 +318,7 @@ SERVERS = {
     "flood_receive": flood_receive,
     "echo": echo,
     "ticks": ticks,
+    "woken": woken,
     "block_receive": block_receive,
     "stamps_receive": stamps_receive,
 }
@@ -245,6 +335,11 @@ async def play(contender: Any, variant: str, role: str, options: Options) -> Non
         end = await contender.serve(variant, options)
         tell(port=end.port)
         await SERVERS[role](end, options)
+    elif role == "bots":
+        files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+        ends = [await contender.connect(variant, options.port, options) for _ in range(options.clients)]
+        await bots(ends, options)
     else:
         end = await contender.connect(variant, options.port, options)
         await CLIENTS[role](end, options)

@@ -51,7 +51,7 @@ class Run:
         """Why something was not measured: by contender, variant, measurement or its kind ('' for all)."""
 
     def prepare(self) -> list[tuple[ModuleType, str]]:
-        if "servers" in self.tables or any(module.NATIVE for module in self.modules):
+        if {"servers", "woken"} & self.tables or any(module.NATIVE for module in self.modules):
             build_swarm()
         failed = install(self.modules)
         ready = []

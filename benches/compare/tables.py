@@ -167,8 +167,65 @@ def servers(
         (table, "CPU of the server", "s/s"): [result["cpu"] / result["seconds"]],
         (table, "CPU of the server a message", MICROSECONDS): [result["cpu"] / messages * 1e6],
         (table, "received by the server", "%"): [result["received"] / result["seconds"] / clients / 0.6],
+        (table, "received of what was sent to it", "%"): [share(result, heard)],
+        (table, "dropped by the system", "%"): [dropped(result, heard)],
         (table, "received by the clients", "%"): [heard["received"] / heard["seconds"] / clients / 0.6],
         (table, "CPU of the clients", "s/s"): [heard["cpu"] / heard["seconds"]],
+    }
+
+
+def share(receiver: dict[str, float], sender: dict[str, float]) -> float:
+    """Percent of what one end sent that the other received, each in its own time."""
+    return 100 * (receiver["received"] / receiver["seconds"]) / (sender["sent"] / sender["seconds"])
+
+
+def dropped(server: dict[str, float], clients: dict[str, float]) -> float:
+    """Percent of what the clients sent that the server's system dropped, where the server tells."""
+    return 100 * server.get("dropped", 0) / server["seconds"] / (clients["sent"] / clients["seconds"])
+
+
+def woken(contender: ModuleType, variant: str, plan: Plan, clients: int) -> Values:
+    table = f"woken/{clients}"
+    kind = contender.swarm(variant) if hasattr(contender, "swarm") else contender.SWARM
+    options = Options(clients=clients, warm=1.0, seconds=plan.server_seconds)
+    with processes() as started:
+        server = started.role(contender, variant, "woken", options)
+        swarm = started.swarm(kind, server.hear("port", 10), clients)
+        server.hear("measuring", 60)
+        swarm.say("mark")
+        result = server.hear("result", 60)
+        swarm.finish()
+        heard = swarm.hear("result", 10)
+    seconds, messages = result["seconds"], result["received"] + result["sent"]
+    return {
+        (table, "CPU of the server a message", MICROSECONDS): [result["cpu"] / messages * 1e6],
+        (table, "CPU of the server", "s/s"): [result["cpu"] / seconds],
+        (table, "ticks", "1/s"): [len(result["took"]) / seconds],
+        (table, "awakenings", "1/s"): [result["wakes"] / seconds],
+        (table, "tick done after p99", MILLISECONDS): [second * 1e3 for second in result["took"]],
+        (table, "received of what was sent to it", "%"): [share(result, heard)],
+        (table, "dropped by the system", "%"): [dropped(result, heard)],
+        (table, "CPU of the clients", "s/s"): [heard["cpu"] / heard["seconds"]],
+    }
+
+
+def bots(contender: ModuleType, variant: str, plan: Plan, clients: int) -> Values:
+    table = f"bots/{clients}"
+    seconds = plan.server_seconds
+    with processes() as started:
+        # It goes on for longer than what the bots measure.
+        options = Options(clients=clients, warm=1.0, seconds=seconds + 2.0)
+        server = started.role(contender, variant, "ticks", options)
+        options = Options(clients=clients, warm=1.0, seconds=seconds, port=server.hear("port", 10))
+        result = started.role(contender, variant, "bots", options).hear("result", 90)
+        there = server.hear("result", 60)
+    messages = result["received"] + result["sent"]
+    return {
+        (table, "CPU of the bots a message", MICROSECONDS): [result["cpu"] / messages * 1e6],
+        (table, "CPU of the bots", "s/s"): [result["cpu"] / result["seconds"]],
+        (table, "sent by the bots", "%"): [result["sent"] / result["seconds"] / clients / 0.6],
+        (table, "received of what was sent to them", "%"): [share(result, there)],
+        (table, "received by the server of what they sent", "%"): [share(there, result)],
     }
 
 
@@ -259,6 +316,14 @@ def swarming(contender: ModuleType) -> str | None:
     return None if contender.SWARM else contender.NO_SWARM
 
 
+def waking(contender: ModuleType) -> str | None:
+    return None if contender.WAKES is True else contender.WAKES
+
+
+def woken_swarming(contender: ModuleType) -> str | None:
+    return waking(contender) or swarming(contender)
+
+
 def lossy(contender: ModuleType) -> str | None:
     if not contender.DATAGRAMS:
         return "TCP doesn't pass a UDP proxy"
@@ -274,6 +339,11 @@ def measurements(plan: Plan) -> Iterator[Measurement]:
         # The largest is what the goals are about.
         repeats = plan.server_repeats if clients == max(plan.server_sizes) else 1
         yield Measurement("servers", "servers", f"{clients} clients", run, swarming, repeats)
+    most = max(plan.server_sizes)
+    name, run = f"{most} clients, woken", partial(woken, clients=most)
+    yield Measurement("woken", "woken", name, run, woken_swarming, plan.server_repeats)
+    run = partial(bots, clients=most)
+    yield Measurement("bots", "bots", f"{most} bots", run, waking, plan.server_repeats)
     for link in plan.latency_links:
         for seed in range(1, plan.latency_seeds + 1):
             name = f"latency at {link}, seed {seed}"

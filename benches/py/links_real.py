@@ -1,5 +1,5 @@
 """Blocks over real sockets: through a proxy with the links of ``benches/links.rs``, and over clean loopback
-for what they cost the sender's processor. Prints a table and writes ``benches/links/results_real.json``.
+for what they cost both ends' processors. Prints a table and writes ``benches/links/results_real.json``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tickwire as tw
 
@@ -88,19 +88,23 @@ class Sender:
         self.process.join(10)
 
 
-def block(sender: Sender, address: Any, size: int) -> tuple[float, float]:
-    """Sends one block over a connection of its own; seconds it took, and of the sender's processor."""
-    with tw.Client.connect(address, protocol(), driver="thread", chunk_memory=256 * MIB) as client:
+def block(
+    sender: Sender, address: Any, size: int, driver: Literal["polled", "thread"] = "thread"
+) -> tuple[float, float, float]:
+    """Sends one block over a connection of its own; seconds it took, of the sender's processor, and of the
+    receiver's."""
+    with tw.Client.connect(address, protocol(), driver=driver, chunk_memory=256 * MIB) as client:
         settled = time.monotonic() + 1.0
         while time.monotonic() < settled or not client.connected:
             with client.tick():
                 pass
             time.sleep(0.001)
+        receiving = processor_seconds()
         sender.pipe.send((size, size <= 256 * KIB))
         while True:
             with client.tick() as inbox:
                 if inbox.chunks:
-                    arrived = time.monotonic()
+                    arrived, received = time.monotonic(), processor_seconds() - receiving
                     break
                 assert client.connected, client.disconnect_reason
             time.sleep(0.0005)
@@ -110,7 +114,7 @@ def block(sender: Sender, address: Any, size: int) -> tuple[float, float]:
         began, spent, error = sender.pipe.recv()
         assert error is None, error
         # Both processes read the same clock.
-        return arrived - began, spent
+        return arrived - began, spent, received
 
 
 def main() -> None:
@@ -137,14 +141,16 @@ def main() -> None:
                     "ratio": round(ratio, 3),
                 }
             )
-    for driver in ("thread", "polled"):
+    drivers: tuple[Literal["polled", "thread"], ...] = ("thread", "polled")
+    for driver in drivers:
         sender = Sender(driver)
-        taken = [block(sender, sender.address, 64 * MIB) for _ in range(RUNS)]
+        taken = [block(sender, sender.address, 64 * MIB, driver) for _ in range(RUNS)]
         sender.close()
-        per_second = 64 * MIB / 1e6 / median(spent for _, spent in taken)
-        rate = 64 * MIB / 1e6 / median(seconds for seconds, _ in taken)
+        per_second = 64 * MIB / 1e6 / median(spent for _, spent, _ in taken)
+        received = 16 * median(received for _, _, received in taken)
+        rate = 64 * MIB / 1e6 / median(seconds for seconds, _, _ in taken)
         figures = f"{per_second:.0f} MB a processor second of the sender, {rate:.0f} MB/s"
-        print(f"loopback, 64 MiB, {driver}: {figures}")
+        print(f"loopback, 64 MiB, {driver}: {figures}, {received:.2f} s a GiB of the receiver")
         results.append(
             {
                 "link": f"loopback, {driver}",
@@ -152,6 +158,7 @@ def main() -> None:
                 "controller": "adaptive",
                 "megabytes_per_cpu_second": round(per_second, 1),
                 "megabytes_per_second": round(rate, 1),
+                "receiver_cpu_seconds_per_gib": round(received, 2),
             }
         )
     path = Path(__file__).parents[1] / "links" / "results_real.json"

@@ -4,6 +4,7 @@
 
 use std::io;
 
+use super::gathering::Gathering;
 use super::polled::{Driver, DriverCounters};
 use super::threaded::Turn;
 use crate::endpoint::Goodbye;
@@ -25,6 +26,7 @@ pub struct Carrier {
     /// Of the driver, once closed, and when that was.
     counters: DriverCounters,
     closed_at: Instant,
+    gathering: Gathering,
 }
 
 impl Carrier {
@@ -35,6 +37,7 @@ impl Carrier {
             driver: Some(driver),
             counters: DriverCounters::default(),
             closed_at: Instant::ZERO,
+            gathering: Gathering::default(),
         }
     }
 
@@ -68,10 +71,16 @@ impl Carrier {
     /// # Errors
     /// As [`Driver::receive`].
     pub fn receive(&mut self) -> io::Result<()> {
-        let Some((session, driver)) = self.parts() else { return Ok(()) };
-        driver.receive(|now, unix, from, datagram, out| {
+        let Carrier { session, driver, gathering, .. } = self;
+        let Some(driver) = driver else { return Ok(()) };
+        let mut largest = 0;
+        let received = driver.receive(|now, unix, from, datagram, out| {
+            largest = largest.max(datagram.len());
             session.handle_datagram(now, unix, from, datagram, out);
-        })
+        });
+        gathering.note_emptied(driver.now());
+        gathering.note_largest(driver.now(), largest);
+        received
     }
 
     /// Sends what the session has for a tick. Does nothing once closed.
@@ -81,22 +90,59 @@ impl Carrier {
         self.end_linger();
     }
 
-    /// Does what needn't wait for a tick of the game, and says when there is something again.
+    /// As [`Carrier::step`], for a thread that does nothing else: it lets datagrams gather.
+    ///
+    /// # Errors
+    /// As [`Carrier::step`].
+    pub fn turn(&mut self) -> io::Result<Turn> {
+        // Before anything, too: a game that looks all the time leaves nothing to read.
+        if let Some(pause) = self.gathering_pause() {
+            return Ok(Turn::Pause(pause));
+        }
+        Ok(match self.step()? {
+            Turn::Wait(wait) => self.gathering_pause().map_or(Turn::Wait(wait), Turn::Pause),
+            turn => turn,
+        })
+    }
+
+    fn gathering_pause(&self) -> Option<Duration> {
+        self.gathering.pause(self.driver.as_ref()?.now())
+    }
+
+    /// Does what needn't wait for a tick of the game, for a bounded time, and says when there is something again.
     ///
     /// # Errors
     /// As [`Driver::receive`]. What is to be sent was sent all the same.
-    pub fn turn(&mut self) -> io::Result<Turn> {
-        let Some((session, driver)) = self.parts() else { return Ok(Turn::Over) };
+    pub fn step(&mut self) -> io::Result<Turn> {
+        let Carrier { session, driver, gathering, .. } = self;
+        let Some(driver) = driver else { return Ok(Turn::Over) };
+        let (mut read, mut largest) = (false, 0);
         let received = driver.receive_at_most(READ_BOUND, |now, unix, from, datagram, out| {
+            (read, largest) = (true, largest.max(datagram.len()));
             session.handle_datagram(now, unix, from, datagram, out);
         });
-        driver.transmit(|now, out| session.transmit_between(now, out));
-        let due = session.next_deadline().min(driver.next_delivery()) - driver.now();
+        let more_waits = matches!(received, Ok(true));
+        if session.is_lingering() || gathering.asks(driver.now(), more_waits) {
+            let sent = driver.transmit(|now, out| {
+                session.transmit_between(now, out);
+                out.entries().iter().map(|(_, bytes)| bytes.len()).max()
+            });
+            largest = largest.max(sent.unwrap_or(0));
+        }
+        let now = driver.now();
+        if read {
+            gathering.note_emptied(now);
+        }
+        gathering.note_largest(now, largest);
+        let due = session.next_deadline().min(driver.next_delivery());
+        if matches!(received, Ok(false)) {
+            gathering.note_due(due);
+        }
         self.end_linger();
         match received? {
             _ if self.is_closed() => Ok(Turn::Over),
             true => Ok(Turn::Pause(BETWEEN_TURNS)),
-            false => Ok(Turn::Wait(due)),
+            false => Ok(Turn::Wait(due - now)),
         }
     }
 

@@ -11,6 +11,7 @@ pub mod capture;
 mod carrier;
 mod entropy;
 pub mod files;
+mod gathering;
 mod hub;
 mod polled;
 pub mod proxy;

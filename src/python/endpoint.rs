@@ -23,7 +23,7 @@ use super::shared::Shared;
 use super::state::State;
 use super::stats::ConnectionStats;
 use crate::driver::udp::UdpSocket;
-use crate::driver::{BETWEEN_TURNS, Bell, Driver, Station, Turn};
+use crate::driver::{BETWEEN_TURNS, Bell, Driver, Turn};
 use crate::endpoint::{Event, Host, PeerHandle, SendError};
 use crate::time::Duration;
 
@@ -161,9 +161,11 @@ impl Endpoint {
         self.flush(py)
     }
 
-    /// Gives the core the datagrams that wait, or finds out how the thread fared with them.
+    /// Gives the endpoint the datagrams that wait: with a thread, those since its last turn. A game that looks all the time
+    /// leaves the thread no time to read them.
     fn read(&self, state: &mut State) -> std::io::Result<()> {
-        if self.state.is_threaded() { state.failed.take().map_or(Ok(()), Err) } else { state.receive() }
+        state.failed.take().map_or(Ok(()), Err)?;
+        state.receive()
     }
 
     /// Sends what is queued, in the order that the priority hook gives; false once closed.
@@ -272,7 +274,7 @@ impl Endpoint {
     /// there is something to do again, if nothing arrives before.
     pub(super) fn step(&self, py: Python<'_>) -> PyResult<f64> {
         let mut state = self.state.lock()?;
-        let turn = state.turn();
+        let turn = state.step();
         if let Some(error) = state.failed.take() {
             drop(state);
             return Err(os_error(py, &error, self.address.0));

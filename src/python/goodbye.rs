@@ -11,7 +11,7 @@ use pyo3::types::PyString;
 use super::endpoint::Endpoint;
 use super::errors::value_error;
 use super::protocol::{Protocol, seconds};
-use crate::driver::{Station, Turn};
+use crate::driver::Turn;
 use crate::endpoint::{Detail, Goodbye, MAX_LINGER};
 use crate::time::Duration;
 
@@ -80,7 +80,7 @@ impl Endpoint {
         let turn = match () {
             () if state.is_closed() => Turn::Over,
             () if self.state.is_threaded() => Turn::Wait(POLL),
-            () => state.turn(),
+            () => state.step(),
         };
         drop(state);
         match turn {

@@ -136,19 +136,30 @@ impl State {
     }
 }
 
-impl Station for State {
-    fn turn(&mut self) -> Turn {
-        #[cfg(feature = "faults")]
-        assert!(!self.broken, "broken on purpose");
+impl State {
+    /// What there is to do between ticks, for a bounded time: what comes then.
+    pub(super) fn step(&mut self) -> Turn {
+        self.act(Carrier::step)
+    }
+
+    fn act(&mut self, act: impl FnOnce(&mut Carrier) -> std::io::Result<Turn>) -> Turn {
         if self.asking && !self.is_closed() {
             return Turn::Pause(BETWEEN_TURNS);
         }
-        let turn = self.carrier.turn();
+        let turn = act(&mut self.carrier);
         self.note_transfers();
         turn.unwrap_or_else(|error| {
             self.failed = Some(error);
             if self.is_closed() { Turn::Over } else { Turn::Pause(AFTER_ERROR) }
         })
+    }
+}
+
+impl Station for State {
+    fn turn(&mut self) -> Turn {
+        #[cfg(feature = "faults")]
+        assert!(!self.broken, "broken on purpose");
+        self.act(Carrier::turn)
     }
 
     fn close(&mut self) {

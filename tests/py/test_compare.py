@@ -82,6 +82,8 @@ def test_all_tables_are_measured(module) -> None:
         "64 clients",
         "256 clients",
         "1000 clients",
+        "1000 clients, woken",
+        "1000 bots",
         *(f"latency at {link}, seed {seed}" for link in tables.FULL.latency_links for seed in range(1, 6)),
         *(name for link in tables.FULL.links for name in (f"256 KiB at {link}", f"4096 KiB at {link}")),
     ]

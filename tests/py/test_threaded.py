@@ -108,6 +108,21 @@ def test_what_was_sent_before_a_stall_is_sent_again_when_it_is_lost(protocol: tw
         assert client.stats().channels[0].resent > 0
 
 
+def test_a_tick_has_what_came_before_it_whatever_the_thread_was_given_time_for(protocol: tw.Protocol) -> None:
+    with (
+        tw.Server("127.0.0.1:0", protocol, driver="thread") as server,
+        tw.Client.connect(server.address, protocol) as client,
+    ):
+        wait_until(lambda: client.connected and len(server.clients) == 1, server, client)
+        for number in range(300):
+            client.send(Move(number))
+            client.flush()
+            # No pause, in which the thread could read it.
+            with server.tick() as inbox:
+                assert [message.tick for _, message in inbox.messages] == [number]
+            client.receive()
+
+
 def test_the_messages_of_a_tick_share_packets(protocol: tw.Protocol) -> None:
     with pair(protocol) as (server, client):
         wait_until(lambda: client.stats().channels[0].queued == 0, server, client)

@@ -9,6 +9,7 @@
   UDP proxy,
 - ``run(variant, coroutine)``: runs a role; ``serve(variant, options)`` and ``connect(variant, port,
   options)``: the two ends, as an :class:`~contenders.endpoint.Endpoint`,
+- ``WAKES``: whether its ends have ``fileno`` and ``woken``, or else the reason why not,
 - ``UNRELIABLE``: False when all its messages are reliable; ``NATIVE``: True for what has no Python,
 - ``skips(variant, kind)``, if need be: None, or why a variant takes no part in a kind of measurement,
 - ``missing(variant)``: None, or a sentence that says what isn't there.

@@ -18,6 +18,7 @@ RELIABLE = False
 DATAGRAMS = True
 UNRELIABLE = True
 NATIVE = False
+WAKES = "its own event loop waits for it, in every measurement"
 
 
 def missing(variant: str) -> str | None:

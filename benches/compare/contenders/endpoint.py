@@ -62,6 +62,13 @@ class Endpoint(Protocol):
     async def flush(self) -> None:
         """Sends what is queued."""
 
+    def fileno(self) -> int | None:
+        """Its socket, to wait for with others; None where somebody else does."""
+
+    def woken(self) -> int:
+        """What an event loop has it do when its socket has something: takes all, and sends what is due. How
+        many messages came."""
+
     def close(self) -> None: ...
 
 
@@ -103,6 +110,12 @@ class Polled(Sending):
 
     async def flush(self) -> None:
         pass
+
+    def fileno(self) -> int | None:
+        return None
+
+    def woken(self) -> int:
+        return len(self.poll(0.0))
 
     def close(self) -> None:
         pass

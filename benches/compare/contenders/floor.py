@@ -12,6 +12,7 @@ RELIABLE = False
 DATAGRAMS = True
 UNRELIABLE = True
 NATIVE = True
+WAKES = "it has no Python, which is what is woken here"
 
 
 def missing(_variant: str) -> str | None:

@@ -25,6 +25,7 @@ RELIABLE = True
 DATAGRAMS = True
 UNRELIABLE = False
 NATIVE = False
+WAKES = "its conversations have no handshake, and a clock of their own to be driven by"
 
 WINDOW = 4096
 # A message may have at most 128 fragments.

@@ -20,6 +20,7 @@ RELIABLE = True
 DATAGRAMS = True
 UNRELIABLE = True
 NATIVE = False
+WAKES = True
 
 
 def missing(_variant: str) -> str | None:
@@ -72,6 +73,9 @@ class End(Polled):
 
     async def flush(self) -> None:
         self.host.flush()
+
+    def fileno(self) -> int:
+        return self.host.socket.fileno()
 
 
 async def serve(_variant: str, options: Options) -> End:

@@ -26,6 +26,7 @@ RELIABLE = True
 DATAGRAMS = True
 UNRELIABLE = True
 NATIVE = False
+WAKES = "its own event loop waits for it, in every measurement"
 MESSAGE = 64
 
 

@@ -19,6 +19,7 @@ RELIABLE = False
 DATAGRAMS = True
 UNRELIABLE = True
 NATIVE = False
+WAKES = True
 
 
 def missing(_variant: str) -> str | None:
@@ -61,6 +62,9 @@ class End(Polled):
             self.socket.sendto(data, peer)
         except (BlockingIOError, ConnectionRefusedError):
             pass
+
+    def fileno(self) -> int:
+        return self.socket.fileno()
 
     def close(self) -> None:
         self.socket.close()

@@ -33,8 +33,7 @@ class Columns(End):
         dtype = tw.dtype(self.outgoing)
         return numpy.frombuffer(data[: dtype.itemsize].ljust(dtype.itemsize, b"\0") * count, dtype)
 
-    async def count(self, timeout: float) -> int:
-        rows = self.wait(timeout)
+    def read(self, rows: Any) -> int:
         if len(rows):
             # A game reads what came: a column of all rows here, as ends with objects read a field of each.
             rows["f0"].sum()
@@ -52,7 +51,7 @@ class ServerEnd(Columns):
             columns=[Request],
             **settings(variant),
         )
-        super().__init__(server, options)
+        super().__init__(server, options, variant)
         self.port = self.endpoint.address.port
         self.peers = []
 
@@ -78,7 +77,7 @@ class ClientEnd(Columns):
 
     def __init__(self, variant: str, port: int, options: Options) -> None:
         client = tw.Client.connect((LOCALHOST, port), protocol(), columns=[Answer], **settings(variant))
-        super().__init__(client, options)
+        super().__init__(client, options, variant)
 
     @property
     def peers(self) -> list[Any]:

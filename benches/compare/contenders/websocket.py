@@ -25,6 +25,7 @@ RELIABLE = True
 DATAGRAMS = False
 UNRELIABLE = False
 NATIVE = False
+WAKES = "its own event loop waits for it, in every measurement"
 
 
 def missing(_variant: str) -> str | None:

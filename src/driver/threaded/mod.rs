@@ -71,6 +71,8 @@ struct DriverThread {
 #[derive(Debug, Default)]
 struct Told {
     stop: AtomicBool,
+    /// The thread waits, or is about to: told under the station's lock, so that whoever has it after a turn knows what comes next.
+    waits: AtomicBool,
     failure: OnceLock<String>,
 }
 
@@ -84,9 +86,12 @@ impl DriverThread {
         Ok(DriverThread { told: told_here, ringer, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Has the next turn begin now, or when the pause before it ends.
+    /// Has the next turn begin now, or when the pause before it ends: to be called by who has had the station's lock. A ring is a
+    /// system call, and a turn more.
     fn wake(&self) {
-        self.ringer.ring();
+        if self.told.waits.load(Ordering::Relaxed) {
+            self.ringer.ring();
+        }
     }
 
     /// With which words the thread panicked, if it did.
@@ -97,7 +102,7 @@ impl DriverThread {
     /// Waits until the thread has ended: for the rest of a turn. Not to be called with the station's lock held.
     fn stop(&self) {
         self.told.stop.store(true, Ordering::Relaxed);
-        self.wake();
+        self.ringer.ring();
         // Held while waiting, so that whoever stops it too waits as well.
         let mut thread = lock(&self.thread);
         if let Some(thread) = thread.take() {
@@ -127,10 +132,12 @@ fn run<S: Station>(mut bell: Bell, station: &Mutex<S>, told: &Told) {
 /// Takes a turn. A panic is told of while the lock is still held, so that nobody who takes it next trusts what is behind it.
 fn turn<S: Station>(station: &Mutex<S>, told: &Told) -> Turn {
     let mut station = lock(station);
-    catch_unwind(AssertUnwindSafe(|| station.turn())).unwrap_or_else(|panic| {
+    let turn = catch_unwind(AssertUnwindSafe(|| station.turn())).unwrap_or_else(|panic| {
         let _first = told.failure.set(words_of(&*panic));
         Turn::Over
-    })
+    });
+    told.waits.store(matches!(turn, Turn::Wait(_)), Ordering::Relaxed);
+    turn
 }
 
 fn words_of(panic: &(dyn Any + Send)) -> String {

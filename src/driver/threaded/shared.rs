@@ -52,7 +52,7 @@ impl<S: Station> Shared<S> {
         self.thread.is_some()
     }
 
-    /// Has the thread's next turn begin now, unless it pauses.
+    /// Has the thread's next turn begin now, unless it pauses: after something was done with the lock taken.
     pub fn wake(&self) {
         if let Some(thread) = &self.thread {
             thread.wake();

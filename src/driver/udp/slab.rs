@@ -7,8 +7,15 @@ use std::net::SocketAddr;
 use std::ops::Range;
 
 /// Memory of one slab at most, unless one slot needs more. It is asked for zeroed, so that what is never touched
-/// costs nothing on most systems.
-const MAX_BYTES: usize = 1 << 20;
+/// costs nothing on most systems: of slots for what may come joined, nothing but their beginnings, until it does.
+const MAX_BYTES: usize = 64 * (1 << 16) + 64 * COLOUR;
+
+/// Bytes read into with one call where datagrams come joined, as far as is known: what a processor's cache holds.
+const MAX_JOINED_BYTES: usize = 1 << 20;
+
+/// What lies between slots whose length is a multiple of a page: their beginnings would be in the same few lines of a
+/// processor's cache.
+const COLOUR: usize = 256;
 
 /// What one slot holds: a datagram, or several of one length (the last may be shorter) that the system joined.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +40,8 @@ pub(super) struct Piece {
 pub(super) struct Slab {
     memory: Vec<u8>,
     slot: usize,
+    /// From the beginning of one slot to that of the next.
+    stride: usize,
     max_slots: usize,
     arrived: Vec<Arrived>,
     /// The next piece to hand out: the index of its slot, and where it begins there.
@@ -42,8 +51,10 @@ pub(super) struct Slab {
 impl Slab {
     /// A slab of slots of `slot` bytes, at least 1, that grows from one slot to `max_slots`.
     pub(super) fn new(slot: usize, max_slots: usize) -> Self {
-        let max_slots = max_slots.min(MAX_BYTES / slot).max(1);
-        Slab { memory: vec![0; slot], slot, max_slots, arrived: Vec::new(), next: (0, 0) }
+        let stride = slot.next_multiple_of(64);
+        let stride = if stride.is_multiple_of(4096) { stride + COLOUR } else { stride };
+        let max_slots = max_slots.min(MAX_BYTES / stride).max(1);
+        Slab { memory: vec![0; stride], slot, stride, max_slots, arrived: Vec::new(), next: (0, 0) }
     }
 
     /// Forgets what it holds, and gives at most `count` slots to read into, and the list to say there, in order,
@@ -52,13 +63,17 @@ impl Slab {
         &mut self,
         count: usize,
     ) -> (impl ExactSizeIterator<Item = &mut [u8]>, &mut Vec<Arrived>) {
-        let slots = self.memory.len() / self.slot;
-        if self.arrived.len() == slots && slots < self.max_slots {
-            self.memory = vec![0; (slots * 4).min(self.max_slots) * self.slot];
+        let slots = self.memory.len() / self.stride;
+        let joined = self.arrived.iter().any(|arrived| arrived.segment < arrived.len);
+        let most = if joined { (MAX_JOINED_BYTES / self.stride).max(1) } else { self.max_slots };
+        if self.arrived.len() == slots && slots < most {
+            self.memory = vec![0; (slots * 4).min(most) * self.stride];
         }
         self.arrived.clear();
         self.next = (0, 0);
-        (self.memory.chunks_exact_mut(self.slot).take(count), &mut self.arrived)
+        let slot = self.slot;
+        let slots = self.memory.chunks_exact_mut(self.stride).map(move |memory| &mut memory[..slot]);
+        (slots.take(count.min(most)), &mut self.arrived)
     }
 
     /// The next datagram not yet handed out.
@@ -67,7 +82,7 @@ impl Slab {
         let Arrived { from, len, segment } = *self.arrived.get(index)?;
         let end = len.min(start.saturating_add(segment));
         self.next = if end < len { (index, end) } else { (index + 1, 0) };
-        let slot = index * self.slot;
+        let slot = index * self.stride;
         Some(Piece { from, bytes: slot + start..slot + end, joined: segment < len })
     }
 
@@ -125,8 +140,23 @@ mod tests {
         let filled: Vec<_> = (0..4).map(|_| fill(&mut slab, 64, &came)).collect();
         assert_eq!(filled, [1, 4, 6, 6]);
         assert_eq!(fill(&mut slab, 2, &came), 2, "no more than asked for");
-        let mut large = Slab::new(MAX_BYTES / 2, 64);
+        let mut large = Slab::new(MAX_BYTES / 2 - 4096, 64);
         assert_eq!([(); 3].map(|()| fill(&mut large, 64, &came)), [1, 2, 2]);
         assert_eq!(fill(&mut Slab::new(MAX_BYTES + 1, 64), 64, &came), 1);
+    }
+
+    #[test]
+    fn slots_for_what_may_come_joined_are_as_many_until_it_does() {
+        let single: [(u16, &[u8], usize); 64] = [(1, b"x", 1); 64];
+        let joined: [(u16, &[u8], usize); 64] = [(1, b"xyz", 1); 64];
+        let mut slab = Slab::new(1 << 16, 64);
+        assert_eq!([(); 5].map(|()| fill(&mut slab, 64, &single)), [1, 4, 16, 64, 64]);
+        assert_eq!([(); 3].map(|()| fill(&mut slab, 64, &joined)), [64, 15, 15], "a megabyte then");
+        assert_eq!([(); 2].map(|()| fill(&mut slab, 64, &single)), [15, 64]);
+        let begin = |slot: usize| (slot * slab.stride) % 4096;
+        assert!((1..16).all(|slot| begin(slot) != 0), "not all in the same lines of a cache");
+        let mut never_single = Slab::new(1 << 16, 64);
+        assert_eq!([(); 4].map(|()| fill(&mut never_single, 64, &joined)), [1, 4, 15, 15]);
+        assert!(never_single.memory.len() <= MAX_JOINED_BYTES);
     }
 }

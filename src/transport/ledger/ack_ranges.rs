@@ -7,12 +7,11 @@
 //! A peer whose acks are given up takes its packet for lost.
 //!
 //! What comes in here was accepted by [`Acks`](super::acks::Acks). A peer that leaves gaps and acks nothing makes us say
-//! some ten bytes for each of its packets, once, and look through the runs for each packet sent.
+//! some ten bytes for each of its packets, once, and look through a kilobyte of numbers for each packet sent.
 
 use std::collections::VecDeque;
 
 use crate::store::sequence::greater;
-use crate::wire::Measure;
 
 /// One run of acked packets: both ends included, `newest` at or after `oldest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +32,9 @@ const MAX_RUNS: usize = 256;
 /// A run is reported in our packets 0, 1, 2, 3, 5, 9, 17, ... 257 after it ended, if nothing confirms it, and then given up:
 /// neither a few losses nor an outage of some seconds keeps the peer from knowing.
 const LAST_REPORT: u64 = 257;
+
+/// Runs that are looked at together.
+const BLOCK: usize = 16;
 
 /// Packets received one after the other that the peer may not know of. The newest run is open: it may grow, and is reported in
 /// every packet.
@@ -64,6 +66,9 @@ pub(crate) struct Reported {
 pub(crate) struct AckRanges {
     /// Oldest first, none next to each other.
     runs: VecDeque<Run>,
+    /// For each run the packet of ours that is to report it next, the low bits: all that most runs are asked for a packet. The
+    /// open one is asked whatever stands here.
+    due: VecDeque<u32>,
     /// The newest packet received.
     newest: u16,
     /// Which of our packets with ranges is the next one.
@@ -74,7 +79,7 @@ pub(crate) struct AckRanges {
 
 impl Default for AckRanges {
     fn default() -> Self {
-        AckRanges { runs: VecDeque::new(), newest: u16::MAX, packet: 0, crowded: false }
+        AckRanges { runs: VecDeque::new(), due: VecDeque::new(), newest: u16::MAX, packet: 0, crowded: false }
     }
 }
 
@@ -91,10 +96,16 @@ impl AckRanges {
         } else {
             self.insert(sequence, window);
         }
-        let expired = |run: &Run| self.packet - run.closed_at > LAST_REPORT && run.newest != self.newest;
+        let (packet, newest) = (self.packet, self.newest);
+        let expired = |run: &Run| packet - run.closed_at > LAST_REPORT && run.newest != newest;
         while self.runs.len() > MAX_RUNS || self.runs.front().is_some_and(expired) {
-            self.runs.pop_front();
+            self.pop_oldest();
         }
+    }
+
+    fn pop_oldest(&mut self) {
+        self.runs.pop_front();
+        self.due.pop_front();
     }
 
     fn append(&mut self, sequence: u16, window: usize) {
@@ -103,13 +114,17 @@ impl AckRanges {
         match self.runs.back_mut().filter(|run| run.newest == before) {
             Some(open) if sequence == before.wrapping_add(1) => open.newest = sequence,
             open => {
-                open.into_iter().for_each(|open| open.closed_at = packet);
+                if let Some(open) = open {
+                    open.closed_at = packet;
+                    self.due.back_mut().into_iter().for_each(|due| *due = packet as u32);
+                }
                 self.runs.push_back(self.run(sequence));
+                self.due.push_back(packet as u32);
             }
         }
         let age = |number: u16| usize::from(sequence.wrapping_sub(number));
         while self.runs.front().is_some_and(|run| age(run.newest) >= window) {
-            self.runs.pop_front();
+            self.pop_oldest();
         }
         if let Some(run) = self.runs.front_mut().filter(|run| age(run.oldest) >= window) {
             // At most 32,768.
@@ -136,15 +151,22 @@ impl AckRanges {
         if joins_older {
             run.oldest = self.runs[at - 1].oldest;
         }
-        match (joins_older, joins_newer) {
+        let at = match (joins_older, joins_newer) {
             (true, true) => {
-                self.runs[at] = run;
-                self.runs.remove(at - 1);
+                self.runs.remove(at);
+                self.due.remove(at);
+                at - 1
             }
-            (true, false) => self.runs[at - 1] = run,
-            (false, true) => self.runs[at] = run,
-            (false, false) => self.runs.insert(at, run),
-        }
+            (true, false) => at - 1,
+            (false, true) => at,
+            (false, false) => {
+                self.runs.insert(at, run);
+                self.due.insert(at, 0);
+                at
+            }
+        };
+        self.runs[at] = run;
+        self.due[at] = self.packet as u32;
     }
 
     /// One packet that nothing has reported.
@@ -160,14 +182,20 @@ impl AckRanges {
         let (newest, packet, crowded) = (self.newest, self.packet, self.crowded);
         let mut room = Room { at: ack.wrapping_sub(HEADER_ACKS), bits: 0 };
         let mut untouched = self.runs.len();
+        // Left to the oldest first, and whether some of these lie before one that was taken.
+        let (mut left, mut missed) = (false, false);
         self.crowded = false;
-        for (index, run) in self.runs.iter_mut().enumerate().rev() {
+        let mut end = self.runs.len();
+        while let Some(index) = self.newest_due(end) {
+            end = index;
+            let run = &mut self.runs[index];
+            self.due[index] = run.next_report(packet);
             let report = if run.newest == newest { Some(0) } else { run.report(packet) };
             let Some(report) = report else { continue };
             let range = run.beyond_header(ack);
             if crowded && run.reported & !report != 0 && range.is_some() {
                 run.mark(report, false);
-                self.crowded = true;
+                (self.crowded, left) = (true, true);
                 continue;
             }
             let fits = range.is_none_or(|range| room.take(range, MAX_RANGE_BITS / 2));
@@ -177,26 +205,41 @@ impl AckRanges {
                 break;
             }
             out.extend(range);
-            untouched = index;
+            (untouched, missed) = (index, missed || left);
         }
         if self.crowded {
-            self.select_oldest(ack, untouched, room, out);
+            self.crowded = !self.select_oldest(ack, untouched, room, out) || missed;
         }
         Reported { whole: true, packet: packet as u32, newest }
     }
 
-    /// Fills the rest of the room from the oldest run on, with those before `end`.
-    fn select_oldest(&mut self, ack: u16, end: usize, mut room: Room, out: &mut Vec<AckRange>) {
-        let first = out.len();
-        for run in self.runs.iter_mut().take(end) {
+    /// The newest run before `end` that is open, or due to be looked at.
+    fn newest_due(&self, end: usize) -> Option<usize> {
+        let (packet, newest) = (self.packet as u32, end.checked_sub(1)?);
+        if is_due(packet, self.due[newest]) || self.runs[newest].newest == self.newest {
+            return Some(newest);
+        }
+        let (older, newer) = self.due.as_slices();
+        let newer = &newer[..newest.saturating_sub(older.len())];
+        let older = &older[..newest.min(older.len())];
+        last_due(newer, packet).map(|at| older.len() + at).or_else(|| last_due(older, packet))
+    }
+
+    /// Fills the rest of the room from the oldest run on, with those before `end`: whether there was room for all.
+    fn select_oldest(&mut self, ack: u16, end: usize, mut room: Room, out: &mut Vec<AckRange>) -> bool {
+        let (first, packet, mut all) = (out.len(), self.packet as u32, true);
+        let both = self.runs.iter_mut().zip(&self.due).take(end);
+        for (run, _) in both.filter(|(_, due)| is_due(packet, **due)) {
             let Some(report) = run.report(self.packet) else { continue };
             let Some(range) = run.beyond_header(ack) else { continue };
             let older = out.get(first..).and_then(<[AckRange]>::last);
             let fits = room.take_older(range, older);
             run.mark(report, fits);
             out.extend(fits.then_some(range));
+            all &= fits;
         }
         out[first..].reverse();
+        all
     }
 
     /// The packet that was selected for last is sent.
@@ -225,6 +268,10 @@ impl AckRanges {
             run.oldest = known.wrapping_add(1);
             age(run.newest) < age(known)
         });
+        if self.runs.len() < self.due.len() {
+            self.due.clear();
+            self.due.extend(self.runs.iter().map(|run| run.next_report(self.packet)));
+        }
     }
 }
 
@@ -238,6 +285,18 @@ impl Run {
         }
     }
 
+    /// The packet of ours, this or a later one, before which there is no report to make of it, the low bits.
+    fn next_report(&self, packet: u64) -> u32 {
+        let since = packet.wrapping_sub(self.closed_at);
+        let next = match since {
+            0..=3 => since,
+            4..=LAST_REPORT => (since - 1).next_power_of_two() + 1,
+            // As good as never.
+            _ => since + u64::from(u32::MAX / 4),
+        };
+        self.closed_at.wrapping_add(next) as u32
+    }
+
     /// Notes whether a report was made.
     fn mark(&mut self, report: u16, made: bool) {
         self.reported = if made { self.reported | report } else { self.reported & !report };
@@ -249,6 +308,23 @@ impl Run {
         let newest = if covered(self.newest) { ack.wrapping_sub(HEADER_ACKS) } else { self.newest };
         (!covered(self.oldest)).then_some(AckRange { newest, oldest: self.oldest })
     }
+}
+
+/// Whether that packet is this one or an earlier one: at most half of all numbers lie between.
+fn is_due(packet: u32, due: u32) -> bool {
+    packet.wrapping_sub(due) <= u32::MAX / 2
+}
+
+/// The last of them that is due. Most blocks have none, and no branch for each is what makes them cheap.
+fn last_due(due: &[u32], packet: u32) -> Option<usize> {
+    let mut end = due.len();
+    for block in due.rchunks(BLOCK) {
+        end -= block.len();
+        if block.iter().fold(false, |any, due| any | is_due(packet, *due)) {
+            return block.iter().rposition(|due| is_due(packet, *due)).map(|at| end + at);
+        }
+    }
+    None
 }
 
 /// What ranges have taken of a packet.
@@ -285,12 +361,25 @@ impl Room {
 
 /// Bits of the gap in front of a range, where the walk has come down to `at`.
 fn gap_bits(at: u16, range: AckRange) -> usize {
-    Measure::relative(u32::from(at.wrapping_sub(range.newest)) + 1)
+    relative_bits(at.wrapping_sub(range.newest))
 }
 
 /// Bits of the rest of a range.
 fn run_bits(range: AckRange) -> usize {
-    Measure::relative(u32::from(range.newest.wrapping_sub(range.oldest)) + 1) + 1
+    relative_bits(range.newest.wrapping_sub(range.oldest)) + 1
+}
+
+/// What [`Measure::relative`](crate::wire::Measure::relative) says of the number after this one, by a table: it is asked for
+/// each range of each packet.
+fn relative_bits(before: u16) -> usize {
+    match before {
+        0 => 1,
+        1..=5 => 5,
+        6..=22 => 8,
+        23..=279 => 13,
+        280..=4376 => 18,
+        _ => 23,
+    }
 }
 
 #[cfg(test)]
@@ -312,6 +401,17 @@ mod tests {
 
     fn record(ranges: &mut AckRanges, sequences: impl IntoIterator<Item = u16>) {
         sequences.into_iter().for_each(|sequence| ranges.record(sequence, 1024));
+    }
+
+    #[test]
+    fn the_table_says_what_the_ladder_takes() {
+        for before in 0..=u16::MAX {
+            assert_eq!(
+                relative_bits(before),
+                crate::wire::Measure::relative(u32::from(before) + 1),
+                "{before}"
+            );
+        }
     }
 
     #[test]

@@ -1,0 +1,67 @@
+//! How long a driver's thread lets datagrams gather before it reads them.
+//!
+//! A turn for each of a thousand clients' datagrams costs more than what is in them: the thread was awake all the time, the
+//! game waited for its lock, and the socket's buffer overflowed meanwhile. Nothing waits longer than what is due, and a peer
+//! that waits for an ack is told how long it was held.
+
+use crate::time::{Duration, Instant};
+
+/// As long when nothing of what came was urgent. The smallest of the system's usual receive buffers has room for as long, at
+/// 100,000 datagrams a second.
+const GATHER: Duration = Duration::from_millis(4);
+
+/// As long while chunks move, and how long a row of turns may go on before what is due is sent: what is due is known to a
+/// millisecond.
+const GATHER_BULK: Duration = Duration::from_millis(1);
+
+/// A datagram of this many bytes is taken for part of a chunk, which more will follow for a while.
+const BULK_BYTES: usize = 500;
+const BULK_LASTS: Duration = Duration::from_millis(50);
+
+/// What is known of the datagrams of late, and of what is due.
+#[derive(Debug, Default)]
+pub(super) struct Gathering {
+    /// When the socket was last emptied, by the thread or the game.
+    emptied_at: Instant,
+    /// When there is something to do between ticks, as far as the last turn knew.
+    due: Instant,
+    /// When a chunk seems to move no more.
+    bulk_until: Instant,
+    /// When what is due between ticks was last asked for.
+    asked_at: Instant,
+}
+
+impl Gathering {
+    /// The socket was emptied.
+    pub(super) fn note_emptied(&mut self, now: Instant) {
+        self.emptied_at = now;
+    }
+
+    /// The largest datagram that was received or sent had this many bytes.
+    pub(super) fn note_largest(&mut self, now: Instant, bytes: usize) {
+        if bytes >= BULK_BYTES {
+            self.bulk_until = now + BULK_LASTS;
+        }
+    }
+
+    /// Whether to ask what is due between ticks although more datagrams wait: that takes a look at each connection.
+    pub(super) fn asks(&mut self, now: Instant, more_waits: bool) -> bool {
+        let asks = !more_waits || self.asked_at + GATHER_BULK <= now;
+        if asks {
+            self.asked_at = now;
+        }
+        asks
+    }
+
+    /// There is something to do at this moment, and not before unless something arrives.
+    pub(super) fn note_due(&mut self, due: Instant) {
+        self.due = due;
+    }
+
+    /// How long to let datagrams gather, if nothing is due and the socket was empty just now.
+    pub(super) fn pause(&self, now: Instant) -> Option<Duration> {
+        let gather = if now < self.bulk_until { GATHER_BULK } else { GATHER };
+        let until = (self.emptied_at + gather).min(self.due);
+        (now < until && self.emptied_at > Instant::ZERO).then(|| until - now)
+    }
+}
