@@ -209,15 +209,14 @@ impl WordRange {
             }
             return;
         }
-        // Counted without a branch: which tier it is, nobody can foretell.
-        let tier: usize = TIER_STARTS[1..].iter().map(|start| usize::from(residual >= *start)).sum();
         let tiers = usize::from(self.tiers);
-        if tier < tiers {
-            // The flags first: at most 8 and 48 bits.
-            let rest = residual - TIER_STARTS[tier];
-            let flags = tier as u32 + 1;
-            sink.bits((rest << 1 | 1) << tier, flags + TIER_BITS[tier]);
-            return;
+        for tier in 0..tiers {
+            if residual < TIER_STARTS[tier + 1] {
+                // The flags first: at most 8 and 48 bits.
+                let rest = residual - TIER_STARTS[tier];
+                sink.bits((rest << 1 | 1) << tier, tier as u32 + 1 + TIER_BITS[tier]);
+                return;
+            }
         }
         let (rest, bits) = (residual - TIER_STARTS[tiers], u32::from(self.rest_bits));
         match bits + tiers as u32 {
