@@ -8,24 +8,21 @@
 //! Messages that only their own code can read have no length here. So packets of a protocol that has such are held, acked but
 //! unread, until someone who can run that code takes them ([`Connection::take_unread`]) and gives back what they say.
 
-use super::builder::Written;
-use super::record::{Carried, runs};
-use super::scratch::Memory;
-use super::{Connection, End, KEEP_ALIVE};
-use crate::store::{List, Packets};
+mod send;
+
+use super::{Connection, End};
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
 use crate::transport::error::SendError;
 use crate::transport::framing::Fault;
 use crate::transport::framing::native::ReadContext;
-use crate::transport::framing::yojimbo::{self, Entry, Item};
-use crate::transport::ledger::Reported;
+use crate::transport::framing::yojimbo::{self, Item};
 use crate::transport::ledger::acks::RttSampling;
 use crate::transport::message::{Message, Prefix};
 use crate::transport::parts::{Desync, Fragment};
 use crate::transport::peer_pace::PeerPace;
 use crate::transport::protocol::{ChannelKind, Protocol};
-use crate::transport::stream::{Offer, SendContext, WindowViolation};
+use crate::transport::stream::WindowViolation;
 use std::sync::Arc;
 
 /// Bytes of packets that are held unread; beyond them they are dropped, and not acked.
@@ -114,8 +111,6 @@ impl Connection {
         }
         Ok(())
     }
-
-    // --- receiving ---------------------------------------------------------------------------------------
 
     /// Takes a packet of the peer.
     pub(super) fn handle_yojimbo(&mut self, now: Instant, incoming: Incoming<'_>) -> Result<(), End> {
@@ -245,123 +240,6 @@ impl Connection {
             take(self);
         }
         read.fault.map_or(Ok(()), |fault| Err(fault.into()))
-    }
-
-    // --- sending -----------------------------------------------------------------------------------------
-
-    /// Appends the packets of a tick to `out`.
-    pub(super) fn transmit_yojimbo(&mut self, now: Instant, out: &mut Packets) {
-        self.begin_transmit(now);
-        self.tick_open = None;
-        if self.next_number_at() > now {
-            return;
-        }
-        self.compose_yojimbo(now, false);
-        self.send_yojimbo(now, out);
-        self.last_sent = Some(now);
-        // Messages and blocks take turns at coming first, so that neither starves.
-        let mut blocks_first = true;
-        while self.budget.allows()
-            && self.yojimbo.get_or_insert_default().pace.allows()
-            && self.next_number_at() <= now
-            && self.compose_yojimbo(now, blocks_first)
-        {
-            self.yojimbo.get_or_insert_default().pace.spend();
-            self.send_yojimbo(now, out);
-            blocks_first = !blocks_first;
-        }
-    }
-
-    /// Appends what must go out between ticks, and returns when to call again.
-    pub(super) fn transmit_yojimbo_between(&mut self, now: Instant, out: &mut Packets) -> Instant {
-        if self.last_sent.is_none_or(|sent| sent + KEEP_ALIVE <= now) {
-            self.transmit_yojimbo(now, out);
-        }
-        self.last_sent.map_or(now, |sent| sent + KEEP_ALIVE).max(self.next_number_at())
-    }
-
-    /// Decides what the next packet carries; false when that is nothing.
-    fn compose_yojimbo(&mut self, now: Instant, blocks_first: bool) -> bool {
-        self.scratch.get().draft.clear();
-        self.yojimbo.get_or_insert_default().fragments.clear();
-        if !self.budget.allows() {
-            return false;
-        }
-        let context = SendContext { now, tick: true, resend: self.resend_timer() };
-        let mut room = self.datagram_bits.saturating_sub(yojimbo::header_bits(&self.protocol));
-        if blocks_first {
-            room = room.saturating_sub(self.select_fragments(&context, room));
-        }
-        // This framing has no payload channels.
-        let Memory { draft, writer, .. } = self.scratch.get();
-        let mut offer = Offer { fill: None, draft, writer };
-        if !self.yojimbo.get_or_insert_default().fragments.is_empty() {
-            // A message larger than what is left has a packet of its own.
-            self.streams.poll_due(&context, &self.protocol);
-            self.streams.fill_shared(&context, &self.protocol, room, &mut offer);
-            return true;
-        }
-        self.streams.poll_due(&context, &self.protocol);
-        let filled = self.streams.fill(&context, &self.protocol, room, &mut offer);
-        if !blocks_first {
-            let used = self.selected_bits();
-            self.select_fragments(&context, room.saturating_sub(used));
-        }
-        filled || !self.yojimbo.get_or_insert_default().fragments.is_empty()
-    }
-
-    /// Takes a fragment of each channel whose next message is a block; the bits that they take. Alone in its packet, a fragment
-    /// may be larger than a datagram.
-    fn select_fragments(&mut self, context: &SendContext, room: usize) -> usize {
-        let empty = room + yojimbo::header_bits(&self.protocol) == self.datagram_bits;
-        let mut used = 0;
-        for channel in 0..self.streams.len() {
-            let cost = self.protocol.cost(channel);
-            let room = if empty && used == 0 { usize::MAX } else { room.saturating_sub(used) };
-            let blocks = self.streams.blocks(channel);
-            if let Some(fragment) = blocks.and_then(|blocks| blocks.select_fragment(context, cost, room)) {
-                used += cost.fragment(&fragment);
-                self.yojimbo.get_or_insert_default().fragments.push((channel, fragment));
-            }
-        }
-        used
-    }
-
-    /// An upper bound of the bits that the selected messages take.
-    fn selected_bits(&mut self) -> usize {
-        let bits = self.scratch.get().draft.iter().map(|(channel, selected)| {
-            let cost = self.protocol.cost(channel);
-            let ids = if self.protocol.channels()[channel].kind.has_ids() { 23 } else { 0 };
-            selected.iter().map(|s| cost.message(&s.message) + ids).sum::<usize>() + cost.entry
-        });
-        bits.sum()
-    }
-
-    /// Writes the packet that was composed.
-    fn send_yojimbo(&mut self, now: Instant, out: &mut Packets) {
-        let mut entries = Vec::new();
-        let mut carried = List::default();
-        let mut carry = |what| self.carried.push(&mut carried, what);
-        let Memory { draft, writer, .. } = self.scratch.get();
-        let mut selected = draft.iter().peekable();
-        let mut fragments = self.yojimbo.get_or_insert_default().fragments.iter().peekable();
-        for index in 0..self.streams.len() {
-            let channel = index as u8;
-            let messages = selected.next_if(|(channel, _)| *channel == index);
-            if let Some((_, fragment)) = fragments.next_if(|(channel, _)| *channel == index) {
-                entries.push((index, Entry::Fragment(fragment)));
-                let (mark, index) = (fragment.mark, fragment.index as u16);
-                carry(Carried::Fragment { channel, mark, index });
-            } else if let Some((_, messages)) = messages {
-                entries.push((index, Entry::Messages(messages)));
-                runs(channel, messages).for_each(&mut carry);
-            }
-        }
-        drop((selected, fragments));
-        writer.clear();
-        yojimbo::write(writer, &self.protocol, &entries);
-        let messages = !carried.is_empty();
-        self.commit(now, out, Written { hello: false, messages, reported: Reported::default(), carried });
     }
 }
 
