@@ -1,4 +1,17 @@
 //! One conversation with one peer: reliable 1.0 packets and acks, channels, framing.
+//!
+//! Each module knows only those below it in this table (`tests/rust/layers.rs` finds no circle among them):
+//!
+//! | modules | hold |
+//! |---|---|
+//! | [`Connection`] | the conversation: receiving, sending, composing packets |
+//! | `framing` | how a packet looks: Tickwire's own and yojimbo's |
+//! | `stream`, [`chunks`] | what fills packets: channels of messages and what a feature above writes, and the scheduler that divides a packet among them; large blocks |
+//! | [`ack_endpoint`] | reliable 1.0 whole, to use alone |
+//! | `ledger` | what is known of packets: those sent with what they carried, those received, fates in packet order, RTT and loss |
+//! | `congestion`, `message_window`, `pacing` | how much may go out |
+//! | [`candidates`], [`protocol`], `parts`, `message` | what both sides share, what each message costs, and messages on their way |
+//! | [`packet`] | headers, fragments, settings |
 
 pub mod ack_endpoint;
 pub mod candidates;
