@@ -17,6 +17,9 @@ pub(super) const READ_BOUND: usize = 64;
 /// How long the thread waits for the game when it could go on at once: a lock let go is not a lock handed over.
 pub const BETWEEN_TURNS: Duration = Duration::from_micros(100);
 
+/// How long a thread leaves a socket alone that raised an error.
+pub const AFTER_ERROR: Duration = Duration::from_millis(100);
+
 /// A session on its way.
 pub struct Carrier {
     /// The session.

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use super::carrier::{BETWEEN_TURNS, READ_BOUND};
+use super::carrier::{AFTER_ERROR, BETWEEN_TURNS, READ_BOUND};
 use super::polled::{Driver, DriverCounters};
 use super::router::{MemberId, Router};
-use super::threaded::Turn;
+use super::threaded::{Station, Turn};
 use super::udp::DEFAULT_RECEIVE_BOUND;
 use crate::endpoint::Host;
 use crate::session::Session;
@@ -21,12 +21,22 @@ pub struct Hub {
     router: Router,
     sessions: BTreeMap<MemberId, Session>,
     unrouted: u64,
+    /// A socket's error in a turn of a thread.
+    failed: Option<io::Error>,
+    closed: bool,
 }
 
 impl Hub {
     /// Of a driver that carries nothing yet.
     pub fn new(driver: Driver) -> Self {
-        Hub { driver, router: Router::default(), sessions: BTreeMap::new(), unrouted: 0 }
+        Hub {
+            driver,
+            router: Router::default(),
+            sessions: BTreeMap::new(),
+            unrouted: 0,
+            failed: None,
+            closed: false,
+        }
     }
 
     /// Adds a session, which gets what comes from the servers that it dials; one that listens gets what nobody dials.
@@ -72,7 +82,7 @@ impl Hub {
     }
 
     fn receive_at_most(&mut self, bound: usize) -> io::Result<bool> {
-        let Hub { driver, router, sessions, unrouted } = self;
+        let Hub { driver, router, sessions, unrouted, .. } = self;
         driver.receive_at_most(bound, |now, unix, from, datagram, out| {
             match router.route(from).and_then(|member| sessions.get_mut(&member)) {
                 Some(session) => session.handle_datagram(now, unix, from, datagram, out),
@@ -112,14 +122,43 @@ impl Hub {
         }
         self.router.remove(member);
     }
+
+    /// The last error of the socket in a turn of a thread.
+    pub fn take_error(&mut self) -> Option<io::Error> {
+        self.failed.take()
+    }
+}
+
+/// A thread keeps all sessions going.
+impl Station for Hub {
+    fn turn(&mut self) -> Turn {
+        if self.closed {
+            return Turn::Over;
+        }
+        Hub::turn(self).unwrap_or_else(|error| {
+            self.failed = Some(error);
+            Turn::Pause(AFTER_ERROR)
+        })
+    }
+
+    fn close(&mut self) {
+        if !core::mem::replace(&mut self.closed, true) {
+            for member in self.sessions.keys().copied().collect::<Vec<_>>() {
+                Hub::close(self, member);
+            }
+            self.driver.finish();
+        }
+    }
+
+    fn forsake(&mut self) {
+        self.closed = true;
+        self.sessions.clear();
+    }
 }
 
 impl Drop for Hub {
     fn drop(&mut self) {
-        for member in self.sessions.keys().copied().collect::<Vec<_>>() {
-            self.close(member);
-        }
-        self.driver.finish();
+        Station::close(self);
     }
 }
 

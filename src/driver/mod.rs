@@ -21,7 +21,7 @@ mod threaded;
 pub mod udp;
 mod used_tokens;
 
-pub use carrier::{BETWEEN_TURNS, Carrier};
+pub use carrier::{AFTER_ERROR, BETWEEN_TURNS, Carrier};
 pub use entropy::{OsEntropy, Recorded, Replayed};
 pub use hub::Hub;
 pub use polled::{Driver, DriverCounters, unix_now};

@@ -10,15 +10,12 @@ use super::log::{DropLog, Dropped};
 use super::refusals::Refusals;
 use super::shared::Shared;
 use super::stats::Counted;
-use crate::driver::{BETWEEN_TURNS, Carrier, Driver, Station, Turn};
+use crate::driver::{AFTER_ERROR, BETWEEN_TURNS, Carrier, Driver, Station, Turn};
 use crate::endpoint::{Goodbye, Host, PeerHandle};
 use crate::session::{Session, Tick};
 use crate::store::Datagrams;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::transport::{Attribute, Column, Read};
-
-/// How long the thread leaves a socket alone that raised an error.
-const AFTER_ERROR: Duration = Duration::from_millis(100);
 
 pub(super) struct State {
     pub(super) carrier: Carrier,

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use tickwire::driver::udp::UdpConfig;
-use tickwire::driver::{Driver, Hub, MemberId, OsEntropy, VirtualNetwork};
+use tickwire::driver::{Bell, Driver, Hub, MemberId, OsEntropy, Shared, VirtualNetwork};
 use tickwire::endpoint::{
     ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Event, Host, PeerHandle, ServerConfig,
 };
@@ -180,6 +180,32 @@ fn a_server_and_two_clients_share_a_port_of_the_virtual_network() {
 #[test]
 fn a_server_and_two_clients_share_a_socket() {
     a_server_and_two_clients_share_a_port(None);
+}
+
+#[test]
+fn a_thread_keeps_all_sessions_of_a_port_going() {
+    let mut world = World::on(None, 2);
+    (0..2).for_each(|port| world.listen(port));
+    let there = world.address(1);
+    world.dial(0, 1, &[there]);
+    let (mut hubs, members) = (core::mem::take(&mut world.hubs), core::mem::take(&mut world.members));
+    let shared = |hub: Hub| {
+        let bell = Bell::new(hub.driver().socket().unwrap().handle().unwrap()).unwrap();
+        Shared::new(hub, Some(bell)).unwrap()
+    };
+    let (second, first) = (shared(hubs.pop().unwrap()), shared(hubs.pop().unwrap()));
+    let begun = std::time::Instant::now();
+    // Nobody ticks them.
+    while !first.lock().unwrap().session(members[0][1]).unwrap().host().is_connected(DIALLED) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "in time");
+        std::thread::yield_now();
+    }
+    first.close();
+    while second.lock().unwrap().session(members[1][0]).unwrap().host().connected().next().is_some() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it is told");
+        std::thread::yield_now();
+    }
+    assert!(second.lock().unwrap().take_error().is_none());
 }
 
 #[test]

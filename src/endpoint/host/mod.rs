@@ -99,8 +99,6 @@ impl Host {
     ) -> Result<Self, ConfigError> {
         let slots = config.netcode.max_clients;
         let mut entropy = Digested { from: entropy, drawn: DefaultHasher::new() };
-        // Finds a bad setting now instead of when the first client comes.
-        Connection::new(&config.connection, protocol.clone())?;
         let listener = netcode::Server::new(config.netcode, &mut entropy, unix)?;
         let mut host =
             Self::over(Links::new(Some(listener), slots), slots, config.connection, config.chunks, protocol)?;
@@ -130,6 +128,7 @@ impl Host {
         chunks: ChunkLimits,
         protocol: Arc<Protocol>,
     ) -> Result<Self, ConfigError> {
+        // Finds a bad setting now instead of when the first connection comes up.
         Connection::new(&config, protocol.clone())?;
         Ok(Host {
             links,
