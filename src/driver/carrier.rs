@@ -7,6 +7,7 @@ use std::io;
 use super::gathering::Gathering;
 use super::polled::{Driver, DriverCounters};
 use super::threaded::Turn;
+use super::udp::DEFAULT_RECEIVE_BOUND;
 use crate::endpoint::Goodbye;
 use crate::session::Session;
 use crate::time::{Duration, Instant};
@@ -77,13 +78,15 @@ impl Carrier {
         let Carrier { session, driver, gathering, .. } = self;
         let Some(driver) = driver else { return Ok(()) };
         let mut largest = 0;
-        let received = driver.receive(|now, unix, from, datagram, out| {
+        let received = driver.receive_at_most(DEFAULT_RECEIVE_BOUND, |now, unix, from, datagram, out| {
             largest = largest.max(datagram.len());
             session.handle_datagram(now, unix, from, datagram, out);
         });
-        gathering.note_emptied(driver.now());
+        if matches!(received, Ok(false)) {
+            gathering.note_emptied(driver.now());
+        }
         gathering.note_largest(driver.now(), largest);
-        received
+        received.map(drop)
     }
 
     /// Sends what the session has for a tick. Does nothing once closed.
@@ -133,7 +136,7 @@ impl Carrier {
             largest = largest.max(sent.unwrap_or(0));
         }
         let now = driver.now();
-        if read {
+        if read && !more_waits {
             gathering.note_emptied(now);
         }
         gathering.note_largest(now, largest);

@@ -32,7 +32,7 @@ pub(super) struct Gathering {
 }
 
 impl Gathering {
-    /// The socket was emptied.
+    /// All that waited in the socket was read.
     pub(super) fn note_emptied(&mut self, now: Instant) {
         self.emptied_at = now;
     }
@@ -63,5 +63,39 @@ impl Gathering {
         let gather = if now < self.bulk_until { GATHER_BULK } else { GATHER };
         let until = (self.emptied_at + gather).min(self.due);
         (now < until && self.emptied_at > Instant::ZERO).then(|| until - now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    #[test]
+    fn datagrams_gather_after_the_socket_was_emptied_and_no_longer_than_what_is_due() {
+        let mut gathering = Gathering::default();
+        gathering.note_due(ms(1_000));
+        assert_eq!(gathering.pause(ms(100)), None, "nothing was read yet");
+        gathering.note_emptied(ms(100));
+        assert_eq!(gathering.pause(ms(101)), Some(Duration::from_millis(3)));
+        assert_eq!(gathering.pause(ms(104)), None);
+        gathering.note_due(ms(102));
+        assert_eq!(gathering.pause(ms(101)), Some(Duration::from_millis(1)));
+        assert_eq!(gathering.pause(ms(102)), None);
+        gathering.note_due(Instant::NEVER);
+        gathering.note_largest(ms(100), 1_200);
+        assert_eq!(gathering.pause(ms(101)), None, "while chunks move");
+        assert_eq!(gathering.pause(ms(100)), Some(Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn while_more_waits_what_is_due_is_asked_for_once_a_millisecond() {
+        let mut gathering = Gathering::default();
+        assert!(gathering.asks(ms(10), true));
+        assert!(!gathering.asks(ms(10), true));
+        assert!(gathering.asks(ms(10), false) && gathering.asks(ms(11), true));
     }
 }

@@ -9,16 +9,23 @@
 //! that listens and dials.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Names an endpoint of a port. None gets the name of another that is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberId(u64);
 
+/// An address as it is compared: IPv4 in IPv6 is IPv4, and the scope of a link-local one, which only one side knows, is left out.
+type Key = (IpAddr, u16);
+
+fn key(address: SocketAddr) -> Key {
+    (address.ip().to_canonical(), address.port())
+}
+
 /// The endpoints of a port, by remote address.
 #[derive(Debug, Default)]
 pub struct Router {
-    routes: HashMap<SocketAddr, MemberId>,
+    routes: HashMap<Key, MemberId>,
     listener: Option<MemberId>,
     next: u64,
 }
@@ -45,17 +52,17 @@ impl Router {
         member: MemberId,
         dialled: impl Iterator<Item = SocketAddr> + Clone,
     ) -> Option<SocketAddr> {
-        let is_dialled = |address: &SocketAddr| dialled.clone().any(|dialled| dialled == *address);
+        let is_dialled = |address: &Key| dialled.clone().any(|dialled| key(dialled) == *address);
         self.routes.retain(|address, owner| *owner != member || is_dialled(address));
         dialled.fold(None, |taken, address| {
-            let owner = *self.routes.entry(address).or_insert(member);
+            let owner = *self.routes.entry(key(address)).or_insert(member);
             taken.or((owner != member).then_some(address))
         })
     }
 
     /// Whom a datagram is for.
     pub fn route(&self, from: SocketAddr) -> Option<MemberId> {
-        self.routes.get(&from).copied().or(self.listener)
+        self.routes.get(&key(from)).copied().or(self.listener)
     }
 
     /// Forgets an endpoint and all its routes.

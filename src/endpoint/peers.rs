@@ -28,6 +28,11 @@ pub(super) enum News {
     Chunks = 8,
 }
 
+impl News {
+    /// All kinds.
+    const ALL: u8 = 15;
+}
+
 /// What each tick asks of each peer. It lies apart from the peers, which are far from the processor's cache when there are
 /// many and most have nothing to do.
 #[derive(Clone, Copy)]
@@ -42,7 +47,7 @@ struct Schedule {
 
 impl Schedule {
     /// Anything may be due and wait.
-    const UNKNOWN: Schedule = Schedule { between: Instant::ZERO, tick: Instant::ZERO, news: u8::MAX };
+    const UNKNOWN: Schedule = Schedule { between: Instant::ZERO, tick: Instant::ZERO, news: News::ALL };
     /// There is no peer.
     const EMPTY: Schedule = Schedule { between: Instant::NEVER, tick: Instant::NEVER, news: 0 };
 }
@@ -182,7 +187,7 @@ impl Peers {
                 // Of the other pace it must be found out.
                 let (tick, between) =
                     if pace == Pace::Tick { (next, Instant::ZERO) } else { (Instant::ZERO, next) };
-                *schedule = Schedule { tick, between, news: u8::MAX };
+                *schedule = Schedule { tick, between, news: News::ALL };
             };
             Some((peer.as_mut()?, next))
         })

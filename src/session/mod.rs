@@ -11,7 +11,7 @@ pub use tick::Tick;
 
 use core::net::SocketAddr;
 
-use crate::endpoint::{Goodbye, Host, PeerHandle};
+use crate::endpoint::{Goodbye, Host, MAX_LINGER, PeerHandle};
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
 use crate::transport::Read;
@@ -125,7 +125,7 @@ impl Session {
     /// Ends the connections when the peers have what was queued for them, or after the goodbye's time. True when it is to be
     /// carried until [`Session::has_lingered`], of this call or of one before; otherwise it is to be closed now.
     pub fn begin_close(&mut self, now: Instant, goodbye: Goodbye, out: &mut Datagrams) -> bool {
-        let linger = goodbye.linger;
+        let linger = goodbye.linger.min(MAX_LINGER);
         self.change().begin_close(now, goodbye);
         if linger.is_zero() {
             return false;

@@ -197,6 +197,86 @@ fn who_has_nothing_is_asked_once_and_a_failed_offer_leaves_the_packet_as_it_was(
 }
 
 #[test]
+fn no_offer_is_larger_than_the_channel_takes_and_more_is_refused() {
+    let opaque = MessageType { name: "Blob".into(), body: Body::Opaque { max_bytes: 1000 } };
+    let payload = ChannelConfig {
+        max_message_bytes: 256,
+        ..ChannelConfig::new(ChannelKind::Payload { receive_queue: 64 })
+    };
+    let protocol = Arc::new(Protocol::new(vec![opaque], vec![payload]).unwrap());
+    let mut ends = [connection(&protocol), connection(&protocol)];
+    let (mut toy, mut out) = (Toy::default(), Packets::new());
+    toy.due.extend(0..200);
+    let error = ends[0].want(TOY, 256 * 8 + 1).unwrap_err();
+    assert_eq!(error, SendError::TooLarge { bytes: 257, max_bytes: 256 });
+    assert!(ends[0].want(TOY, usize::MAX).is_err());
+    ends[0].want(TOY, 256 * 8).unwrap();
+    ends[0].transmit_filled(Instant::ZERO, &mut out, &mut toy);
+    assert!(toy.offers.iter().all(|bits| *bits <= 256 * 8), "{:?}", toy.offers);
+    for (_, packet) in out.iter() {
+        ends[1].handle_datagram(Instant::ZERO, packet).unwrap();
+    }
+    let heard: Vec<u32> =
+        std::iter::from_fn(|| ends[1].poll_received(TOY)).flat_map(|it| numbers(&it.body)).collect();
+    assert!(heard.into_iter().eq(0..200));
+
+    /// Writes twice what it was offered.
+    struct Greedy;
+    impl Fill for Greedy {
+        fn fill(&mut self, _: usize, bits: usize, writer: &mut BitWriter) -> Option<u32> {
+            (0..bits / 4).for_each(|_| writer.bits(1, 8));
+            Some(7)
+        }
+    }
+    let before = out.len();
+    ends[0].want(TOY, 8).unwrap();
+    ends[0].transmit_filled(Instant::from_millis(10), &mut out, &mut Greedy);
+    assert_eq!(out.len(), before, "nothing of it is sent");
+    let lost = Notification { channel: TOY as u8, tag: 7, delivered: false };
+    assert_eq!(ends[0].poll_notification(), Some(lost));
+}
+
+#[test]
+fn what_cannot_be_asked_for_takes_nothing_from_strict_channels() {
+    let strict = Share { strict: true, weight: 1 };
+    let protocol = protocol(Share::default(), strict);
+    let (mut asked, mut never) = (connection(&protocol), connection(&protocol));
+    let mut out = Packets::new();
+    asked.want(TOY, 32).unwrap();
+    for tick in 0..20 {
+        let now = Instant::from_millis(tick * 16);
+        for end in [&mut asked, &mut never] {
+            end.send(now, GAME, blob(1000), SendOptions::default()).unwrap();
+            end.transmit_between(now, &mut out);
+            end.transmit(now, &mut out);
+        }
+    }
+    assert_eq!(asked.channel_stats(GAME), never.channel_stats(GAME));
+    assert!(asked.is_drained() == never.is_drained());
+}
+
+/// More packets in flight than the ledger has room for: what they carried is given up, told once and in order.
+#[test]
+fn a_full_ledger_tells_every_fate_once_and_in_order() {
+    let protocol = protocol(Share::default(), Share::default());
+    let mut config = ConnectionConfig::default();
+    (config.packets.acks.max_window, config.packets.acks.received_window) = (64, 64);
+    let mut end = Connection::new(&config, protocol.clone()).unwrap();
+    let (mut out, mut told) = (Packets::new(), Vec::new());
+    for tick in 0..300u32 {
+        let now = Instant::from_millis(u64::from(tick));
+        let options = SendOptions { tag: tick, notify: true, ..SendOptions::default() };
+        end.send(now, GAME, blob(1000), options).unwrap();
+        end.transmit(now, &mut out);
+        told.extend(std::iter::from_fn(|| end.poll_notification()));
+    }
+    assert!(told.len() > 200 && told.iter().all(|told| !told.delivered), "{}", told.len());
+    end.conclude();
+    told.extend(std::iter::from_fn(|| end.poll_notification()));
+    assert!(told.iter().map(|told| told.tag).eq(0..300), "{told:?}");
+}
+
+#[test]
 fn only_payload_channels_are_filled() {
     let protocol = protocol(Share::default(), Share::default());
     let mut end = connection(&protocol);

@@ -104,7 +104,12 @@ fn imports(code: &str) -> Vec<String> {
         // An attribute or a comment may stand in front of it.
         let uses = statement.lines().position(|line| {
             let line = line.trim_start();
-            line.starts_with("use ") || line.starts_with("pub use ") || line.starts_with("pub(super) use ")
+            let line = line.strip_prefix("pub").map_or(line, |rest| {
+                rest.strip_prefix('(')
+                    .and_then(|rest| rest.split_once(") "))
+                    .map_or(rest.trim_start(), |it| it.1)
+            });
+            line.starts_with("use ")
         });
         let Some(first) = uses else { continue };
         let text: String = statement.lines().skip(first).collect();

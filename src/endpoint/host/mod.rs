@@ -116,7 +116,10 @@ impl Host {
         token: ConnectToken,
         now: Instant,
     ) -> Result<(Self, PeerHandle), ConfigError> {
+        let seed = config.connection.skip_seed;
         let mut host = Self::over(Links::new(None, 0), 1, config.connection, config.chunks, protocol)?;
+        // The first connection's own, and others for those after it: a server must not know which numbers are left out.
+        host.skip_seeds = seed.map(Rng::seeded);
         let server = host.dial(now, config.netcode, token, 0)?;
         Ok((host, server))
     }
@@ -166,6 +169,8 @@ impl Host {
         id: u64,
     ) -> Result<PeerHandle, ConfigError> {
         let netcode = netcode::Client::new(config, token, now)?;
+        // It has two, and must not keep clients out by them.
+        self.max_events += 2;
         let is_told = |peer| !self.events.iter().any(|event| event.peer() == peer);
         Ok(self.links.dial(id, netcode, is_told))
     }

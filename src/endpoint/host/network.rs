@@ -32,9 +32,12 @@ impl Host {
         let Some(peer) = self.peers.change(handle) else { return };
         peer.connection.swap_scratch(&mut self.scratch);
         let handled = peer.connection.handle_datagram(now, payload);
+        if handled.is_ok() && peer.closing.is_some() {
+            peer.connection.discard_received();
+        }
         peer.connection.swap_scratch(&mut self.scratch);
         match handled {
-            Ok(()) if peer.closing.is_some() => peer.connection.discard_received(),
+            Ok(()) if peer.closing.is_some() => {}
             // Now: the next datagram may have a slice of what this one offers.
             Ok(()) => self.incoming.poll(peer.handle, peer.id, &mut peer.connection, &mut peer.quota),
             Err(end) => self.end(now, handle, &end, out),
@@ -90,7 +93,7 @@ impl Host {
                 self.incoming.poll(peer.handle, peer.id, &mut peer.connection, &mut peer.quota);
             }
             peer.connection.swap_scratch(&mut self.scratch);
-            set_next(match (pace, &mut feature) {
+            set_next(match (pace, feature.as_mut().filter(|_| peer.closing.is_none())) {
                 (Pace::Between, _) => peer.connection.transmit_between(now, &mut self.packets),
                 (Pace::Tick, None) => peer.connection.transmit(now, &mut self.packets),
                 (Pace::Tick, Some(feature)) => {

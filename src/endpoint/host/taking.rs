@@ -105,10 +105,13 @@ impl Host {
             if refused || !connection.has_unread() {
                 self.unfinished.remove(place);
             }
-        } else if let Some(peer) = self.peers.live_mut(handle)
-            && let Err(end) = inbox.take_read(handle, &mut peer.connection, channels, read)
-        {
-            self.end(now, handle, &end, out);
+        } else if let Some(peer) = self.peers.live_mut(handle) {
+            peer.connection.swap_scratch(&mut self.scratch);
+            let taken = inbox.take_read(handle, &mut peer.connection, channels, read);
+            peer.connection.swap_scratch(&mut self.scratch);
+            if let Err(end) = taken {
+                self.end(now, handle, &end, out);
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ use core::time::Duration;
 use super::Connection;
 use super::record::{Carried, Record, notification};
 use super::scratch::Memory;
+use crate::store::List;
 use crate::time::Instant;
 
 impl Connection {
@@ -78,37 +79,49 @@ impl Connection {
 
     /// A packet counts as lost.
     pub(super) fn apply_loss(&mut self, now: Instant, sequence: u16) {
-        let notifications = &mut self.scratch.get().notifications;
-        if let Some(&Record { stamp, message_bytes, ref carried, .. }) = self.endpoint.acks().note(sequence) {
+        if let Some(record) = self.endpoint.acks_mut().note_mut(sequence) {
+            let (stamp, message_bytes) = (record.stamp, record.message_bytes);
+            let carried = core::mem::take(&mut record.carried);
             if let Some(stamp) = stamp {
                 self.controller.on_lost(now, stamp);
             }
             if message_bytes > 0 {
                 self.window.on_lost(message_bytes);
             }
-            for carried in self.carried.iter(carried) {
-                match carried {
-                    Carried::Messages { channel, count, first } => {
-                        let Some(sending) = self.streams.sending(channel.into()) else { continue };
-                        for mark in first..first + u64::from(count) {
-                            let fate = sending.handle_lost(mark);
-                            notifications.extend(notification(channel, fate, false));
-                        }
-                    }
-                    Carried::Chunk(carried) => self.chunks.handle_lost(carried),
-                    Carried::Fragment { channel, mark, index } => {
-                        if let Some(sending) = self.streams.sending(channel.into()) {
-                            sending.handle_fragment_lost(mark, index.into());
-                        }
-                        if let Some(yojimbo) = &mut self.yojimbo {
-                            yojimbo.pace_blocks(now, false);
-                        }
-                    }
-                    Carried::Credit { .. } => {}
-                }
+            self.lose(now, &carried);
+            // It may yet be acked.
+            if let Some(record) = self.endpoint.acks_mut().note_mut(sequence) {
+                record.carried = carried;
             }
         }
+        let notifications = &mut self.scratch.get().notifications;
         self.notifications.resolve(self.endpoint.acks_mut(), sequence, false, notifications);
+    }
+
+    /// Tells streams and chunks that what a packet carried is lost, and gathers what is to be told of it.
+    pub(super) fn lose(&mut self, now: Instant, carried: &List) {
+        let notifications = &mut self.scratch.get().notifications;
+        for carried in self.carried.iter(carried) {
+            match carried {
+                Carried::Messages { channel, count, first } => {
+                    let Some(sending) = self.streams.sending(channel.into()) else { continue };
+                    for mark in first..first + u64::from(count) {
+                        let fate = sending.handle_lost(mark);
+                        notifications.extend(notification(channel, fate, false));
+                    }
+                }
+                Carried::Chunk(carried) => self.chunks.handle_lost(carried),
+                Carried::Fragment { channel, mark, index } => {
+                    if let Some(sending) = self.streams.sending(channel.into()) {
+                        sending.handle_fragment_lost(mark, index.into());
+                    }
+                    if let Some(yojimbo) = &mut self.yojimbo {
+                        yojimbo.pace_blocks(now, false);
+                    }
+                }
+                Carried::Credit { .. } => {}
+            }
+        }
     }
 
     /// Whether the peer is known to have all that was queued here that will ever arrive: nothing waits to be sent or sent

@@ -1,15 +1,18 @@
 //! Composing a packet: what it says besides messages, the messages that the scheduler chooses, and its place in the ledger.
 
 use super::Connection;
-use super::record::{Carried, Record, notification, runs};
+use super::record::{Carried, Record, runs};
 use super::scratch::Memory;
 use crate::store::{List, Packets};
 use crate::time::Instant;
 use crate::transport::framing::native;
-use crate::transport::ledger::Reported;
+use crate::transport::ledger::{Notification, Reported};
 use crate::transport::packet::header::{self, Header};
 use crate::transport::stream::external::Fill;
 use crate::transport::stream::{Offer, SendContext};
+
+/// Each this many packets the ledger may give back memory.
+const PACKETS_TO_SHRINK: u16 = 64;
 
 /// What the packet that was just written is.
 pub(super) struct Written {
@@ -24,7 +27,7 @@ pub(super) struct Written {
 impl Connection {
     /// Decides what the next packet carries; false when no message is due.
     pub(super) fn compose(&mut self, now: Instant, tick: bool, fill: Option<&mut (dyn Fill + '_)>) -> bool {
-        let context = SendContext { now, tick, resend: self.resend_timer() };
+        let context = SendContext { now, tick, resend: self.resend_timer(), fills: fill.is_some() };
         // Asked first: gathering ack ranges and credit costs more.
         if !self.streams.poll_due(&context, &self.protocol) {
             return false;
@@ -41,7 +44,11 @@ impl Connection {
         }
         let Memory { draft, writer, .. } = self.scratch.get();
         let mut offer = Offer { fill, draft, writer };
-        self.streams.fill(&context, &self.protocol, room, &mut offer)
+        let filled = self.streams.fill(&context, &self.protocol, room, &mut offer);
+        for (channel, tag) in draft.refused.drain(..) {
+            self.notifications.tell(Some(Notification { channel, tag, delivered: false }));
+        }
+        filled
     }
 
     /// Whether a message is due that would fit into a packet but for the ack ranges.
@@ -146,19 +153,18 @@ impl Connection {
         self.make_room_in_ledger(now);
         let writer = &mut self.scratch.get().writer;
         let (before, datagrams) = (out.total_bytes(), out.len());
-        let mut record = Some(Record::new(hello, reported, carried));
+        let awaited = !carried.is_empty() || self.notifications.keeps_packets();
+        let mut record = Some(Record::new(hello, reported, carried, awaited));
         // The bounds on messages and on all else in a packet keep it below the endpoint's. One above would be lost.
         let Ok(packet) = self.endpoint.send_noted(now, writer.as_bytes(), &mut record) else {
             let carried = record.unwrap_or_default().carried;
-            for carried in self.carried.iter(&carried) {
-                let Carried::Messages { channel, count, first } = carried else { continue };
-                let Some(sending) = self.streams.sending(channel.into()) else { continue };
-                let fates = (first..first + u64::from(count)).map(|mark| sending.handle_lost(mark));
-                fates.for_each(|fate| self.notifications.tell(notification(channel, fate, false)));
-            }
+            self.lose(now, &carried);
+            let notifications = &mut self.scratch.get().notifications;
+            notifications.drain(..).for_each(|lost| self.notifications.tell(Some(lost)));
             self.carried.clear(carried);
             return;
         };
+        let sequence = packet.sequence();
         for piece in packet.pieces() {
             out.push_with((), |arena| {
                 let start = arena.len();
@@ -176,7 +182,7 @@ impl Connection {
         self.budget.spend(message_bytes as usize);
         self.window.on_sent(now, message_bytes);
         let stamp = self.controller.on_sent(now, bytes as u32);
-        if let Some(record) = self.endpoint.acks_mut().note_mut(packet.sequence()) {
+        if let Some(record) = self.endpoint.acks_mut().note_mut(sequence) {
             (record.stamp, record.message_bytes) = (Some(stamp), message_bytes);
         }
         self.forget(record);
@@ -184,6 +190,11 @@ impl Connection {
         self.newest_at = None;
         self.last_packet_at = Some(now);
         self.unanswered_since.get_or_insert(now);
+        if sequence.is_multiple_of(PACKETS_TO_SHRINK) {
+            let forgotten = self.endpoint.acks_mut().shrink();
+            let carried = &mut self.carried;
+            forgotten.into_iter().flatten().for_each(|record| carried.clear(record.carried));
+        }
     }
     /// Gives up the oldest packet if the next one takes its place: what it carried may have to be sent again.
     fn make_room_in_ledger(&mut self, now: Instant) {

@@ -225,13 +225,21 @@ impl Connection {
     /// [`Connection::poll_notification`], with the record as the tag.
     ///
     /// # Errors
-    /// When it is no payload channel.
+    /// When it is no payload channel, or `least_bits` is more than the channel takes, or than half a datagram holds: what else
+    /// is in a packet may take the other half.
     pub fn want(&mut self, channel: usize, least_bits: usize) -> Result<(), SendError> {
         let channels = self.streams.len();
         let config =
             self.protocol.channels().get(channel).ok_or(SendError::NoChannel { channel, channels })?;
-        let wanted = config.kind.is_payload() && self.streams.want(channel, least_bits);
-        if wanted { Ok(()) } else { Err(SendError::WrongKind) }
+        if !config.kind.is_payload() {
+            return Err(SendError::WrongKind);
+        }
+        let max_bits = self.protocol.cost(channel).payload_in(self.datagram_bits / 2).unwrap_or(0);
+        if least_bits > max_bits {
+            let (bytes, max_bytes) = (least_bits.div_ceil(8), max_bits / 8);
+            return Err(SendError::TooLarge { bytes, max_bytes });
+        }
+        if self.streams.want(channel, least_bits) { Ok(()) } else { Err(SendError::WrongKind) }
     }
 
     /// How many bits of messages may go out now, before the headers of packets: what is left of the budget, and of what the

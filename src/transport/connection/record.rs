@@ -24,9 +24,15 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Of a packet that is about to be sent.
-    pub(super) fn new(hello: bool, reported: Reported, carried: List) -> Self {
-        Record { hello, reported, carried, telling: Telling::open(), ..Record::default() }
+    /// Of a packet that is about to be sent; `awaited`, there may be something to tell of it.
+    pub(super) fn new(hello: bool, reported: Reported, carried: List, awaited: bool) -> Self {
+        Record {
+            hello,
+            reported,
+            carried,
+            telling: if awaited { Telling::open() } else { Telling::default() },
+            ..Record::default()
+        }
     }
 }
 

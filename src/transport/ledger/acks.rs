@@ -176,7 +176,10 @@ pub struct Acks<T = ()> {
     /// How long the peer holds acks, the most of late.
     peer_delay: Duration,
     in_order_only: bool,
+    initial_window: usize,
     max_window: usize,
+    /// Since the window was last asked to shrink.
+    most_in_flight: usize,
     rtt: Rtt,
     recent: Recent,
     /// Stands in for `recent` where the standard's own estimates are asked for.
@@ -224,6 +227,8 @@ impl<T: Default> Acks<T> {
             peer_delay: Duration::ZERO,
             in_order_only: config.in_order_only,
             max_window: config.max_window.max(config.sent_window).max(config.received_window),
+            initial_window: config.sent_window,
+            most_in_flight: 0,
             rtt: Rtt::new(config.rtt_smoothing, rtt_history),
             recent: Recent::default(),
             standard: (config.estimation == Estimation::Standard)
@@ -288,11 +293,6 @@ impl<T: Default> Acks<T> {
     }
 
     /// What was noted of a packet that was sent, while the window reaches it.
-    pub(in crate::transport) fn note(&self, sequence: u16) -> Option<&T> {
-        self.sent.get(sequence).map(|sent| &sent.note)
-    }
-
-    /// As [`Acks::note`], to change.
     pub(in crate::transport) fn note_mut(&mut self, sequence: u16) -> Option<&mut T> {
         self.sent.get_mut(sequence).map(|sent| &mut sent.note)
     }
@@ -300,6 +300,15 @@ impl<T: Default> Acks<T> {
     /// Leaves out a number: no packet has it, so only a peer that acks what it has not received acks it.
     pub(in crate::transport) fn skip_number(&mut self, now: Instant) -> Option<T> {
         self.push_sent(Sent { at: now, bytes: 0, fate: Fate::Skipped, note: T::default() })
+    }
+
+    /// Gives back memory if far fewer packets were in flight since the last call than the window is for, and with it the notes
+    /// of packets that are forgotten: asked each some packets.
+    pub(in crate::transport) fn shrink(&mut self) -> Option<impl Iterator<Item = T>> {
+        let (window, most) = (self.sent.capacity(), core::mem::take(&mut self.most_in_flight));
+        let shrinks = window > self.initial_window && most * WINDOWS_IN_FLIGHT * 4 <= window;
+        let smaller = (window / 4).max(self.initial_window);
+        shrinks.then(|| self.sent.shrink(smaller).map(|sent| sent.note))
     }
 
     /// Whether the next packet takes the place of one whose fate isn't known: see [`Acks::give_up_oldest`].
@@ -324,6 +333,7 @@ impl<T: Default> Acks<T> {
         let sequence = self.sent.next();
         let window = self.sent.capacity();
         let in_flight = usize::from(sequence.wrapping_sub(self.oldest_in_flight));
+        self.most_in_flight = self.most_in_flight.max(in_flight + 1);
         if window < self.max_window && in_flight * WINDOWS_IN_FLIGHT >= window {
             self.sent.grow(window * 2);
         } else if in_flight == window {

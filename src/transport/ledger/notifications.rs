@@ -47,9 +47,9 @@ pub(in crate::transport) struct Notifications {
 /// What became of a packet, by the first verdict that was applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Verdict {
-    /// No packet has this number.
+    /// No packet has this number, or there is nothing to tell of it.
     #[default]
-    NoPacket,
+    Nothing,
     /// It is not known yet.
     Open,
     /// The peer has it.
@@ -84,6 +84,11 @@ impl Notifications {
         Notifications { told_packets: packets.then(VecDeque::new), ..Self::default() }
     }
 
+    /// Whether the fates of all packets are kept.
+    pub(in crate::transport) fn keeps_packets(&self) -> bool {
+        self.told_packets.is_some()
+    }
+
     /// A packet is acked or lost, and with it the fate of these messages is known.
     pub(in crate::transport) fn resolve<T: Told>(
         &mut self,
@@ -108,7 +113,7 @@ impl Notifications {
             };
             self.told.extend(self.waiting.iter(&waiting));
             self.waiting.clear(waiting);
-            if verdict != Verdict::NoPacket {
+            if verdict != Verdict::Nothing {
                 self.tell_packet(PacketFate {
                     sequence: self.next,
                     delivered: verdict == Verdict::Delivered,
@@ -173,20 +178,40 @@ mod tests {
     #[test]
     fn what_is_known_early_waits_for_earlier_packets() {
         let mut acks = Acks::<Telling>::with_notes(&AcksConfig::default()).unwrap();
+        acks.begin_at(16_000);
         let mut notifications = Notifications::new(true);
-        let of = |tag| vec![Notification { channel: 0, tag, delivered: true }];
+        notifications.next = 16_000;
+        // 16,002 is left out, and nothing waits for it.
+        for _ in 0..2 {
+            acks.track_sent(Instant::ZERO, 1, Telling::open());
+        }
+        acks.skip_number(Instant::ZERO);
         (0..3).for_each(|_| drop(acks.track_sent(Instant::ZERO, 1, Telling::open())));
-        let mut ack = |sequence: u16, tag: u32, notifications: &mut Notifications| {
-            notifications.resolve(&mut acks, sequence, true, &mut of(tag));
+        let mut resolve = |sequence: u16, delivered: bool, notifications: &mut Notifications| {
+            let mut of = vec![Notification { channel: 0, tag: sequence.into(), delivered }];
+            notifications.resolve(&mut acks, sequence, delivered, &mut of);
+            std::iter::from_fn(|| notifications.poll()).map(|told| told.tag).collect::<Vec<_>>()
         };
-        ack(2, 3, &mut notifications);
-        ack(1, 2, &mut notifications);
-        assert_eq!(notifications.poll(), None);
-        ack(0, 1, &mut notifications);
-        let told: Vec<_> = std::iter::from_fn(|| notifications.poll()).map(|told| told.tag).collect();
-        assert_eq!(told, [1, 2, 3]);
+        assert!(resolve(16_004, true, &mut notifications).is_empty());
+        assert!(resolve(16_001, false, &mut notifications).is_empty());
+        assert_eq!(resolve(16_000, true, &mut notifications), [16_000, 16_001]);
+        assert_eq!(resolve(16_001, true, &mut notifications), [16_001], "late: behind the rest");
+        assert_eq!(resolve(16_003, true, &mut notifications), [16_003, 16_004]);
         let packets = std::iter::from_fn(|| notifications.poll_packet());
-        let packets: Vec<_> = packets.map(|fate| (fate.sequence, fate.delivered)).collect();
-        assert_eq!(packets, [(0, true), (1, true), (2, true)]);
+        let packets: Vec<_> = packets.map(|fate| (fate.sequence - 16_000, fate.delivered)).collect();
+        assert_eq!(packets, [(0, true), (1, false), (3, true), (4, true)]);
+        assert_eq!(resolve(16_005, true, &mut notifications), [16_005]);
+    }
+
+    #[test]
+    fn at_the_end_what_waited_is_told() {
+        let mut acks = Acks::<Telling>::with_notes(&AcksConfig::default()).unwrap();
+        let mut notifications = Notifications::new(false);
+        (0..2).for_each(|_| drop(acks.track_sent(Instant::ZERO, 1, Telling::open())));
+        let mut of = vec![Notification { channel: 0, tag: 5, delivered: true }];
+        notifications.resolve(&mut acks, 1, true, &mut of);
+        assert_eq!(notifications.poll(), None);
+        notifications.conclude(&mut acks);
+        assert_eq!(notifications.poll().map(|told| told.tag), Some(5));
     }
 }

@@ -91,6 +91,19 @@ impl<T> SentPackets<T> {
         *self = larger;
     }
 
+    /// Makes room for no more than this many packets, fewer than before; gives back the records that are forgotten for it.
+    pub(super) fn shrink(&mut self, capacity: usize) -> impl Iterator<Item = Sent<T>> {
+        let kept = self.len.min(capacity);
+        let mut smaller = SentPackets::new(capacity, self.next.wrapping_sub(kept as u16));
+        for _ in 0..kept {
+            let slot = self.slot(smaller.next);
+            if let Some(sent) = self.records[slot].take() {
+                smaller.push(sent);
+            }
+        }
+        core::mem::replace(self, smaller).records.into_iter().flatten()
+    }
+
     fn has(&self, sequence: u16) -> bool {
         usize::from(self.next.wrapping_sub(1).wrapping_sub(sequence)) < self.len
     }
@@ -118,6 +131,21 @@ mod tests {
             assert_eq!(packets.get((n + 1) as u16).map(|it| it.note), None, "not yet sent");
             assert_eq!(packets.get(n.wrapping_sub(64) as u16).map(|it| it.note), None);
         }
+    }
+
+    #[test]
+    fn shrinking_keeps_the_newest_and_gives_back_the_others() {
+        let mut packets = SentPackets::new(1024, 65_000);
+        (0..900).for_each(|n| drop(packets.push(sent(n))));
+        let mut forgotten: Vec<u32> = packets.shrink(16).map(|it| it.note).collect();
+        forgotten.sort_unstable();
+        assert!(forgotten.into_iter().eq(0..884));
+        let newest = 65_000u16.wrapping_add(899);
+        let note = |packets: &SentPackets<u32>, sequence| packets.get(sequence).map(|it| it.note);
+        assert_eq!(note(&packets, newest), Some(899));
+        assert_eq!(note(&packets, newest.wrapping_sub(15)), Some(884));
+        assert_eq!(note(&packets, newest.wrapping_sub(16)), None);
+        assert_eq!(packets.push(sent(900)).map(|it| it.note), Some(884));
     }
 
     #[test]

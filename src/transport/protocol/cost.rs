@@ -10,7 +10,7 @@ use crate::wire::Measure;
 pub const FRAGMENT_BYTES: usize = 1024;
 
 /// Bits of a message id whose predecessor isn't known: the widest relative integer.
-const WIDEST_ID_BITS: usize = 23;
+pub(crate) const WIDEST_ID_BITS: usize = 23;
 
 /// The bits a framing spends around the messages of one channel: upper bounds, so that what a channel selects fits.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ pub(crate) struct ChannelCost {
     fragment_entry: usize,
     /// Messages larger than a fragment are cut.
     cuts: bool,
+    /// The most bits of a message.
+    max_bits: usize,
 }
 
 /// As [`ChannelCost`], with what it takes to tell the size of a message.
@@ -64,9 +66,9 @@ impl Cost<'_> {
         self.entry + self.channel.message + bits + 7
     }
 
-    /// Bits of the largest payload that so much room holds, if any.
+    /// Bits of the largest payload that so much room holds and the channel takes, if any.
     pub(crate) fn payload_in(&self, room: usize) -> Option<usize> {
-        room.checked_sub(self.payload(0)).filter(|bits| *bits > 0)
+        room.checked_sub(self.payload(0)).map(|bits| bits.min(self.max_bits)).filter(|bits| *bits > 0)
     }
 
     /// How many fragments a message goes in; None for one that goes whole.
@@ -134,6 +136,7 @@ impl Protocol {
             fragment_bytes: FRAGMENT_BYTES,
             fragment_entry: self.fragment_bits(config),
             cuts: config.kind.has_credit(),
+            max_bits: config.max_message_bytes * 8,
         }
     }
 
@@ -159,6 +162,7 @@ impl Protocol {
             fragment_bytes: settings.block_fragment_bytes,
             fragment_entry: entry + fragment,
             cuts: false,
+            max_bits: self.channels[channel].max_message_bytes * 8,
         }
     }
 }

@@ -13,7 +13,7 @@ use core::time::Duration;
 use sha2::{Digest, Sha256};
 
 pub use cost::FRAGMENT_BYTES;
-pub(crate) use cost::{Cost, key_bits, length_bits};
+pub(crate) use cost::{Cost, WIDEST_ID_BITS, key_bits, length_bits};
 pub use yojimbo::{Framing, FramingError, YojimboChannel, YojimboConfig};
 
 use cost::ChannelCost;
@@ -447,7 +447,8 @@ impl Protocol {
     /// Whether a channel takes messages of a type; payloads have none.
     pub(crate) fn check_type(&self, channel: usize, message_type: u16) -> Result<(), SendError> {
         let kind = &self.channels[channel].kind;
-        if kind.is_payload() || kind.is_chunks() || kind.takes(self.owner(message_type)) {
+        let known = usize::from(message_type) < self.messages.len();
+        if kind.is_payload() || kind.is_chunks() || (known && kind.takes(self.owner(message_type))) {
             return Ok(());
         }
         Err(SendError::WrongType { message_type, kind: kind.name() })

@@ -1,5 +1,5 @@
-//! Channels: what is promised for the messages put in. A channel is queues and windows; how its messages look
-//! in a packet is the business of the framing, and what it may send is the stream manager's.
+//! Streams, what fills packets: the channels, each with its promise for the messages put in. A channel is queues and windows;
+//! how its messages look in a packet is the business of the framing, and what it may send is the scheduler's.
 //!
 //! | kind | file | promise |
 //! |---|---|---|
@@ -100,6 +100,8 @@ pub(crate) struct SendContext {
     /// It is a tick's, not one between ticks.
     pub(crate) tick: bool,
     pub(crate) resend: ResendTimer,
+    /// A feature is there to fill external streams.
+    pub(crate) fills: bool,
 }
 
 /// What a packet's fate makes of a message in it.

@@ -262,7 +262,7 @@ mod tests {
                 channel.send(Submission { message, at: now, options }).unwrap();
             }
             let resend = ResendTimer { timeout: Duration::from_millis(100), not_before: Instant::ZERO };
-            let context = SendContext { now, tick: true, resend };
+            let context = SendContext { now, tick: true, resend, fills: false };
             channel.select(&context, protocol.cost(0), 8 * 1200, &mut selected);
         }
         assert_eq!(selected.iter().map(|selected| selected.mark).collect::<Vec<_>>(), [0, 0, 1, 1]);

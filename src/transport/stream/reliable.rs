@@ -76,7 +76,7 @@ struct Sender {
     scan: Scan,
 }
 
-/// The beginning of the queue has nothing to send at this context: composing many packets need not go through it for
+/// The beginning of the queue has nothing to send at this moment: composing many packets need not go through it for
 /// each. Whatever may change that resets it.
 #[derive(Debug, Default)]
 struct Scan {
@@ -509,7 +509,7 @@ impl Sender {
     }
 
     /// The messages, acked ones among them, that the receiver surely has room for, by their marks; without those at the
-    /// beginning that have nothing to send at this context.
+    /// beginning that have nothing to send at this moment.
     fn sendable(&mut self, now: Instant) -> impl Iterator<Item = (u64, &mut Outgoing)> {
         if self.scan.at != Some(now) {
             self.scan = Scan { at: Some(now), messages: 0, bytes: self.unread_bytes };

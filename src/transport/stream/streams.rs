@@ -10,6 +10,7 @@ use crate::store::sequence::distance;
 use crate::time::Instant;
 use crate::transport::candidates::{Attribute, Column, Wanted};
 use crate::transport::message::{Prefix, Received, Selected};
+use crate::transport::parts::{BlockFragment, BlockLimits, Desync};
 use crate::transport::protocol::{Cost, Protocol, Share};
 
 use super::ChannelStats;
@@ -52,6 +53,8 @@ pub(crate) struct Draft {
     selected: Vec<Vec<Selected>>,
     /// Those that have something in the packet.
     chosen: Set,
+    /// Records of more bits than were offered, by channel: nothing of them is sent.
+    pub(crate) refused: Vec<(u8, u32)>,
 }
 
 impl Draft {
@@ -175,10 +178,20 @@ impl Streams {
         self.lanes[index].stream.receiving_mut()
     }
 
-    /// A reliable stream, for the fragments of its blocks.
+    /// A reliable stream, to send fragments of its blocks: of what came [`Streams::handle_block`] is asked.
     pub(crate) fn blocks(&mut self, index: usize) -> Option<&mut Reliable> {
-        [&mut self.busy, &mut self.unread].into_iter().for_each(|set| set.insert(index));
         if let Stream::Reliable(reliable) = &mut self.lanes[index].stream { Some(reliable) } else { None }
+    }
+
+    /// Takes a fragment of a block.
+    pub(crate) fn handle_block(
+        &mut self,
+        index: usize,
+        fragment: BlockFragment,
+        limits: BlockLimits,
+    ) -> Result<(), Desync> {
+        self.unread.insert(index);
+        self.blocks(index).ok_or(Desync::Window)?.handle_fragment(fragment, limits)
     }
 
     /// Whether a message has room among those that the application doesn't take. Without credit the peer can't know.
@@ -353,10 +366,10 @@ impl Lane {
         left: &mut usize,
         offer: &mut Offer<'_, '_>,
     ) -> usize {
-        let (index, moment, cost) = context;
+        let (index, send_context, cost) = context;
         let limit = limit.min(*left);
         let Some(sending) = self.stream.sending_mut() else { return 0 };
-        let mut used = sending.select(moment, cost, limit, offer.draft.of(index));
+        let mut used = sending.select(send_context, cost, limit, offer.draft.of(index));
         if let Stream::Unreliable(unreliable) = &mut self.stream {
             used = unreliable.offer(context, limit, used, offer);
         }
@@ -365,7 +378,7 @@ impl Lane {
         }
         debug_assert!(used <= *left);
         *left -= used;
-        self.poll_need(moment, cost);
+        self.poll_need(send_context, cost);
         used
     }
 }

@@ -82,12 +82,15 @@ impl Unreliable {
             offer.writer.clear();
             let record = fill.fill(channel, room, offer.writer);
             let message = Message::new(0, offer.writer.encoded());
-            let fits = cost.message(&message) + cost.entry - counted + used <= bits_left;
-            debug_assert!(fits || record.is_none(), "{} bits in a room of {room}", message.encoded.bits());
-            let Some(record) = record.filter(|_| fits) else {
+            let Some(record) = record else {
                 self.wanted = None;
                 break;
             };
+            if message.encoded.bits() > room {
+                offer.draft.refused.push((channel as u8, record));
+                self.wanted = None;
+                break;
+            }
             used += cost.message(&message) + cost.entry - counted;
             let options = SendOptions { key: 0, tag: record, notify: true };
             let submission = Submission { message, at: context.now, options };
@@ -160,9 +163,10 @@ impl Sending for Unreliable {
         if selected.len() == before { 0 } else { used }
     }
 
-    fn next_bits(&mut self, _: &SendContext, cost: Cost<'_>) -> Option<usize> {
+    fn next_bits(&mut self, context: &SendContext, cost: Cost<'_>) -> Option<usize> {
         let waiting = self.waiting.front().map(|submission| cost.entry + cost.message(&submission.message));
-        waiting.or(self.wanted.map(|least_bits| cost.payload(least_bits)))
+        let wanted = self.wanted.filter(|_| context.fills);
+        waiting.or(wanted.map(|least_bits| cost.payload(least_bits)))
     }
 
     fn next_deadline(&self, _: ResendTimer) -> Instant {
@@ -175,7 +179,8 @@ impl Sending for Unreliable {
     }
 
     fn is_drained(&self) -> bool {
-        self.is_idle() && self.in_flight.is_empty()
+        // What a feature wants to say isn't said to who is about to go.
+        self.waiting.is_empty() && self.in_flight.is_empty()
     }
 
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {

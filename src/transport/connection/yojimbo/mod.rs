@@ -200,8 +200,7 @@ impl Connection {
                 }
                 Item::Fragment { channel, fragment } => {
                     let limits = yojimbo::block_limits(&self.protocol, channel.into());
-                    let blocks = self.streams.blocks(channel.into()).ok_or(Desync::Window);
-                    (channel, blocks.and_then(|blocks| blocks.handle_fragment(fragment, limits)))
+                    (channel, self.streams.handle_block(channel.into(), fragment, limits))
                 }
             };
             applied.map_err(|desync| Fault::Desync { channel, desync })?;
@@ -234,7 +233,8 @@ impl Connection {
     /// # Errors
     /// The conversation is over, and why.
     pub fn handle_read(&mut self, read: Read, mut take: impl FnMut(&mut Self)) -> Result<(), End> {
-        self.yojimbo.get_or_insert_default().being_read = false;
+        let Some(state) = &mut self.yojimbo else { return Ok(()) };
+        state.being_read = false;
         for mut items in read.packets {
             self.apply_items(&mut items)?;
             take(self);

@@ -8,6 +8,7 @@ use crate::store::{List, Packets};
 use crate::time::Instant;
 use crate::transport::framing::yojimbo::{self, Entry};
 use crate::transport::ledger::Reported;
+use crate::transport::protocol::WIDEST_ID_BITS;
 use crate::transport::stream::{Offer, SendContext};
 
 impl Connection {
@@ -53,7 +54,7 @@ impl Connection {
         if !self.budget.allows() {
             return false;
         }
-        let context = SendContext { now, tick: true, resend: self.resend_timer() };
+        let context = SendContext { now, tick: true, resend: self.resend_timer(), fills: false };
         let mut room = self.datagram_bits.saturating_sub(yojimbo::header_bits(&self.protocol));
         if blocks_first {
             room = room.saturating_sub(self.select_fragments(&context, room));
@@ -97,7 +98,7 @@ impl Connection {
     fn selected_bits(&mut self) -> usize {
         let bits = self.scratch.get().draft.iter().map(|(channel, selected)| {
             let cost = self.protocol.cost(channel);
-            let ids = if self.protocol.channels()[channel].kind.has_ids() { 23 } else { 0 };
+            let ids = if self.protocol.channels()[channel].kind.has_ids() { WIDEST_ID_BITS } else { 0 };
             selected.iter().map(|s| cost.message(&s.message) + ids).sum::<usize>() + cost.entry
         });
         bits.sum()
