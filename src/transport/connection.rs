@@ -33,7 +33,7 @@ use super::chunks::{
     Assembly, ChunkCounters, ChunkError, ChunkEvent, Chunks, ContentHash, Offer, Progress, Rejection,
     Selection, Source,
 };
-use super::congestion::{CongestionConfig, Controller, SentStamp};
+use super::congestion::{CongestionConfig, Controller, RoundTrip, SentStamp};
 use super::estimate::Stats;
 use super::fates::{Fates, Notification, PacketFate};
 #[cfg(doc)]
@@ -47,6 +47,7 @@ use super::message::{Bodies, Message, Received};
 use super::message_window::MessageWindow;
 use super::numbers::{self, Skips};
 use super::pacing::{Budget, BudgetConfig};
+use super::peer_clock::ReceiveTime;
 use super::protocol::{ChannelConfig, MAX_CONTROL_BYTES, Protocol};
 use super::stream_manager::{Lane, StreamManager, busy};
 use crate::limits::MAX_DATAGRAM;
@@ -693,8 +694,11 @@ impl Connection {
         }
         // Of the newest packet, if nothing acked it before.
         let newest = acked.iter().find(|acked| acked.sequence == header.ack);
-        let round_trip =
-            newest.zip(delay).map(|(newest, delay)| (now - newest.sent_at).saturating_sub(delay));
+        let received_at = packet.control.received_at;
+        let round_trip = newest.zip(delay).map(|(newest, delay)| RoundTrip {
+            time: (now - newest.sent_at).saturating_sub(delay),
+            received_at,
+        });
         self.apply_acks(now, round_trip);
         if self.endpoint.acks().acked_skipped() && !self.replayed {
             return Err(End::Violation(Violation::Ack));
@@ -716,7 +720,7 @@ impl Connection {
         distance(header.ack, newest) > 0 && !self.replayed
     }
 
-    fn apply_acks(&mut self, now: Instant, round_trip: Option<Duration>) {
+    fn apply_acks(&mut self, now: Instant, round_trip: Option<RoundTrip>) {
         let Scratch { packet, acked, notifications, stamps, .. } = &mut *self.scratch;
         for range in &packet.control.ranges {
             self.endpoint.ack_range(range.newest, range.oldest, acked);
@@ -765,7 +769,7 @@ impl Connection {
             self.controller.on_acked(now, stamps, round_trip);
         }
         if let Some(round_trip) = round_trip {
-            self.window.on_round_trip(now, round_trip);
+            self.window.on_round_trip(now, round_trip.time);
         }
         self.window.judge(now);
     }
@@ -1205,6 +1209,9 @@ impl Connection {
         control.close = None;
         control.detail = None;
         control.ack_delay = self.newest_at.map(|at| now - at);
+        // For the peer's chunks.
+        let clocked = self.newest_at.filter(|_| self.protocol.chunk_channel().is_some());
+        control.received_at = clocked.map(ReceiveTime::at);
         control.ranges.clear();
         control.credits.clear();
         native::control_bits(control, &self.protocol, 0)

@@ -21,6 +21,7 @@ mod message;
 mod message_window;
 mod numbers;
 mod pacing;
+mod peer_clock;
 mod peer_pace;
 pub mod protocol;
 mod standard_estimate;

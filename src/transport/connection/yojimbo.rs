@@ -15,6 +15,7 @@ use crate::transport::ack_endpoint::Incoming;
 use crate::transport::ack_ranges::Reported;
 use crate::transport::acks::RttSampling;
 use crate::transport::channel::{Desync, Fragment, Moment, Prefix, SendError, WindowViolation};
+use crate::transport::congestion::RoundTrip;
 use crate::transport::framing::native::ReadContext;
 use crate::transport::framing::yojimbo::{self, Entry, Item};
 use crate::transport::framing::{Fault, cost};
@@ -165,7 +166,7 @@ impl Connection {
         let newest = acked.iter().find(|acked| acked.sequence == header.ack);
         let round_trip = newest.map(|newest| now - newest.sent_at);
         self.yojimbo.pace.handle_packet(now, round_trip);
-        self.apply_acks(now, round_trip);
+        self.apply_acks(now, round_trip.map(|time| RoundTrip { time, received_at: None }));
     }
 
     fn has_room(&self, item: &Item) -> bool {
