@@ -28,6 +28,7 @@ mod owner;
 mod pacing;
 pub mod packet;
 mod parts;
+mod peer_clock;
 mod peer_pace;
 pub mod protocol;
 mod stream;

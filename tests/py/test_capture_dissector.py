@@ -178,14 +178,15 @@ def shown(packet: list[Node]) -> dict[str, Any]:
         assert node["from"] <= node["to"]
         match node["name"]:
             case "hello":
-                assert values(node) == [2, f"0x{VECTORS['protocol_hash']}"]
+                assert values(node) == [3, f"0x{VECTORS['protocol_hash']}"]
                 told["hello"] = True
             case "close":
                 reason, *detail = values(node)
                 told["close"] = int(reason.split("(")[1].rstrip(")"))
                 told |= {"detail": detail[0]} if detail else {}
             case "ack_delay":
-                told["ack_delay_units"] = node["kids"][0]["value"] // 64
+                units = [value // 64 for value in values(node)]
+                told |= dict(zip(("ack_delay_units", "received_at_units"), units, strict=False))
             case "ack_ranges":
                 ranges = [kid["value"].split(" to ") for kid in node["kids"] if kid["name"] == "acked"]
                 told["ranges"] = [[int(end) for end in ends] for ends in ranges]
@@ -232,7 +233,16 @@ def expected(case: dict[str, Any]) -> dict[str, Any]:
     write themselves."""
     told = {
         key: case[key]
-        for key in ("hello", "close", "detail", "ack_delay_units", "ranges", "credits", "fragments")
+        for key in (
+            "hello",
+            "close",
+            "detail",
+            "ack_delay_units",
+            "received_at_units",
+            "ranges",
+            "credits",
+            "fragments",
+        )
         if key in case
     }
     if "entries" in case:

@@ -49,6 +49,11 @@ fn a_longer_path_is_filled_again_within_five_seconds() {
 }
 
 #[test]
+fn a_queue_in_front_of_acks_only_is_none_of_ours() {
+    each(scenes::saturated_ack_path(2), |row, of| !row.case.starts_with("ours") || of("Mbit/s") >= 8.0);
+}
+
+#[test]
 fn a_clock_read_early_costs_nothing() {
     each(scenes::stale_clock(1), |row, of| {
         let mbit: f64 = row.case.split(' ').next().unwrap().parse().unwrap();

@@ -287,7 +287,7 @@ pub(crate) fn longer_path(seed: u64) -> Vec<Row> {
         .collect()
 }
 
-fn saturated_ack_path(seed: u64) -> Vec<Row> {
+pub(crate) fn saturated_ack_path(seed: u64) -> Vec<Row> {
     let mut rows = Vec::new();
     for (name, there) in [("ours", None), ("cubic", Some(Kind::Cubic)), ("bbr", Some(Kind::Bbr))] {
         for queue in [200.0, 1_000.0] {

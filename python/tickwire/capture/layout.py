@@ -98,7 +98,13 @@ SECTIONS: Final[list[dict[str, object]]] = [
         ],
         "last": True,
     },
-    {"name": "ack_delay", "parts": [_bits("microseconds", 14, unit=64)]},
+    {
+        "name": "ack_delay",
+        "parts": [
+            _bits("microseconds", 14, unit=64),
+            _bits("received_at", 18, unit=64, optional=True),
+        ],
+    },
     {
         "name": "ack_ranges",
         "parts": [{"name": "missing", "type": "ladder"}, {"name": "received", "type": "ladder"}],

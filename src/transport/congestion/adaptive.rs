@@ -9,6 +9,8 @@
 //!   is the capacity. Divided by the share that random loss leaves, it is the rate to send at. But BBR's greatest rate of ten
 //!   rounds overestimates where a peer acks once in a 60 Hz tick, and its probes by a quarter make queues of a quarter
 //!   round trip, 37 ms at 150 ms. So here:
+//! * **Both are the way there's**, where the peer tells when packets came by its clock: acks that wait in a queue of their own, or come in
+//!   groups, only delay what is learned.
 //! * **Delay steers.** The rate is corrected in proportion to how far the queue is from a target of some milliseconds (as the
 //!   window of LEDBAT++ and of SCReAM, RFC 8298). The queue never quite empties, so nothing need be probed for while it is there. The
 //!   target falls with the root of the rate (as in Swift, Kumar and others, SIGCOMM 2020), so that of flows that share
@@ -21,13 +23,14 @@
 
 use super::competition::{Circumstances, Competition};
 use super::delay::{Delay, MAX_TICK};
-use super::delivery::Epoch;
+use super::delivery::{Epoch, Passage};
 use super::loss::Loss;
-use super::ramp::{Ramp, Verdict};
+use super::ramp::{Path, Ramp, Verdict};
 use super::startup::Startup;
-use super::{AdaptiveConfig, Controller, SentStamp};
+use super::{AdaptiveConfig, Controller, RoundTrip, SentStamp};
 use crate::time::{Duration, Instant};
 use crate::transport::pacing::Pacer;
+use crate::transport::peer_clock::PeerClock;
 
 /// Bytes of a packet that carries bulk, with all headers, more or less.
 const PACKET: f64 = 1_215.0;
@@ -53,14 +56,21 @@ const STEERING: f64 = 0.35;
 const MAX_SLOWER: f64 = 0.5;
 const MAX_FASTER: f64 = 0.15;
 
+/// How much more is sent in a round trip while the queue is shorter than the one to aim for, and the largest part of the rate.
+const ADDED: f64 = PACKET;
+const MAX_ADDED: f64 = FIRST_GROWTH;
+
 /// How much faster to send while the queue is empty: this, or what makes so many seconds of queue in a round trip; doubled
 /// each time that more arrived, up to the number of times.
 const FIRST_GROWTH: f64 = 0.05;
 const FIRST_GROWTH_TIME: f64 = 0.004;
 const MAX_DOUBLINGS: u32 = 4;
 
+/// And this at least: to fill a link would take minutes over the longest paths.
+const MIN_FIRST_GROWTH: f64 = 0.025;
+
 /// More arrived if it was above what did before by this, and by so many packets: what chance adds.
-const FRUITFUL: f64 = 1.02;
+const FRUITFUL: f64 = 0.02;
 const CHANCE: f64 = 1.5 * PACKET;
 
 /// How much less than the capacity goes out in ProbeRTT: twice what drains the queue if all of it were ours, since
@@ -84,6 +94,14 @@ pub(super) struct Adaptive {
     /// Until a rate is known.
     startup: Option<Startup>,
     delay: Delay,
+    clock: PeerClock,
+    /// Of the newest packet acked, if the peer tells when packets come.
+    passage: Option<Passage>,
+    /// When the newest packet acked was sent, and the one before the epoch.
+    acked_to: Instant,
+    epoch_from: Instant,
+    /// What was sent before tells of the ramp.
+    ramp_ended: Instant,
     epoch: Epoch,
     /// From the first epoch on: most connections send no bulk.
     loss: Option<Box<Loss>>,
@@ -91,6 +109,8 @@ pub(super) struct Adaptive {
     pacer: Pacer,
     /// What arrives when the link is full.
     capacity: f64,
+    /// What a train told.
+    told: f64,
     /// Until as many bytes are on their way as the rate asks for.
     ramp: Option<Box<Ramp>>,
     /// Epochs in a row without a queue, or since more stopped arriving.
@@ -157,11 +177,17 @@ impl Adaptive {
             startup: Some(startup(&config)),
             config,
             delay: Delay::default(),
-            epoch: Epoch::new(Instant::ZERO),
+            clock: PeerClock::default(),
+            passage: None,
+            acked_to: Instant::ZERO,
+            epoch_from: Instant::ZERO,
+            ramp_ended: Instant::ZERO,
+            epoch: Epoch::new(Instant::ZERO, None),
             loss: None,
             competition: Competition::default(),
             pacer: Pacer::default(),
             capacity: 0.0,
+            told: 0.0,
             ramp: None,
             epochs_without_queue: 0,
             flight: Flight::default(),
@@ -182,18 +208,18 @@ impl Adaptive {
     }
 
     fn steady_rate(&self, now: Instant) -> f64 {
-        let (base, queue) = (self.delay.base(), self.delay.queue());
+        let (base, queue, feedback) = (self.delay.base(), self.delay.queue(), self.delay.feedback());
         if self.competition.in_probe_rtt(now) {
             self.full_rate() * (1.0 - (2.0 * queue / base).clamp(MIN_PROBE_RTT_DEPTH, MAX_PROBE_RTT_DEPTH))
         } else if let Some(cwnd) = self.competition.cwnd() {
             // The window decides; a little faster than it, so that it is filled.
-            1.1 * cwnd / (base + queue)
+            1.1 * cwnd / (feedback + queue)
         } else {
-            let correction = STEERING * (self.target() - queue) / (base + self.delay.ticks());
+            let correction = STEERING * (self.target() - queue) / (feedback + self.delay.ticks());
             let mut correction = correction.clamp(-MAX_SLOWER, MAX_FASTER);
             if queue < self.target() && self.ramp.is_none() {
-                // Half a packet more for a round trip, as TCP: much for a slow flow, so that it catches up with a fast one.
-                correction += (0.5 * PACKET / (self.full_rate().max(1.0) * base)).min(FIRST_GROWTH);
+                // As TCP: much for a slow flow, so that it catches up with a fast one.
+                correction += (ADDED / (self.full_rate().max(1.0) * feedback)).min(MAX_ADDED);
             }
             self.full_rate()
                 * (1.0
@@ -218,8 +244,11 @@ impl Adaptive {
     }
 
     fn growth(&self) -> f64 {
-        FIRST_GROWTH.min(FIRST_GROWTH_TIME / self.delay.base())
-            * f64::from(1u32 << (self.epochs_without_queue - 1).min(MAX_DOUBLINGS))
+        self.first_growth() * f64::from(1u32 << (self.epochs_without_queue - 1).min(MAX_DOUBLINGS))
+    }
+
+    fn first_growth(&self) -> f64 {
+        (FIRST_GROWTH_TIME / self.delay.feedback()).clamp(MIN_FIRST_GROWTH, FIRST_GROWTH)
     }
 
     /// The wait in the queue to aim for.
@@ -231,14 +260,14 @@ impl Adaptive {
     }
 
     fn has_room(&self) -> bool {
-        let base = self.delay.base();
+        let feedback = self.delay.feedback();
         match (&self.startup, self.competition.cwnd()) {
-            (Some(startup), _) => self.flight.bytes < startup.window(base),
+            (Some(startup), _) => self.flight.bytes < startup.window(feedback),
             (None, Some(cwnd)) => self.flight.in_flight_since_startup < cwnd,
             // Pacing decides; this holds what is lost and not yet known to be, and no more when acks stay out.
             (None, None) => {
-                let slack = 0.25 * base + 0.01 + self.delay.ticks() + self.target();
-                let window = self.full_rate() * (base + slack) + 4.0 * PACKET;
+                let slack = 0.25 * self.delay.base() + 0.01 + self.delay.ticks() + self.target();
+                let window = self.full_rate() * (feedback + slack) + 4.0 * PACKET;
                 self.flight.in_flight_since_startup
                     < self.ramp.as_ref().map_or(window, |ramp| ramp.window().min(window))
             }
@@ -258,7 +287,8 @@ impl Adaptive {
     fn learn_startup(&mut self, now: Instant, acked: &[(SentStamp, bool)]) {
         let Some(startup) = &mut self.startup else { return };
         let in_time = acked.iter().filter(|(stamp, late)| stamp.bulk && !late);
-        let complete = in_time.fold(false, |complete, (stamp, _)| complete || startup.on_acked(now, stamp));
+        let at = self.passage.map_or(now, |passage| passage.received_at);
+        let complete = in_time.fold(false, |complete, (stamp, _)| complete || startup.on_acked(at, stamp));
         if complete {
             self.conclude_startup(now);
         }
@@ -269,36 +299,40 @@ impl Adaptive {
         let acked = startup.acked();
         let burst = startup.is_burst();
         if let Some(rate) = startup.conclude() {
-            self.capacity = rate;
+            (self.capacity, self.told) = (rate, rate);
             self.competition.train_told(rate);
             // The application takes the risk of a burst.
-            self.ramp = (!burst).then(|| Box::new(Ramp::new(acked.max(MIN_TRAIN))));
+            self.ramp = (!burst).then(|| Box::new(Ramp::new(now, acked.max(MIN_TRAIN))));
             self.startup = None;
-            self.epoch = Epoch::new(now);
+            self.epoch = Epoch::new(now, self.passage);
         }
     }
 
-    fn learn_delay(&mut self, now: Instant, rtt: Duration, stamp: SentStamp) {
+    fn learn_delay(&mut self, now: Instant, round_trip: RoundTrip, stamp: SentStamp) {
         let sent_in_startup = stamp.sent_in_startup;
-        let rtt = rtt.as_secs_f64().min(MAX_RTT);
-        if rtt <= self.delay.base() + 0.1 * self.target() {
-            self.competition.base_was_seen(now);
-        }
+        let rtt = round_trip.time.as_secs_f64().min(MAX_RTT);
+        let received_at = round_trip.received_at.map(|time| self.clock.read(now, time));
+        self.passage = received_at.map(|received_at| Passage { sent_at: stamp.sent_at, received_at });
+        let way = received_at.map(|received_at| received_at.as_secs_f64() - stamp.sent_at.as_secs_f64());
         let spacing = PACKET / self.capacity.max(20.0 * PACKET);
         // A train's queue has drained by the time that its acks are here.
-        self.delay.sample(now, rtt, spacing, !sent_in_startup);
+        let wait = self.delay.sample(now, rtt, way, spacing, !sent_in_startup);
+        if wait <= 0.1 * self.target() {
+            self.competition.base_was_seen(now);
+        }
         if !sent_in_startup {
             self.epoch.least_queue = self.epoch.least_queue.min(self.delay.queue());
-            self.competition.on_queue(rtt - self.delay.base());
+            self.competition.on_queue(wait);
             if let Some(ramp) = &mut self.ramp {
-                ramp.on_queue(rtt - self.delay.base());
+                ramp.on_queue(wait);
             }
         }
     }
 
-    fn end_epoch(&mut self, now: Instant) {
-        let epoch = core::mem::replace(&mut self.epoch, Epoch::new(now));
-        let (rate, queue, target) = (epoch.rate(now), epoch.least_queue, self.target());
+    fn end_epoch(&mut self, now: Instant, until: Option<Passage>) {
+        let epoch = core::mem::replace(&mut self.epoch, Epoch::new(now, until));
+        let of_ramp = core::mem::replace(&mut self.epoch_from, self.acked_to) < self.ramp_ended;
+        let (rate, queue, target) = (epoch.rate(now, until), epoch.least_queue, self.target());
         if !self.competition.is_testing() && self.ramp.is_none() {
             self.delay.end_epoch(queue);
         }
@@ -308,14 +342,16 @@ impl Adaptive {
         if self.competition.cwnd().is_some() {
             if epoch.lost > 2.0 * self.loss_share() * epoch.delivered {
                 let share = epoch.lost / (epoch.lost + epoch.delivered);
-                self.competition.on_overflow(now, self.delay.base() + self.delay.queue(), share);
+                self.competition.on_overflow(now, self.delay.feedback() + self.delay.queue(), share);
             }
-        } else if !self.competition.is_testing() && queue < 2.0 * target && self.ramp.is_none() {
-            self.loss.get_or_insert_default().end_epoch(now, &epoch, queue > 0.5 * target);
+        } else if !self.competition.is_testing() && queue < 2.0 * target && self.ramp.is_none() && !of_ramp {
+            let seconds = epoch.delivered.max(1.0) / rate.max(1.0);
+            self.loss.get_or_insert_default().end_epoch(now, &epoch, seconds, queue > 0.5 * target);
         }
-        let more = rate > (FRUITFUL + CHANCE / epoch.delivered.max(PACKET)) * self.capacity;
-        if self.ramp.is_some() || (queue < target && self.loss.as_ref().is_some_and(|loss| loss.is_testing()))
-        {
+        let fruitful = 1.0 + (0.5 * self.first_growth()).min(FRUITFUL);
+        let more = rate > (fruitful + CHANCE / epoch.delivered.max(PACKET)) * self.capacity;
+        let testing = self.loss.as_ref().is_some_and(|loss| loss.is_testing());
+        if self.ramp.is_some() || (queue < target && testing) {
             self.epochs_without_queue = 0;
         } else if epoch.is_app_limited() {
             self.capacity = self.capacity.max(rate);
@@ -341,24 +377,35 @@ impl Adaptive {
             self.capacity = rate.max(self.capacity + (rate - self.capacity) / 4.0);
         }
         if self.competition.probe_rtt_is_due(now) {
-            self.competition.begin_probe_rtt(now, self.delay.base(), self.delay.queue(), self.delay.ticks());
+            let shows = self.delay.feedback() + self.delay.ticks();
+            self.competition.begin_probe_rtt(now, self.delay.base(), self.delay.queue(), shows);
         }
     }
 
-    fn advance_ramp(&mut self, acked: f64) {
-        let (base, ticks) = (self.delay.base(), self.delay.ticks());
-        let window = self.full_rate() * (base + ticks);
+    fn path(&self) -> Path {
+        let told = self.told / (1.0 - self.loss_share());
+        Path { base: self.delay.feedback(), ticks: self.delay.ticks(), told }
+    }
+
+    fn advance_ramp(&mut self, now: Instant, acked: f64, passage: Option<Passage>) {
+        let path = self.path();
         let Some(ramp) = &mut self.ramp else { return };
-        match ramp.on_acked(acked, base, ticks, window) {
+        if let Some(passage) = passage.filter(|_| acked > 0.0) {
+            ramp.on_passage(passage, acked);
+        }
+        match ramp.on_acked(now, acked, path) {
             Verdict::Wait => return,
             Verdict::Filled => {}
-            Verdict::Shared(rate) => self.capacity = self.capacity.min(rate),
+            Verdict::Shared(rate) => {
+                self.capacity = self.capacity.min(rate);
+                self.ramp_ended = now;
+            }
         }
         self.ramp = None;
     }
 
     fn epoch_length(&self) -> f64 {
-        self.delay.base().max(2.0 * self.delay.ticks()).max(MIN_EPOCH)
+        self.delay.feedback().max(2.0 * self.delay.ticks()).max(MIN_EPOCH)
     }
 }
 
@@ -380,13 +427,16 @@ impl Controller for Adaptive {
         stamp
     }
 
-    fn on_acked(&mut self, now: Instant, acked: &[(SentStamp, bool)], rtt: Option<Duration>) {
+    fn on_acked(&mut self, now: Instant, acked: &[(SentStamp, bool)], round_trip: Option<RoundTrip>) {
         self.flight.waiting_since = now;
-        if self.flight.bytes > 2.0 * PACKET {
-            self.delay.on_ack(now);
+        let was_clocked = self.passage.is_some();
+        self.acked_to = acked.last().map_or(self.acked_to, |(stamp, _)| self.acked_to.max(stamp.sent_at));
+        if let Some((round_trip, (stamp, _))) = round_trip.zip(acked.last()) {
+            self.learn_delay(now, round_trip, *stamp);
         }
-        if let Some((rtt, (stamp, _))) = rtt.zip(acked.last()) {
-            self.learn_delay(now, rtt, *stamp);
+        let news = round_trip.is_some();
+        if self.flight.bytes > 2.0 * PACKET && (news || !was_clocked) {
+            self.delay.on_ack(self.passage.map_or(now, |passage| passage.received_at));
         }
         let mut delivered = 0.0;
         for (stamp, late) in acked {
@@ -404,18 +454,24 @@ impl Controller for Adaptive {
         }
         if self.ramp.is_some() {
             let steady = acked.iter().filter(|(stamp, late)| !stamp.sent_in_startup && !late);
-            self.advance_ramp(steady.map(|(stamp, _)| f64::from(stamp.bytes)).sum());
+            self.advance_ramp(
+                now,
+                steady.map(|(stamp, _)| f64::from(stamp.bytes)).sum(),
+                self.passage.filter(|_| news),
+            );
         }
         self.learn_startup(now, acked);
-        let (target, rtt) = (self.target(), self.delay.base() + self.delay.queue());
+        let (target, rtt) = (self.target(), self.delay.feedback() + self.delay.queue());
         let circumstances = Circumstances { target, rtt, in_flight: self.flight.in_flight_since_startup };
         self.competition.on_delivered(now, delivered, circumstances);
         if let Some(longer) = self.competition.judge(now, circumstances) {
-            self.delay.rebase(now, self.delay.base() + longer);
+            self.delay.rebase(now, longer);
             self.capacity = self.capacity.max(self.competition.capacity_before());
         }
-        if self.startup.is_none() && (now - self.epoch.began).as_secs_f64() >= self.epoch_length() {
-            self.end_epoch(now);
+        // An ack that doesn't tell when its packets came is a bad end, since others will.
+        let length = self.epoch_length() * if news || self.passage.is_none() { 1.0 } else { 2.0 };
+        if self.startup.is_none() && (now - self.epoch.began).as_secs_f64() >= length {
+            self.end_epoch(now, self.passage.filter(|_| news));
         }
     }
 
@@ -449,15 +505,15 @@ impl Controller for Adaptive {
         }
         self.refill(now);
         self.granted =
-            (self.pacer.allows() && self.has_room()) || self.flight.is_stalled(now, self.delay.base());
+            (self.pacer.allows() && self.has_room()) || self.flight.is_stalled(now, self.delay.feedback());
         self.app_limited &= self.granted;
         self.granted
     }
 
     fn next_send(&self) -> Instant {
         let now = self.flight.last_sent;
-        let base = self.delay.base();
-        let stalled = self.flight.waiting_since + Duration::from_secs_f64(2.0 * base + 0.05);
+        let feedback = self.delay.feedback();
+        let stalled = self.flight.waiting_since + Duration::from_secs_f64(2.0 * feedback + 0.05);
         if self.has_room() { self.pacer.next(self.pacing_rate(now)).min(stalled) } else { stalled }
     }
 

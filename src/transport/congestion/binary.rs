@@ -1,7 +1,7 @@
 //! The good/bad mode of "Networking for Game Programmers": so many packets a second while the round trip is short, fewer
 //! at once when it isn't. It holds for all packets, not for bulk only.
 
-use super::{Controller, SentStamp};
+use super::{Controller, RoundTrip, SentStamp};
 use crate::time::{Duration, Instant};
 use crate::transport::error::ConfigError;
 use crate::transport::good_bad::{GoodBad, GoodBadConfig};
@@ -38,8 +38,8 @@ impl Controller for Binary {
         SentStamp { sent_at: now, bytes, bulk: false, sent_in_startup: false, app_limited: false }
     }
 
-    fn on_acked(&mut self, now: Instant, _: &[(SentStamp, bool)], rtt: Option<Duration>) {
-        let Some(sample) = rtt.map(|rtt| rtt.as_secs_f64()) else { return };
+    fn on_acked(&mut self, now: Instant, _: &[(SentStamp, bool)], round_trip: Option<RoundTrip>) {
+        let Some(sample) = round_trip.map(|it| it.time.as_secs_f64()) else { return };
         let smoothed = self.round_trip.map_or(sample, |smoothed| smoothed + (sample - smoothed) * SMOOTHING);
         self.round_trip = Some(smoothed);
         self.mode.update(now, Duration::from_secs_f64(smoothed));
@@ -88,7 +88,11 @@ mod tests {
             let second = tick / 60;
             while controller.can_send_packet(now) {
                 let stamp = controller.on_sent(now, 100);
-                controller.on_acked(now, &[(stamp, false)], Some(Duration::from_millis(rtt(second))));
+                controller.on_acked(
+                    now,
+                    &[(stamp, false)],
+                    Some(RoundTrip { time: Duration::from_millis(rtt(second)), received_at: None }),
+                );
                 sent[second as usize] += 1;
             }
         }

@@ -134,12 +134,13 @@ impl Competition {
         now - self.base_seen > BASE_UNSEEN || (self.crowded >= CROWDED_EPOCHS && since > PROBE_RTT_INTERVAL)
     }
 
-    /// Begins to send less for the time `base`, the round trip without queue.
-    pub(super) fn begin_probe_rtt(&mut self, now: Instant, base: f64, queue: f64, ticks: f64) {
+    /// Begins to send less for the time `base`, the round trip without queue; `shows` after it and the queue the rest of that
+    /// is over.
+    pub(super) fn begin_probe_rtt(&mut self, now: Instant, base: f64, queue: f64, shows: f64) {
         let after = |seconds| now + Duration::from_secs_f64(seconds);
         self.probe_rtt = Some(Box::new(ProbeRtt {
             until: after(base),
-            judged_at: after(2.0 * base + queue + ticks),
+            judged_at: after(base + queue + shows),
             queue_before: queue,
             least_queue: f64::INFINITY,
         }));
@@ -240,7 +241,7 @@ mod tests {
 
     fn test(competition: &mut Competition, at: u64, queue: f64) {
         let at = Instant::from_millis(at);
-        competition.begin_probe_rtt(at, 0.05, 0.04, 0.0);
+        competition.begin_probe_rtt(at, 0.05, 0.04, 0.05);
         assert!(competition.in_probe_rtt(at) && !competition.in_probe_rtt(at + Duration::from_millis(50)));
         competition.on_queue(queue);
         competition.judge(at + Duration::from_millis(141), LINK);
@@ -276,7 +277,7 @@ mod tests {
         for (lossy, longer) in [(false, Some(0.0395)), (true, None)] {
             let mut competition = Competition { capacity_before: 1e6, ..Competition::default() };
             (0..CROWDED_EPOCHS).for_each(|_| competition.end_epoch(0.04, 0.01, 1e6, lossy));
-            competition.begin_probe_rtt(Instant::ZERO, 0.05, 0.04, 0.0);
+            competition.begin_probe_rtt(Instant::ZERO, 0.05, 0.04, 0.05);
             competition.on_queue(0.0395);
             assert_eq!(competition.judge(Instant::from_millis(141), LINK), longer);
         }

@@ -1,4 +1,7 @@
-//! How long packets wait in queues: round trips above the least one.
+//! How long packets wait in queues: how much longer they are on their way than at the least.
+//!
+//! A round trip has two ways, and queues in both. Where the peer's clock tells when a packet came, only what it waited before
+//! that counts, so that a queue in front of its ack is none of ours. What round trips tell bounds it: clocks drift.
 
 use crate::time::{Duration, Instant};
 use crate::transport::windowed_min::WindowedMin;
@@ -22,13 +25,21 @@ const MIN_JITTER: f64 = 0.004;
 /// Seconds by which clocks blur a round trip.
 const SHORTER: f64 = 0.001;
 
+/// How far an ack's wait that grew shorter moves the one that is reckoned with: acks in a queue come in groups.
+const ACK_WAIT_FALLS: f64 = 1.0 / 16.0;
+
+/// No longer wait of acks is reckoned with.
+const MAX_ACK_WAIT: f64 = 2.0;
+
 /// Round trips, and how the ends' ticks blur them. All values are in seconds.
 #[derive(Debug, Default)]
 pub(super) struct Delay {
-    base: WindowedMin<f64>,
-    samples: [f64; AGREEING],
-    sampled_at: Instant,
+    round_trip: Least,
+    /// The way there, but for a constant.
+    way: Least,
+    /// Waits in the queue.
     recent: WindowedMin<f64>,
+    ack_wait: f64,
     /// The smoothed wait of epochs, and its mean deviation.
     smoothed: f64,
     deviation: f64,
@@ -37,29 +48,33 @@ pub(super) struct Delay {
 }
 
 impl Delay {
-    /// Takes a round trip. `spacing` is the time between packets; `counts` says whether the packet's wait tells what
-    /// packets sent now would wait.
-    pub(super) fn sample(&mut self, now: Instant, rtt: f64, spacing: f64, counts: bool) {
-        let agreed = self.agreed(now, rtt);
-        self.base.push(now, BASE_BUCKET, agreed);
+    /// Takes a round trip, and the way there by clocks that differ by a constant; returns the wait in the queue. `spacing` is
+    /// the time between packets; `counts` says whether the packet's wait tells what packets sent now would wait.
+    pub(super) fn sample(
+        &mut self,
+        now: Instant,
+        rtt: f64,
+        way: Option<f64>,
+        spacing: f64,
+        counts: bool,
+    ) -> f64 {
+        self.round_trip.push(now, rtt);
+        let mut wait = rtt - self.base();
+        if let Some(way) = way {
+            self.way.push(now, way);
+            let there = way - self.way.value().unwrap_or(way);
+            let back = (wait - there).clamp(0.0, MAX_ACK_WAIT);
+            let falls = if back < self.ack_wait { ACK_WAIT_FALLS } else { 1.0 };
+            self.ack_wait += (back - self.ack_wait) * falls;
+            wait = wait.min(there);
+        }
         // What is shorter yet isn't true, or the next ones agree.
-        if counts && rtt >= self.base() - SHORTER {
+        if counts && wait >= -SHORTER {
             // Long enough for the least of it to be free of jitter and of the wait behind the packets of one tick.
             let bucket = (self.base() / 8.0).max(self.ticks()).max(2.0 * spacing);
-            self.recent.push(now, Duration::from_secs_f64(bucket), rtt);
+            self.recent.push(now, Duration::from_secs_f64(bucket), wait);
         }
-    }
-
-    /// The longest of the last round trips.
-    fn agreed(&mut self, now: Instant, rtt: f64) -> f64 {
-        if now > self.sampled_at || self.sampled_at == Instant::ZERO {
-            self.samples.rotate_right(1);
-            self.samples[0] = rtt;
-            self.sampled_at = now;
-        } else {
-            self.samples[0] = self.samples[0].min(rtt);
-        }
-        self.samples.iter().copied().fold(0.0, f64::max)
+        wait
     }
 
     /// Takes the least wait of an epoch.
@@ -76,9 +91,12 @@ impl Delay {
     }
 
     /// The path has become longer: what was known of it is forgotten.
-    pub(super) fn rebase(&mut self, now: Instant, rtt: f64) {
-        self.base = WindowedMin::default();
-        self.base.push(now, BASE_BUCKET, rtt);
+    pub(super) fn rebase(&mut self, now: Instant, longer: f64) {
+        self.round_trip.rebase(now, longer);
+        self.way.rebase(now, longer);
+        self.recent = WindowedMin::default();
+        // What the change looked like was no jitter.
+        (self.smoothed, self.deviation) = (0.0, 0.0);
     }
 
     pub(super) fn on_send(&mut self, now: Instant) {
@@ -91,12 +109,17 @@ impl Delay {
 
     /// The round trip without queues.
     pub(super) fn base(&self) -> f64 {
-        self.base.value().unwrap_or(UNKNOWN_RTT)
+        self.round_trip.value().unwrap_or(UNKNOWN_RTT)
     }
 
-    /// The wait in queues of late.
+    /// The recent wait in the queue.
     pub(super) fn queue(&self) -> f64 {
-        self.recent.value().map_or(0.0, |recent| (recent - self.base()).max(0.0))
+        self.recent.value().map_or(0.0, |recent| recent.max(0.0))
+    }
+
+    /// After what time shows what is done now, but for the queue.
+    pub(super) fn feedback(&self) -> f64 {
+        self.base() + self.ack_wait
     }
 
     /// The time between our sends.
@@ -107,6 +130,38 @@ impl Delay {
     /// What ticks may add to a round trip: the time between our sends, and the one between the peer's.
     pub(super) fn ticks(&self) -> f64 {
         self.sends.interval + self.acks.interval
+    }
+}
+
+/// The least of some seconds of what is true of several in a row.
+#[derive(Debug, Default)]
+struct Least {
+    base: WindowedMin<f64>,
+    samples: [Option<f64>; AGREEING],
+    sampled_at: Instant,
+}
+
+impl Least {
+    fn push(&mut self, now: Instant, sample: f64) {
+        if now > self.sampled_at || self.sampled_at == Instant::ZERO {
+            self.samples.rotate_right(1);
+            self.samples[0] = Some(sample);
+            self.sampled_at = now;
+        } else {
+            self.samples[0] = self.samples[0].map(|least| least.min(sample));
+        }
+        let agreed = self.samples.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
+        self.base.push(now, BASE_BUCKET, agreed);
+    }
+
+    fn value(&self) -> Option<f64> {
+        self.base.value()
+    }
+
+    fn rebase(&mut self, now: Instant, longer: f64) {
+        let Some(value) = self.value() else { return };
+        self.base = WindowedMin::default();
+        self.base.push(now, BASE_BUCKET, value + longer);
     }
 }
 
@@ -143,13 +198,13 @@ mod tests {
     #[test]
     fn the_queue_is_what_all_recent_packets_waited() {
         let mut delay = Delay::default();
-        delay.sample(ms(0), 0.050, 0.001, true);
+        delay.sample(ms(0), 0.050, None, 0.001, true);
         for n in 1..=20 {
             let rtt = if n % 3 == 0 { 0.060 } else { 0.075 };
-            delay.sample(ms(n * 5), rtt, 0.001, true);
+            delay.sample(ms(n * 5), rtt, None, 0.001, true);
         }
         assert!((delay.queue() - 0.010).abs() < 1e-9, "{delay:?}");
-        delay.sample(ms(101), 0.050, 0.001, false);
+        delay.sample(ms(101), 0.050, None, 0.001, false);
         assert!(delay.queue() > 0.009, "it was sent under other circumstances");
     }
 
@@ -158,11 +213,13 @@ mod tests {
         let mut delay = Delay::default();
         for n in 0..200 {
             let rtt = if n % 10 == 3 { 0.0 } else { 0.050 };
-            delay.sample(ms(n * 5), rtt, 0.001, true);
+            delay.sample(ms(n * 5), rtt, None, 0.001, true);
         }
         assert_eq!(delay.base(), 0.050);
         assert!(delay.queue() < 1e-9);
-        (200..204).for_each(|n| delay.sample(ms(n * 5), 0.030, 0.001, true));
+        for n in 200..204 {
+            delay.sample(ms(n * 5), 0.030, None, 0.001, true);
+        }
         assert_eq!(delay.base(), 0.030, "the path has become shorter");
     }
 

@@ -1,7 +1,7 @@
 //! A rate that the configuration sets.
 
-use super::{Controller, SentStamp};
-use crate::time::{Duration, Instant};
+use super::{Controller, RoundTrip, SentStamp};
+use crate::time::Instant;
 use crate::transport::pacing::{Budget, RateConfig};
 
 /// Sends at a fixed rate, whatever happens to the packets.
@@ -24,7 +24,7 @@ impl Controller for Fixed {
         SentStamp { sent_at: now, bytes, bulk: false, sent_in_startup: false, app_limited: false }
     }
 
-    fn on_acked(&mut self, _now: Instant, _acked: &[(SentStamp, bool)], _rtt: Option<Duration>) {}
+    fn on_acked(&mut self, _now: Instant, _acked: &[(SentStamp, bool)], _round_trip: Option<RoundTrip>) {}
 
     fn on_lost(&mut self, _now: Instant, _stamp: SentStamp) {}
 

@@ -126,9 +126,9 @@ impl Loss {
         self.test.as_ref().map_or(ceiling, |test| test.rate)
     }
 
-    /// Takes what became of an epoch's packets. `queue` says that there is a queue that delay shows.
-    pub(super) fn end_epoch(&mut self, now: Instant, epoch: &Epoch, queue: bool) {
-        let seconds = (now - epoch.began).as_secs_f64();
+    /// Takes what became of an epoch's packets, which arrived in so many seconds. `queue` says that there is a queue that delay
+    /// shows.
+    pub(super) fn end_epoch(&mut self, now: Instant, epoch: &Epoch, seconds: f64, queue: bool) {
         if epoch.lost > MAX_EPOCH_LOSS * (epoch.lost + epoch.delivered) {
             return;
         }
@@ -238,9 +238,9 @@ mod tests {
             let epoch = Epoch {
                 delivered,
                 lost: rate * 0.05 - delivered,
-                ..Epoch::new(Instant::from_millis(n * 50))
+                ..Epoch::new(Instant::from_millis(n * 50), None)
             };
-            loss.end_epoch(now, &epoch, false);
+            loss.end_epoch(now, &epoch, 0.05, false);
         }
         rate
     }
@@ -263,8 +263,8 @@ mod tests {
     #[test]
     fn an_outage_teaches_nothing() {
         let mut loss = Loss::default();
-        let epoch = Epoch { delivered: 1_000.0, lost: 60_000.0, ..Epoch::new(Instant::ZERO) };
-        (1..9).for_each(|n| loss.end_epoch(Instant::from_millis(n * 50), &epoch, false));
+        let epoch = Epoch { delivered: 1_000.0, lost: 60_000.0, ..Epoch::new(Instant::ZERO, None) };
+        (1..9).for_each(|n| loss.end_epoch(Instant::from_millis(n * 50), &epoch, 0.05, false));
         assert_eq!((loss.share(), loss.max_rate()), (0.0, f64::INFINITY));
     }
 }

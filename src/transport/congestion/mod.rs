@@ -28,6 +28,7 @@ use self::fixed::Fixed;
 use super::error::ConfigError;
 use super::good_bad::GoodBadConfig;
 use super::pacing::RateConfig;
+use super::peer_clock::ReceiveTime;
 use crate::time::{Duration, Instant};
 
 /// What a controller remembers of a packet: kept by the connection until its fate is known, given back then.
@@ -43,14 +44,23 @@ pub(crate) struct SentStamp {
     app_limited: bool,
 }
 
+/// What an ack tells of the newest packet's way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct RoundTrip {
+    /// From sending the packet to its ack, less the time that the peer held that.
+    pub(crate) time: Duration,
+    /// When the packet came, by the peer's clock, if the framing tells.
+    pub(crate) received_at: Option<ReceiveTime>,
+}
+
 /// Decides how many bytes may go out, and when.
 pub(crate) trait Controller: fmt::Debug + Send {
     /// A packet of `bytes`, all headers included, goes out; bulk or not.
     fn on_sent(&mut self, now: Instant, bytes: u32) -> SentStamp;
 
-    /// Packets acked by one datagram of the peer, oldest first; those with `true` were reported lost before. `rtt` is the
-    /// round trip of the newest, less the time that the peer held its ack, if the datagram is the first to ack it.
-    fn on_acked(&mut self, now: Instant, acked: &[(SentStamp, bool)], rtt: Option<Duration>);
+    /// Packets acked by one datagram of the peer, oldest first; those with `true` were reported lost before. `round_trip` is
+    /// that of the newest, if the datagram is the first to ack it.
+    fn on_acked(&mut self, now: Instant, acked: &[(SentStamp, bool)], round_trip: Option<RoundTrip>);
 
     /// A packet counts as lost.
     fn on_lost(&mut self, now: Instant, stamp: SentStamp);
@@ -185,10 +195,15 @@ mod tests {
         );
     }
 
-    /// A peer that acks whatever it likes, as fast as it likes: so many packets in tenths of a millisecond.
+    /// A peer that acks whatever it likes, as fast as it likes, at the times it likes: so many packets in tenths of a
+    /// millisecond.
     #[test]
     fn what_goes_out_grows_by_no_more_than_five_times_in_a_round_trip_whatever_is_acked() {
-        for spacing in [0, 1, 5, 20, 125, 875] {
+        // Units of the peer's clock that pass in 100 ms: 1,563 are true.
+        let clocks = [None, Some(0), Some(1), Some(40), Some(800), Some(1_563), Some(100_000), Some(262_143)];
+        for (spacing, clock) in
+            [0, 1, 5, 20, 125, 875].into_iter().flat_map(|it| clocks.map(|clock| (it, clock)))
+        {
             let mut controller = CongestionConfig::default().controller().unwrap();
             let mut before: f64 = 40_000.0;
             let mut sent = Vec::new();
@@ -204,14 +219,20 @@ mod tests {
                         .map(|(_, stamp)| (*stamp, false))
                         .collect();
                     if !acked.is_empty() {
-                        controller.on_acked(now, &acked, Some(Duration::from_millis(50)));
+                        let turn = round * 500 + step;
+                        let received_at = clock.map(|units| ReceiveTime::from_bits(turn * units / 1_000));
+                        let round_trip = RoundTrip { time: Duration::from_millis(50), received_at };
+                        controller.on_acked(now, &acked, Some(round_trip));
                     }
                     while controller.can_send(now) {
                         sent.push(controller.on_sent(now, 1_200));
                         bytes += 1_200.0;
                     }
                 }
-                assert!(bytes <= 5.0 * before, "{bytes} after {before} in round trip {round}, {spacing}");
+                assert!(
+                    bytes <= 5.0 * before,
+                    "{bytes} after {before} in round trip {round}, {spacing}, clock {clock:?}"
+                );
                 before = before.max(bytes);
             }
         }
@@ -229,7 +250,8 @@ mod tests {
                 sent.push((controller.on_sent(now, 1_200), turn % 7 == 0));
             }
             let rtt = if turn % 5 == 0 { Duration::MAX } else { Duration::ZERO };
-            controller.on_acked(now, &sent, Some(rtt));
+            let received_at = (turn % 3 > 0).then(|| ReceiveTime::from_bits(turn * turn * turn * 977));
+            controller.on_acked(now, &sent, Some(RoundTrip { time: rtt, received_at }));
             controller.on_acked(now, &sent, None);
             sent.iter().for_each(|(stamp, _)| controller.on_lost(now, *stamp));
             assert!((4_000.0..=50_000.0).contains(&controller.rate()), "{controller:?}");

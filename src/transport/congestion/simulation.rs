@@ -2,12 +2,13 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{Controller, SentStamp};
+use super::{Controller, RoundTrip, SentStamp};
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use crate::transport::ledger::acks::{Acked, Acks, AcksConfig, RttSampling};
 use crate::transport::ledger::{AckRange, AckRanges, Reported};
 use crate::transport::packet::Header;
+use crate::transport::peer_clock::ReceiveTime;
 
 pub(super) const SLICE: usize = 1152;
 const SLICE_WIRE: u32 = 1215;
@@ -51,6 +52,7 @@ struct Datagram {
     header: Header,
     ranges: Vec<AckRange>,
     delay: Duration,
+    received_at: Option<ReceiveTime>,
     wants_ack: bool,
     slice: Option<u32>,
     game: Option<Instant>,
@@ -264,7 +266,8 @@ impl End {
         let mut rtt = None;
         for acked in acked {
             if acked.sequence == datagram.header.ack {
-                rtt = Some((now - acked.sent_at).saturating_sub(datagram.delay));
+                let time = (now - acked.sent_at).saturating_sub(datagram.delay);
+                rtt = Some(RoundTrip { time, received_at: datagram.received_at });
             }
             let Some(info) = self.sent.remove(&acked.sequence) else { continue };
             self.ranges.confirm(info.reported);
@@ -327,13 +330,15 @@ impl End {
         let reported = self.ranges.select(header.ack, &mut ranges);
         self.ranges.commit(reported);
         let bytes = bytes + ranges.len() as u32 * 4;
-        let delay = self.newest_at.take().map_or(Duration::ZERO, |at| now - at);
+        let newest_at = self.newest_at.take();
+        let delay = newest_at.map_or(Duration::ZERO, |at| now - at);
+        let received_at = newest_at.map(ReceiveTime::at);
         let sequence = self.acks.record_sent(now, bytes);
         let stamp = self.controller.on_sent(now, bytes);
         self.sent.insert(sequence, SentInfo { reported, slice, stamp });
         self.ack_owed = false;
         let wants_ack = slice.is_some() || game.is_some();
-        Datagram { flow: self.flow, bytes, header, ranges, delay, wants_ack, slice, game }
+        Datagram { flow: self.flow, bytes, header, ranges, delay, received_at, wants_ack, slice, game }
     }
 
     fn send(&mut self, now: Instant, wire: &mut Wire) {
@@ -493,7 +498,7 @@ impl Controller for Reno {
         SentStamp { sent_at: now, bytes, bulk: true, sent_in_startup: false, app_limited: false }
     }
 
-    fn on_acked(&mut self, _now: Instant, acked: &[(SentStamp, bool)], _rtt: Option<Duration>) {
+    fn on_acked(&mut self, _now: Instant, acked: &[(SentStamp, bool)], _round_trip: Option<RoundTrip>) {
         for (stamp, late) in acked {
             if *late {
                 continue;

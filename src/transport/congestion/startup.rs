@@ -77,7 +77,11 @@ impl Startup {
     /// Bytes that may be on their way.
     pub(super) fn window(&self, rtt: f64) -> f64 {
         let burst = self.burst.as_ref().map_or(0.0, |burst| burst.bytes);
-        2.0 * self.length + burst + self.rate() * (2.0 * rtt + 0.05)
+        // Of a train that tells a rate soon all is known. Until then a packet goes for each that is acked, since it is the peer's clock
+        // that tells, and may tell any.
+        let told = self.train.as_ref().is_some_and(|train| train.rate().is_some());
+        let more = if told && burst == 0.0 { 0.0 } else { self.rate() * (2.0 * rtt + 0.05) };
+        2.0 * self.length + burst + more
     }
 
     pub(super) fn on_sent(&mut self, stamp: &SentStamp) {

@@ -1,15 +1,14 @@
 //! What acks and losses of our packets make of what the packets carried.
 
-use core::time::Duration;
-
 use super::Connection;
 use super::record::{Carried, Record, notification};
 use super::scratch::Memory;
 use crate::store::List;
 use crate::time::Instant;
+use crate::transport::congestion::RoundTrip;
 
 impl Connection {
-    pub(super) fn apply_acks(&mut self, now: Instant, round_trip: Option<Duration>) {
+    pub(super) fn apply_acks(&mut self, now: Instant, round_trip: Option<RoundTrip>) {
         let Memory { packet, acked, notifications, stamps, .. } = self.scratch.get();
         for range in &packet.control.ranges {
             self.endpoint.ack_range(range.newest, range.oldest, acked);
@@ -63,7 +62,7 @@ impl Connection {
             self.controller.on_acked(now, stamps, round_trip);
         }
         if let Some(round_trip) = round_trip {
-            self.window.on_round_trip(now, round_trip);
+            self.window.on_round_trip(now, round_trip.time);
         }
         self.window.judge(now);
     }

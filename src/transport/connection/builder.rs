@@ -8,6 +8,7 @@ use crate::time::Instant;
 use crate::transport::framing::native;
 use crate::transport::ledger::{Notification, Reported};
 use crate::transport::packet::header::{self, Header};
+use crate::transport::peer_clock::ReceiveTime;
 use crate::transport::stream::external::Fill;
 use crate::transport::stream::{Offer, SendContext};
 
@@ -84,6 +85,9 @@ impl Connection {
         control.close = None;
         control.detail = None;
         control.ack_delay = self.newest_at.map(|at| now - at);
+        // For the peer's chunks.
+        let clocked = self.newest_at.filter(|_| self.protocol.chunk_channel().is_some());
+        control.received_at = clocked.map(ReceiveTime::at);
         control.ranges.clear();
         control.credits.clear();
         native::control_bits(control, &self.protocol, 0)

@@ -5,6 +5,7 @@ use super::scratch::Memory;
 use super::{Connection, End, Violation, fragments, held};
 use crate::store::sequence::distance;
 use crate::time::Instant;
+use crate::transport::congestion::RoundTrip;
 use crate::transport::framing::Refusal;
 use crate::transport::framing::native::{self, Packet, ReadContext};
 use crate::transport::ledger::acks::RttSampling;
@@ -99,8 +100,11 @@ impl Connection {
         }
         // Of the newest packet, if nothing acked it before.
         let newest = acked.iter().find(|acked| acked.sequence == header.ack);
-        let round_trip =
-            newest.zip(delay).map(|(newest, delay)| (now - newest.sent_at).saturating_sub(delay));
+        let received_at = packet.control.received_at;
+        let round_trip = newest.zip(delay).map(|(newest, delay)| RoundTrip {
+            time: (now - newest.sent_at).saturating_sub(delay),
+            received_at,
+        });
         self.apply_acks(now, round_trip);
         if self.endpoint.acks().acked_skipped() && !self.replayed {
             return Err(End::Violation(Violation::Ack));

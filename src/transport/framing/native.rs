@@ -18,13 +18,14 @@ use crate::transport::ledger::AckRange;
 use crate::transport::message::{Bodies, Message, OpaqueBody, Prefix, Received, Selected, window_bytes};
 use crate::transport::owner::Owner;
 use crate::transport::parts::{MessageFragment, fragment_of};
+use crate::transport::peer_clock::ReceiveTime;
 use crate::transport::protocol::{
     Body, ChannelKind, FRAGMENT_BYTES, Protocol, bits_to_name_one_of, key_bits, length_bits,
 };
 use crate::wire::{BitReader, BitSink, BitWriter, Encoded, Measure, ReadError};
 
 /// The version of this framing.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 const HELLO_BITS: usize = 8 + 64;
 const DELAY_BITS: u32 = 14;
@@ -94,6 +95,8 @@ pub(crate) struct Control {
     /// What the application says of the close: 1 to [`MAX_DETAIL_BYTES`] bytes.
     pub(crate) detail: Option<Box<str>>,
     pub(crate) ack_delay: Option<Duration>,
+    /// When the packet came that the ack delay is of. Without a delay it isn't said.
+    pub(crate) received_at: Option<ReceiveTime>,
     pub(crate) ranges: Vec<AckRange>,
     /// (channel, unread id), channels ascending.
     pub(crate) credits: Vec<(u8, u16)>,
@@ -177,7 +180,8 @@ pub(crate) fn control_bits(control: &Control, protocol: &Protocol, ack: u16) -> 
     bits += control.hello.map_or(0, |_| HELLO_BITS);
     bits += control.close.map_or(0, |_| 8 + 1);
     bits += control.detail.as_ref().map_or(0, |detail| 8 + 7 + detail.len() * 8);
-    bits += control.ack_delay.map_or(0, |_| DELAY_BITS as usize);
+    bits += control.ack_delay.map_or(0, |_| DELAY_BITS as usize + 1);
+    bits += control.received_at.map_or(0, |_| ReceiveTime::BITS as usize);
     bits += control.credits.len() * (protocol.channel_bits() as usize + 16 + 1);
     bits + range_bits(control, ack)
 }
@@ -206,6 +210,10 @@ pub(crate) fn write_control(writer: &mut BitWriter, control: &Control, protocol:
     writer.bool(control.ack_delay.is_some());
     if let Some(delay) = control.ack_delay {
         writer.bits(((delay.as_nanos() / DELAY_UNIT_NANOS) as u64).min(MAX_DELAY), DELAY_BITS);
+        writer.bool(control.received_at.is_some());
+        if let Some(received_at) = control.received_at {
+            writer.bits(received_at.bits(), ReceiveTime::BITS);
+        }
     }
     writer.bool(!control.ranges.is_empty());
     let mut pairs = gaps_and_runs(&control.ranges, ack).peekable();
@@ -463,7 +471,7 @@ fn read_control(
     control.hello = None;
     control.close = None;
     control.detail = None;
-    control.ack_delay = None;
+    (control.ack_delay, control.received_at) = (None, None);
     if reader.bool()? {
         let version = reader.bits(8)?;
         if version != u64::from(VERSION) || reader.bits(64)? != protocol.hash() {
@@ -487,6 +495,9 @@ fn read_control(
     if reader.bool()? {
         let units = reader.bits(DELAY_BITS)?;
         control.ack_delay = Some(Duration::from_nanos(units * DELAY_UNIT_NANOS as u64));
+        if reader.bool()? {
+            control.received_at = Some(ReceiveTime::from_bits(reader.bits(ReceiveTime::BITS)?));
+        }
     }
     if reader.bool()? {
         read_ranges(reader, context.ack, &mut control.ranges)?;

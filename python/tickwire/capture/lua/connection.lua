@@ -26,12 +26,12 @@ local function parts(reader, described, path, into)
             value = reader:text(reader:length(part.most))
             if value == "" and part.optional then refuse(part.name .. " is empty") end
         end
-        if part.type == "bits" and (value > (part.most or value) or value < (part.least or value)) then
+        if value and part.type == "bits" and (value > (part.most or value) or value < (part.least or value)) then
             refuse(part.name .. " is out of its bounds")
         end
         known[part.name] = value
         local shown = part.names and part.names[value] and (part.names[value] .. " (" .. value .. ")") or value
-        if part.unit then shown = value * part.unit end
+        if part.unit and value then shown = value * part.unit end
         if shown ~= nil then
             into[#into + 1] = { name = part.name, field = path .. "." .. part.name, value = shown, from = from, to = reader.at }
         end

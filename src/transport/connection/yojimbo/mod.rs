@@ -13,6 +13,7 @@ mod send;
 use super::{Connection, End};
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
+use crate::transport::congestion::RoundTrip;
 use crate::transport::error::SendError;
 use crate::transport::framing::Fault;
 use crate::transport::framing::native::ReadContext;
@@ -168,7 +169,7 @@ impl Connection {
         let newest = acked.iter().find(|acked| acked.sequence == header.ack);
         let round_trip = newest.map(|newest| now - newest.sent_at);
         self.yojimbo.get_or_insert_default().pace.handle_packet(now, round_trip);
-        self.apply_acks(now, round_trip);
+        self.apply_acks(now, round_trip.map(|time| RoundTrip { time, received_at: None }));
     }
 
     fn has_room(&self, item: &Item) -> bool {
