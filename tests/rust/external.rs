@@ -8,8 +8,8 @@ use tickwire::rng::Rng;
 use tickwire::store::{Datagrams, Packets};
 use tickwire::time::{Duration, Instant};
 use tickwire::transport::{
-    Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, Fill, Message, MessageType, Notification,
-    OpaqueBody, Protocol, SendError, SendOptions, Share,
+    Body, BudgetConfig, ChannelConfig, ChannelKind, Connection, ConnectionConfig, Fill, Message, MessageType,
+    Notification, OpaqueBody, Protocol, SendError, SendOptions, Share,
 };
 use tickwire::wire::{BitReader, BitSink, BitWriter};
 
@@ -144,11 +144,7 @@ fn the_room_is_shared_by_weight_and_strict_comes_first() {
         let mut game = 0;
         for tick in 0..40 {
             let now = Instant::from_millis(tick * 16);
-            end.set_budget(tickwire::transport::BudgetConfig {
-                adaptive: false,
-                ..tickwire::transport::BudgetConfig::new(75_000.0, 1_200.0)
-            })
-            .unwrap();
+            end.set_budget(BudgetConfig { adaptive: false, ..BudgetConfig::new(75_000.0, 1_200.0) }).unwrap();
             toy.due.extend(0..1000);
             end.want(TOY, 32).unwrap();
             (0..100).for_each(|_| end.send(now, GAME, blob(20), SendOptions::default()).unwrap());
@@ -261,6 +257,7 @@ fn a_full_ledger_tells_every_fate_once_and_in_order() {
     let protocol = protocol(Share::default(), Share::default());
     let mut config = ConnectionConfig::default();
     (config.packets.acks.max_window, config.packets.acks.received_window) = (64, 64);
+    config.budget = BudgetConfig { adaptive: false, ..BudgetConfig::new(1e9, 1e9) };
     let mut end = Connection::new(&config, protocol.clone()).unwrap();
     let (mut out, mut told) = (Packets::new(), Vec::new());
     for tick in 0..300u32 {
