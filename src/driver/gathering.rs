@@ -61,8 +61,10 @@ impl Gathering {
     /// How long to let datagrams gather, if nothing is due and the socket was empty just now.
     pub(super) fn pause(&self, now: Instant) -> Option<Duration> {
         let gather = if now < self.bulk_until { GATHER_BULK } else { GATHER };
-        let until = (self.emptied_at + gather).min(self.due);
-        (now < until && self.emptied_at > Instant::ZERO).then(|| until - now)
+        // A game that reads all the time empties the socket, and asks nobody what is due.
+        let since = self.emptied_at.min(self.asked_at);
+        let until = (since + gather).min(self.due);
+        (now < until && since > Instant::ZERO).then(|| until - now)
     }
 }
 
@@ -80,6 +82,7 @@ mod tests {
         gathering.note_due(ms(1_000));
         assert_eq!(gathering.pause(ms(100)), None, "nothing was read yet");
         gathering.note_emptied(ms(100));
+        assert!(gathering.asks(ms(100), false));
         assert_eq!(gathering.pause(ms(101)), Some(Duration::from_millis(3)));
         assert_eq!(gathering.pause(ms(104)), None);
         gathering.note_due(ms(102));
@@ -89,6 +92,16 @@ mod tests {
         gathering.note_largest(ms(100), 1_200);
         assert_eq!(gathering.pause(ms(101)), None, "while chunks move");
         assert_eq!(gathering.pause(ms(100)), Some(Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn a_game_that_reads_all_the_time_does_not_put_off_what_is_due() {
+        let mut gathering = Gathering::default();
+        gathering.note_due(Instant::NEVER);
+        assert!(gathering.asks(ms(100), false));
+        (100..110).for_each(|now| gathering.note_emptied(ms(now)));
+        assert_eq!(gathering.pause(ms(103)), Some(Duration::from_millis(1)));
+        assert_eq!(gathering.pause(ms(104)), None);
     }
 
     #[test]

@@ -274,6 +274,9 @@ impl Endpoint {
     /// there is something to do again, if nothing arrives before.
     pub(super) fn step(&self, py: Python<'_>) -> PyResult<f64> {
         let mut state = self.state.lock()?;
+        if state.is_closed() {
+            return Err(self.closed_error());
+        }
         let turn = state.step();
         if let Some(error) = state.failed.take() {
             drop(state);
@@ -282,7 +285,8 @@ impl Endpoint {
         match turn {
             Turn::Pause(BETWEEN_TURNS) => Ok(0.0),
             Turn::Pause(wait) | Turn::Wait(wait) => Ok(wait.min(LONGEST_STEP).as_secs_f64()),
-            Turn::Over => Err(self.closed_error()),
+            // It has lingered to its end.
+            Turn::Over => Ok(0.0),
         }
     }
 

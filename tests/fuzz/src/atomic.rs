@@ -192,6 +192,9 @@ fn messages(payload: &[u8], protocol: &Protocol) -> Result<u64, ReadError> {
     }
     if r.bool()? {
         r.bits(14)?;
+        if r.bool()? {
+            r.bits(18)?;
+        }
     }
     if r.bool()? {
         while {
