@@ -102,7 +102,9 @@ impl Host {
         let listener = netcode::Server::new(config.netcode, &mut entropy, unix)?;
         let mut host =
             Self::over(Links::new(Some(listener), slots), slots, config.connection, config.chunks, protocol)?;
-        host.skip_seeds = Some(Rng::seeded(entropy.drawn.finish()));
+        let mut seeds = Rng::seeded(entropy.drawn.finish());
+        host.config.skip_seed = Some(seeds.next_u64());
+        host.skip_seeds = Some(seeds);
         Ok(host)
     }
 
@@ -118,7 +120,7 @@ impl Host {
     ) -> Result<(Self, PeerHandle), ConfigError> {
         let seed = config.connection.skip_seed;
         let mut host = Self::over(Links::new(None, 0), 1, config.connection, config.chunks, protocol)?;
-        // The first connection's own, and others for those after it: a server must not know which numbers are left out.
+        // The first connection leaves out those of its own seed, and the ones after it others: no server may know them.
         host.skip_seeds = seed.map(Rng::seeded);
         let server = host.dial(now, config.netcode, token, 0)?;
         Ok((host, server))

@@ -121,12 +121,13 @@ impl Host {
         while let Some(event) = self.links.poll_event() {
             match event {
                 LinkEvent::Up { event, id } => {
-                    if let Some(seeds) = &mut self.skip_seeds {
-                        self.config.skip_seed = Some(seeds.next_u64());
-                    }
                     let Ok(connection) = Connection::new(&self.config, self.protocol.clone()) else {
                         continue;
                     };
+                    // The next one leaves out other numbers.
+                    if let Some(seeds) = &mut self.skip_seeds {
+                        self.config.skip_seed = Some(seeds.next_u64());
+                    }
                     let handle = event.peer();
                     let is_held = self.asks_admission && self.links.dialled(handle).is_none();
                     let mut peer = Peer::new(handle, id, Box::new(connection), is_held);
