@@ -149,6 +149,22 @@ def test_a_linger_ends_at_its_time_and_at_a_second_close(protocol: tw.Protocol) 
             client.flush()
 
 
+def test_a_loop_of_steps_ends_a_linger_without_an_error(protocol: tw.Protocol) -> None:
+    network, server, client = connected_pair(protocol)
+    with client.tick():
+        client.send(Move(1, 2, 0.5))
+    client.close(linger=1, wait=False)
+    for _ in range(200):
+        if client.closed:
+            break
+        network.advance(0.01)
+        server.pump()
+        client.step()
+    assert client.closed
+    with pytest.raises(tw.ClosedError):
+        client.step()
+
+
 def test_leaving_a_block_and_being_dropped_dont_linger(protocol: tw.Protocol) -> None:
     network, server, client = connected_pair(protocol)
     client.send(Chat(1, "anyone?"))
