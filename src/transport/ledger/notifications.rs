@@ -186,7 +186,9 @@ mod tests {
             acks.track_sent(Instant::ZERO, 1, Telling::open());
         }
         acks.skip_number(Instant::ZERO);
-        (0..3).for_each(|_| drop(acks.track_sent(Instant::ZERO, 1, Telling::open())));
+        for _ in 0..3 {
+            acks.track_sent(Instant::ZERO, 1, Telling::open());
+        }
         let mut resolve = |sequence: u16, delivered: bool, notifications: &mut Notifications| {
             let mut of = vec![Notification { channel: 0, tag: sequence.into(), delivered }];
             notifications.resolve(&mut acks, sequence, delivered, &mut of);
@@ -207,7 +209,9 @@ mod tests {
     fn at_the_end_what_waited_is_told() {
         let mut acks = Acks::<Telling>::with_notes(&AcksConfig::default()).unwrap();
         let mut notifications = Notifications::new(false);
-        (0..2).for_each(|_| drop(acks.track_sent(Instant::ZERO, 1, Telling::open())));
+        for _ in 0..2 {
+            acks.track_sent(Instant::ZERO, 1, Telling::open());
+        }
         let mut of = vec![Notification { channel: 0, tag: 5, delivered: true }];
         notifications.resolve(&mut acks, 1, true, &mut of);
         assert_eq!(notifications.poll(), None);

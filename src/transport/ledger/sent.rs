@@ -136,7 +136,9 @@ mod tests {
     #[test]
     fn shrinking_keeps_the_newest_and_gives_back_the_others() {
         let mut packets = SentPackets::new(1024, 65_000);
-        (0..900).for_each(|n| drop(packets.push(sent(n))));
+        for n in 0..900 {
+            packets.push(sent(n));
+        }
         let mut forgotten: Vec<u32> = packets.shrink(16).map(|it| it.note).collect();
         forgotten.sort_unstable();
         assert!(forgotten.into_iter().eq(0..884));
@@ -151,7 +153,9 @@ mod tests {
     #[test]
     fn growing_keeps_them_and_the_largest_ring_forgets_too() {
         let mut packets = SentPackets::new(64, 65_530);
-        (0..40).for_each(|n| drop(packets.push(sent(n))));
+        for n in 0..40 {
+            packets.push(sent(n));
+        }
         packets.grow(32_768);
         assert_eq!(packets.get(65_530).map(|it| it.note), Some(0));
         assert_eq!(packets.get(33).map(|it| it.note), Some(39));
