@@ -136,20 +136,21 @@ impl Carrier {
             largest = largest.max(sent.unwrap_or(0));
         }
         let now = driver.now();
-        if read && !more_waits {
-            gathering.note_emptied(now);
-        }
         gathering.note_largest(now, largest);
-        let due = session.next_deadline().min(driver.next_delivery());
-        if matches!(received, Ok(false)) {
+        let turn = received.map(|more_waits| {
+            if more_waits {
+                return Turn::Pause(BETWEEN_TURNS);
+            }
+            if read {
+                gathering.note_emptied(now);
+            }
+            // Only now: finding out takes a look at each peer.
+            let due = session.next_deadline().min(driver.next_delivery());
             gathering.note_due(due);
-        }
+            Turn::Wait(due - now)
+        });
         self.end_linger();
-        match received? {
-            _ if self.is_closed() => Ok(Turn::Over),
-            true => Ok(Turn::Pause(BETWEEN_TURNS)),
-            false => Ok(Turn::Wait(due - now)),
-        }
+        turn.map(|turn| if self.is_closed() { Turn::Over } else { turn })
     }
 
     /// Ends the connections, or begins to, if they linger longer than now: true when there is a wait ahead, of this call or

@@ -67,18 +67,7 @@ impl Peer {
     pub(super) fn is_heard(&self) -> bool {
         self.is_admitted() && self.closing.is_none()
     }
-}
 
-/// When packets are written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pace {
-    /// Once a tick, messages included.
-    Tick,
-    /// What needn't wait for the tick.
-    Between,
-}
-
-impl Peer {
     /// The last packet, which says why the connection ends.
     pub(super) fn farewell(
         &mut self,
@@ -90,6 +79,15 @@ impl Peer {
         let payload = self.connection.farewell(now, reason, detail)?;
         Some(Words { payload, understood })
     }
+}
+
+/// When packets are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// Once a tick, messages included.
+    Tick,
+    /// What needn't wait for the tick.
+    Between,
 }
 
 /// All peers of an endpoint.
@@ -135,9 +133,9 @@ impl Peers {
     /// [`Peers::find`], to send or to receive something: there may be something else to do after that, and something for the
     /// application.
     pub(super) fn change(&mut self, handle: PeerHandle) -> Option<&mut Peer> {
-        let peer = self.slots.get_mut(handle.slot as usize)?.as_mut().filter(|peer| peer.handle == handle)?;
+        self.find(handle)?;
         self.schedules[handle.slot as usize] = Schedule::UNKNOWN;
-        Some(peer)
+        self.slots[handle.slot as usize].as_mut()
     }
 
     /// A peer as the application knows it.

@@ -12,7 +12,7 @@ use crate::transport::peer_clock::ReceiveTime;
 use crate::transport::stream::external::Fill;
 use crate::transport::stream::{Offer, SendContext};
 
-/// Each this many packets the ledger may give back memory.
+/// The ledger may give back memory once in this many packets.
 const PACKETS_TO_SHRINK: u16 = 64;
 
 /// What the packet that was just written is.
@@ -30,10 +30,7 @@ impl Connection {
     pub(super) fn compose(&mut self, now: Instant, tick: bool, fill: Option<&mut (dyn Fill + '_)>) -> bool {
         let context = SendContext { now, tick, resend: self.resend_timer(), fills: fill.is_some() };
         // Asked first: gathering ack ranges and credit costs more.
-        if !self.streams.poll_due(&context, &self.protocol) {
-            return false;
-        }
-        if !self.line_has_room() {
+        if !self.streams.poll_due(&context, &self.protocol) || !self.line_has_room() {
             return false;
         }
         let control_bits = self.begin_packet(now);
@@ -195,11 +192,11 @@ impl Connection {
         self.last_packet_at = Some(now);
         self.unanswered_since.get_or_insert(now);
         if sequence.is_multiple_of(PACKETS_TO_SHRINK) {
-            let forgotten = self.endpoint.acks_mut().shrink();
-            let carried = &mut self.carried;
-            forgotten.into_iter().flatten().for_each(|record| carried.clear(record.carried));
+            let passed = self.endpoint.acks_mut().shrink();
+            self.forget(passed.into_iter().flatten());
         }
     }
+
     /// Gives up the oldest packet if the next one takes its place: what it carried may have to be sent again.
     fn make_room_in_ledger(&mut self, now: Instant) {
         if self.endpoint.acks().is_full()
@@ -209,10 +206,8 @@ impl Connection {
         }
     }
 
-    /// The ledger has no more record of a packet.
-    fn forget(&mut self, record: Option<Record>) {
-        if let Some(record) = record {
-            self.carried.clear(record.carried);
-        }
+    /// The ledger has no more record of these packets.
+    fn forget(&mut self, records: impl IntoIterator<Item = Record>) {
+        records.into_iter().for_each(|record| self.carried.clear(record.carried));
     }
 }

@@ -303,8 +303,8 @@ impl<T: Default> Acks<T> {
     }
 
     /// Gives back memory if far fewer packets were in flight since the last call than the window is for, and with it the notes
-    /// of packets that are forgotten: asked each some packets.
-    pub(in crate::transport) fn shrink(&mut self) -> Option<impl Iterator<Item = T>> {
+    /// of packets that are forgotten: asked once in a while.
+    pub(in crate::transport) fn shrink(&mut self) -> Option<impl Iterator<Item = T> + use<T>> {
         let (window, most) = (self.sent.capacity(), core::mem::take(&mut self.most_in_flight));
         let shrinks = window > self.initial_window && most * WINDOWS_IN_FLIGHT * 4 <= window;
         let smaller = (window / 4).max(self.initial_window);

@@ -92,7 +92,7 @@ impl<T> SentPackets<T> {
     }
 
     /// Makes room for no more than this many packets, fewer than before; gives back the records that are forgotten for it.
-    pub(super) fn shrink(&mut self, capacity: usize) -> impl Iterator<Item = Sent<T>> {
+    pub(super) fn shrink(&mut self, capacity: usize) -> impl Iterator<Item = Sent<T>> + use<T> {
         let kept = self.len.min(capacity);
         let mut smaller = SentPackets::new(capacity, self.next.wrapping_sub(kept as u16));
         for _ in 0..kept {
