@@ -27,6 +27,8 @@ REQUEST, ANSWER = bytes(64), bytes(200)
 PATIENCE = 30.0
 STEPS = 16
 """Steps in which the bots of a tick take their turns, as the clients of the native swarm do."""
+SETTLE = 0.2
+"""A flood settles how much was lost after so many seconds."""
 SILENCE = 5.0
 """Seconds after which what did not come counts as lost."""
 
@@ -82,16 +84,19 @@ async def flood_receive(end: Endpoint, options: Options) -> None:
 
 
 async def flood_send(end: Endpoint, options: Options) -> None:
-    """Sends batches as long as the window has room; after a silence, what was not credited counts as lost."""
+    """Sends batches as long as the window has room; after a silence, what was not credited counts as lost. Now and then
+    it waits until all is credited or lost: else what was lost would fill the window unseen while the rest comes."""
     await connected(end, 1)
     peer = end.peers[0]
     sent = credited = lost = 0
     window, batch = options.window, options.batch
     mark = cpu = 0.0
     credited_then = 0
-    started = heard = time.monotonic()
+    started = heard = settled = time.monotonic()
     while True:
-        room = sent + batch <= credited + lost + window
+        if credited + lost >= sent:
+            settled = heard
+        room = sent + batch <= credited + lost + window and heard - settled < SETTLE
         if room:
             end.send_many(peer, REQUEST, batch)
             sent += batch
