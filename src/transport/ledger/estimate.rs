@@ -37,6 +37,9 @@ pub struct Rtt {
     /// Milliseconds: the mean deviation of consecutive samples, as RFC 3550 smooths it.
     jitter: f64,
     last_sample: Option<f64>,
+    /// Both as durations: timers ask for them several times a packet.
+    smoothed_time: Duration,
+    jitter_time: Duration,
     /// Milliseconds, by the sequence of the packet acked; empty before the first sample.
     history: Vec<f32>,
     history_len: usize,
@@ -50,6 +53,8 @@ impl Rtt {
             smoothed: 0.0,
             jitter: 0.0,
             last_sample: None,
+            smoothed_time: Duration::ZERO,
+            jitter_time: Duration::ZERO,
             history: Vec::new(),
             history_len: history,
         }
@@ -66,18 +71,20 @@ impl Rtt {
         if let Some(last) = self.last_sample.replace(sample) {
             self.jitter += ((sample - last).abs() - self.jitter) / 16.0;
         }
+        self.smoothed_time = Duration::from_secs_f64(self.smoothed / 1000.0);
+        self.jitter_time = Duration::from_secs_f64(self.jitter / 1000.0);
         self.history.resize(self.history_len, NO_SAMPLE);
         self.history[usize::from(sequence) % self.history_len] = sample as f32;
     }
 
     /// The smoothed RTT, or `None` before the first sample.
     pub fn smoothed(&self) -> Option<Duration> {
-        self.last_sample.map(|_| Duration::from_secs_f64(self.smoothed / 1000.0))
+        self.last_sample.map(|_| self.smoothed_time)
     }
 
     /// The smoothed difference of consecutive round trips.
     pub fn jitter(&self) -> Duration {
-        Duration::from_secs_f64(self.jitter / 1000.0)
+        self.jitter_time
     }
 
     /// Writes the RTT part of `stats`. Goes through the whole history, which is why it is done when asked and
