@@ -87,8 +87,7 @@ impl Links {
     fn dial_of(&self, from: SocketAddr, datagram: &[u8]) -> Option<usize> {
         let place = self.dials.iter().position(|dial| dial.netcode.is_from(from));
         let Some(listener) = &self.listener else { return place.or(self.dials.len().checked_sub(1)) };
-        let accepted = listener.has_address(from);
-        place.filter(|place| self.dials[*place].netcode.is_for_us(datagram, accepted))
+        place.filter(|place| self.dials[*place].netcode.is_for_us(datagram, listener.has_address(from)))
     }
 
     /// What has happened since the last call.

@@ -4,7 +4,7 @@
 //! connection has a generation of its own.
 
 use core::cmp::Reverse;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use std::collections::BinaryHeap;
 
 use super::crypto::Key;
@@ -35,6 +35,19 @@ impl ClientHandle {
     }
 }
 
+/// An address as numbers, which are hashed in a third of the time: one of IPv4 as IPv6 maps it, as a socket has the one or
+/// the other.
+type AddressKey = (u128, u64);
+
+fn key(address: SocketAddr) -> AddressKey {
+    let scope = if let SocketAddr::V6(address) = address { address.scope_id() } else { 0 };
+    let ip = match address.ip() {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+        IpAddr::V6(ip) => ip,
+    };
+    (ip.to_bits(), u64::from(scope) << 16 | u64::from(address.port()))
+}
+
 /// One connected client.
 pub(crate) struct Connection {
     pub(crate) client_id: u64,
@@ -60,7 +73,7 @@ pub(crate) struct Slots {
     capacity: usize,
     /// Free slots below `slots.len()`, lowest first.
     freed: BinaryHeap<Reverse<u32>>,
-    by_address: KeyedMap<SocketAddr, u32>,
+    by_address: KeyedMap<AddressKey, u32>,
     by_client_id: KeyedMap<u64, u32>,
 }
 
@@ -101,7 +114,7 @@ impl Slots {
                 (self.slots.len() - 1) as u32
             }
         };
-        let taken = self.by_address.insert(connection.address, index);
+        let taken = self.by_address.insert(key(connection.address), index);
         assert!(taken.is_none(), "an address connects once");
         self.by_client_id.insert(connection.client_id, index);
         let slot = &mut self.slots[index as usize];
@@ -117,7 +130,7 @@ impl Slots {
         }
         let connection = slot.connection.take()?;
         slot.generation = slot.generation.wrapping_add(1);
-        self.by_address.remove(&connection.address);
+        self.by_address.remove(&key(connection.address));
         self.by_client_id.remove(&connection.client_id);
         self.freed.push(Reverse(client.slot));
         Some(connection)
@@ -134,7 +147,7 @@ impl Slots {
     }
 
     pub(crate) fn by_address(&self, address: SocketAddr) -> Option<ClientHandle> {
-        self.by_address.get(&address).and_then(|&index| self.occupant(index))
+        self.by_address.get(&key(address)).and_then(|&index| self.occupant(index))
     }
 
     pub(crate) fn by_client_id(&self, client_id: u64) -> Option<ClientHandle> {
