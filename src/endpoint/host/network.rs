@@ -37,7 +37,7 @@ impl Host {
         }
         peer.connection.swap_scratch(&mut self.scratch);
         match handled {
-            Ok(()) if peer.closing.is_some() => {}
+            Ok(()) if !self.protocol.has_chunks() || peer.closing.is_some() => {}
             // Now: the next datagram may have a slice of what this one offers.
             Ok(()) => self.incoming.poll(peer.handle, peer.id, &mut peer.connection, &mut peer.quota),
             Err(end) => self.end(now, handle, &end, out),
@@ -88,8 +88,9 @@ impl Host {
             self.links.give_up(now, overdue, words, out);
             self.apply_link_events(now);
         }
+        let has_chunks = self.protocol.has_chunks();
         for (peer, set_next) in self.peers.due(now, pace) {
-            if peer.closing.is_none() {
+            if has_chunks && peer.closing.is_none() {
                 self.incoming.poll(peer.handle, peer.id, &mut peer.connection, &mut peer.quota);
             }
             peer.connection.swap_scratch(&mut self.scratch);

@@ -128,6 +128,11 @@ impl Default for AdaptiveConfig {
 }
 
 impl CongestionConfig {
+    /// Whether messages ask the controller too, and not bulk alone.
+    pub(crate) fn paces_messages(&self) -> bool {
+        matches!(self, CongestionConfig::GoodBad(_))
+    }
+
     /// A controller of this kind that knows nothing yet.
     ///
     /// # Errors

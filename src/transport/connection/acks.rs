@@ -16,6 +16,10 @@ impl Connection {
         // Header and ranges have them newest first.
         acked.reverse();
         stamps.clear();
+        if !acked.is_empty() {
+            self.unanswered_since = None;
+            self.acked_at = now;
+        }
         for acked in acked.drain(..) {
             let Some(sent) = self.endpoint.acks_mut().note_mut(acked.sequence) else { continue };
             let Record { hello, stamp, message_bytes, reported, ref mut carried, .. } = *sent;
@@ -56,10 +60,8 @@ impl Connection {
             self.carried.clear(carried);
             self.notifications.resolve(self.endpoint.acks_mut(), acked.sequence, true, notifications);
         }
-        if !stamps.is_empty() {
-            self.unanswered_since = None;
-            self.acked_at = now;
-            self.controller.on_acked(now, stamps, round_trip);
+        if let Some(controller) = self.controller.as_mut().filter(|_| !stamps.is_empty()) {
+            controller.on_acked(now, stamps, round_trip);
         }
         if let Some(round_trip) = round_trip {
             self.window.on_round_trip(now, round_trip.time);
@@ -81,8 +83,8 @@ impl Connection {
         if let Some(record) = self.endpoint.acks_mut().note_mut(sequence) {
             let (stamp, message_bytes) = (record.stamp, record.message_bytes);
             let carried = core::mem::take(&mut record.carried);
-            if let Some(stamp) = stamp {
-                self.controller.on_lost(now, stamp);
+            if let Some((stamp, controller)) = stamp.zip(self.controller.as_mut()) {
+                controller.on_lost(now, stamp);
             }
             if message_bytes > 0 {
                 self.window.on_lost(message_bytes);

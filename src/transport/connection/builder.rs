@@ -182,9 +182,9 @@ impl Connection {
         let message_bytes = if messages { bytes as u32 } else { 0 };
         self.budget.spend(message_bytes as usize);
         self.window.on_sent(now, message_bytes);
-        let stamp = self.controller.on_sent(now, bytes as u32);
+        let stamp = self.controller.as_mut().map(|controller| controller.on_sent(now, bytes as u32));
         if let Some(record) = self.endpoint.acks_mut().note_mut(sequence) {
-            (record.stamp, record.message_bytes) = (Some(stamp), message_bytes);
+            (record.stamp, record.message_bytes) = (stamp, message_bytes);
         }
         self.forget(record);
         self.ranges.commit(reported);

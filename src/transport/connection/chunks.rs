@@ -36,17 +36,17 @@ impl Connection {
             return Err(ChunkError::Burst { bytes });
         }
         let number = self.chunks.send(now, source, hash, label)?;
-        if burst {
+        if let Some(controller) = self.controller.as_mut().filter(|_| burst) {
             let packets = bytes.div_ceil(self.chunks.slice_bytes().into())
                 * (self.datagram_overhead + SLICE_OVERHEAD) as u64;
-            self.controller.begin_burst(now, (bytes + packets) as u32);
+            controller.begin_burst(now, (bytes + packets) as u32);
         }
         Ok(number)
     }
 
     /// Bytes a second at which chunks may go out now, all headers included.
     pub fn bulk_rate(&self) -> f64 {
-        self.controller.rate()
+        self.controller.as_ref().map_or(0.0, |controller| controller.rate())
     }
 
     /// Ends a chunk of ours, wherever it is; false when it is over already.
@@ -121,18 +121,20 @@ impl Connection {
             }
         }
         if !slices_first {
-            self.slices_wait |= self.chunks.has_slices(now) && !self.controller.can_send_packet(now);
+            self.slices_wait |= self.chunks.has_slices(now) && !self.controller_allows(now);
             self.transmit_slices(now, out);
         }
-        if self.chunks.next_slice_at() != Instant::ZERO {
-            self.controller.on_app_limited(now);
+        if self.chunks.next_slice_at() != Instant::ZERO
+            && let Some(controller) = &mut self.controller
+        {
+            controller.on_app_limited(now);
         }
     }
 
     pub(super) fn transmit_slices(&mut self, now: Instant, out: &mut Packets) {
         while !self.silent
             && self.chunks.has_slices(now)
-            && self.controller.can_send(now)
+            && self.controller.as_mut().is_some_and(|controller| controller.can_send(now))
             && self.next_number_at() <= now
         {
             // Ack ranges and credit are for other packets to say: here they would keep out a slice.
@@ -150,7 +152,7 @@ impl Connection {
         if self.silent {
             return Instant::NEVER;
         }
-        let allowed = self.controller.next_send().max(self.next_number_at());
+        let allowed = self.next_send().max(self.next_number_at());
         self.chunks.next_slice_at().max(allowed)
     }
 }

@@ -76,7 +76,8 @@ pub struct Connection {
     /// Whether messages yield to the line besides: see [`MessageWindow`].
     adaptive: bool,
     window: MessageWindow,
-    controller: Box<dyn Controller>,
+    /// None where nothing asks one: there are no chunks, and messages needn't.
+    controller: Option<Box<dyn Controller>>,
     /// Bits of a packet that one datagram holds.
     datagram_bits: usize,
     /// What the peer's application said of its end of the conversation.
@@ -126,6 +127,8 @@ impl Connection {
         let packets = &config.packets;
         let packets = protocol.yojimbo().map_or_else(|| packets.clone(), |yojimbo| yojimbo.packets(packets));
         check_packets(&packets, &protocol)?;
+        config.congestion.check()?;
+        let asks_controller = protocol.has_chunks() || config.congestion.paces_messages();
         // A packet is composed to the smaller of a datagram and the most that it may have.
         let datagram_bits = packets.fragment_above.min(packets.max_packet_size) * 8;
         Ok(Connection {
@@ -139,7 +142,7 @@ impl Connection {
             budget: Budget::new(config.budget.rate),
             adaptive: config.budget.adaptive,
             window: MessageWindow::default(),
-            controller: config.congestion.controller()?,
+            controller: asks_controller.then(|| config.congestion.controller()).transpose()?,
             datagram_bits,
             detail: None,
             hello_acked: false,

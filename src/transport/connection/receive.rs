@@ -72,7 +72,7 @@ impl Connection {
                 }
             }
         }
-        self.sent_laps.advance(self.endpoint.counters().sent, self.newest_arrival);
+        self.sent_laps.advance(self.endpoint.acks().counters().sent, self.newest_arrival);
         if self.sent_laps.is_old(arrival) {
             // What it acks the window has left behind, and its numbers may stand for newer packets now.
             incoming.ignore_acks();

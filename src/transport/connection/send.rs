@@ -82,7 +82,7 @@ impl Connection {
         let keep_alive = self.last_sent.map_or(now, |sent| sent + KEEP_ALIVE);
         let chunks = self.chunks.next_deadline(self.endpoint.acks().probe_interval());
         let packets = channels.min(keep_alive).min(self.pending_ack.due_at()).min(chunks);
-        let allowed = if self.controller.can_send_packet(now) { now } else { self.controller.next_send() };
+        let allowed = if self.controller_allows(now) { now } else { self.next_send() };
         let allowed = allowed.max(self.next_number_at());
         packets.max(allowed).min(self.slices_deadline()).max(now + GRAIN)
     }
@@ -156,8 +156,18 @@ impl Connection {
         }
     }
 
+    /// Whether any packet may go out, as far as the controller knows.
+    pub(super) fn controller_allows(&mut self, now: Instant) -> bool {
+        self.controller.as_mut().is_none_or(|controller| controller.can_send_packet(now))
+    }
+
+    /// When the controller may let the next packet of bulk go.
+    pub(super) fn next_send(&self) -> Instant {
+        self.controller.as_ref().map_or(Instant::ZERO, |controller| controller.next_send())
+    }
+
     pub(super) fn can_send_packet(&mut self, now: Instant) -> bool {
-        self.controller.can_send_packet(now) && self.next_number_at() <= now
+        self.controller_allows(now) && self.next_number_at() <= now
     }
 
     /// The last packet of a conversation that this side ends: to be repeated, byte for byte. `detail`, of 1 to

@@ -502,6 +502,11 @@ impl Protocol {
         self.channels.iter().position(|channel| channel.kind.is_chunks())
     }
 
+    /// Whether chunks can be sent.
+    pub(crate) fn has_chunks(&self) -> bool {
+        self.chunk_channel().is_some()
+    }
+
     /// 64 bits over everything that both sides must agree on.
     pub fn hash(&self) -> u64 {
         self.hash
