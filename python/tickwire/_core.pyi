@@ -982,7 +982,7 @@ class ConnectionStats:
         """Whether less is sent while the line shows that it is full."""
     @property
     def bulk_rate(self) -> float:
-        """At which chunks may go out now: bytes a second, with UDP/IP headers."""
+        """At which chunks may go out now: bytes a second, with UDP/IP headers; 0 without a channel of chunks."""
     @property
     def chunks(self) -> ChunkStats:
         """Counts of its chunks."""
@@ -1396,7 +1396,11 @@ class Inbox(Generic[_M]):
         """
     @property
     def packets(self) -> PacketFates:
-        """What became of packets, of each connection's newest 1,024 at most, each once."""
+        """What became of packets, of each connection's newest 1,024 at most, each once.
+
+        Raises:
+            ValueError: the endpoint was made without ``packet_fates=True``.
+        """
 
 @final
 class Tick(Generic[_M]):
@@ -1470,6 +1474,7 @@ class Server:
         mtu: bytes of the largest IP packets to send, all headers included, 1,126 to 1,280. For paths that lose larger
             ones and don't say so. Each side sets its own. With ``framing="yojimbo"`` the protocol's
             ``packet_fragment_size`` bounds them instead.
+        packet_fates: whether :attr:`Inbox.packets` tells what became of each packet: nothing is kept of them otherwise.
 
     Raises:
         OSError: the address can't be bound, or the directory can't be made; errno says why.
@@ -1503,6 +1508,7 @@ class Server:
         columns: Sequence[type] | None = None,
         capture: Capture | str | PathLike[str] | None = None,
         mtu: int = 1280,
+        packet_fates: bool = False,
     ) -> Server: ...
     @property
     def address(self) -> Address:
@@ -1799,7 +1805,7 @@ class Client:
             the server sends the same content. Chunks in a ``chunk_directory`` don't need it.
         factory, priority, slow_hook, columns: as for :class:`Server`.
         chunk_directory, chunk_file_limit, chunk_directory_limit, congestion: as for :class:`Server`.
-        driver, conditions, seed, network: as for :class:`Server`.
+        driver, conditions, seed, network, capture, mtu, packet_fates: as for :class:`Server`.
 
     Raises:
         OSError: no socket or directory could be made.
@@ -1829,6 +1835,7 @@ class Client:
         columns: Sequence[type] | None = None,
         capture: Capture | str | PathLike[str] | None = None,
         mtu: int = 1280,
+        packet_fates: bool = False,
     ) -> Client: ...
     @staticmethod
     def connect(
@@ -1856,6 +1863,7 @@ class Client:
         columns: Sequence[type] | None = None,
         capture: Capture | str | PathLike[str] | None = None,
         mtu: int = 1280,
+        packet_fates: bool = False,
     ) -> Client:
         """Development mode: makes its own token, with the well-known key or a shared one. Not for
         production: who holds the key can be anyone. A warning is given unless the address is loopback.

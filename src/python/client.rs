@@ -44,8 +44,8 @@ const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 ///     bind: the local address; None: any free port.
 ///     resume: a client whose connection is over: what is there of chunks from the same server is not sent again.
 ///     factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit, congestion,
-///         driver, conditions, seed, network, columns, capture, mtu: as for :class:`Server`, but ``chunk_memory`` is 64 MiB
-///         unless said.
+///         driver, conditions, seed, network, columns, capture, mtu, packet_fates: as for :class:`Server`, but
+///         ``chunk_memory`` is 64 MiB unless said.
 ///
 /// Raises:
 ///     OSError: no socket could be made.
@@ -64,7 +64,8 @@ impl Client {
     #[pyo3(text_signature = "(protocol, token, *, bind=None, factory=None, priority=None, slow_hook=0.005, \
                              chunk_memory=67108864, chunk_directory=None, chunk_file_limit=None, \
                              chunk_directory_limit=None, resume=None, congestion=None, driver='polled', \
-                             conditions=None, seed=None, network=None, columns=None, capture=None, mtu=1280)")]
+                             conditions=None, seed=None, network=None, columns=None, capture=None, mtu=1280, \
+                             packet_fates=False)")]
     fn new<'py>(
         py: Python<'py>,
         protocol: Py<Protocol>,
@@ -89,7 +90,8 @@ impl Client {
                              bind=None, factory=None, priority=None, slow_hook=0.005, chunk_memory=67108864, \
                              chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
                              resume=None, congestion=None, driver='polled', conditions=None, \
-                             seed=None, network=None, columns=None, capture=None, mtu=1280)")]
+                             seed=None, network=None, columns=None, capture=None, mtu=1280, \
+                             packet_fates=False)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect<'py>(
         py: Python<'py>,

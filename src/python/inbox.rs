@@ -121,7 +121,8 @@ pub(crate) struct Inbox {
     #[pyo3(get)]
     chunk_failures: Py<PyList>,
     fates: Arc<Fates>,
-    packets: Arc<Packets>,
+    /// None if they aren't asked for.
+    packets: Option<Arc<Packets>>,
     columns: Vec<Columns>,
 }
 
@@ -142,8 +143,13 @@ impl Inbox {
 
     /// What became of packets.
     #[getter]
-    fn packets(&self) -> PacketFates {
-        PacketFates(self.packets.clone())
+    fn packets(&self) -> PyResult<PacketFates> {
+        let packets = self.packets.clone();
+        packets.map(PacketFates).ok_or_else(|| {
+            PyValueError::new_err(
+                "inbox.packets is kept only with packet_fates=True: give that to the Server or Client",
+            )
+        })
     }
 
     /// All messages of a class that comes as columns.
@@ -189,12 +195,17 @@ pub(super) struct Pending {
     next: usize,
     /// The classes that come as columns, in the order of the tables.
     columns: Vec<(Py<PyAny>, Py<Schema>)>,
+    packet_fates: bool,
 }
 
 impl Pending {
-    /// Nothing yet; messages of `columns` will come as columns.
-    pub(super) fn new(protocol: &Protocol, columns: &[Bound<'_, PyAny>]) -> PyResult<Self> {
-        let mut pending = Pending::default();
+    /// Nothing yet; messages of `columns` will come as columns, and the fates of packets if they are asked for.
+    pub(super) fn new(
+        protocol: &Protocol,
+        columns: &[Bound<'_, PyAny>],
+        packet_fates: bool,
+    ) -> PyResult<Self> {
+        let mut pending = Pending { packet_fates, ..Pending::default() };
         let mut types = Vec::new();
         for class in columns {
             pending.columns.push((class.clone().unbind(), declared(class)?.unbind()));
@@ -328,7 +339,7 @@ impl Pending {
             chunks: list(&mut self.chunks)?,
             chunk_failures: list(&mut self.chunk_failures)?,
             fates: Arc::new(self.tick.notifications.drain(..).collect()),
-            packets: Arc::new(self.tick.packet_fates.drain(..).collect()),
+            packets: self.packet_fates.then(|| Arc::new(self.tick.packet_fates.drain(..).collect())),
             columns,
         })
     }

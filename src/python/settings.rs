@@ -95,6 +95,7 @@ impl<'py> Settings<'py> {
         let columns: Option<Vec<Bound<'py, PyAny>>> = given.take("columns", None)?;
         let capture = given.take("capture", None)?;
         let mtu: i128 = given.take("mtu", DEFAULT_MTU as i128)?;
+        let packet_fates: bool = given.take("packet_fates", false)?;
         given.finish()?;
 
         hooks::check(py, "priority", priority.as_ref())?;
@@ -109,11 +110,11 @@ impl<'py> Settings<'py> {
                 format!("factory must be a MessageFactory, with a method create, or None, not {class}");
             return Err(PyTypeError::new_err(sentence));
         }
-        let pending = Pending::new(protocol, &columns.unwrap_or_default())?;
+        let pending = Pending::new(protocol, &columns.unwrap_or_default(), packet_fates)?;
         let connection = ConnectionConfig {
             congestion: Congestion::or_default(congestion.as_ref()),
             packets: packets_within(mtu)?,
-            packet_fates: true,
+            packet_fates,
             replayed: network.as_ref().is_some_and(|network| network.recorded().is_some()),
             ..ConnectionConfig::default()
         };

@@ -246,7 +246,12 @@ def test_channels_say_their_share() -> None:
 
 
 def test_the_fate_of_each_packet_is_told_once_in_order() -> None:
-    network, server, client = pair(tw.unreliable())
+    network = tw.SimulatedNetwork(seed=3, conditions=BAD)
+    protocol = make_protocol(channels=[tw.unreliable()])
+    server = tw.Server("127.0.0.1:40000", protocol, network=network, packet_fates=True)
+    client = tw.Client.connect(server.address, protocol, network=network)
+    run(network, server, client, seconds=2)
+    server.receive()
     sequences: list[int] = []
     delivered: list[bool] = []
     for tick in range(300):
@@ -262,3 +267,10 @@ def test_the_fate_of_each_packet_is_told_once_in_order() -> None:
     assert len(sequences) > 200
     assert sequences == list(range(sequences[0], sequences[0] + len(sequences)))
     assert 0.5 < sum(delivered) / len(delivered) < 0.9
+
+
+def test_fates_of_packets_are_kept_where_they_are_asked_for() -> None:
+    _, server, client = pair(tw.unreliable(), None)
+    for inbox in (server.receive(), client.receive()):
+        with pytest.raises(ValueError, match="packet_fates=True"):
+            _ = inbox.packets

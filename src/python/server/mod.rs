@@ -76,6 +76,7 @@ const MOST_CLOCK_SKEW: u64 = 3600;
 ///     columns: message classes that come as columns (:meth:`Inbox.columns`) and not as objects.
 ///     capture: a :class:`Capture` of all datagrams, or the path of a new one.
 ///     mtu: bytes of the largest IP packets to send, 1,126 to 1,280.
+///     packet_fates: whether ``inbox.packets`` tells what became of each packet.
 ///
 /// Raises:
 ///     OSError: the address can't be bound; errno says why.
@@ -110,7 +111,8 @@ impl Server {
                              priority=None, admission=None, slow_hook=0.005, chunk_memory=0, \
                              chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
                              congestion=None, driver='polled', conditions=None, seed=None, network=None, \
-                             columns=None, capture=None, mtu=1280)")]
+                             columns=None, capture=None, mtu=1280, \
+                             packet_fates=False)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new<'py>(
         py: Python<'py>,
