@@ -264,11 +264,11 @@ def loop(
     *,
     health: str | int | tuple[str, int] | None = None,
 ) -> AsyncIterator[Inbox[Any]]:
-    """As :func:`tickwire.loop`, for ``async for``: leaves the time between ticks to the event loop. Works on every
-    event loop, and with every endpoint.
+    """As :func:`tickwire.loop`, for ``async for``: leaves the time between ticks to the event loop. Works on
+    every event loop, and with every endpoint.
 
-    It ends as that one does, and when its task is cancelled: then too the other sides are told goodbye, and the endpoint
-    is closed.
+    It ends as that one does, and when its task is cancelled: then too the other sides are told goodbye, and
+    the endpoint is closed.
     """
     check_endpoint(endpoint)
     check_rate(ticks_per_second, "ticks_per_second")

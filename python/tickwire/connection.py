@@ -60,8 +60,8 @@ class SendResult(enum.Enum):
     SENT = "the message was queued"
     GONE = "the client is gone: its Disconnected event comes, or came"
     FULL = (
-        "the channel is full: the other side doesn't ack or read what it was sent, or this tick has sent more "
-        "than send_queue allows"
+        "the channel is full: the other side doesn't ack or read what it was sent, or this tick has sent "
+        "more than send_queue allows"
     )
     NOT_CONNECTED = "the connection is not up: its Connected event hasn't come, or its Disconnected event has"
 

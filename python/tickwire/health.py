@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 import threading
@@ -51,11 +52,9 @@ class Health:
     def close(self) -> None:
         """Ends the answers."""
         self._closed = True
-        try:
-            # Wakes the thread, on every system.
+        # Wakes the thread, on every system.
+        with contextlib.suppress(OSError):
             socket.create_connection((self.address.host, self.address.port), PATIENCE).close()
-        except OSError:
-            pass
         self._socket.close()
         self._thread.join(2 * PATIENCE)
 
@@ -69,13 +68,10 @@ class Health:
                 # Out of files, maybe.
                 time.sleep(0.1)
                 continue
-            with asker:
-                try:
-                    asker.settimeout(PATIENCE)
-                    asker.recv(MAX_REQUEST_BYTES)
-                    asker.sendall(self._answer())
-                except OSError:
-                    pass
+            with asker, contextlib.suppress(OSError):
+                asker.settimeout(PATIENCE)
+                asker.recv(MAX_REQUEST_BYTES)
+                asker.sendall(self._answer())
 
     def _answer(self) -> bytes:
         silence = time.monotonic() - self._ticked

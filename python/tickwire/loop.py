@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 from tickwire._core import Client, ClientHandle, Inbox, Server
 from tickwire.health import Health, check_health
@@ -36,21 +36,23 @@ def loop(
     *,
     health: str | int | tuple[str, int] | None = None,
 ) -> Iterator[Inbox[Any]]:
-    """Ticks a server or a client until the program is to end: yields what arrived, and sends what the body queued.
+    """Ticks a server or a client until the program is to end: yields what arrived, and sends what the body
+    queued.
 
-    It ends at the first Ctrl-C, at SIGTERM (as ``docker stop`` and systemd send it), when the endpoint is closed, and
-    with a client's connection, after the inbox that says so. However it ends, by ``break`` or an exception in the body
-    too, the other sides are told goodbye and the endpoint is closed. A second Ctrl-C interrupts at once.
+    It ends at the first Ctrl-C, at SIGTERM (as ``docker stop`` and systemd send it), when the endpoint is
+    closed, and with a client's connection, after the inbox that says so. However it ends, by ``break`` or an
+    exception in the body too, the other sides are told goodbye and the endpoint is closed. A second Ctrl-C
+    interrupts at once.
 
-    Signals are minded in the main thread alone, from the first tick to the end; then what was set before is set again.
-    The pace is that of :func:`tickwire.ticks`: ticks that the body is too slow for are skipped.
+    Signals are minded in the main thread alone, from the first tick to the end; then what was set before is
+    set again. The pace is that of :func:`tickwire.ticks`: ticks that the body is too slow for are skipped.
 
     Args:
         endpoint: a server or a client, with either driver.
         ticks_per_second: above 0.
-        health: where to answer orchestrators over HTTP, as ``"127.0.0.1:8080"``, or a port of the loopback address: 200 while
-            ticks happen, 503 when none did for 2 seconds (or two ticks, if that is longer). Whoever reaches that
-            address can ask.
+        health: where to answer orchestrators over HTTP, as ``"127.0.0.1:8080"``, or a port of the loopback
+            address: 200 while ticks happen, 503 when none did for 2 seconds (or two ticks, if that is
+            longer). Whoever reaches that address can ask.
 
     Raises:
         ValueError, TypeError: naming the argument, its value and its bound.
@@ -119,9 +121,9 @@ Handler = Callable[[int, FrameType | None], Any] | int | None
 class Stop:
     """Whether the program was asked to end, between :meth:`begin` and :meth:`end`."""
 
-    _active: list[Stop] = []
+    _active: ClassVar[list[Stop]] = []
     """All of them: one signal ends every loop of the main thread."""
-    _before: dict[int, Handler] = {}
+    _before: ClassVar[dict[int, Handler]] = {}
 
     def __init__(self, wake: Callable[[], object] | None = None) -> None:
         self.requested = False

@@ -35,7 +35,9 @@ def check_rate(rate: float, name: str = "rate") -> None:
 
 def warn_of_event_loop(name: str) -> None:
     if "asyncio" in sys.modules and sys.modules["asyncio"]._get_running_loop() is not None:
-        sentence = f"tickwire.{name} sleeps, which stops the event loop that runs here: use tickwire.aio.{name}"
+        sentence = (
+            f"tickwire.{name} sleeps, which stops the event loop that runs here: use tickwire.aio.{name}"
+        )
         warnings.warn(sentence, RuntimeWarning, stacklevel=3)
 
 

@@ -33,6 +33,9 @@ use crate::endpoint::{
 use crate::netcode::{self, TokenParams};
 use crate::transport::BudgetConfig;
 
+/// A client that nobody ticked for so long was forgotten: who changed their mind was quicker.
+const FORGOTTEN_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// Seconds in which a token made on the spot must start its connection.
 const TOKEN_LIFETIME: u32 = 60;
 
@@ -58,6 +61,7 @@ pub(crate) struct Client {
     endpoint: Endpoint,
     /// What the core calls the server.
     server: PeerHandle,
+    made_at: std::time::Instant,
     /// That it was never ticked was said, or is nobody's business.
     told: AtomicBool,
 }
@@ -379,7 +383,8 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        if self.endpoint.was_never_ticked() && !self.told.swap(true, Ordering::Relaxed) {
+        let forgotten = self.endpoint.was_never_ticked() && self.made_at.elapsed() >= FORGOTTEN_AFTER;
+        if forgotten && !self.told.swap(true, Ordering::Relaxed) {
             // An interpreter that ends hears nothing any more.
             let _ = Python::try_attach(|py| self.warn_never_ticked(py));
         }
@@ -449,8 +454,9 @@ impl Client {
             host.resume_chunks(before.get().take_partial_chunks()?);
         }
         let endpoint = Endpoint::new(py, &CLIENT, host, driver, protocol, settings)?;
-        // In virtual time, whoever tests something else needs no ticks.
-        Ok(Client { endpoint, server, told: AtomicBool::new(network.is_some()) })
+        // A thread keeps it going, and in virtual time whoever tests something else needs no ticks.
+        let told = AtomicBool::new(network.is_some() || endpoint.state.is_threaded());
+        Ok(Client { endpoint, server, made_at: std::time::Instant::now(), told })
     }
 
     /// Says that nobody ticked it. An exception that is under way stays what it is.
