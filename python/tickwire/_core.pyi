@@ -10,6 +10,7 @@ from types import GenericAlias, TracebackType
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, final, overload
 
 from typing_extensions import Buffer
+from typing_extensions import TypeVar as DefaultTypeVar
 
 from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event, SendResult
 from tickwire.hooks import AdmissionHook, PriorityHook
@@ -112,6 +113,8 @@ __all__ = [
 __version__: Final[str]
 
 _M = TypeVar("_M", covariant=True)
+# What an inbox gives when it is iterated.
+_W = DefaultTypeVar("_W", covariant=True, default=Any)
 _T = TypeVar("_T")
 _Number = TypeVar("_Number", float, Fraction)
 _D = TypeVar("_D")
@@ -1350,7 +1353,7 @@ class Congestion:
 # --- endpoints ---------------------------------------------------------------------------------------
 
 @final
-class Inbox(Generic[_M]):
+class Inbox(Generic[_M, _W]):
     """What arrived since the last tick.
 
     A client's :class:`Connected` comes at least a tick before all else of it, and its :class:`Disconnected` at least a tick
@@ -1408,20 +1411,17 @@ class Inbox(Generic[_M]):
     @property
     def packets(self) -> PacketFates:
         """What became of packets, of each connection's newest 1,024 at most, each once."""
-    @overload
-    def __iter__(self: Inbox[tuple[ClientHandle, _T]]) -> Iterator[tuple[ClientHandle, _T | Event]]:
+    def __iter__(self) -> Iterator[_W]:
         """Events, messages, and the messages of :attr:`latest`, one after the other: on a server each as ``(client,
         what)``, on a client alone. Of each client :class:`Connected` comes first and :class:`Disconnected` last, as
         always: a tick that has one of them has nothing else of that client."""
-    @overload
-    def __iter__(self) -> Iterator[_M | Event]: ...
 
 @final
-class Tick(Generic[_M]):
+class Tick(Generic[_M, _W]):
     """Receives on entry, sends on exit (also when the body or the entry raises, so that connections stay alive)."""
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
-    def __enter__(self) -> Inbox[_M]: ...
+    def __enter__(self) -> Inbox[_M, _W]: ...
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -1547,9 +1547,9 @@ class Server:
     @property
     def counters(self) -> dict[str, int]:
         """Everything counted since the start, drops by name."""
-    def tick(self) -> Tick[tuple[ClientHandle, Any]]:
+    def tick(self) -> Tick[tuple[ClientHandle, Any], tuple[ClientHandle, Any | Event]]:
         """``with server.tick() as inbox:`` receives on entry and sends on exit."""
-    def receive(self) -> Inbox[tuple[ClientHandle, Any]]:
+    def receive(self) -> Inbox[tuple[ClientHandle, Any], tuple[ClientHandle, Any | Event]]:
         """The first half of a tick: takes what arrived."""
     def flush(self) -> None:
         """The second half of a tick: sends what is queued.
@@ -1917,9 +1917,9 @@ class Client:
     @property
     def counters(self) -> dict[str, int]:
         """Everything counted since the start, drops by name."""
-    def tick(self) -> Tick[Any]:
+    def tick(self) -> Tick[Any, Any | Event]:
         """``with client.tick() as inbox:`` receives on entry and sends on exit."""
-    def receive(self) -> Inbox[Any]:
+    def receive(self) -> Inbox[Any, Any | Event]:
         """The first half of a tick: takes what arrived."""
     def flush(self) -> None:
         """The second half of a tick: sends what is queued.

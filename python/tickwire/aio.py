@@ -22,14 +22,18 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar, overload
 
 from tickwire._core import Client, ClientHandle, Inbox, Server
+from tickwire.connection import Event
 from tickwire.errors import ConnectFailedError
 from tickwire.health import Health, check_health
-from tickwire.loop import Stop, check_endpoint, is_over
+from tickwire.loop import Goodbye, HealthLike, Stop, is_over
 from tickwire.ticks import check_rate
 
 __all__ = ["Driver", "loop", "ticks"]
 
 E = TypeVar("E", Server, Client)
+
+LINGER_STEP = 0.01
+"""Seconds between two looks at an endpoint that lingers."""
 
 
 class Driver(Generic[E]):
@@ -252,35 +256,48 @@ async def ticks(rate: float, duration: float | None = None) -> AsyncIterator[int
 
 @overload
 def loop(
-    endpoint: Server, ticks_per_second: float = 60, *, health: str | int | tuple[str, int] | None = None
-) -> AsyncIterator[Inbox[tuple[ClientHandle, Any]]]: ...
+    endpoint: Server,
+    ticks_per_second: float = 60,
+    *,
+    health: HealthLike = None,
+    linger: float = 0.0,
+    reason: str | None = None,
+) -> AsyncIterator[Inbox[tuple[ClientHandle, Any], tuple[ClientHandle, Any | Event]]]: ...
 @overload
 def loop(
-    endpoint: Client, ticks_per_second: float = 60, *, health: str | int | tuple[str, int] | None = None
-) -> AsyncIterator[Inbox[Any]]: ...
+    endpoint: Client,
+    ticks_per_second: float = 60,
+    *,
+    health: HealthLike = None,
+    linger: float = 0.0,
+    reason: str | None = None,
+) -> AsyncIterator[Inbox[Any, Any | Event]]: ...
 def loop(
     endpoint: Server | Client,
     ticks_per_second: float = 60,
     *,
-    health: str | int | tuple[str, int] | None = None,
+    health: HealthLike = None,
+    linger: float = 0.0,
+    reason: str | None = None,
 ) -> AsyncIterator[Inbox[Any]]:
     """As :func:`tickwire.loop`, for ``async for``: leaves the time between ticks to the event loop. Works on
     every event loop, and with every endpoint.
 
     It ends as that one does, and when its task is cancelled: then too the other sides are told goodbye, and
-    the endpoint is closed.
+    the endpoint is closed. Only an end that nothing raised lingers.
     """
-    check_endpoint(endpoint)
+    goodbye = Goodbye(endpoint, linger, reason)
     check_rate(ticks_per_second, "ticks_per_second")
     address = check_health(health)
-    return _Loop(endpoint, ticks_per_second, Health(address, ticks_per_second) if address else None)
+    return _Loop(goodbye, ticks_per_second, Health(address, ticks_per_second) if address else None)
 
 
 class _Loop:
     """No generator: one whose body raised would end only when the event loop comes to it."""
 
-    def __init__(self, endpoint: Server | Client, rate: float, health: Health | None) -> None:
-        self._endpoint = endpoint
+    def __init__(self, goodbye: Goodbye, rate: float, health: Health | None) -> None:
+        self._endpoint = goodbye.endpoint
+        self._goodbye = goodbye
         self._rate = rate
         self._health = health
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -308,6 +325,7 @@ class _Loop:
                 self._flush()
                 await self._next_tick(self._loop)
             if self._stop.requested or is_over(self._endpoint):
+                await self._linger(self._loop)
                 raise StopAsyncIteration
             if self._health is not None:
                 self._health.tick()
@@ -317,6 +335,14 @@ class _Loop:
             raise
         self._handed_out = True
         return inbox
+
+    async def _linger(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._flush()
+        until = loop.time() + self._goodbye.linger
+        self._goodbye.say(wait=False)
+        while not self._endpoint.closed and loop.time() < until:
+            self._endpoint.step()
+            await asyncio.sleep(LINGER_STEP)
 
     async def _next_tick(self, loop: asyncio.AbstractEventLoop) -> None:
         number = max(self._number + 1, math.floor((loop.time() - self._start) * self._rate))
@@ -354,7 +380,7 @@ class _Loop:
             self._flush()
         finally:
             try:
-                self._endpoint.close()
+                self._endpoint.close(reason=self._goodbye.reason)
             finally:
                 if self._health is not None:
                     self._health.close()

@@ -7,10 +7,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import FrameType
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, TypeAlias, overload
 
 from tickwire._core import Client, ClientHandle, Inbox, Server
+from tickwire.connection import Event
 from tickwire.health import Health, check_health
 from tickwire.ticks import check_rate, warn_of_event_loop
 
@@ -20,21 +22,38 @@ NAP = 0.05
 """Seconds after which a loop between two ticks looks whether it is to end."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+MAX_LINGER = 60
+MAX_REASON_BYTES = 128
+
+
+HealthLike: TypeAlias = str | int | tuple[str, int] | None
 
 
 @overload
 def loop(
-    endpoint: Server, ticks_per_second: float = 60, *, health: str | int | tuple[str, int] | None = None
-) -> Iterator[Inbox[tuple[ClientHandle, Any]]]: ...
+    endpoint: Server,
+    ticks_per_second: float = 60,
+    *,
+    health: HealthLike = None,
+    linger: float = 0.0,
+    reason: str | None = None,
+) -> Iterator[Inbox[tuple[ClientHandle, Any], tuple[ClientHandle, Any | Event]]]: ...
 @overload
 def loop(
-    endpoint: Client, ticks_per_second: float = 60, *, health: str | int | tuple[str, int] | None = None
-) -> Iterator[Inbox[Any]]: ...
+    endpoint: Client,
+    ticks_per_second: float = 60,
+    *,
+    health: HealthLike = None,
+    linger: float = 0.0,
+    reason: str | None = None,
+) -> Iterator[Inbox[Any, Any | Event]]: ...
 def loop(
     endpoint: Server | Client,
     ticks_per_second: float = 60,
     *,
-    health: str | int | tuple[str, int] | None = None,
+    health: HealthLike = None,
+    linger: float = 0.0,
+    reason: str | None = None,
 ) -> Iterator[Inbox[Any]]:
     """Ticks a server or a client until the program is to end: yields what arrived, and sends what the body
     queued.
@@ -53,6 +72,7 @@ def loop(
         health: where to answer orchestrators over HTTP, as ``"127.0.0.1:8080"``, or a port of the loopback
             address: 200 while ticks happen, 503 when none did for 2 seconds (or two ticks, if that is
             longer). Whoever reaches that address can ask.
+        linger, reason: how it is closed, as for :meth:`Server.close`.
 
     Raises:
         ValueError, TypeError: naming the argument, its value and its bound.
@@ -67,16 +87,43 @@ def loop(
                     case Chat(text): ...
                     case tw.Disconnected(): ...
     """
-    check_endpoint(endpoint)
+    goodbye = Goodbye(endpoint, linger, reason)
     check_rate(ticks_per_second, "ticks_per_second")
     address = check_health(health)
     warn_of_event_loop("loop")
-    return _loop(endpoint, ticks_per_second, Health(address, ticks_per_second) if address else None)
+    return _loop(endpoint, ticks_per_second, goodbye, Health(address, ticks_per_second) if address else None)
 
 
-def check_endpoint(endpoint: Server | Client) -> None:
-    if not isinstance(endpoint, Server | Client):
-        raise TypeError(f"endpoint must be a Server or a Client, not {type(endpoint).__name__}")
+@dataclass(frozen=True)
+class Goodbye:
+    """How an endpoint is to be closed: checked before there is anything to close."""
+
+    endpoint: Server | Client
+    linger: float
+    reason: str | None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.endpoint, Server | Client):
+            raise TypeError(f"endpoint must be a Server or a Client, not {type(self.endpoint).__name__}")
+        if not 0 <= self.linger <= MAX_LINGER:
+            raise ValueError(f"linger must be 0 to {MAX_LINGER} seconds, not {self.linger!r}")
+        if self.reason is not None:
+            if self.endpoint.protocol.framing == "yojimbo":
+                raise ValueError("reason can't be sent in yojimbo's framing: leave it out")
+            size = len(self.reason.encode())
+            if not 1 <= size <= MAX_REASON_BYTES or "\0" in self.reason:
+                bound = f"1 to {MAX_REASON_BYTES} bytes in UTF-8 without NUL"
+                raise ValueError(f"reason must be {bound}, not {self.reason!r}")
+
+    def say(self, *, wait: bool = True) -> None:
+        """Closes the endpoint, also when that is interrupted."""
+        if self.endpoint.closed:
+            return
+        try:
+            self.endpoint.close(linger=self.linger, reason=self.reason, wait=wait)
+        except BaseException:
+            self.endpoint.close()
+            raise
 
 
 def is_over(endpoint: Server | Client) -> bool:
@@ -87,7 +134,9 @@ def is_over(endpoint: Server | Client) -> bool:
     return gone and not endpoint.has_news
 
 
-def _loop(endpoint: Server | Client, rate: float, health: Health | None) -> Iterator[Inbox[Any]]:
+def _loop(
+    endpoint: Server | Client, rate: float, goodbye: Goodbye, health: Health | None
+) -> Iterator[Inbox[Any]]:
     stop = Stop()
     try:
         stop.begin()
@@ -108,7 +157,7 @@ def _loop(endpoint: Server | Client, rate: float, health: Health | None) -> Iter
                 time.sleep(min(wait, NAP))
     finally:
         try:
-            endpoint.close()
+            goodbye.say()
         finally:
             if health is not None:
                 health.close()

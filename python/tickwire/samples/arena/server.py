@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import random
 from collections import deque
@@ -70,10 +69,9 @@ class Arena:
     def _welcome(self, client: tw.ClientHandle) -> None:
         self._guests[client] = Guest(start(client.slot))
         self._server.broadcast(Score(0), SCORES, key=client.slot)
-        with contextlib.suppress(tw.StaleClientError):  # it left again in this very tick
-            self._server.send(client, Gem(*self._gem), GEM)
-            for other, guest in self._guests.items():
-                self._server.send(client, Score(guest.points), SCORES, key=other.slot)
+        self._server.send(client, Gem(*self._gem), GEM)
+        for other, guest in self._guests.items():
+            self._server.send(client, Score(guest.points), SCORES, key=other.slot)
 
     def _play(self, client: tw.ClientHandle, guest: Guest) -> None:
         # A move a tick, and those that came late: nobody gets further by sending more.
@@ -93,8 +91,7 @@ class Arena:
     def _send_snapshots(self) -> None:
         standings = [Standing(client.slot, *guest.spot) for client, guest in self._guests.items()]
         for client, guest in self._guests.items():
-            with contextlib.suppress(tw.StaleClientError, tw.ChannelFullError):
-                self._server.send(client, Snapshot(self._tick, guest.last_move, standings), SNAPSHOTS)
+            self._server.send(client, Snapshot(self._tick, guest.last_move, standings), SNAPSHOTS)
 
     def _anywhere(self) -> Spot:
         edge = 2 * RADIUS
