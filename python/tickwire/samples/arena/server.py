@@ -48,23 +48,23 @@ class Arena:
         self._gem = self._anywhere()
         self._tick = 0
 
-    def tick(self) -> None:
+    def tick(self, inbox: tw.Inbox[tuple[tw.ClientHandle, object]]) -> None:
         """Takes in what the players steer, moves them, and tells them."""
         self._tick += 1
-        with self._server.tick() as inbox:
-            for event in inbox.events:
-                match event:
-                    case tw.Connected(client):
-                        self._welcome(client)
-                    case tw.Disconnected(client):
-                        self._guests.pop(client, None)
-            for client, message in inbox.messages:
-                if isinstance(message, Move) and client in self._guests:
-                    self._guests[client].moves.append(message)
-            for client, guest in self._guests.items():
-                self._play(client, guest)
-            if self._tick % TICKS_PER_SNAPSHOT == 0:
-                self._send_snapshots()
+        for client, what in inbox:
+            match what:
+                case tw.Connected():
+                    self._welcome(client)
+                case Move():
+                    self._guests[client].moves.append(what)
+                case tw.Disconnected():
+                    del self._guests[client]
+                case _:
+                    pass  # players say nothing else
+        for client, guest in self._guests.items():
+            self._play(client, guest)
+        if self._tick % TICKS_PER_SNAPSHOT == 0:
+            self._send_snapshots()
 
     def _welcome(self, client: tw.ClientHandle) -> None:
         self._guests[client] = Guest(start(client.slot))
