@@ -98,6 +98,7 @@ impl World {
         }
         for (client, address) in &mut self.clients {
             self.inbox.clear();
+            while client.poll_event().is_some() {}
             client.take_messages(&mut self.inbox);
             if busy && client.is_connected(DIALLED) {
                 client.send(self.now, DIALLED, 1, message.clone(), SendOptions::default()).unwrap();

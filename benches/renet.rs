@@ -189,6 +189,7 @@ impl Pair for SealedTickwire {
         }
         self.carry();
         self.inbox.clear();
+        while self.server.poll_event().is_some() {}
         self.server.take_messages(&mut self.inbox);
         self.inbox.records().len()
     }

@@ -92,7 +92,7 @@ from tickwire._core import (
     vec3,
     wide_text,
 )
-from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event
+from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event, SendResult
 from tickwire.errors import (
     ChannelError,
     ChannelFullError,
@@ -128,6 +128,7 @@ from tickwire.fields import (
     up_to,
 )
 from tickwire.hooks import AdmissionHook, PriorityHook
+from tickwire.loop import loop
 from tickwire.message import BlockMessage, Message, MessageFactory, message
 from tickwire.resolve import resolve
 from tickwire.ticks import ticks
@@ -192,6 +193,7 @@ __all__ = [
     "Quaternion",
     "ReceivedChunk",
     "Schema",
+    "SendResult",
     "SequenceBuffer",
     "Server",
     "SimulatedNetwork",
@@ -225,6 +227,7 @@ __all__ = [
     "i32",
     "i64",
     "latest",
+    "loop",
     "message",
     "network_id",
     "pack",

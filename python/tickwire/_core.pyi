@@ -10,8 +10,9 @@ from types import GenericAlias, TracebackType
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, final, overload
 
 from typing_extensions import Buffer
+from typing_extensions import TypeVar as DefaultTypeVar
 
-from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event
+from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event, SendResult
 from tickwire.hooks import AdmissionHook, PriorityHook
 from tickwire.message import Message, MessageFactory
 
@@ -112,6 +113,8 @@ __all__ = [
 __version__: Final[str]
 
 _M = TypeVar("_M", covariant=True)
+# What an inbox gives when it is iterated.
+_W = DefaultTypeVar("_W", covariant=True, default=Any)
 _T = TypeVar("_T")
 _Number = TypeVar("_Number", float, Fraction)
 _D = TypeVar("_D")
@@ -1350,8 +1353,19 @@ class Congestion:
 # --- endpoints ---------------------------------------------------------------------------------------
 
 @final
-class Inbox(Generic[_M]):
-    """What arrived since the last tick."""
+class Inbox(Generic[_M, _W]):
+    """What arrived since the last tick.
+
+    A client's :class:`Connected` comes at least a tick before all else of it, and its :class:`Disconnected` at least a tick
+    after: so it doesn't matter which of the lists is read first. Iterating goes through events, messages and values of latest
+    channels::
+
+        for client, what in inbox:  # on a client: for what in inbox
+            match what:
+                case tw.Connected(): ...
+                case Chat(text): ...
+                case tw.Disconnected(): ...
+    """
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
@@ -1401,13 +1415,17 @@ class Inbox(Generic[_M]):
         Raises:
             ValueError: the endpoint was made without ``packet_fates=True``.
         """
+    def __iter__(self) -> Iterator[_W]:
+        """Events, messages, and the messages of :attr:`latest`, one after the other: on a server each as ``(client,
+        what)``, on a client alone. Of each client :class:`Connected` comes first and :class:`Disconnected` last, as
+        always: a tick that has one of them has nothing else of that client."""
 
 @final
-class Tick(Generic[_M]):
+class Tick(Generic[_M, _W]):
     """Receives on entry, sends on exit (also when the body or the entry raises, so that connections stay alive)."""
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
-    def __enter__(self) -> Inbox[_M]: ...
+    def __enter__(self) -> Inbox[_M, _W]: ...
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -1437,6 +1455,11 @@ class Server:
         replace_duplicates: a client with a new token whose ``client_id`` is connected takes that one's place: the old
             connection ends with :attr:`DisconnectReason.REPLACED` on both sides, in front of the new one's
             :class:`Connected`. False: it gets in once the old one has left or timed out.
+        stalled_timeout: seconds, 0.1 to 3,600. A player is dropped, with :attr:`DisconnectReason.STALLED` on both sides,
+            when a reliable channel to it stays full for so long: from the first message that it refuses until it has
+            room again. ``counters["connections.stalled"]`` counts them. None: nobody is dropped for that.
+        strict: what a player does raises too, where a call names one client: :class:`StaleClientError` when it is gone,
+            :class:`ChannelFullError` when it doesn't ack, where otherwise the call's result says so.
         factory: makes the message objects; None: plain construction.
         priority: called in each flush in which messages wait whose order is free, with their
             :class:`Candidates`, of all clients at once. Returns a buffer of float32 scores, one each: within its channel,
@@ -1492,6 +1515,8 @@ class Server:
         max_token_lifetime: int | None = None,
         clock_skew: int = 0,
         replace_duplicates: bool = True,
+        stalled_timeout: float | None = 5.0,
+        strict: bool = False,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
         admission: AdmissionHook | None = None,
@@ -1528,9 +1553,9 @@ class Server:
     @property
     def counters(self) -> dict[str, int]:
         """Everything counted since the start, drops by name."""
-    def tick(self) -> Tick[tuple[ClientHandle, Any]]:
+    def tick(self) -> Tick[tuple[ClientHandle, Any], tuple[ClientHandle, Any | Event]]:
         """``with server.tick() as inbox:`` receives on entry and sends on exit."""
-    def receive(self) -> Inbox[tuple[ClientHandle, Any]]:
+    def receive(self) -> Inbox[tuple[ClientHandle, Any], tuple[ClientHandle, Any | Event]]:
         """The first half of a tick: takes what arrived."""
     def flush(self) -> None:
         """The second half of a tick: sends what is queued.
@@ -1569,8 +1594,10 @@ class Server:
         key: int = 0,
         tag: int = 0,
         notify: bool = False,
-    ) -> None:
-        """Queues a message for the next flush.
+    ) -> SendResult:
+        """Queues a message for the next flush. Never raises for what a player does: returns :attr:`SendResult.SENT`, which
+        is true, or ``GONE`` (it left, maybe in this very tick) or ``FULL`` (it doesn't ack or read), which are false.
+        Nothing is queued then.
 
         Args:
             key: on a latest channel, what the message is the value of.
@@ -1581,14 +1608,14 @@ class Server:
             FieldError: a field's value is not in its range.
             UnregisteredMessageError: the class is not in the protocol.
             MessageTooLargeError: more bytes than the channel takes.
-            ChannelFullError: too many messages wait on the channel.
             ChannelError: there is no such channel, it has no such key, or it is one for payloads.
-            StaleClientError: the client is gone.
+            ValueError: the client is another server's, or a number is out of its bounds.
             ClosedError: the server is closed.
+            StaleClientError, ChannelFullError: with ``strict=True``, in place of ``GONE`` and ``FULL``.
         """
-    def send_payload(self, client: ClientHandle, data: bytes, channel: int, *, tag: int) -> None:
+    def send_payload(self, client: ClientHandle, data: bytes, channel: int, *, tag: int) -> SendResult:
         """Queues bytes on a payload channel for the next flush. What became of them comes in ``inbox.notifications``
-        under ``tag``, exactly once, in the order of the packets.
+        under ``tag``, exactly once, in the order of the packets. Returns what :meth:`send` does.
 
         Raises:
             Exception: as :meth:`send`.
@@ -1604,7 +1631,8 @@ class Server:
     ) -> Transfer:
         """Queues a large block of data for a client. It goes beside the messages, which come first, as fast as
         ``congestion`` allows, cut into slices; slices that are lost are sent again. The client has it in
-        ``inbox.chunks`` when it is whole and verified. Chunks arrive in the order in which they were queued.
+        ``inbox.chunks`` when it is whole and verified. Chunks arrive in the order in which they were queued. When the client is
+        gone, or 256 chunks for it wait already, the transfer that is returned is over, and its ``error`` says why.
 
         Args:
             data: bytes (held, not copied), another contiguous buffer (copied once), or the path of a file (read as it
@@ -1616,8 +1644,7 @@ class Server:
                 nothing else matters.
 
         Raises:
-            StaleClientError: the client is gone.
-            ChannelFullError: 256 chunks for this client wait already.
+            StaleClientError, ChannelFullError: with ``strict=True``, in place of such a transfer.
             ChannelError: the protocol has no channel of chunks.
             MessageTooLargeError: the chunk is 2**40 bytes or more, or above 256 KiB with ``burst``.
             ValueError: the label is too long, or the buffer is not contiguous.
@@ -1626,11 +1653,7 @@ class Server:
             ClosedError: the server is closed.
         """
     def incoming_chunks(self, client: ClientHandle) -> list[IncomingChunk]:
-        """The chunks of a client that are under way or waiting for room, as they are now.
-
-        Raises:
-            StaleClientError: the client is gone.
-        """
+        """The chunks of a client that are under way or waiting for room, as they are now; none when it is gone."""
     def broadcast(
         self,
         message: Message | Any,
@@ -1685,10 +1708,11 @@ class Server:
         tag: int | Buffer = 0,
         notify: bool = False,
     ) -> list[int]:
-        """Queues many rows for one client. Returns the rows, by index, for which the channel had no room.
+        """Queues many rows for one client. Returns the rows, by index, that were not queued: those for which the channel had no
+        room, or all when the client is gone.
 
         Raises:
-            StaleClientError: the client is gone.
+            StaleClientError: with ``strict=True``, the client is gone.
             Exception: as :meth:`send_columns`.
         """
     def broadcast_rows(
@@ -1713,8 +1737,8 @@ class Server:
     def client(self, number: int, /) -> ClientHandle | None:
         """The client of a :attr:`ClientHandle.number`, as the ``client`` column of rows has it; None when it is
         gone."""
-    def disconnect(self, client: ClientHandle, *, reason: str | None = None, linger: float = 0.0) -> None:
-        """Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Never blocks.
+    def disconnect(self, client: ClientHandle, *, reason: str | None = None, linger: float = 0.0) -> bool:
+        """Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Never blocks. False when it is over already.
 
         Without ``linger`` it ends at once, and what was sent and isn't known to have arrived is lost, even if it was
         flushed: reliable messages are not sent again, and the goodbye may overtake them. With it, the following ticks
@@ -1729,15 +1753,11 @@ class Server:
             linger: seconds, 0 to 60.
 
         Raises:
-            StaleClientError: the client is gone already.
+            StaleClientError: with ``strict=True``, the client is gone already.
             ValueError: naming the argument, its value and its bound.
         """
     def stats(self, client: ClientHandle) -> ConnectionStats:
-        """How the connection of a client is doing.
-
-        Raises:
-            StaleClientError: the client is gone.
-        """
+        """How the connection of a client is doing; of one that is gone, how it was at its end."""
     def channel_stats(self) -> ChannelSnapshot:
         """Counts of all channels of all connected clients."""
     def set_budget(
@@ -1747,10 +1767,10 @@ class Server:
         client: ClientHandle | None = None,
         *,
         adaptive: bool = True,
-    ) -> None:
+    ) -> bool:
         """Changes how many bytes of messages may be sent to a client, UDP/IP headers included; with None to each of them,
         those to come included. By default that is 1,250,000 bytes a second in bursts of 65,536. Chunks have a rate of their
-        own (``congestion``) and take nothing of it.
+        own (``congestion``) and take nothing of it. False when that client is gone.
 
         Args:
             burst_bytes: what may be sent at once after a silence. A tick's packets are such a burst.
@@ -1761,7 +1781,7 @@ class Server:
 
         Raises:
             ValueError: naming the argument, its value and its bound. Nothing was changed then.
-            StaleClientError: the client is gone.
+            StaleClientError: with ``strict=True``, the client is gone.
         """
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket.
@@ -1806,6 +1826,8 @@ class Client:
         factory, priority, slow_hook, columns: as for :class:`Server`.
         chunk_directory, chunk_file_limit, chunk_directory_limit, congestion: as for :class:`Server`.
         driver, conditions, seed, network, capture, mtu, packet_fates: as for :class:`Server`.
+        strict: what comes of the connection raises too: :class:`NotConnectedError` while it is not up (yet, or any more),
+            :class:`ChannelFullError` when the server doesn't ack, where otherwise the call's result says so.
 
     Raises:
         OSError: no socket or directory could be made.
@@ -1836,6 +1858,7 @@ class Client:
         capture: Capture | str | PathLike[str] | None = None,
         mtu: int = 1280,
         packet_fates: bool = False,
+        strict: bool = False,
     ) -> Client: ...
     @staticmethod
     def connect(
@@ -1864,6 +1887,7 @@ class Client:
         capture: Capture | str | PathLike[str] | None = None,
         mtu: int = 1280,
         packet_fates: bool = False,
+        strict: bool = False,
     ) -> Client:
         """Development mode: makes its own token, with the well-known key or a shared one. Not for
         production: who holds the key can be anyone. A warning is given unless the address is loopback.
@@ -1901,9 +1925,9 @@ class Client:
     @property
     def counters(self) -> dict[str, int]:
         """Everything counted since the start, drops by name."""
-    def tick(self) -> Tick[Any]:
+    def tick(self) -> Tick[Any, Any | Event]:
         """``with client.tick() as inbox:`` receives on entry and sends on exit."""
-    def receive(self) -> Inbox[Any]:
+    def receive(self) -> Inbox[Any, Any | Event]:
         """The first half of a tick: takes what arrived."""
     def flush(self) -> None:
         """The second half of a tick: sends what is queued.
@@ -1923,11 +1947,12 @@ class Client:
         """The system's number of the socket, as :meth:`Server.fileno`."""
     def send(
         self, message: Message | Any, channel: int = 0, *, key: int = 0, tag: int = 0, notify: bool = False
-    ) -> None:
-        """As :meth:`Server.send`.
+    ) -> SendResult:
+        """As :meth:`Server.send`: :attr:`SendResult.NOT_CONNECTED`, which is false, while the connection is not up (yet, or any
+        more), and ``FULL`` when the server doesn't ack or read.
 
         Raises:
-            NotConnectedError: the connection is not up (yet, or any more).
+            NotConnectedError, ChannelFullError: with ``strict=True``, in place of that.
         """
     def send_rows(
         self,
@@ -1940,14 +1965,15 @@ class Client:
         tag: int | Buffer = 0,
         notify: bool = False,
     ) -> list[int]:
-        """Queues many rows. Returns the rows, by index, for which the channel had no room.
+        """Queues many rows. Returns the rows, by index, that were not queued: those for which the channel had no room, or all
+        while the connection is not up.
 
         Raises:
-            NotConnectedError: the connection is not up (yet, or any more).
+            NotConnectedError: with ``strict=True``, the connection is not up (yet, or any more).
             Exception: as :meth:`Server.send_columns`.
         """
-    def send_payload(self, data: bytes, channel: int, *, tag: int) -> None:
-        """As :meth:`Server.send_payload`."""
+    def send_payload(self, data: bytes, channel: int, *, tag: int) -> SendResult:
+        """As :meth:`Server.send_payload`; false as :meth:`send` is."""
     def send_chunk(
         self,
         data: Chunk | Buffer | str | PathLike[str],
@@ -1956,21 +1982,17 @@ class Client:
         label: str = "",
         burst: bool = False,
     ) -> Transfer:
-        """As :meth:`Server.send_chunk`. A server takes no chunks unless it is told to.
+        """As :meth:`Server.send_chunk`, also where the connection is not up. A server takes no chunks unless it is told to.
 
         Raises:
-            NotConnectedError: the connection is not up (yet, or any more).
+            NotConnectedError, ChannelFullError: with ``strict=True``, in place of a transfer that is over.
         """
     def incoming_chunks(self) -> list[IncomingChunk]:
         """As :meth:`Server.incoming_chunks`; none without a connection."""
     def set_budget(self, bytes_per_second: float, burst_bytes: float, *, adaptive: bool = True) -> None:
         """As :meth:`Server.set_budget`, also before the connection is up."""
     def stats(self) -> ConnectionStats:
-        """How the connection is doing.
-
-        Raises:
-            NotConnectedError: the connection is not up (yet, or any more).
-        """
+        """How the connection is doing, or was at its end; zeros before it is up."""
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Disconnects and closes the socket.
 

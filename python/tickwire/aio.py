@@ -16,17 +16,24 @@ from __future__ import annotations
 
 import asyncio
 import math
+import weakref
 from collections.abc import AsyncIterator
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
-from tickwire._core import Client, Inbox, Server
+from tickwire._core import Client, ClientHandle, Inbox, Server
+from tickwire.connection import Event
 from tickwire.errors import ConnectFailedError
+from tickwire.health import Health, check_health
+from tickwire.loop import Goodbye, HealthLike, Stop, is_over
 from tickwire.ticks import check_rate
 
-__all__ = ["Driver", "ticks"]
+__all__ = ["Driver", "loop", "ticks"]
 
 E = TypeVar("E", Server, Client)
+
+LINGER_STEP = 0.01
+"""Seconds between two looks at an endpoint that lingers."""
 
 
 class Driver(Generic[E]):
@@ -92,7 +99,7 @@ class Driver(Generic[E]):
             self.endpoint.close()
             self._notify()
 
-    async def aclose(self, *, linger: float, reason: str | None = None) -> None:
+    async def aclose(self, *, linger: float = 0.0, reason: str | None = None) -> None:
         """As :meth:`close`, when the other sides have what was sent, or after ``linger`` seconds, 0 to 60, at
         the latest: see :meth:`tickwire.Client.close`. The event loop goes on meanwhile. Cancelling it closes
         at once.
@@ -245,3 +252,140 @@ async def ticks(rate: float, duration: float | None = None) -> AsyncIterator[int
         yield number
         number = max(number + 1, math.floor((loop.time() - start) * rate))
         await asyncio.sleep(start + number / rate - loop.time())
+
+
+@overload
+def loop(
+    endpoint: Server,
+    ticks_per_second: float = 60,
+    *,
+    health: HealthLike = None,
+    linger: float = 0.0,
+    reason: str | None = None,
+) -> AsyncIterator[Inbox[tuple[ClientHandle, Any], tuple[ClientHandle, Any | Event]]]: ...
+@overload
+def loop(
+    endpoint: Client,
+    ticks_per_second: float = 60,
+    *,
+    health: HealthLike = None,
+    linger: float = 0.0,
+    reason: str | None = None,
+) -> AsyncIterator[Inbox[Any, Any | Event]]: ...
+def loop(
+    endpoint: Server | Client,
+    ticks_per_second: float = 60,
+    *,
+    health: HealthLike = None,
+    linger: float = 0.0,
+    reason: str | None = None,
+) -> AsyncIterator[Inbox[Any]]:
+    """As :func:`tickwire.loop`, for ``async for``: leaves the time between ticks to the event loop. Works on
+    every event loop, and with every endpoint.
+
+    It ends as that one does, and when its task is cancelled: then too the other sides are told goodbye, and
+    the endpoint is closed. Only an end that nothing raised lingers.
+    """
+    goodbye = Goodbye(endpoint, linger, reason)
+    check_rate(ticks_per_second, "ticks_per_second")
+    address = check_health(health)
+    return _Loop(goodbye, ticks_per_second, Health(address, ticks_per_second) if address else None)
+
+
+class _Loop:
+    """No generator: one whose body raised would end only when the event loop comes to it."""
+
+    def __init__(self, goodbye: Goodbye, rate: float, health: Health | None) -> None:
+        self._endpoint = goodbye.endpoint
+        self._goodbye = goodbye
+        self._rate = rate
+        self._health = health
+        self._loop: asyncio.AbstractEventLoop | None = None
+        wake = weakref.WeakMethod(self._wake)
+        # Not what keeps it: it ends when nobody goes on with it.
+        self._stop = Stop(lambda: (method := wake()) and method())
+        self._start = 0.0
+        self._number = 0
+        self._sleeper: asyncio.Future[None] | None = None
+        self._handed_out = False
+        self._ended = False
+
+    def __aiter__(self) -> AsyncIterator[Inbox[Any]]:
+        return self
+
+    async def __anext__(self) -> Inbox[Any]:
+        if self._ended:
+            raise StopAsyncIteration
+        try:
+            if self._loop is None:
+                self._loop = asyncio.get_running_loop()
+                self._stop.begin()
+                self._start = self._loop.time()
+            else:
+                self._flush()
+                await self._next_tick(self._loop)
+            if self._stop.requested or is_over(self._endpoint):
+                await self._linger(self._loop)
+                raise StopAsyncIteration
+            if self._health is not None:
+                self._health.tick()
+            inbox = self._endpoint.receive()
+        except BaseException:
+            self._end()
+            raise
+        self._handed_out = True
+        return inbox
+
+    async def _linger(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._flush()
+        until = loop.time() + self._goodbye.linger
+        self._goodbye.say(wait=False)
+        while not self._endpoint.closed and loop.time() < until:
+            self._endpoint.step()
+            await asyncio.sleep(LINGER_STEP)
+
+    async def _next_tick(self, loop: asyncio.AbstractEventLoop) -> None:
+        number = max(self._number + 1, math.floor((loop.time() - self._start) * self._rate))
+        self._number = number
+        wait = self._start + number / self._rate - loop.time()
+        if wait <= 0 or self._stop.requested:
+            return await asyncio.sleep(0)
+        self._sleeper = loop.create_future()
+        alarm = loop.call_later(wait, self._rouse)
+        try:
+            await self._sleeper
+        finally:
+            alarm.cancel()
+            self._sleeper = None
+
+    def _wake(self) -> None:
+        # A signal comes between any two steps of the program.
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._rouse)
+
+    def _rouse(self) -> None:
+        if self._sleeper is not None and not self._sleeper.done():
+            self._sleeper.set_result(None)
+
+    def _flush(self) -> None:
+        handed_out, self._handed_out = self._handed_out, False
+        if handed_out and not self._endpoint.closed:
+            self._endpoint.flush()
+
+    def _end(self) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        try:
+            self._flush()
+        finally:
+            try:
+                self._endpoint.close(reason=self._goodbye.reason)
+            finally:
+                if self._health is not None:
+                    self._health.close()
+                self._stop.end()
+
+    def __del__(self) -> None:
+        # The body left the loop, or raised.
+        self._end()

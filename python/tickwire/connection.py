@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from tickwire._core import Address, Connected, Disconnected
 
-__all__ = ["AddressLike", "ClientState", "DisconnectReason", "Event"]
+__all__ = ["AddressLike", "ClientState", "DisconnectReason", "Event", "SendResult"]
 
 AddressLike: TypeAlias = Address | str | tuple[str, int]
 """Where an address is expected: an :class:`Address`, its text, or ``(host, port)`` with a numeric host."""
@@ -25,6 +25,7 @@ class DisconnectReason(enum.Enum):
     PEER_DISCONNECTED = "the other side disconnected"
     TIMED_OUT = "nothing was heard from the other side for too long"
     REPLACED = "the same client connected once more and took this connection's place"
+    STALLED = "a reliable channel to this player stayed full for too long: it acked or read nothing any more"
     SERVER_FULL = "the server is full"
     REQUEST_TIMED_OUT = (
         "no server answered the connection request: it is down, or has another key or protocol id, "
@@ -47,6 +48,25 @@ class DisconnectReason(enum.Enum):
         "desync: the other side sent a message or block that can't belong where it says; the two sides may "
         "have different queue or block sizes (yojimbo)"
     )
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class SendResult(enum.Enum):
+    """What became of a message that was given to ``send``: true when it was queued, and otherwise what the
+    player did that it wasn't. ``str(result)`` is a sentence."""
+
+    SENT = "the message was queued"
+    GONE = "the client is gone: its Disconnected event comes, or came"
+    FULL = (
+        "the channel is full: the other side doesn't ack or read what it was sent, or this tick has sent "
+        "more than send_queue allows"
+    )
+    NOT_CONNECTED = "the connection is not up: its Connected event hasn't come, or its Disconnected event has"
+
+    def __bool__(self) -> bool:
+        return self is SendResult.SENT
 
     def __str__(self) -> str:
         return self.value

@@ -72,12 +72,7 @@ class ServerCollector(Collector):
         yield counts
 
     def _connections(self, clients: Sequence[tw.ClientHandle]) -> Iterator[Metric]:
-        known: list[tw.ConnectionStats] = []
-        for client in clients:
-            try:
-                known.append(self._server.stats(client))
-            except (tw.StaleClientError, tw.ClosedError):
-                continue
+        known = [self._server.stats(client) for client in clients]
         measured = {
             "rtt_seconds": ("Smoothed round trip times.", [stats.rtt_ms / 1000 for stats in known]),
             "jitter_seconds": ("Variation of round trip times.", [stats.jitter_ms / 1000 for stats in known]),

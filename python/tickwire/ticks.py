@@ -24,15 +24,21 @@ def ticks(rate: float, duration: float | None = None) -> Iterator[int]:
     It sleeps, so in a coroutine it stops the event loop, and warns: :func:`tickwire.aio.ticks` is for those.
     """
     check_rate(rate)
-    if "asyncio" in sys.modules and sys.modules["asyncio"]._get_running_loop() is not None:
-        sentence = "tickwire.ticks sleeps, which stops the event loop that runs here: use tickwire.aio.ticks"
-        warnings.warn(sentence, RuntimeWarning, stacklevel=2)
+    warn_of_event_loop("ticks")
     return _ticks(rate, math.inf if duration is None else duration)
 
 
-def check_rate(rate: float) -> None:
+def check_rate(rate: float, name: str = "rate") -> None:
     if not (math.isfinite(rate) and rate > 0):
-        raise ValueError(f"rate must be above 0 ticks a second, not {rate!r}")
+        raise ValueError(f"{name} must be above 0 ticks a second, not {rate!r}")
+
+
+def warn_of_event_loop(name: str) -> None:
+    if "asyncio" in sys.modules and sys.modules["asyncio"]._get_running_loop() is not None:
+        sentence = (
+            f"tickwire.{name} sleeps, which stops the event loop that runs here: use tickwire.aio.{name}"
+        )
+        warnings.warn(sentence, RuntimeWarning, stacklevel=3)
 
 
 def _ticks(rate: float, duration: float) -> Iterator[int]:

@@ -8,6 +8,7 @@
 //! next tick.
 
 use core::ops::Range;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::handle::PeerHandle;
@@ -200,11 +201,34 @@ impl Inbox {
         }
     }
 
-    /// Moves the messages of `other`, which has no tables, behind these.
-    pub(super) fn append(&mut self, other: &mut Inbox) {
+    /// Whether a peer has a message that lies in no table.
+    pub(super) fn has_any_of(&self, peer: PeerHandle) -> bool {
+        let all = self.system.iter().chain([&self.game]);
+        all.flat_map(|messages| &messages.records).any(|record| record.peer == peer)
+    }
+
+    /// Whether there is a message, in a table or not.
+    pub fn has_any(&self) -> bool {
+        let in_tables = |tables: &Tables| tables.tables.iter().any(|table| table.count() > 0);
+        !self.is_empty() || self.tables.as_deref().is_some_and(in_tables)
+    }
+
+    /// Notes from whom there is something.
+    pub fn note_peers(&self, into: &mut HashSet<PeerHandle>) {
+        let all = self.system.iter().chain([&self.game]);
+        into.extend(all.flat_map(|messages| &messages.records).map(|record| record.peer));
+        if let Some(tables) = &self.tables {
+            into.extend(tables.tables.iter().flat_map(Table::peers));
+            into.extend(tables.gaps.iter().map(|gap| gap.peer));
+        }
+    }
+
+    /// Moves the messages of `other`, which has no tables, behind these: those of peers that the application was told of.
+    pub(super) fn append(&mut self, other: &mut Inbox, is_told: impl Fn(PeerHandle) -> bool) {
         let owners = Layer::ALL.map(Owner::System);
         let of_layers = owners.into_iter().zip(&mut other.system);
         for (owner, messages) in of_layers.chain([(Owner::Game, &mut other.game)]) {
+            let mut waiting = Messages::default();
             for mut record in messages.records.drain(..) {
                 let block = record.block.take();
                 let body = &messages.arena[record.body.clone()];
@@ -216,9 +240,16 @@ impl Inbox {
                     missed: record.missed,
                     channel: record.channel,
                 };
-                self.push(owner, &head, record.message_type, body, block);
+                if is_told(record.peer) {
+                    self.push(owner, &head, record.message_type, body, block);
+                } else {
+                    waiting.push(&head, record.message_type, body, block);
+                }
             }
             messages.arena.clear();
+            if !waiting.records.is_empty() {
+                *messages = waiting;
+            }
         }
     }
 

@@ -207,9 +207,24 @@ impl IncomingChunks {
         !self.events.is_empty()
     }
 
-    /// What happened, for the application.
-    pub(super) fn take_events(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
-        out.extend(self.events.drain(..));
+    /// Whether something happened with this peer that the application wasn't told of.
+    pub(super) fn has_events_of(&self, peer: PeerHandle) -> bool {
+        self.events.iter().any(|(of, _)| *of == peer)
+    }
+
+    /// What happened, for the application, with peers that it was told of.
+    pub(super) fn take_events(
+        &mut self,
+        out: &mut Vec<(PeerHandle, ChunkEvent)>,
+        is_told: impl Fn(PeerHandle) -> bool,
+    ) {
+        if self.events.iter().all(|(peer, _)| is_told(*peer)) {
+            return out.extend(self.events.drain(..));
+        }
+        let events = core::mem::take(&mut self.events).into_iter();
+        let (told, waiting): (VecDeque<_>, VecDeque<_>) = events.partition(|(peer, _)| is_told(*peer));
+        self.events = waiting;
+        out.extend(told);
     }
 }
 

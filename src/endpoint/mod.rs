@@ -17,6 +17,8 @@ mod incoming;
 mod links;
 mod peers;
 mod reason;
+mod stalled;
+mod stats;
 mod table;
 mod virtual_connection;
 
@@ -31,6 +33,8 @@ pub use host::Host;
 pub use inbox::{Gap, Inbox, Messages, Record};
 pub use incoming::{ChunkLimits, ChunkStore, PartialChunks};
 pub use reason::DisconnectReason;
+pub use stalled::DEFAULT_STALLED_TIMEOUT;
+pub use stats::{ConnectionCounters, PeerStats};
 pub use table::{HEAD, HEAD_BYTES, HeadColumn, Table, stride};
 pub use virtual_connection::{
     VirtualConfig, VirtualConnection, VirtualCounters, VirtualDrop, VirtualEvent, VirtualSendError,

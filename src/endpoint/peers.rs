@@ -5,6 +5,7 @@
 use super::goodbye::{Closing, Words};
 use super::handle::PeerHandle;
 use super::incoming::PeerChunkQuota;
+use super::stalled::FullChannels;
 use crate::time::Instant;
 use crate::transport::{CloseReason, Connection};
 
@@ -17,6 +18,8 @@ pub(super) struct Peer {
     pub(super) quota: PeerChunkQuota,
     /// The application wants it to end: to the application it is gone.
     pub(super) closing: Option<Closing>,
+    /// Which of its channels refused a message for being full and have taken none since.
+    pub(super) full: FullChannels,
 }
 
 /// A kind of thing that waits in a connection for the application.
@@ -55,7 +58,14 @@ impl Schedule {
 impl Peer {
     /// One whose connection just came up; held until the application has decided about it, if it is a newcomer.
     pub(super) fn new(handle: PeerHandle, id: u64, connection: Box<Connection>, is_held: bool) -> Self {
-        Peer { handle, id, connection, quota: PeerChunkQuota::new(is_held), closing: None }
+        Peer {
+            handle,
+            id,
+            connection,
+            quota: PeerChunkQuota::new(is_held),
+            closing: None,
+            full: FullChannels::default(),
+        }
     }
 
     /// Whether the application has let it in, if it wants to be asked.

@@ -17,6 +17,8 @@ pub enum DisconnectReason {
     TimedOut,
     /// The same client connected once more, and that connection took this one's place.
     Replaced,
+    /// A reliable channel to this player stayed full for too long: it acked or read nothing any more.
+    Stalled,
     /// The server has no free slot.
     ServerFull,
     /// No server of the token answered the connection request. The server may be down, or it drops requests
@@ -45,6 +47,7 @@ pub(super) fn reason_of(end: &End, closed: DisconnectReason) -> DisconnectReason
         End::ByPeer(CloseReason::Kicked) => DisconnectReason::Kicked,
         End::ByPeer(CloseReason::Replaced) => DisconnectReason::Replaced,
         End::ByPeer(CloseReason::TimedOut) => DisconnectReason::TimedOut,
+        End::ByPeer(CloseReason::Stalled) => DisconnectReason::Stalled,
         End::ByPeer(CloseReason::Mismatch) | End::Mismatch => DisconnectReason::ProtocolMismatch,
         End::Violation(Violation::Yojimbo(fault)) => match fault.kind() {
             FaultKind::ReadPacketFailed => DisconnectReason::ReadPacketFailed,

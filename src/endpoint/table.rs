@@ -105,6 +105,12 @@ impl Table {
         self.rows.len() / self.stride.max(1)
     }
 
+    /// From whom the rows are.
+    pub(super) fn peers(&self) -> impl Iterator<Item = PeerHandle> {
+        let rows = self.rows.chunks_exact(self.stride.max(1));
+        rows.filter_map(|row| Some(PeerHandle::from_number(u64::from_le_bytes(*row.first_chunk()?))))
+    }
+
     /// Appends a row whose head is this; `fill` appends the rest.
     pub(super) fn push(&mut self, head: &Head, fill: impl FnOnce(&mut Vec<u8>)) {
         if self.rows.capacity() == 0 {

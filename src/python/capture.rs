@@ -293,7 +293,7 @@ impl PacketOpener {
     #[new]
     #[pyo3(signature = (*, keys = vec![], tokens = vec![]))]
     #[pyo3(text_signature = "(*, keys=(), tokens=())")]
-    fn new(keys: Vec<Vec<u8>>, tokens: Vec<PyRef<'_, ConnectToken>>) -> PyResult<Self> {
+    fn new(keys: Vec<Bound<'_, PyAny>>, tokens: Vec<PyRef<'_, ConnectToken>>) -> PyResult<Self> {
         let mut opener = Opener::new();
         for key in &keys {
             opener.add_private_key(extract_key(key)?);

@@ -1,7 +1,10 @@
 //! A client for Python: the sans-IO client, its tokens, and what its messages and events look like.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use pyo3::exceptions::PyValueError;
+use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::exceptions::{PyResourceWarning, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -30,6 +33,9 @@ use crate::endpoint::{
 use crate::netcode::{self, TokenParams};
 use crate::transport::BudgetConfig;
 
+/// A client that nobody ticked for so long was forgotten: who changed their mind was quicker.
+const FORGOTTEN_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// Seconds in which a token made on the spot must start its connection.
 const TOKEN_LIFETIME: u32 = 60;
 
@@ -55,6 +61,9 @@ pub(crate) struct Client {
     endpoint: Endpoint,
     /// What the core calls the server.
     server: PeerHandle,
+    made_at: std::time::Instant,
+    /// That it was never ticked was said, or is nobody's business.
+    told: AtomicBool,
 }
 
 #[pymethods]
@@ -65,7 +74,7 @@ impl Client {
                              chunk_memory=67108864, chunk_directory=None, chunk_file_limit=None, \
                              chunk_directory_limit=None, resume=None, congestion=None, driver='polled', \
                              conditions=None, seed=None, network=None, columns=None, capture=None, mtu=1280, \
-                             packet_fates=False)")]
+                             packet_fates=False, strict=False)")]
     fn new<'py>(
         py: Python<'py>,
         protocol: Py<Protocol>,
@@ -91,16 +100,16 @@ impl Client {
                              chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
                              resume=None, congestion=None, driver='polled', conditions=None, \
                              seed=None, network=None, columns=None, capture=None, mtu=1280, \
-                             packet_fates=False)")]
+                             packet_fates=False, strict=False)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect<'py>(
         py: Python<'py>,
         address: AddressLike,
         protocol: Py<Protocol>,
-        key: Option<&[u8]>,
+        key: Option<&Bound<'py, PyAny>>,
         client_id: Option<i128>,
         timeout: Option<i128>,
-        user_data: Option<&[u8]>,
+        user_data: Option<&Bound<'py, PyAny>>,
         bind: Option<AddressLike>,
         resume: Option<&Bound<'py, Self>>,
         settings: Option<Bound<'py, PyDict>>,
@@ -251,10 +260,10 @@ impl Client {
         self.endpoint.fileno()
     }
 
-    /// As :meth:`Server.send`.
+    /// As :meth:`Server.send`: false while the connection is not up (yet, or any more), and when the channel is full.
     ///
     /// Raises:
-    ///     NotConnectedError: the connection is not up (yet, or any more).
+    ///     NotConnectedError, ChannelFullError: with ``strict=True``, in place of that.
     #[pyo3(signature = (message, channel = 0, *, key = 0, tag = 0, notify = false))]
     fn send(
         &self,
@@ -263,20 +272,20 @@ impl Client {
         key: i128,
         tag: i128,
         notify: bool,
-    ) -> PyResult<()> {
+    ) -> PyResult<Py<PyAny>> {
         let options = send_options(key, tag, notify)?;
         let encoded = self.endpoint.protocol.get().encode_message(message)?;
         let channel = self.endpoint.protocol.get().channel(channel)?;
         let sent = self
             .endpoint
             .with(|core, driver| core.send(driver.now(), self.server, channel, encoded, options))?;
-        sent.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))
+        self.endpoint.answer(message.py(), sent, channel, || class_name(message))
     }
 
-    /// Queues many rows. Returns the rows, by index, for which the channel had no room. As :meth:`Server.send_rows`.
+    /// Queues many rows. Returns the rows, by index, that were not queued. As :meth:`Server.send_rows`.
     ///
     /// Raises:
-    ///     NotConnectedError: the connection is not up (yet, or any more).
+    ///     NotConnectedError: with ``strict=True``, the connection is not up (yet, or any more).
     #[pyo3(signature = (class_, rows, channel = 0, *, arena = None, key = None, tag = None, notify = false))]
     #[pyo3(text_signature = "($self, class_, rows, channel=0, *, arena=None, key=0, tag=0, notify=False)")]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
@@ -292,7 +301,7 @@ impl Client {
     ) -> PyResult<Vec<usize>> {
         let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         self.endpoint.with(|core, driver| {
-            if !core.is_connected(self.server) {
+            if self.endpoint.strict && !core.is_connected(self.server) {
                 return Err(not_connected());
             }
             let now = driver.now();
@@ -302,25 +311,22 @@ impl Client {
 
     /// As :meth:`Server.send_payload`.
     #[pyo3(signature = (data, channel, *, tag))]
-    fn send_payload(&self, data: &[u8], channel: i64, tag: i128) -> PyResult<()> {
+    fn send_payload(&self, py: Python<'_>, data: &[u8], channel: i64, tag: i128) -> PyResult<Py<PyAny>> {
         let tag = within("tag", tag, 0, u32::MAX)?;
         let channel = self.endpoint.protocol.get().channel(channel)?;
         let sent = self
             .endpoint
             .with(|core, driver| core.send_payload(driver.now(), self.server, channel, payload(data), tag))?;
-        sent.map_err(|error| self.endpoint.send_error("the payload", channel, error))
+        self.endpoint.answer(py, sent, channel, || "the payload".into())
     }
 
     /// As :meth:`Server.send_chunk`, to the server.
     ///
     /// Raises:
-    ///     NotConnectedError: the connection is not up (yet, or any more).
+    ///     NotConnectedError, ChannelFullError: with ``strict=True``; otherwise the transfer is over already, with an error.
     #[pyo3(signature = (data, /, *, label = "", burst = false))]
     fn send_chunk(&self, data: &Bound<'_, PyAny>, label: &str, burst: bool) -> PyResult<Transfer> {
-        // Before all is read and hashed in vain.
-        if !self.endpoint.with(|core, _| core.is_connected(self.server))? {
-            return Err(not_connected());
-        }
+        self.endpoint.check_open(self.server)?;
         self.endpoint.send_chunk(self.server, None, &Chunk::given(data)?, label, burst)
     }
 
@@ -336,12 +342,9 @@ impl Client {
         self.endpoint.state.lock()?.change().set_budget(None, budget).map_err(value_error)
     }
 
-    /// How the connection is doing.
-    ///
-    /// Raises:
-    ///     NotConnectedError: the connection is not up (yet, or any more).
+    /// How the connection is doing, or was at its end; zeros before it is up.
     fn stats(&self) -> PyResult<ConnectionStats> {
-        self.endpoint.stats(self.server)
+        self.endpoint.stats(self.server, None)
     }
 
     /// Disconnects and closes the socket; with ``linger``, when the server has what was sent. As :meth:`Server.close`.
@@ -377,6 +380,16 @@ impl Client {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.endpoint.traverse(visit)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let forgotten = self.endpoint.was_never_ticked() && self.made_at.elapsed() >= FORGOTTEN_AFTER;
+        if forgotten && !self.told.swap(true, Ordering::Relaxed) {
+            // An interpreter that ends hears nothing any more.
+            let _ = Python::try_attach(|py| self.warn_never_ticked(py));
+        }
     }
 }
 
@@ -443,7 +456,25 @@ impl Client {
             host.resume_chunks(before.get().take_partial_chunks()?);
         }
         let endpoint = Endpoint::new(py, &CLIENT, host, driver, protocol, settings)?;
-        Ok(Client { endpoint, server })
+        // A thread keeps it going, and in virtual time whoever tests something else needs no ticks.
+        let told = AtomicBool::new(network.is_some() || endpoint.state.is_threaded());
+        Ok(Client { endpoint, server, made_at: std::time::Instant::now(), told })
+    }
+
+    /// Says that nobody ticked it. An exception that is under way stays what it is.
+    fn warn_never_ticked(&self, py: Python<'_>) {
+        let raised = PyErr::take(py);
+        let sentence = format!(
+            "{} was never ticked, so it never connected: call tick(), or receive() and flush(), some 60 times a second",
+            self.endpoint.described()
+        );
+        let sentence = CString::new(sentence).unwrap_or_default();
+        if let Err(error) = PyErr::warn(py, &py.get_type::<PyResourceWarning>(), &sentence, 1) {
+            error.write_unraisable(py, None);
+        }
+        if let Some(raised) = raised {
+            raised.restore(py);
+        }
     }
 
     /// Asks the connection.
@@ -485,7 +516,7 @@ impl Client {
             several => Ok(Some(PyTuple::new(py, several)?.into_any().unbind())),
         });
         if let [(_, why), ..] = refused.as_slice() {
-            self.make_events(py, pending, self.refuse(why))?;
+            self.refuse(why);
         }
         made
     }
@@ -509,14 +540,12 @@ impl Client {
         Ok(())
     }
 
-    /// Ends the connection to a server that sent what a class refuses.
-    fn refuse(&self, why: &str) -> Vec<Event> {
-        let refused = self.endpoint.with(|core, driver| {
+    /// Ends the connection to a server that sent what a class refuses. The next tick says so.
+    fn refuse(&self, why: &str) {
+        // Closed by the game meanwhile, there is nobody to refuse.
+        let _ = self.endpoint.with(|core, driver| {
             driver.transmit(|now, out| core.refuse_message(now, self.server, why, out));
-            core::iter::from_fn(|| core.poll_event()).collect()
         });
-        // Closed by the game meanwhile.
-        refused.unwrap_or_default()
     }
 }
 

@@ -5,6 +5,7 @@
 //! packets nothing. With a driver's thread, all but hooks and Python objects goes on without the game.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -18,13 +19,14 @@ use super::hooks::{Candidates, Moment, ask_priority};
 use super::inbox::{Inbox, Pending};
 use super::log::{Dropped, Level, log};
 use super::protocol::Protocol;
+use super::sent::Sent;
 use super::settings::Settings;
 use super::shared::Shared;
 use super::state::State;
 use super::stats::ConnectionStats;
 use crate::driver::udp::UdpSocket;
 use crate::driver::{BETWEEN_TURNS, Bell, Driver, Turn};
-use crate::endpoint::{Event, Host, PeerHandle, SendError};
+use crate::endpoint::{Event, Host, PeerHandle, PeerStats, SendError};
 use crate::time::Duration;
 
 /// The longest that event loops are told to wait: not all of them can wait for ever.
@@ -37,13 +39,27 @@ pub(super) struct Kind {
     pub(super) name: &'static str,
     /// What is raised where a peer isn't connected.
     pub(super) missing: fn() -> PyErr,
+    /// What is answered there where nothing is to be raised.
+    pub(super) absent: Sent,
+    /// That in words.
+    pub(super) absent_text: &'static str,
 }
 
-pub(super) static SERVER: Kind = Kind { name: "server", missing: stale_client };
-pub(super) static CLIENT: Kind = Kind { name: "client", missing: not_connected };
+pub(super) static SERVER: Kind =
+    Kind { name: "server", missing: stale_client, absent: Sent::Gone, absent_text: "the client is gone" };
+pub(super) static CLIENT: Kind = Kind {
+    name: "client",
+    missing: not_connected,
+    absent: Sent::NotConnected,
+    absent_text: "the connection is not up",
+};
 
 pub(super) struct Endpoint {
     pub(super) kind: &'static Kind,
+    /// What a player does raises, where a player is named.
+    pub(super) strict: bool,
+    /// The game has ticked it, in whatever way.
+    ticked: AtomicBool,
     pub(super) address: Address,
     pub(super) protocol: Py<Protocol>,
     pub(super) factory: Option<Py<PyAny>>,
@@ -64,12 +80,21 @@ impl Endpoint {
         let address = Address(driver.local_address());
         // A virtual network is copied whole by a fork, and so are its endpoints.
         let process = driver.socket().map(|_| Process::current(py)).transpose()?;
-        let Settings { threaded, factory, priority, hooks, pending, .. } = settings;
+        let Settings { threaded, strict, factory, priority, hooks, pending, .. } = settings;
         let socket = driver.socket().filter(|_| threaded);
         let bell = socket.map(|socket| Bell::new(socket.handle()?)).transpose();
         let bell = bell.map_err(|error| os_error(py, &error, address.0))?;
         let state = Shared::new(py, kind.name, State::new(host, driver, hooks, pending), bell, process)?;
-        Ok(Endpoint { kind, address, protocol, factory, priority, state })
+        Ok(Endpoint {
+            kind,
+            strict,
+            ticked: AtomicBool::new(false),
+            address,
+            protocol,
+            factory,
+            priority,
+            state,
+        })
     }
 
     // --- a tick ------------------------------------------------------------------------------------------
@@ -82,10 +107,12 @@ impl Endpoint {
         admit: impl FnOnce() -> PyResult<()>,
         make: impl FnOnce(&mut Pending, Vec<Event>) -> PyResult<()>,
     ) -> PyResult<Inbox> {
+        self.ticked.store(true, Ordering::Relaxed);
         let mut pending = self.receive_datagrams(py)?;
         let admitted = admit();
-        // Nobody is admitted who was not asked about, so the others wait for the next tick.
-        let taken = self.take(py, &mut pending);
+        // Nobody is admitted who was not asked about, so the others wait for the next tick. What the last tick left is handed
+        // over alone: another tick beside it might have the end of a peer that said some of it.
+        let taken = if pending.is_empty() { self.take(py, &mut pending) } else { Ok(Ok(())) };
         let events = core::mem::take(&mut pending.tick.events);
         let made = taken.and_then(|read| make(&mut pending, events).and(read));
         let inbox = admitted.and(made).and_then(|()| pending.take(py));
@@ -170,6 +197,7 @@ impl Endpoint {
 
     /// Sends what is queued, in the order that the priority hook gives; false once closed.
     pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
+        self.ticked.store(true, Ordering::Relaxed);
         let answer = self.ask_priority(py);
         let mut state = self.state.lock()?;
         state.asking &= !matches!(answer, Ok(Some(_)));
@@ -259,20 +287,26 @@ impl Endpoint {
         }
     }
 
-    /// How the connection of a peer is doing.
-    pub(super) fn stats(&self, peer: PeerHandle) -> PyResult<ConnectionStats> {
-        let state = self.state.lock()?;
-        let (host, missing) = (state.host(), self.kind.missing);
-        let stats = host.stats(peer).ok_or_else(missing)?;
-        let budget = host.budget(Some(peer)).ok_or_else(missing)?;
-        let bulk = host.bulk_rate(peer).zip(host.chunk_counters(peer)).ok_or_else(missing)?;
-        let channel = |channel| host.channel_stats(peer, channel);
-        Ok(ConnectionStats::new(stats, budget, bulk, &self.protocol.get().core, channel))
+    /// How the connection of a peer is doing, or was at its `end` if that was long ago; before the beginning, all zeros.
+    pub(super) fn stats(&self, peer: PeerHandle, end: Option<&PeerStats>) -> PyResult<ConnectionStats> {
+        let stats = {
+            let state = self.state.lock()?;
+            let host = state.host();
+            host.peer_stats(peer).or_else(|| end.cloned()).or_else(|| host.fresh_stats())
+        };
+        let stats = stats.ok_or_else(self.kind.missing)?;
+        Ok(ConnectionStats::new(stats, &self.protocol.get().core))
+    }
+
+    /// Whether the game has made no call that keeps the endpoint going.
+    pub(super) fn was_never_ticked(&self) -> bool {
+        !self.ticked.load(Ordering::Relaxed)
     }
 
     /// Takes a turn, for event loops: all that a tick does but for what is the game's. Returns the seconds after which
     /// there is something to do again, if nothing arrives before.
     pub(super) fn step(&self, py: Python<'_>) -> PyResult<f64> {
+        self.ticked.store(true, Ordering::Relaxed);
         let mut state = self.state.lock()?;
         if state.is_closed() {
             return Err(self.closed_error());

@@ -2,13 +2,14 @@
 
 use core::hash::{Hash, Hasher};
 use std::collections::hash_map::DefaultHasher;
+use std::sync::OnceLock;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyType};
 
 use super::address::Address;
-use crate::endpoint;
+use crate::endpoint::{self, PeerStats};
 use crate::netcode::USER_DATA_BYTES;
 
 /// One player's connection on the server. Equal and hashed by identity of the connection: a handle of a
@@ -22,6 +23,8 @@ pub(crate) struct ClientHandle {
     pub(super) id: u64,
     pub(super) address: Address,
     pub(super) user_data: Box<[u8; USER_DATA_BYTES]>,
+    /// How its connection was doing when it ended.
+    pub(super) end: OnceLock<PeerStats>,
 }
 
 #[pymethods]
@@ -161,6 +164,7 @@ fn reason_name(reason: endpoint::DisconnectReason) -> &'static str {
         Reason::PeerDisconnected => "PEER_DISCONNECTED",
         Reason::TimedOut => "TIMED_OUT",
         Reason::Replaced => "REPLACED",
+        Reason::Stalled => "STALLED",
         Reason::ServerFull => "SERVER_FULL",
         Reason::RequestTimedOut => "REQUEST_TIMED_OUT",
         Reason::ResponseTimedOut => "RESPONSE_TIMED_OUT",

@@ -3,7 +3,7 @@
 //! Promises: what was received is handed over once. When the game's own code raises on one message, that message
 //! is dropped, and all others wait for the next receive.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
@@ -16,7 +16,8 @@ use super::chunks::ReceivedChunk;
 use super::client::Client;
 use super::columns::columns_class;
 use super::endpoint::Endpoint;
-use super::events::ClientHandle;
+use super::events::{ClientHandle, Connected, Disconnected};
+use super::lock;
 use super::protocol::Protocol;
 use super::schema::Schema;
 use super::server::Server;
@@ -124,6 +125,8 @@ pub(crate) struct Inbox {
     /// None if they aren't asked for.
     packets: Option<Arc<Packets>>,
     columns: Vec<Columns>,
+    /// It is a server's: what is in it has senders.
+    has_senders: bool,
 }
 
 /// The messages of a class that come as columns.
@@ -166,6 +169,11 @@ impl Inbox {
         }
     }
 
+    /// Events, messages and values of latest channels, one after the other: on a server each behind its client.
+    fn __iter__(slf: Py<Self>) -> Everything {
+        Everything { inbox: slf, place: Mutex::new((0, 0)) }
+    }
+
     fn __repr__(&self, py: Python<'_>) -> String {
         let (events, messages) = (self.events.bind(py).len(), self.messages.bind(py).len());
         format!("<Inbox of {events} events and {messages} messages>")
@@ -176,6 +184,55 @@ impl Inbox {
         let lists = lists.into_iter().chain([&self.chunks, &self.chunk_failures]);
         lists.into_iter().try_for_each(|list| visit.call(list))?;
         self.columns.iter().try_for_each(|columns| visit.call(&columns.class))
+    }
+}
+
+/// Goes through an inbox: its events, its messages, and its values of latest channels. Nothing else of a client is in the
+/// tick of one of its events, so the order is right for each.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct Everything {
+    inbox: Py<Inbox>,
+    /// Which of the lists, and where in it.
+    place: Mutex<(usize, usize)>,
+}
+
+#[pymethods]
+impl Everything {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let inbox = self.inbox.get();
+        let lists = [&inbox.events, &inbox.messages, &inbox.latest];
+        let (list, item) = {
+            let mut place = lock(&self.place);
+            loop {
+                let Some(list) = lists.get(place.0) else { return Ok(None) };
+                if let Ok(item) = list.bind(py).get_item(place.1) {
+                    place.1 += 1;
+                    break (place.0, item);
+                }
+                *place = (place.0 + 1, 0);
+            }
+        };
+        match (list, inbox.has_senders) {
+            (0, true) => {
+                let client = match item.cast::<Connected>() {
+                    Ok(connected) => &connected.get().client,
+                    Err(_) => &item.cast::<Disconnected>()?.get().client,
+                };
+                Ok(Some((client, item.clone()).into_bound_py_any(py)?))
+            }
+            // (client, key, message)
+            (2, true) => Ok(Some((item.get_item(0)?, item.get_item(2)?).into_bound_py_any(py)?)),
+            (2, false) => item.get_item(1).map(Some),
+            _ => Ok(Some(item)),
+        }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.inbox)
     }
 }
 
@@ -196,6 +253,8 @@ pub(super) struct Pending {
     /// The classes that come as columns, in the order of the tables.
     columns: Vec<(Py<PyAny>, Py<Schema>)>,
     packet_fates: bool,
+    /// It is a server's.
+    pub(super) has_senders: bool,
 }
 
 impl Pending {
@@ -341,7 +400,15 @@ impl Pending {
             fates: Arc::new(self.tick.notifications.drain(..).collect()),
             packets: self.packet_fates.then(|| Arc::new(self.tick.packet_fates.drain(..).collect())),
             columns,
+            has_senders: self.has_senders,
         })
+    }
+
+    /// Whether the last tick was handed over whole.
+    pub(super) fn is_empty(&self) -> bool {
+        let Pending { events, messages, latest, payloads, missed, chunks, chunk_failures, tick, .. } = self;
+        let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures];
+        objects.iter().all(|objects| objects.is_empty()) && tick.is_empty()
     }
 
     pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

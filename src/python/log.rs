@@ -102,7 +102,9 @@ pub(super) fn log_end(
     detail: Option<&str>,
     who: impl FnOnce() -> String,
 ) {
-    log(py, Level::Info, || {
+    // Of the others the game has its own opinion; this is the library's doing, by a setting.
+    let level = if reason == DisconnectReason::Stalled { Level::Warning } else { Level::Info };
+    log(py, level, || {
         let reason = reason_to_python(py, reason).and_then(|reason| reason.str()?.extract::<String>());
         let reason = reason.unwrap_or_default();
         let how = violation.map(|violation| format!(" ({violation})")).unwrap_or_default();
@@ -125,6 +127,8 @@ pub(super) struct DropLog {
 pub(super) struct Dropped {
     period: Duration,
     reasons: Vec<(&'static str, &'static str, u64)>,
+    /// Peers that were turned away before the game heard of them.
+    mismatched: u64,
     /// The version of netcode of the last peer that had another.
     wrong_version: Option<String>,
 }
@@ -142,10 +146,12 @@ impl DropLog {
         let mut reasons: Vec<_> =
             increases.filter(|(layer, name, increase)| *increase > 0 && is_drop(layer, name)).collect();
         let period = now - self.looked_at;
+        let mismatched = counted.connections.mismatched - self.known.connections.mismatched;
         let wrong_version = counted.netcode.wrong_version();
         *self = DropLog { next: now + PERIOD, looked_at: now, known: counted };
         reasons.sort_by_key(|(.., increase)| core::cmp::Reverse(*increase));
-        (!reasons.is_empty()).then_some(Dropped { period, reasons, wrong_version })
+        let any = mismatched > 0 || !reasons.is_empty();
+        any.then_some(Dropped { period, reasons, mismatched, wrong_version })
     }
 }
 
@@ -160,7 +166,19 @@ fn is_drop(layer: &str, name: &str) -> bool {
 
 impl Dropped {
     /// Tells the logger, as a warning unless it is no more than networks do.
-    pub(super) fn log(&self, py: Python<'_>, endpoint: impl FnOnce() -> String) {
+    pub(super) fn log(&self, py: Python<'_>, endpoint: impl Fn() -> String) {
+        if self.mismatched > 0 {
+            log(py, Level::Warning, || {
+                format!(
+                    "{} turned away {} whose protocol differs: other messages or channels, or another version",
+                    endpoint(),
+                    grouped(self.mismatched)
+                )
+            });
+        }
+        if self.reasons.is_empty() {
+            return;
+        }
         let total: u64 = self.reasons.iter().map(|(.., count)| count).sum();
         let ordinary = self.reasons.iter().all(|(layer, name, _)| ORDINARY.contains(&(layer, name)));
         let level = if ordinary && total < MANY { Level::Debug } else { Level::Warning };

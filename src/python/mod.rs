@@ -36,6 +36,7 @@ mod protocol;
 mod proxy;
 mod refusals;
 mod schema;
+mod sent;
 mod server;
 mod settings;
 mod setup;

@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 use std::io::ErrorKind;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -358,6 +358,20 @@ fn latency_seconds(name: &str, value: f64) -> PyResult<Duration> {
     seconds(name, value, MAX_LATENCY)
 }
 
+/// Conditions where one direction is meant.
+pub(super) fn one_conditions<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Conditions>> {
+    if let Ok(conditions) = given.cast::<Conditions>() {
+        return Ok(conditions.clone());
+    }
+    let kind = given.get_type().name()?;
+    let hint = if given.is_instance_of::<PyTuple>() {
+        ", as up, down = Conditions.preset(...) gives one for each direction"
+    } else {
+        ""
+    };
+    Err(PyTypeError::new_err(format!("conditions must be one Conditions{hint}, not {kind}")))
+}
+
 /// What the constructor of conditions takes.
 const SETTINGS: [&str; 14] = [
     "latency",
@@ -396,7 +410,8 @@ pub(crate) struct SimulatedNetwork(pub(super) VirtualNetwork);
 impl SimulatedNetwork {
     #[new]
     #[pyo3(signature = (*, seed = 0, conditions = None))]
-    fn new(seed: i128, conditions: Option<&Bound<'_, Conditions>>) -> PyResult<Self> {
+    fn new(seed: i128, conditions: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let conditions = conditions.map(one_conditions).transpose()?;
         let conditions = conditions.map(|conditions| conditions.get().core).unwrap_or_default();
         let seed = within("seed", seed, 0, u64::MAX)?;
         VirtualNetwork::new(conditions, seed).map(SimulatedNetwork).map_err(value_error)
@@ -440,12 +455,12 @@ impl SimulatedNetwork {
     #[pyo3(signature = (conditions, *, sender = None, receiver = None))]
     fn set_conditions(
         &self,
-        conditions: &Bound<'_, Conditions>,
+        conditions: &Bound<'_, PyAny>,
         sender: Option<AddressLike>,
         receiver: Option<AddressLike>,
     ) -> PyResult<()> {
         let (from, to) = (sender.map(|address| address.0), receiver.map(|address| address.0));
-        self.0.set_conditions(from, to, conditions.get().core).map_err(value_error)
+        self.0.set_conditions(from, to, one_conditions(conditions)?.get().core).map_err(value_error)
     }
 
     /// As :meth:`set_conditions`, when virtual time comes to ``at`` seconds since the start.
@@ -453,13 +468,13 @@ impl SimulatedNetwork {
     fn schedule(
         &self,
         at: f64,
-        conditions: &Bound<'_, Conditions>,
+        conditions: &Bound<'_, PyAny>,
         sender: Option<AddressLike>,
         receiver: Option<AddressLike>,
     ) -> PyResult<()> {
         let at = Instant::ZERO + seconds("at", at, LONGEST_STEP)?;
         let (from, to) = (sender.map(|address| address.0), receiver.map(|address| address.0));
-        self.0.schedule(at, from, to, conditions.get().core).map_err(value_error)
+        self.0.schedule(at, from, to, one_conditions(conditions)?.get().core).map_err(value_error)
     }
 
     /// From now on hosts of different parts don't reach each other; those in no part reach all. What is under way

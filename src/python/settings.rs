@@ -15,7 +15,7 @@ use super::chunks::Arrivals;
 use super::congestion::Congestion;
 use super::hooks::{self, HookClock};
 use super::inbox::Pending;
-use super::network::{Conditions, SimulatedNetwork};
+use super::network::{Conditions, SimulatedNetwork, one_conditions};
 use super::protocol::Protocol;
 use super::setup::{is_threaded, packets_within};
 use crate::driver::VirtualNetwork;
@@ -56,6 +56,8 @@ impl<'py> Given<'py> {
 /// What an endpoint is made with, whichever it is.
 pub(super) struct Settings<'py> {
     pub(super) threaded: bool,
+    /// What players do raises, too.
+    pub(super) strict: bool,
     pub(super) factory: Option<Py<PyAny>>,
     pub(super) priority: Option<Py<PyAny>>,
     pub(super) hooks: HookClock,
@@ -89,13 +91,15 @@ impl<'py> Settings<'py> {
         let chunk_directory_limit: Option<i128> = given.take("chunk_directory_limit", None)?;
         let congestion: Option<Bound<'py, Congestion>> = given.take("congestion", None)?;
         let driver: String = given.take("driver", "polled".into())?;
-        let conditions = given.take("conditions", None)?;
+        let conditions: Option<Bound<'py, PyAny>> = given.take("conditions", None)?;
+        let conditions = conditions.as_ref().map(one_conditions).transpose()?;
         let seed = given.take("seed", None)?;
         let network: Option<Bound<'py, SimulatedNetwork>> = given.take("network", None)?;
         let columns: Option<Vec<Bound<'py, PyAny>>> = given.take("columns", None)?;
         let capture = given.take("capture", None)?;
         let mtu: i128 = given.take("mtu", DEFAULT_MTU as i128)?;
         let packet_fates: bool = given.take("packet_fates", false)?;
+        let strict: bool = given.take("strict", false)?;
         given.finish()?;
 
         hooks::check(py, "priority", priority.as_ref())?;
@@ -122,6 +126,7 @@ impl<'py> Settings<'py> {
             Arrivals::new(py, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit)?;
         Ok(Settings {
             threaded,
+            strict,
             factory,
             priority,
             hooks,

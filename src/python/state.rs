@@ -112,6 +112,7 @@ impl State {
             chunks: host.all_chunk_counters(),
             refusals: self.refusals.counters,
             hooks: self.hooks.counters(),
+            connections: host.connection_counters(),
         }
     }
 

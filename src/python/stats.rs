@@ -7,10 +7,11 @@ use super::columns::columns_class;
 use super::hooks::HookCounters;
 use super::refusals::RefusalCounters;
 use crate::driver::DriverCounters;
+use crate::endpoint::{ConnectionCounters, PeerStats};
 use crate::netcode::Counters;
 use crate::time::Duration;
 use crate::transport::chunks::ChunkCounters;
-use crate::transport::{self, BudgetConfig, PacketCounters, PacketStats, Protocol};
+use crate::transport::{self, PacketCounters, Protocol};
 
 /// Counts of one channel of one connection since it began.
 #[pyclass(frozen, get_all, module = "tickwire")]
@@ -162,31 +163,22 @@ impl ChannelStats {
 }
 
 impl ConnectionStats {
-    /// `channel` gives the counts of a channel by its index.
-    pub(super) fn new(
-        (stats, counters): (PacketStats, PacketCounters),
-        budget: BudgetConfig,
-        (bulk_rate, chunks): (f64, ChunkCounters),
-        protocol: &Protocol,
-        channel: impl Fn(usize) -> Option<transport::ChannelStats>,
-    ) -> Self {
-        let channels = protocol.channels().iter().enumerate().filter_map(|(index, config)| {
-            let counts = channel(index)?;
-            Some(ChannelStats {
-                name: config.name.clone(),
-                kind: config.kind.name(),
-                queued: counts.queued,
-                sent: counts.sent,
-                resent: counts.resent,
-                delivered: counts.delivered,
-                lost: counts.lost,
-                received: counts.received,
-                duplicates: counts.duplicates,
-                missed: counts.missed,
-                dropped: counts.dropped,
-                bytes_sent: counts.bytes_sent,
-                latency_ms: milliseconds(counts.latency),
-            })
+    pub(super) fn new(peer: PeerStats, protocol: &Protocol) -> Self {
+        let PeerStats { packets: stats, counters, budget, bulk_rate, chunks, channels } = peer;
+        let channels = protocol.channels().iter().zip(channels).map(|(config, counts)| ChannelStats {
+            name: config.name.clone(),
+            kind: config.kind.name(),
+            queued: counts.queued,
+            sent: counts.sent,
+            resent: counts.resent,
+            delivered: counts.delivered,
+            lost: counts.lost,
+            received: counts.received,
+            duplicates: counts.duplicates,
+            missed: counts.missed,
+            dropped: counts.dropped,
+            bytes_sent: counts.bytes_sent,
+            latency_ms: milliseconds(counts.latency),
         });
         ConnectionStats {
             rtt_ms: stats.rtt,
@@ -285,6 +277,7 @@ pub(super) struct Counted {
     pub(super) chunks: ChunkCounters,
     pub(super) refusals: RefusalCounters,
     pub(super) hooks: HookCounters,
+    pub(super) connections: ConnectionCounters,
 }
 
 impl Counted {
@@ -296,7 +289,9 @@ impl Counted {
         let core = self.netcode.iter().map(of("netcode")).chain(self.packets.iter().map(of("packets")));
         let chunks = self.chunks.iter().map(of("chunks"));
         let refusals = self.refusals.iter().map(of("messages"));
-        driver.chain(core).chain(chunks).chain(refusals).chain(self.hooks.iter().map(of("hooks")))
+        let connections = self.connections.iter().map(of("connections"));
+        let core = driver.chain(core).chain(chunks).chain(connections);
+        core.chain(refusals).chain(self.hooks.iter().map(of("hooks")))
     }
 
     /// By name, each behind its layer's.

@@ -1,8 +1,8 @@
 //! Connect tokens and keys.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 
 use super::address::{Address, AddressList};
 use super::errors::value_error;
@@ -63,13 +63,13 @@ impl ConnectToken {
     #[allow(clippy::too_many_arguments)] // The parts of a token, all by keyword.
     fn generate(
         protocol: &Bound<'_, PyAny>,
-        key: &[u8],
+        key: &Bound<'_, PyAny>,
         client_id: i128,
         servers: AddressList,
         internal_servers: Option<AddressList>,
         expires_in: Option<i128>,
         timeout: Option<i128>,
-        user_data: Option<&[u8]>,
+        user_data: Option<&Bound<'_, PyAny>>,
         now: Option<i128>,
     ) -> PyResult<Self> {
         let protocol_id = match protocol.cast::<Protocol>() {
@@ -161,8 +161,27 @@ impl ConnectToken {
     }
 }
 
-pub(super) fn extract_key(key: &[u8]) -> PyResult<Key> {
-    Key::try_from(key).map_err(|_| PyValueError::new_err(format!("key must be 32 bytes, not {}", key.len())))
+/// The bytes of an argument.
+fn bytes<'a>(name: &str, given: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
+    let Ok(bytes) = given.cast::<PyBytes>() else {
+        let hint = if given.is_instance_of::<PyString>() { ": encode() makes bytes of text" } else { "" };
+        let kind = given.get_type().name()?;
+        return Err(PyTypeError::new_err(format!("{name} must be bytes, not {kind}{hint}")));
+    };
+    Ok(bytes.as_bytes())
+}
+
+pub(super) fn extract_key(key: &Bound<'_, PyAny>) -> PyResult<Key> {
+    let bytes = match bytes("key", key) {
+        Err(_) if key.is_instance_of::<PyString>() => {
+            return Err(PyTypeError::new_err(
+                "key must be 32 bytes, as of tickwire.generate_key(), not str: bytes.fromhex() reads hex digits",
+            ));
+        }
+        bytes => bytes?,
+    };
+    Key::try_from(bytes)
+        .map_err(|_| PyValueError::new_err(format!("key must be 32 bytes, not {}", bytes.len())))
 }
 
 pub(super) fn extract_timeout(timeout: Option<i128>) -> PyResult<Option<u32>> {
@@ -170,8 +189,8 @@ pub(super) fn extract_timeout(timeout: Option<i128>) -> PyResult<Option<u32>> {
 }
 
 /// User data filled up with zeros, as a token has it.
-pub(super) fn extract_user_data(data: Option<&[u8]>) -> PyResult<[u8; USER_DATA_BYTES]> {
-    let data = data.unwrap_or_default();
+pub(super) fn extract_user_data(data: Option<&Bound<'_, PyAny>>) -> PyResult<[u8; USER_DATA_BYTES]> {
+    let data = data.map_or(Ok(&[][..]), |data| bytes("user_data", data))?;
     let mut filled = [0; USER_DATA_BYTES];
     match filled.get_mut(..data.len()) {
         Some(start) => start.copy_from_slice(data),

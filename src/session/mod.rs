@@ -1,17 +1,18 @@
 //! One tick in code: an endpoint, and in which order it and what is above it fill packets and are read. Drivers carry
 //! sessions, and the bindings bind them.
 //!
-//! Promises: what a tick hands up is one value, [`Tick`], taken whole: each of its parts is of the same moment, and a
-//! peer's last event comes with or after all else of that peer. What lingers is ticked without its application, and is
-//! over in time.
+//! Promises: what a tick hands up is one value, [`Tick`], taken whole: each of its parts is of the same moment. A peer's first
+//! event comes at least a tick before all else of that peer, and its last one at least a tick after, so that whoever reads a
+//! tick can do so in any order. What lingers is ticked without its application, and is over in time.
 
 mod tick;
 
 pub use tick::Tick;
 
 use core::net::SocketAddr;
+use std::collections::HashSet;
 
-use crate::endpoint::{Goodbye, Host, MAX_LINGER, PeerHandle};
+use crate::endpoint::{Event, Goodbye, Host, MAX_LINGER, PeerHandle};
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
 use crate::transport::Read;
@@ -96,8 +97,28 @@ impl Session {
         host.take_chunk_events(&mut tick.chunks);
         host.take_notifications(&mut tick.notifications);
         host.take_packet_fates(&mut tick.packet_fates);
-        // Last: an event is the end of a peer only when all else of it was taken.
-        tick.events.extend(core::iter::from_fn(|| host.poll_event()));
+        // Last: nothing of a peer comes before the application knows of it.
+        self.take_events(tick);
+    }
+
+    /// Takes the events, up to the end of a peer of which this tick has something else: it waits for the next one, with all
+    /// events behind it, among which may be the arrival of the next peer in the same slot.
+    fn take_events(&mut self, tick: &mut Tick) {
+        let mut present: Option<HashSet<PeerHandle>> = None;
+        while let Some(event) = self.host.peek_event() {
+            let (peer, is_last) = (event.peer(), matches!(event, Event::Disconnected { .. }));
+            if is_last {
+                if present.get_or_insert_with(|| tick.peers()).contains(&peer) {
+                    return;
+                }
+                let stats = self.host.peer_stats(peer);
+                tick.final_stats.extend(stats.map(|stats| (peer, stats)));
+            }
+            if let Some(present) = &mut present {
+                present.insert(peer);
+            }
+            tick.events.extend(self.host.poll_event());
+        }
     }
 
     /// Appends all that is due, messages included: once a tick.

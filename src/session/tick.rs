@@ -1,6 +1,8 @@
 //! What a tick hands up, taken whole.
 
-use crate::endpoint::{Event, Inbox, PeerHandle};
+use std::collections::HashSet;
+
+use crate::endpoint::{Event, Inbox, PeerHandle, PeerStats};
 use crate::transport::chunks::ChunkEvent;
 use crate::transport::{Notification, PacketFate, Unread};
 
@@ -18,6 +20,30 @@ pub struct Tick {
     pub notifications: Vec<(PeerHandle, Notification)>,
     /// The fates of packets, in the same order; if the configuration says so.
     pub packet_fates: Vec<(PeerHandle, PacketFate)>,
-    /// Connections that came up or ended, in order.
+    /// Connections that came up or ended, in order. Nothing else of a peer is here with them: all that it sends is in later
+    /// ticks than its first event, and in earlier ones than its last.
     pub events: Vec<Event>,
+    /// How those were doing whose last event is here.
+    pub final_stats: Vec<(PeerHandle, PeerStats)>,
+}
+
+impl Tick {
+    /// Whether nothing came.
+    pub fn is_empty(&self) -> bool {
+        let Tick { unread, chunks, notifications, packet_fates, events, .. } = self;
+        let rest =
+            unread.is_empty() && chunks.is_empty() && notifications.is_empty() && packet_fates.is_empty();
+        rest && events.is_empty() && !self.inbox.has_any()
+    }
+
+    /// From whom there is anything.
+    pub(super) fn peers(&self) -> HashSet<PeerHandle> {
+        let mut peers = HashSet::new();
+        self.inbox.note_peers(&mut peers);
+        peers.extend(self.chunks.iter().map(|(peer, _)| *peer));
+        peers.extend(self.notifications.iter().map(|(peer, _)| *peer));
+        peers.extend(self.packet_fates.iter().map(|(peer, _)| *peer));
+        peers.extend(self.events.iter().map(Event::peer));
+        peers
+    }
 }

@@ -137,7 +137,7 @@ def test_a_value_that_a_newer_one_replaced_is_told_once() -> None:
     assert len(at_client.latest) == 1
 
 
-def test_when_a_connection_ends_what_was_open_is_told_as_lost_with_its_event() -> None:
+def test_when_a_connection_ends_what_was_open_is_told_as_lost_before_its_event() -> None:
     network, server, client = pair(tw.reliable_ordered(), None)
     slot = server.clients[0].slot
     server.send(server.clients[0], Chat(0, "on its way"), tag=7, notify=True)
@@ -145,13 +145,16 @@ def test_when_a_connection_ends_what_was_open_is_told_as_lost_with_its_event() -
     server.flush()
     client.flush()
     server.disconnect(server.clients[0])
-    inbox = server.receive()
-    assert [type(event) for event in inbox.events] == [tw.Disconnected]
+    inbox, last = server.receive(), server.receive()
+    assert inbox.events == []
+    assert [type(event) for event in last.events] == [tw.Disconnected]
+    assert len(last.notifications.tag) == 0
     told = inbox.notifications
     assert [*zip(told.slot, told.tag, told.delivered, strict=True)] == [(slot, 7, False)]
     network.advance(0.1)
-    inbox = client.receive()
-    assert [type(event) for event in inbox.events] == [tw.Disconnected]
+    inbox, last = client.receive(), client.receive()
+    assert inbox.events == []
+    assert [type(event) for event in last.events] == [tw.Disconnected]
     assert [*zip(inbox.notifications.tag, inbox.notifications.delivered, strict=True)] == [(8, False)]
     assert len(client.receive().notifications) == len(server.receive().notifications) == 0
 

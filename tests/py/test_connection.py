@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import weakref
 from typing import Any
@@ -93,17 +94,17 @@ def test_a_kicked_player_is_told_and_its_handle_is_stale(protocol: tw.Protocol) 
     run(network, server, again, seconds=0.5)
     assert server.clients[0].slot == handle.slot
     assert server.clients[0] != handle
-    for call in (server.disconnect, server.stats, lambda h: server.send(h, Move())):
-        with pytest.raises(tw.StaleClientError, match="the client is not connected any more"):
-            call(handle)
+    assert server.send(handle, Move()) is tw.SendResult.GONE
+    assert server.disconnect(handle) is False
+    assert server.stats(handle).packets_received > 0
     assert run(network, server, again, seconds=0.5)[1].messages == []
 
 
-def test_a_handle_of_another_server_is_stale(protocol: tw.Protocol) -> None:
+def test_a_handle_of_another_server_is_a_mistake(protocol: tw.Protocol) -> None:
     _, server, _ = connected_pair(protocol)
     _, other, _ = connected_pair(protocol)
     assert server.clients[0] != other.clients[0]
-    with pytest.raises(tw.StaleClientError):
+    with pytest.raises(ValueError, match="client must be one of this server"):
         server.send(other.clients[0], Move())
 
 
@@ -161,13 +162,12 @@ def test_different_protocols_are_a_mismatch_on_both_sides(protocol: tw.Protocol,
     assert "protocol mismatch" in str(client.disconnect_reason)
 
 
-def test_a_full_channel_raises_and_queues_nothing() -> None:
+def test_a_full_channel_says_so_and_queues_nothing() -> None:
     protocol = make_protocol(channels=[tw.reliable_ordered(send_queue=4), tw.unreliable(send_queue=2)])
     network, server, client = connected_pair(protocol)
     for number in range(4):
-        client.send(Move(number))
-    with pytest.raises(tw.ChannelFullError, match="Move on channel 0: 4 messages wait"):
-        client.send(Move(4))
+        assert client.send(Move(number)) is tw.SendResult.SENT
+    assert client.send(Move(4)) is tw.SendResult.FULL
     for _ in range(2):
         assert server.broadcast(Move(), channel=1) == []
     assert server.broadcast(Move(), channel=1) == server.clients
@@ -215,10 +215,9 @@ def test_calls_that_make_no_sense_are_named(protocol: tw.Protocol) -> None:
 
 def test_sending_before_the_connection_is_up_is_named(protocol: tw.Protocol) -> None:
     client = tw.Client.connect("10.0.0.1:5", protocol, network=tw.SimulatedNetwork())
-    with pytest.raises(tw.NotConnectedError, match="the connection is not up"):
-        client.send(Move())
-    with pytest.raises(tw.NotConnectedError):
-        client.stats()
+    assert client.send(Move()) is tw.SendResult.NOT_CONNECTED
+    stats = client.stats()
+    assert (stats.rtt_ms, stats.packets_sent, len(stats.channels)) == (0, 0, 2)
 
 
 def test_a_tick_sends_also_when_its_body_raises(protocol: tw.Protocol) -> None:
@@ -286,8 +285,9 @@ def test_a_raising_receive_in_a_tick_still_keeps_connections_alive(monkeypatch: 
         client.send(Poison(number=13))
         client.flush()
         network.advance(0.05)
-        with pytest.raises(SystemExit, match="thirteen"), server.tick():
-            pytest.fail("the body doesn't run")
+        # What a tick left comes before the next one is taken.
+        with contextlib.suppress(SystemExit), server.tick() as inbox:
+            assert not inbox.messages
         client.receive()
     assert client.connected
 

@@ -89,19 +89,25 @@ class Scene:
         self.protocol = tw.Protocol(1, [Say, Move, Odd], channels)
         self.with_chunks = tw.Protocol(1, [Say], [tw.reliable_ordered(), tw.chunks()])
 
-    def pair(self, protocol: tw.Protocol | None = None) -> tuple[tw.Server, tw.Client, tw.ClientHandle]:
+    def pair(
+        self, protocol: tw.Protocol | None = None, *, strict: bool = False
+    ) -> tuple[tw.Server, tw.Client, tw.ClientHandle]:
         """A server and a client that are connected, and the server's handle of the client."""
-        self.network, server, client = testing.connected_pair(protocol or self.protocol)
+        settings: dict[str, Any] = {"protocol": protocol or self.protocol, "strict": strict}
+        settings["network"] = self.network = testing.SimulatedNetwork()
+        server = tw.Server("127.0.0.1:40000", **settings)
+        client = tw.Client.connect(server.address, **settings)
+        testing.run(self.network, server, client, seconds=0.2)
         return server, client, next(iter(server.clients))
 
-    def alone(self) -> tw.Client:
+    def alone(self, *, strict: bool = False) -> tw.Client:
         """A client that nobody answers."""
         network = testing.SimulatedNetwork()
-        return tw.Client.connect("127.0.0.1:40000", self.protocol, network=network)
+        return tw.Client.connect("127.0.0.1:40000", self.protocol, network=network, strict=strict)
 
-    def gone(self) -> tuple[tw.Server, tw.ClientHandle]:
+    def gone(self, *, strict: bool = False) -> tuple[tw.Server, tw.ClientHandle]:
         """A server, and the handle of a client that left."""
-        server, client, handle = self.pair()
+        server, client, handle = self.pair(strict=strict)
         client.close()
         testing.run(self.network, server, seconds=1)
         return server, handle
@@ -137,7 +143,7 @@ def raised_by(mistake: Mistake, folder: Path) -> str:
     except Exception as error:
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         text = f"{type(error).__name__}: {error}{notes}".replace(str(folder), "FOLDER")
-        return re.sub(r"(from 127.0.0.1):\d+", r"\1:PORT", text)
+        return re.sub(r"client \d+ \(127[^)]*\)", "CLIENT", re.sub(r"(from 127.0.0.1):\d+", r"\1:PORT", text))
     finally:
         del sys.modules["game"]
     return "nothing"

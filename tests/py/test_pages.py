@@ -28,8 +28,17 @@ PATIENCE = 60.0
 BLOCK = re.compile(r"^```python\n(?:# (\w+\.py)\n)?(.*?)^```", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#\s]+)?(?:#([\w-]+))?\)")
 
-# Those that go on until they are ended; a test below plays them together.
-ENDLESS = {"server.py", "client.py"}
+# Those that go on until they are ended: tests below play them together, and test_visitors.py visits servers.
+ENDLESS = {
+    "async_server.py",
+    "client.py",
+    "headless.py",
+    "polled.py",
+    "server.py",
+    "talk_client.py",
+    "talk_server.py",
+    "watched.py",
+}
 # What a file must print, by its name or by its page's as well.
 PRINTS = {
     "hello.py": "server: hello",
@@ -37,7 +46,6 @@ PRINTS = {
     "opened.py": " opened, 0 still sealed",
     "record.py": " packets, ",
     "replay.py": "this is captured",
-    "watched.py": "watch with: tickwire top 127.0.0.1:",
     "mistake.py": "Chat.sender = 64: must be 0 to 63",
     "odd.py": "bytes: Odd(n=600, extra=7)",
     "fates.py": "to slot 0 is lost",
@@ -176,11 +184,12 @@ def lines_until(process: subprocess.Popen[str], wanted: str) -> None:
 def test_the_first_server_and_its_clients_chat(folder: Path) -> None:
     with running(folder, "server.py") as server:
         with running(folder, "client.py") as client:
-            lines_until(server, "Connected")
+            lines_until(client, "Chat(sender=0, text='welcome')")
             lines_until(client, "Chat(sender=0, text='hello')")
             with running(folder, "client.py") as another:
                 lines_until(another, "Chat(sender=1, text='hello')")
                 lines_until(client, "Chat(sender=1, text='hello')")
+            lines_until(server, "left: the other side disconnected")
         assert server.poll() is None
 
 

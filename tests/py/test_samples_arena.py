@@ -41,7 +41,8 @@ class Match:
         return tw.Client.connect(self.server.address, PROTOCOL, network=self.network)
 
     def tick(self, steer: tuple[float, float] = (0.0, 0.0)) -> None:
-        self.arena.tick()
+        with self.server.tick() as inbox:
+            self.arena.tick(inbox)
         for player in self.players:
             player.tick(steer)
         self.network.advance(1 / TICKS_PER_SECOND)
@@ -84,7 +85,8 @@ def test_nobody_is_faster_for_sending_more_moves() -> None:
     assert fast.slot == 1
     begin = start(1)
     for tick in range(1, TICKS_PER_SECOND + 1):
-        match.arena.tick()
+        with match.server.tick() as inbox:
+            match.arena.tick(inbox)
         with fast.tick():
             for number in range(4):
                 fast.send(Move(1000 + 4 * tick + number, 0.0, 1.0), MOVES)
@@ -101,7 +103,8 @@ def test_bots_take_gems_and_all_agree_on_the_scores() -> None:
     bots = [Bot(player, seed=number) for number, player in enumerate(match.players)]
     news = 0
     for _ in range(20 * TICKS_PER_SECOND):
-        match.arena.tick()
+        with match.server.tick() as inbox:
+            match.arena.tick(inbox)
         for bot in bots:
             bot.tick()
         news += len(match.players[0].news)

@@ -53,7 +53,8 @@ class House:
 
     def run(self, seconds: float) -> None:
         for _ in range(round(seconds * 30)):
-            self.room.tick(1 / 30)
+            with self.server.tick() as inbox:
+                self.room.tick(inbox, 1 / 30)
             for client, heard in zip(self.clients, self.heard, strict=True):
                 if client.closed:
                     continue
@@ -136,7 +137,8 @@ def test_the_screen_says_and_shows_lines_and_people() -> None:
                 async def until(text: str) -> None:
                     async with asyncio.timeout(20):
                         while text not in shown():
-                            room.tick(1 / 30)
+                            with server.tick() as at_server:
+                                room.tick(at_server, 1 / 30)
                             with other.tick() as inbox:
                                 if tw.Connected in map(type, inbox.events):
                                     other.send(Hello("bob\x1b[31m"), TALK)

@@ -84,7 +84,8 @@ def test_the_game_knows_a_player_by_the_token() -> None:
     client = tw.Client(game.PROTOCOL, token, network=network)
     messages: list[Any] = []
     for _ in range(60):
-        game.tick(server)
+        with server.tick() as inbox:
+            game.tick(server, inbox)
         messages += run(network, client, seconds=1 / 60)[0].messages
     assert messages == [game.Welcome("ann é")]
 
@@ -100,8 +101,8 @@ def test_a_player_logs_in_and_plays(
         over = threading.Event()
 
         def serve() -> None:
-            for _ in tw.ticks(game.TICKS_PER_SECOND):
-                game.tick(server)
+            for inbox in tw.loop(server, game.TICKS_PER_SECOND):
+                game.tick(server, inbox)
                 if over.is_set():
                     return
 

@@ -588,6 +588,10 @@ fn endpoints_that_are_called_only_when_they_say_so_stay_connected() {
     assert_eq!(world.server.connected().count(), 20);
     let mut inbox = Inbox::new();
     assert!(world.server.has_news());
+    // Messages come when the events were taken.
+    world.server.take_messages(&mut inbox);
+    assert!(inbox.records().is_empty());
+    assert_eq!(core::iter::from_fn(|| world.server.poll_event()).count(), 20);
     world.server.take_messages(&mut inbox);
     assert_eq!(inbox.records().len(), 20, "sent though nobody ever flushed");
     // Two calls for each client and keep-alive, and those of the beginning.

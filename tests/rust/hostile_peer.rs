@@ -270,6 +270,7 @@ fn a_close_ends_the_conversation_with_its_reason() {
         writer.into_bytes()
     };
     assert_eq!(judge(&[close(2)]), Err(End::ByPeer(CloseReason::Kicked)));
+    assert_eq!(judge(&[close(7)]), Err(End::ByPeer(CloseReason::Stalled)));
     assert_eq!(
         judge(&[close(77)]),
         Err(End::ByPeer(CloseReason::Closed)),

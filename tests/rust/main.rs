@@ -49,6 +49,7 @@ mod session;
 mod slices;
 mod slow_line;
 mod small_packets;
+mod stalled;
 mod statistics;
 mod steady_state;
 mod system_messages;

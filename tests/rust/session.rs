@@ -37,15 +37,27 @@ impl World {
         let addresses = vec![DEVELOPMENT_ADDRESS];
         let connection = ConnectionConfig { packet_fates: true, ..ConnectionConfig::default() };
         let config = ServerConfig {
-            netcode: netcode::ServerConfig::new(PROTOCOL_ID, DEVELOPMENT_KEY, 1, addresses),
-            connection: connection.clone(),
+            netcode: netcode::ServerConfig::new(PROTOCOL_ID, DEVELOPMENT_KEY, 2, addresses),
+            connection,
             chunks: ChunkLimits::CLIENT,
         };
         let server = Host::server(config, protocol(), &mut rng, UNIX).unwrap();
+        World {
+            now: Instant::ZERO,
+            server: Session::new(server),
+            client: Self::client(1),
+            out: Datagrams::new(),
+        }
+    }
+
+    /// With a token of its own.
+    fn client(seed: u64) -> Session {
+        let mut rng = Rng::seeded(seed + 100);
+        let connection = ConnectionConfig { packet_fates: true, ..ConnectionConfig::default() };
         let params = TokenParams {
             protocol_id: PROTOCOL_ID,
             private_key: &DEVELOPMENT_KEY,
-            client_id: 1,
+            client_id: seed,
             created: UNIX,
             lifetime: Some(30),
             timeout: Some(5),
@@ -62,8 +74,7 @@ impl World {
         };
         let (client, server_of_it) = Host::client(config, protocol(), token, Instant::ZERO).unwrap();
         assert_eq!(server_of_it, DIALLED);
-        let (server, client) = (Session::new(server), Session::new(client));
-        World { now: Instant::ZERO, server, client, out: Datagrams::new() }
+        Session::new(client)
     }
 
     fn ticks(&mut self, count: usize) {
@@ -90,6 +101,60 @@ impl World {
     }
 }
 
+fn taken(session: &mut Session) -> Tick {
+    let mut tick = Tick::default();
+    session.take(&mut tick);
+    tick
+}
+
+#[test]
+fn whoever_comes_talks_and_leaves_between_two_ticks_is_told_of_in_three() {
+    for slots_reused in [false, true] {
+        let mut world = World::new();
+        world.ticks(10);
+        let visit = |world: &mut World| {
+            let now = world.now;
+            world.client.change().send(now, DIALLED, 0, number(3), SendOptions::default()).unwrap();
+            world.ticks(2);
+            world.client.change().close(now, &mut world.out);
+            world.deliver(true);
+        };
+        visit(&mut world);
+        if slots_reused {
+            // The next one has the same slot, and all that it does waits too.
+            world.client = World::client(2);
+            world.ticks(10);
+            visit(&mut world);
+        }
+        let mut seen = Vec::new();
+        while world.server.host().has_news() {
+            let tick = taken(&mut world.server);
+            let events = tick.events.iter().map(|event| match event {
+                Event::Disconnected { peer, .. } => (peer.generation, "left"),
+                event => (event.peer().generation, "came"),
+            });
+            let mut held: Vec<_> = events.collect();
+            held.extend(tick.inbox.records().iter().map(|record| (record.peer.generation, "said")));
+            assert!(
+                (0..held.len()).all(|one| (0..one).all(|other| held[one].0 != held[other].0)),
+                "of one peer in one tick: {held:?}"
+            );
+            seen.extend(held);
+            assert!(seen.len() < 20);
+        }
+        for generation in 0..=u32::from(slots_reused) {
+            let of_one: Vec<_> =
+                seen.iter().filter(|(of, _)| *of == generation).map(|(_, what)| *what).collect();
+            assert_eq!(of_one, ["came", "said", "left"], "{seen:?}");
+        }
+        let order: Vec<_> = seen.iter().filter(|(_, what)| *what != "said").collect();
+        assert!(
+            order.windows(2).all(|two| two[0].0 <= two[1].0),
+            "a slot's peers one after the other: {seen:?}"
+        );
+    }
+}
+
 #[test]
 fn a_tick_is_taken_whole() {
     let mut world = World::new();
@@ -104,15 +169,23 @@ fn a_tick_is_taken_whole() {
     };
     world.client.change().send_chunk(now, DIALLED, chunk, hash, "label", false).unwrap();
     world.ticks(20);
-    let (mut at_server, mut at_client) = (Tick::default(), Tick::default());
     world.client.change().close(now, &mut world.out);
     world.deliver(true);
-    world.server.take(&mut at_server);
-    world.client.take(&mut at_client);
+    let (first, at_server, last) =
+        (taken(&mut world.server), taken(&mut world.server), taken(&mut world.server));
+    let (hello, at_client, goodbye) =
+        (taken(&mut world.client), taken(&mut world.client), taken(&mut world.client));
     assert!(at_server.unread.is_empty());
-    assert!(matches!(at_server.events[..], [Event::Accepted { .. }, Event::Disconnected { .. }]));
+    assert!(matches!(first.events[..], [Event::Accepted { .. }]) && first.inbox.records().is_empty());
+    assert!(first.chunks.is_empty() && first.packet_fates.is_empty());
+    assert!(at_server.events.is_empty());
     assert_eq!(at_server.inbox.records().len(), 1);
     assert!(matches!(at_server.chunks[..], [(_, ChunkEvent::Received { .. })]), "{:?}", at_server.chunks);
+    assert!(matches!(last.events[..], [Event::Disconnected { .. }]) && last.inbox.records().is_empty());
+    assert!(matches!(last.final_stats[..], [(_, ref stats)] if stats.counters.received > 0));
+    assert!(matches!(hello.events[..], [Event::Dialled { .. }]) && hello.packet_fates.is_empty());
+    assert!(at_client.events.is_empty());
+    assert!(matches!(goodbye.events[..], [Event::Disconnected { .. }]) && goodbye.chunks.is_empty());
     assert!(matches!(at_client.chunks[..], [(DIALLED, ChunkEvent::Sent { .. })]), "{:?}", at_client.chunks);
     assert!(at_client.notifications.iter().all(|(_, fate)| fate.tag == 5 && fate.delivered));
     assert_eq!(at_client.notifications.len(), 1);
@@ -145,8 +218,8 @@ fn what_lingers_is_ticked_without_its_application_and_over_in_time() {
         assert!(world.now <= now + ms(1_000));
         assert!(world.client.host().is_over());
         assert_eq!(world.now < now + ms(1_000), answers, "by its own, or as its time was up");
-        let mut tick = Tick::default();
-        world.server.take(&mut tick);
+        let _ = taken(&mut world.server);
+        let tick = taken(&mut world.server);
         assert_eq!(tick.inbox.records().len(), usize::from(answers));
     }
 }

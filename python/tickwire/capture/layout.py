@@ -68,7 +68,15 @@ RELIABLE: Final[dict[str, object]] = {
 }
 """Bits of the reliable header's first byte."""
 
-CLOSE_REASONS: Final = {1: "closed", 2: "kicked", 3: "protocol mismatch", 4: "protocol violation"}
+CLOSE_REASONS: Final = {
+    1: "closed",
+    2: "kicked",
+    3: "protocol mismatch",
+    4: "protocol violation",
+    5: "replaced",
+    6: "timed out",
+    7: "stalled",
+}
 MOST_DETAIL: Final = 128
 VERDICTS: Final = {
     0: "accepted",

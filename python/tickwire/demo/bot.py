@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import random
 
@@ -92,15 +91,13 @@ class Bot:
 
     def _steer(self, steer: Steer) -> None:
         # Full when the server hasn't heard of us for long: old inputs are of no use then anyway.
-        with contextlib.suppress(tw.ChannelFullError):
-            self._client.send(steer, channel=INPUTS)
+        self._client.send(steer, channel=INPUTS)
 
     def _tell(self, message: Numbered) -> None:
         """Sends a reliable message and notes it down."""
         message.number = self._link.sent.count
         # Full when the server hasn't heard of us for long; gone when it never will.
-        with contextlib.suppress(tw.ChannelFullError, tw.NotConnectedError):
-            self._client.send(message, channel=RELIABLE)
+        if self._client.send(message, channel=RELIABLE):
             self._link.sent.add(message)
 
     def link(self) -> Link:

@@ -92,9 +92,7 @@ class GameServer:
         self._world.leave(client.slot)
 
     def _handle(self, client: tw.ClientHandle, message: object) -> None:
-        guest = self._guests.get(client)
-        if guest is None:
-            return  # it left in this very tick
+        guest = self._guests[client]
         match message:
             case Steer(tick, x, y):
                 guest.link.note_tick(tick)
@@ -117,15 +115,11 @@ class GameServer:
     def _tell(self, guest: Guest, message: Numbered) -> None:
         """Sends a reliable message and notes it down."""
         message.number = guest.link.sent.count
-        try:
-            self._server.send(guest.handle, message, channel=RELIABLE)
-        except tw.ChannelFullError:
-            # It can't keep up, and without this message its field would be wrong for ever.
-            self._server.disconnect(guest.handle)
-        except tw.StaleClientError:
-            pass  # disconnected a moment ago; the event comes with the next tick
-        else:
+        if self._server.send(guest.handle, message, channel=RELIABLE):
             guest.link.sent.add(message)
+        else:
+            # It can't keep up, and without this message its field would be wrong for ever; or it is gone.
+            self._server.disconnect(guest.handle)
 
     def _broadcast_state(self, tick: int) -> None:
         for number, player in self._world.players.items():
@@ -141,11 +135,7 @@ class GameServer:
                     self._tell_health(guest, number, player.health)
 
     def _tell_health(self, guest: Guest, player: int, health: int) -> None:
-        try:
-            self._server.send(guest.handle, Health(health), channel=HEALTH, key=player)
-        except tw.StaleClientError:
-            pass  # as above
-        else:
+        if self._server.send(guest.handle, Health(health), channel=HEALTH, key=player):
             guest.link.health[player] = health
 
     def links(self) -> list[Link]:

@@ -135,10 +135,7 @@ class StatsPort:
                 self._tell(CLIENTS, slot, _GONE)
         for _ in range(min(ROWS_AT_ONCE, len(self._waiting))):
             client = self._waiting.pop()
-            try:
-                row = _row(client, self._server.stats(client))
-            except tw.StaleClientError:
-                continue
+            row = _row(client, self._server.stats(client))
             self._told[client.slot] = client.number
             self._tell(CLIENTS, client.slot, row)
 
@@ -146,8 +143,8 @@ class StatsPort:
         for watcher in self._watchers:
             try:
                 self._port.send(watcher, what, channel, key=key)
-            except (tw.StaleClientError, tw.ClosedError):
-                continue
+            except tw.ClosedError:
+                return
 
     def _summary(self, now: float) -> Summary:
         server, protocol = self._server, self._server.protocol

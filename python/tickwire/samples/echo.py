@@ -9,7 +9,6 @@ It shows how long a message takes there and back, and how many are lost.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 from collections.abc import Sequence
 
@@ -34,14 +33,12 @@ def serve(parsed: argparse.Namespace) -> None:
     """Sends every message back to the client that it came from."""
     with command.open_server(parsed, PROTOCOL) as server:
         print(f"Echoing on {server.address}; Ctrl-C ends it.", flush=True)
-        for _ in tw.ticks(TICKS_PER_SECOND):
-            with server.tick() as inbox:
-                for event in inbox.events:
-                    print(event, flush=True)
-                for client, message in inbox.messages:
-                    # It may have left in this very tick, or send more than a channel takes.
-                    with contextlib.suppress(tw.StaleClientError, tw.ChannelFullError):
-                        server.send(client, message)
+        for inbox in tw.loop(server, TICKS_PER_SECOND):
+            for client, what in inbox:
+                if isinstance(what, Ping):
+                    server.send(client, what)
+                else:
+                    print(what, flush=True)
 
 
 def ping(parsed: argparse.Namespace) -> int:

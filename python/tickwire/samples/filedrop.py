@@ -50,9 +50,8 @@ def serve(parsed: argparse.Namespace) -> None:
     limit = round(parsed.limit * 2**20)
     with command.open_server(parsed, PROTOCOL, chunk_directory=parts, chunk_file_limit=limit) as server:
         print(f"Files sent to {server.address} go into {folder}; Ctrl-C ends it.", flush=True)
-        for _ in tw.ticks(TICKS_PER_SECOND):
-            with server.tick() as inbox:
-                take(server, inbox, folder)
+        for inbox in tw.loop(server, TICKS_PER_SECOND):
+            take(server, inbox, folder)
 
 
 def take(server: tw.Server, inbox: tw.Inbox[tuple[tw.ClientHandle, object]], folder: Path) -> None:
@@ -65,8 +64,7 @@ def take(server: tw.Server, inbox: tw.Inbox[tuple[tw.ClientHandle, object]], fol
             kept[chunk.path] = keep(chunk.path, folder, safe_name(chunk.label))
         saved = kept[chunk.path].name
         print(f"{saved}: {chunk.size:,} bytes", flush=True)
-        with contextlib.suppress(tw.StaleClientError):  # it doesn't wait for the answer
-            server.send(chunk.client, Saved(saved))
+        server.send(chunk.client, Saved(saved))  # if it waited for the answer
     for _, label, error in inbox.chunk_failures:
         print(f"{safe_name(label)} didn't come: {error}", flush=True)
 

@@ -85,6 +85,7 @@ class Play:
             self.protocol,
             max_clients=self.scenario.max_clients,
             admission=admission,
+            stalled_timeout=None,  # games hang for longer, and come back
             **self.settings(),
         )
         if self.scenario.budget:
@@ -204,15 +205,14 @@ class Play:
             return self.send_rows(line, channel, plan)
         for _ in range(self.rng.randint(1, plan.burst)):
             number, size, key, notify = self.next_number(plan)
-            try:
-                if plan.kind == "payload":
-                    notify = True
-                    line.client.send_payload(messages.payload(number, size), channel, tag=number)
-                else:
-                    message = messages.make(channel, number, size, self.scenario.columns)
-                    line.client.send(message, channel, key=key, tag=number, notify=notify)
-            except tw.ChannelFullError:
-                self.full += 1
+            if plan.kind == "payload":
+                notify = True
+                sent = line.client.send_payload(messages.payload(number, size), channel, tag=number)
+            else:
+                message = messages.make(channel, number, size, self.scenario.columns)
+                sent = line.client.send(message, channel, key=key, tag=number, notify=notify)
+            if not sent:  # full, or over, which the next tick says
+                self.full += sent is tw.SendResult.FULL
                 return None
             self.sent += 1
             line.up.flows[channel].send(number, key, notify)
@@ -242,19 +242,22 @@ class Play:
             number, size, key, notify = self.next_number(plan)
             assert line.handle is not None
             to, full = lines if broadcasts else [line], set[tw.ClientHandle]()
-            try:
-                if plan.kind == "payload":
-                    notify = True
-                    self.server.send_payload(line.handle, messages.payload(number, size), channel, tag=number)
+            sent = tw.SendResult.SENT
+            if plan.kind == "payload":
+                notify = True
+                payload = messages.payload(number, size)
+                sent = self.server.send_payload(line.handle, payload, channel, tag=number)
+            else:
+                message = messages.make(channel, number, size, self.scenario.columns)
+                options: dict[str, Any] = {"key": key, "tag": number, "notify": notify}
+                if broadcasts:
+                    present = self.server.clients
+                    to = [each for each in lines if each.handle in present]
+                    full = set(self.server.broadcast(message, channel, **options))
                 else:
-                    message = messages.make(channel, number, size, self.scenario.columns)
-                    options: dict[str, Any] = {"key": key, "tag": number, "notify": notify}
-                    if broadcasts:
-                        full = set(self.server.broadcast(message, channel, **options))
-                    else:
-                        self.server.send(line.handle, message, channel, **options)
-            except tw.ChannelFullError:
-                self.full += 1
+                    sent = self.server.send(line.handle, message, channel, **options)
+            if not sent:
+                self.full += sent is tw.SendResult.FULL
                 return None
             for each in to:
                 if each.handle in full:
@@ -269,13 +272,12 @@ class Play:
         content = self.content.randbytes(size)
         self.number += 1
         options: dict[str, Any] = {"label": str(self.number), "burst": self.rng.random() < 0.1}
-        try:
-            if side is line.up:
-                transfer = line.client.send_chunk(content, **options)
-            else:
-                assert line.handle is not None
-                transfer = self.server.send_chunk(line.handle, content, **options)
-        except tw.ChannelFullError:
+        if side is line.up:
+            transfer = line.client.send_chunk(content, **options)
+        else:
+            assert line.handle is not None
+            transfer = self.server.send_chunk(line.handle, content, **options)
+        if transfer.over:
             self.full += 1
             return
         self.chunks += 1

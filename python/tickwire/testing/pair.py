@@ -39,10 +39,13 @@ class Collected:
 def run(
     network: SimulatedNetwork, *endpoints: Server | Client, seconds: float, rate: float = 60
 ) -> list[Collected]:
-    """Ticks the endpoints at ``rate`` for this long in virtual time; returns what each received, in order."""
+    """Ticks the endpoints at ``rate`` for this long in virtual time; returns what each received, in order.
+    One that is closed receives nothing."""
     collected = [Collected() for _ in endpoints]
     for _ in range(round(seconds * rate)):
         for endpoint, into in zip(endpoints, collected, strict=True):
+            if endpoint.closed:
+                continue
             with endpoint.tick() as inbox:
                 into.take(inbox)
         network.advance(1 / rate)

@@ -117,14 +117,14 @@ class World:
 
     def where(self, endpoint: Server | Client) -> Address:
         """The address of an endpoint, also after it moved. Behind a NAT, that inside."""
-        return self._places[endpoint]
+        return self._known(endpoint)
 
     # --- what happens to them ----------------------------------------------------------------------------
 
     def move(self, endpoint: Server | Client, to: AddressLike) -> Address:
         """Gives an endpoint another address, as when a phone leaves the Wi-Fi. Its connections don't survive
         that: netcode binds them to addresses, so both sides time out. Port 0 picks one."""
-        self._places[endpoint] = self.network.move_host(self._places[endpoint], to)
+        self._places[endpoint] = self.network.move_host(self._known(endpoint), to)
         return self._places[endpoint]
 
     def reconnect(self, client: Client, **changes: Any) -> Client:
@@ -134,6 +134,7 @@ class World:
         Args:
             changes: settings that are new.
         """
+        self._known(client)
         client.close()
         settings = {**self._settings[client], "bind": self._places[client], "resume": client, **changes}
         self._forget(client)
@@ -148,7 +149,7 @@ class World:
             crash: nobody is told; otherwise clients see ``SERVER_CLOSED``.
             changes: settings that are new.
         """
-        place, settings = self._places[server], {**self._settings[server], **changes}
+        place, settings = self._known(server), {**self._settings[server], **changes}
         if crash:
             self.network.unplug(place)
         server.close()
@@ -157,6 +158,7 @@ class World:
 
     def stall(self, endpoint: Server | Client, seconds: float) -> None:
         """Lets the game of an endpoint hang: it doesn't tick for so long."""
+        self._known(endpoint)
         self._stalled[endpoint] = self.now + seconds
 
     def at(self, seconds: float, action: Callable[[], object]) -> None:
@@ -183,7 +185,10 @@ class World:
 
     def inbox(self, endpoint: Server | Client) -> Inbox[Any]:
         """What an endpoint received in this tick."""
+        self._known(endpoint)
         if endpoint not in self._inboxes:
+            if endpoint.closed:
+                raise ValueError(f"{endpoint!r} was closed before this tick, and receives nothing any more")
             self._inboxes[endpoint] = endpoint.receive()
         return self._inboxes[endpoint]
 
@@ -212,6 +217,16 @@ class World:
 
     def __repr__(self) -> str:
         return f"<World of seed {self.seed} at {self.now:.3f} seconds>"
+
+    def _known(self, endpoint: Server | Client) -> Address:
+        """Its address, if it is one of this world's."""
+        place = self._places.get(endpoint)
+        if place is None:
+            raise ValueError(
+                f"{endpoint!r} must be an endpoint of this world, made by its server() or client() and not "
+                "replaced by reconnect() or restart()"
+            )
+        return place
 
     def _open(self) -> list[Server | Client]:
         return [endpoint for endpoint in self._settings if not endpoint.closed]

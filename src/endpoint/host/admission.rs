@@ -46,6 +46,8 @@ impl Host {
         }
         self.left_undecided.retain(|peer| peer.handle != handle);
         self.events.retain(|event| event.peer() != handle);
+        self.untold.remove(&handle);
+        self.final_stats.remove(&handle);
     }
 
     /// Whether this is a newcomer that the application has not decided about.

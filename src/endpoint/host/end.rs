@@ -7,6 +7,7 @@ use crate::endpoint::goodbye::{Closing, Detail, Goodbye};
 use crate::endpoint::handle::PeerHandle;
 use crate::endpoint::peers::Peer;
 use crate::endpoint::reason::{DisconnectReason, answer_to, reason_of};
+use crate::endpoint::stats::PeerStats;
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::{CloseReason, End, Violation};
@@ -152,7 +153,28 @@ impl Host {
             None => DisconnectReason::PeerDisconnected,
         };
         let violation = if let End::Violation(violation) = end { Some(violation.clone()) } else { None };
-        self.report(peer, reason_of(end, closed), None, violation);
+        let reason = reason_of(end, closed);
+        if reason == DisconnectReason::ProtocolMismatch && self.untold.contains(&peer) {
+            return self.hide(peer, reason);
+        }
+        self.report(peer, reason, None, violation);
+    }
+
+    /// As [`Host::report`], of a peer whose protocol differs, which was found out before the application was told that it is
+    /// there: it is not shown at all, and a server that we dialled only as one that can't be had.
+    fn hide(&mut self, handle: PeerHandle, reason: DisconnectReason) {
+        self.report(handle, reason, None, None);
+        self.untold.remove(&handle);
+        if self.links.dialled(handle).is_some() {
+            self.events.retain(|event| event.peer() != handle || matches!(event, Event::Disconnected { .. }));
+            return;
+        }
+        self.connection_counters.mismatched += 1;
+        self.events.retain(|event| event.peer() != handle);
+        self.left_undecided.retain(|peer| peer.handle != handle);
+        self.leftovers.drop_peer(handle);
+        self.unfinished.retain(|(over, _)| *over != handle);
+        self.final_stats.remove(&handle);
     }
 
     /// Ends the secure connection, telling the peer why if it doesn't know.
@@ -190,6 +212,7 @@ impl Host {
                     (reason, detail) = (closing.own_reason(), closing.detail().map(Into::into));
                 }
             }
+            self.final_stats.insert(handle, PeerStats::of(&peer.connection, &self.protocol));
             self.ended = self.ended + peer.connection.counters();
             self.ended_chunks = self.ended_chunks + peer.connection.chunk_counters();
             if peer.is_admitted() {

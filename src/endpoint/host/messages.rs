@@ -4,7 +4,7 @@ use super::Host;
 use crate::endpoint::error::{BudgetError, SendError};
 use crate::endpoint::handle::PeerHandle;
 use crate::time::Instant;
-use crate::transport::{Attribute, BudgetConfig, Column, Message, ScoreError, SendOptions, candidates};
+use crate::transport::{self, Attribute, BudgetConfig, Column, Message, ScoreError, SendOptions, candidates};
 use crate::wire::Encoded;
 
 impl Host {
@@ -20,8 +20,15 @@ impl Host {
         message: Message,
         options: SendOptions,
     ) -> Result<(), SendError> {
-        let peer = self.peers.live_mut(peer).ok_or(SendError::NotConnected)?;
-        Ok(peer.connection.send(now, channel, message, options)?)
+        let handle = peer;
+        let peer = self.peers.live_mut(handle).ok_or(SendError::NotConnected)?;
+        let sent = peer.connection.send(now, channel, message, options);
+        match &sent {
+            Ok(()) => peer.full.note_taken(channel),
+            Err(transport::SendError::Full { .. }) => self.note_full(now, handle, channel),
+            Err(_) => {}
+        }
+        Ok(sent?)
     }
 
     /// Queues opaque bits for a peer on a payload channel; their fate comes under `tag`.

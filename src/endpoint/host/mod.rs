@@ -15,10 +15,11 @@ mod end;
 mod messages;
 mod network;
 mod questions;
+mod stalled;
 mod taking;
 
 use core::hash::Hasher;
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::DefaultHasher;
 use std::sync::Arc;
 
@@ -32,10 +33,12 @@ use super::inbox::Inbox;
 use super::incoming::{ChunkLimits, IncomingChunks};
 use super::links::Links;
 use super::peers::{Peer, Peers};
+use super::stalled::DEFAULT_STALLED_TIMEOUT;
+use super::stats::{ConnectionCounters, PeerStats};
 use crate::netcode::{self, ConnectToken};
 use crate::rng::{Entropy, Rng};
 use crate::store::Packets;
-use crate::time::{Instant, UnixSeconds};
+use crate::time::{Duration, Instant, UnixSeconds};
 use crate::transport::chunks::ChunkCounters;
 use crate::transport::{Connection, ConnectionConfig, Notification, PacketCounters, Protocol, Scratch};
 
@@ -50,6 +53,10 @@ pub struct Host {
     /// How many events may wait before newcomers do.
     max_events: usize,
     events: VecDeque<Event>,
+    /// Whose connection came up, which the application was not told of: it gets nothing else of them either.
+    untold: HashSet<PeerHandle>,
+    /// Who was gone when it was told of their coming: what they said waited for that, and their end waits until it is taken.
+    told_late: HashSet<PeerHandle>,
     /// Newcomers wait until the application has decided about them.
     asks_admission: bool,
     /// Clients that left before the application decided, with all that they sent.
@@ -71,6 +78,13 @@ pub struct Host {
     closing: Option<Goodbye>,
     /// How many peers are about to end.
     lingering: usize,
+    /// How long a channel may be full.
+    stalled_timeout: Option<Duration>,
+    /// Peers with a channel that was full when it was last looked.
+    stalled: Vec<PeerHandle>,
+    connection_counters: ConnectionCounters,
+    /// How those were doing when they ended whose last event is not taken, and servers that we dialled.
+    final_stats: HashMap<PeerHandle, PeerStats>,
 }
 
 /// Randomness of which a digest is kept: as secret as what was drawn, and the same when the same is drawn again.
@@ -143,6 +157,8 @@ impl Host {
             skip_seeds: None,
             max_events: 2 * slots,
             events: VecDeque::new(),
+            untold: HashSet::new(),
+            told_late: HashSet::new(),
             asks_admission: false,
             left_undecided: Vec::new(),
             leftovers: Inbox::new(),
@@ -155,6 +171,10 @@ impl Host {
             incoming: IncomingChunks::new(chunks),
             closing: None,
             lingering: 0,
+            stalled_timeout: Some(DEFAULT_STALLED_TIMEOUT),
+            stalled: Vec::new(),
+            connection_counters: ConnectionCounters::default(),
+            final_stats: HashMap::new(),
         })
     }
 
@@ -174,7 +194,10 @@ impl Host {
         // It has two, and must not keep clients out by them.
         self.max_events += 2;
         let is_told = |peer| !self.events.iter().any(|event| event.peer() == peer);
-        Ok(self.links.dial(id, netcode, is_told))
+        let handle = self.links.dial(id, netcode, is_told);
+        // Another's, whose place this is.
+        self.final_stats.retain(|peer, _| peer.slot != handle.slot || *peer == handle);
+        Ok(handle)
     }
 
     /// What all peers share.

@@ -68,7 +68,7 @@ impl Host {
         if self.closing.is_some() && self.links.dials().any(|dial| dial.is_pending()) {
             return Instant::ZERO;
         }
-        let next = self.peers.next_deadline().min(self.links.next_deadline());
+        let next = self.peers.next_deadline().min(self.links.next_deadline()).min(self.stalled_deadline());
         if self.lingering == 0 {
             return next;
         }
@@ -108,6 +108,9 @@ impl Host {
             }
             self.packets.clear();
         }
+        if !self.stalled.is_empty() {
+            self.end_stalled(now, out);
+        }
         // After the packets, which keep connections alive as well.
         self.links.update(now, out);
         self.apply_link_events(now);
@@ -137,6 +140,7 @@ impl Host {
                         self.lingering += 1;
                     }
                     self.peers.insert(peer);
+                    self.untold.insert(handle);
                     self.events.push_back(event);
                 }
                 LinkEvent::Down { peer, reason, answer } => {

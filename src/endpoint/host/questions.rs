@@ -2,9 +2,10 @@
 
 use super::Host;
 use crate::endpoint::handle::PeerHandle;
+use crate::endpoint::stats::{ConnectionCounters, PeerStats};
 use crate::netcode;
 use crate::transport::chunks::ChunkCounters;
-use crate::transport::{ChannelStats, PacketCounters, PacketStats};
+use crate::transport::{ChannelStats, Connection, PacketCounters, PacketStats};
 
 impl Host {
     /// Whether a peer is connected.
@@ -21,6 +22,26 @@ impl Host {
     pub fn stats(&self, peer: PeerHandle) -> Option<(PacketStats, PacketCounters)> {
         let connection = &self.peers.live(peer)?.connection;
         Some((connection.stats(), connection.counters()))
+    }
+
+    /// How a peer is doing, or how it was when its connection ended: until its last event is taken, of a server that was
+    /// dialled until another one is in its place. None when nothing is known of it.
+    pub fn peer_stats(&self, peer: PeerHandle) -> Option<PeerStats> {
+        if let Some(peer) = self.peers.live(peer) {
+            return Some(PeerStats::of(&peer.connection, &self.protocol));
+        }
+        self.final_stats.get(&peer).cloned()
+    }
+
+    /// How a connection is doing in which nothing was said.
+    pub fn fresh_stats(&self) -> Option<PeerStats> {
+        let connection = Connection::new(&self.config, self.protocol.clone()).ok()?;
+        Some(PeerStats::of(&connection, &self.protocol))
+    }
+
+    /// What became of connections.
+    pub fn connection_counters(&self) -> ConnectionCounters {
+        self.connection_counters
     }
 
     /// Counts of one channel of one peer; None when there is no such peer or channel.

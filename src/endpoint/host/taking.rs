@@ -24,9 +24,12 @@ impl Host {
 
     /// Moves every message that can be read into `inbox`.
     pub fn take_messages(&mut self, inbox: &mut Inbox) {
-        inbox.append(&mut self.leftovers);
+        let untold = &self.untold;
+        inbox.append(&mut self.leftovers, |peer| !untold.contains(&peer));
+        self.told_late.clear();
         let channels = self.protocol.channels().len();
-        for (peer, look_again) in self.peers.with_news(News::Messages, Peer::is_heard) {
+        let is_heard = |peer: &Peer| peer.is_heard() && !untold.contains(&peer.handle);
+        for (peer, look_again) in self.peers.with_news(News::Messages, is_heard) {
             peer.connection.swap_scratch(&mut self.scratch);
             if inbox.take_from(peer.handle, &mut peer.connection, channels) {
                 look_again();
@@ -37,21 +40,25 @@ impl Host {
 
     /// Appends what happened to chunks since the last call.
     pub fn take_chunk_events(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
-        for (peer, _) in self.peers.with_news(News::Chunks, |peer| peer.closing.is_none()) {
+        let untold = &self.untold;
+        let is_told = |peer: &Peer| peer.closing.is_none() && !untold.contains(&peer.handle);
+        for (peer, _) in self.peers.with_news(News::Chunks, is_told) {
             let Peer { handle, id, connection, quota, .. } = peer;
             self.incoming.poll(*handle, *id, connection, quota);
             quota.read();
             // There may be room now.
             self.incoming.poll(*handle, *id, connection, quota);
         }
-        self.incoming.take_events(out);
+        self.incoming.take_events(out, |peer| !untold.contains(&peer));
     }
 
     /// Appends the fates of messages that are known by now, peer by peer, each in the order of its packets. When a
     /// connection ended, all that was still open is lost, before what its slot's next peer has.
     pub fn take_notifications(&mut self, out: &mut Vec<(PeerHandle, Notification)>) {
-        out.append(&mut self.notifications);
-        for (peer, _) in self.peers.with_news(News::Notifications, Peer::is_admitted) {
+        let untold = &self.untold;
+        out.extend(self.notifications.extract_if(.., |(peer, _)| !untold.contains(peer)));
+        let is_told = |peer: &Peer| peer.is_admitted() && !untold.contains(&peer.handle);
+        for (peer, _) in self.peers.with_news(News::Notifications, is_told) {
             let Peer { handle, connection, .. } = peer;
             out.extend(core::iter::from_fn(|| connection.poll_notification()).map(|fate| (*handle, fate)));
         }
@@ -59,19 +66,40 @@ impl Host {
 
     /// Appends the fates of packets that are known by now, in the same order; they are kept if the configuration says so.
     pub fn take_packet_fates(&mut self, out: &mut Vec<(PeerHandle, PacketFate)>) {
-        for (peer, _) in self.peers.with_news(News::PacketFates, Peer::is_admitted) {
+        let untold = &self.untold;
+        let is_told = |peer: &Peer| peer.is_admitted() && !untold.contains(&peer.handle);
+        for (peer, _) in self.peers.with_news(News::PacketFates, is_told) {
             let Peer { handle, connection, .. } = peer;
             out.extend(core::iter::from_fn(|| connection.poll_packet_fate()).map(|fate| (*handle, fate)));
         }
     }
 
-    /// The next event. A peer's last one comes when all its messages were taken.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    /// The next event, left where it is. A peer's last one comes when all its messages were taken.
+    pub fn peek_event(&self) -> Option<&Event> {
         let event = self.events.front()?;
         let is_last = matches!(event, Event::Disconnected { .. });
-        let is_unread = || self.unfinished.iter().any(|(over, _)| *over == event.peer());
-        if (is_last && is_unread()) || self.is_undecided(event.peer()) {
-            return None;
+        let is_unread = || {
+            let peer = event.peer();
+            let waits = self.told_late.contains(&peer)
+                && (self.leftovers.has_any_of(peer) || self.incoming.has_events_of(peer));
+            waits || self.unfinished.iter().any(|(over, _)| *over == peer)
+        };
+        if (is_last && is_unread()) || self.is_undecided(event.peer()) { None } else { Some(event) }
+    }
+
+    /// The next event, as [`Host::peek_event`]. Of a peer whose connection came up, all else can be taken from then on.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let (peer, is_last) =
+            self.peek_event().map(|event| (event.peer(), matches!(event, Event::Disconnected { .. })))?;
+        if is_last {
+            if self.links.dialled(peer).is_none() {
+                self.final_stats.remove(&peer);
+            }
+        } else {
+            self.untold.remove(&peer);
+            if self.peers.find(peer).is_none() {
+                self.told_late.insert(peer);
+            }
         }
         self.events.pop_front()
     }
@@ -82,9 +110,14 @@ impl Host {
         if !self.protocol.holds_packets() {
             return Vec::new();
         }
-        let live = self.peers.iter_mut().filter(|peer| peer.is_heard());
+        let untold = &self.untold;
+        let live = self.peers.iter_mut().filter(|peer| peer.is_heard() && !untold.contains(&peer.handle));
         let live = live.map(|peer| (peer.handle, &mut peer.connection));
-        let over = self.unfinished.iter_mut().map(|(peer, connection)| (*peer, connection));
+        let over = self
+            .unfinished
+            .iter_mut()
+            .filter(|(peer, _)| !untold.contains(peer))
+            .map(|(peer, connection)| (*peer, connection));
         over.chain(live).filter_map(|(peer, held)| Some((peer, held.take_unread()?))).collect()
     }
 

@@ -27,7 +27,10 @@ use super::shared::Shared;
 use super::state::State;
 use crate::driver::Driver;
 use crate::endpoint::{PeerHandle, SendChunkError};
-use crate::transport::chunks::Offer;
+use crate::transport::chunks::{ChunkError, Offer};
+
+/// The number of a transfer that never was one: those of the core count from 0.
+const NEVER_QUEUED: u64 = u64::MAX;
 
 impl Endpoint {
     /// Queues a chunk; `client` is the peer as a server's game knows it.
@@ -44,15 +47,34 @@ impl Endpoint {
         let (session, driver) = carrier.parts().ok_or_else(|| self.closed_error())?;
         let now = driver.now();
         let number = session.change().send_chunk(now, peer, chunk.source(), chunk.hash, label, burst);
-        let number = number.map_err(|error| match error {
-            SendChunkError::NotConnected => (self.kind.missing)(),
-            SendChunkError::Chunk(error) => chunk_error(label, &error),
-        })?;
-        let status = transfers.add(session.host(), now, peer, number);
+        let (number, status) = match number {
+            Ok(number) => (number, transfers.add(session.host(), now, peer, number)),
+            // What a player does is no reason to end the game.
+            Err(error @ (SendChunkError::NotConnected | SendChunkError::Chunk(ChunkError::Full)))
+                if !self.strict =>
+            {
+                let why = match error {
+                    SendChunkError::NotConnected => self.kind.absent_text.to_owned(),
+                    SendChunkError::Chunk(error) => error.to_string(),
+                };
+                (NEVER_QUEUED, transfer::never_queued(chunk.size, why))
+            }
+            Err(SendChunkError::NotConnected) => return Err((self.kind.missing)()),
+            Err(SendChunkError::Chunk(error)) => return Err(chunk_error(label, &error)),
+        };
         drop(state);
         let transfer =
             Transfer::new(peer, client, number, chunk, label, status, Arc::downgrade(&self.state) as _);
         Ok(transfer)
+    }
+
+    /// Whether a chunk can be sent at all.
+    ///
+    /// # Errors
+    /// Before all is read and hashed in vain: when the endpoint is closed, or strict and without this peer.
+    pub(super) fn check_open(&self, peer: PeerHandle) -> PyResult<()> {
+        let connected = self.with(|core, _| core.is_connected(peer))?;
+        if connected || !self.strict { Ok(()) } else { Err((self.kind.missing)()) }
     }
 
     /// The chunks of a peer that are under way.

@@ -101,6 +101,12 @@ impl Transfers {
     }
 }
 
+/// The status of a transfer that was over before it began, for this reason.
+pub(super) fn never_queued(size: u64, why: String) -> Shared {
+    let progress = Progress { size, bytes: 0, slices: 1, slices_done: 0, rate: 0.0 };
+    Arc::new(Mutex::new(Status { progress, end: Some(Err(why)) }))
+}
+
 impl Status {
     fn finish(&mut self, end: Result<(), String>) {
         if end.is_ok() {

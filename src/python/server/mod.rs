@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -43,6 +44,19 @@ const MOST_TOKEN_LIFETIME: u64 = 365 * 24 * 3600;
 /// The most seconds by which clocks may be said to differ: an hour. Clocks further apart want mending.
 const MOST_CLOCK_SKEW: u64 = 3600;
 
+/// Seconds that a reliable channel may be said to stay full: no game waits longer for one player.
+const STALLED_TIMEOUT: core::ops::RangeInclusive<f64> = 0.1..=3600.0;
+
+fn extract_stalled_timeout(seconds: f64) -> PyResult<Duration> {
+    if STALLED_TIMEOUT.contains(&seconds) {
+        return Ok(Duration::from_secs_f64(seconds));
+    }
+    let (low, high) = (STALLED_TIMEOUT.start(), STALLED_TIMEOUT.end());
+    Err(PyValueError::new_err(format!(
+        "stalled_timeout must be {low} to {high} seconds, or None, not {seconds}"
+    )))
+}
+
 /// A dedicated server on one UDP socket.
 ///
 /// Args:
@@ -57,6 +71,9 @@ const MOST_CLOCK_SKEW: u64 = 3600;
 ///     clock_skew: seconds by which the clocks of backend and server may differ: tokens are taken this long after
 ///         they expire, and from this long before the start.
 ///     replace_duplicates: whether a client takes the place of one with its ``client_id`` that is connected.
+///     stalled_timeout: seconds, 0.1 to 3,600: a player is dropped when a reliable channel to it stays full for so
+///         long; None: never.
+///     strict: whether what a player does raises where a player is named, as :meth:`send` says.
 ///     factory: makes the message objects; None: plain construction.
 ///     priority: called in each flush in which messages wait whose order is free, with their
 ///         :class:`Candidates`; returns scores.
@@ -104,10 +121,11 @@ struct Players {
 impl Server {
     #[new]
     #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, public_addresses = None,
-                        max_token_lifetime = None, clock_skew = 0, replace_duplicates = true, admission = None,
-                        **settings))]
+                        max_token_lifetime = None, clock_skew = 0, replace_duplicates = true,
+                        stalled_timeout = Some(5.0), admission = None, **settings))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, max_clients=64, public_addresses=None, \
-                             max_token_lifetime=None, clock_skew=0, replace_duplicates=True, factory=None, \
+                             max_token_lifetime=None, clock_skew=0, replace_duplicates=True, \
+                             stalled_timeout=5.0, strict=False, factory=None, \
                              priority=None, admission=None, slow_hook=0.005, chunk_memory=0, \
                              chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
                              congestion=None, driver='polled', conditions=None, seed=None, network=None, \
@@ -118,12 +136,13 @@ impl Server {
         py: Python<'py>,
         address: AddressLike,
         protocol: Py<Protocol>,
-        key: Option<&[u8]>,
+        key: Option<&Bound<'py, PyAny>>,
         max_clients: i128,
         public_addresses: Option<AddressList>,
         max_token_lifetime: Option<i128>,
         clock_skew: i128,
         replace_duplicates: bool,
+        stalled_timeout: Option<f64>,
         admission: Option<Py<PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
@@ -133,8 +152,10 @@ impl Server {
         let lifetime = |seconds| within("max_token_lifetime", seconds, 1, MOST_TOKEN_LIFETIME);
         let max_token_lifetime = max_token_lifetime.map(lifetime).transpose()?;
         let clock_skew = within("clock_skew", clock_skew, 0, MOST_CLOCK_SKEW)?;
+        let stalled_timeout = stalled_timeout.map(extract_stalled_timeout).transpose()?;
         let none = ChunkLimits::SERVER.memory_bytes;
         let mut settings = Settings::new(py, "Server.__new__", settings, none, protocol.get())?;
+        settings.pending.has_senders = true;
         let (network, address) = (settings.network.clone(), address.0);
         if key.is_none() && network.is_none() && !address.ip().is_loopback() {
             let sentence = format!(
@@ -177,6 +198,7 @@ impl Server {
         if admission.is_some() {
             host.ask_admission();
         }
+        host.set_stalled_timeout(stalled_timeout);
         static SERVERS: AtomicU64 = AtomicU64::new(0);
         Ok(Server {
             id: SERVERS.fetch_add(1, Ordering::Relaxed),
@@ -277,16 +299,17 @@ impl Server {
         self.endpoint.fileno()
     }
 
-    /// Queues a message for the next flush.
+    /// Queues a message for the next flush. Returns :attr:`SendResult.SENT`, which is true, or what its player did that it
+    /// wasn't queued: ``GONE`` or ``FULL``, which are false.
     ///
     /// Raises:
     ///     FieldError: a field's value is not in its range.
     ///     UnregisteredMessageError: the class is not in the protocol.
     ///     MessageTooLargeError: more bytes than the channel takes.
-    ///     ChannelFullError: too many messages wait on the channel.
     ///     ChannelError: there is no such channel.
-    ///     StaleClientError: the client is gone.
+    ///     ValueError: the client is another server's.
     ///     ClosedError: the server is closed.
+    ///     StaleClientError, ChannelFullError: with ``strict=True``, in place of ``GONE`` and ``FULL``.
     #[pyo3(signature = (client, message, channel = 0, *, key = 0, tag = 0, notify = false))]
     fn send(
         &self,
@@ -296,7 +319,7 @@ impl Server {
         key: i128,
         tag: i128,
         notify: bool,
-    ) -> PyResult<()> {
+    ) -> PyResult<Py<PyAny>> {
         let options = send_options(key, tag, notify)?;
         let encoded = self.endpoint.protocol.get().encode_message(message)?;
         let channel = self.endpoint.protocol.get().channel(channel)?;
@@ -304,11 +327,11 @@ impl Server {
         let sent = self.endpoint.with(|core, driver| {
             client.map(|client| core.send(driver.now(), client, channel, encoded, options))
         })??;
-        sent.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))
+        self.endpoint.answer(message.py(), sent, channel, || class_name(message))
     }
 
     /// Queues bytes on a payload channel for the next flush. Their fate comes in ``inbox.notifications``, exactly
-    /// once, in the order of the packets.
+    /// once, in the order of the packets. Returns what :meth:`send` does.
     ///
     /// Raises:
     ///     As :meth:`send`.
@@ -319,21 +342,21 @@ impl Server {
         data: &[u8],
         channel: i64,
         tag: i128,
-    ) -> PyResult<()> {
+    ) -> PyResult<Py<PyAny>> {
         let tag = within("tag", tag, 0, u32::MAX)?;
         let channel = self.endpoint.protocol.get().channel(channel)?;
-        let client = self.core_handle(client.get());
+        let handle = self.core_handle(client.get());
         let sent = self.endpoint.with(|core, driver| {
-            client.map(|client| core.send_payload(driver.now(), client, channel, payload(data), tag))
+            handle.map(|client| core.send_payload(driver.now(), client, channel, payload(data), tag))
         })??;
-        sent.map_err(|error| self.endpoint.send_error("the payload", channel, error))
+        self.endpoint.answer(client.py(), sent, channel, || "the payload".into())
     }
 
-    /// Queues a chunk for a client: it goes beside the messages, which come first.
+    /// Queues a chunk for a client: it goes beside the messages, which come first. When the client is gone, or too many
+    /// chunks wait for it, the transfer is over already, with an error.
     ///
     /// Raises:
-    ///     StaleClientError: the client is gone.
-    ///     ChannelFullError: too many chunks wait.
+    ///     StaleClientError, ChannelFullError: with ``strict=True``, in place of that.
     ///     ChannelError: the protocol has no channel of chunks.
     ///     MessageTooLargeError: the chunk is too large, or too large for ``burst``.
     ///     ValueError: the label is too long.
@@ -348,30 +371,25 @@ impl Server {
         burst: bool,
     ) -> PyResult<Transfer> {
         let handle = self.core_handle(client.get())?;
-        // Before all is read and hashed in vain.
-        if !self.endpoint.with(|core, _| core.is_connected(handle))? {
-            return Err(stale_client());
-        }
+        self.endpoint.check_open(handle)?;
         self.endpoint.send_chunk(handle, Some(client.clone().unbind()), &Chunk::given(data)?, label, burst)
     }
 
-    /// The chunks of a client that are under way, as they are now.
-    ///
-    /// Raises:
-    ///     StaleClientError: the client is gone.
+    /// The chunks of a client that are under way, as they are now; none when it is gone.
     fn incoming_chunks(
         &self,
         py: Python<'_>,
         client: &Bound<'_, ClientHandle>,
     ) -> PyResult<Vec<IncomingChunk>> {
         let handle = self.core_handle(client.get())?;
-        if !self.endpoint.state.lock()?.host().is_connected(handle) {
-            return Err(stale_client());
-        }
         self.endpoint.incoming_chunks(py, handle, Some(client.as_unbound()))
     }
 
-    /// Changes how much may be sent to one client, or with None to each of them, those to come included.
+    /// Changes how much may be sent to one client, or with None to each of them, those to come included. False when that client
+    /// is gone.
+    ///
+    /// Raises:
+    ///     StaleClientError: with ``strict=True``, in place of that.
     #[pyo3(signature = (bytes_per_second, burst_bytes, client = None, *, adaptive = true))]
     fn set_budget(
         &self,
@@ -379,13 +397,14 @@ impl Server {
         burst_bytes: f64,
         client: Option<&Bound<'_, ClientHandle>>,
         adaptive: bool,
-    ) -> PyResult<()> {
+    ) -> PyResult<bool> {
         let client = client.map(|client| self.core_handle(client.get())).transpose()?;
         let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
-        self.endpoint.state.lock()?.change().set_budget(client, budget).map_err(|error| match error {
-            BudgetError::NotConnected => stale_client(),
-            BudgetError::Config(error) => value_error(error),
-        })
+        match self.endpoint.state.lock()?.change().set_budget(client, budget) {
+            Ok(()) => Ok(true),
+            Err(BudgetError::NotConnected) => self.absent(),
+            Err(BudgetError::Config(error)) => Err(value_error(error)),
+        }
     }
 
     /// Queues one message for every connected client; it is encoded once. Returns the clients whose
@@ -447,10 +466,11 @@ impl Server {
         })?
     }
 
-    /// Queues many rows for one client. Returns the rows, by index, for which the channel had no room.
+    /// Queues many rows for one client. Returns the rows, by index, that were not queued: for which the channel had no room, or
+    /// all when the client is gone.
     ///
     /// Raises:
-    ///     As :meth:`send_columns`; StaleClientError: the client is gone.
+    ///     As :meth:`send_columns`; StaleClientError: with ``strict=True``, the client is gone.
     #[pyo3(signature = (client, class_, rows, channel = 0, *, arena = None, key = None, tag = None, notify = false))]
     #[pyo3(
         text_signature = "($self, client, class_, rows, channel=0, *, arena=None, key=0, tag=0, notify=False)"
@@ -470,7 +490,7 @@ impl Server {
         let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         let client = self.core_handle(client.get())?;
         self.endpoint.with(|core, driver| {
-            if !core.is_connected(client) {
+            if self.endpoint.strict && !core.is_connected(client) {
                 return Err(stale_client());
             }
             let now = driver.now();
@@ -522,10 +542,10 @@ impl Server {
     }
 
     /// Ends one connection; its player sees :attr:`DisconnectReason.KICKED`, and ``reason`` as the event's ``detail``. What
-    /// was sent and isn't there yet is lost, unless ``linger`` gives it time. Never blocks.
+    /// was sent and isn't there yet is lost, unless ``linger`` gives it time. Never blocks. False when it is gone already.
     ///
     /// Raises:
-    ///     StaleClientError: the client is gone already.
+    ///     StaleClientError: with ``strict=True``, in place of that.
     ///     ValueError: naming the argument, its value and its bound.
     #[pyo3(signature = (client, *, reason = None, linger = 0.0))]
     fn disconnect(
@@ -533,22 +553,19 @@ impl Server {
         client: &Bound<'_, ClientHandle>,
         reason: Option<&Bound<'_, PyString>>,
         linger: f64,
-    ) -> PyResult<()> {
+    ) -> PyResult<bool> {
         let goodbye = goodbye(self.endpoint.protocol.get(), linger, reason)?;
         let client = self.core_handle(client.get())?;
         let left = self.endpoint.with(|core, driver| {
             driver.transmit(|now, out| core.disconnect_with(now, client, goodbye, out))
         })?;
         self.endpoint.state.wake();
-        left.map_err(|_| stale_client())
+        if left.is_ok() { Ok(true) } else { self.absent() }
     }
 
-    /// How the connection of a client is doing.
-    ///
-    /// Raises:
-    ///     StaleClientError: the client is gone.
+    /// How the connection of a client is doing; of one that is gone, how it was at its end.
     fn stats(&self, client: &Bound<'_, ClientHandle>) -> PyResult<ConnectionStats> {
-        self.endpoint.stats(self.core_handle(client.get())?)
+        self.endpoint.stats(self.core_handle(client.get())?, client.get().end.get())
     }
 
     /// Counts of all channels of all connected clients, as columns.
@@ -661,6 +678,17 @@ impl Server {
 
     /// The core's handle, if it is one of this server's.
     fn core_handle(&self, client: &ClientHandle) -> PyResult<PeerHandle> {
-        if client.server == self.id { Ok(client.core) } else { Err(stale_client()) }
+        if client.server == self.id {
+            return Ok(client.core);
+        }
+        Err(PyValueError::new_err(format!(
+            "client must be one of this server, and {} is another server's: forget handles with their server",
+            client.described()
+        )))
+    }
+
+    /// The answer where a client is gone.
+    fn absent(&self) -> PyResult<bool> {
+        if self.endpoint.strict { Err(stale_client()) } else { Ok(false) }
     }
 }

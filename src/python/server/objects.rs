@@ -1,6 +1,7 @@
 //! What a server hands up: who came and went, whom the admission hook lets in, and the messages with their senders.
 
 use core::net::SocketAddr;
+use std::sync::OnceLock;
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -77,7 +78,8 @@ impl Server {
         address: SocketAddr,
         user_data: Box<[u8; USER_DATA_BYTES]>,
     ) -> ClientHandle {
-        ClientHandle { server: self.id, core, id, address: Address(address), user_data }
+        let end = OnceLock::new();
+        ClientHandle { server: self.id, core, id, address: Address(address), user_data, end }
     }
 
     /// Makes Python objects of what was taken. The lock is held for moments only, never while Python runs.
@@ -116,6 +118,7 @@ impl Server {
     }
 
     fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
+        let mut final_stats = core::mem::take(&mut pending.tick.final_stats);
         for event in events {
             let object = match event {
                 Event::Accepted { peer: client, client_id, address, user_data } => {
@@ -137,6 +140,11 @@ impl Server {
                         players.gone.push(client);
                         players.handles.get(&client).map(|handle| handle.clone_ref(py))
                     };
+                    let place = final_stats.iter().position(|(peer, _)| *peer == client);
+                    if let (Some(handle), Some(place)) = (&handle, place) {
+                        // It ends once.
+                        let _ = handle.get().end.set(final_stats.swap_remove(place).1);
+                    }
                     log_end(py, reason, violation.as_ref(), detail.as_deref(), || {
                         let client = handle.as_ref().map(|handle| handle.get().described());
                         format!("{} of {}", client.unwrap_or_default(), self.endpoint.described())

@@ -60,6 +60,8 @@ pub enum CloseReason {
     Replaced,
     /// Nothing was heard of the peer for too long.
     TimedOut,
+    /// A channel to the peer stayed full for too long.
+    Stalled,
 }
 
 impl CloseReason {
@@ -71,6 +73,7 @@ impl CloseReason {
             CloseReason::Violation => 4,
             CloseReason::Replaced => 5,
             CloseReason::TimedOut => 6,
+            CloseReason::Stalled => 7,
         }
     }
 
@@ -81,6 +84,7 @@ impl CloseReason {
             4 => CloseReason::Violation,
             5 => CloseReason::Replaced,
             6 => CloseReason::TimedOut,
+            7 => CloseReason::Stalled,
             _ => CloseReason::Closed,
         }
     }

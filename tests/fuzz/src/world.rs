@@ -179,5 +179,7 @@ pub fn connected_with(protocol: Arc<Protocol>) -> (Host, Host) {
         }
     }
     assert!(client.is_connected(DIALLED));
+    // What they send is handed over from here on.
+    assert_eq!(server.poll_event().iter().chain(&client.poll_event()).count(), 2);
     (server, client)
 }

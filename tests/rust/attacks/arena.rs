@@ -275,6 +275,7 @@ impl Arena {
     fn take(&mut self) {
         while self.server.poll_event().is_some() {}
         let mut inbox = Inbox::new();
+        while self.honest.client.poll_event().is_some() {}
         self.honest.client.take_messages(&mut inbox);
         self.look(&inbox, 1);
         if self.reads {

@@ -344,7 +344,8 @@ pub(super) fn optimistic_acks() -> Figures {
     arena.finish()
 }
 
-/// Nothing is acked: what the application sends waits, and then the application is told that there is no room.
+/// Nothing is acked: what the application sends waits, then it is told that there is no room, and in the end the member is
+/// dropped for it.
 pub(super) fn never_acks() -> Figures {
     let mut arena = Arena::new();
     let mut member = Member::join(&mut arena);
@@ -362,6 +363,7 @@ pub(super) fn never_acks() -> Figures {
         member.say(&mut arena, |_| ());
         member.tick(&mut arena);
     }
-    assert!(full > 0 && member.is_connected(&arena));
+    assert!(full > 0 && !member.is_connected(&arena));
+    assert_eq!(arena.server.connection_counters().stalled, 1);
     arena.finish()
 }

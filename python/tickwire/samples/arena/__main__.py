@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
@@ -27,15 +27,17 @@ def serve(parsed: argparse.Namespace) -> None:
         print(f"An arena on {server.address}; Ctrl-C closes it.", flush=True)
         with _bots(parsed, server) as bots:
             arena = Arena(server)
-            for _ in tw.ticks(TICKS_PER_SECOND, parsed.seconds):
-                arena.tick()
+            for number, inbox in enumerate(tw.loop(server, TICKS_PER_SECOND)):
+                if parsed.seconds is not None and number >= parsed.seconds * TICKS_PER_SECOND:
+                    break
+                arena.tick(inbox)
                 for bot in bots:
                     bot.tick()
 
 
 def join(parsed: argparse.Namespace) -> None:
     """A window onto a server elsewhere."""
-    _show(parsed, None, [])
+    _show(parsed, lambda: None, [])
 
 
 def play(parsed: argparse.Namespace) -> None:
@@ -47,10 +49,16 @@ def play(parsed: argparse.Namespace) -> None:
         _bots(parsed, server) as bots,
     ):
         parsed.address = server.address
-        _show(parsed, Arena(server), bots)
+        arena = Arena(server)
+
+        def serve() -> None:
+            with server.tick() as inbox:
+                arena.tick(inbox)
+
+        _show(parsed, serve, bots)
 
 
-def _show(parsed: argparse.Namespace, arena: Arena | None, bots: list[Bot]) -> None:
+def _show(parsed: argparse.Namespace, serve: Callable[[], None], bots: list[Bot]) -> None:
     command.extra("pygame")
     from tickwire.samples.arena.window import Window
 
@@ -61,8 +69,7 @@ def _show(parsed: argparse.Namespace, arena: Arena | None, bots: list[Bot]) -> N
             for _ in tw.ticks(TICKS_PER_SECOND, parsed.seconds):
                 if not window.handle_events():
                     break
-                if arena is not None:
-                    arena.tick()
+                serve()
                 for bot in bots:
                     bot.tick()
                 player.tick(window.steer() if pilot is None else pilot.steer())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import random
 from collections import deque
@@ -61,15 +60,14 @@ class Player:
                         self.scores[key] = points
                     case _:
                         pass
-            if self.spot is not None and self.client.connected:
+            if self.spot is not None:
                 self._steer(steer)
 
     def _steer(self, steer: Spot) -> None:
         self._tick += 1
         move = Move(self._tick, *steer)
         # Full when nothing was heard from the server for long: then the picture stands still.
-        with contextlib.suppress(tw.ChannelFullError):
-            self.client.send(move, MOVES)
+        if self.client.send(move, MOVES):
             self._unacked.append(move)
             assert self.spot is not None
             self.spot = moved(self.spot, steer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import random
 from collections import deque
@@ -49,31 +48,30 @@ class Arena:
         self._gem = self._anywhere()
         self._tick = 0
 
-    def tick(self) -> None:
+    def tick(self, inbox: tw.Inbox[tuple[tw.ClientHandle, object]]) -> None:
         """Takes in what the players steer, moves them, and tells them."""
         self._tick += 1
-        with self._server.tick() as inbox:
-            for event in inbox.events:
-                match event:
-                    case tw.Connected(client):
-                        self._welcome(client)
-                    case tw.Disconnected(client):
-                        self._guests.pop(client, None)
-            for client, message in inbox.messages:
-                if isinstance(message, Move) and client in self._guests:
-                    self._guests[client].moves.append(message)
-            for client, guest in self._guests.items():
-                self._play(client, guest)
-            if self._tick % TICKS_PER_SNAPSHOT == 0:
-                self._send_snapshots()
+        for client, what in inbox:
+            match what:
+                case tw.Connected():
+                    self._welcome(client)
+                case Move():
+                    self._guests[client].moves.append(what)
+                case tw.Disconnected():
+                    del self._guests[client]
+                case _:
+                    pass  # players say nothing else
+        for client, guest in self._guests.items():
+            self._play(client, guest)
+        if self._tick % TICKS_PER_SNAPSHOT == 0:
+            self._send_snapshots()
 
     def _welcome(self, client: tw.ClientHandle) -> None:
         self._guests[client] = Guest(start(client.slot))
         self._server.broadcast(Score(0), SCORES, key=client.slot)
-        with contextlib.suppress(tw.StaleClientError):  # it left again in this very tick
-            self._server.send(client, Gem(*self._gem), GEM)
-            for other, guest in self._guests.items():
-                self._server.send(client, Score(guest.points), SCORES, key=other.slot)
+        self._server.send(client, Gem(*self._gem), GEM)
+        for other, guest in self._guests.items():
+            self._server.send(client, Score(guest.points), SCORES, key=other.slot)
 
     def _play(self, client: tw.ClientHandle, guest: Guest) -> None:
         # A move a tick, and those that came late: nobody gets further by sending more.
@@ -93,8 +91,7 @@ class Arena:
     def _send_snapshots(self) -> None:
         standings = [Standing(client.slot, *guest.spot) for client, guest in self._guests.items()]
         for client, guest in self._guests.items():
-            with contextlib.suppress(tw.StaleClientError, tw.ChannelFullError):
-                self._server.send(client, Snapshot(self._tick, guest.last_move, standings), SNAPSHOTS)
+            self._server.send(client, Snapshot(self._tick, guest.last_move, standings), SNAPSHOTS)
 
     def _anywhere(self) -> Spot:
         edge = 2 * RADIUS

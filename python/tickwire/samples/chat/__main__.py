@@ -20,11 +20,8 @@ def serve(parsed: argparse.Namespace) -> None:
     with command.open_server(parsed, PROTOCOL, max_clients=MAX_PEOPLE) as server:
         print(f"A room on {server.address}; Ctrl-C closes it.", flush=True)
         room = Room(server)
-        try:
-            for _ in tw.ticks(TICKS_PER_SECOND):
-                room.tick(1 / TICKS_PER_SECOND)
-        finally:
-            server.close(linger=1, reason="the room closed")
+        for inbox in tw.loop(server, TICKS_PER_SECOND, linger=1, reason="the room closed"):
+            room.tick(inbox, 1 / TICKS_PER_SECOND)
 
 
 def join(parsed: argparse.Namespace) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Annotated, TypeAlias
 
 import tickwire as tw
@@ -61,22 +60,19 @@ class Room:
         self._names: dict[tw.ClientHandle, str] = {}
         self._said: dict[tw.ClientHandle, float] = {}
 
-    def tick(self, seconds: float) -> None:
+    def tick(self, inbox: tw.Inbox[tuple[tw.ClientHandle, object]], seconds: float) -> None:
         """One tick, ``seconds`` after the last."""
         for client in self._said:
             self._said[client] = max(0.0, self._said[client] - seconds * LINES_PER_SECOND)
-        with self._server.tick() as inbox:
-            for client, message in inbox.messages:
-                self._handle(client, message)
-            for event in inbox.events:
-                # After the messages: the last words of someone who left come before the goodbye.
-                if isinstance(event, tw.Disconnected) and event.client in self._names:
-                    self._said.pop(event.client)
-                    self._tell(Said("", f"{self._names.pop(event.client)} left"))
-                    self._list_people()
+        for client, what in inbox:
+            self._handle(client, what)
 
-    def _handle(self, client: tw.ClientHandle, message: object) -> None:
-        match message:
+    def _handle(self, client: tw.ClientHandle, what: object) -> None:
+        match what:
+            case tw.Disconnected() if client in self._names:
+                self._said.pop(client)
+                self._tell(Said("", f"{self._names.pop(client)} left"))
+                self._list_people()
             case Hello(name) if client not in self._names:
                 self._names[client] = self._free_name(printable(name).strip() or "someone")
                 self._said[client] = 0.0
@@ -85,11 +81,12 @@ class Room:
             case Say(text) if client in self._names:
                 self._said[client] += 1
                 if self._said[client] > LINES_PER_SECOND:
-                    self._kick(client, f"more than {LINES_PER_SECOND} lines a second")
+                    reason = f"more than {LINES_PER_SECOND} lines a second"
+                    self._server.disconnect(client, reason=reason)
                 elif line := printable(text).strip():
                     self._tell(Said(self._names[client], line))
             case _:
-                pass  # a line without a name, or a second name
+                pass  # a newcomer without a name yet, a line without one, or a second name
 
     def _free_name(self, wanted: str) -> str:
         taken, number, name = set(self._names.values()), 2, shorten(wanted, MAX_NAME)
@@ -100,14 +97,11 @@ class Room:
 
     def _tell(self, message: Said) -> None:
         for client in self._server.broadcast(message, TALK, clients=self._names):
-            self._kick(client, "your line is too slow")  # so much waits for it that it won't catch up
+            # So much waits for it that it won't catch up.
+            self._server.disconnect(client, reason="your line is too slow")
 
     def _list_people(self) -> None:
         self._server.broadcast(People(sorted(self._names.values())), PEOPLE, clients=self._names)
-
-    def _kick(self, client: tw.ClientHandle, reason: str) -> None:
-        with contextlib.suppress(tw.StaleClientError):  # gone already; its event comes
-            self._server.disconnect(client, reason=reason)
 
 
 def printable(text: str) -> str:

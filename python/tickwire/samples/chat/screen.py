@@ -53,14 +53,12 @@ class ChatApp(App[command.SampleError | None]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Says the line."""
         text = shorten(event.value.strip(), MAX_TEXT)
-        if not text or not self._client.connected:
+        if not text:
             return
-        try:
-            self._client.send(Say(text), TALK)
-        except tw.ChannelFullError:
-            self.bell()  # the line stays, to be said when the network is back
-        else:
+        if self._client.send(Say(text), TALK):
             event.input.clear()
+        else:
+            self.bell()  # the line stays, to be said when the network is back
 
     def _tick(self) -> None:
         if not (self._lines.is_attached and self._people.is_attached):

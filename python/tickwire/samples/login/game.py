@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Annotated
 
 import tickwire as tw
@@ -27,27 +26,29 @@ def name_of(client: tw.ClientHandle) -> str:
     return client.user_data.rstrip(b"\0").decode(errors="replace")
 
 
-def tick(server: tw.Server) -> None:
+def tick(server: tw.Server, inbox: tw.Inbox[tuple[tw.ClientHandle, object]]) -> None:
     """A tick of the server: greets who comes."""
-    with server.tick() as inbox:
-        for event in inbox.events:
-            match event:
-                case tw.Connected(client):
-                    print(f"{name_of(client)} is here, account {client.id}", flush=True)
-                    with contextlib.suppress(tw.StaleClientError):  # it left again in this very tick
-                        server.send(client, Welcome(name_of(client)))
-                case tw.Disconnected(client, reason):
-                    print(f"{name_of(client)} is gone: {reason}", flush=True)
+    for client, what in inbox:
+        match what:
+            case tw.Connected():
+                print(f"{name_of(client)} is here, account {client.id}", flush=True)
+                server.send(client, Welcome(name_of(client)))
+            case tw.Disconnected(_, reason):
+                print(f"{name_of(client)} is gone: {reason}", flush=True)
+            case _:
+                pass  # players have nothing to say
 
 
 def play(token: tw.ConnectToken) -> str | tw.DisconnectReason:
     """A player who comes in, hears its name and leaves; the name, or why it didn't get in."""
     with tw.Client(PROTOCOL, token) as client:
-        for _ in tw.ticks(TICKS_PER_SECOND):
-            with client.tick() as inbox:
-                for message in inbox.messages:
-                    if isinstance(message, Welcome):
-                        return message.name
-            if client.disconnect_reason is not None:
-                return client.disconnect_reason
-    raise AssertionError("ticks go on for ever")
+        for inbox in tw.loop(client, TICKS_PER_SECOND):
+            for what in inbox:
+                match what:
+                    case Welcome(name):
+                        return name
+                    case tw.Disconnected(_, reason):
+                        return reason
+                    case _:
+                        pass
+    raise KeyboardInterrupt

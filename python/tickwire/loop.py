@@ -1,0 +1,212 @@
+"""A game loop that ends well: on Ctrl-C, when the system says so, and when the game raises."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, ClassVar, TypeAlias, overload
+
+from tickwire._core import Client, ClientHandle, Inbox, Server
+from tickwire.connection import Event
+from tickwire.health import Health, check_health
+from tickwire.ticks import check_rate, warn_of_event_loop
+
+__all__ = ["loop"]
+
+NAP = 0.05
+"""Seconds after which a loop between two ticks looks whether it is to end."""
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+MAX_LINGER = 60
+MAX_REASON_BYTES = 128
+
+
+HealthLike: TypeAlias = str | int | tuple[str, int] | None
+
+
+@overload
+def loop(
+    endpoint: Server,
+    ticks_per_second: float = 60,
+    *,
+    health: HealthLike = None,
+    linger: float = 0.0,
+    reason: str | None = None,
+) -> Iterator[Inbox[tuple[ClientHandle, Any], tuple[ClientHandle, Any | Event]]]: ...
+@overload
+def loop(
+    endpoint: Client,
+    ticks_per_second: float = 60,
+    *,
+    health: HealthLike = None,
+    linger: float = 0.0,
+    reason: str | None = None,
+) -> Iterator[Inbox[Any, Any | Event]]: ...
+def loop(
+    endpoint: Server | Client,
+    ticks_per_second: float = 60,
+    *,
+    health: HealthLike = None,
+    linger: float = 0.0,
+    reason: str | None = None,
+) -> Iterator[Inbox[Any]]:
+    """Ticks a server or a client until the program is to end: yields what arrived, and sends what the body
+    queued.
+
+    It ends at the first Ctrl-C, at SIGTERM (as ``docker stop`` and systemd send it), when the endpoint is
+    closed, and with a client's connection, after the inbox that says so. However it ends, by ``break`` or an
+    exception in the body too, the other sides are told goodbye and the endpoint is closed. A second Ctrl-C
+    interrupts at once.
+
+    Signals are minded in the main thread alone, from the first tick to the end; then what was set before is
+    set again. The pace is that of :func:`tickwire.ticks`: ticks that the body is too slow for are skipped.
+
+    Args:
+        endpoint: a server or a client, with either driver.
+        ticks_per_second: above 0.
+        health: where to answer orchestrators over HTTP, as ``"127.0.0.1:8080"``, or a port of the loopback
+            address: 200 while ticks happen, 503 when none did for 2 seconds (or two ticks, if that is
+            longer). Whoever reaches that address can ask.
+        linger, reason: how it is closed, as for :meth:`Server.close`.
+
+    Raises:
+        ValueError, TypeError: naming the argument, its value and its bound.
+        OSError: the address of ``health`` can't be bound.
+
+    Example::
+
+        for inbox in tw.loop(tw.Server("127.0.0.1:40000", protocol)):
+            for client, what in inbox:
+                match what:
+                    case tw.Connected(): ...
+                    case Chat(text): ...
+                    case tw.Disconnected(): ...
+    """
+    goodbye = Goodbye(endpoint, linger, reason)
+    check_rate(ticks_per_second, "ticks_per_second")
+    address = check_health(health)
+    warn_of_event_loop("loop")
+    return _loop(endpoint, ticks_per_second, goodbye, Health(address, ticks_per_second) if address else None)
+
+
+@dataclass(frozen=True)
+class Goodbye:
+    """How an endpoint is to be closed: checked before there is anything to close."""
+
+    endpoint: Server | Client
+    linger: float
+    reason: str | None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.endpoint, Server | Client):
+            raise TypeError(f"endpoint must be a Server or a Client, not {type(self.endpoint).__name__}")
+        if not 0 <= self.linger <= MAX_LINGER:
+            raise ValueError(f"linger must be 0 to {MAX_LINGER} seconds, not {self.linger!r}")
+        if self.reason is not None:
+            if self.endpoint.protocol.framing == "yojimbo":
+                raise ValueError("reason can't be sent in yojimbo's framing: leave it out")
+            size = len(self.reason.encode())
+            if not 1 <= size <= MAX_REASON_BYTES or "\0" in self.reason:
+                bound = f"1 to {MAX_REASON_BYTES} bytes in UTF-8 without NUL"
+                raise ValueError(f"reason must be {bound}, not {self.reason!r}")
+
+    def say(self, *, wait: bool = True) -> None:
+        """Closes the endpoint, also when that is interrupted."""
+        if self.endpoint.closed:
+            return
+        try:
+            self.endpoint.close(linger=self.linger, reason=self.reason, wait=wait)
+        except BaseException:
+            self.endpoint.close()
+            raise
+
+
+def is_over(endpoint: Server | Client) -> bool:
+    """Whether nothing comes any more."""
+    if endpoint.closed:
+        return True
+    gone = isinstance(endpoint, Client) and endpoint.disconnect_reason is not None
+    return gone and not endpoint.has_news
+
+
+def _loop(
+    endpoint: Server | Client, rate: float, goodbye: Goodbye, health: Health | None
+) -> Iterator[Inbox[Any]]:
+    stop = Stop()
+    try:
+        stop.begin()
+        start, number = time.perf_counter(), 0
+        while not (stop.requested or is_over(endpoint)):
+            if health is not None:
+                health.tick()
+            inbox = endpoint.receive()
+            try:
+                yield inbox
+            finally:
+                # Also what a body queued that raised, or left the loop.
+                if not endpoint.closed:
+                    endpoint.flush()
+            number = max(number + 1, math.floor((time.perf_counter() - start) * rate))
+            due = start + number / rate
+            while not stop.requested and (wait := due - time.perf_counter()) > 0:
+                time.sleep(min(wait, NAP))
+    finally:
+        try:
+            goodbye.say()
+        finally:
+            if health is not None:
+                health.close()
+            stop.end()
+
+
+Handler = Callable[[int, FrameType | None], Any] | int | None
+
+
+class Stop:
+    """Whether the program was asked to end, between :meth:`begin` and :meth:`end`."""
+
+    _active: ClassVar[list[Stop]] = []
+    """All of them: one signal ends every loop of the main thread."""
+    _before: ClassVar[dict[int, Handler]] = {}
+
+    def __init__(self, wake: Callable[[], object] | None = None) -> None:
+        self.requested = False
+        self._wake = wake
+
+    def begin(self) -> None:
+        """Minds the signals from now on; in other threads than the main one, nothing is minded."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        if not Stop._active:
+            for number in SIGNALS:
+                before = signal.getsignal(number)
+                # Ignored on purpose, as under nohup, or of a library that can't be put back.
+                if before is not signal.SIG_IGN and before is not None:
+                    Stop._before[number] = before
+                    signal.signal(number, Stop._ask)
+        Stop._active.append(self)
+
+    def end(self) -> None:
+        """Minds them no more."""
+        if self not in Stop._active:
+            return
+        Stop._active.remove(self)
+        if not Stop._active and threading.current_thread() is threading.main_thread():
+            for number, before in Stop._before.items():
+                signal.signal(number, before)
+            Stop._before.clear()
+
+    @staticmethod
+    def _ask(number: int, _: FrameType | None) -> None:
+        if number == signal.SIGINT:
+            # Whoever presses it again doesn't want to wait for the body.
+            signal.signal(number, signal.default_int_handler)
+        for stop in Stop._active:
+            stop.requested = True
+            if stop._wake is not None:
+                stop._wake()

@@ -1,0 +1,66 @@
+//! Peers who let a reliable channel run full: after a time they are dropped, so that none of them is a reason for the
+//! application to wait, to forget messages or to end.
+
+use super::Host;
+use crate::endpoint::handle::PeerHandle;
+use crate::endpoint::reason::DisconnectReason;
+use crate::endpoint::stalled;
+use crate::store::Datagrams;
+use crate::time::{Duration, Instant};
+use crate::transport::CloseReason;
+
+impl Host {
+    /// How long a reliable channel to a peer that dialled us may stay full before the peer is dropped: from the first message
+    /// that it refuses until it has room again. None: for ever. Servers that we dialled are never dropped for it.
+    pub fn set_stalled_timeout(&mut self, timeout: Option<Duration>) {
+        self.stalled_timeout = timeout;
+    }
+
+    /// A channel refused a message for being full.
+    #[cold]
+    pub(super) fn note_full(&mut self, now: Instant, handle: PeerHandle, channel: usize) {
+        if !stalled::counts(&self.protocol, channel) || self.links.dialled(handle).is_some() {
+            return;
+        }
+        let Some(peer) = self.peers.find_mut(handle) else { return };
+        peer.full.note_full(now, channel);
+        if !core::mem::replace(&mut peer.full.is_listed, true) {
+            self.stalled.push(handle);
+        }
+    }
+
+    /// Drops the peers whose channels have been full for too long.
+    pub(super) fn end_stalled(&mut self, now: Instant, out: &mut Datagrams) {
+        let Host { stalled, peers, protocol, stalled_timeout, .. } = self;
+        let mut over = Vec::new();
+        stalled.retain(|handle| {
+            let Some(peer) = peers.find_mut(*handle).filter(|peer| peer.closing.is_none()) else {
+                return false;
+            };
+            let since = peer.full.look(&peer.connection, protocol);
+            peer.full.is_listed = since.is_some();
+            if let (Some(since), Some(timeout)) = (since, *stalled_timeout)
+                && since + timeout <= now
+            {
+                over.push(*handle);
+                return false;
+            }
+            peer.full.is_listed
+        });
+        for handle in over {
+            self.connection_counters.stalled += 1;
+            self.leave(now, handle, Some(CloseReason::Stalled), None, None, out);
+            self.report(handle, DisconnectReason::Stalled, None, None);
+        }
+    }
+
+    /// When the first of them is to be dropped if nothing changes.
+    pub(super) fn stalled_deadline(&self) -> Instant {
+        let Some(timeout) = self.stalled_timeout.filter(|_| !self.stalled.is_empty()) else {
+            return Instant::NEVER;
+        };
+        let peers = self.stalled.iter().filter_map(|handle| self.peers.live(*handle));
+        let since = peers.filter_map(|peer| peer.full.oldest()).min();
+        since.map_or(Instant::NEVER, |since| since + timeout)
+    }
+}

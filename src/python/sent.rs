@@ -1,0 +1,67 @@
+//! What `send` says: whether a message was queued, and if not, what its player did.
+//!
+//! Promises: the four answers are made once and handed out again, so an answer costs no allocation. What only the caller can
+//! have got wrong is never among them: that raises.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+use super::endpoint::Endpoint;
+use crate::endpoint::SendError;
+use crate::transport;
+
+/// A member of `tickwire.connection.SendResult`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    Sent,
+    Gone,
+    Full,
+    NotConnected,
+}
+
+impl Sent {
+    /// What becomes of a message that is refused for this, if it is a player's doing; `absent` is what a peer is called here
+    /// that isn't connected.
+    pub(super) fn of_refusal(error: &SendError, absent: Sent) -> Option<Sent> {
+        match error {
+            SendError::NotConnected => Some(absent),
+            SendError::Channel(transport::SendError::Full { .. } | transport::SendError::TickFull { .. }) => {
+                Some(Sent::Full)
+            }
+            SendError::Channel(_) => None,
+        }
+    }
+
+    /// The member.
+    pub(super) fn to_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        static MEMBERS: PyOnceLock<[Py<PyAny>; 4]> = PyOnceLock::new();
+        let members = MEMBERS.get_or_try_init(py, || {
+            static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+            let class = CLASS.import(py, "tickwire.connection", "SendResult")?;
+            let member = |name| class.getattr(name).map(Bound::unbind);
+            Ok::<_, PyErr>([member("SENT")?, member("GONE")?, member("FULL")?, member("NOT_CONNECTED")?])
+        })?;
+        Ok(members[self as usize].clone_ref(py))
+    }
+}
+
+impl Endpoint {
+    /// The answer to a `send`: `what` was given to a channel, which said this of it.
+    ///
+    /// # Errors
+    /// When it was the caller's mistake, and when all is to be raised.
+    pub(super) fn answer(
+        &self,
+        py: Python<'_>,
+        sent: Result<(), SendError>,
+        channel: usize,
+        what: impl FnOnce() -> String,
+    ) -> PyResult<Py<PyAny>> {
+        let Err(error) = sent else { return Sent::Sent.to_python(py) };
+        match Sent::of_refusal(&error, self.kind.absent).filter(|_| !self.strict) {
+            Some(refusal) => refusal.to_python(py),
+            None => Err(self.send_error(&what(), channel, error)),
+        }
+    }
+}
