@@ -10,10 +10,12 @@ from types import GenericAlias, TracebackType
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, final, overload
 
 from typing_extensions import Buffer
+from typing_extensions import TypeVar as TypeVarWithDefault
 
 from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event
 from tickwire.hooks import AdmissionHook, PriorityHook
-from tickwire.message import Message, MessageFactory
+from tickwire.message import MessageFactory
+from tickwire.rows import Row
 
 __all__ = [
     "AckEndpoint",
@@ -53,6 +55,7 @@ __all__ = [
     "Protocol",
     "Proxy",
     "ReceivedChunk",
+    "Rows",
     "Schema",
     "SequenceBuffer",
     "Server",
@@ -69,6 +72,7 @@ __all__ = [
     "boolean",
     "chunks",
     "common_of",
+    "converted_of",
     "data",
     "dtype",
     "enum_of",
@@ -78,8 +82,11 @@ __all__ = [
     "float32",
     "float64",
     "generate_key",
+    "items_of",
     "latest",
     "list_of",
+    "literal_of",
+    "map_of",
     "nested_of",
     "network_id",
     "optional_of",
@@ -97,11 +104,14 @@ __all__ = [
     "sequence_greater",
     "sequence_less",
     "sequenced",
+    "set_of",
     "signed_quaternion",
     "sparse_of",
     "text",
     "transform",
+    "tuple_of",
     "uint128",
+    "union_of",
     "unit_vector",
     "unpack",
     "unreliable",
@@ -112,6 +122,10 @@ __all__ = [
 __version__: Final[str]
 
 _M = TypeVar("_M", covariant=True)
+# What comes of latest channels, and the messages of a protocol.
+_L = TypeVarWithDefault("_L", covariant=True, default=Any)
+_P = TypeVarWithDefault("_P", default=Any)
+_Q = TypeVar("_Q")
 _T = TypeVar("_T")
 _Number = TypeVar("_Number", float, Fraction)
 _D = TypeVar("_D")
@@ -335,6 +349,29 @@ def list_of(item: FieldType, most: int, /) -> FieldType:
 def sparse_of(item: FieldType, slots: int, /) -> FieldType:
     """Values of some of ``slots`` slots."""
 
+def tuple_of(items: Sequence[FieldType], /) -> FieldType:
+    """A tuple of parts that each have a field type of their own."""
+
+def items_of(item: FieldType, most: int, /) -> FieldType:
+    """Up to ``most`` values, as a tuple."""
+
+def set_of(item: FieldType, most: int, frozen: bool, /) -> FieldType:
+    """Up to ``most`` different values."""
+
+def map_of(key: FieldType, item: FieldType, most: int, /) -> FieldType:
+    """Up to ``most`` values by key."""
+
+def literal_of(values: Sequence[Any], /) -> FieldType:
+    """One of these values."""
+
+def union_of(classes: Sequence[tuple[type, Schema]], /) -> FieldType:
+    """An object of one of these message classes."""
+
+def converted_of(
+    class_: type, item: FieldType, to_wire: Callable[[Any], Any], from_wire: Callable[[Any], Any], /
+) -> FieldType:
+    """An object of a type of the game's own, as what ``item`` takes."""
+
 def nested_of(class_: type, schema: Schema, /) -> FieldType:
     """The fields of a message class."""
 
@@ -363,7 +400,7 @@ class Schema:
         """Raises the FieldError that sending an object with these attributes would raise, if any."""
 
 # --- arrays of messages ------------------------------------------------------------------------------
-# Arrays are `Any`: numpy.ndarray where NumPy is installed, else memoryview. NumPy is no dependency.
+# Arrays are `Any`: numpy.ndarray where NumPy is installed, else Rows. NumPy is no dependency.
 
 def dtype(class_: type, /) -> Any:
     """The NumPy type of rows of a message class: ``numpy.zeros(n, tickwire.dtype(Move))`` are n rows.
@@ -389,11 +426,36 @@ def pack(class_: type, rows: Buffer, /, *, arena: Buffer | None = None) -> bytes
     """
 
 def unpack(class_: type, data: bytes, count: int, /) -> Any:
-    """Reads what :func:`pack` wrote: an array with NumPy, else a memoryview with the class's :func:`row_format`.
+    """Reads what :func:`pack` wrote: an array with NumPy, else :class:`Rows`.
 
     Raises:
         StreamError: saying what is refused, and in which row.
     """
+
+@final
+class Rows:
+    """The rows of a message class, where NumPy is not installed: a structured array is there where it is.
+
+    ``rows[0].hp`` is a field of a row, ``rows["hp"]`` that of all: a memoryview of numbers, without a copy, or a list of
+    what else a field holds. ``for row in rows`` goes through them. Fields of a type of your own come as what is on the wire.
+    The buffer has the format of :func:`row_format`.
+    """
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+    @property
+    def format(self) -> str:
+        """How a row lies in memory, for the :mod:`struct` module."""
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, key: int, /) -> Row: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> list[Row]: ...
+    @overload
+    def __getitem__(self, key: str, /) -> Any: ...
+    def __iter__(self) -> Iterator[Row]: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
 
 def arena(rows: Any, /) -> memoryview:
     """The bytes in which the texts, data and lists of rows lie that Tickwire made; of views of these rows too.
@@ -769,13 +831,13 @@ class PacketOpener:
         request, which is not sealed, or there is no key for it."""
 
 @final
-class Protocol:
+class Protocol(Generic[_P]):
     """What both sides must share: an id, the message classes in order, the channels in order.
 
     Args:
         id: 64-bit netcode protocol id: a number of your game (and its version).
         messages: classes made by :func:`tickwire.message` or derived from :class:`tickwire.Message`.
-        channels: 1 to 64 channels; the index in this list is the ``channel`` argument of ``send``.
+        channels: 1 to 64 channels. The ``channel`` argument of ``send`` is the index in this list, or the name.
         framing: how packets look: ``"native"``, or ``"yojimbo"`` to talk to that C++ library (``docs/yojimbo.md``).
         fold_hash: yojimbo only: put :attr:`hash` into :attr:`id`, so that sides that differ don't connect.
         max_packet_size, packet_fragment_size: yojimbo only: as the other side has them; None: 8,192 and 1,024.
@@ -787,14 +849,15 @@ class Protocol:
     def __new__(
         cls,
         id: int,
-        messages: Sequence[type],
+        messages: Sequence[type[_P]],
         channels: Sequence[Channel] = ...,
         *,
         framing: Literal["native", "yojimbo"] = "native",
         fold_hash: bool = False,
         max_packet_size: int | None = None,
         packet_fragment_size: int | None = None,
-    ) -> Protocol: ...
+    ) -> Protocol[_P]: ...
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def id(self) -> int:
         """The netcode protocol id: with ``fold_hash``, the one given XOR :attr:`hash`."""
@@ -808,24 +871,30 @@ class Protocol:
     def description(self) -> str:
         """The canonical text that the hash is made of: each message with its fields, each channel."""
     @property
-    def messages(self) -> list[type]:
+    def messages(self) -> list[type[_P]]:
         """The message classes, in order."""
     @property
     def channels(self) -> list[Channel]:
         """The channels, in order."""
-    def encode(self, message: Message | Any, /) -> bytes:
+    def channel_number(self, name: str, /) -> int:
+        """The number of the channel of this name.
+
+        Raises:
+            ChannelError: there is no such channel.
+        """
+    def encode(self, message: _P, /) -> bytes:
         """One message with its type, as it rides in a packet, padded with zero bits to whole bytes. Without its block.
 
         Raises:
             FieldError, UnregisteredMessageError, MessageTooLargeError
         """
-    def decode(self, data: bytes, /) -> Any:
+    def decode(self, data: bytes, /) -> _P:
         """Reads what :meth:`encode` wrote.
 
         Raises:
             StreamError: saying what is refused.
         """
-    def measure(self, message: Message | Any, /) -> int:
+    def measure(self, message: _P, /) -> int:
         """An upper bound of the bits that :meth:`encode` would take (7 bits for each alignment)."""
 
 # --- connections -------------------------------------------------------------------------------------
@@ -1350,7 +1419,7 @@ class Congestion:
 # --- endpoints ---------------------------------------------------------------------------------------
 
 @final
-class Inbox(Generic[_M]):
+class Inbox(Generic[_M, _L]):
     """What arrived since the last tick."""
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
@@ -1362,7 +1431,7 @@ class Inbox(Generic[_M]):
         """``(client, message)`` pairs on a server, messages on a client; in order within a channel. Those of latest
         channels are in :attr:`latest`."""
     @property
-    def latest(self) -> list[Any]:
+    def latest(self) -> list[_L]:
         """Values of latest channels: ``(client, key, message)`` on a server, ``(key, message)`` on a client."""
     @property
     def payloads(self) -> list[Any]:
@@ -1383,8 +1452,8 @@ class Inbox(Generic[_M]):
         """What became of messages sent with ``notify=True``, and of payloads: each exactly once while its
         connection lasts."""
     def columns(self, class_: type, /) -> Any:
-        """All messages of a class that comes as columns: a row each, read-only. With NumPy a structured array, else a
-        memoryview with a format for the :mod:`struct` module.
+        """All messages of a class that comes as columns: a row each, read-only. With NumPy a structured array, else
+        :class:`Rows`.
 
         Before the fields of the class stand ``client`` (see :meth:`Server.client`; 0 on a client), ``received`` (when
         its packet came, in seconds since the endpoint's start), ``slot``, ``key`` (of latest channels), ``sequence``
@@ -1399,11 +1468,11 @@ class Inbox(Generic[_M]):
         """What became of packets, of each connection's newest 1,024 at most, each once."""
 
 @final
-class Tick(Generic[_M]):
+class Tick(Generic[_M, _L]):
     """Receives on entry, sends on exit (also when the body or the entry raises, so that connections stay alive)."""
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
-    def __enter__(self) -> Inbox[_M]: ...
+    def __enter__(self) -> Inbox[_M, _L]: ...
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -1413,7 +1482,7 @@ class Tick(Generic[_M]):
     ) -> None: ...
 
 @final
-class Server:
+class Server(Generic[_P]):
     """A dedicated server on one UDP socket.
 
     Args:
@@ -1479,7 +1548,7 @@ class Server:
     def __new__(
         cls,
         address: AddressLike,
-        protocol: Protocol,
+        protocol: Protocol[_P],
         *,
         key: bytes | None = None,
         max_clients: int = 64,
@@ -1503,12 +1572,13 @@ class Server:
         columns: Sequence[type] | None = None,
         capture: Capture | str | PathLike[str] | None = None,
         mtu: int = 1280,
-    ) -> Server: ...
+    ) -> Server[_P]: ...
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def address(self) -> Address:
         """Where it listens, with the port that was picked."""
     @property
-    def protocol(self) -> Protocol:
+    def protocol(self) -> Protocol[_P]:
         """What both sides share."""
     @property
     def max_clients(self) -> int:
@@ -1522,9 +1592,9 @@ class Server:
     @property
     def counters(self) -> dict[str, int]:
         """Everything counted since the start, drops by name."""
-    def tick(self) -> Tick[tuple[ClientHandle, Any]]:
+    def tick(self) -> Tick[tuple[ClientHandle, _P], tuple[ClientHandle, int, _P]]:
         """``with server.tick() as inbox:`` receives on entry and sends on exit."""
-    def receive(self) -> Inbox[tuple[ClientHandle, Any]]:
+    def receive(self) -> Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, int, _P]]:
         """The first half of a tick: takes what arrived."""
     def flush(self) -> None:
         """The second half of a tick: sends what is queued.
@@ -1557,8 +1627,8 @@ class Server:
     def send(
         self,
         client: ClientHandle,
-        message: Message | Any,
-        channel: int = 0,
+        message: _P,
+        channel: int | str | None = None,
         *,
         key: int = 0,
         tag: int = 0,
@@ -1567,6 +1637,7 @@ class Server:
         """Queues a message for the next flush.
 
         Args:
+            channel: by number or by name; None: the one that the message's class names as its own, else the first.
             key: on a latest channel, what the message is the value of.
             tag: your own name for it, 32 bits: notifications and candidates have it.
             notify: tell in ``inbox.notifications`` what became of it, exactly once.
@@ -1580,7 +1651,7 @@ class Server:
             StaleClientError: the client is gone.
             ClosedError: the server is closed.
         """
-    def send_payload(self, client: ClientHandle, data: bytes, channel: int, *, tag: int) -> None:
+    def send_payload(self, client: ClientHandle, data: bytes, channel: int | str, *, tag: int) -> None:
         """Queues bytes on a payload channel for the next flush. What became of them comes in ``inbox.notifications``
         under ``tag``, exactly once, in the order of the packets.
 
@@ -1627,8 +1698,8 @@ class Server:
         """
     def broadcast(
         self,
-        message: Message | Any,
-        channel: int = 0,
+        message: _P,
+        channel: int | str | None = None,
         *,
         clients: Iterable[ClientHandle] | None = None,
         exclude: ClientHandle | None = None,
@@ -1644,7 +1715,7 @@ class Server:
         clients: Iterable[ClientHandle] | Buffer,
         class_: type,
         rows: Buffer,
-        channel: int = 0,
+        channel: int | str | None = None,
         *,
         arena: Buffer | None = None,
         key: int | Buffer = 0,
@@ -1672,7 +1743,7 @@ class Server:
         client: ClientHandle,
         class_: type,
         rows: Buffer,
-        channel: int = 0,
+        channel: int | str | None = None,
         *,
         arena: Buffer | None = None,
         key: int | Buffer = 0,
@@ -1689,7 +1760,7 @@ class Server:
         self,
         class_: type,
         rows: Buffer,
-        channel: int = 0,
+        channel: int | str | None = None,
         *,
         arena: Buffer | None = None,
         clients: Iterable[ClientHandle] | None = None,
@@ -1777,7 +1848,7 @@ class Server:
         Raises:
             ValueError: naming the argument, its value and its bound.
         """
-    def __enter__(self) -> Server: ...
+    def __enter__(self) -> Server[_P]: ...
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -1787,7 +1858,7 @@ class Server:
     ) -> None: ...
 
 @final
-class Client:
+class Client(Generic[_P]):
     """A client of one server, dialling with a connect token.
 
     Args:
@@ -1809,7 +1880,7 @@ class Client:
 
     def __new__(
         cls,
-        protocol: Protocol,
+        protocol: Protocol[_P],
         token: ConnectToken,
         *,
         bind: AddressLike | None = None,
@@ -1820,7 +1891,7 @@ class Client:
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
         chunk_directory_limit: int | None = None,
-        resume: Client | None = None,
+        resume: Client[Any] | None = None,
         congestion: Congestion | None = None,
         driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
@@ -1829,11 +1900,12 @@ class Client:
         columns: Sequence[type] | None = None,
         capture: Capture | str | PathLike[str] | None = None,
         mtu: int = 1280,
-    ) -> Client: ...
+    ) -> Client[_P]: ...
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @staticmethod
     def connect(
         address: AddressLike,
-        protocol: Protocol,
+        protocol: Protocol[_Q],
         *,
         key: bytes | None = None,
         client_id: int | None = None,
@@ -1847,7 +1919,7 @@ class Client:
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
         chunk_directory_limit: int | None = None,
-        resume: Client | None = None,
+        resume: Client[Any] | None = None,
         congestion: Congestion | None = None,
         driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
@@ -1856,7 +1928,7 @@ class Client:
         columns: Sequence[type] | None = None,
         capture: Capture | str | PathLike[str] | None = None,
         mtu: int = 1280,
-    ) -> Client:
+    ) -> Client[_Q]:
         """Development mode: makes its own token, with the well-known key or a shared one. Not for
         production: who holds the key can be anyone. A warning is given unless the address is loopback.
 
@@ -1888,14 +1960,14 @@ class Client:
     def slot(self) -> int | None:
         """Our client slot on the server, once connected."""
     @property
-    def protocol(self) -> Protocol:
+    def protocol(self) -> Protocol[_P]:
         """What both sides share."""
     @property
     def counters(self) -> dict[str, int]:
         """Everything counted since the start, drops by name."""
-    def tick(self) -> Tick[Any]:
+    def tick(self) -> Tick[_P, tuple[int, _P]]:
         """``with client.tick() as inbox:`` receives on entry and sends on exit."""
-    def receive(self) -> Inbox[Any]:
+    def receive(self) -> Inbox[_P, tuple[int, _P]]:
         """The first half of a tick: takes what arrived."""
     def flush(self) -> None:
         """The second half of a tick: sends what is queued.
@@ -1914,7 +1986,13 @@ class Client:
     def fileno(self) -> int:
         """The system's number of the socket, as :meth:`Server.fileno`."""
     def send(
-        self, message: Message | Any, channel: int = 0, *, key: int = 0, tag: int = 0, notify: bool = False
+        self,
+        message: _P,
+        channel: int | str | None = None,
+        *,
+        key: int = 0,
+        tag: int = 0,
+        notify: bool = False,
     ) -> None:
         """As :meth:`Server.send`.
 
@@ -1925,7 +2003,7 @@ class Client:
         self,
         class_: type,
         rows: Buffer,
-        channel: int = 0,
+        channel: int | str | None = None,
         *,
         arena: Buffer | None = None,
         key: int | Buffer = 0,
@@ -1938,7 +2016,7 @@ class Client:
             NotConnectedError: the connection is not up (yet, or any more).
             Exception: as :meth:`Server.send_columns`.
         """
-    def send_payload(self, data: bytes, channel: int, *, tag: int) -> None:
+    def send_payload(self, data: bytes, channel: int | str, *, tag: int) -> None:
         """As :meth:`Server.send_payload`."""
     def send_chunk(
         self,
@@ -1971,7 +2049,7 @@ class Client:
         and the newest values of latest channels, and all else was sent and its packets' fates are known, or after
         ``linger``. Otherwise as :meth:`Server.close`; the server's event has ``reason`` as its ``detail``.
         """
-    def __enter__(self) -> Client: ...
+    def __enter__(self) -> Client[_P]: ...
     def __exit__(
         self,
         kind: type[BaseException] | None,
