@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from types import GenericAlias, TracebackType
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, final, overload
+from typing import Protocol as Protocol_
 
 from typing_extensions import Buffer
 from typing_extensions import TypeVar as TypeVarWithDefault
@@ -399,6 +400,13 @@ class Schema:
     def check(self, message: object, /) -> None:
         """Raises the FieldError that sending an object with these attributes would raise, if any."""
 
+# Of NumPy's arrays, whose stubs say that they are buffers only to type checkers of Python 3.12 and later.
+class _HasType(Protocol_):
+    @property
+    def dtype(self) -> Any: ...
+
+_Array: TypeAlias = Buffer | _HasType
+
 # --- arrays of messages ------------------------------------------------------------------------------
 # Arrays are `Any`: numpy.ndarray where NumPy is installed, else Rows. NumPy is no dependency.
 
@@ -417,7 +425,7 @@ def row_format(class_: type, /) -> str:
         TypeError: the class was not made by :func:`message`, or has no fields.
     """
 
-def pack(class_: type, rows: Buffer, /, *, arena: Buffer | None = None) -> bytes:
+def pack(class_: type, rows: _Array, /, *, arena: _Array | None = None) -> bytes:
     """Writes messages of one class, a row each, one behind the other.
 
     Raises:
@@ -1712,14 +1720,14 @@ class Server(Generic[_P]):
         earlier is skipped.)"""
     def send_columns(
         self,
-        clients: Iterable[ClientHandle] | Buffer,
+        clients: Iterable[ClientHandle] | _Array,
         class_: type,
-        rows: Buffer,
+        rows: _Array,
         channel: int | str | None = None,
         *,
-        arena: Buffer | None = None,
-        key: int | Buffer = 0,
-        tag: int | Buffer = 0,
+        arena: _Array | None = None,
+        key: int | _Array = 0,
+        tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
         """Queues a row for each client. Returns the rows, by index, that were not queued because their client is gone
@@ -1742,12 +1750,12 @@ class Server(Generic[_P]):
         self,
         client: ClientHandle,
         class_: type,
-        rows: Buffer,
+        rows: _Array,
         channel: int | str | None = None,
         *,
-        arena: Buffer | None = None,
-        key: int | Buffer = 0,
-        tag: int | Buffer = 0,
+        arena: _Array | None = None,
+        key: int | _Array = 0,
+        tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
         """Queues many rows for one client. Returns the rows, by index, for which the channel had no room.
@@ -1759,14 +1767,14 @@ class Server(Generic[_P]):
     def broadcast_rows(
         self,
         class_: type,
-        rows: Buffer,
+        rows: _Array,
         channel: int | str | None = None,
         *,
-        arena: Buffer | None = None,
+        arena: _Array | None = None,
         clients: Iterable[ClientHandle] | None = None,
         exclude: ClientHandle | None = None,
-        key: int | Buffer = 0,
-        tag: int | Buffer = 0,
+        key: int | _Array = 0,
+        tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[ClientHandle]:
         """Queues rows for every connected client, or for those given; each row is encoded once. Returns clients as
@@ -2002,12 +2010,12 @@ class Client(Generic[_P]):
     def send_rows(
         self,
         class_: type,
-        rows: Buffer,
+        rows: _Array,
         channel: int | str | None = None,
         *,
-        arena: Buffer | None = None,
-        key: int | Buffer = 0,
-        tag: int | Buffer = 0,
+        arena: _Array | None = None,
+        key: int | _Array = 0,
+        tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
         """Queues many rows. Returns the rows, by index, for which the channel had no room.

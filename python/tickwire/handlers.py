@@ -13,20 +13,17 @@ from tickwire._core import ClientHandle, Connected, Disconnected, Inbox
 __all__ = ["Handlers"]
 
 _M = TypeVar("_M")
-_Contra = TypeVar("_Contra", contravariant=True)
 _R = TypeVar("_R")
 
 
-class _Register(Protocol[_Contra]):
+class _Register(Protocol[_M]):
     """Takes a function as servers call it, or as clients do, and gives it back."""
 
     @overload
-    def __call__(
-        self, function: Callable[[ClientHandle, _Contra], _R], /
-    ) -> Callable[[ClientHandle, _Contra], _R]: ...
+    def __call__(self, function: Callable[[ClientHandle, _M], _R], /) -> Callable[[ClientHandle, _M], _R]: ...
 
     @overload
-    def __call__(self, function: Callable[[_Contra], _R], /) -> Callable[[_Contra], _R]: ...
+    def __call__(self, function: Callable[[_M], _R], /) -> Callable[[_M], _R]: ...
 
 
 class Handlers:

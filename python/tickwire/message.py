@@ -249,7 +249,9 @@ def _unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 def _field_type(cls: type, where: str, hint: Any) -> FieldType:
     """The field type an annotation stands for."""
     plain, metadata = _unwrapped(hint)
-    extras = [extra for extra in metadata if isinstance(extra, FieldType | Bound | Converter)]
+    # Also Annotated[PlayerId, tw.u16], whose second part is an Annotated of its own.
+    said = [extra for part in metadata for extra in (_unwrapped(part)[1] or (part,))]
+    extras = [extra for extra in said if isinstance(extra, FieldType | Bound | Converter)]
     common = next((extra for extra in extras if isinstance(extra, Bound) and extra.name == "common"), None)
     found = [extra for extra in extras if not isinstance(extra, Bound)]
     bounds = {extra.name: extra for extra in extras if isinstance(extra, Bound)}

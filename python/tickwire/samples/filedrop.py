@@ -112,7 +112,7 @@ def send(parsed: argparse.Namespace) -> None:
             if transfer is None:
                 continue
             # The thread can end the connection between two ticks: the next one says why it ended.
-            if transfer.error and client.is_connected:
+            if transfer.error and client.connected:
                 raise command.SampleError(
                     f"{name} didn't go through: {transfer.error}; see --limit of its server"
                 )

@@ -46,8 +46,7 @@ def play(token: tw.ConnectToken) -> str | tw.DisconnectReason:
         for _ in tw.ticks(TICKS_PER_SECOND):
             with client.tick() as inbox:
                 for message in inbox.messages:
-                    if isinstance(message, Welcome):
-                        return message.name
+                    return message.name
             if client.disconnect_reason is not None:
                 return client.disconnect_reason
     raise AssertionError("ticks go on for ever")
