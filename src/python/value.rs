@@ -227,7 +227,9 @@ pub(super) fn bound(error: &ValueError) -> String {
         ValueError::NoDirection => "of a length above 0".into(),
         ValueError::Components { length, count } => format!("{count} numbers, and these are {length}"),
         ValueError::OutsideArena { count, bytes, arena, .. } if *count as usize != *bytes => {
-            format!("an offset and a count within the arena of {arena} bytes, and {count} of these are {bytes} bytes")
+            format!(
+                "an offset and a count within the arena of {arena} bytes, and {count} of these are {bytes} bytes"
+            )
         }
         ValueError::OutsideArena { arena, .. } => format!("an offset and bytes within the arena of {arena}"),
         ValueError::NotRising => "items in their order, each once".into(),
