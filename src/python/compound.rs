@@ -79,7 +79,7 @@ impl Literals {
         for (number, value) in &self.values {
             let value = value.bind(py);
             // 1, 1.0 and True are equal, and not the same literal.
-            if value.get_type().is(&object.get_type()) && value.eq(object).map_err(Refusal::Raised)? {
+            if value.get_type().is(object.get_type()) && value.eq(object).map_err(Refusal::Raised)? {
                 return Ok(Value::Int(*number));
             }
         }
@@ -248,7 +248,7 @@ pub(super) fn write_union<S: BitSink>(
     object: &Bound<'_, PyAny>,
     sink: &mut S,
 ) -> Result<(), Refusal> {
-    let found = classes.iter().position(|nested| nested.class().is(&object.get_type()));
+    let found = classes.iter().position(|nested| nested.class().is(object.get_type()));
     let Some((number, nested)) = found.and_then(|number| Some((number, classes.get(number)?))) else {
         return Err(Refusal::OneOf(names(classes, object.py())));
     };

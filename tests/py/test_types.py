@@ -10,7 +10,7 @@ import pytest
 from mypy import api
 from test_pages import BLOCK, PAGES, ROOT, page_id, write
 
-# What type checkers can't know: the attribute that block=True adds. The client is of the first page, for its game.
+# What type checkers can't know: what block=True adds. The client is the first page's, and for its game.
 UNTYPED = {"yojimbo": ["server.py", "bot.py", "client.py"]}
 CONFIG = """
 [mypy]
