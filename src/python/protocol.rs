@@ -82,7 +82,7 @@ impl Protocol {
         let mut seen = HashSet::new();
         let mut given = channels.iter().map(|channel| channel.get().config.name.as_str());
         if let Some(twice) = given.find(|name| !name.is_empty() && !seen.insert(*name)) {
-            let sentence = format!("channels must have different names, and {twice:?} is there twice");
+            let sentence = format!("channels must have different names, and '{twice}' is there twice");
             return Err(PyValueError::new_err(sentence));
         }
         let configs = channels.iter().map(|channel| channel.get().config.clone()).collect();
@@ -304,7 +304,7 @@ impl Protocol {
 
     #[cold]
     fn no_channel(&self, name: &str) -> PyErr {
-        ChannelError::new_err(format!("channel must be {}, not {name:?}", names(&self.channels)))
+        ChannelError::new_err(format!("channel must be {}, not '{name}'", names(&self.channels)))
     }
 
     /// The number of a class made by `@tickwire.message`.
@@ -366,7 +366,7 @@ fn named(channels: &[Py<Channel>], name: &str) -> Option<usize> {
 /// What channels are called, for errors.
 fn names(channels: &[Py<Channel>]) -> String {
     let named = channels.iter().map(|channel| &channel.get().config.name).filter(|name| !name.is_empty());
-    let named: Vec<String> = named.map(|name| format!("{name:?}")).collect();
+    let named: Vec<String> = named.map(|name| format!("'{name}'")).collect();
     let numbers = format!("0 to {}", channels.len() - 1);
     if named.is_empty() {
         format!("{numbers} (none of them has a name)")

@@ -80,15 +80,15 @@ def test_a_message_goes_on_the_channel_of_its_class_or_the_one_that_is_named() -
 def test_a_protocol_knows_the_numbers_of_its_names() -> None:
     protocol = tw.Protocol(1, MESSAGES, CHANNELS)
     assert [protocol.channel_number(channel.name) for channel in protocol.channels] == list(range(6))
-    with pytest.raises(tw.ChannelError, match=r'channel must be 0 to 5, or "events", .*, not "chta"'):
+    with pytest.raises(tw.ChannelError, match=r"channel must be 0 to 5, or 'events', .*, not 'chta'"):
         protocol.channel_number("chta")
 
 
 @pytest.mark.parametrize(
     ("channel", "error", "complaint"),
     [
-        ("chta", tw.ChannelError, r'channel must be 0 to 5, or "events", "state".*, not "chta"'),
-        ("", tw.ChannelError, r'not ""'),
+        ("chta", tw.ChannelError, r"channel must be 0 to 5, or 'events', 'state'.*, not 'chta'"),
+        ("", tw.ChannelError, r"not ''"),
         (6, tw.ChannelError, r"channel must be 0 to 5, not 6"),
         (-1, tw.ChannelError, r"channel must be 0 to 5, not -1"),
         (2**200, TypeError, r"channel must be an int or a str"),
@@ -114,7 +114,7 @@ def test_a_wrong_channel_is_named(channel: Any, error: type[Exception], complain
     ("channels", "complaint"),
     [
         ([tw.unreliable()], r"Chat: its channel must be 0 to 0 \(none of them has a name\), not 'chat'"),
-        ([tw.unreliable("chta"), tw.latest()], r"Chat: its channel must be 0 to 1, or \"chta\", not 'chat'"),
+        ([tw.unreliable("chta"), tw.latest()], r"Chat: its channel must be 0 to 1, or 'chta', not 'chat'"),
         (
             [tw.payload("chat"), tw.latest()],
             r"Chat: its channel must be one of messages, and 'chat' is a payload",
@@ -123,10 +123,10 @@ def test_a_wrong_channel_is_named(channel: Any, error: type[Exception], complain
             [tw.chunks("chat"), tw.latest()],
             r"Chat: its channel must be one of messages, and 'chat' is a chunks",
         ),
-        ([tw.latest("chat")], r"Move: its channel must be 0 to 0, or \"chat\", not 1"),
+        ([tw.latest("chat")], r"Move: its channel must be 0 to 0, or 'chat', not 1"),
         (
             [tw.latest("chat"), tw.latest("chat")],
-            r'channels must have different names, and "chat" is there twice',
+            r"channels must have different names, and 'chat' is there twice",
         ),
     ],
 )
