@@ -241,7 +241,7 @@ def test_sets_dicts_tuples_and_unions_are_rows_too() -> None:
         pair: tuple[tw.u8, tw.i16]
         what: Point | Chat
 
-    message = Gathered({7, 3, 900}, {2: 20, 1: 10}, (5, -6), Chat("hello"))
+    message = Gathered({7, 3, 900}, {2: 20, 1: 10}, (5, -6), Chat(1, "hello"))
     packed = tw.Protocol(1, [Gathered]).encode(message)
     rows = tw.unpack(Gathered, packed, 1)
     offset, count = rows["numbers"][0]
