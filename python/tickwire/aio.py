@@ -18,15 +18,16 @@ import asyncio
 import math
 from collections.abc import AsyncIterator
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
-from tickwire._core import Client, Inbox, Server
+from tickwire._core import Client, ClientHandle, Inbox, Server
 from tickwire.errors import ConnectFailedError
 from tickwire.ticks import check_rate
 
 __all__ = ["Driver", "ticks"]
 
-E = TypeVar("E", Server, Client)
+E = TypeVar("E", bound=Server[Any] | Client[Any])
+_P = TypeVar("_P")
 
 
 class Driver(Generic[E]):
@@ -128,6 +129,14 @@ class Driver(Generic[E]):
                 raise ConnectFailedError(client.disconnect_reason)
             await self._wait()
 
+    @overload
+    def __aiter__(
+        self: Driver[Server[_P]],
+    ) -> AsyncIterator[Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, int, _P]]]: ...
+
+    @overload
+    def __aiter__(self: Driver[Client[_P]]) -> AsyncIterator[Inbox[_P, tuple[int, _P]]]: ...
+
     def __aiter__(self) -> AsyncIterator[Inbox[Any]]:
         """Yields an inbox whenever something arrived: events, messages, notifications, chunks, ends of
         transfers. What the body queued is sent at its end. Ends when the endpoint is closed, and with a
@@ -146,6 +155,16 @@ class Driver(Generic[E]):
                 return
             else:
                 await self._wait()
+
+    @overload
+    def ticks(
+        self: Driver[Server[_P]], rate: float, duration: float | None = None
+    ) -> AsyncIterator[Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, int, _P]]]: ...
+
+    @overload
+    def ticks(
+        self: Driver[Client[_P]], rate: float, duration: float | None = None
+    ) -> AsyncIterator[Inbox[_P, tuple[int, _P]]]: ...
 
     async def ticks(self, rate: float, duration: float | None = None) -> AsyncIterator[Inbox[Any]]:
         """Yields an inbox at ``rate`` a second, whatever arrived, paced as :func:`ticks`. What the body
