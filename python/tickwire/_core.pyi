@@ -8,13 +8,15 @@ from os import PathLike
 from pathlib import Path
 from types import GenericAlias, TracebackType
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, final, overload
+from typing import Protocol as Protocol_
 
 from typing_extensions import Buffer
-from typing_extensions import TypeVar as DefaultTypeVar
+from typing_extensions import TypeVar as TypeVarWithDefault
 
 from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event, SendResult
 from tickwire.hooks import AdmissionHook, PriorityHook
-from tickwire.message import Message, MessageFactory
+from tickwire.message import MessageFactory
+from tickwire.rows import Row
 
 __all__ = [
     "AckEndpoint",
@@ -54,6 +56,7 @@ __all__ = [
     "Protocol",
     "Proxy",
     "ReceivedChunk",
+    "Rows",
     "Schema",
     "SequenceBuffer",
     "Server",
@@ -70,6 +73,7 @@ __all__ = [
     "boolean",
     "chunks",
     "common_of",
+    "converted_of",
     "data",
     "dtype",
     "enum_of",
@@ -79,8 +83,11 @@ __all__ = [
     "float32",
     "float64",
     "generate_key",
+    "items_of",
     "latest",
     "list_of",
+    "literal_of",
+    "map_of",
     "nested_of",
     "network_id",
     "optional_of",
@@ -98,11 +105,14 @@ __all__ = [
     "sequence_greater",
     "sequence_less",
     "sequenced",
+    "set_of",
     "signed_quaternion",
     "sparse_of",
     "text",
     "transform",
+    "tuple_of",
     "uint128",
+    "union_of",
     "unit_vector",
     "unpack",
     "unreliable",
@@ -113,8 +123,11 @@ __all__ = [
 __version__: Final[str]
 
 _M = TypeVar("_M", covariant=True)
-# What an inbox gives when it is iterated.
-_W = DefaultTypeVar("_W", covariant=True, default=Any)
+# What comes of latest channels, what an inbox gives when it is iterated, and the messages of a protocol.
+_L = TypeVarWithDefault("_L", covariant=True, default=Any)
+_W = TypeVarWithDefault("_W", covariant=True, default=Any)
+_P = TypeVarWithDefault("_P", default=Any)
+_Q = TypeVar("_Q")
 _T = TypeVar("_T")
 _Number = TypeVar("_Number", float, Fraction)
 _D = TypeVar("_D")
@@ -338,6 +351,29 @@ def list_of(item: FieldType, most: int, /) -> FieldType:
 def sparse_of(item: FieldType, slots: int, /) -> FieldType:
     """Values of some of ``slots`` slots."""
 
+def tuple_of(items: Sequence[FieldType], /) -> FieldType:
+    """A tuple of parts that each have a field type of their own."""
+
+def items_of(item: FieldType, most: int, /) -> FieldType:
+    """Up to ``most`` values, as a tuple."""
+
+def set_of(item: FieldType, most: int, frozen: bool, /) -> FieldType:
+    """Up to ``most`` different values."""
+
+def map_of(key: FieldType, item: FieldType, most: int, /) -> FieldType:
+    """Up to ``most`` values by key."""
+
+def literal_of(values: Sequence[Any], /) -> FieldType:
+    """One of these values."""
+
+def union_of(classes: Sequence[tuple[type, Schema]], /) -> FieldType:
+    """An object of one of these message classes."""
+
+def converted_of(
+    class_: type, item: FieldType, to_wire: Callable[[Any], Any], from_wire: Callable[[Any], Any], /
+) -> FieldType:
+    """An object of a type of the game's own, as what ``item`` takes."""
+
 def nested_of(class_: type, schema: Schema, /) -> FieldType:
     """The fields of a message class."""
 
@@ -365,8 +401,15 @@ class Schema:
     def check(self, message: object, /) -> None:
         """Raises the FieldError that sending an object with these attributes would raise, if any."""
 
+# Of NumPy's arrays, whose stubs say that they are buffers only to type checkers of Python 3.12 and later.
+class _HasType(Protocol_):
+    @property
+    def dtype(self) -> Any: ...
+
+_Array: TypeAlias = Buffer | _HasType
+
 # --- arrays of messages ------------------------------------------------------------------------------
-# Arrays are `Any`: numpy.ndarray where NumPy is installed, else memoryview. NumPy is no dependency.
+# Arrays are `Any`: numpy.ndarray where NumPy is installed, else Rows. NumPy is no dependency.
 
 def dtype(class_: type, /) -> Any:
     """The NumPy type of rows of a message class: ``numpy.zeros(n, tickwire.dtype(Move))`` are n rows.
@@ -383,7 +426,7 @@ def row_format(class_: type, /) -> str:
         TypeError: the class was not made by :func:`message`, or has no fields.
     """
 
-def pack(class_: type, rows: Buffer, /, *, arena: Buffer | None = None) -> bytes:
+def pack(class_: type, rows: _Array, /, *, arena: _Array | None = None) -> bytes:
     """Writes messages of one class, a row each, one behind the other.
 
     Raises:
@@ -392,11 +435,36 @@ def pack(class_: type, rows: Buffer, /, *, arena: Buffer | None = None) -> bytes
     """
 
 def unpack(class_: type, data: bytes, count: int, /) -> Any:
-    """Reads what :func:`pack` wrote: an array with NumPy, else a memoryview with the class's :func:`row_format`.
+    """Reads what :func:`pack` wrote: an array with NumPy, else :class:`Rows`.
 
     Raises:
         StreamError: saying what is refused, and in which row.
     """
+
+@final
+class Rows:
+    """The rows of a message class, where NumPy is not installed: a structured array is there where it is.
+
+    ``rows[0].hp`` is a field of a row, ``rows["hp"]`` that of all: a memoryview of numbers, without a copy, or a list of
+    what else a field holds. ``for row in rows`` goes through them. Fields of a type of your own come as what is on the wire.
+    The buffer has the format of :func:`row_format`.
+    """
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+    @property
+    def format(self) -> str:
+        """How a row lies in memory, for the :mod:`struct` module."""
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, key: int, /) -> Row: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> list[Row]: ...
+    @overload
+    def __getitem__(self, key: str, /) -> Any: ...
+    def __iter__(self) -> Iterator[Row]: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
 
 def arena(rows: Any, /) -> memoryview:
     """The bytes in which the texts, data and lists of rows lie that Tickwire made; of views of these rows too.
@@ -772,13 +840,13 @@ class PacketOpener:
         request, which is not sealed, or there is no key for it."""
 
 @final
-class Protocol:
+class Protocol(Generic[_P]):
     """What both sides must share: an id, the message classes in order, the channels in order.
 
     Args:
         id: 64-bit netcode protocol id: a number of your game (and its version).
         messages: classes made by :func:`tickwire.message` or derived from :class:`tickwire.Message`.
-        channels: 1 to 64 channels; the index in this list is the ``channel`` argument of ``send``.
+        channels: 1 to 64 channels. The ``channel`` argument of ``send`` is the index in this list, or the name.
         framing: how packets look: ``"native"``, or ``"yojimbo"`` to talk to that C++ library (``docs/yojimbo.md``).
         fold_hash: yojimbo only: put :attr:`hash` into :attr:`id`, so that sides that differ don't connect.
         max_packet_size, packet_fragment_size: yojimbo only: as the other side has them; None: 8,192 and 1,024.
@@ -790,14 +858,15 @@ class Protocol:
     def __new__(
         cls,
         id: int,
-        messages: Sequence[type],
+        messages: Sequence[type[_P]],
         channels: Sequence[Channel] = ...,
         *,
         framing: Literal["native", "yojimbo"] = "native",
         fold_hash: bool = False,
         max_packet_size: int | None = None,
         packet_fragment_size: int | None = None,
-    ) -> Protocol: ...
+    ) -> Protocol[_P]: ...
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def id(self) -> int:
         """The netcode protocol id: with ``fold_hash``, the one given XOR :attr:`hash`."""
@@ -811,24 +880,30 @@ class Protocol:
     def description(self) -> str:
         """The canonical text that the hash is made of: each message with its fields, each channel."""
     @property
-    def messages(self) -> list[type]:
+    def messages(self) -> list[type[_P]]:
         """The message classes, in order."""
     @property
     def channels(self) -> list[Channel]:
         """The channels, in order."""
-    def encode(self, message: Message | Any, /) -> bytes:
+    def channel_number(self, name: str, /) -> int:
+        """The number of the channel of this name.
+
+        Raises:
+            ChannelError: there is no such channel.
+        """
+    def encode(self, message: _P, /) -> bytes:
         """One message with its type, as it rides in a packet, padded with zero bits to whole bytes. Without its block.
 
         Raises:
             FieldError, UnregisteredMessageError, MessageTooLargeError
         """
-    def decode(self, data: bytes, /) -> Any:
+    def decode(self, data: bytes, /) -> _P:
         """Reads what :meth:`encode` wrote.
 
         Raises:
             StreamError: saying what is refused.
         """
-    def measure(self, message: Message | Any, /) -> int:
+    def measure(self, message: _P, /) -> int:
         """An upper bound of the bits that :meth:`encode` would take (7 bits for each alignment)."""
 
 # --- connections -------------------------------------------------------------------------------------
@@ -1353,7 +1428,7 @@ class Congestion:
 # --- endpoints ---------------------------------------------------------------------------------------
 
 @final
-class Inbox(Generic[_M, _W]):
+class Inbox(Generic[_M, _L, _W]):
     """What arrived since the last tick.
 
     A client's :class:`Connected` comes at least a tick before all else of it, and its :class:`Disconnected` at least a tick
@@ -1376,7 +1451,7 @@ class Inbox(Generic[_M, _W]):
         """``(client, message)`` pairs on a server, messages on a client; in order within a channel. Those of latest
         channels are in :attr:`latest`."""
     @property
-    def latest(self) -> list[Any]:
+    def latest(self) -> list[_L]:
         """Values of latest channels: ``(client, key, message)`` on a server, ``(key, message)`` on a client."""
     @property
     def payloads(self) -> list[Any]:
@@ -1397,8 +1472,8 @@ class Inbox(Generic[_M, _W]):
         """What became of messages sent with ``notify=True``, and of payloads: each exactly once while its
         connection lasts."""
     def columns(self, class_: type, /) -> Any:
-        """All messages of a class that comes as columns: a row each, read-only. With NumPy a structured array, else a
-        memoryview with a format for the :mod:`struct` module.
+        """All messages of a class that comes as columns: a row each, read-only. With NumPy a structured array, else
+        :class:`Rows`.
 
         Before the fields of the class stand ``client`` (see :meth:`Server.client`; 0 on a client), ``received`` (when
         its packet came, in seconds since the endpoint's start), ``slot``, ``key`` (of latest channels), ``sequence``
@@ -1421,11 +1496,11 @@ class Inbox(Generic[_M, _W]):
         always: a tick that has one of them has nothing else of that client."""
 
 @final
-class Tick(Generic[_M, _W]):
+class Tick(Generic[_M, _L, _W]):
     """Receives on entry, sends on exit (also when the body or the entry raises, so that connections stay alive)."""
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
-    def __enter__(self) -> Inbox[_M, _W]: ...
+    def __enter__(self) -> Inbox[_M, _L, _W]: ...
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -1435,7 +1510,7 @@ class Tick(Generic[_M, _W]):
     ) -> None: ...
 
 @final
-class Server:
+class Server(Generic[_P]):
     """A dedicated server on one UDP socket.
 
     Args:
@@ -1507,7 +1582,7 @@ class Server:
     def __new__(
         cls,
         address: AddressLike,
-        protocol: Protocol,
+        protocol: Protocol[_P],
         *,
         key: bytes | None = None,
         max_clients: int = 64,
@@ -1534,12 +1609,13 @@ class Server:
         capture: Capture | str | PathLike[str] | None = None,
         mtu: int = 1280,
         packet_fates: bool = False,
-    ) -> Server: ...
+    ) -> Server[_P]: ...
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def address(self) -> Address:
         """Where it listens, with the port that was picked."""
     @property
-    def protocol(self) -> Protocol:
+    def protocol(self) -> Protocol[_P]:
         """What both sides share."""
     @property
     def max_clients(self) -> int:
@@ -1553,9 +1629,9 @@ class Server:
     @property
     def counters(self) -> dict[str, int]:
         """Everything counted since the start, drops by name."""
-    def tick(self) -> Tick[tuple[ClientHandle, Any], tuple[ClientHandle, Any | Event]]:
+    def tick(self) -> Tick[tuple[ClientHandle, _P], tuple[ClientHandle, int, _P], tuple[ClientHandle, _P | Event]]:
         """``with server.tick() as inbox:`` receives on entry and sends on exit."""
-    def receive(self) -> Inbox[tuple[ClientHandle, Any], tuple[ClientHandle, Any | Event]]:
+    def receive(self) -> Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, int, _P], tuple[ClientHandle, _P | Event]]:
         """The first half of a tick: takes what arrived."""
     def flush(self) -> None:
         """The second half of a tick: sends what is queued.
@@ -1588,8 +1664,8 @@ class Server:
     def send(
         self,
         client: ClientHandle,
-        message: Message | Any,
-        channel: int = 0,
+        message: _P,
+        channel: int | str | None = None,
         *,
         key: int = 0,
         tag: int = 0,
@@ -1600,6 +1676,7 @@ class Server:
         Nothing is queued then.
 
         Args:
+            channel: by number or by name; None: the one that the message's class names as its own, else the first.
             key: on a latest channel, what the message is the value of.
             tag: your own name for it, 32 bits: notifications and candidates have it.
             notify: tell in ``inbox.notifications`` what became of it, exactly once.
@@ -1613,7 +1690,7 @@ class Server:
             ClosedError: the server is closed.
             StaleClientError, ChannelFullError: with ``strict=True``, in place of ``GONE`` and ``FULL``.
         """
-    def send_payload(self, client: ClientHandle, data: bytes, channel: int, *, tag: int) -> SendResult:
+    def send_payload(self, client: ClientHandle, data: bytes, channel: int | str, *, tag: int) -> SendResult:
         """Queues bytes on a payload channel for the next flush. What became of them comes in ``inbox.notifications``
         under ``tag``, exactly once, in the order of the packets. Returns what :meth:`send` does.
 
@@ -1656,8 +1733,8 @@ class Server:
         """The chunks of a client that are under way or waiting for room, as they are now; none when it is gone."""
     def broadcast(
         self,
-        message: Message | Any,
-        channel: int = 0,
+        message: _P,
+        channel: int | str | None = None,
         *,
         clients: Iterable[ClientHandle] | None = None,
         exclude: ClientHandle | None = None,
@@ -1670,14 +1747,14 @@ class Server:
         earlier is skipped.)"""
     def send_columns(
         self,
-        clients: Iterable[ClientHandle] | Buffer,
+        clients: Iterable[ClientHandle] | _Array,
         class_: type,
-        rows: Buffer,
-        channel: int = 0,
+        rows: _Array,
+        channel: int | str | None = None,
         *,
-        arena: Buffer | None = None,
-        key: int | Buffer = 0,
-        tag: int | Buffer = 0,
+        arena: _Array | None = None,
+        key: int | _Array = 0,
+        tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
         """Queues a row for each client. Returns the rows, by index, that were not queued because their client is gone
@@ -1700,12 +1777,12 @@ class Server:
         self,
         client: ClientHandle,
         class_: type,
-        rows: Buffer,
-        channel: int = 0,
+        rows: _Array,
+        channel: int | str | None = None,
         *,
-        arena: Buffer | None = None,
-        key: int | Buffer = 0,
-        tag: int | Buffer = 0,
+        arena: _Array | None = None,
+        key: int | _Array = 0,
+        tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
         """Queues many rows for one client. Returns the rows, by index, that were not queued: those for which the channel had no
@@ -1718,14 +1795,14 @@ class Server:
     def broadcast_rows(
         self,
         class_: type,
-        rows: Buffer,
-        channel: int = 0,
+        rows: _Array,
+        channel: int | str | None = None,
         *,
-        arena: Buffer | None = None,
+        arena: _Array | None = None,
         clients: Iterable[ClientHandle] | None = None,
         exclude: ClientHandle | None = None,
-        key: int | Buffer = 0,
-        tag: int | Buffer = 0,
+        key: int | _Array = 0,
+        tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[ClientHandle]:
         """Queues rows for every connected client, or for those given; each row is encoded once. Returns clients as
@@ -1803,7 +1880,7 @@ class Server:
         Raises:
             ValueError: naming the argument, its value and its bound.
         """
-    def __enter__(self) -> Server: ...
+    def __enter__(self) -> Server[_P]: ...
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -1813,7 +1890,7 @@ class Server:
     ) -> None: ...
 
 @final
-class Client:
+class Client(Generic[_P]):
     """A client of one server, dialling with a connect token.
 
     Args:
@@ -1837,7 +1914,7 @@ class Client:
 
     def __new__(
         cls,
-        protocol: Protocol,
+        protocol: Protocol[_P],
         token: ConnectToken,
         *,
         bind: AddressLike | None = None,
@@ -1848,7 +1925,7 @@ class Client:
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
         chunk_directory_limit: int | None = None,
-        resume: Client | None = None,
+        resume: Client[Any] | None = None,
         congestion: Congestion | None = None,
         driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
@@ -1859,11 +1936,12 @@ class Client:
         mtu: int = 1280,
         packet_fates: bool = False,
         strict: bool = False,
-    ) -> Client: ...
+    ) -> Client[_P]: ...
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @staticmethod
     def connect(
         address: AddressLike,
-        protocol: Protocol,
+        protocol: Protocol[_Q],
         *,
         key: bytes | None = None,
         client_id: int | None = None,
@@ -1877,7 +1955,7 @@ class Client:
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
         chunk_directory_limit: int | None = None,
-        resume: Client | None = None,
+        resume: Client[Any] | None = None,
         congestion: Congestion | None = None,
         driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
@@ -1888,7 +1966,7 @@ class Client:
         mtu: int = 1280,
         packet_fates: bool = False,
         strict: bool = False,
-    ) -> Client:
+    ) -> Client[_Q]:
         """Development mode: makes its own token, with the well-known key or a shared one. Not for
         production: who holds the key can be anyone. A warning is given unless the address is loopback.
 
@@ -1920,14 +1998,14 @@ class Client:
     def slot(self) -> int | None:
         """Our client slot on the server, once connected."""
     @property
-    def protocol(self) -> Protocol:
+    def protocol(self) -> Protocol[_P]:
         """What both sides share."""
     @property
     def counters(self) -> dict[str, int]:
         """Everything counted since the start, drops by name."""
-    def tick(self) -> Tick[Any, Any | Event]:
+    def tick(self) -> Tick[_P, tuple[int, _P], _P | Event]:
         """``with client.tick() as inbox:`` receives on entry and sends on exit."""
-    def receive(self) -> Inbox[Any, Any | Event]:
+    def receive(self) -> Inbox[_P, tuple[int, _P], _P | Event]:
         """The first half of a tick: takes what arrived."""
     def flush(self) -> None:
         """The second half of a tick: sends what is queued.
@@ -1946,7 +2024,13 @@ class Client:
     def fileno(self) -> int:
         """The system's number of the socket, as :meth:`Server.fileno`."""
     def send(
-        self, message: Message | Any, channel: int = 0, *, key: int = 0, tag: int = 0, notify: bool = False
+        self,
+        message: _P,
+        channel: int | str | None = None,
+        *,
+        key: int = 0,
+        tag: int = 0,
+        notify: bool = False,
     ) -> SendResult:
         """As :meth:`Server.send`: :attr:`SendResult.NOT_CONNECTED`, which is false, while the connection is not up (yet, or any
         more), and ``FULL`` when the server doesn't ack or read.
@@ -1957,12 +2041,12 @@ class Client:
     def send_rows(
         self,
         class_: type,
-        rows: Buffer,
-        channel: int = 0,
+        rows: _Array,
+        channel: int | str | None = None,
         *,
-        arena: Buffer | None = None,
-        key: int | Buffer = 0,
-        tag: int | Buffer = 0,
+        arena: _Array | None = None,
+        key: int | _Array = 0,
+        tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
         """Queues many rows. Returns the rows, by index, that were not queued: those for which the channel had no room, or all
@@ -1972,7 +2056,7 @@ class Client:
             NotConnectedError: with ``strict=True``, the connection is not up (yet, or any more).
             Exception: as :meth:`Server.send_columns`.
         """
-    def send_payload(self, data: bytes, channel: int, *, tag: int) -> SendResult:
+    def send_payload(self, data: bytes, channel: int | str, *, tag: int) -> SendResult:
         """As :meth:`Server.send_payload`; false as :meth:`send` is."""
     def send_chunk(
         self,
@@ -2001,7 +2085,7 @@ class Client:
         and the newest values of latest channels, and all else was sent and its packets' fates are known, or after
         ``linger``. Otherwise as :meth:`Server.close`; the server's event has ``reason`` as its ``detail``.
         """
-    def __enter__(self) -> Client: ...
+    def __enter__(self) -> Client[_P]: ...
     def __exit__(
         self,
         kind: type[BaseException] | None,

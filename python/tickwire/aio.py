@@ -30,7 +30,8 @@ from tickwire.ticks import check_rate
 
 __all__ = ["Driver", "loop", "ticks"]
 
-E = TypeVar("E", Server, Client)
+E = TypeVar("E", bound=Server[Any] | Client[Any])
+_P = TypeVar("_P")
 
 LINGER_STEP = 0.01
 """Seconds between two looks at an endpoint that lingers."""
@@ -135,6 +136,14 @@ class Driver(Generic[E]):
                 raise ConnectFailedError(client.disconnect_reason)
             await self._wait()
 
+    @overload
+    def __aiter__(
+        self: Driver[Server[_P]],
+    ) -> AsyncIterator[Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, int, _P]]]: ...
+
+    @overload
+    def __aiter__(self: Driver[Client[_P]]) -> AsyncIterator[Inbox[_P, tuple[int, _P]]]: ...
+
     def __aiter__(self) -> AsyncIterator[Inbox[Any]]:
         """Yields an inbox whenever something arrived: events, messages, notifications, chunks, ends of
         transfers. What the body queued is sent at its end. Ends when the endpoint is closed, and with a
@@ -153,6 +162,16 @@ class Driver(Generic[E]):
                 return
             else:
                 await self._wait()
+
+    @overload
+    def ticks(
+        self: Driver[Server[_P]], rate: float, duration: float | None = None
+    ) -> AsyncIterator[Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, int, _P]]]: ...
+
+    @overload
+    def ticks(
+        self: Driver[Client[_P]], rate: float, duration: float | None = None
+    ) -> AsyncIterator[Inbox[_P, tuple[int, _P]]]: ...
 
     async def ticks(self, rate: float, duration: float | None = None) -> AsyncIterator[Inbox[Any]]:
         """Yields an inbox at ``rate`` a second, whatever arrived, paced as :func:`ticks`. What the body

@@ -21,7 +21,12 @@ and what Python has a type for already::
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple, TypeAlias
+import dis
+import sys
+import uuid
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from tickwire._core import (
     FieldType,
@@ -57,7 +62,9 @@ __all__ = [
     "angle",
     "bits",
     "common",
+    "converted",
     "data",
+    "default",
     "f32",
     "f64",
     "fixed",
@@ -71,6 +78,7 @@ __all__ = [
     "quaternion",
     "ranged",
     "raw",
+    "register",
     "signed_quaternion",
     "sparse",
     "text",
@@ -140,7 +148,7 @@ class Bound:
 
 
 def up_to(most: int, /) -> Bound:
-    """How many items a list has at most: ``Annotated[list[tw.u8], tw.up_to(16)]``."""
+    """How many items a list, tuple, set or dict has at most: ``Annotated[list[tw.u8], tw.up_to(16)]``."""
     return Bound("up_to", most)
 
 
@@ -160,15 +168,133 @@ def common(value: Any, other: Any = None, /) -> Bound:
     return Bound("common", value) if other is None else Bound("common", value, other)
 
 
+class _Natural:
+    def __repr__(self) -> str:
+        return "tickwire.default()"
+
+
+NATURAL: Final = _Natural()
+
+
+def default() -> Any:
+    """The natural default of a field's type, as its default: ``stance: Stance = tw.default()``.
+
+    A field without a default has it too; but type checkers don't know that, and ask for such fields in the
+    constructor.
+    """
+    return NATURAL
+
+
+_V = TypeVar("_V")
+
+
+class Converter:
+    """What ``Annotated`` says of a type of the game's own. Made by :func:`converted`."""
+
+    def __init__(self, wire: Any, to_wire: Callable[[Any], Any], from_wire: Callable[[Any], Any]) -> None:
+        for name, function in (("to_wire", to_wire), ("from_wire", from_wire)):
+            if not callable(function):
+                raise TypeError(f"{name} must be callable, not {type(function).__name__}")
+        self.wire = wire
+        self.to_wire = to_wire
+        self.from_wire = from_wire
+
+    def __repr__(self) -> str:
+        return f"converted({self.wire})"
+
+
+def converted(wire: Any, to_wire: Callable[[Any], Any], from_wire: Callable[[Any], Any], /) -> Converter:
+    """How a type of your own is sent: ``to_wire`` makes of it what a field annotated with ``wire`` takes.
+
+    ``Annotated[Money, tw.converted(tw.u32, lambda money: money.cents, Money)]``. What ``to_wire`` raises is a
+    :class:`FieldError` at the call that sends. ``from_wire`` is given whatever the peer has chosen, of what
+    ``wire`` can hold: what it raises ends the connection of that peer, as with a class's own ``serialize``.
+    """
+    return Converter(wire, to_wire, from_wire)
+
+
+REGISTERED: dict[type, Converter] = {}
+
+
+def register(
+    class_: type[_V], wire: Any, to_wire: Callable[[_V], Any], from_wire: Callable[[Any], _V], /
+) -> None:
+    """As :func:`converted`, once for all fields of a class.
+
+    ``tw.register(Vector2, tw.Vec2, tuple, Vector2)``: where ``wire`` has no bound, as here, each field says
+    it, as ``Annotated[Vector2, tw.vec2(-100, 100, 1 / 64)]``; where it has one, ``Vector2`` alone is enough.
+
+    Raises:
+        TypeError: this is no class, or one that fields can have without.
+    """
+    if not isinstance(class_, type):
+        raise TypeError(f"register() takes a class, not {class_!r}")
+    if class_ in BARE or class_ in MUST_SAY or hasattr(class_, "__tickwire_schema__"):
+        raise TypeError(f"{class_.__name__} is a type that fields have anyway")
+    REGISTERED[class_] = Converter(wire, to_wire, from_wire)
+
+
+def place_of_declaration() -> str:
+    """Which class and field the caller is declaring, as ``Chat.text: ``; else nothing. For errors."""
+    frame = sys._getframe(1)
+    code = frame.f_code
+    in_class = "__module__" in frame.f_locals and "__qualname__" in frame.f_locals
+    if not in_class and code.co_name != "__annotate__":
+        return ""
+    name = code.co_qualname.removesuffix(".__annotate__").rpartition(".")[2]
+    before = None
+    for instruction in dis.get_instructions(code):
+        # An annotation is stored under the field's name once it is known.
+        if instruction.offset > frame.f_lasti and instruction.opname == "STORE_SUBSCR":
+            return f"{name}.{before}: " if isinstance(before, str) else f"{name}: "
+        before = instruction.argval
+    return f"{name}: "
+
+
 # What a bare annotation means. The types left out have no bound that fits every game.
 BARE: dict[type, FieldType] = {bool: boolean(), float: float64()}
-BOUNDED = {"up_to": "list", "sparse": "dict[int, ...]"}
+BOUNDED = {"up_to": "lists, tuples, sets and dicts", "sparse": "dict[int, ...], whose keys are slots"}
 MUST_SAY: dict[type, str] = {
     int: "how many bits (tw.u16, tw.bits(12)) or which range (tw.ranged(0, 100))",
     str: "how long it may be (tw.text(200), tw.wide_text(100))",
     bytes: "how long it may be (tw.data(200))",
-    tuple: "what its numbers are (tw.vec2, tw.vec3, tw.unit_vector, tw.quaternion)",
+    tuple: "what its numbers are (tw.vec2, tw.vec3, tw.unit_vector, tw.quaternion), or have a field for each "
+    "part (tuple[tw.f32, tw.f32])",
     Transform: "which range its translations have (tw.transform(-100, 100, 1 / 64))",
     list: "how many items it has at most, as Annotated[list[...], tw.up_to(16)]",
-    dict: "how many slots it has, as Annotated[dict[int, ...], tw.sparse(64)]",
+    set: "how many items it has at most, as Annotated[set[...], tw.up_to(16)]",
+    frozenset: "how many items it has at most, as Annotated[frozenset[...], tw.up_to(16)]",
+    dict: "how many entries it has at most, as Annotated[dict[...], tw.up_to(16)], or how many slots, as "
+    "Annotated[dict[int, ...], tw.sparse(64)]",
 }
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def _microseconds(at: datetime) -> int:
+    if at.utcoffset() is None:
+        raise ValueError("a datetime must be aware, as datetime.now(timezone.utc) is")
+    return (at - _EPOCH) // _MICROSECOND
+
+
+def _ordinal(day: date) -> int:
+    if isinstance(day, datetime):
+        raise TypeError("a datetime is not a date: take its date()")
+    return day.toordinal()
+
+
+def _range_of_datetimes() -> FieldType:
+    bounds = (edge.replace(tzinfo=UTC) for edge in (datetime.min, datetime.max))
+    return ranged(*map(_microseconds, bounds))
+
+
+register(uuid.UUID, u128, lambda value: value.int, lambda number: uuid.UUID(int=number))
+register(
+    datetime,
+    Annotated[int, _range_of_datetimes()],
+    _microseconds,
+    lambda number: _EPOCH + timedelta(microseconds=number),
+)
+register(timedelta, i64, lambda value: value // _MICROSECOND, lambda number: timedelta(microseconds=number))
+register(date, Annotated[int, ranged(date.min.toordinal(), date.max.toordinal())], _ordinal, date.fromordinal)

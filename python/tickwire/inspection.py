@@ -6,12 +6,18 @@ import importlib
 import sys
 from collections.abc import Iterator
 
-from tickwire._core import Protocol, Schema
+from tickwire._core import Channel, Protocol, Schema
 from tickwire.message import Message
 
 __all__ = ["describe", "find"]
 
 Row = tuple[str, str, str]
+
+PACKET_BYTES = 1180
+"""What fits a packet beside its headers, about: a larger message goes in fragments."""
+FRAGMENT_BYTES = 1024
+LOSS = 0.02
+"""The loss at which the share of large messages that are lost is told: that of a fair wireless line."""
 
 
 def find(target: str) -> Protocol:
@@ -50,24 +56,50 @@ def describe(protocol: Protocol) -> str:
         lines.append(f"  {number}  {channel.kind}{name}, {share}")
     lines += ["", f"messages: {len(protocol.messages)}, {_bits(type_bits, type_bits)} for the type of each"]
     for cls in protocol.messages:
-        lines += ["", *_message(cls)]
+        lines += ["", *_message(cls, _own_channel(protocol, cls))]
     return "\n".join(lines)
 
 
-def _message(cls: type) -> Iterator[str]:
+def _own_channel(protocol: Protocol, cls: type) -> Channel | None:
+    """The channel that the class names as its own, or that there is no other than."""
+    own: int | str | None = getattr(cls, "__tickwire_channel__", None)
+    if own is None:
+        return protocol.channels[0] if len(protocol.channels) == 1 else None
+    return protocol.channels[own if isinstance(own, int) else protocol.channel_number(own)]
+
+
+def _message(cls: type, channel: Channel | None) -> Iterator[str]:
+    where = f", on {channel.name or channel.kind}" if channel else ""
     schema: Schema | None = cls.__dict__.get("__tickwire_schema__")
     if schema is None:
         assert issubclass(cls, Message)
-        yield f"{cls.__name__}: writes itself, at most {cls.max_bytes:,} bytes"
+        yield f"{cls.__name__}: writes itself, at most {cls.max_bytes:,} bytes{where}"
+        yield from _fragments(cls.max_bytes, channel)
         return
     most_bytes = -(-schema.max_bits // 8)
-    yield f"{cls.__name__}: {_bits(schema.min_bits, schema.max_bits)}, at most {most_bytes:,} bytes"
+    size = _bits(schema.min_bits, schema.max_bits)
+    yield f"{cls.__name__}: {size}, at most {most_bytes:,} bytes{where}"
+    yield from _fragments(most_bytes, channel)
     rows: list[Row] = [
         (name, _bits(field.min_bits, field.max_bits), str(field)) for name, field in schema.fields
     ]
     widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
     for name, bits, kind in rows:
         yield f"  {name:<{widths[0]}}  {bits:>{widths[1]}}  {kind}"
+
+
+def _fragments(most_bytes: int, channel: Channel | None) -> Iterator[str]:
+    """A mark at messages that may not fit a packet, with what that means where it is lossy."""
+    if most_bytes <= PACKET_BYTES:
+        return
+    count = -(-most_bytes // FRAGMENT_BYTES)
+    fragments = f"! may not fit a packet: up to {count} fragments"
+    if channel and channel.kind.startswith("reliable"):
+        yield f"  {fragments}, each sent again by itself until it is there"
+        return
+    lost = 1 - (1 - LOSS) ** count
+    whole = f"{LOSS:.0%} loss loses up to {lost:.0%} of these messages"
+    yield f"  {fragments}; {whole}{'' if channel else ', but on reliable channels'}"
 
 
 def _bits(least: int, most: int) -> str:

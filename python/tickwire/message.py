@@ -15,21 +15,28 @@ import sys
 import types
 import typing
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform, overload
+from typing import Annotated, Any, ClassVar, Literal, NewType, TypeVar, dataclass_transform, overload
 
 from tickwire._core import (
     FieldType,
     Schema,
     Stream,
     common_of,
+    converted_of,
     enum_of,
     flags_of,
+    items_of,
     list_of,
+    literal_of,
+    map_of,
     nested_of,
     optional_of,
+    set_of,
     sparse_of,
+    tuple_of,
+    union_of,
 )
-from tickwire.fields import BARE, BOUNDED, MUST_SAY, Bound
+from tickwire.fields import BARE, BOUNDED, MUST_SAY, NATURAL, REGISTERED, Bound, Converter
 
 __all__ = ["BlockMessage", "Message", "MessageFactory", "message"]
 
@@ -49,16 +56,36 @@ def message(cls: type[_T], /) -> type[_T]: ...
 
 @overload
 @dataclass_transform(field_specifiers=(dataclasses.field,))
-def message(*, block: bool) -> Callable[[type[_T]], type[_T]]: ...
+def message(
+    *,
+    block: bool = False,
+    channel: int | str | None = None,
+    frozen: bool = False,
+    order: bool = False,
+    kw_only: bool = False,
+) -> Callable[[type[_T]], type[_T]]: ...
 
 
-def message(cls: type[_T] | None = None, /, *, block: bool = False) -> Any:
+def message(
+    cls: type[_T] | None = None,
+    /,
+    *,
+    block: bool = False,
+    channel: int | str | None = None,
+    frozen: bool = False,
+    order: bool = False,
+    kw_only: bool = False,
+) -> Any:
     """Makes a class a message by its annotated fields, in order.
 
     The class becomes a dataclass with slots: constructor (positional or by keyword), equality and repr. A
     field without a default gets its type's natural one: zero (or the range's lower end), False, the empty
-    string. (Type checkers don't know this and ask for such fields in the constructor.) Methods, class
-    variables and base classes are as in any class; fields of a base message come first.
+    string. Type checkers don't know this and ask for such fields in the constructor, unless
+    ``= tw.default()`` says it. Methods, class variables and base classes are as in any class; fields of a
+    base message come first. ``frozen``, ``order`` and ``kw_only`` are as of :func:`dataclasses.dataclass`.
+
+    With ``@message(channel="chat")`` its messages go on that channel where ``send`` says none: by name or by
+    number, looked up in each protocol that the class is given to.
 
     With ``@message(block=True)`` its objects have one more attribute, ``block``: bytes that go beside the
     fields, as a block message of the C++ library yojimbo (``framing="yojimbo"``; see ``docs/yojimbo.md``).
@@ -67,12 +94,26 @@ def message(cls: type[_T] | None = None, /, *, block: bool = False) -> Any:
         TypeError, ValueError: naming the class, the field and what is wrong with it.
     """
     names = sys._getframe(1).f_locals
+    if block and frozen:
+        raise TypeError("block=True and frozen=True don't go together: a block is set when it has arrived")
+    options = {"frozen": frozen, "order": order, "kw_only": kw_only}
     if cls is None:
-        return lambda cls: _declared(cls, names, block)
-    return _declared(cls, names, block)
+        return lambda cls: _declared(cls, names, block, channel, options)
+    return _declared(cls, names, block, channel, options)
 
 
-def _declared(cls: type[_T], names: dict[str, Any], block: bool) -> type[_T]:
+def _check_channel(where: str, channel: object) -> None:
+    if channel is not None and (isinstance(channel, bool) or not isinstance(channel, int | str)):
+        raise TypeError(f"{where}: channel must be an int or a str, not {type(channel).__name__}")
+
+
+def _declared(
+    cls: type[_T],
+    names: dict[str, Any],
+    block: bool,
+    channel: int | str | None,
+    options: dict[str, bool],
+) -> type[_T]:
     if not isinstance(cls, type):
         raise TypeError(f"@tickwire.message goes on a class, not on {cls!r}")
     if issubclass(cls, Message):
@@ -80,27 +121,34 @@ def _declared(cls: type[_T], names: dict[str, Any], block: bool) -> type[_T]:
             f"{cls.__name__}: derive from Message to write serialize() yourself, "
             "or use @message to declare fields, not both"
         )
+    _check_channel(cls.__name__, channel)
     hints = _resolve_hints(cls, names)
     block_inherited = getattr(cls, BLOCK, False)
     own = {
         name: _field_type(cls, f"{cls.__name__}.{name}", hints[name])
         for name in inspect.get_annotations(cls)
-        if not _is_class_variable(hints[name])
+        if not _is_class_variable(hints[name]) and hints[name] is not dataclasses.KW_ONLY
     }
     for name, field_type in own.items():
-        if name not in cls.__dict__:
-            made_anew = functools.partial(getattr, field_type, "default")
-            mutable = field_type.is_mutable
-            setattr(cls, name, dataclasses.field(default_factory=made_anew) if mutable else made_anew())
+        given = cls.__dict__.get(name, NATURAL)
+        if given is NATURAL:
+            setattr(cls, name, _natural(f"{cls.__name__}.{name}", field_type))
+        elif isinstance(given, dataclasses.Field) and given.default is NATURAL:
+            natural = _natural(f"{cls.__name__}.{name}", field_type)
+            mutable = isinstance(natural, dataclasses.Field)
+            given.default = dataclasses.MISSING if mutable else natural
+            given.default_factory = natural.default_factory if mutable else dataclasses.MISSING
     if block and not block_inherited:
         if "block" in hints:
             raise TypeError(f"{cls.__name__}.block is what block=True adds; call the field something else")
         cls.__annotations__["block"] = bytes
         cls.block = dataclasses.field(default=b"", kw_only=True, repr=False)  # type: ignore[attr-defined]
-    made = dataclasses.dataclass(slots=True)(cls)
+    made: type[_T] = dataclasses.dataclass(slots=True, **options)(cls)
     _rebind_class_cell(cls, made)
     if block:
         made.__tickwire_block__ = True  # type: ignore[attr-defined]
+    if channel is not None:
+        made.__tickwire_channel__ = channel  # type: ignore[attr-defined]
 
     with_block = block or block_inherited
     fields = [field for field in dataclasses.fields(made) if not (with_block and field.name == "block")]  # type: ignore[arg-type]
@@ -118,52 +166,102 @@ def _declared(cls: type[_T], names: dict[str, Any], block: bool) -> type[_T]:
             )
     schema = Schema(cls.__name__, [(field.name, types_by_name[field.name]) for field in fields])
     made.__tickwire_schema__ = schema  # type: ignore[attr-defined]
-    defaults = {field.name: _default(field, types_by_name[field.name].default) for field in fields}
+    defaults = {field.name: _default(field, types_by_name[field.name]) for field in fields}
     schema.check(types.SimpleNamespace(**defaults))
     return made
 
 
-def _default(field: dataclasses.Field[Any], natural: Any) -> Any:
+def _natural(where: str, field_type: FieldType) -> Any:
+    """The natural default, or what makes one for each object."""
+    made_anew = functools.partial(getattr, field_type, "default")
+    try:
+        natural = made_anew()
+    except Exception as error:  # Whatever the game's own from_wire raises.
+        why = f"its from_wire raised {type(error).__name__}: {error}"
+        raise TypeError(f"{where} has no natural default, as {why}; give it one") from error
+    return dataclasses.field(default_factory=made_anew) if field_type.is_mutable else natural
+
+
+def _default(field: dataclasses.Field[Any], field_type: FieldType) -> Any:
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
-    return natural if field.default is dataclasses.MISSING else field.default
+    return field_type.default if field.default is dataclasses.MISSING else field.default
 
 
 def _resolve_hints(cls: type, names: dict[str, Any]) -> dict[str, Any]:
     """The class's annotations as objects, also where they are text that names locals of a function."""
+    own = {**names, cls.__name__: cls, **vars(cls)}
     try:
-        own = {**names, cls.__name__: cls, **vars(cls)}
         return typing.get_type_hints(cls, localns=own, include_extras=True)
     except NameError as error:
         raise TypeError(
             f"{cls.__name__}: {error} in an annotation. Names in annotations must be those of the module, "
             "or of the function that the class statement itself stands in"
         ) from error
+    except (TypeError, ValueError) as error:
+        if str(error).startswith(f"{cls.__name__}."):
+            raise
+        name, why = _wrong_annotation(cls, own, error)
+        raise (TypeError if isinstance(error, TypeError) else ValueError)(
+            f"{cls.__name__}.{name}: {why}"
+        ) from error
+
+
+def _wrong_annotation(cls: type, own: dict[str, Any], error: Exception) -> tuple[str, str]:
+    """Which annotation, as text, raises this, and why."""
+    module = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
+    for name, text in inspect.get_annotations(cls).items():
+        if isinstance(text, str):
+            try:
+                found = eval(text, module, own)
+            except Exception as raised:
+                return name, str(raised)
+            if isinstance(found, FieldType | Bound | Converter):
+                return name, _misplaced(found)
+    return "?", str(error)
+
+
+def _misplaced(found: FieldType | Bound | Converter) -> str:
+    """What to write instead of an annotation that is no type."""
+    kind = found.python_type.__name__ if isinstance(found, FieldType) else "..."
+    return f"write Annotated[{kind}, tw.{found}]: {found} alone is not a type"
 
 
 def _is_class_variable(hint: Any) -> bool:
     return hint is ClassVar or typing.get_origin(hint) is ClassVar
 
 
+def _unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """A type without its names (``NewType``, ``type`` statements), and what ``Annotated`` says of it."""
+    metadata: tuple[Any, ...] = ()
+    while True:
+        if typing.get_origin(hint) is Annotated:
+            metadata = hint.__metadata__ + metadata
+            hint = hint.__origin__
+        elif isinstance(hint, NewType):
+            hint = hint.__supertype__
+        elif type(hint).__name__ == "TypeAliasType":
+            hint = hint.__value__
+        else:
+            return hint, metadata
+
+
 def _field_type(cls: type, where: str, hint: Any) -> FieldType:
     """The field type an annotation stands for."""
-    plain = hint
-    extras: list[Any] = []
-    if typing.get_origin(hint) is Annotated:
-        plain = hint.__origin__
-        extras = [extra for extra in hint.__metadata__ if isinstance(extra, FieldType | Bound)]
-    found = [extra for extra in extras if isinstance(extra, FieldType)]
+    plain, metadata = _unwrapped(hint)
+    # Also Annotated[PlayerId, tw.u16], whose second part is an Annotated of its own.
+    said = [extra for part in metadata for extra in (_unwrapped(part)[1] or (part,))]
+    extras = [extra for extra in said if isinstance(extra, FieldType | Bound | Converter)]
+    common = next((extra for extra in extras if isinstance(extra, Bound) and extra.name == "common"), None)
+    found = [extra for extra in extras if not isinstance(extra, Bound)]
     bounds = {extra.name: extra for extra in extras if isinstance(extra, Bound)}
     if len(found) > 1 or len(found) + len(bounds) < len(extras):
         raise TypeError(f"{where}: {' and '.join(map(str, extras))} contradict each other; give one")
-    common = bounds.pop("common", None)
+    bounds.pop("common", None)
     try:
-        made = found[0] if found else _plain_type(cls, where, plain, bounds)
-        if found and (typing.get_origin(plain) or plain) is not made.python_type:
-            raise TypeError(f"{made} is for {made.python_type.__name__}, not for {_name(plain)}")
+        made = _bounded_type(cls, where, plain, found, bounds)
         if bounds:
-            meant = " and ".join(f"{bound} is for {BOUNDED[name]}" for name, bound in bounds.items())
-            raise TypeError(f"{meant}, not for {_name(plain)}")
+            raise TypeError(_not_for(bounds, plain))
         return common_of(made, common.arguments) if common else made
     except (TypeError, ValueError) as error:
         if str(error).startswith(where):
@@ -171,36 +269,132 @@ def _field_type(cls: type, where: str, hint: Any) -> FieldType:
         raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{where}: {error}") from error
 
 
+def _bounded_type(
+    cls: type, where: str, plain: Any, found: list[FieldType | Converter], bounds: dict[str, Bound]
+) -> FieldType:
+    """The field type of a plain type and what was said of it; takes from ``bounds`` what it needs."""
+    said = found[0] if found else None
+    if isinstance(said, Converter):
+        return _converted_type(cls, where, plain, said, said.wire)
+    registered = REGISTERED.get(plain) if isinstance(plain, type) else None
+    if registered:
+        extras = (*found, *bounds.values())
+        bounds.clear()
+        # What a field says of itself is said of what is on the wire.
+        wire = Annotated[(_unwrapped(registered.wire)[0], *extras)] if extras else registered.wire
+        return _converted_type(cls, where, plain, registered, wire)
+    if said is None:
+        return _plain_type(cls, where, plain, bounds)
+    if (typing.get_origin(plain) or plain) is not said.python_type:
+        raise TypeError(f"{said} is for {said.python_type.__name__}, not for {_name(plain)}")
+    return said
+
+
+def _converted_type(cls: type, where: str, plain: Any, converter: Converter, wire: Any) -> FieldType:
+    class_ = typing.get_origin(plain) or plain
+    if not isinstance(class_, type):
+        raise TypeError(f"{converter} is for a class, not for {_name(plain)}")
+    item = _field_type(cls, where, wire)
+    return converted_of(class_, item, converter.to_wire, converter.from_wire)
+
+
+def _not_for(bounds: dict[str, Bound], plain: Any) -> str:
+    """Of bounds that a type doesn't take: what it takes instead."""
+    if plain in (list, tuple, set, frozenset, dict):
+        held = "tw.u8, tw.u8" if plain is dict else "tw.u8"
+        return f"{plain.__name__} must say what it holds, as {plain.__name__}[{held}]"
+    kind = typing.get_origin(plain) or plain
+    hints = {str: "takes tw.text({0}) or tw.wide_text({0})", bytes: "takes tw.data({0})"}
+    meant = " and ".join(f"{bound} is for {BOUNDED[name]}" for name, bound in bounds.items())
+    if kind in hints:
+        said = hints[kind].format(*next(iter(bounds.values())).arguments)
+        return f"{meant}; {_name(plain)} {said}"
+    if kind is dict:
+        return f"{meant}; {_name(plain)} takes tw.up_to({next(iter(bounds.values())).arguments[0]})"
+    if kind is int:
+        return f"{meant}; int must say {MUST_SAY[int]}"
+    return f"{meant}, not for {_name(plain)}"
+
+
 def _plain_type(cls: type, where: str, plain: Any, bounds: dict[str, Bound]) -> FieldType:
     """The field type of an annotation without a field type in it; takes from ``bounds`` what it needs."""
     origin, arguments = typing.get_origin(plain), typing.get_args(plain)
     if origin in (typing.Union, types.UnionType):
         held = [argument for argument in arguments if argument is not types.NoneType]
-        if len(held) == 1:
-            return optional_of(_field_type(cls, where, held[0]))
-    if origin is list and "up_to" in bounds:
-        return list_of(_field_type(cls, f"{where}[]", arguments[0]), *bounds.pop("up_to").arguments)
-    if origin is dict and "sparse" in bounds and arguments[0] is int:
-        return sparse_of(_field_type(cls, f"{where}[]", arguments[1]), *bounds.pop("sparse").arguments)
+        made = _field_type(cls, where, held[0]) if len(held) == 1 else _union_type(cls, held)
+        return made if len(held) == len(arguments) else optional_of(made)
+    if origin is Literal:
+        return literal_of(list(arguments))
+    gathered = _gathered_type(cls, where, origin, arguments, bounds)
+    if gathered is not None:
+        return gathered
     if plain is cls:
         raise TypeError("a message can't hold itself: name the other by an id (tw.network_id())")
     if isinstance(plain, type) and issubclass(plain, enum.Enum):
         return flags_of(plain) if issubclass(plain, enum.Flag) else enum_of(plain)
-    schema = getattr(plain, "__dict__", {}).get("__tickwire_schema__")
+    schema = _schema(plain)
     if schema is not None:
         return nested_of(plain, schema)
+    if isinstance(plain, FieldType | Bound | Converter):
+        raise TypeError(_misplaced(plain))
     if plain in BARE:
         return BARE[plain]
-    if isinstance(plain, FieldType):
-        raise TypeError(f"{plain} goes with a type, as Annotated[{plain.python_type.__name__}, tw.{plain}]")
-    if origin is dict and "sparse" in bounds:
-        raise TypeError(f"the keys of a dict must be int, not {_name(arguments[0])}")
+    if bounds:
+        raise TypeError(_not_for(bounds, plain))
     if (origin or plain) in MUST_SAY:
         raise TypeError(f"{_name(plain)} must say {MUST_SAY[origin or plain]}")
     raise TypeError(
         f"{_name(plain)} is not a type that a field can have: take a bounded int, float, str or bytes, "
-        "bool, an enum, another message, or a bounded list or dict of these"
+        "bool, an enum, a Literal, another message, a bounded list, tuple, set or dict of these, or say by "
+        "tw.converted(...) or tw.register(...) how it is sent"
     )
+
+
+def _gathered_type(
+    cls: type, where: str, origin: Any, arguments: tuple[Any, ...], bounds: dict[str, Bound]
+) -> FieldType | None:
+    """The field type of a list, tuple, set or dict, where there is enough said of it."""
+
+    def item(place: int, what: str = "[]") -> FieldType:
+        return _field_type(cls, f"{where}{what}", arguments[place])
+
+    if origin is tuple and arguments and arguments[-1] is not ...:
+        # Of a vector's numbers nobody wants 64 bits each by leaving something out.
+        if bounds or (arguments in _VECTORS):
+            return None
+        return tuple_of([item(place, f"[{place}]") for place in range(len(arguments))])
+    if origin in (list, tuple, set, frozenset, dict) and "up_to" in bounds and arguments:
+        (most,) = bounds.pop("up_to").arguments
+        if origin is list:
+            return list_of(item(0), most)
+        if origin is tuple:
+            return items_of(item(0), most)
+        if origin is dict:
+            return map_of(item(0, " (key)"), item(1), most)
+        return set_of(item(0), most, origin is frozenset)
+    if origin is dict and "sparse" in bounds and arguments[0] is int:
+        return sparse_of(item(1), *bounds.pop("sparse").arguments)
+    if origin is tuple and arguments and arguments[-1] is ...:
+        raise TypeError(f"tuple[...] of any length must say {MUST_SAY[list].replace('list', 'tuple')}")
+    return None
+
+
+_VECTORS = ((float, float), (float, float, float), (float, float, float, float))
+
+
+def _union_type(cls: type, held: list[Any]) -> FieldType:
+    found = []
+    for hint in held:
+        plain, _ = _unwrapped(hint)
+        schema = _schema(plain)
+        if plain is cls or schema is None:
+            raise TypeError(f"a union must be of classes made by @message, and {_name(plain)} is none")
+        found.append((plain, schema))
+    return union_of(found)
+
+
+def _schema(plain: Any) -> Schema | None:
+    return getattr(plain, "__dict__", {}).get("__tickwire_schema__")
 
 
 def _name(hint: Any) -> str:
@@ -242,6 +436,8 @@ class Message:
     constructed: ``__init__`` did not run. An exception raised while it reads ends the connection of the
     peer that sent the bytes, and is logged; the tick goes on.
 
+    ``class Odd(tw.Message, channel="chat")`` says which channel its messages go on where ``send`` says none.
+
     The constructor takes by keyword what the class declares, as annotations or as plain defaults; a class
     that declares nothing takes anything. Equality and repr go over the object's attributes.
     """
@@ -250,6 +446,14 @@ class Message:
     """The largest encoding; a larger one raises on write and is refused on read."""
 
     _tickwire_declared: ClassVar[tuple[dict[str, Any], set[str]]]
+
+    __tickwire_channel__: ClassVar[int | str | None] = None
+
+    def __init_subclass__(cls, *, channel: int | str | None = None, **others: Any) -> None:
+        super().__init_subclass__(**others)
+        _check_channel(cls.__name__, channel)
+        if channel is not None:
+            cls.__tickwire_channel__ = channel
 
     def __init__(self, **values: Any) -> None:
         cls = type(self)

@@ -56,7 +56,7 @@ const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 /// Raises:
 ///     OSError: no socket could be made.
 ///     ValueError: the token is for another protocol id.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Client {
     endpoint: Endpoint,
     /// What the core calls the server.
@@ -264,18 +264,18 @@ impl Client {
     ///
     /// Raises:
     ///     NotConnectedError, ChannelFullError: with ``strict=True``, in place of that.
-    #[pyo3(signature = (message, channel = 0, *, key = 0, tag = 0, notify = false))]
+    #[pyo3(signature = (message, channel = None, *, key = 0, tag = 0, notify = false))]
     fn send(
         &self,
         message: &Bound<'_, PyAny>,
-        channel: i64,
+        channel: Option<&Bound<'_, PyAny>>,
         key: i128,
         tag: i128,
         notify: bool,
     ) -> PyResult<Py<PyAny>> {
         let options = send_options(key, tag, notify)?;
         let encoded = self.endpoint.protocol.get().encode_message(message)?;
-        let channel = self.endpoint.protocol.get().channel(channel)?;
+        let channel = self.endpoint.protocol.get().channel(channel, Some(encoded.message_type))?;
         let sent = self
             .endpoint
             .with(|core, driver| core.send(driver.now(), self.server, channel, encoded, options))?;
@@ -286,14 +286,14 @@ impl Client {
     ///
     /// Raises:
     ///     NotConnectedError: with ``strict=True``, the connection is not up (yet, or any more).
-    #[pyo3(signature = (class_, rows, channel = 0, *, arena = None, key = None, tag = None, notify = false))]
-    #[pyo3(text_signature = "($self, class_, rows, channel=0, *, arena=None, key=0, tag=0, notify=False)")]
+    #[pyo3(signature = (class_, rows, channel = None, *, arena = None, key = None, tag = None, notify = false))]
+    #[pyo3(text_signature = "($self, class_, rows, channel=None, *, arena=None, key=0, tag=0, notify=False)")]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
     fn send_rows(
         &self,
         class_: &Bound<'_, PyAny>,
         rows: &Bound<'_, PyAny>,
-        channel: i64,
+        channel: Option<&Bound<'_, PyAny>>,
         arena: Option<&Bound<'_, PyAny>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
@@ -311,9 +311,15 @@ impl Client {
 
     /// As :meth:`Server.send_payload`.
     #[pyo3(signature = (data, channel, *, tag))]
-    fn send_payload(&self, py: Python<'_>, data: &[u8], channel: i64, tag: i128) -> PyResult<Py<PyAny>> {
+    fn send_payload(
+        &self,
+        py: Python<'_>,
+        data: &[u8],
+        channel: &Bound<'_, PyAny>,
+        tag: i128,
+    ) -> PyResult<Py<PyAny>> {
         let tag = within("tag", tag, 0, u32::MAX)?;
-        let channel = self.endpoint.protocol.get().channel(channel)?;
+        let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
         let sent = self
             .endpoint
             .with(|core, driver| core.send_payload(driver.now(), self.server, channel, payload(data), tag))?;

@@ -89,18 +89,59 @@ impl Column {
 impl Column {
     #[allow(unsafe_code)] // The buffer protocol hands over addresses.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let column = slf.get();
+        let (buf, entries, size, format) = column.owner.column(column.index).parts();
+        let parts = Parts {
+            buf,
+            len: entries * size,
+            size,
+            format,
+            shape: &raw const column.shape[0],
+            strides: &raw const column.strides[0],
+        };
+        let owner = slf.clone().into_any();
+        // SAFETY: the interpreter gives a Py_buffer or null. What the parts point to is the column's, which nothing changes
+        // or moves while it is alive.
+        unsafe { parts.fill(owner, view, flags) }
+    }
+}
+
+/// What a buffer of one dimension is made of.
+pub(super) struct Parts<'a> {
+    pub(super) buf: *const c_void,
+    /// Bytes of all entries.
+    pub(super) len: usize,
+    /// Bytes of each.
+    pub(super) size: usize,
+    pub(super) format: &'a CStr,
+    pub(super) shape: *const ffi::Py_ssize_t,
+    pub(super) strides: *const ffi::Py_ssize_t,
+}
+
+impl Parts<'_> {
+    /// Fills in what the interpreter asked for.
+    ///
+    /// # Safety
+    /// `view` is null or the interpreter's. All that the parts point to stays as it is while `owner` is alive; with strides
+    /// other than `size`, it is within what `owner` keeps.
+    #[allow(unsafe_code)] // The buffer protocol hands over addresses.
+    pub(super) unsafe fn fill(
+        self,
+        owner: Bound<'_, PyAny>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
         if view.is_null() || flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
             return Err(PyBufferError::new_err("the columns are read-only"));
         }
-        let column = slf.get();
-        let (buf, entries, size, format) = column.owner.column(column.index).parts();
+        let Parts { buf, len, size, format, shape, strides } = self;
         let wanted = |flag: c_int| flags & flag == flag;
         // SAFETY: the interpreter gives a Py_buffer to fill. All addresses in it are of memory that nothing
         // changes or moves while the column is alive, and `obj` keeps it alive until the buffer is released. What
         // is const here is only read: the buffer is read-only, and format, shape and strides are by convention.
         unsafe {
             (*view).buf = buf.cast_mut();
-            (*view).len = (entries * size) as isize;
+            (*view).len = len as isize;
             (*view).itemsize = size as isize;
             (*view).readonly = 1;
             (*view).ndim = 1;
@@ -109,16 +150,12 @@ impl Column {
             } else {
                 core::ptr::null_mut::<c_char>()
             };
-            (*view).shape =
-                if wanted(ffi::PyBUF_ND) { column.shape.as_ptr().cast_mut() } else { core::ptr::null_mut() };
-            (*view).strides = if wanted(ffi::PyBUF_STRIDES) {
-                column.strides.as_ptr().cast_mut()
-            } else {
-                core::ptr::null_mut()
-            };
+            (*view).shape = if wanted(ffi::PyBUF_ND) { shape.cast_mut() } else { core::ptr::null_mut() };
+            (*view).strides =
+                if wanted(ffi::PyBUF_STRIDES) { strides.cast_mut() } else { core::ptr::null_mut() };
             (*view).suboffsets = core::ptr::null_mut();
             (*view).internal = core::ptr::null_mut();
-            (*view).obj = slf.into_ptr();
+            (*view).obj = owner.into_ptr();
         }
         Ok(())
     }

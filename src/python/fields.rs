@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{
+    PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple, PyType,
+};
 
+use super::compound::{Converted, Literals, is_hashable};
 use super::schema::Schema;
 use super::shape::{FlagClass, Members, Nested, Shape, members_of};
 use super::value::Takes;
@@ -32,6 +35,10 @@ enum Natural {
     Shared(Py<PyAny>),
     /// What this class makes, for each object anew.
     Made(Py<PyType>),
+    /// What the game's own `from_wire` makes of the default of what is on the wire.
+    Converted(Py<FieldType>, Py<PyAny>),
+    /// A tuple of the parts' own.
+    Parts(Vec<Py<FieldType>>),
 }
 
 impl FieldType {
@@ -60,7 +67,8 @@ impl FieldType {
         python_type: Py<PyType>,
         label: String,
     ) -> PyResult<Self> {
-        let schema = compiled(&kind, &label)?;
+        let py_error = |error| Python::attach(|py| placed(py, error));
+        let schema = compiled(&kind, &label).map_err(py_error)?;
         let (min_bits, max_bits) = (schema.min_bits(), schema.max_bits());
         Ok(FieldType { kind, shape: Arc::new(shape), default, python_type, min_bits, max_bits, label })
     }
@@ -113,13 +121,22 @@ impl FieldType {
         match &self.default {
             Natural::Shared(value) => Ok(value.bind(py).clone()),
             Natural::Made(class) => class.bind(py).call0(),
+            Natural::Converted(item, from_wire) => from_wire.bind(py).call1((item.get().default(py)?,)),
+            Natural::Parts(parts) => {
+                let parts = parts.iter().map(|part| part.get().default(py)).collect::<PyResult<Vec<_>>>()?;
+                Ok(PyTuple::new(py, parts)?.into_any())
+            }
         }
     }
 
     /// Whether every object needs a default of its own.
     #[getter]
     fn is_mutable(&self) -> bool {
-        matches!(self.default, Natural::Made(_))
+        match &self.default {
+            Natural::Shared(_) => false,
+            Natural::Made(_) | Natural::Converted(..) => true,
+            Natural::Parts(parts) => parts.iter().any(|part| part.get().is_mutable()),
+        }
     }
 
     /// The least that the field costs.
@@ -143,6 +160,43 @@ impl FieldType {
     fn __repr__(&self) -> &str {
         &self.label
     }
+}
+
+/// The error with the class and the field in front that are being declared, where that is so.
+#[cold]
+fn placed(py: Python<'_>, error: PyErr) -> PyErr {
+    let place = || -> PyResult<String> {
+        py.import("tickwire.fields")?.getattr("place_of_declaration")?.call0()?.extract()
+    };
+    match place() {
+        Ok(place) if !place.is_empty() => {
+            let sentence = format!("{place}{}", error.value(py));
+            PyErr::from_type(error.get_type(py), sentence)
+        }
+        // The place only helps: without it the error is told as it is.
+        _ => error,
+    }
+}
+
+/// As [`bounded`], for a field that is being declared.
+fn declared<T>(name: &str, value: &Bound<'_, PyAny>, low: T, high: T) -> PyResult<T>
+where
+    T: TryFrom<i128> + PartialOrd + Display,
+{
+    bounded(name, value, low, high).map_err(|error| placed(value.py(), error))
+}
+
+/// As [`declared`], for a length in bytes: what is longer is for chunks.
+fn length(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
+    if let Ok(given) = value.extract::<i128>()
+        && given > MAX_LENGTH.into()
+    {
+        let sentence = format!(
+            "{name} must be 0 to {MAX_LENGTH}, not {given}: what is larger goes as a chunk (on a tw.chunks() channel)"
+        );
+        return Err(placed(value.py(), PyValueError::new_err(sentence)));
+    }
+    declared(name, value, 0, MAX_LENGTH)
 }
 
 /// An argument that is an integer within bounds; what is out of them is named with the argument.
@@ -186,7 +240,7 @@ fn outside(name: &str, value: impl Display, low: impl Display, high: impl Displa
 #[pyo3(signature = (count, /))]
 pub(crate) fn bits(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = count.py();
-    let bits = bounded("count", count, 1, 64)?;
+    let bits = declared("count", count, 1, 64)?;
     FieldType::plain(py, Kind::Bits { bits }, format!("bits({bits})"))
 }
 
@@ -195,8 +249,8 @@ pub(crate) fn bits(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
 #[pyo3(signature = (low, high, /))]
 pub(crate) fn ranged(low: &Bound<'_, PyAny>, high: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = low.py();
-    let lo = bounded("low", low, i128::MIN, i128::MAX)?;
-    let hi = bounded("high", high, i128::MIN, i128::MAX)?;
+    let lo = declared("low", low, i128::MIN, i128::MAX)?;
+    let hi = declared("high", high, i128::MIN, i128::MAX)?;
     FieldType::plain(py, Kind::Ranged { lo, hi }, format!("ranged({lo}, {hi})"))
 }
 
@@ -241,9 +295,9 @@ pub(crate) fn fixed(
     fraction_bits: &Bound<'_, PyAny>,
 ) -> PyResult<FieldType> {
     let py = low.py();
-    let lo = bounded("low", low, i64::MIN, i64::MAX)?;
-    let hi = bounded("high", high, i64::MIN, i64::MAX)?;
-    let fraction_bits = bounded("fraction_bits", fraction_bits, 0, 64)?;
+    let lo = declared("low", low, i64::MIN, i64::MAX)?;
+    let hi = declared("high", high, i64::MIN, i64::MAX)?;
+    let fraction_bits = declared("fraction_bits", fraction_bits, 0, 64)?;
     let label = format!("fixed({lo}, {hi}, {fraction_bits})");
     FieldType::plain(py, Kind::Fixed { fraction_bits, lo, hi }, label)
 }
@@ -253,7 +307,7 @@ pub(crate) fn fixed(
 #[pyo3(signature = (max_bytes, /))]
 pub(crate) fn text(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = max_bytes.py();
-    let max_bytes = bounded("max_bytes", max_bytes, 0, MAX_LENGTH)?;
+    let max_bytes = length("max_bytes", max_bytes)?;
     FieldType::plain(py, Kind::Text { max_bytes }, format!("text({max_bytes})"))
 }
 
@@ -262,7 +316,7 @@ pub(crate) fn text(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
 #[pyo3(signature = (max_units, /))]
 pub(crate) fn wide_text(max_units: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = max_units.py();
-    let max_units = bounded("max_units", max_units, 0, MAX_LENGTH)?;
+    let max_units = length("max_units", max_units)?;
     FieldType::plain(py, Kind::WideText { max_units }, format!("wide_text({max_units})"))
 }
 
@@ -271,7 +325,7 @@ pub(crate) fn wide_text(max_units: &Bound<'_, PyAny>) -> PyResult<FieldType> {
 #[pyo3(signature = (max_bytes, /))]
 pub(crate) fn data(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = max_bytes.py();
-    let max_bytes = bounded("max_bytes", max_bytes, 0, MAX_LENGTH)?;
+    let max_bytes = length("max_bytes", max_bytes)?;
     FieldType::plain(py, Kind::Data { max_bytes }, format!("data({max_bytes})"))
 }
 
@@ -280,7 +334,7 @@ pub(crate) fn data(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
 #[pyo3(signature = (count, /))]
 pub(crate) fn raw(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = count.py();
-    let bytes = bounded("count", count, 0, MAX_LENGTH)?;
+    let bytes = length("count", count)?;
     FieldType::plain(py, Kind::Raw { bytes }, format!("raw({bytes})"))
 }
 
@@ -370,7 +424,7 @@ pub(crate) fn flags(py: Python<'_>, names: Vec<String>) -> PyResult<FieldType> {
 #[pyfunction]
 #[pyo3(signature = (highest = 65_535, /))]
 pub(crate) fn network_id(py: Python<'_>, highest: i128) -> PyResult<FieldType> {
-    let hi = within("highest", highest, 0, u32::MAX)?;
+    let hi = within("highest", highest, 0, u32::MAX).map_err(|error| placed(py, error))?;
     FieldType::plain(py, Kind::Ranged { lo: 0, hi: hi.into() }, format!("network_id({highest})"))
 }
 
@@ -509,5 +563,178 @@ pub(crate) fn nested_of(class_: &Bound<'_, PyType>, schema: &Bound<'_, Schema>) 
         Natural::Made(class_.clone().unbind()),
         class_.clone().unbind(),
         class_.name()?.to_string(),
+    )
+}
+
+/// A tuple of parts that each have a field type of their own.
+#[pyfunction]
+#[pyo3(signature = (items, /))]
+pub(crate) fn tuple_of(py: Python<'_>, items: Vec<Bound<'_, FieldType>>) -> PyResult<FieldType> {
+    let fields = items.iter().enumerate().map(|(i, item)| (i.to_string(), item.get().kind.clone()));
+    let labels: Vec<&str> = items.iter().map(|item| item.get().label.as_str()).collect();
+    FieldType::new(
+        Kind::Nested { fields: fields.collect() },
+        Shape::Tuple(items.iter().map(|item| item.get().shape.clone()).collect()),
+        Natural::Parts(items.iter().map(|item| item.clone().unbind()).collect()),
+        py.get_type::<PyTuple>().unbind(),
+        format!("tuple[{}]", labels.join(", ")),
+    )
+}
+
+/// Up to ``most`` values, as a tuple.
+#[pyfunction]
+#[pyo3(signature = (item, most, /))]
+pub(crate) fn items_of(item: &Bound<'_, FieldType>, most: &Bound<'_, PyAny>) -> PyResult<FieldType> {
+    let FieldType { kind, shape, label, .. } = item.get();
+    let max = bounded("up_to", most, 0, MAX_LENGTH)?;
+    FieldType::new(
+        Kind::List { max, item: Box::new(kind.clone()) },
+        Shape::Items(shape.clone()),
+        Natural::Shared(PyTuple::empty(item.py()).into_any().unbind()),
+        item.py().get_type::<PyTuple>().unbind(),
+        format!("tuple[{label}, ...], up_to({max})"),
+    )
+}
+
+/// Up to ``most`` different values.
+#[pyfunction]
+#[pyo3(signature = (item, most, frozen, /))]
+pub(crate) fn set_of(
+    item: &Bound<'_, FieldType>,
+    most: &Bound<'_, PyAny>,
+    frozen: bool,
+) -> PyResult<FieldType> {
+    let py = item.py();
+    let FieldType { kind, shape, label, .. } = item.get();
+    let max = bounded("up_to", most, 0, MAX_LENGTH)?;
+    check_hashable(item, "items of a set")?;
+    let (name, class) = match frozen {
+        true => ("frozenset", py.get_type::<PyFrozenSet>().unbind()),
+        false => ("set", py.get_type::<PySet>().unbind()),
+    };
+    let default = match frozen {
+        true => Natural::Shared(class.bind(py).call0()?.unbind()),
+        false => Natural::Made(class.clone_ref(py)),
+    };
+    FieldType::new(
+        Kind::Set { max, item: Box::new(kind.clone()) },
+        Shape::Set { item: shape.clone(), frozen },
+        default,
+        class,
+        format!("{name}[{label}], up_to({max})"),
+    )
+}
+
+/// Up to ``most`` values by key.
+#[pyfunction]
+#[pyo3(signature = (key, item, most, /))]
+pub(crate) fn map_of(
+    key: &Bound<'_, FieldType>,
+    item: &Bound<'_, FieldType>,
+    most: &Bound<'_, PyAny>,
+) -> PyResult<FieldType> {
+    let max = bounded("up_to", most, 0, MAX_LENGTH)?;
+    check_hashable(key, "keys of a dict")?;
+    let boxed = |field: &Bound<'_, FieldType>| Box::new(field.get().kind.clone());
+    let dict = key.py().get_type::<PyDict>().unbind();
+    FieldType::new(
+        Kind::Map { max, key: boxed(key), item: boxed(item) },
+        Shape::Map((key.get().shape.clone(), item.get().shape.clone())),
+        Natural::Made(dict.clone_ref(key.py())),
+        dict,
+        format!("dict[{}, {}], up_to({max})", key.get().label, item.get().label),
+    )
+}
+
+fn check_hashable(item: &Bound<'_, FieldType>, what: &str) -> PyResult<()> {
+    let class = item.get().python_type.bind(item.py());
+    if is_hashable(class)? {
+        return Ok(());
+    }
+    Err(PyTypeError::new_err(format!("{what} must be hashable, and a {} is not", class.name()?)))
+}
+
+/// One of these values.
+#[pyfunction]
+#[pyo3(signature = (values, /))]
+pub(crate) fn literal_of(py: Python<'_>, values: Vec<Bound<'_, PyAny>>) -> PyResult<FieldType> {
+    let shown: Vec<String> =
+        values.iter().map(|value| Ok(value.repr()?.to_string())).collect::<PyResult<_>>()?;
+    let Some(first) = values.first() else {
+        return Err(PyTypeError::new_err("Literal must have values, and has none"));
+    };
+    let class = first.get_type();
+    let python_type = match values.iter().all(|value| value.get_type().is(&class)) {
+        true => class.clone(),
+        false => py.get_type::<PyAny>(),
+    };
+    // As of enumerations: the values' own integers where all are integers, else their places.
+    let own = values.iter().map(|value| value.cast_exact::<PyInt>().ok()?.extract::<i64>().ok());
+    let numbers: Vec<i64> = own.collect::<Option<_>>().unwrap_or_else(|| (0..).take(values.len()).collect());
+    let literals = numbers.iter().zip(&values).map(|(number, value)| (*number, value.clone().unbind()));
+    let shape = Shape::Literal(Literals::new(literals.collect()));
+    let default = Natural::Shared(first.clone().unbind());
+    let mut members: Vec<(String, i64)> = shown.iter().cloned().zip(numbers).collect();
+    members.sort_by_key(|(_, number)| *number);
+    let label = format!("Literal[{}]", shown.join(", "));
+    FieldType::new(Kind::Enum { members }, shape, default, python_type.unbind(), label)
+}
+
+/// An object of one of these message classes.
+#[pyfunction]
+#[pyo3(signature = (classes, /))]
+pub(crate) fn union_of(
+    py: Python<'_>,
+    classes: Vec<(Bound<'_, PyType>, Bound<'_, Schema>)>,
+) -> PyResult<FieldType> {
+    let mut names = Vec::with_capacity(classes.len());
+    for (class, _) in &classes {
+        names.push(class.name()?.to_string());
+    }
+    let Some((first, _)) = classes.first() else { return Err(PyTypeError::new_err("a union of nothing")) };
+    let variants = names.iter().zip(&classes).map(|(name, (_, schema))| {
+        let fields = schema.get().core.fields().iter();
+        let fields = fields.map(|field| (field.name().into(), field.kind().clone())).collect();
+        (name.clone(), Kind::Nested { fields })
+    });
+    let variants = variants.collect();
+    let nested = classes.iter().map(|(class, schema)| Nested::new(class, schema.clone().unbind()));
+    FieldType::new(
+        Kind::Union { variants },
+        Shape::Union(nested.collect::<PyResult<_>>()?),
+        Natural::Made(first.clone().unbind()),
+        py.get_type::<PyAny>().unbind(),
+        names.join(" | "),
+    )
+}
+
+/// An object of a type of the game's own, as what ``item`` takes.
+#[pyfunction]
+#[pyo3(signature = (class_, item, to_wire, from_wire, /))]
+pub(crate) fn converted_of(
+    class_: &Bound<'_, PyType>,
+    item: &Bound<'_, FieldType>,
+    to_wire: &Bound<'_, PyAny>,
+    from_wire: &Bound<'_, PyAny>,
+) -> PyResult<FieldType> {
+    let FieldType { kind, shape, label, .. } = item.get();
+    for (name, function) in [("to_wire", to_wire), ("from_wire", from_wire)] {
+        if !function.is_callable() {
+            let class = function.get_type();
+            return Err(PyTypeError::new_err(format!("{name} must be callable, not {}", class.name()?)));
+        }
+    }
+    let converted = Converted::new(
+        class_.clone().unbind(),
+        shape.clone(),
+        to_wire.clone().unbind(),
+        from_wire.clone().unbind(),
+    );
+    FieldType::new(
+        kind.clone(),
+        Shape::Converted(converted),
+        Natural::Converted(item.clone().unbind(), from_wire.clone().unbind()),
+        class_.clone().unbind(),
+        format!("{} as {label}", class_.name()?),
     )
 }

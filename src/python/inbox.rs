@@ -160,7 +160,7 @@ impl Inbox {
     fn columns<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let found = self.columns.iter().find(|columns| columns.class.is(class_));
         match found {
-            Some(Columns { schema, rows, .. }) => Received::array(rows, class_.py(), schema.get()),
+            Some(Columns { schema, rows, .. }) => Received::array(rows, schema.bind(class_.py())),
             None => {
                 let shown = class_.repr().map_or_else(|_| "it".into(), |text| text.to_string());
                 let sentence = format!("{shown} comes as objects: give it to the endpoint's columns=[...]");

@@ -14,6 +14,7 @@ mod chunks;
 mod client;
 mod codec;
 mod columns;
+mod compound;
 mod congestion;
 mod development;
 mod endpoint;
@@ -66,7 +67,7 @@ pub mod module {
     #[pymodule_export]
     use super::address::Address;
     #[pymodule_export]
-    use super::arrays::{arena, dtype, pack, row_format, unpack};
+    use super::arrays::{ReceivedRows, arena, dtype, pack, row_format, unpack};
     #[pymodule_export]
     use super::capture::{Capture, PacketOpener};
     #[pymodule_export]
@@ -84,9 +85,10 @@ pub mod module {
     use super::events::{ClientHandle, Connected, Disconnected};
     #[pymodule_export]
     use super::fields::{
-        FieldType, angle, bits, boolean, common_of, data, enum_of, fixed, flags, flags_of, float32, float64,
-        list_of, nested_of, network_id, optional_of, quantized, quaternion, ranged, raw, signed_quaternion,
-        sparse_of, text, transform, uint128, unit_vector, vec2, vec3, wide_text,
+        FieldType, angle, bits, boolean, common_of, converted_of, data, enum_of, fixed, flags, flags_of,
+        float32, float64, items_of, list_of, literal_of, map_of, nested_of, network_id, optional_of,
+        quantized, quaternion, ranged, raw, set_of, signed_quaternion, sparse_of, text, transform, tuple_of,
+        uint128, union_of, unit_vector, vec2, vec3, wide_text,
     };
     #[pymodule_export]
     use super::hooks::Candidates;

@@ -1,9 +1,11 @@
 //! What both sides share: message classes and channels, compiled once.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyType};
 
@@ -12,7 +14,7 @@ use super::codec::Class;
 use super::errors::{ChannelError, StreamError, UnregisteredMessageError, value_error};
 use super::fields::bounded;
 use crate::time::Duration;
-use crate::transport::{self, ChannelConfig, Framing, Message, YojimboConfig};
+use crate::transport::{self, ChannelConfig, ChannelKind, Framing, Message, YojimboConfig};
 
 /// An argument in seconds, from 0 to `high`.
 pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
@@ -35,7 +37,7 @@ pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
 ///
 /// Raises:
 ///     TypeError, ValueError: naming the class or argument, its value and its bound.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, generic, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Protocol {
     /// With the hash folded in, if that was asked for.
@@ -45,6 +47,8 @@ pub(crate) struct Protocol {
     /// The addresses of the type objects, which `classes` keeps alive, rising, and their numbers.
     by_type: Vec<(usize, u16)>,
     channels: Vec<Py<Channel>>,
+    /// The channel of each class's messages, where `send` says nothing else.
+    own_channels: Vec<usize>,
 }
 
 #[pymethods]
@@ -75,6 +79,12 @@ impl Protocol {
         };
         let classes = messages.iter().enumerate().map(|(position, class)| Class::new(class, position));
         let classes = classes.collect::<PyResult<Vec<Class>>>()?;
+        let mut seen = HashSet::new();
+        let mut given = channels.iter().map(|channel| channel.get().config.name.as_str());
+        if let Some(twice) = given.find(|name| !name.is_empty() && !seen.insert(*name)) {
+            let sentence = format!("channels must have different names, and '{twice}' is there twice");
+            return Err(PyValueError::new_err(sentence));
+        }
         let configs = channels.iter().map(|channel| channel.get().config.clone()).collect();
         let framing = match framing {
             "native" => {
@@ -127,7 +137,9 @@ impl Protocol {
                 class.name()
             )));
         }
-        Ok(Protocol { id, core: Arc::new(core), classes, by_type, channels })
+        let own_channels = classes.iter().map(|class| own_channel(py, class, &channels));
+        let own_channels = own_channels.collect::<PyResult<_>>()?;
+        Ok(Protocol { id, core: Arc::new(core), classes, by_type, channels, own_channels })
     }
 
     /// The 64-bit netcode protocol id.
@@ -167,6 +179,15 @@ impl Protocol {
     #[getter]
     fn channels(&self, py: Python<'_>) -> Vec<Py<Channel>> {
         self.channels.iter().map(|channel| channel.clone_ref(py)).collect()
+    }
+
+    /// The number of the channel of this name.
+    ///
+    /// Raises:
+    ///     ChannelError: there is no such channel.
+    #[pyo3(signature = (name, /))]
+    fn channel_number(&self, name: &str) -> PyResult<usize> {
+        named(&self.channels, name).ok_or_else(|| self.no_channel(name))
     }
 
     /// One message with its type, as it rides in a packet, padded with zero bits to whole bytes.
@@ -256,13 +277,34 @@ impl Protocol {
         self.class_of(message_type).extent(py, bytes, start)
     }
 
-    /// A channel's number, if there is such a channel.
-    pub(super) fn channel(&self, number: i64) -> PyResult<usize> {
+    /// The number of a channel given by number or by name; of none given, the one that messages of this type have.
+    pub(super) fn channel(
+        &self,
+        given: Option<&Bound<'_, PyAny>>,
+        message_type: Option<u16>,
+    ) -> PyResult<usize> {
+        let Some(given) = given else {
+            let own = message_type.and_then(|number| self.own_channels.get(usize::from(number)));
+            return Ok(own.copied().unwrap_or_default());
+        };
+        if let Ok(name) = given.cast::<PyString>() {
+            let name = name.to_str()?;
+            return named(&self.channels, name).ok_or_else(|| self.no_channel(name));
+        }
+        let Ok(number) = given.extract::<i128>() else {
+            let class = given.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("channel must be an int or a str, not {class}")));
+        };
         let count = self.channels.len();
         usize::try_from(number)
             .ok()
             .filter(|number| *number < count)
             .ok_or_else(|| ChannelError::new_err(format!("channel must be 0 to {}, not {number}", count - 1)))
+    }
+
+    #[cold]
+    fn no_channel(&self, name: &str) -> PyErr {
+        ChannelError::new_err(format!("channel must be {}, not '{name}'", names(&self.channels)))
     }
 
     /// The number of a class made by `@tickwire.message`.
@@ -315,4 +357,47 @@ impl Protocol {
             names.join(", ")
         ))
     }
+}
+
+fn named(channels: &[Py<Channel>], name: &str) -> Option<usize> {
+    channels.iter().position(|channel| !name.is_empty() && channel.get().config.name == name)
+}
+
+/// What channels are called, for errors.
+fn names(channels: &[Py<Channel>]) -> String {
+    let named = channels.iter().map(|channel| &channel.get().config.name).filter(|name| !name.is_empty());
+    let named: Vec<String> = named.map(|name| format!("'{name}'")).collect();
+    let numbers = format!("0 to {}", channels.len() - 1);
+    if named.is_empty() {
+        format!("{numbers} (none of them has a name)")
+    } else {
+        format!("{numbers}, or {}", named.join(", "))
+    }
+}
+
+/// The channel that a class names as its own, else the first.
+fn own_channel(py: Python<'_>, class: &Class, channels: &[Py<Channel>]) -> PyResult<usize> {
+    let given = class.class().bind(py).getattr_opt(intern!(py, "__tickwire_channel__"))?;
+    let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(0) };
+    let found = match given.cast::<PyString>() {
+        Ok(name) => named(channels, name.to_str()?),
+        Err(_) => given.extract::<usize>().ok().filter(|number| *number < channels.len()),
+    };
+    let shown = given.repr()?;
+    let Some(number) = found else {
+        return Err(PyValueError::new_err(format!(
+            "{}: its channel must be {}, not {shown}",
+            class.name(),
+            names(channels)
+        )));
+    };
+    let kind = channels[number].get().config.kind;
+    if kind.is_payload() || matches!(kind, ChannelKind::Chunks) {
+        return Err(PyValueError::new_err(format!(
+            "{}: its channel must be one of messages, and {shown} is a {} channel",
+            class.name(),
+            kind.name()
+        )));
+    }
+    Ok(number)
 }

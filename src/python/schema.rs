@@ -83,6 +83,11 @@ impl Schema {
 }
 
 impl Schema {
+    /// What the field at `index` is in Python.
+    pub(super) fn shape(&self, index: usize) -> &Shape {
+        &self.attributes[index].shape
+    }
+
     /// The name of the field at `index`.
     pub(super) fn field_name(&self, index: usize) -> &str {
         self.core.fields().get(index).map_or("", wire::Field::name)
@@ -92,6 +97,14 @@ impl Schema {
     pub(super) fn slots(&self, class: &Bound<'_, PyType>) -> PyResult<Slots> {
         let names = self.attributes.iter().map(|attribute| attribute.name.bind(class.py()));
         Slots::new(class, names)
+    }
+
+    /// Says at an exception of the game's own `from_wire` which field it was about.
+    #[cold]
+    fn note(&self, py: Python<'_>, error: &PyErr, field: &str) {
+        let note = format!("while reading {}.{field}", self.name);
+        // What can't be noted is raised all the same.
+        let _ = error.value(py).call_method1("add_note", (note,));
     }
 
     /// Writes the object's attributes.
@@ -130,18 +143,20 @@ impl Schema {
         Ok(())
     }
 
-    /// Sets the object's attributes from the row at `row` of a body.
+    /// Sets the object's attributes from the row at `row` of a body; `convert` as in [`Shape::load`].
     pub(super) fn load(
         &self,
         body: &[u8],
         row: usize,
         message: &Bound<'_, PyAny>,
         slots: Option<&Slots>,
+        convert: bool,
     ) -> PyResult<()> {
         let py = message.py();
         let slots = slots.and_then(|slots| slots.of(message));
         for (i, (field, attribute)) in self.core.fields().iter().zip(&self.attributes).enumerate() {
-            let object = attribute.shape.load(py, field.node(), body, row + field.offset())?;
+            let object = attribute.shape.load(py, field.node(), body, row + field.offset(), convert);
+            let object = object.inspect_err(|error| self.note(py, error, field.name()))?;
             match slots {
                 Some(slots) => slots.set(i, message, &object)?,
                 None => message.setattr(attribute.name.bind(py), object)?,

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 
+use super::compound::{self, Converted, Literals};
 use super::schema::Schema;
 use super::slots::Slots;
 use super::value::{Refusal, Takes, float, integer, to_python};
@@ -38,6 +39,20 @@ pub(crate) enum Shape {
     List(Arc<Shape>),
     /// A dict by slot.
     Sparse(Arc<Shape>),
+    /// A tuple of parts that each have a field of their own.
+    Tuple(Vec<Arc<Shape>>),
+    /// A tuple of any length.
+    Items(Arc<Shape>),
+    /// A set or a frozenset.
+    Set { item: Arc<Shape>, frozen: bool },
+    /// A dict by key.
+    Map((Arc<Shape>, Arc<Shape>)),
+    /// One of several values.
+    Literal(Literals),
+    /// An object of one of several message classes.
+    Union(Vec<Nested>),
+    /// An object of a type of the game's own.
+    Converted(Converted),
     /// An object of a message class.
     Nested(Nested),
 }
@@ -120,9 +135,37 @@ impl Nested {
     pub(super) fn new(class: &Bound<'_, PyType>, schema: Py<Schema>) -> PyResult<Self> {
         Ok(Nested { slots: schema.get().slots(class)?, schema })
     }
+
+    pub(super) fn class(&self) -> &Py<PyType> {
+        self.slots.class()
+    }
+
+    pub(super) fn write<S: BitSink>(&self, object: &Bound<'_, PyAny>, sink: &mut S) -> Result<(), Refusal> {
+        let schema = self.schema.get();
+        schema.write_fields(object, Some(&self.slots), sink).map_err(|(field, object, refusal)| {
+            refusal.within(&format!(".{}", schema.field_name(field)), &object)
+        })
+    }
+
+    pub(super) fn load<'py>(
+        &self,
+        py: Python<'py>,
+        body: &[u8],
+        at: usize,
+        convert: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let object = self.slots.make(py)?;
+        self.schema.get().load(body, at, &object, Some(&self.slots), convert)?;
+        Ok(object)
+    }
 }
 
 impl Shape {
+    /// Whether it is one object of a builtin type.
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self, Shape::Plain(_))
+    }
+
     /// Checks the object and writes it.
     #[inline]
     pub(super) fn write<S: BitSink>(
@@ -137,6 +180,7 @@ impl Shape {
                 sink.bool(!object.is_none());
                 if object.is_none() { Ok(()) } else { shape.write(optional.item(), object, sink) }
             }
+            (Shape::Converted(converted), node) => converted.write(node, object, sink),
             (_, Node::Leaf(leaf)) => self.write_leaf(leaf, object, sink),
             _ => self.write_parts(node, object, sink),
         }
@@ -151,6 +195,7 @@ impl Shape {
         let mut floats = [0.0; NUMBERS];
         let value = match self {
             Shape::Member(members) => Value::Int(members.value(object)?),
+            Shape::Literal(literals) => literals.value(object)?,
             Shape::Flags(class) => class.value(object)?,
             Shape::Floats(count) => {
                 let floats = &mut floats[..*count];
@@ -173,8 +218,9 @@ impl Shape {
         sink: &mut S,
     ) -> Result<(), Refusal> {
         match (self, node) {
-            (Shape::List(shape), Node::List(list)) => {
-                let items = items(object, "a list")?;
+            (Shape::List(shape) | Shape::Items(shape), Node::List(list)) => {
+                let expected = if let Shape::List(_) = self { "a list" } else { "a tuple" };
+                let items = items(object, expected)?;
                 list.write_count(items.len(), sink)?;
                 for (i, item) in items.iter().enumerate() {
                     let written = shape.write(list.item(), &item, sink);
@@ -200,16 +246,22 @@ impl Shape {
                 if !object.is_instance(nested.slots.class().bind(py)).map_err(Refusal::Raised)? {
                     return Err(instance_of(nested.slots.class(), py));
                 }
-                let schema = nested.schema.get();
-                schema.write_fields(object, Some(&nested.slots), sink).map_err(|(field, object, refusal)| {
-                    refusal.within(&format!(".{}", schema.field_name(field)), &object)
-                })
+                nested.write(object, sink)
+            }
+            (Shape::Tuple(shapes), Node::Nested(schema)) => {
+                compound::write_tuple(shapes, schema, object, sink)
+            }
+            (Shape::Set { item, .. }, Node::List(list)) => compound::write_set(item, list, object, sink),
+            (Shape::Map(shapes), Node::List(list)) => compound::write_map(shapes, list, object, sink),
+            (Shape::Union(classes), Node::Union(union)) => {
+                compound::write_union(classes, union, object, sink)
             }
             _ => Err(Refusal::Raised(broken())),
         }
     }
 
-    /// The object of the value at `at` of a body that the core read.
+    /// The object of the value at `at` of a body that the core read. Without `convert`, types of the game's own come as what
+    /// is on the wire.
     #[inline]
     pub(super) fn load<'py>(
         &self,
@@ -217,12 +269,13 @@ impl Shape {
         node: &Node,
         body: &[u8],
         at: usize,
+        convert: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         match (self, node) {
             (Shape::Plain(_) | Shape::Floats(_), Node::Leaf(leaf)) => to_python(py, value(leaf, body, at)?),
             (Shape::Optional(shape), Node::Optional(optional)) => {
                 if optional.is_present(body, at).ok_or_else(broken)? {
-                    shape.load(py, optional.item(), body, at)
+                    shape.load(py, optional.item(), body, at, convert)
                 } else {
                     Ok(py.None().into_bound(py))
                 }
@@ -234,7 +287,7 @@ impl Shape {
             },
             (Shape::Flags(class), Node::Leaf(leaf)) => class.flags(py, value(leaf, body, at)?),
             (Shape::Transform, Node::Leaf(leaf)) => transform(py, value(leaf, body, at)?),
-            _ => self.load_parts(py, node, body, at),
+            _ => self.load_parts(py, node, body, at, convert),
         }
     }
 
@@ -244,28 +297,37 @@ impl Shape {
         node: &Node,
         body: &[u8],
         at: usize,
+        convert: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         match (self, node) {
+            (Shape::Converted(converted), node) => converted.load(py, node, body, at, convert),
+            (Shape::Literal(literals), Node::Leaf(leaf)) => {
+                literals.load(py, &compound::literal(leaf, body, at)?)
+            }
             (Shape::List(shape), Node::List(list)) => {
-                let (from, count) = list.items(body, at).ok_or_else(broken)?;
-                let objects = PyList::empty(py);
-                for i in 0..count {
-                    objects.append(shape.load(py, list.item(), body, from + i * list.stride())?)?;
-                }
-                Ok(objects.into_any())
+                Ok(compound::load_items(py, shape, list, body, at, convert)?.into_any())
+            }
+            (Shape::Items(shape), Node::List(list)) => {
+                Ok(compound::load_items(py, shape, list, body, at, convert)?.to_tuple().into_any())
             }
             (Shape::Sparse(shape), Node::Sparse(sparse)) => {
                 let objects = PyDict::new(py);
                 for entry in sparse.entries(body, at).ok_or_else(broken)? {
                     let (slot, at) = entry.ok_or_else(broken)?;
-                    objects.set_item(slot, shape.load(py, sparse.item(), body, at)?)?;
+                    objects.set_item(slot, shape.load(py, sparse.item(), body, at, convert)?)?;
                 }
                 Ok(objects.into_any())
             }
-            (Shape::Nested(nested), Node::Nested(_)) => {
-                let object = nested.slots.make(py)?;
-                nested.schema.get().load(body, at, &object, Some(&nested.slots))?;
-                Ok(object)
+            (Shape::Nested(nested), Node::Nested(_)) => nested.load(py, body, at, convert),
+            (Shape::Tuple(shapes), Node::Nested(schema)) => {
+                compound::load_tuple(py, shapes, schema, body, at, convert)
+            }
+            (Shape::Set { item, frozen }, Node::List(list)) => {
+                compound::load_set(py, item, *frozen, list, body, at, convert)
+            }
+            (Shape::Map(shapes), Node::List(list)) => compound::load_map(py, shapes, list, body, at, convert),
+            (Shape::Union(classes), Node::Union(union)) => {
+                compound::load_union(py, classes, union, body, at, convert)
             }
             _ => Err(broken()),
         }
@@ -278,18 +340,21 @@ fn value<'a>(leaf: &Leaf, body: &'a [u8], at: usize) -> PyResult<Value<'a>> {
 
 /// What can't be: the core made the body, and one kind made both shape and node.
 #[cold]
-fn broken() -> PyErr {
+pub(super) fn broken() -> PyErr {
     PyValueError::new_err("the body is not one of its schema's")
 }
 
 #[cold]
-fn instance_of(class: &Py<PyType>, py: Python<'_>) -> Refusal {
+pub(super) fn instance_of(class: &Py<PyType>, py: Python<'_>) -> Refusal {
     let name = class.bind(py).name().map_or_else(|_| "message".into(), |name| name.to_string());
     Refusal::Instance(name)
 }
 
 /// The objects of a list or tuple, as they are now: their own code may change the list.
-fn items<'py>(object: &Bound<'py, PyAny>, expected: &'static str) -> Result<Bound<'py, PyTuple>, Refusal> {
+pub(super) fn items<'py>(
+    object: &Bound<'py, PyAny>,
+    expected: &'static str,
+) -> Result<Bound<'py, PyTuple>, Refusal> {
     if let Ok(tuple) = object.cast::<PyTuple>() {
         return Ok(tuple.clone());
     }

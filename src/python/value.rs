@@ -131,6 +131,14 @@ pub(super) enum Refusal {
     Beyond,
     /// Text with half of a surrogate pair, which has no encoding.
     Surrogates,
+    /// None of these, in words.
+    OneOf(String),
+    /// A tuple of another length.
+    Length { length: usize, count: usize },
+    /// Two items of a set, or two keys of a dict, that are the same on the wire.
+    Same(String, String),
+    /// The game's `to_wire` raised.
+    ToWire(PyErr),
     /// The object's own code raised.
     Raised(PyErr),
 }
@@ -167,6 +175,22 @@ impl Refusal {
             }
             Refusal::Type(expected) => FieldTypeError::new_err(args(expected.into())),
             Refusal::Instance(class) => FieldTypeError::new_err(args(format!("a {class}"))),
+            Refusal::OneOf(these) => FieldError::new_err(args(format!("one of {these}"))),
+            Refusal::Length { length, count } => {
+                FieldError::new_err(args(format!("a tuple of {count}, and this one has {length}")))
+            }
+            Refusal::Same(a, b) => FieldError::new_err(args(format!(
+                "items that differ on the wire, and {a} and {b} are the same there"
+            ))),
+            Refusal::ToWire(error) => {
+                let py = object.py();
+                let kind = error.get_type(py).name().map_or_else(|_| "error".into(), |name| name.to_string());
+                let said = error.value(py).str().map_or_else(|_| String::new(), |said| said.to_string());
+                let raised =
+                    FieldError::new_err(args(format!("what to_wire takes, and it raised {kind}: {said}")));
+                raised.set_cause(py, Some(error));
+                raised
+            }
             Refusal::Components { length: None, count } => {
                 FieldTypeError::new_err(args(format!("a tuple of {count} numbers")))
             }
@@ -202,7 +226,13 @@ pub(super) fn bound(error: &ValueError) -> String {
         ValueError::NotAMember { .. } => "a member of the enumeration".into(),
         ValueError::NoDirection => "of a length above 0".into(),
         ValueError::Components { length, count } => format!("{count} numbers, and these are {length}"),
+        ValueError::OutsideArena { count, bytes, arena, .. } if *count as usize != *bytes => {
+            format!(
+                "an offset and a count within the arena of {arena} bytes, and {count} of these are {bytes} bytes"
+            )
+        }
         ValueError::OutsideArena { arena, .. } => format!("an offset and bytes within the arena of {arena}"),
+        ValueError::NotRising => "items in their order, each once".into(),
         ValueError::Row => "a row of the schema".into(),
     }
 }

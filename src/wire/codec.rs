@@ -66,9 +66,13 @@ impl Codec {
     pub(super) fn new(kind: &Kind) -> Result<Option<Self>, ParameterError> {
         let length = |max| if max > MAX_LENGTH { Err(ParameterError::Length { max }) } else { Ok(max) };
         let codec = match *kind {
-            Kind::Optional(_) | Kind::List { .. } | Kind::Sparse { .. } | Kind::Nested { .. } => {
-                return Ok(None);
-            }
+            Kind::Optional(_)
+            | Kind::List { .. }
+            | Kind::Sparse { .. }
+            | Kind::Set { .. }
+            | Kind::Map { .. }
+            | Kind::Union { .. }
+            | Kind::Nested { .. } => return Ok(None),
             Kind::Bool => Codec::Bool,
             Kind::Bits { bits } if !(1..=64).contains(&bits) => return Err(ParameterError::Bits { bits }),
             Kind::Bits { bits } => Codec::Unsigned { lo: 0, span: u64::MAX >> (64 - bits), bits },

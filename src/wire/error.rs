@@ -61,6 +61,8 @@ pub enum ReadError {
     NotFinite,
     /// A value is written out that has a shorter form.
     NotShortest,
+    /// The items of a set, or the keys of a map, are not in their order, each once.
+    NotRising,
     /// An earlier read failed: nothing behind it has a position.
     Failed,
 }
@@ -95,6 +97,9 @@ impl fmt::Display for ReadError {
             }
             ReadError::NotFinite => write!(f, "the float is not a finite number"),
             ReadError::NotShortest => write!(f, "the value has a shorter form than the one written"),
+            ReadError::NotRising => {
+                write!(f, "the items of a set or its keys must be in their order, each once")
+            }
             ReadError::Failed => write!(f, "an earlier read of this stream failed"),
         }
     }
@@ -193,11 +198,15 @@ pub enum ValueError {
     OutsideArena {
         /// Where it points.
         offset: u32,
-        /// To how many bytes.
+        /// How many things it says lie there.
+        count: u32,
+        /// How many bytes they take.
         bytes: usize,
         /// The arena's bytes.
         arena: usize,
     },
+    /// An item of a set, or a key of a map, that is not above the one before.
+    NotRising,
     /// A row is too short, or its text or data lies outside of it or is not UTF-8.
     Row,
 }
@@ -228,9 +237,10 @@ impl fmt::Display for ValueError {
             ValueError::Components { length, count } => {
                 write!(f, "value has {length} numbers, not {count}")
             }
-            ValueError::OutsideArena { offset, bytes, arena } => {
+            ValueError::OutsideArena { offset, bytes, arena, .. } => {
                 write!(f, "{bytes} bytes at {offset} are not within the arena's {arena}")
             }
+            ValueError::NotRising => write!(f, "items must be in their order, each once"),
             ValueError::Row => write!(f, "the row's bytes don't hold what its schema says"),
         }
     }
@@ -325,6 +335,10 @@ pub enum ParameterError {
     NoFixedWidth,
     /// Items of a list that take no bits: any number of them would.
     NoBits,
+    /// Items of a set or keys of a map that are in no order: floats, vectors, lists and the like.
+    NoOrder,
+    /// A union of fewer than two messages, or of more than [`super::MAX_LENGTH`].
+    Variants,
     /// An array without slots.
     NoSlots,
     /// A message's lists can take more than [`super::schema::MAX_SPREAD`] bytes once read.
@@ -396,6 +410,11 @@ impl fmt::Display for ParameterError {
                 )
             }
             ParameterError::NoBits => write!(f, "items of a list must take at least one bit each"),
+            ParameterError::NoOrder => write!(
+                f,
+                "items of a set and keys of a dict must be whole numbers, bool, enums, text or bytes, or tuples of these"
+            ),
+            ParameterError::Variants => write!(f, "a union must be of 2 to {} messages", super::MAX_LENGTH),
             ParameterError::NoSlots => write!(f, "a sparse array must have at least one slot"),
             ParameterError::Spread { bytes } => {
                 write!(

@@ -140,6 +140,27 @@ pub enum Kind {
         /// What each holds.
         item: Box<Kind>,
     },
+    /// Up to so many different values, in their order.
+    Set {
+        /// The most.
+        max: u32,
+        /// What each is.
+        item: Box<Kind>,
+    },
+    /// Up to so many values by key, in the order of the keys.
+    Map {
+        /// The most.
+        max: u32,
+        /// What the keys are.
+        key: Box<Kind>,
+        /// What each value is.
+        item: Box<Kind>,
+    },
+    /// One of several messages.
+    Union {
+        /// Their names and kinds.
+        variants: Vec<(String, Kind)>,
+    },
     /// The fields of another message.
     Nested {
         /// Their names and kinds.
@@ -222,9 +243,11 @@ impl fmt::Display for Kind {
             Kind::Optional(ref item) => write!(f, "optional({item})"),
             Kind::List { max, ref item } => write!(f, "list({max},{item})"),
             Kind::Sparse { slots, ref item } => write!(f, "sparse({slots},{item})"),
-            Kind::Nested { ref fields } => {
-                f.write_str("message(")?;
-                joined(f, fields, |f, (name, kind)| write!(f, "{}:{name} {kind}", name.len()))?;
+            Kind::Set { max, ref item } => write!(f, "set({max},{item})"),
+            Kind::Map { max, ref key, ref item } => write!(f, "map({max},{key},{item})"),
+            Kind::Union { variants: ref parts } | Kind::Nested { fields: ref parts } => {
+                f.write_str(if let Kind::Union { .. } = self { "union(" } else { "message(" })?;
+                joined(f, parts, |f, (name, kind)| write!(f, "{}:{name} {kind}", name.len()))?;
                 f.write_str(")")
             }
         }

@@ -32,7 +32,7 @@ impl Format {
                 self.cell(at + optional.item().size(), "?", 1);
                 self.pad_to(at + node.size());
             }
-            Node::List(_) | Node::Sparse(_) => self.cell(at, "2I", 8),
+            Node::List(_) | Node::Sparse(_) | Node::Union(_) => self.cell(at, "2I", 8),
             Node::Nested(schema) => self.row(schema, at),
         }
     }
@@ -49,6 +49,15 @@ impl Format {
             let _ = write!(self.codes, "{}x", at - self.end);
             self.end = at;
         }
+    }
+}
+
+impl Column {
+    /// The code of a column of plain numbers.
+    pub fn code(self) -> Option<char> {
+        let code = code(self);
+        let mut letters = code.chars();
+        letters.next().filter(|_| letters.next().is_none())
     }
 }
 

@@ -22,6 +22,7 @@ mod layout;
 mod leaf_words;
 pub mod measure;
 pub mod node;
+pub mod order;
 pub mod properties;
 pub mod property;
 pub mod quantize;

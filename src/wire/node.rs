@@ -5,6 +5,8 @@
 //! - optional: the item, then a byte that is 1 when there is one; without one the item's bytes are zero;
 //! - list: offset and count, 32 bits each, of items that lie one behind the other in the tail;
 //! - sparse array: as a list, of entries that are a 32-bit index and the item;
+//! - set: as a list; map: as a list of entries that are a key and the item;
+//! - union: offset and number of the message, 32 bits each; its row lies in the tail;
 //! - message: its row.
 //!
 //! Promises: every node of a kind has the same size in a row. What a packet makes of lists is bounded by the
@@ -12,6 +14,7 @@
 
 use super::codec::{Codec, point, put};
 use super::column::cell;
+use super::order::{self, Order};
 use super::{
     BitReader, BitSink, Column, Kind, MAX_LENGTH, ParameterError, ReadError, Schema, Value, ValueError,
     bit_len,
@@ -31,6 +34,8 @@ pub enum Node {
     List(Box<List>),
     /// Values of some of so many slots.
     Sparse(Box<Sparse>),
+    /// One of several messages.
+    Union(Box<Union>),
     /// The fields of a message.
     Nested(Box<Schema>),
 }
@@ -53,6 +58,13 @@ pub struct Optional {
 pub struct List {
     item: Node,
     max: u32,
+    order: Order,
+}
+
+/// One of several messages.
+#[derive(Clone, Debug)]
+pub struct Union {
+    variants: Box<[Node]>,
 }
 
 /// Values of some of `slots` slots.
@@ -69,12 +81,42 @@ impl Node {
         }
         Ok(match kind {
             Kind::Optional(item) => Node::Optional(Box::new(Optional { item: Node::new(item, depth + 1)? })),
-            Kind::List { max, .. } | Kind::Sparse { slots: max, .. } if *max > MAX_LENGTH => {
+            Kind::List { max, .. }
+            | Kind::Sparse { slots: max, .. }
+            | Kind::Set { max, .. }
+            | Kind::Map { max, .. }
+                if *max > MAX_LENGTH =>
+            {
                 return Err(ParameterError::Length { max: *max });
             }
             Kind::Sparse { slots: 0, .. } => return Err(ParameterError::NoSlots),
-            Kind::List { max, item } => {
-                Node::List(Box::new(List { item: Node::of_many(item, depth + 1)?, max: *max }))
+            Kind::List { max, item } => Node::List(Box::new(List {
+                item: Node::of_many(item, depth + 1)?,
+                max: *max,
+                order: Order::Free,
+            })),
+            Kind::Set { max, item } => {
+                let item = Node::of_many(item, depth + 1)?;
+                if !order::has_order(&item) {
+                    return Err(ParameterError::NoOrder);
+                }
+                Node::List(Box::new(List { item, max: *max, order: Order::Rising }))
+            }
+            Kind::Map { max, key, item } => {
+                let entry = [("key", key), ("value", item)];
+                let fields = entry.map(|(name, kind)| (name.to_owned(), (**kind).clone())).to_vec();
+                let item = Node::of_many(&Kind::Nested { fields }, depth + 1)?;
+                if !order::has_keys(&item) {
+                    return Err(ParameterError::NoOrder);
+                }
+                Node::List(Box::new(List { item, max: *max, order: Order::Keys }))
+            }
+            Kind::Union { variants } if !(2..=MAX_LENGTH as usize).contains(&variants.len()) => {
+                return Err(ParameterError::Variants);
+            }
+            Kind::Union { variants } => {
+                let variants = variants.iter().map(|(_, kind)| Node::new(kind, depth + 1));
+                Node::Union(Box::new(Union { variants: variants.collect::<Result<_, _>>()? }))
             }
             Kind::Sparse { slots, item } => {
                 Node::Sparse(Box::new(Sparse { item: Node::of_many(item, depth + 1)?, slots: *slots }))
@@ -103,7 +145,7 @@ impl Node {
             Node::Optional(optional) => {
                 (optional.item.size() + 1).next_multiple_of(optional.item.alignment())
             }
-            Node::List(_) | Node::Sparse(_) => 8,
+            Node::List(_) | Node::Sparse(_) | Node::Union(_) => 8,
             Node::Nested(schema) => schema.row_size(),
         }
     }
@@ -113,7 +155,7 @@ impl Node {
         match self {
             Node::Leaf(leaf) => leaf.column.alignment(),
             Node::Optional(optional) => optional.item.alignment(),
-            Node::List(_) | Node::Sparse(_) => 4,
+            Node::List(_) | Node::Sparse(_) | Node::Union(_) => 4,
             Node::Nested(schema) => schema.alignment(),
         }
     }
@@ -128,6 +170,7 @@ impl Node {
                 (count, list.item.bit_range().1.saturating_mul(list.max as usize).saturating_add(count))
             }
             Node::Sparse(sparse) => sparse.bit_range(),
+            Node::Union(union) => union.bit_range(),
             Node::Nested(schema) => (schema.min_bits(), schema.max_bits()),
         }
     }
@@ -141,6 +184,9 @@ impl Node {
             Node::Optional(optional) => optional.item.spread(),
             Node::List(list) => full(&list.item, list.stride(), list.max),
             Node::Sparse(sparse) => full(&sparse.item, sparse.stride(), sparse.slots),
+            Node::Union(union) => {
+                union.variants.iter().map(|variant| variant.size() + variant.spread()).max().unwrap_or(0)
+            }
             Node::Nested(schema) => schema.spread(),
         }
     }
@@ -162,6 +208,9 @@ impl Node {
             Node::List(list) => {
                 let (from, count) = run(body, at).ok_or(ValueError::Row)?;
                 list.write_count(count, sink)?;
+                if !list.is_rising(body, from, count) {
+                    return Err(ValueError::NotRising);
+                }
                 (0..count).try_for_each(|i| {
                     list.item.write_cell(body, from.saturating_add(i.saturating_mul(list.stride())), sink)
                 })
@@ -174,6 +223,10 @@ impl Node {
                     slots.write(index.into(), sink)?;
                     sparse.item.write_cell(body, item, sink)
                 })
+            }
+            Node::Union(union) => {
+                let (from, variant) = run(body, at).ok_or(ValueError::Row)?;
+                union.write_variant(variant, sink)?.write_cell(body, from, sink)
             }
             Node::Nested(schema) => schema.write_at(body, at, sink).map_err(|(_, error)| error),
         }
@@ -201,7 +254,8 @@ impl Node {
                 // So that what the packet can't hold doesn't cost its rows.
                 reader.require(count.saturating_mul(list.item.bit_range().0))?;
                 let from = reserve(out, start, start + at, count, stride);
-                (0..count).try_for_each(|i| list.item.read_cell(reader, out, start, from + i * stride))
+                (0..count).try_for_each(|i| list.item.read_cell(reader, out, start, from + i * stride))?;
+                if list.is_rising(&out[start..], from, count) { Ok(()) } else { Err(ReadError::NotRising) }
             }
             Node::Sparse(sparse) => {
                 let (count, stride) = (reader.offset(sparse.slots.into())? as usize, sparse.stride());
@@ -214,6 +268,16 @@ impl Node {
                     put(out, start + entry, (index as u32).to_le_bytes());
                     sparse.item.read_cell(reader, out, start, entry + sparse.item_at())
                 })
+            }
+            Node::Union(union) => {
+                let number = reader.offset(union.variants.len() as u64 - 1)? as usize;
+                let variant = &union.variants[number];
+                reader.require(variant.bit_range().0)?;
+                let from = out.len();
+                point(out, start, start + at, from);
+                put(out, start + at + 4, (number as u32).to_le_bytes());
+                out.resize(from + variant.size(), 0);
+                variant.read_cell(reader, out, start, from - start)
             }
             Node::Nested(schema) => schema.read_at(reader, out, start, at),
         }
@@ -295,12 +359,68 @@ impl List {
         run(body, at)
     }
 
+    /// Whether items are in the order that they must have.
+    fn is_rising(&self, body: &[u8], from: usize, count: usize) -> bool {
+        self.order == Order::Free || order::is_rising(self, body, from, count)
+    }
+
+    /// What must rise from item to item.
+    pub(super) fn order(&self) -> Order {
+        self.order
+    }
+
     /// Writes how many items follow.
     ///
     /// # Errors
     /// When they are too many.
     pub fn write_count<S: BitSink + ?Sized>(&self, count: usize, sink: &mut S) -> Result<(), ValueError> {
         write_count(count, self.max, sink)
+    }
+}
+
+impl Union {
+    /// What the value is that has this number.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn variant(&self, number: impl Into<u64>) -> Result<&Node, ValueError> {
+        let number = number.into();
+        let found = usize::try_from(number).ok().and_then(|number| self.variants.get(number));
+        let hi = self.variants.len() as i128 - 1;
+        found.ok_or(ValueError::OutOfRange { value: number.into(), lo: 0, hi })
+    }
+
+    /// What it may be.
+    pub fn variants(&self) -> &[Node] {
+        &self.variants
+    }
+
+    /// Which it is, and where its row lies in the body.
+    pub fn load(&self, body: &[u8], at: usize) -> Option<(usize, &Node, usize)> {
+        let (from, number) = run(body, at)?;
+        Some((number, self.variants.get(number)?, from))
+    }
+
+    /// Writes which one follows; gives what writes it.
+    ///
+    /// # Errors
+    /// There is none of this number.
+    pub fn write_variant<S: BitSink + ?Sized>(
+        &self,
+        number: usize,
+        sink: &mut S,
+    ) -> Result<&Node, ValueError> {
+        let variant = self.variant(number as u64)?;
+        sink.int(number as i64, 0, self.variants.len() as i64 - 1);
+        Ok(variant)
+    }
+
+    fn bit_range(&self) -> (usize, usize) {
+        let tag = bit_len(self.variants.len() as u64 - 1) as usize;
+        let ranges = || self.variants.iter().map(Node::bit_range);
+        let least = ranges().map(|(least, _)| least).min().unwrap_or(0);
+        let most = ranges().map(|(_, most)| most).max().unwrap_or(0);
+        (tag + least, most.saturating_add(tag))
     }
 }
 

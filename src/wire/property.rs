@@ -213,7 +213,7 @@ fn each_part_range(node: &Node, each: &mut dyn FnMut(u64, Metric)) -> bool {
             each_part_range(optional.item(), each)
         }
         Node::Nested(schema) => schema.fields().iter().all(|field| each_range(field, each)),
-        Node::List(_) | Node::Sparse(_) => false,
+        Node::List(_) | Node::Sparse(_) | Node::Union(_) => false,
     }
 }
 
@@ -259,7 +259,7 @@ fn skip(
         Node::Nested(schema) => {
             schema.fields().iter().try_for_each(|field| skip(field.node(), ranges, delta, reader))
         }
-        Node::List(_) | Node::Sparse(_) => Ok(()),
+        Node::List(_) | Node::Sparse(_) | Node::Union(_) => Ok(()),
     }
 }
 
@@ -319,7 +319,7 @@ impl<'r> Parts<'r, &mut [u64]> {
                 .fields()
                 .iter()
                 .try_for_each(|field| self.quantize(field.node(), body, at.saturating_add(field.offset()))),
-            Node::List(_) | Node::Sparse(_) => Ok(()),
+            Node::List(_) | Node::Sparse(_) | Node::Union(_) => Ok(()),
         }
     }
 
@@ -341,7 +341,7 @@ impl<'r> Parts<'r, &mut [u64]> {
             Node::Nested(schema) => {
                 schema.fields().iter().try_for_each(|field| self.read(field.node(), reader))
             }
-            Node::List(_) | Node::Sparse(_) => Ok(()),
+            Node::List(_) | Node::Sparse(_) | Node::Union(_) => Ok(()),
         }
     }
 
@@ -370,7 +370,7 @@ impl<'r> Parts<'r, &mut [u64]> {
             Node::Nested(schema) => {
                 schema.fields().iter().try_for_each(|field| self.read_delta(field.node(), base, reader))
             }
-            Node::List(_) | Node::Sparse(_) => Ok(()),
+            Node::List(_) | Node::Sparse(_) | Node::Union(_) => Ok(()),
         }
     }
 }
@@ -402,7 +402,7 @@ impl<'r, 'w> Parts<'r, &'w [u64]> {
                     self.restore(field.node(), &mut cell[field.offset()..]);
                 }
             }
-            Node::List(_) | Node::Sparse(_) => {}
+            Node::List(_) | Node::Sparse(_) | Node::Union(_) => {}
         }
     }
 
@@ -422,7 +422,7 @@ impl<'r, 'w> Parts<'r, &'w [u64]> {
                 }
             }
             Node::Nested(schema) => schema.fields().iter().for_each(|field| self.write(field.node(), sink)),
-            Node::List(_) | Node::Sparse(_) => {}
+            Node::List(_) | Node::Sparse(_) | Node::Union(_) => {}
         }
     }
 
@@ -448,7 +448,7 @@ impl<'r, 'w> Parts<'r, &'w [u64]> {
             Node::Nested(schema) => {
                 schema.fields().iter().for_each(|field| self.write_delta(field.node(), base, sink));
             }
-            Node::List(_) | Node::Sparse(_) => {}
+            Node::List(_) | Node::Sparse(_) | Node::Union(_) => {}
         }
     }
 }

@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(write(2, 3), Ok(()));
         assert_eq!(write(5, 0), Ok(()));
         for (offset, length) in [(6, 0), (2, 4), (5, 1), (u32::MAX, 1), (1, u32::MAX)] {
-            let error = ValueError::OutsideArena { offset, bytes: length as usize, arena: 5 };
+            let error = ValueError::OutsideArena { offset, count: length, bytes: length as usize, arena: 5 };
             assert_eq!(write(offset, length), Err(RowError { row: 0, field: 0, error }));
         }
     }

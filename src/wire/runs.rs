@@ -15,7 +15,7 @@ fn points(node: &Node) -> bool {
     match node {
         Node::Leaf(leaf) => is_run(leaf.column()),
         Node::Optional(optional) => points(optional.item()),
-        Node::List(_) | Node::Sparse(_) => true,
+        Node::List(_) | Node::Sparse(_) | Node::Union(_) => true,
         Node::Nested(schema) => schema.points(),
     }
 }
@@ -51,6 +51,15 @@ pub(super) fn check(node: &Node, body: &[u8], at: usize, arena: usize) -> Result
             }
             Ok(())
         }
+        Node::Union(union) => {
+            let (from, variant) = run(body, at).ok_or(ValueError::Row)?;
+            let variant = union.variant(variant)?;
+            let (at, bytes) = (from as usize, variant.size());
+            if at.checked_add(bytes).is_none_or(|end| end > arena) {
+                return Err(ValueError::OutsideArena { offset: from, count: 1, bytes, arena });
+            }
+            check(variant, body, at, arena)
+        }
         Node::Nested(schema) => check_row(schema, body, at, arena).map_err(|(_, error)| error),
     }
 }
@@ -76,7 +85,7 @@ fn within(body: &[u8], at: usize, size: usize, arena: usize) -> Result<(usize, u
     if end.is_some_and(|end| end <= arena) {
         return Ok((from, many));
     }
-    Err(ValueError::OutsideArena { offset, bytes: many.saturating_mul(size), arena })
+    Err(ValueError::OutsideArena { offset, count, bytes: many.saturating_mul(size), arena })
 }
 
 fn run(body: &[u8], at: usize) -> Option<(u32, u32)> {
@@ -112,6 +121,14 @@ fn shift(node: &Node, body: &mut [u8], at: usize, by: u32) {
             {
                 let item = |i| from as usize + i * sparse.stride() + sparse.item_at();
                 (0..count as usize).for_each(|i| shift(sparse.item(), body, item(i), by));
+            }
+            move_run(body, at, by);
+        }
+        Node::Union(union) => {
+            if let Some((from, variant)) = run(body, at)
+                && let Ok(variant) = union.variant(variant)
+            {
+                shift(variant, body, from as usize, by);
             }
             move_run(body, at, by);
         }

@@ -611,6 +611,16 @@ mod tests {
             ("v", Kind::List { max: 9, item: Box::new(Kind::Bool) }),
             ("w", Kind::Sparse { slots: 64, item: Box::new(Kind::Bool) }),
             ("x", Kind::Nested { fields: vec![("y".into(), Kind::Bool), ("zz".into(), Kind::Float)] }),
+            ("y", Kind::Set { max: 9, item: Box::new(Kind::Bool) }),
+            ("z", Kind::Map { max: 9, key: Box::new(Kind::Bool), item: Box::new(Kind::Float) }),
+            (
+                "0",
+                Kind::Union {
+                    variants: ["A", "Bb"]
+                        .map(|name| (name.into(), Kind::Nested { fields: Vec::new() }))
+                        .into(),
+                },
+            ),
         ])
         .unwrap();
         let expected = "1:a bool\n7:größe bits(13)\n\
@@ -622,7 +632,8 @@ mod tests {
              1:o vector(2,bff0000000000000,3ff0000000000000,4)\n1:p direction(12)\n1:q rotation(9)\n\
              1:r rotation\n1:s transform(bff0000000000000,3ff0000000000000,4,9)\n\
              1:t common(bits(8),ff,0)\n1:u optional(float)\n1:v list(9,bool)\n1:w sparse(64,bool)\n\
-             1:x message(1:y bool,2:zz float)\n";
+             1:x message(1:y bool,2:zz float)\n\
+             1:y set(9,bool)\n1:z map(9,bool,float)\n1:0 union(1:A message(),2:Bb message())\n";
         assert_eq!(schema.describe(), expected);
     }
 }

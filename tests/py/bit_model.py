@@ -5,6 +5,8 @@ A `Shape` is a kind of field with random parameters: its annotation, its values,
 
 from __future__ import annotations
 
+import functools
+import operator
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -180,6 +182,54 @@ def sparse(item: Shape, slots: int) -> Shape:
     return Shape(hint, values.map(lambda value: dict(sorted(value.items()))), write)
 
 
+def items_of(item: Shape, most: int) -> Shape:
+    hint: Any = Annotated[tuple[item.hint, ...], tw.up_to(most)]  # type: ignore[name-defined]
+    values = st.lists(item.values, max_size=most).map(tuple)
+    return Shape(hint, values, list_of(item, most).write)
+
+
+def tuple_of(items: list[Shape]) -> Shape:
+    def write(out: Bits, value: tuple[Any, ...]) -> None:
+        for item, part in zip(items, value, strict=True):
+            item.write(out, part)
+
+    hint: Any = tuple[tuple(item.hint for item in items)]  # type: ignore[misc]
+    if get_args(hint) in ((float,) * 2, (float,) * 3, (float,) * 4):
+        reject()  # Of vectors one has to say more.
+    return Shape(hint, st.tuples(*[item.values for item in items]), write)
+
+
+def set_of(item: Shape, most: int, kind: type) -> Shape:
+    def write(out: Bits, value: Any) -> None:
+        out.upto(len(value), most)
+        for each in sorted(value):
+            item.write(out, each)
+
+    hint: Any = Annotated[kind[item.hint], tw.up_to(most)]  # type: ignore[index]
+    return Shape(hint, st.sets(item.values, max_size=most).map(kind), write)
+
+
+def map_of(key: Shape, item: Shape, most: int) -> Shape:
+    def write(out: Bits, value: dict[Any, Any]) -> None:
+        out.upto(len(value), most)
+        for name, each in sorted(value.items(), key=lambda entry: entry[0]):
+            key.write(out, name)
+            item.write(out, each)
+
+    hint: Any = Annotated[dict[key.hint, item.hint], tw.up_to(most)]  # type: ignore[name-defined]
+    return Shape(hint, st.dictionaries(key.values, item.values, max_size=most), write)
+
+
+def union(classes: list[Shape]) -> Shape:
+    def write(out: Bits, value: Any) -> None:
+        (number,) = (n for n, one in enumerate(classes) if one.hint is type(value))
+        out.upto(number, len(classes) - 1)
+        classes[number].write(out, value)
+
+    hint: Any = functools.reduce(operator.or_, [one.hint for one in classes])
+    return Shape(hint, st.one_of([one.values for one in classes]), write)
+
+
 def common(low: int, high: int, first: int, second: int) -> Shape:
     def write(out: Bits, value: int) -> None:
         out.write(value in (first, second), 1)
@@ -243,6 +293,19 @@ simple: st.SearchStrategy[Shape] = st.one_of(
 )
 
 
+# What has an order.
+keys: st.SearchStrategy[Shape] = st.one_of(
+    st.builds(boolean),
+    st.builds(bits, st.integers(1, 64)),
+    st.builds(uint128),
+    ranges(),
+    st.builds(text, st.integers(0, 9)),
+    st.builds(wide_text, st.integers(0, 5)),
+    st.builds(data, st.integers(0, 9)),
+)
+keys |= st.builds(tuple_of, st.lists(keys, min_size=1, max_size=2))
+
+
 def parts(item: st.SearchStrategy[Shape]) -> st.SearchStrategy[Shape]:
     """What is made of items."""
     return st.one_of(
@@ -250,6 +313,11 @@ def parts(item: st.SearchStrategy[Shape]) -> st.SearchStrategy[Shape]:
         st.builds(list_of, item, st.integers(0, 4)),
         st.builds(sparse, item, st.integers(1, 12)),
         st.builds(message, st.lists(item, max_size=3)),
+        st.builds(items_of, item, st.integers(0, 4)),
+        st.builds(tuple_of, st.lists(item, min_size=1, max_size=3)),
+        st.builds(set_of, keys, st.integers(0, 4), st.sampled_from([set, frozenset])),
+        st.builds(map_of, keys, item, st.integers(0, 4)),
+        st.builds(union, st.lists(st.builds(message, st.lists(item, max_size=2)), min_size=2, max_size=3)),
     )
 
 

@@ -6,13 +6,14 @@ native reader, and over packets that endpoints have just sent. Where tshark is i
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import json
 import random
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 import tickwire as tw
@@ -49,6 +50,11 @@ class Inner:
 
 
 @tw.message
+class Outer:
+    on: bool
+
+
+@tw.message
 class Everything:
     flag: bool
     small: Annotated[int, tw.ranged(-5, 90)]
@@ -75,6 +81,11 @@ class Everything:
     inner: Inner
     many: Annotated[list[Inner], tw.up_to(5)]
     some: Annotated[dict[int, tw.u8], tw.sparse(100)]
+    pair: tuple[tw.u8, tw.i16]
+    names: Annotated[set[Annotated[str, tw.text(9)]], tw.up_to(4)]
+    scores: Annotated[dict[Annotated[str, tw.text(9)], tw.u16], tw.up_to(4)]
+    mode: Literal["easy", "hard"]
+    order: Inner | Outer
 
 
 @tw.message
@@ -119,6 +130,11 @@ def everything(n: int) -> Everything:
         inner=Inner(9, "in"),
         many=[Inner(slot, f"n{slot}") for slot in range(n % 6)],
         some={3: 30, 40: 40, 99: n % 256},
+        pair=(n % 256, -n),
+        names={"bob", f"n{n}"},
+        scores={"zoe": n, "ann": 2},
+        mode="hard",
+        order=Outer(n % 2 == 0) if n % 3 else Inner(n % 8, "x"),
     )
 
 
@@ -459,6 +475,12 @@ def check(told: dict[str, Node], message: Everything) -> None:
     assert [kid["value"] for kid in told["inner"]["kids"]] == [9, "in"]
     assert [values(kid) for kid in told["many"]["kids"]] == [[one.slot, one.name] for one in message.many]
     assert {int(kid["name"].strip("[]")): kid["value"] for kid in told["some"]["kids"]} == message.some
+    assert tuple(values(told["pair"])) == message.pair
+    assert [kid["value"] for kid in told["names"]["kids"]] == sorted(message.names)
+    assert dict(values(kid) for kid in told["scores"]["kids"]) == message.scores
+    assert told["mode"]["value"] == repr(message.mode)
+    assert told["order"]["value"] == type(message.order).__name__
+    assert values(told["order"]) == list(dataclasses.astuple(message.order))
 
 
 def test_any_bytes_are_shown_or_called_malformed() -> None:

@@ -213,6 +213,57 @@ def test_a_list_of_an_array_is_one_message() -> None:
     assert (np.frombuffer(tw.arena(back), tw.dtype(Point), count, offset) == points).all()
 
 
+def test_an_arena_is_bytes_or_what_lists_hold() -> None:
+    @tw.message
+    class Snapshot:
+        points: Annotated[list[Point], tw.up_to(200)]
+        numbers: Annotated[list[tw.u16], tw.up_to(200)]
+        places: Annotated[list[Annotated[tw.Vec2, tw.vec2(-8, 8, 1)]], tw.up_to(200)]
+
+    rows = np.zeros(1, tw.dtype(Snapshot))
+    rows["points"] = (0, 2)
+    points = np.zeros(2, tw.dtype(Point))
+    views = (points, points.tobytes(), points.view("u1"), points.view("V1"))
+    for fine in (*views, np.zeros(9, "<u2"), np.ones((9, 2))):
+        assert tw.pack(Snapshot, rows, arena=fine)
+    for wrong in (np.zeros(9, "f4"), np.zeros(9, tw.dtype(Chat)), np.zeros(9, "i8"), np.zeros(9, ">u2")):
+        with pytest.raises(TypeError, match="arena of Snapshot must be bytes, or what its lists hold: "):
+            tw.pack(Snapshot, rows, arena=wrong)
+    with pytest.raises(TypeError, match="arena of Chat must be bytes, not of float64"):
+        tw.pack(Chat, np.zeros(1, tw.dtype(Chat)), arena=np.zeros(9))
+
+
+def test_sets_dicts_tuples_and_unions_are_rows_too() -> None:
+    @tw.message
+    class Gathered:
+        numbers: Annotated[set[tw.u16], tw.up_to(9)]
+        scores: Annotated[dict[tw.u8, tw.u16], tw.up_to(9)]
+        pair: tuple[tw.u8, tw.i16]
+        what: Point | Chat
+
+    message = Gathered({7, 3, 900}, {2: 20, 1: 10}, (5, -6), Chat(1, "hello"))
+    packed = tw.Protocol(1, [Gathered]).encode(message)
+    rows = tw.unpack(Gathered, packed, 1)
+    offset, count = rows["numbers"][0]
+    assert np.frombuffer(tw.arena(rows), "<u2", count, offset).tolist() == [3, 7, 900]
+    assert rows["pair"][0].tolist() == (5, -6)
+    offset, which = rows["what"][0]
+    assert which == 1
+    assert tw.pack(Gathered, rows, arena=tw.arena(rows)) == packed
+    rows = np.zeros(1, tw.dtype(Gathered))
+    rows["numbers"] = (0, 2)
+    for numbers in ([2, 1], [1, 1]):
+        with pytest.raises(
+            tw.FieldError, match="Gathered.numbers of row 0 = .*: must be items in their order"
+        ):
+            tw.pack(Gathered, rows, arena=np.array([*numbers, 0, 0], "<u2"))
+    rows["numbers"] = (0, 5)
+    with pytest.raises(
+        tw.FieldError, match=r"= \(0, 5\): must be .* arena of 6 bytes, and 5 of these are 10"
+    ):
+        tw.pack(Gathered, rows, arena=np.zeros(3, "<u2"))
+
+
 # --- rows that are wrong ------------------------------------------------------------------------------------
 
 

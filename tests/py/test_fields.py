@@ -311,18 +311,18 @@ def test_a_value_out_of_bounds_is_named_with_its_place(hint: Any, value: Any, co
     ("hint", "error", "complaint"),
     [
         (list[tw.u8], TypeError, r"One.x: list\[.*\] must say how many items it has at most"),
-        (dict[int, tw.u8], TypeError, r"One.x: dict\[.*\] must say how many slots it has"),
+        (dict[int, tw.u8], TypeError, r"One.x: dict\[.*\] must say how many entries it has at most"),
         (tuple[float, float], TypeError, r"One.x: tuple.* must say what its numbers are"),
         (tw.Transform, TypeError, r"One.x: Transform must say which range"),
         (Annotated[list[int], tw.up_to(3)], TypeError, r"One.x\[\]: int must say how many bits"),
         (
             Annotated[dict[str, tw.u8], tw.sparse(3)],
             TypeError,
-            r"One.x: the keys of a dict must be int, not str",
+            r"One.x: sparse\(3\) is for dict\[int, ...\], .*; dict\[str, .*\] takes tw.up_to\(3\)",
         ),
-        (Annotated[int, tw.up_to(3)], TypeError, r"One.x: int must say"),
-        (Annotated[bool, tw.up_to(3)], TypeError, r"One.x: up_to\(3\) is for list, not for bool"),
-        (tw.u8 | tw.u16 | None, TypeError, r"One.x: .* is not a type that a field can have"),
+        (Annotated[int, tw.up_to(3)], TypeError, r"One.x: up_to\(3\) is for lists, .*; int must say"),
+        (Annotated[bool, tw.up_to(3)], TypeError, r"One.x: up_to\(3\) is for lists, .*, not for bool"),
+        (tw.u8 | tw.u16 | None, TypeError, r"One.x: a union must be of classes made by @message"),
         (
             Annotated[float, tw.vec3(0, 1, 0.5)],
             TypeError,

@@ -6,7 +6,7 @@ import enum
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 import tickwire as tw
@@ -26,6 +26,17 @@ class Weapon:
     ammo: tw.u8
 
 
+@tw.message
+class Shout:
+    text: Annotated[str, tw.text(10)]
+
+
+@tw.message
+class Leave:
+    pass
+
+
+Name = Annotated[str, tw.text(10)]
 HINTS: dict[str, Any] = {
     "enum": State,
     "flags": Annotated[int, tw.flags("fire", "jump", "use")],
@@ -46,6 +57,12 @@ HINTS: dict[str, Any] = {
     "sparse": Annotated[dict[int, tw.u8], tw.sparse(16)],
     "nested": Weapon,
     "list_of_optional": Annotated[list[Weapon | None], tw.up_to(3)],
+    "set": Annotated[set[Annotated[int, tw.bits(4)]], tw.up_to(5)],
+    "set_of_texts": Annotated[frozenset[Name], tw.up_to(3)],
+    "map": Annotated[dict[Name, tw.u8], tw.up_to(4)],
+    "tuple": tuple[tw.u8, Annotated[int, tw.ranged(-300, 300)]],
+    "literal": Literal["easy", "hard", "normal"],
+    "union": Weapon | Shout | Leave,
 }
 
 
@@ -53,13 +70,19 @@ def from_json(value: Any) -> Any:
     """What Python has for a value of the vectors, beside numbers and lists."""
     if isinstance(value, list):
         return [from_json(part) for part in value]
+    if isinstance(value, dict) and value.keys() & {"text", "leave"}:
+        return Shout(value["text"]) if "text" in value else Leave()
+    if isinstance(value, dict) and not any(key.isdigit() or key == "ammo" for key in value):
+        return value
     if isinstance(value, dict):
         return Weapon(**value) if "ammo" in value else {int(slot): item for slot, item in value.items()}
     return value
 
 
 def to_field(name: str) -> Callable[[Any], Any]:
-    vectors = ("vec", "unit_vector", "quaternion", "signed_quaternion")
+    if name.startswith("set"):
+        return frozenset if name == "set_of_texts" else set
+    vectors = ("tuple", "vec", "unit_vector", "quaternion", "signed_quaternion")
     if name == "transform":
         return lambda value: tw.Transform(*(tuple(part) for part in value))
     return tuple if name.startswith(vectors) else State if name == "enum" else lambda value: value

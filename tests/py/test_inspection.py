@@ -26,10 +26,22 @@ class Odd(tw.Message):
     def serialize(self, stream):
         pass
 
-CHANNELS = [tw.reliable_ordered("events", strict=True), tw.unreliable()]
+@tw.message
+class Snapshot:
+    players: Annotated[list[Move], tw.up_to(60)]
+
+@tw.message(channel="events")
+class Level:
+    cells: Annotated[bytes, tw.data(3000)]
+
+@tw.message(channel="state")
+class State:
+    cells: Annotated[bytes, tw.data(3000)]
+
+CHANNELS = [tw.reliable_ordered("events", strict=True), tw.unreliable("state")]
 
 class Game:
-    protocol = tw.Protocol(0xABC, [Move, Ping, Odd], CHANNELS)
+    protocol = tw.Protocol(0xABC, [Move, Ping, Odd, Snapshot, Level, State], CHANNELS)
 """
 
 
@@ -48,10 +60,10 @@ def test_it_prints_what_each_field_costs(capsys: pytest.CaptureFixture[str]) -> 
     assert lines[2:5] == [
         "channels: 2",
         "  0  reliable_ordered 'events', strict",
-        "  1  unreliable, weight 1",
+        "  1  unreliable 'state', weight 1",
     ]
     assert lines[6:] == [
-        "messages: 3, 2 bits for the type of each",
+        "messages: 6, 3 bits for the type of each",
         "",
         "Move: 36 to 851 bits, at most 107 bytes",
         "  tick          16 bits  bits(16)",
@@ -62,6 +74,19 @@ def test_it_prints_what_each_field_costs(capsys: pytest.CaptureFixture[str]) -> 
         "Ping: 0 bits, at most 0 bytes",
         "",
         "Odd: writes itself, at most 1,024 bytes",
+        "",
+        "Snapshot: 6 to 51,066 bits, at most 6,384 bytes",
+        "  ! may not fit a packet: up to 7 fragments; 2% loss loses up to 13% of these messages, "
+        "but on reliable channels",
+        "  players  6 to 51,066 bits  list[Move], up_to(60)",
+        "",
+        "Level: 12 to 24,019 bits, at most 3,003 bytes, on events",
+        "  ! may not fit a packet: up to 3 fragments, each sent again by itself until it is there",
+        "  cells  12 to 24,019 bits  data(3000)",
+        "",
+        "State: 12 to 24,019 bits, at most 3,003 bytes, on state",
+        "  ! may not fit a packet: up to 3 fragments; 2% loss loses up to 6% of these messages",
+        "  cells  12 to 24,019 bits  data(3000)",
     ]
 
 

@@ -117,6 +117,8 @@ def _collect_kind(kind: Table, name: str, path: str, filters: dict[str, Table]) 
         _collect_kind(item, name, path, filters)
     elif kind["kind"] == "message":
         _collect(kind["fields"], path, filters)
+    elif kind["kind"] == "union":
+        _collect(kind["variants"], path, filters)
     elif kind["kind"] == "transform":
         for part in ("translation", "rotation", "scale"):
             inner = f"{path}.{part}"
@@ -205,6 +207,22 @@ def _with_arguments(name: str, text: _Text) -> Table:
             text.expect(",")
             bound = "max" if name == "list" else "slots"
             return {"kind": name, bound: most, "item": _kind(text)}
+        case "set":
+            most = text.integer()
+            text.expect(",")
+            return {"kind": "list", "max": most, "item": _kind(text)}
+        case "map":
+            most = text.integer()
+            text.expect(",")
+            key = _kind(text)
+            text.expect(",")
+            entry = [{"name": "key", "filter": "key", "type": key}]
+            entry.append({"name": "value", "filter": "value", "type": _kind(text)})
+            return {"kind": "list", "max": most, "item": {"kind": "message", "fields": entry}}
+        case "union":
+            variants = text.list(lambda: _field(text))
+            bits = (len(variants) - 1).bit_length()
+            return {"kind": "union", "variants": variants, "bits": bits}
         case "message":
             return {
                 "kind": "message",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from tickwire._core import Client, Conditions, Inbox, Protocol, ReceivedChunk, Server, SimulatedNetwork
 from tickwire.connection import Event
+
+_P = TypeVar("_P")
 
 
 @dataclass
@@ -53,11 +55,11 @@ def run(
 
 
 def connected_pair(
-    protocol: Protocol,
+    protocol: Protocol[_P],
     *,
     conditions: Conditions | tuple[Conditions, Conditions] | None = None,
     seed: int = 0,
-) -> tuple[SimulatedNetwork, Server, Client]:
+) -> tuple[SimulatedNetwork, Server[_P], Client[_P]]:
     """A network with a server and one client that are connected already.
 
     Args:

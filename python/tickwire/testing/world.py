@@ -5,11 +5,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, overload
 
 from tickwire._core import (
     Address,
     Client,
+    ClientHandle,
     Conditions,
     Inbox,
     Protocol,
@@ -19,12 +20,21 @@ from tickwire._core import (
 from tickwire.connection import AddressLike
 from tickwire.testing.pair import Collected
 
-_E = TypeVar("_E", Server, Client)
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    _P = TypeVar("_P", default=Any)
+else:
+    from typing import TypeVar
+
+    _P = TypeVar("_P")
+_E = TypeVar("_E", bound=Server[Any] | Client[Any])
+_Received: TypeAlias = Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, int, _P]]
 
 SERVER_ADDRESS = "10.0.0.1:40000"
 
 
-class World:
+class World(Generic[_P]):
     """Servers and clients of one protocol on a :class:`tickwire.SimulatedNetwork`, all ticked by one loop.
 
     Everything follows from the seed and the calls: the same test does the same to the last byte
@@ -47,7 +57,7 @@ class World:
 
     def __init__(
         self,
-        protocol: Protocol,
+        protocol: Protocol[_P],
         *,
         seed: int = 0,
         conditions: Conditions | None = None,
@@ -75,16 +85,16 @@ class World:
         return self.network.now
 
     @property
-    def servers(self) -> list[Server]:
+    def servers(self) -> list[Server[_P]]:
         """Those that are not closed, in the order they came."""
         return [endpoint for endpoint in self._open() if isinstance(endpoint, Server)]
 
     @property
-    def clients(self) -> list[Client]:
+    def clients(self) -> list[Client[_P]]:
         """Those that are not closed, in the order they came."""
         return [endpoint for endpoint in self._open() if isinstance(endpoint, Client)]
 
-    def server(self, address: AddressLike = SERVER_ADDRESS, **settings: Any) -> Server:
+    def server(self, address: AddressLike = SERVER_ADDRESS, **settings: Any) -> Server[_P]:
         """A server. Settings are those of :class:`tickwire.Server`."""
         settings = {"address": address, **settings}
         server = Server(protocol=self.protocol, network=self.network, **settings)
@@ -92,7 +102,7 @@ class World:
 
     def client(
         self, server: Server | AddressLike | None = None, *, at: AddressLike | None = None, **settings: Any
-    ) -> Client:
+    ) -> Client[_P]:
         """A client that dials a server with a token of its own.
 
         Args:
@@ -127,7 +137,7 @@ class World:
         self._places[endpoint] = self.network.move_host(self._known(endpoint), to)
         return self._places[endpoint]
 
-    def reconnect(self, client: Client, **changes: Any) -> Client:
+    def reconnect(self, client: Client[_P], **changes: Any) -> Client[_P]:
         """Another client in place of this one, with a new token for the same player, at the address where it
         is now; the old one is closed. What it has of chunks is not sent again.
 
@@ -142,7 +152,7 @@ class World:
         del settings["resume"]
         return self._add(new, new.address, settings)
 
-    def restart(self, server: Server, *, crash: bool = False, **changes: Any) -> Server:
+    def restart(self, server: Server[_P], *, crash: bool = False, **changes: Any) -> Server[_P]:
         """Another server in place of this one, at its address.
 
         Args:
@@ -183,7 +193,13 @@ class World:
                     endpoint.flush()
             self.network.advance(1 / self.rate)
 
-    def inbox(self, endpoint: Server | Client) -> Inbox[Any]:
+    @overload
+    def inbox(self, endpoint: Server[_P]) -> _Received[_P]: ...
+
+    @overload
+    def inbox(self, endpoint: Client[_P]) -> Inbox[_P, tuple[int, _P]]: ...
+
+    def inbox(self, endpoint: Server[_P] | Client[_P]) -> Inbox[Any]:
         """What an endpoint received in this tick."""
         self._known(endpoint)
         if endpoint not in self._inboxes:

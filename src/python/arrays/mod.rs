@@ -7,11 +7,13 @@
 
 mod received;
 mod row_type;
+mod rows;
 mod send;
 mod taken;
 
 pub(super) use received::Received;
 pub(super) use row_type::RowTypes;
+pub(crate) use rows::Rows as ReceivedRows;
 pub(super) use send::{Recipients, Rows};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -95,7 +97,7 @@ pub(crate) fn pack<'py>(
     Ok(PyBytes::new(class_.py(), writer.as_bytes()))
 }
 
-/// Reads what :func:`pack` wrote: an array with NumPy, else a memoryview with the class's :func:`row_format`.
+/// Reads what :func:`pack` wrote: an array with NumPy, else :class:`Rows`.
 ///
 /// Raises:
 ///     StreamError: saying what is refused, and in which row.
@@ -115,7 +117,7 @@ pub(crate) fn unpack<'py>(
     };
     let (rows, arena) = core.read_all(&mut reader, count).map_err(|(row, error)| refuse(row, &error))?;
     reader.finish().map_err(|error| refuse(count, &error))?;
-    received::array(class_.py(), schema.get(), rows, count, arena)
+    received::array(&schema, rows, count, arena)
 }
 
 /// The bytes in which the texts, data and lists of rows lie that Tickwire made; of views of these rows too.
@@ -131,6 +133,9 @@ pub(crate) fn arena<'py>(rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyMemo
     for _ in 0..64 {
         if let Ok(column) = at.cast::<columns::Column>() {
             return column.get().arena(py);
+        }
+        if let Ok(rows) = at.cast::<rows::Rows>() {
+            return rows.get().arena(py);
         }
         let below =
             if at.is_instance_of::<PyMemoryView>() { intern!(py, "obj") } else { intern!(py, "base") };

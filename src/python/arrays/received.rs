@@ -8,6 +8,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 
 use super::row_type::numpy;
+use super::rows::Rows;
 use crate::endpoint::Table;
 use crate::python::columns::{Columns, Slice, view};
 use crate::python::schema::Schema;
@@ -15,15 +16,15 @@ use crate::python::schema::Schema;
 /// Rows, and the arena in which their texts, data and lists lie.
 #[derive(Debug)]
 pub(in crate::python) struct Received {
-    rows: Vec<u8>,
-    stride: usize,
-    count: usize,
-    format: Arc<CStr>,
-    arena: Arc<Vec<u8>>,
-    headed: bool,
+    pub(super) rows: Vec<u8>,
+    pub(super) stride: usize,
+    pub(super) count: usize,
+    pub(super) format: Arc<CStr>,
+    pub(super) arena: Arc<Vec<u8>>,
+    pub(super) headed: bool,
 }
 
-const ROWS: usize = 0;
+pub(super) const ROWS: usize = 0;
 const ARENA: usize = 1;
 
 impl Columns for Received {
@@ -49,18 +50,20 @@ impl Received {
         Received { rows: table.into_rows(), stride, count, format, arena, headed: true }
     }
 
-    /// As an array with NumPy, else as a memoryview.
+    /// As an array with NumPy, else as [`Rows`].
     pub(in crate::python) fn array<'py>(
         this: &Arc<Self>,
-        py: Python<'py>,
-        schema: &Schema,
+        schema: &Bound<'py, Schema>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let view = view(py, this.clone(), ROWS)?;
+        let py = schema.py();
         // Looked up once: to import what is imported already takes longer than to make an array.
         static NDARRAY: PyOnceLock<Option<Py<PyAny>>> = PyOnceLock::new();
         let ndarray =
             NDARRAY.get_or_try_init(py, || Ok::<_, PyErr>(numpy(py, "ndarray")?.map(Bound::unbind)))?;
-        let Some(ndarray) = ndarray else { return Ok(view.into_any()) };
+        let Some(ndarray) = ndarray else {
+            return Ok(Bound::new(py, Rows::new(this.clone(), schema.clone().unbind()))?.into_any());
+        };
+        let (view, schema) = (view(py, this.clone(), ROWS)?, schema.get());
         let types = &schema.rows;
         let dtype =
             if this.headed { types.headed(py, &schema.core)? } else { types.dtype(py, &schema.core)? };
@@ -71,14 +74,13 @@ impl Received {
 
 /// Rows that were read by themselves.
 pub(super) fn array<'py>(
-    py: Python<'py>,
-    schema: &Schema,
+    schema: &Bound<'py, Schema>,
     rows: Vec<u8>,
     count: usize,
     arena: Vec<u8>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let format = schema.rows.format(&schema.core);
-    let stride = schema.core.row_size();
+    let core = &schema.get().core;
+    let (format, stride) = (schema.get().rows.format(core), core.row_size());
     let received = Received { rows, stride, count, format, arena: Arc::new(arena), headed: false };
-    Received::array(&Arc::new(received), py, schema)
+    Received::array(&Arc::new(received), schema)
 }

@@ -15,6 +15,8 @@ use crate::wire::{Node, Schema};
 pub(in crate::python) struct RowTypes {
     bare: OnceLock<Py<PyAny>>,
     headed: OnceLock<Py<PyAny>>,
+    /// Of what lists hold and unions are.
+    parts: OnceLock<Vec<Py<PyAny>>>,
     bare_format: OnceLock<Arc<CStr>>,
     headed_format: OnceLock<Arc<CStr>>,
 }
@@ -37,6 +39,20 @@ impl RowTypes {
     /// The type of rows behind heads.
     pub(super) fn headed<'py>(&self, py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyAny>> {
         once(py, &self.headed, || headed(py, schema))
+    }
+
+    /// The types of what lies in the arena, but for texts and data.
+    pub(super) fn parts<'py>(&self, py: Python<'py>, schema: &Schema) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        if self.parts.get().is_none() {
+            let Some(dtype) = numpy(py, "dtype")? else { return Ok(Vec::new()) };
+            let mut specs = Vec::new();
+            schema.fields().iter().try_for_each(|field| parts(py, field.node(), &mut specs))?;
+            let types = specs.into_iter().map(|spec| Ok(dtype.call1((spec,))?.unbind()));
+            let types = types.collect::<PyResult<Vec<_>>>()?;
+            // Two threads may both make them.
+            let _ = self.parts.set(types);
+        }
+        Ok(self.parts.get().into_iter().flatten().map(|dtype| dtype.bind(py).clone()).collect())
     }
 
     /// The `struct` format of rows by themselves.
@@ -106,13 +122,20 @@ fn row<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyDict>> {
     fields.spec(py, schema.row_size())
 }
 
-fn headed<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyDict>> {
-    let mut fields = Fields::default();
-    for column in HEAD {
+/// What the columns of a head are called: an underscore stands behind where the class has such a field.
+pub(super) fn head_names(schema: &Schema) -> impl Iterator<Item = String> {
+    HEAD.iter().map(|column| {
         let mut name = column.name.to_owned();
         while schema.fields().iter().any(|field| field.name() == name) {
             name.push('_');
         }
+        name
+    })
+}
+
+fn headed<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyDict>> {
+    let mut fields = Fields::default();
+    for (column, name) in HEAD.iter().zip(head_names(schema)) {
         fields.push(name, PyString::new(py, column.dtype).into_any(), column.offset);
     }
     fields.push_all(py, schema, HEAD_BYTES)?;
@@ -129,9 +152,32 @@ fn format<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py, PyAny>> {
             fields.spec(py, node.size())?.into_any()
         }
         // Where they begin in the arena, and how many they are.
-        Node::List(_) | Node::Sparse(_) => PyString::new(py, "(2,)<u4").into_any(),
+        Node::List(_) | Node::Sparse(_) | Node::Union(_) => PyString::new(py, "(2,)<u4").into_any(),
         Node::Nested(schema) => row(py, schema)?.into_any(),
     })
+}
+
+fn parts<'py>(py: Python<'py>, node: &Node, specs: &mut Vec<Bound<'py, PyAny>>) -> PyResult<()> {
+    match node {
+        Node::Leaf(_) => Ok(()),
+        Node::Optional(optional) => parts(py, optional.item(), specs),
+        Node::List(list) => {
+            specs.push(format(py, list.item())?);
+            parts(py, list.item(), specs)
+        }
+        Node::Sparse(sparse) => {
+            let mut entry = Fields::default();
+            entry.push("slot".into(), PyString::new(py, "<u4").into_any(), 0);
+            entry.push("value".into(), format(py, sparse.item())?, sparse.item_at());
+            specs.push(entry.spec(py, sparse.stride())?.into_any());
+            parts(py, sparse.item(), specs)
+        }
+        Node::Union(union) => union.variants().iter().try_for_each(|variant| {
+            specs.push(format(py, variant)?);
+            parts(py, variant, specs)
+        }),
+        Node::Nested(schema) => schema.fields().iter().try_for_each(|field| parts(py, field.node(), specs)),
+    }
 }
 
 /// A format, which has no NUL.

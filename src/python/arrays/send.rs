@@ -80,14 +80,14 @@ impl Rows {
         class: &Bound<'_, PyAny>,
         rows: &Bound<'_, PyAny>,
         arena: Option<&Bound<'_, PyAny>>,
-        channel: i64,
+        channel: Option<&Bound<'_, PyAny>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
         notify: bool,
     ) -> PyResult<Self> {
         let schema = with_rows(class)?;
         let message_type = protocol.number_of_class(class)?;
-        let channel = protocol.channel(channel)?;
+        let channel = protocol.channel(channel, Some(message_type))?;
         let rows = taken::take(&schema, rows, arena)?;
         let count = rows.count();
         let per_row = |name, given: Option<&Bound<'_, PyAny>>| {

@@ -53,6 +53,9 @@ pub(super) fn take(
             raw.dimensions()
         )));
     }
+    if let Some(arena) = arena {
+        check_arena(schema.get(), arena)?;
+    }
     let behind = arena.map(|arena| Raw::get(arena, ffi::PyBUF_STRIDED_RO)).transpose()?;
     let arena_bytes = behind.as_ref().map_or(0, Raw::len);
     for (what, bytes) in [("rows", raw.len()), ("arena", arena_bytes)] {
@@ -68,6 +71,34 @@ pub(super) fn take(
     }
     raw.append_to(py, &mut bytes)?;
     Ok(Rows::new(bytes, arena_bytes, count))
+}
+
+/// Refuses an array that holds neither bytes nor what lists of the class do.
+fn check_arena(schema: &Schema, arena: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = arena.py();
+    let Some(dtype) = arena.getattr_opt(intern!(py, "dtype"))? else { return Ok(()) };
+    let Some(kind) = dtype.getattr_opt(intern!(py, "kind"))? else { return Ok(()) };
+    let plain = dtype.getattr(intern!(py, "names"))?.is_none();
+    let is_bytes = plain
+        && (dtype.getattr(intern!(py, "itemsize"))?.extract::<usize>()? == 1
+            || matches!(kind.extract::<String>()?.as_str(), "S" | "V"));
+    if is_bytes {
+        return Ok(());
+    }
+    let parts = schema.rows.parts(py, &schema.core)?;
+    for part in &parts {
+        // Of a vector, whose rows are arrays themselves.
+        if dtype.eq(part)? || dtype.eq(part.getattr(intern!(py, "base"))?)? {
+            return Ok(());
+        }
+    }
+    let shown: Vec<String> = parts.iter().map(ToString::to_string).collect();
+    let or = if shown.is_empty() {
+        String::new()
+    } else {
+        format!(", or what its lists hold: {}", shown.join(" or "))
+    };
+    Err(PyTypeError::new_err(format!("arena of {} must be bytes{or}, not of {dtype}", schema.name())))
 }
 
 /// How many rows a buffer holds that is no array: it has the format of rows, or is bytes.
@@ -106,8 +137,8 @@ pub(super) fn raise(py: Python<'_>, schema: &Schema, rows: &Rows, refused: &RowE
         _ => schema.core.load_one(rows, refused.row, refused.field),
     };
     let value = match (&refused.error, value) {
-        (ValueError::OutsideArena { offset, bytes, .. }, _) => {
-            (*offset, *bytes).into_pyobject(py).map(|pair| pair.into_any().unbind())
+        (ValueError::OutsideArena { offset, count, .. }, _) => {
+            (*offset, *count).into_pyobject(py).map(|pair| pair.into_any().unbind())
         }
         (_, Some(value)) => to_python(py, value).map(Bound::unbind),
         (_, None) => Ok(py.None()),

@@ -98,7 +98,7 @@ fn extract_stalled_timeout(seconds: f64) -> PyResult<Duration> {
 /// Raises:
 ///     OSError: the address can't be bound; errno says why.
 ///     ValueError: naming the argument, its value and its bound.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Server {
     /// Tells the servers of one process apart.
     id: u64,
@@ -310,19 +310,19 @@ impl Server {
     ///     ValueError: the client is another server's.
     ///     ClosedError: the server is closed.
     ///     StaleClientError, ChannelFullError: with ``strict=True``, in place of ``GONE`` and ``FULL``.
-    #[pyo3(signature = (client, message, channel = 0, *, key = 0, tag = 0, notify = false))]
+    #[pyo3(signature = (client, message, channel = None, *, key = 0, tag = 0, notify = false))]
     fn send(
         &self,
         client: &Bound<'_, ClientHandle>,
         message: &Bound<'_, PyAny>,
-        channel: i64,
+        channel: Option<&Bound<'_, PyAny>>,
         key: i128,
         tag: i128,
         notify: bool,
     ) -> PyResult<Py<PyAny>> {
         let options = send_options(key, tag, notify)?;
         let encoded = self.endpoint.protocol.get().encode_message(message)?;
-        let channel = self.endpoint.protocol.get().channel(channel)?;
+        let channel = self.endpoint.protocol.get().channel(channel, Some(encoded.message_type))?;
         let client = self.core_handle(client.get());
         let sent = self.endpoint.with(|core, driver| {
             client.map(|client| core.send(driver.now(), client, channel, encoded, options))
@@ -340,11 +340,11 @@ impl Server {
         &self,
         client: &Bound<'_, ClientHandle>,
         data: &[u8],
-        channel: i64,
+        channel: &Bound<'_, PyAny>,
         tag: i128,
     ) -> PyResult<Py<PyAny>> {
         let tag = within("tag", tag, 0, u32::MAX)?;
-        let channel = self.endpoint.protocol.get().channel(channel)?;
+        let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
         let handle = self.core_handle(client.get());
         let sent = self.endpoint.with(|core, driver| {
             handle.map(|client| core.send_payload(driver.now(), client, channel, payload(data), tag))
@@ -409,12 +409,12 @@ impl Server {
 
     /// Queues one message for every connected client; it is encoded once. Returns the clients whose
     /// channel was full: the others have it.
-    #[pyo3(signature = (message, channel = 0, *, clients = None, exclude = None, key = 0, tag = 0, notify = false))]
+    #[pyo3(signature = (message, channel = None, *, clients = None, exclude = None, key = 0, tag = 0, notify = false))]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
     fn broadcast(
         &self,
         message: &Bound<'_, PyAny>,
-        channel: i64,
+        channel: Option<&Bound<'_, PyAny>>,
         clients: Option<&Bound<'_, PyAny>>,
         exclude: Option<&Bound<'_, ClientHandle>>,
         key: i128,
@@ -424,7 +424,7 @@ impl Server {
         let options = send_options(key, tag, notify)?;
         let py = message.py();
         let encoded = self.endpoint.protocol.get().encode_message(message)?;
-        let channel = self.endpoint.protocol.get().channel(channel)?;
+        let channel = self.endpoint.protocol.get().channel(channel, Some(encoded.message_type))?;
         let clients = clients.map(|clients| self.recipients(clients)).transpose()?;
         let sent = self.send_all(py, clients, exclude, |core, now, client| {
             core.send(now, client, channel, encoded.clone(), options)
@@ -438,9 +438,9 @@ impl Server {
     /// Raises:
     ///     FieldError: naming the first row that is wrong, its field, its value and what it must be.
     ///     As :meth:`send`, but for a client that is gone and a channel that is full.
-    #[pyo3(signature = (clients, class_, rows, channel = 0, *, arena = None, key = None, tag = None, notify = false))]
+    #[pyo3(signature = (clients, class_, rows, channel = None, *, arena = None, key = None, tag = None, notify = false))]
     #[pyo3(
-        text_signature = "($self, clients, class_, rows, channel=0, *, arena=None, key=0, tag=0, notify=False)"
+        text_signature = "($self, clients, class_, rows, channel=None, *, arena=None, key=0, tag=0, notify=False)"
     )]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
     fn send_columns(
@@ -448,7 +448,7 @@ impl Server {
         clients: &Bound<'_, PyAny>,
         class_: &Bound<'_, PyAny>,
         rows: &Bound<'_, PyAny>,
-        channel: i64,
+        channel: Option<&Bound<'_, PyAny>>,
         arena: Option<&Bound<'_, PyAny>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
@@ -471,9 +471,9 @@ impl Server {
     ///
     /// Raises:
     ///     As :meth:`send_columns`; StaleClientError: with ``strict=True``, the client is gone.
-    #[pyo3(signature = (client, class_, rows, channel = 0, *, arena = None, key = None, tag = None, notify = false))]
+    #[pyo3(signature = (client, class_, rows, channel = None, *, arena = None, key = None, tag = None, notify = false))]
     #[pyo3(
-        text_signature = "($self, client, class_, rows, channel=0, *, arena=None, key=0, tag=0, notify=False)"
+        text_signature = "($self, client, class_, rows, channel=None, *, arena=None, key=0, tag=0, notify=False)"
     )]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
     fn send_rows(
@@ -481,7 +481,7 @@ impl Server {
         client: &Bound<'_, ClientHandle>,
         class_: &Bound<'_, PyAny>,
         rows: &Bound<'_, PyAny>,
-        channel: i64,
+        channel: Option<&Bound<'_, PyAny>>,
         arena: Option<&Bound<'_, PyAny>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
@@ -503,10 +503,10 @@ impl Server {
     ///
     /// Raises:
     ///     As :meth:`send_columns`.
-    #[pyo3(signature = (class_, rows, channel = 0, *, arena = None, clients = None, exclude = None, key = None,
+    #[pyo3(signature = (class_, rows, channel = None, *, arena = None, clients = None, exclude = None, key = None,
                         tag = None, notify = false))]
     #[pyo3(
-        text_signature = "($self, class_, rows, channel=0, *, arena=None, clients=None, exclude=None, key=0, \
+        text_signature = "($self, class_, rows, channel=None, *, arena=None, clients=None, exclude=None, key=0, \
                              tag=0, notify=False)"
     )]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
@@ -514,7 +514,7 @@ impl Server {
         &self,
         class_: &Bound<'_, PyAny>,
         rows: &Bound<'_, PyAny>,
-        channel: i64,
+        channel: Option<&Bound<'_, PyAny>>,
         arena: Option<&Bound<'_, PyAny>>,
         clients: Option<&Bound<'_, PyAny>>,
         exclude: Option<&Bound<'_, ClientHandle>>,

@@ -49,7 +49,7 @@ fn field(input: &mut Input<'_>, depth: u32, exact: bool) -> Kind {
         return value(input, exact);
     }
     let item = |input: &mut Input<'_>| Box::new(field(input, depth - 1, exact));
-    match input.below(5) {
+    match input.below(8) {
         0 => Kind::Optional(item(input)),
         1 => Kind::List { max: input.below(9), item: item(input) },
         2 => Kind::Sparse { slots: 1 + input.below(200), item: item(input) },
@@ -57,6 +57,13 @@ fn field(input: &mut Input<'_>, depth: u32, exact: bool) -> Kind {
             let count = input.below(4);
             let fields = (0..count).map(|n| (n.to_string(), field(input, depth - 1, exact)));
             Kind::Nested { fields: fields.collect() }
+        }
+        4 => Kind::Set { max: input.below(9), item: item(input) },
+        5 => Kind::Map { max: input.below(9), key: item(input), item: item(input) },
+        6 => {
+            let count = 2 + input.below(3);
+            let variants = (0..count).map(|n| (n.to_string(), field(input, depth - 1, exact)));
+            Kind::Union { variants: variants.collect() }
         }
         _ => {
             let words = vec![input.below(4).into(), 4 + u128::from(input.below(4))];

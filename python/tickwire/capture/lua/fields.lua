@@ -125,6 +125,11 @@ function KINDS.sparse(reader, kind, path)
     end
     return count .. (count == 1 and " entry" or " entries"), kids
 end
+function KINDS.union(reader, kind, path)
+    local of = kind.variants[reader:bits(kind.bits) + 1] or refuse("there is no such message")
+    local _, kids = KINDS[of.type.kind](reader, of.type, path .. "." .. of.filter)
+    return of.name, kids
+end
 function KINDS.message(reader, kind, path)
     local kids = {}
     for i, of in ipairs(kind.fields) do kids[i] = field(reader, of.type, of.name, path .. "." .. of.filter) end

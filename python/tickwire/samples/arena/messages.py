@@ -69,7 +69,7 @@ class Taken:
 
 
 MOVES, SNAPSHOTS, GEM, SCORES, NEWS = range(5)
-PROTOCOL = tw.Protocol(
+PROTOCOL: tw.Protocol[Move | Standing | Snapshot | Gem | Score | Taken] = tw.Protocol(
     id=0x7469636B_6172656E,
     messages=[Move, Standing, Snapshot, Gem, Score, Taken],
     channels=[

@@ -45,7 +45,7 @@ class People:
 
 
 TALK, PEOPLE = range(2)
-PROTOCOL = tw.Protocol(
+PROTOCOL: tw.Protocol[Hello | Say | Said | People] = tw.Protocol(
     id=0x7469636B_63686174,
     messages=[Hello, Say, Said, People],
     channels=[tw.reliable_ordered("talk"), tw.latest("people", keys=1)],

@@ -1,0 +1,95 @@
+"""A function for each class of message, for those who like it: instead of a ``match`` over the inbox.
+
+``docs/messages.md`` has an example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar, overload
+
+from tickwire._core import ClientHandle, Connected, Disconnected, Inbox
+
+__all__ = ["Handlers"]
+
+_M = TypeVar("_M")
+_R = TypeVar("_R")
+
+
+class _Register(Protocol[_M]):
+    """Takes a function as servers call it, or as clients do, and gives it back."""
+
+    @overload
+    def __call__(self, function: Callable[[ClientHandle, _M], _R], /) -> Callable[[ClientHandle, _M], _R]: ...
+
+    @overload
+    def __call__(self, function: Callable[[_M], _R], /) -> Callable[[_M], _R]: ...
+
+
+class Handlers:
+    """Functions by the class of what they are called with.
+
+    ::
+
+        handlers = tw.Handlers()
+
+        @handlers.on(Chat)
+        def chat(client: tw.ClientHandle, message: Chat) -> None: ...
+
+        @handlers.on(tw.Disconnected)
+        def left(client: tw.ClientHandle, event: tw.Disconnected) -> None: ...
+
+        with server.tick() as inbox:
+            handlers.dispatch(inbox)
+
+    On a server a function is called with the client and the message or event, on a client with that alone.
+    One class has one function; one function may have many classes, with an ``on`` for each.
+    """
+
+    def __init__(self) -> None:
+        self._by_class: dict[type, Callable[..., object]] = {}
+
+    def on(self, class_: type[_M], /) -> _Register[_M]:
+        """Makes the decorated function the one for a message class, or for :class:`Connected` or
+        :class:`Disconnected`.
+
+        Raises:
+            TypeError: this is no class.
+            ValueError: the class has a function already.
+        """
+        if not isinstance(class_, type):
+            raise TypeError(f"on() takes a message class, Connected or Disconnected, not {class_!r}")
+        if class_ in self._by_class:
+            taken = self._by_class[class_].__qualname__
+            raise ValueError(f"{class_.__name__} has a function already, {taken}()")
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            self._by_class[class_] = function
+            return function
+
+        return register
+
+    def dispatch(self, inbox: Inbox[Any, Any], /) -> list[Any]:
+        """Calls the function of each event and message; returns those that have none, as the inbox has them.
+
+        A client's :class:`Connected` comes in front of its messages, its :class:`Disconnected` behind them.
+        What comes of latest and payload channels is left in :attr:`Inbox.latest` and :attr:`Inbox.payloads`.
+        """
+        arrived = [event for event in inbox.events if isinstance(event, Connected)]
+        left = [event for event in inbox.events if isinstance(event, Disconnected)]
+        unhandled = [event for event in arrived if not self._call(event.client, event)]
+        for item in inbox.messages:
+            client, message = item if type(item) is tuple else (None, item)
+            if not self._call(client, message):
+                unhandled.append(item)
+        return unhandled + [event for event in left if not self._call(event.client, event)]
+
+    def _call(self, client: ClientHandle | None, what: object) -> bool:
+        function = self._by_class.get(type(what))
+        if function is None:
+            return False
+        if client is None:
+            function(what)
+        else:
+            function(client, what)
+        return True

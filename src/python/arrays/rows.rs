@@ -1,0 +1,299 @@
+//! Rows where NumPy is not installed: by number, by name, one after the other.
+//!
+//! Promises: a column of numbers is a view of the rows' memory and no copy. What arrived raises nothing while it is read: types
+//! of the game's own come as what is on the wire, as they do in NumPy's arrays.
+
+use core::ffi::{c_int, c_void};
+use std::ffi::CString;
+use std::sync::{Arc, OnceLock};
+
+use pyo3::exceptions::{PyBufferError, PyIndexError, PyKeyError, PyTypeError};
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyList, PyMemoryView, PySlice, PyString};
+
+use super::received::{ROWS, Received};
+use super::row_type::head_names;
+use crate::endpoint::{HEAD, HEAD_BYTES};
+use crate::python::columns::{Columns, Parts, view};
+use crate::python::schema::Schema;
+use crate::wire::Node;
+
+/// The rows of a message class. Where NumPy is installed there are structured arrays instead.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct Rows {
+    pub(super) received: Arc<Received>,
+    schema: Py<Schema>,
+    /// The arena, then the rows, where the cells of these point into it; made when it is first asked for.
+    joined: OnceLock<Vec<u8>>,
+    shape: [ffi::Py_ssize_t; 1],
+    strides: [ffi::Py_ssize_t; 1],
+}
+
+/// A column of a row.
+#[derive(Clone, Copy)]
+enum Which {
+    Head(usize),
+    Field(usize),
+}
+
+impl Rows {
+    pub(super) fn new(received: Arc<Received>, schema: Py<Schema>) -> Self {
+        let (count, stride) = (received.count, received.stride);
+        Rows {
+            received,
+            schema,
+            joined: OnceLock::new(),
+            shape: [count as isize],
+            strides: [stride as isize],
+        }
+    }
+
+    fn head_bytes(&self) -> usize {
+        if self.received.headed { HEAD_BYTES } else { 0 }
+    }
+
+    /// The columns with their names, in their order.
+    fn columns(&self) -> Vec<(String, Which)> {
+        let schema = &self.schema.get().core;
+        let mut columns = Vec::new();
+        if self.received.headed {
+            columns.extend((0..).zip(head_names(schema)).map(|(i, name)| (name, Which::Head(i))));
+        }
+        let fields = schema.fields().iter().enumerate();
+        columns.extend(fields.map(|(i, field)| (field.name().to_owned(), Which::Field(i))));
+        columns
+    }
+
+    /// What a column has in a row.
+    fn cell<'py>(&self, py: Python<'py>, which: Which, row: usize) -> PyResult<Bound<'py, PyAny>> {
+        let Received { rows, stride, arena, .. } = &*self.received;
+        let at = row * stride;
+        match which {
+            Which::Head(i) => {
+                let column = &HEAD[i];
+                let bytes = &rows[at + column.offset..];
+                let whole = |size: usize| {
+                    let mut number = [0; 8];
+                    number[..size].copy_from_slice(&bytes[..size]);
+                    u64::from_le_bytes(number)
+                };
+                Ok(match column.code {
+                    'd' => f64::from_bits(whole(8)).into_pyobject(py)?.into_any(),
+                    'Q' => whole(8).into_pyobject(py)?.into_any(),
+                    'I' => whole(4).into_pyobject(py)?.into_any(),
+                    'H' => whole(2).into_pyobject(py)?.into_any(),
+                    _ => whole(1).into_pyobject(py)?.into_any(),
+                })
+            }
+            Which::Field(i) => {
+                let schema = self.schema.get();
+                let field = &schema.core.fields()[i];
+                let at = at + self.head_bytes() + field.offset();
+                let shape = schema.shape(i);
+                if !schema.core.points() {
+                    return shape.load(py, field.node(), rows, at, false);
+                }
+                let body = self.joined.get_or_init(|| [arena.as_slice(), rows.as_slice()].concat());
+                shape.load(py, field.node(), body, arena.len() + at, false)
+            }
+        }
+    }
+
+    fn row<'py>(
+        &self,
+        py: Python<'py>,
+        columns: &[(String, Which)],
+        row: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let class = CLASS
+            .get_or_try_init(py, || py.import("tickwire.rows")?.getattr("Row").map(Bound::unbind))?
+            .bind(py);
+        let values = PyDict::new(py);
+        for (name, which) in columns {
+            values.set_item(name, self.cell(py, *which, row)?)?;
+        }
+        class.call((), Some(&values))
+    }
+
+    /// A view of a column of plain numbers.
+    fn numbers<'py>(&self, py: Python<'py>, which: Which) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (code, offset, size) = match which {
+            Which::Head(i) => (HEAD[i].code, HEAD[i].offset, size_of_code(HEAD[i].code)),
+            Which::Field(i) => {
+                let schema = self.schema.get();
+                let field = &schema.core.fields()[i];
+                let Node::Leaf(leaf) = field.node() else { return Ok(None) };
+                let Some(code) = leaf.column().code().filter(|_| schema.shape(i).is_plain()) else {
+                    return Ok(None);
+                };
+                (code, self.head_bytes() + field.offset(), leaf.column().size())
+            }
+        };
+        if cfg!(target_endian = "big") && size > 1 {
+            return Ok(None);
+        }
+        let numbers = Numbers {
+            received: self.received.clone(),
+            offset,
+            size,
+            format: CString::new(code.to_string())?,
+            shape: self.shape,
+            strides: self.strides,
+        };
+        Ok(Some(PyMemoryView::from(Bound::new(py, numbers)?.as_any())?.into_any()))
+    }
+
+    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let columns = self.columns();
+        let Some((_, which)) = columns.iter().find(|(column, _)| column == name) else {
+            let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+            let sentence = format!(
+                "{} rows have no column {name:?}, only {}",
+                self.schema.get().name(),
+                names.join(", ")
+            );
+            return Err(PyKeyError::new_err(sentence));
+        };
+        if let Some(numbers) = self.numbers(py, *which)? {
+            return Ok(numbers);
+        }
+        let list = PyList::empty(py);
+        for row in 0..self.received.count {
+            list.append(self.cell(py, *which, row)?)?;
+        }
+        Ok(list.into_any())
+    }
+}
+
+#[pymethods]
+impl Rows {
+    /// The names of the columns.
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.columns().into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// How a row lies in memory, for the ``struct`` module.
+    #[getter]
+    fn format(&self) -> String {
+        self.received.format.to_string_lossy().into_owned()
+    }
+
+    fn __len__(&self) -> usize {
+        self.received.count
+    }
+
+    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = key.py();
+        let count = self.received.count;
+        if let Ok(name) = key.cast::<PyString>() {
+            return self.column(py, name.to_str()?);
+        }
+        let columns = self.columns();
+        if let Ok(slice) = key.cast::<PySlice>() {
+            let indices = slice.indices(count as isize)?;
+            let rows = PyList::empty(py);
+            for i in 0..indices.slicelength as isize {
+                rows.append(self.row(py, &columns, (indices.start + i * indices.step) as usize)?)?;
+            }
+            return Ok(rows.into_any());
+        }
+        let Ok(index) = key.extract::<isize>() else {
+            let class = key.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("rows are taken by int, slice or str, not {class}")));
+        };
+        let row = if index < 0 { index + count as isize } else { index };
+        match usize::try_from(row) {
+            Ok(row) if row < count => self.row(py, &columns, row),
+            _ => Err(PyIndexError::new_err(format!("row {index} of {count}"))),
+        }
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let builtins = py.import(intern!(py, "builtins"))?;
+        let rows = builtins.getattr(intern!(py, "range"))?.call1((slf.len()?,))?;
+        builtins.getattr(intern!(py, "map"))?.call1((slf.getattr(intern!(py, "__getitem__"))?, rows))
+    }
+
+    fn __repr__(&self) -> String {
+        let name = self.schema.get().name();
+        format!("<Rows of {} {name}: {}>", self.received.count, self.names().join(", "))
+    }
+
+    #[allow(unsafe_code)] // The buffer protocol hands over addresses.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let Rows { received, shape, strides, .. } = slf.get();
+        let parts = Parts {
+            buf: received.rows.as_ptr().cast(),
+            len: received.rows.len(),
+            size: received.stride,
+            format: &received.format,
+            shape: &raw const shape[0],
+            strides: &raw const strides[0],
+        };
+        let owner = slf.clone().into_any();
+        // SAFETY: the interpreter gives a Py_buffer or null. What the parts point to is the rows', which nothing changes or
+        // moves while they are alive.
+        unsafe { parts.fill(owner, view, flags) }
+    }
+}
+
+impl Rows {
+    /// What the cells of these rows point into.
+    pub(super) fn arena<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
+        let index = self.received.arena().unwrap_or(ROWS);
+        view(py, self.received.clone(), index)
+    }
+}
+
+/// One column of numbers, for the buffer protocol.
+#[pyclass(frozen, module = "tickwire")]
+struct Numbers {
+    received: Arc<Received>,
+    offset: usize,
+    size: usize,
+    format: CString,
+    shape: [ffi::Py_ssize_t; 1],
+    strides: [ffi::Py_ssize_t; 1],
+}
+
+#[pymethods]
+impl Numbers {
+    #[allow(unsafe_code)] // The buffer protocol hands over addresses.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        // The flags that ask for numbers without gaps, each without the one for strides that it has in it.
+        let without_gaps = (ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_F_CONTIGUOUS | ffi::PyBUF_ANY_CONTIGUOUS)
+            & !ffi::PyBUF_STRIDES;
+        if flags & ffi::PyBUF_STRIDES != ffi::PyBUF_STRIDES || flags & without_gaps != 0 {
+            return Err(PyBufferError::new_err("a column of rows has gaps: take tolist() of it"));
+        }
+        let Numbers { received, offset, size, format, shape, strides } = slf.get();
+        // Of no rows there are no bytes, and nothing is read.
+        let buf = received.rows.get(*offset..).unwrap_or_default().as_ptr().cast::<c_void>();
+        let parts = Parts {
+            buf,
+            len: received.count * size,
+            size: *size,
+            format,
+            shape: &raw const shape[0],
+            strides: &raw const strides[0],
+        };
+        let owner = slf.clone().into_any();
+        // SAFETY: as of rows; each of `count` cells lies `offset` bytes into a row of `stride` bytes.
+        unsafe { parts.fill(owner, view, flags) }
+    }
+}
+
+fn size_of_code(code: char) -> usize {
+    match code {
+        'Q' | 'd' => 8,
+        'I' => 4,
+        'H' => 2,
+        _ => 1,
+    }
+}

@@ -1,0 +1,300 @@
+//! Values made of others: tuples, sets, dicts by key, one of several messages, literals, and types of the game's own.
+//!
+//! Promises: as `shape`. A type of the game's own runs the game's code, to the wire and back: what it raises on the way out
+//! is the caller's mistake and names the field; on the way in, [`super::refusals`] judges it.
+
+use std::sync::Arc;
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyTuple, PyType};
+
+use super::shape::{Nested, Shape, broken, instance_of, items};
+use super::value::Refusal;
+use crate::wire::node::{Leaf, List, Union};
+use crate::wire::order::ItemsError;
+use crate::wire::{BitSink, BitWriter, Node, Schema, Value};
+
+/// A type of the game's own: how its objects become such that a field takes, and the way back.
+#[derive(Debug)]
+pub(crate) struct Converted {
+    class: Py<PyType>,
+    item: Arc<Shape>,
+    to_wire: Py<PyAny>,
+    from_wire: Py<PyAny>,
+}
+
+impl Converted {
+    pub(super) fn new(class: Py<PyType>, item: Arc<Shape>, to_wire: Py<PyAny>, from_wire: Py<PyAny>) -> Self {
+        Converted { class, item, to_wire, from_wire }
+    }
+
+    pub(super) fn write<S: BitSink>(
+        &self,
+        node: &Node,
+        object: &Bound<'_, PyAny>,
+        sink: &mut S,
+    ) -> Result<(), Refusal> {
+        let py = object.py();
+        if !object.is_instance(self.class.bind(py)).map_err(Refusal::Raised)? {
+            return Err(instance_of(&self.class, py));
+        }
+        let converted = self.to_wire.bind(py).call1((object,)).map_err(Refusal::ToWire)?;
+        match self.item.write(node, &converted, sink) {
+            // What was made of the object says more than the object.
+            Err(refusal) => Err(refusal.within(" (to_wire)", &converted)),
+            written => written,
+        }
+    }
+
+    pub(super) fn load<'py>(
+        &self,
+        py: Python<'py>,
+        node: &Node,
+        body: &[u8],
+        at: usize,
+        convert: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let value = self.item.load(py, node, body, at, convert)?;
+        if convert { self.from_wire.bind(py).call1((value,)) } else { Ok(value) }
+    }
+}
+
+/// The values that a field can have, with the integers that stand for them.
+#[derive(Debug)]
+pub(crate) struct Literals {
+    values: Vec<(i64, Py<PyAny>)>,
+}
+
+impl Literals {
+    pub(super) fn new(values: Vec<(i64, Py<PyAny>)>) -> Self {
+        Literals { values }
+    }
+
+    pub(super) fn value(&self, object: &Bound<'_, PyAny>) -> Result<Value<'static>, Refusal> {
+        let py = object.py();
+        if let Some((number, _)) = self.values.iter().find(|(_, value)| value.is(object)) {
+            return Ok(Value::Int(*number));
+        }
+        for (number, value) in &self.values {
+            let value = value.bind(py);
+            // 1, 1.0 and True are equal, and not the same literal.
+            if value.get_type().is(object.get_type()) && value.eq(object).map_err(Refusal::Raised)? {
+                return Ok(Value::Int(*number));
+            }
+        }
+        let shown = self.values.iter().map(|(_, value)| Ok(value.bind(py).repr()?.to_string()));
+        let shown: Vec<String> = shown.collect::<PyResult<_>>().map_err(Refusal::Raised)?;
+        Err(Refusal::OneOf(shown.join(", ")))
+    }
+
+    pub(super) fn load<'py>(&self, py: Python<'py>, value: &Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+        let number = match value {
+            Value::Int(number) => i128::from(*number),
+            Value::Uint(number) => i128::from(*number),
+            _ => return Err(broken()),
+        };
+        let found = self.values.iter().find(|(value, _)| i128::from(*value) == number);
+        found.map(|(_, value)| value.bind(py).clone()).ok_or_else(broken)
+    }
+}
+
+/// Which literal the row at `at` holds.
+pub(super) fn literal(leaf: &Leaf, body: &[u8], at: usize) -> PyResult<Value<'static>> {
+    match leaf.load(body, at) {
+        Some(Value::Int(value)) => Ok(Value::Int(value)),
+        Some(Value::Uint(value)) => Ok(Value::Uint(value)),
+        _ => Err(broken()),
+    }
+}
+
+/// Writes a tuple whose parts each have a field of their own.
+pub(super) fn write_tuple<S: BitSink>(
+    shapes: &[Arc<Shape>],
+    schema: &Schema,
+    object: &Bound<'_, PyAny>,
+    sink: &mut S,
+) -> Result<(), Refusal> {
+    let parts = items(object, "a tuple")?;
+    if parts.len() != shapes.len() {
+        return Err(Refusal::Length { length: parts.len(), count: shapes.len() });
+    }
+    for (i, ((shape, field), part)) in shapes.iter().zip(schema.fields()).zip(parts.iter()).enumerate() {
+        let written = shape.write(field.node(), &part, sink);
+        written.map_err(|refusal| refusal.within(&format!("[{i}]"), &part))?;
+    }
+    Ok(())
+}
+
+pub(super) fn load_tuple<'py>(
+    py: Python<'py>,
+    shapes: &[Arc<Shape>],
+    schema: &Schema,
+    body: &[u8],
+    at: usize,
+    convert: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let parts = shapes.iter().zip(schema.fields());
+    let parts = parts.map(|(shape, field)| shape.load(py, field.node(), body, at + field.offset(), convert));
+    Ok(PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_any())
+}
+
+/// Writes a set, in the order of the wire.
+pub(super) fn write_set<S: BitSink>(
+    shape: &Shape,
+    list: &List,
+    object: &Bound<'_, PyAny>,
+    sink: &mut S,
+) -> Result<(), Refusal> {
+    let parts: Vec<Bound<'_, PyAny>> = if let Ok(set) = object.cast::<PySet>() {
+        set.iter().collect()
+    } else if let Ok(set) = object.cast::<PyFrozenSet>() {
+        set.iter().collect()
+    } else {
+        return Err(Refusal::Type("a set"));
+    };
+    let mut written = Vec::with_capacity(parts.len());
+    for part in &parts {
+        let mut writer = BitWriter::new();
+        let item = shape.write(list.item(), part, &mut writer);
+        item.map_err(|refusal| refusal.within(" (item)", part))?;
+        written.push(writer.into_bytes());
+    }
+    list.write_items(&written, sink).map_err(|error| same(error, &parts))
+}
+
+pub(super) fn load_set<'py>(
+    py: Python<'py>,
+    shape: &Shape,
+    frozen: bool,
+    list: &List,
+    body: &[u8],
+    at: usize,
+    convert: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (from, count) = list.items(body, at).ok_or_else(broken)?;
+    let load = |i| shape.load(py, list.item(), body, from + i * list.stride(), convert);
+    let objects = (0..count).map(load).collect::<PyResult<Vec<_>>>()?;
+    if frozen {
+        return Ok(PyFrozenSet::new(py, objects)?.into_any());
+    }
+    Ok(PySet::new(py, objects)?.into_any())
+}
+
+/// Writes a dict, in the order of its keys on the wire.
+pub(super) fn write_map<S: BitSink>(
+    shapes: &(Arc<Shape>, Arc<Shape>),
+    list: &List,
+    object: &Bound<'_, PyAny>,
+    sink: &mut S,
+) -> Result<(), Refusal> {
+    let Ok(dict) = object.cast::<PyDict>() else { return Err(Refusal::Type("a dict")) };
+    let Node::Nested(entry) = list.item() else { return Err(Refusal::Raised(broken())) };
+    let [key_field, value_field] = entry.fields() else { return Err(Refusal::Raised(broken())) };
+    let (mut keys, mut written) = (Vec::with_capacity(dict.len()), Vec::with_capacity(dict.len()));
+    // As they are now: the objects' own code may change the dict.
+    for entry in dict.items() {
+        let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = entry.extract().map_err(Refusal::Raised)?;
+        let mut writer = BitWriter::new();
+        let wrote = shapes.0.write(key_field.node(), &key, &mut writer);
+        wrote.map_err(|refusal| refusal.within(" (key)", &key))?;
+        let wrote = shapes.1.write(value_field.node(), &value, &mut writer);
+        wrote.map_err(|refusal| {
+            let shown = key.repr().map_or_else(|_| "?".into(), |shown| shown.to_string());
+            refusal.within(&format!("[{shown}]"), &value)
+        })?;
+        written.push(writer.into_bytes());
+        keys.push(key);
+    }
+    list.write_items(&written, sink).map_err(|error| same(error, &keys))
+}
+
+pub(super) fn load_map<'py>(
+    py: Python<'py>,
+    shapes: &(Arc<Shape>, Arc<Shape>),
+    list: &List,
+    body: &[u8],
+    at: usize,
+    convert: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Node::Nested(entry) = list.item() else { return Err(broken()) };
+    let [key_field, value_field] = entry.fields() else { return Err(broken()) };
+    let (from, count) = list.items(body, at).ok_or_else(broken)?;
+    let objects = PyDict::new(py);
+    for i in 0..count {
+        let row = from + i * list.stride();
+        let key = shapes.0.load(py, key_field.node(), body, row + key_field.offset(), convert)?;
+        let value = shapes.1.load(py, value_field.node(), body, row + value_field.offset(), convert)?;
+        objects.set_item(key, value)?;
+    }
+    Ok(objects.into_any())
+}
+
+fn same(error: ItemsError, parts: &[Bound<'_, PyAny>]) -> Refusal {
+    match error {
+        ItemsError::Value(error) => error.into(),
+        ItemsError::Same(a, b) => {
+            let shown =
+                |i: usize| parts.get(i).and_then(|part| part.repr().ok()).map(|shown| shown.to_string());
+            Refusal::Same(shown(a).unwrap_or_default(), shown(b).unwrap_or_default())
+        }
+    }
+}
+
+/// Writes an object of one of these classes, and which.
+pub(super) fn write_union<S: BitSink>(
+    classes: &[Nested],
+    union: &Union,
+    object: &Bound<'_, PyAny>,
+    sink: &mut S,
+) -> Result<(), Refusal> {
+    let found = classes.iter().position(|nested| nested.class().is(object.get_type()));
+    let Some((number, nested)) = found.and_then(|number| Some((number, classes.get(number)?))) else {
+        return Err(Refusal::OneOf(names(classes, object.py())));
+    };
+    union.write_variant(number, sink)?;
+    nested.write(object, sink)
+}
+
+pub(super) fn load_union<'py>(
+    py: Python<'py>,
+    classes: &[Nested],
+    union: &Union,
+    body: &[u8],
+    at: usize,
+    convert: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (number, _, row) = union.load(body, at).ok_or_else(broken)?;
+    classes.get(number).ok_or_else(broken)?.load(py, body, row, convert)
+}
+
+fn names(classes: &[Nested], py: Python<'_>) -> String {
+    let name = |nested: &Nested| {
+        let name = nested.class().bind(py).name();
+        name.map_or_else(|_| "message".into(), |name| name.to_string())
+    };
+    classes.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether objects of this class can be in a set, and be keys.
+pub(super) fn is_hashable(class: &Bound<'_, PyType>) -> PyResult<bool> {
+    Ok(!class.getattr(intern!(class.py(), "__hash__"))?.is_none())
+}
+
+/// What a list holds.
+#[inline]
+pub(super) fn load_items<'py>(
+    py: Python<'py>,
+    shape: &Shape,
+    list: &List,
+    body: &[u8],
+    at: usize,
+    convert: bool,
+) -> PyResult<Bound<'py, PyList>> {
+    let (from, count) = list.items(body, at).ok_or_else(broken)?;
+    let objects = PyList::empty(py);
+    for i in 0..count {
+        objects.append(shape.load(py, list.item(), body, from + i * list.stride(), convert)?)?;
+    }
+    Ok(objects)
+}
