@@ -84,8 +84,9 @@ async def flood_receive(end: Endpoint, options: Options) -> None:
 
 
 async def flood_send(end: Endpoint, options: Options) -> None:
-    """Sends batches as long as the window has room; after a silence, what was not credited counts as lost. Now and then
-    it waits until all is credited or lost: else what was lost would fill the window unseen while the rest comes."""
+    """Sends batches as long as the window has room; after a silence, what was not credited counts as lost.
+    Now and then it waits until all is credited or lost: else what was lost would fill the window unseen while
+    the rest comes."""
     await connected(end, 1)
     peer = end.peers[0]
     sent = credited = lost = 0

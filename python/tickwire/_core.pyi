@@ -1629,9 +1629,13 @@ class Server(Generic[_P]):
     @property
     def counters(self) -> dict[str, int]:
         """Everything counted since the start, drops by name."""
-    def tick(self) -> Tick[tuple[ClientHandle, _P], tuple[ClientHandle, int, _P], tuple[ClientHandle, _P | Event]]:
+    def tick(
+        self,
+    ) -> Tick[tuple[ClientHandle, _P], tuple[ClientHandle, int, _P], tuple[ClientHandle, _P | Event]]:
         """``with server.tick() as inbox:`` receives on entry and sends on exit."""
-    def receive(self) -> Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, int, _P], tuple[ClientHandle, _P | Event]]:
+    def receive(
+        self,
+    ) -> Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, int, _P], tuple[ClientHandle, _P | Event]]:
         """The first half of a tick: takes what arrived."""
     def flush(self) -> None:
         """The second half of a tick: sends what is queued.
