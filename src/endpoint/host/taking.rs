@@ -88,7 +88,7 @@ impl Host {
             waits || self.unfinished.iter().any(|(over, _)| *over == peer)
         };
         let is_last = matches!(event, Event::Disconnected { .. });
-        !(is_last && is_unread()) && !self.is_undecided(peer)
+        !(self.is_undecided(peer) || is_last && is_unread())
     }
 
     /// The next event. Of a peer whose connection came up, all else can be taken from then on.
