@@ -1,7 +1,8 @@
 //! Values made of others: tuples, sets, dicts by key, one of several messages, literals, and types of the game's own.
 //!
 //! Promises: as `shape`. A type of the game's own runs the game's code, to the wire and back: what it raises on the way out
-//! is the caller's mistake and names the field; on the way in, [`super::refusals`] judges it.
+//! is the caller's mistake and names the field; on the way in, [`super::refusals`] judges it. Items and keys that were
+//! chosen to have one hash are refused: a set of them takes the square of its size in time.
 
 use std::sync::Arc;
 
@@ -9,11 +10,15 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyTuple, PyType};
 
+use super::errors::StreamError;
 use super::shape::{Nested, Shape, broken, instance_of, items};
 use super::value::Refusal;
 use crate::wire::node::{Leaf, List, Union};
 use crate::wire::order::ItemsError;
 use crate::wire::{BitSink, BitWriter, Node, Schema, Value};
+
+/// Items of a set that may have the same hash.
+const MAX_OF_ONE_HASH: usize = 16;
 
 /// A type of the game's own: how its objects become such that a field takes, and the way back.
 #[derive(Debug)]
@@ -175,6 +180,9 @@ pub(super) fn load_set<'py>(
     let (from, count) = list.items(body, at).ok_or_else(broken)?;
     let load = |i| shape.load(py, list.item(), body, from + i * list.stride(), convert);
     let objects = (0..count).map(load).collect::<PyResult<Vec<_>>>()?;
+    if convert {
+        check_hashes(&objects)?;
+    }
     if frozen {
         return Ok(PyFrozenSet::new(py, objects)?.into_any());
     }
@@ -220,14 +228,33 @@ pub(super) fn load_map<'py>(
     let Node::Nested(entry) = list.item() else { return Err(broken()) };
     let [key_field, value_field] = entry.fields() else { return Err(broken()) };
     let (from, count) = list.items(body, at).ok_or_else(broken)?;
+    let row = |i| from + i * list.stride();
+    let key = |i| shapes.0.load(py, key_field.node(), body, row(i) + key_field.offset(), convert);
+    let keys = (0..count).map(key).collect::<PyResult<Vec<_>>>()?;
+    if convert {
+        check_hashes(&keys)?;
+    }
     let objects = PyDict::new(py);
-    for i in 0..count {
-        let row = from + i * list.stride();
-        let key = shapes.0.load(py, key_field.node(), body, row + key_field.offset(), convert)?;
-        let value = shapes.1.load(py, value_field.node(), body, row + value_field.offset(), convert)?;
-        objects.set_item(key, value)?;
+    for (i, key) in keys.into_iter().enumerate() {
+        let at = row(i) + value_field.offset();
+        objects.set_item(key, shapes.1.load(py, value_field.node(), body, at, convert)?)?;
     }
     Ok(objects.into_any())
+}
+
+/// Refuses items of which more than a few have one hash: those of Python's numbers, and of tuples of them, are no secret.
+fn check_hashes(objects: &[Bound<'_, PyAny>]) -> PyResult<()> {
+    if objects.len() <= MAX_OF_ONE_HASH {
+        return Ok(());
+    }
+    let mut hashes = objects.iter().map(|object| object.hash()).collect::<PyResult<Vec<_>>>()?;
+    hashes.sort_unstable();
+    if hashes.windows(MAX_OF_ONE_HASH + 1).any(|run| run.first() == run.last()) {
+        let sentence =
+            format!("more than {MAX_OF_ONE_HASH} items of a set, or keys of a dict, have one hash");
+        return Err(StreamError::new_err(sentence));
+    }
+    Ok(())
 }
 
 fn same(error: ItemsError, parts: &[Bound<'_, PyAny>]) -> Refusal {
