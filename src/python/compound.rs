@@ -52,16 +52,15 @@ impl Converted {
         }
     }
 
-    pub(super) fn load<'py>(
+    pub(super) fn load<'py, const CONVERT: bool>(
         &self,
         py: Python<'py>,
         node: &Node,
         body: &[u8],
         at: usize,
-        convert: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let value = self.item.load(py, node, body, at, convert)?;
-        if convert { self.from_wire.bind(py).call1((value,)) } else { Ok(value) }
+        let value = self.item.load::<CONVERT>(py, node, body, at)?;
+        if CONVERT { self.from_wire.bind(py).call1((value,)) } else { Ok(value) }
     }
 }
 
@@ -131,16 +130,16 @@ pub(super) fn write_tuple<S: BitSink>(
     Ok(())
 }
 
-pub(super) fn load_tuple<'py>(
+pub(super) fn load_tuple<'py, const CONVERT: bool>(
     py: Python<'py>,
     shapes: &[Arc<Shape>],
     schema: &Schema,
     body: &[u8],
     at: usize,
-    convert: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let parts = shapes.iter().zip(schema.fields());
-    let parts = parts.map(|(shape, field)| shape.load(py, field.node(), body, at + field.offset(), convert));
+    let parts =
+        parts.map(|(shape, field)| shape.load::<CONVERT>(py, field.node(), body, at + field.offset()));
     Ok(PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_any())
 }
 
@@ -168,19 +167,18 @@ pub(super) fn write_set<S: BitSink>(
     list.write_items(&written, sink).map_err(|error| same(error, &parts))
 }
 
-pub(super) fn load_set<'py>(
+pub(super) fn load_set<'py, const CONVERT: bool>(
     py: Python<'py>,
     shape: &Shape,
     frozen: bool,
     list: &List,
     body: &[u8],
     at: usize,
-    convert: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (from, count) = list.items(body, at).ok_or_else(broken)?;
-    let load = |i| shape.load(py, list.item(), body, from + i * list.stride(), convert);
+    let load = |i| shape.load::<CONVERT>(py, list.item(), body, from + i * list.stride());
     let objects = (0..count).map(load).collect::<PyResult<Vec<_>>>()?;
-    if convert {
+    if CONVERT {
         check_hashes(&objects)?;
     }
     if frozen {
@@ -217,27 +215,26 @@ pub(super) fn write_map<S: BitSink>(
     list.write_items(&written, sink).map_err(|error| same(error, &keys))
 }
 
-pub(super) fn load_map<'py>(
+pub(super) fn load_map<'py, const CONVERT: bool>(
     py: Python<'py>,
     shapes: &(Arc<Shape>, Arc<Shape>),
     list: &List,
     body: &[u8],
     at: usize,
-    convert: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let Node::Nested(entry) = list.item() else { return Err(broken()) };
     let [key_field, value_field] = entry.fields() else { return Err(broken()) };
     let (from, count) = list.items(body, at).ok_or_else(broken)?;
     let row = |i| from + i * list.stride();
-    let key = |i| shapes.0.load(py, key_field.node(), body, row(i) + key_field.offset(), convert);
+    let key = |i| shapes.0.load::<CONVERT>(py, key_field.node(), body, row(i) + key_field.offset());
     let keys = (0..count).map(key).collect::<PyResult<Vec<_>>>()?;
-    if convert {
+    if CONVERT {
         check_hashes(&keys)?;
     }
     let objects = PyDict::new(py);
     for (i, key) in keys.into_iter().enumerate() {
         let at = row(i) + value_field.offset();
-        objects.set_item(key, shapes.1.load(py, value_field.node(), body, at, convert)?)?;
+        objects.set_item(key, shapes.1.load::<CONVERT>(py, value_field.node(), body, at)?)?;
     }
     Ok(objects.into_any())
 }
@@ -283,16 +280,15 @@ pub(super) fn write_union<S: BitSink>(
     nested.write(object, sink)
 }
 
-pub(super) fn load_union<'py>(
+pub(super) fn load_union<'py, const CONVERT: bool>(
     py: Python<'py>,
     classes: &[Nested],
     union: &Union,
     body: &[u8],
     at: usize,
-    convert: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (number, _, row) = union.load(body, at).ok_or_else(broken)?;
-    classes.get(number).ok_or_else(broken)?.load(py, body, row, convert)
+    classes.get(number).ok_or_else(broken)?.load::<CONVERT>(py, body, row)
 }
 
 fn names(classes: &[Nested], py: Python<'_>) -> String {
@@ -310,18 +306,17 @@ pub(super) fn is_hashable(class: &Bound<'_, PyType>) -> PyResult<bool> {
 
 /// What a list holds.
 #[inline]
-pub(super) fn load_items<'py>(
+pub(super) fn load_items<'py, const CONVERT: bool>(
     py: Python<'py>,
     shape: &Shape,
     list: &List,
     body: &[u8],
     at: usize,
-    convert: bool,
 ) -> PyResult<Bound<'py, PyList>> {
     let (from, count) = list.items(body, at).ok_or_else(broken)?;
     let objects = PyList::empty(py);
     for i in 0..count {
-        objects.append(shape.load(py, list.item(), body, from + i * list.stride(), convert)?)?;
+        objects.append(shape.load::<CONVERT>(py, list.item(), body, from + i * list.stride())?)?;
     }
     Ok(objects)
 }
