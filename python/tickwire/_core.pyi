@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, final, over
 from typing import Protocol as Protocol_
 
 from typing_extensions import Buffer
-from typing_extensions import TypeVar as TypeVarWithDefault
+from typing_extensions import TypeVar as DefaultTypeVar
 
 from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event, SendResult
 from tickwire.hooks import AdmissionHook, PriorityHook
@@ -123,10 +123,12 @@ __all__ = [
 __version__: Final[str]
 
 _M = TypeVar("_M", covariant=True)
-# What comes of latest channels, what an inbox gives when it is iterated, and the messages of a protocol.
-_L = TypeVarWithDefault("_L", covariant=True, default=Any)
-_W = TypeVarWithDefault("_W", covariant=True, default=Any)
-_P = TypeVarWithDefault("_P", default=Any)
+# What an inbox gives when it is iterated.
+_W = DefaultTypeVar("_W", covariant=True, default=Any)
+# What comes of latest channels.
+_L = DefaultTypeVar("_L", covariant=True, default=Any)
+# The messages of a protocol.
+_P = DefaultTypeVar("_P", default=Any)
 _Q = TypeVar("_Q")
 _T = TypeVar("_T")
 _Number = TypeVar("_Number", float, Fraction)
@@ -1428,7 +1430,7 @@ class Congestion:
 # --- endpoints ---------------------------------------------------------------------------------------
 
 @final
-class Inbox(Generic[_M, _L, _W]):
+class Inbox(Generic[_M, _W, _L]):
     """What arrived since the last tick.
 
     A client's :class:`Connected` comes at least a tick before all else of it, and its :class:`Disconnected` at least a tick
@@ -1496,11 +1498,11 @@ class Inbox(Generic[_M, _L, _W]):
         always: a tick that has one of them has nothing else of that client."""
 
 @final
-class Tick(Generic[_M, _L, _W]):
+class Tick(Generic[_M, _W, _L]):
     """Receives on entry, sends on exit (also when the body or the entry raises, so that connections stay alive)."""
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
-    def __enter__(self) -> Inbox[_M, _L, _W]: ...
+    def __enter__(self) -> Inbox[_M, _W, _L]: ...
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -1631,11 +1633,11 @@ class Server(Generic[_P]):
         """Everything counted since the start, drops by name."""
     def tick(
         self,
-    ) -> Tick[tuple[ClientHandle, _P], tuple[ClientHandle, int, _P], tuple[ClientHandle, _P | Event]]:
+    ) -> Tick[tuple[ClientHandle, _P], tuple[ClientHandle, _P | Event], tuple[ClientHandle, int, _P]]:
         """``with server.tick() as inbox:`` receives on entry and sends on exit."""
     def receive(
         self,
-    ) -> Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, int, _P], tuple[ClientHandle, _P | Event]]:
+    ) -> Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, _P | Event], tuple[ClientHandle, int, _P]]:
         """The first half of a tick: takes what arrived."""
     def flush(self) -> None:
         """The second half of a tick: sends what is queued.
@@ -2007,9 +2009,9 @@ class Client(Generic[_P]):
     @property
     def counters(self) -> dict[str, int]:
         """Everything counted since the start, drops by name."""
-    def tick(self) -> Tick[_P, tuple[int, _P], _P | Event]:
+    def tick(self) -> Tick[_P, _P | Event, tuple[int, _P]]:
         """``with client.tick() as inbox:`` receives on entry and sends on exit."""
-    def receive(self) -> Inbox[_P, tuple[int, _P], _P | Event]:
+    def receive(self) -> Inbox[_P, _P | Event, tuple[int, _P]]:
         """The first half of a tick: takes what arrived."""
     def flush(self) -> None:
         """The second half of a tick: sends what is queued.

@@ -139,10 +139,12 @@ class Driver(Generic[E]):
     @overload
     def __aiter__(
         self: Driver[Server[_P]],
-    ) -> AsyncIterator[Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, int, _P]]]: ...
+    ) -> AsyncIterator[
+        Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, _P | Event], tuple[ClientHandle, int, _P]]
+    ]: ...
 
     @overload
-    def __aiter__(self: Driver[Client[_P]]) -> AsyncIterator[Inbox[_P, tuple[int, _P]]]: ...
+    def __aiter__(self: Driver[Client[_P]]) -> AsyncIterator[Inbox[_P, _P | Event, tuple[int, _P]]]: ...
 
     def __aiter__(self) -> AsyncIterator[Inbox[Any]]:
         """Yields an inbox whenever something arrived: events, messages, notifications, chunks, ends of
@@ -166,12 +168,14 @@ class Driver(Generic[E]):
     @overload
     def ticks(
         self: Driver[Server[_P]], rate: float, duration: float | None = None
-    ) -> AsyncIterator[Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, int, _P]]]: ...
+    ) -> AsyncIterator[
+        Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, _P | Event], tuple[ClientHandle, int, _P]]
+    ]: ...
 
     @overload
     def ticks(
         self: Driver[Client[_P]], rate: float, duration: float | None = None
-    ) -> AsyncIterator[Inbox[_P, tuple[int, _P]]]: ...
+    ) -> AsyncIterator[Inbox[_P, _P | Event, tuple[int, _P]]]: ...
 
     async def ticks(self, rate: float, duration: float | None = None) -> AsyncIterator[Inbox[Any]]:
         """Yields an inbox at ``rate`` a second, whatever arrived, paced as :func:`ticks`. What the body

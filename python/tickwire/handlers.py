@@ -69,7 +69,7 @@ class Handlers:
 
         return register
 
-    def dispatch(self, inbox: Inbox[Any, Any], /) -> list[Any]:
+    def dispatch(self, inbox: Inbox[Any], /) -> list[Any]:
         """Calls the function of each event and message; returns those that have none, as the inbox has them.
 
         A client's :class:`Connected` comes in front of its messages, its :class:`Disconnected` behind them.

@@ -188,7 +188,7 @@ impl Class {
             Some(factory) => factory.bind(py).call_method1(intern!(py, "create"), (self.class(),))?,
         };
         match &self.kind {
-            Kind::Declared(schema) => schema.get().load(body, 0, &message, Some(&self.slots), true)?,
+            Kind::Declared(schema) => schema.get().load::<true>(body, 0, &message, Some(&self.slots))?,
             Kind::Own { .. } => {
                 let body = OpaqueBody::read(body);
                 self.read(&message, body)?;

@@ -1,7 +1,8 @@
 //! Values made of others: tuples, sets, dicts by key, one of several messages, literals, and types of the game's own.
 //!
 //! Promises: as `shape`. A type of the game's own runs the game's code, to the wire and back: what it raises on the way out
-//! is the caller's mistake and names the field; on the way in, [`super::refusals`] judges it.
+//! is the caller's mistake and names the field; on the way in, [`super::refusals`] judges it. Items and keys that were
+//! chosen to have one hash are refused: a set of them takes the square of its size in time.
 
 use std::sync::Arc;
 
@@ -9,11 +10,15 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyTuple, PyType};
 
+use super::errors::StreamError;
 use super::shape::{Nested, Shape, broken, instance_of, items};
 use super::value::Refusal;
 use crate::wire::node::{Leaf, List, Union};
 use crate::wire::order::ItemsError;
 use crate::wire::{BitSink, BitWriter, Node, Schema, Value};
+
+/// Items of a set that may have the same hash.
+const MAX_OF_ONE_HASH: usize = 16;
 
 /// A type of the game's own: how its objects become such that a field takes, and the way back.
 #[derive(Debug)]
@@ -47,16 +52,15 @@ impl Converted {
         }
     }
 
-    pub(super) fn load<'py>(
+    pub(super) fn load<'py, const CONVERT: bool>(
         &self,
         py: Python<'py>,
         node: &Node,
         body: &[u8],
         at: usize,
-        convert: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let value = self.item.load(py, node, body, at, convert)?;
-        if convert { self.from_wire.bind(py).call1((value,)) } else { Ok(value) }
+        let value = self.item.load::<CONVERT>(py, node, body, at)?;
+        if CONVERT { self.from_wire.bind(py).call1((value,)) } else { Ok(value) }
     }
 }
 
@@ -126,16 +130,16 @@ pub(super) fn write_tuple<S: BitSink>(
     Ok(())
 }
 
-pub(super) fn load_tuple<'py>(
+pub(super) fn load_tuple<'py, const CONVERT: bool>(
     py: Python<'py>,
     shapes: &[Arc<Shape>],
     schema: &Schema,
     body: &[u8],
     at: usize,
-    convert: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let parts = shapes.iter().zip(schema.fields());
-    let parts = parts.map(|(shape, field)| shape.load(py, field.node(), body, at + field.offset(), convert));
+    let parts =
+        parts.map(|(shape, field)| shape.load::<CONVERT>(py, field.node(), body, at + field.offset()));
     Ok(PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_any())
 }
 
@@ -163,18 +167,20 @@ pub(super) fn write_set<S: BitSink>(
     list.write_items(&written, sink).map_err(|error| same(error, &parts))
 }
 
-pub(super) fn load_set<'py>(
+pub(super) fn load_set<'py, const CONVERT: bool>(
     py: Python<'py>,
     shape: &Shape,
     frozen: bool,
     list: &List,
     body: &[u8],
     at: usize,
-    convert: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (from, count) = list.items(body, at).ok_or_else(broken)?;
-    let load = |i| shape.load(py, list.item(), body, from + i * list.stride(), convert);
+    let load = |i| shape.load::<CONVERT>(py, list.item(), body, from + i * list.stride());
     let objects = (0..count).map(load).collect::<PyResult<Vec<_>>>()?;
+    if CONVERT {
+        check_hashes(&objects)?;
+    }
     if frozen {
         return Ok(PyFrozenSet::new(py, objects)?.into_any());
     }
@@ -209,25 +215,43 @@ pub(super) fn write_map<S: BitSink>(
     list.write_items(&written, sink).map_err(|error| same(error, &keys))
 }
 
-pub(super) fn load_map<'py>(
+pub(super) fn load_map<'py, const CONVERT: bool>(
     py: Python<'py>,
     shapes: &(Arc<Shape>, Arc<Shape>),
     list: &List,
     body: &[u8],
     at: usize,
-    convert: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let Node::Nested(entry) = list.item() else { return Err(broken()) };
     let [key_field, value_field] = entry.fields() else { return Err(broken()) };
     let (from, count) = list.items(body, at).ok_or_else(broken)?;
+    let row = |i| from + i * list.stride();
+    let key = |i| shapes.0.load::<CONVERT>(py, key_field.node(), body, row(i) + key_field.offset());
+    let keys = (0..count).map(key).collect::<PyResult<Vec<_>>>()?;
+    if CONVERT {
+        check_hashes(&keys)?;
+    }
     let objects = PyDict::new(py);
-    for i in 0..count {
-        let row = from + i * list.stride();
-        let key = shapes.0.load(py, key_field.node(), body, row + key_field.offset(), convert)?;
-        let value = shapes.1.load(py, value_field.node(), body, row + value_field.offset(), convert)?;
-        objects.set_item(key, value)?;
+    for (i, key) in keys.into_iter().enumerate() {
+        let at = row(i) + value_field.offset();
+        objects.set_item(key, shapes.1.load::<CONVERT>(py, value_field.node(), body, at)?)?;
     }
     Ok(objects.into_any())
+}
+
+/// Refuses items of which more than a few have one hash: those of Python's numbers, and of tuples of them, are no secret.
+fn check_hashes(objects: &[Bound<'_, PyAny>]) -> PyResult<()> {
+    if objects.len() <= MAX_OF_ONE_HASH {
+        return Ok(());
+    }
+    let mut hashes = objects.iter().map(|object| object.hash()).collect::<PyResult<Vec<_>>>()?;
+    hashes.sort_unstable();
+    if hashes.windows(MAX_OF_ONE_HASH + 1).any(|run| run.first() == run.last()) {
+        let sentence =
+            format!("more than {MAX_OF_ONE_HASH} items of a set, or keys of a dict, have one hash");
+        return Err(StreamError::new_err(sentence));
+    }
+    Ok(())
 }
 
 fn same(error: ItemsError, parts: &[Bound<'_, PyAny>]) -> Refusal {
@@ -256,16 +280,15 @@ pub(super) fn write_union<S: BitSink>(
     nested.write(object, sink)
 }
 
-pub(super) fn load_union<'py>(
+pub(super) fn load_union<'py, const CONVERT: bool>(
     py: Python<'py>,
     classes: &[Nested],
     union: &Union,
     body: &[u8],
     at: usize,
-    convert: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (number, _, row) = union.load(body, at).ok_or_else(broken)?;
-    classes.get(number).ok_or_else(broken)?.load(py, body, row, convert)
+    classes.get(number).ok_or_else(broken)?.load::<CONVERT>(py, body, row)
 }
 
 fn names(classes: &[Nested], py: Python<'_>) -> String {
@@ -283,18 +306,17 @@ pub(super) fn is_hashable(class: &Bound<'_, PyType>) -> PyResult<bool> {
 
 /// What a list holds.
 #[inline]
-pub(super) fn load_items<'py>(
+pub(super) fn load_items<'py, const CONVERT: bool>(
     py: Python<'py>,
     shape: &Shape,
     list: &List,
     body: &[u8],
     at: usize,
-    convert: bool,
 ) -> PyResult<Bound<'py, PyList>> {
     let (from, count) = list.items(body, at).ok_or_else(broken)?;
     let objects = PyList::empty(py);
     for i in 0..count {
-        objects.append(shape.load(py, list.item(), body, from + i * list.stride(), convert)?)?;
+        objects.append(shape.load::<CONVERT>(py, list.item(), body, from + i * list.stride())?)?;
     }
     Ok(objects)
 }

@@ -101,10 +101,11 @@ impl Schema {
 
     /// Says at an exception of the game's own `from_wire` which field it was about.
     #[cold]
-    fn note(&self, py: Python<'_>, error: &PyErr, field: &str) {
+    fn noted(&self, py: Python<'_>, error: PyErr, field: &str) -> PyErr {
         let note = format!("while reading {}.{field}", self.name);
         // What can't be noted is raised all the same.
         let _ = error.value(py).call_method1("add_note", (note,));
+        error
     }
 
     /// Writes the object's attributes.
@@ -143,20 +144,22 @@ impl Schema {
         Ok(())
     }
 
-    /// Sets the object's attributes from the row at `row` of a body; `convert` as in [`Shape::load`].
-    pub(super) fn load(
+    /// Sets the object's attributes from the row at `row` of a body; `CONVERT` as in [`Shape::load`].
+    pub(super) fn load<const CONVERT: bool>(
         &self,
         body: &[u8],
         row: usize,
         message: &Bound<'_, PyAny>,
         slots: Option<&Slots>,
-        convert: bool,
     ) -> PyResult<()> {
         let py = message.py();
         let slots = slots.and_then(|slots| slots.of(message));
         for (i, (field, attribute)) in self.core.fields().iter().zip(&self.attributes).enumerate() {
-            let object = attribute.shape.load(py, field.node(), body, row + field.offset(), convert);
-            let object = object.inspect_err(|error| self.note(py, error, field.name()))?;
+            let object = attribute.shape.load::<CONVERT>(py, field.node(), body, row + field.offset());
+            let object = match object {
+                Ok(object) => object,
+                Err(error) => return Err(self.noted(py, error, field.name())),
+            };
             match slots {
                 Some(slots) => slots.set(i, message, &object)?,
                 None => message.setattr(attribute.name.bind(py), object)?,

@@ -147,15 +147,14 @@ impl Nested {
         })
     }
 
-    pub(super) fn load<'py>(
+    pub(super) fn load<'py, const CONVERT: bool>(
         &self,
         py: Python<'py>,
         body: &[u8],
         at: usize,
-        convert: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let object = self.slots.make(py)?;
-        self.schema.get().load(body, at, &object, Some(&self.slots), convert)?;
+        self.schema.get().load::<CONVERT>(body, at, &object, Some(&self.slots))?;
         Ok(object)
     }
 }
@@ -260,22 +259,21 @@ impl Shape {
         }
     }
 
-    /// The object of the value at `at` of a body that the core read. Without `convert`, types of the game's own come as what
+    /// The object of the value at `at` of a body that the core read. Without `CONVERT`, types of the game's own come as what
     /// is on the wire.
     #[inline]
-    pub(super) fn load<'py>(
+    pub(super) fn load<'py, const CONVERT: bool>(
         &self,
         py: Python<'py>,
         node: &Node,
         body: &[u8],
         at: usize,
-        convert: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         match (self, node) {
             (Shape::Plain(_) | Shape::Floats(_), Node::Leaf(leaf)) => to_python(py, value(leaf, body, at)?),
             (Shape::Optional(shape), Node::Optional(optional)) => {
                 if optional.is_present(body, at).ok_or_else(broken)? {
-                    shape.load(py, optional.item(), body, at, convert)
+                    shape.load::<CONVERT>(py, optional.item(), body, at)
                 } else {
                     Ok(py.None().into_bound(py))
                 }
@@ -287,47 +285,48 @@ impl Shape {
             },
             (Shape::Flags(class), Node::Leaf(leaf)) => class.flags(py, value(leaf, body, at)?),
             (Shape::Transform, Node::Leaf(leaf)) => transform(py, value(leaf, body, at)?),
-            _ => self.load_parts(py, node, body, at, convert),
+            _ => self.load_parts::<CONVERT>(py, node, body, at),
         }
     }
 
-    fn load_parts<'py>(
+    fn load_parts<'py, const CONVERT: bool>(
         &self,
         py: Python<'py>,
         node: &Node,
         body: &[u8],
         at: usize,
-        convert: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         match (self, node) {
-            (Shape::Converted(converted), node) => converted.load(py, node, body, at, convert),
+            (Shape::Converted(converted), node) => converted.load::<CONVERT>(py, node, body, at),
             (Shape::Literal(literals), Node::Leaf(leaf)) => {
                 literals.load(py, &compound::literal(leaf, body, at)?)
             }
             (Shape::List(shape), Node::List(list)) => {
-                Ok(compound::load_items(py, shape, list, body, at, convert)?.into_any())
+                Ok(compound::load_items::<CONVERT>(py, shape, list, body, at)?.into_any())
             }
             (Shape::Items(shape), Node::List(list)) => {
-                Ok(compound::load_items(py, shape, list, body, at, convert)?.to_tuple().into_any())
+                Ok(compound::load_items::<CONVERT>(py, shape, list, body, at)?.to_tuple().into_any())
             }
             (Shape::Sparse(shape), Node::Sparse(sparse)) => {
                 let objects = PyDict::new(py);
                 for entry in sparse.entries(body, at).ok_or_else(broken)? {
                     let (slot, at) = entry.ok_or_else(broken)?;
-                    objects.set_item(slot, shape.load(py, sparse.item(), body, at, convert)?)?;
+                    objects.set_item(slot, shape.load::<CONVERT>(py, sparse.item(), body, at)?)?;
                 }
                 Ok(objects.into_any())
             }
-            (Shape::Nested(nested), Node::Nested(_)) => nested.load(py, body, at, convert),
+            (Shape::Nested(nested), Node::Nested(_)) => nested.load::<CONVERT>(py, body, at),
             (Shape::Tuple(shapes), Node::Nested(schema)) => {
-                compound::load_tuple(py, shapes, schema, body, at, convert)
+                compound::load_tuple::<CONVERT>(py, shapes, schema, body, at)
             }
             (Shape::Set { item, frozen }, Node::List(list)) => {
-                compound::load_set(py, item, *frozen, list, body, at, convert)
+                compound::load_set::<CONVERT>(py, item, *frozen, list, body, at)
             }
-            (Shape::Map(shapes), Node::List(list)) => compound::load_map(py, shapes, list, body, at, convert),
+            (Shape::Map(shapes), Node::List(list)) => {
+                compound::load_map::<CONVERT>(py, shapes, list, body, at)
+            }
             (Shape::Union(classes), Node::Union(union)) => {
-                compound::load_union(py, classes, union, body, at, convert)
+                compound::load_union::<CONVERT>(py, classes, union, body, at)
             }
             _ => Err(broken()),
         }

@@ -166,6 +166,37 @@ def test_what_is_out_of_order_or_twice_is_refused() -> None:
             sorted_.decode(free.encode(Free(numbers)))
 
 
+def test_items_that_were_chosen_to_have_one_hash_are_refused() -> None:
+    def protocol(hint: Any) -> tw.Protocol:
+        body = {"__annotations__": {"x": hint}, "__module__": __name__}
+        return tw.Protocol(1, [tw.message(type("One", (), body))])
+
+    numbers = Annotated[list[tw.u128], tw.up_to(4000)]
+    free = protocol(numbers)
+    made: Any = free.messages[0]
+    # Of this number's multiples, Python's hash is 0.
+    chosen = [n * (2**61 - 1) for n in range(4000)]
+    for hint in (
+        Annotated[set[tw.u128], tw.up_to(4000)],
+        Annotated[frozenset[uuid.UUID], tw.up_to(4000)],
+        Annotated[set[tuple[tw.u128]], tw.up_to(4000)],
+    ):
+        strict = protocol(hint)
+        with pytest.raises(
+            tw.StreamError, match="more than 16 items of a set, or keys of a dict, have one hash"
+        ):
+            strict.decode(free.encode(made(chosen)))
+        assert len(strict.decode(free.encode(made(chosen[:16]))).x) == 16
+        assert len(strict.decode(free.encode(made(list(range(4000))))).x) == 4000
+
+    pairs = protocol(Annotated[list[tuple[tw.u128, bool]], tw.up_to(4000)])
+    by_key = protocol(Annotated[dict[uuid.UUID, bool], tw.up_to(4000)])
+    entries: Any = pairs.messages[0]
+    with pytest.raises(tw.StreamError, match="have one hash"):
+        by_key.decode(pairs.encode(entries([(number, True) for number in chosen])))
+    assert len(by_key.decode(pairs.encode(entries([(n, True) for n in range(100)]))).x) == 100
+
+
 def test_natural_defaults_are_made_for_each_object() -> None:
     one, other = Everything(), Everything()
     assert one == other

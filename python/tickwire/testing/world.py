@@ -17,7 +17,7 @@ from tickwire._core import (
     Server,
     SimulatedNetwork,
 )
-from tickwire.connection import AddressLike
+from tickwire.connection import AddressLike, Event
 from tickwire.testing.pair import Collected
 
 if TYPE_CHECKING:
@@ -29,7 +29,9 @@ else:
 
     _P = TypeVar("_P")
 _E = TypeVar("_E", bound=Server[Any] | Client[Any])
-_Received: TypeAlias = Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, int, _P]]
+_Received: TypeAlias = Inbox[
+    tuple[ClientHandle, _P], tuple[ClientHandle, _P | Event], tuple[ClientHandle, int, _P]
+]
 
 SERVER_ADDRESS = "10.0.0.1:40000"
 
@@ -197,7 +199,7 @@ class World(Generic[_P]):
     def inbox(self, endpoint: Server[_P]) -> _Received[_P]: ...
 
     @overload
-    def inbox(self, endpoint: Client[_P]) -> Inbox[_P, tuple[int, _P]]: ...
+    def inbox(self, endpoint: Client[_P]) -> Inbox[_P, _P | Event, tuple[int, _P]]: ...
 
     def inbox(self, endpoint: Server[_P] | Client[_P]) -> Inbox[Any]:
         """What an endpoint received in this tick."""

@@ -94,10 +94,10 @@ impl Rows {
                 let at = at + self.head_bytes() + field.offset();
                 let shape = schema.shape(i);
                 if !schema.core.points() {
-                    return shape.load(py, field.node(), rows, at, false);
+                    return shape.load::<false>(py, field.node(), rows, at);
                 }
                 let body = self.joined.get_or_init(|| [arena.as_slice(), rows.as_slice()].concat());
-                shape.load(py, field.node(), body, arena.len() + at, false)
+                shape.load::<false>(py, field.node(), body, arena.len() + at)
             }
         }
     }
