@@ -16,7 +16,7 @@
 //!   target falls with the root of the rate (as in Swift, Kumar and others, SIGCOMM 2020), so that of flows that share
 //!   a queue the faster yields.
 //! * **An empty queue asks for more**: up to 5 % for a round trip, and twice as much each time more arrives for it.
-//! * **Startup** reads the rate off the acks of one burst: [`startup`](super::startup). No doubling into a full queue.
+//! * **Startup** sends ever faster rounds until one takes longer to arrive than to send: [`startup`](super::startup).
 //! * **The round trip without queues** is the least of 5 to 10 seconds. If it isn't seen for 4 seconds, one round trip
 //!   of sending less shows it (BBR's ProbeRTT, but just as deep as our own queue).
 //! * **Others that fill the queue** get company: [`competition`](super::competition), after Copa.
@@ -25,8 +25,7 @@ use super::competition::{Circumstances, Competition};
 use super::delay::{Delay, MAX_TICK};
 use super::delivery::{Epoch, Passage};
 use super::loss::Loss;
-use super::ramp::{Path, Ramp, Verdict};
-use super::startup::Startup;
+use super::startup::{Path, Startup};
 use super::{AdaptiveConfig, Controller, RoundTrip, SentStamp};
 use crate::time::{Duration, Instant};
 use crate::transport::pacing::Pacer;
@@ -97,22 +96,15 @@ pub(super) struct Adaptive {
     clock: PeerClock,
     /// Of the newest packet acked, if the peer tells when packets come.
     passage: Option<Passage>,
-    /// When the newest packet acked was sent, and the one before the epoch.
-    acked_to: Instant,
-    epoch_from: Instant,
-    /// What was sent before tells of the ramp.
-    ramp_ended: Instant,
     epoch: Epoch,
+    /// The newest packet acked is of the startup.
+    pausing: bool,
     /// From the first epoch on: most connections send no bulk.
     loss: Option<Box<Loss>>,
     competition: Competition,
     pacer: Pacer,
     /// What arrives when the link is full.
     capacity: f64,
-    /// What a train told.
-    told: f64,
-    /// Until as many bytes are on their way as the rate asks for.
-    ramp: Option<Box<Ramp>>,
     /// Epochs in a row without a queue, or since more stopped arriving.
     epochs_without_queue: u32,
     flight: Flight,
@@ -161,14 +153,8 @@ impl Flight {
     }
 }
 
-/// Seconds of the greatest rate that a train may have, and packets that it has at least: fewer tell no rate.
-const MAX_TRAIN: f64 = 0.05;
-const MIN_TRAIN: f64 = 8.0 * PACKET;
-
-/// A startup whose trains, one a round trip, are no longer than what the greatest rate sends in [`MAX_TRAIN`].
 fn startup(config: &AdaptiveConfig) -> Startup {
-    let most = (config.max_bytes_per_second * MAX_TRAIN).max(MIN_TRAIN) as u32;
-    Startup::new(config.initial_bytes.min(most), config.max_burst_bytes.min(most))
+    Startup::new(config.initial_bytes, config.max_burst_bytes, config.max_bytes_per_second)
 }
 
 impl Adaptive {
@@ -179,16 +165,12 @@ impl Adaptive {
             delay: Delay::default(),
             clock: PeerClock::default(),
             passage: None,
-            acked_to: Instant::ZERO,
-            epoch_from: Instant::ZERO,
-            ramp_ended: Instant::ZERO,
             epoch: Epoch::new(Instant::ZERO, None),
+            pausing: true,
             loss: None,
             competition: Competition::default(),
             pacer: Pacer::default(),
             capacity: 0.0,
-            told: 0.0,
-            ramp: None,
             epochs_without_queue: 0,
             flight: Flight::default(),
             granted: false,
@@ -217,7 +199,7 @@ impl Adaptive {
         } else {
             let correction = STEERING * (self.target() - queue) / (feedback + self.delay.ticks());
             let mut correction = correction.clamp(-MAX_SLOWER, MAX_FASTER);
-            if queue < self.target() && self.ramp.is_none() {
+            if queue < self.target() {
                 // As TCP: much for a slow flow, so that it catches up with a fast one.
                 correction += (ADDED / (self.full_rate().max(1.0) * feedback)).min(MAX_ADDED);
             }
@@ -262,14 +244,13 @@ impl Adaptive {
     fn has_room(&self) -> bool {
         let feedback = self.delay.feedback();
         match (&self.startup, self.competition.cwnd()) {
-            (Some(startup), _) => self.flight.bytes < startup.window(feedback),
+            (Some(startup), _) => startup.has_room(self.flight.bytes),
             (None, Some(cwnd)) => self.flight.in_flight_since_startup < cwnd,
             // Pacing decides; this holds what is lost and not yet known to be, and no more when acks stay out.
             (None, None) => {
                 let slack = 0.25 * self.delay.base() + 0.01 + self.delay.ticks() + self.target();
                 let window = self.full_rate() * (feedback + slack) + 4.0 * PACKET;
-                self.flight.in_flight_since_startup
-                    < self.ramp.as_ref().map_or(window, |ramp| ramp.window().min(window))
+                self.flight.in_flight_since_startup < window
             }
         }
     }
@@ -278,31 +259,33 @@ impl Adaptive {
         let rate = self.pacing_rate(now);
         // A tick that comes late makes up for it; a pause is not made up for.
         let horizon = (2.0 * self.delay.send_tick()).clamp(0.004, MAX_TICK);
-        let most = (rate * horizon).max(2.0 * PACKET).min(f64::from(self.config.max_burst_bytes));
+        // A round has no pauses, and its ticks aren't known yet.
+        let most = self.startup.as_ref().map_or(rate * horizon, Startup::window);
+        let most = most.max(2.0 * PACKET).min(f64::from(self.config.max_burst_bytes));
         self.pacer.refill(now, rate, most);
     }
 
     // --- what is learned ---------------------------------------------------------------------------------
 
-    fn learn_startup(&mut self, now: Instant, acked: &[(SentStamp, bool)]) {
-        let Some(startup) = &mut self.startup else { return };
-        let in_time = acked.iter().filter(|(stamp, late)| stamp.bulk && !late);
-        let at = self.passage.map_or(now, |passage| passage.received_at);
-        let complete = in_time.fold(false, |complete, (stamp, _)| complete || startup.on_acked(at, stamp));
-        if complete {
-            self.conclude_startup(now);
-        }
+    fn path(&self) -> Path {
+        let (send_tick, receive_tick) = (self.delay.send_tick(), self.delay.receive_tick());
+        Path { rtt: self.delay.feedback(), send_tick, receive_tick }
     }
 
-    fn conclude_startup(&mut self, now: Instant) {
+    fn learn_startup(&mut self, now: Instant, acked: &[(SentStamp, bool)]) {
+        let path = self.path();
         let Some(startup) = &mut self.startup else { return };
-        let acked = startup.acked();
+        let at = self.passage.map_or(now, |passage| passage.received_at);
+        let in_time = acked.iter().filter(|(stamp, late)| stamp.bulk && !late);
+        in_time.for_each(|(stamp, _)| startup.on_acked(at, stamp));
         let burst = startup.is_burst();
-        if let Some(rate) = startup.conclude() {
-            (self.capacity, self.told) = (rate, rate);
-            self.competition.train_told(rate);
-            // The application takes the risk of a burst.
-            self.ramp = (!burst).then(|| Box::new(Ramp::new(now, acked.max(MIN_TRAIN))));
+        if let Some(rate) = startup.judge(now, path) {
+            // What waits in the queue is drained first, but for a burst: much of that is lost.
+            let full = rate * path.rtt;
+            let queued = if burst { 0.0 } else { (self.flight.bytes - full).clamp(0.0, full) };
+            self.pacer.grant(-queued);
+            self.capacity = rate;
+            self.competition.begin(now, rate);
             self.startup = None;
             self.epoch = Epoch::new(now, self.passage);
         }
@@ -315,43 +298,39 @@ impl Adaptive {
         self.passage = received_at.map(|received_at| Passage { sent_at: stamp.sent_at, received_at });
         let way = received_at.map(|received_at| received_at.as_secs_f64() - stamp.sent_at.as_secs_f64());
         let spacing = PACKET / self.capacity.max(20.0 * PACKET);
-        // A train's queue has drained by the time that its acks are here.
         let wait = self.delay.sample(now, rtt, way, spacing, !sent_in_startup);
+        if let Some(startup) = &mut self.startup {
+            startup.on_wait(stamp.sent_at, wait);
+        }
         if wait <= 0.1 * self.target() {
             self.competition.base_was_seen(now);
         }
         if !sent_in_startup {
             self.epoch.least_queue = self.epoch.least_queue.min(self.delay.queue());
             self.competition.on_queue(wait);
-            if let Some(ramp) = &mut self.ramp {
-                ramp.on_queue(wait);
-            }
         }
     }
 
     fn end_epoch(&mut self, now: Instant, until: Option<Passage>) {
         let epoch = core::mem::replace(&mut self.epoch, Epoch::new(now, until));
-        let of_ramp = core::mem::replace(&mut self.epoch_from, self.acked_to) < self.ramp_ended;
         let (rate, queue, target) = (epoch.rate(now, until), epoch.least_queue, self.target());
-        if !self.competition.is_testing() && self.ramp.is_none() {
+        if !self.competition.is_testing() {
             self.delay.end_epoch(queue);
         }
-        // What a train told isn't ours yet.
-        let ours = if self.ramp.is_some() { 0.0 } else { self.capacity };
-        self.competition.end_epoch(queue, target, ours, epoch.lost > 0.0);
+        self.competition.end_epoch(queue, target, self.capacity, epoch.lost > 0.0);
         if self.competition.cwnd().is_some() {
             if epoch.lost > 2.0 * self.loss_share() * epoch.delivered {
                 let share = epoch.lost / (epoch.lost + epoch.delivered);
                 self.competition.on_overflow(now, self.delay.feedback() + self.delay.queue(), share);
             }
-        } else if !self.competition.is_testing() && queue < 2.0 * target && self.ramp.is_none() && !of_ramp {
+        } else if !self.competition.is_testing() && queue < 2.0 * target {
             let seconds = epoch.delivered.max(1.0) / rate.max(1.0);
             self.loss.get_or_insert_default().end_epoch(now, &epoch, seconds, queue > 0.5 * target);
         }
         let fruitful = 1.0 + (0.5 * self.first_growth()).min(FRUITFUL);
         let more = rate > (fruitful + CHANCE / epoch.delivered.max(PACKET)) * self.capacity;
         let testing = self.loss.as_ref().is_some_and(|loss| loss.is_testing());
-        if self.ramp.is_some() || (queue < target && testing) {
+        if queue < target && testing {
             self.epochs_without_queue = 0;
         } else if epoch.is_app_limited() {
             self.capacity = self.capacity.max(rate);
@@ -382,28 +361,6 @@ impl Adaptive {
         }
     }
 
-    fn path(&self) -> Path {
-        let told = self.told / (1.0 - self.loss_share());
-        Path { base: self.delay.feedback(), ticks: self.delay.ticks(), told }
-    }
-
-    fn advance_ramp(&mut self, now: Instant, acked: f64, passage: Option<Passage>) {
-        let path = self.path();
-        let Some(ramp) = &mut self.ramp else { return };
-        if let Some(passage) = passage.filter(|_| acked > 0.0) {
-            ramp.on_passage(passage, acked);
-        }
-        match ramp.on_acked(now, acked, path) {
-            Verdict::Wait => return,
-            Verdict::Filled => {}
-            Verdict::Shared(rate) => {
-                self.capacity = self.capacity.min(rate);
-                self.ramp_ended = now;
-            }
-        }
-        self.ramp = None;
-    }
-
     fn epoch_length(&self) -> f64 {
         self.delay.feedback().max(2.0 * self.delay.ticks()).max(MIN_EPOCH)
     }
@@ -430,7 +387,6 @@ impl Controller for Adaptive {
     fn on_acked(&mut self, now: Instant, acked: &[(SentStamp, bool)], round_trip: Option<RoundTrip>) {
         self.flight.waiting_since = now;
         let was_clocked = self.passage.is_some();
-        self.acked_to = acked.last().map_or(self.acked_to, |(stamp, _)| self.acked_to.max(stamp.sent_at));
         if let Some((round_trip, (stamp, _))) = round_trip.zip(acked.last()) {
             self.learn_delay(now, round_trip, *stamp);
         }
@@ -452,15 +408,12 @@ impl Controller for Adaptive {
             }
             delivered += bytes;
         }
-        if self.ramp.is_some() {
-            let steady = acked.iter().filter(|(stamp, late)| !stamp.sent_in_startup && !late);
-            self.advance_ramp(
-                now,
-                steady.map(|(stamp, _)| f64::from(stamp.bytes)).sum(),
-                self.passage.filter(|_| news),
-            );
-        }
         self.learn_startup(now, acked);
+        if core::mem::replace(&mut self.pausing, acked.last().is_some_and(|(stamp, _)| stamp.sent_in_startup))
+        {
+            // There are pauses between rounds, and after them.
+            self.epoch = Epoch::new(now, self.passage);
+        }
         let (target, rtt) = (self.target(), self.delay.feedback() + self.delay.queue());
         let circumstances = Circumstances { target, rtt, in_flight: self.flight.in_flight_since_startup };
         self.competition.on_delivered(now, delivered, circumstances);
@@ -479,9 +432,6 @@ impl Controller for Adaptive {
         self.flight.remove(&stamp);
         if !stamp.sent_in_startup {
             self.epoch.lost += f64::from(stamp.bytes);
-            if let Some(ramp) = &mut self.ramp {
-                ramp.on_lost(f64::from(stamp.bytes));
-            }
         } else if let Some(startup) = self.startup.as_mut().filter(|_| stamp.bulk) {
             startup.on_lost(&stamp);
         }
@@ -497,13 +447,14 @@ impl Controller for Adaptive {
         if self.startup.is_none() && now - self.last_bulk > FORGET {
             self.startup = Some(startup(&self.config));
         }
-        if self.startup.as_ref().is_some_and(Startup::is_settled) {
-            self.conclude_startup(now);
-        }
-        if let Some(train) = self.startup.as_ref().and_then(Startup::due_train) {
-            self.pacer.grant(train);
-        }
+        // For what was not sent before nothing is made up.
         self.refill(now);
+        let (path, idle) = (self.path(), self.flight.bytes <= 0.0);
+        if let Some(startup) = &mut self.startup
+            && let Some(at_once) = startup.begin(now, path, idle)
+        {
+            self.pacer.grant(at_once);
+        }
         self.granted =
             (self.pacer.allows() && self.has_room()) || self.flight.is_stalled(now, self.delay.feedback());
         self.app_limited &= self.granted;
@@ -519,7 +470,7 @@ impl Controller for Adaptive {
 
     fn begin_burst(&mut self, _now: Instant, bytes: u32) {
         if let Some(startup) = &mut self.startup {
-            startup.begin_burst(f64::from(bytes), self.delay.base());
+            startup.begin_burst(f64::from(bytes));
         }
     }
 

@@ -60,7 +60,7 @@ pub(super) struct Competition {
     capacity_before: f64,
     /// Epochs in a row without a loss: a queue that is always full loses some.
     lossless: u32,
-    /// Bytes a second that a train told.
+    /// Bytes a second that startup told.
     told: f64,
     cwnd: Option<Box<Cwnd>>,
 }
@@ -204,8 +204,9 @@ impl Competition {
         }
     }
 
-    pub(super) fn train_told(&mut self, rate: f64) {
-        self.told = rate;
+    /// Startup ended, and told a rate. What it made of the queue tells nothing of others.
+    pub(super) fn begin(&mut self, now: Instant, rate: f64) {
+        (self.told, self.base_seen) = (rate, now);
     }
 
     /// Bytes a second that were ours before the queue grew long.

@@ -127,6 +127,11 @@ impl Delay {
         self.sends.interval
     }
 
+    /// The time between the peer's.
+    pub(super) fn receive_tick(&self) -> f64 {
+        self.acks.interval
+    }
+
     /// What ticks may add to a round trip: the time between our sends, and the one between the peer's.
     pub(super) fn ticks(&self) -> f64 {
         self.sends.interval + self.acks.interval

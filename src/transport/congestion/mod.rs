@@ -15,7 +15,6 @@ mod fixed;
 #[cfg(test)]
 mod links;
 mod loss;
-mod ramp;
 #[cfg(test)]
 mod simulation;
 mod startup;
@@ -105,7 +104,8 @@ pub struct AdaptiveConfig {
     pub min_bytes_per_second: f64,
     /// Never faster than this.
     pub max_bytes_per_second: f64,
-    /// Bytes that may go out before anything is known of the link.
+    /// Bytes that may go out in the first round trip, before anything is known of the link; in proportion fewer on paths of less
+    /// than 50 ms.
     pub initial_bytes: u32,
     /// The most that goes out at one time.
     pub max_burst_bytes: u32,
@@ -114,9 +114,8 @@ pub struct AdaptiveConfig {
 impl Default for AdaptiveConfig {
     /// 4 KB/s to 125 MB/s (1 Gbit/s), 32 KiB at the start, and bursts of 256 KiB: a tick of 60 Hz at 120 Mbit/s.
     ///
-    /// 32 KiB are 27 packets, and not the ten of RFC 6928: with ten, 256 KiB at 10 Mbit/s, 50 ms and 2 % loss take 1.19
-    /// times the ideal instead of 1.10, and 8 MiB at 100 Mbit/s 1.29 instead of 1.26. Twenty that begin together on 50
-    /// Mbit/s and 40 ms lose the more in the first second: 69 % instead of 29.
+    /// 32 KiB are 27 packets, and not the ten of RFC 6928: of a burst they go out at once, and otherwise over 25 ms, which is
+    /// 10 Mbit/s.
     fn default() -> Self {
         AdaptiveConfig {
             min_bytes_per_second: 4_000.0,

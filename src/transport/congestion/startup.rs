@@ -1,214 +1,275 @@
-//! The rate of a link of which nothing is known: from how far apart the acks of a burst come.
+//! The rate of a link of which nothing is known.
 //!
-//! What goes out at one instant (a train) leaves the narrowest place at the rate of that place, so that one round trip tells the
-//! rate (the packet trains of Jain and Routhier, 1986). A peer that looks for packets once a tick hides that when a train
-//! passes within a tick or two; then a train three times as long goes out, and in between what the link carries at the least.
+//! Rounds, each four times as fast as the one before and spread over half a round trip, until one takes noticeably longer to arrive
+//! than it took to send: what arrives then is the rate. pathChirp (Ribeiro and others, PAM 2003) reads a link's rate off in the
+//! same way, where packets begin to wait; a chirp in rounds overshoots once at most, and by less than slow start (RFC 9406
+//! ends that at a queue too, but a round trip later).
+//!
+//! A burst of one instant (a packet train, Jain and Routhier, 1986) would tell the rate of the narrowest place in one round trip. But of
+//! twenty that begin together each would be told all of it, and the first few would take it. What is spread meets what the
+//! others spread, in one queue, and so each learns its part.
+//!
+//! Beside others who were there before (their queue shows), a share is what we get of the link while we send as fast as they do:
+//! there a round may take longer before it ends the startup.
 
 use super::SentStamp;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 
-/// Seconds between the times at which a slow peer looks for packets.
-const TICK: f64 = 1.0 / 60.0;
+/// Bytes of a packet that carries bulk, with all headers, more or less.
+const PACKET: f64 = 1_215.0;
 
-/// Bytes of a train that must have come between its first and last acks to tell a rate: five packets.
-const ENOUGH: f64 = 6_000.0;
+/// How much faster each round is than the one before.
+const STEP: f64 = 4.0;
 
-/// A burst beyond the first train is spread over this part of a round trip: slowly enough that a link which can't hold it
+/// A round goes out in this part of a round trip, but in no less time than this, in seconds.
+const SPREAD: f64 = 0.5;
+const MIN_SPREAD: f64 = 0.004;
+
+/// The first round goes out over this time, in seconds; where the part of the round trip is shorter it has fewer bytes, but not
+/// fewer than this. Twenty that begin together on 50 Mbit/s and 20 ms would drop 8 % of their first second otherwise.
+const INITIAL_SPREAD: f64 = 0.025;
+const MIN_ROUND: f64 = 8.0 * PACKET;
+
+/// The part of a round whose fate has to be known: when it is clear whether it took longer, and when ticks blur that.
+const SETTLED: f64 = 0.28;
+const SETTLED_AT_LAST: f64 = 0.8;
+
+/// Nearer to taking longer than this, in seconds, it isn't clear.
+const UNCLEAR: f64 = 0.002;
+
+/// The fastest round lasts for so many ticks.
+const MIN_TICKS: f64 = 4.0;
+
+/// The link is full if a round takes so many times as long to arrive as to send.
+const LONGER: f64 = 1.25;
+
+/// The same beside others: whoever is as fast as they are together, on a link that they fill, takes twice as long. With 2.5 ten times as
+/// much is dropped when a newcomer begins, with 1.25 it begins with a sixth of the link.
+const LONGER_BESIDE_OTHERS: f64 = 1.5;
+
+/// Others are there if the first packet of a round waited for longer than this, in seconds.
+const MIN_WAIT: f64 = 0.0015;
+
+/// Or if two rounds in a row lose more than this share: one may by chance.
+const MAX_LOSS: f64 = 0.4;
+
+/// Bytes that must have come after the first packet for a rate to be told.
+const ENOUGH: f64 = 4.0 * PACKET;
+
+/// A burst is spread over this part of a round trip: slowly enough that a link which can't hold it
 /// drops only some of each part, so that losses show as soon as the rest is acked.
 const BURST_SPREAD: f64 = 0.72;
+
+/// What the path is like, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Path {
+    /// Until an ack comes if there is no queue.
+    pub(super) rtt: f64,
+    /// The time between our sends, and between the times at which the peer looks for packets.
+    pub(super) send_tick: f64,
+    pub(super) receive_tick: f64,
+}
 
 /// What is known before the rate is.
 #[derive(Debug)]
 pub(super) struct Startup {
+    /// Bytes of this round, and bytes a second at which it goes out.
+    window: f64,
+    pace: f64,
     /// From its first packet on: most connections send none.
-    train: Option<Box<Train>>,
-    /// Bytes of the next train.
-    length: f64,
-    longest: f64,
-    /// The link carries this at least, in bytes a second.
-    least_rate: f64,
-    /// A train is to begin.
-    due: bool,
-    burst: Option<Box<Burst>>,
+    round: Option<Box<Round>>,
+    /// Bytes that the application wants to go out at once.
+    burst: f64,
+    /// The round under way is such a burst.
+    bursting: bool,
+    /// What the round before told, if it lost much.
+    lossy: Option<f64>,
+    /// No round goes out faster, nor more of it at one time.
+    max_rate: f64,
+    max_burst: f64,
 }
 
+/// What became of a round. Amounts are bytes.
 #[derive(Debug)]
-struct Burst {
-    bytes: f64,
-    left: f64,
-    rate: f64,
+struct Round {
+    began: Instant,
+    sent: f64,
+    /// What is sent later only asks for acks.
+    ended: Instant,
+    acked: f64,
+    lost: f64,
+    /// When the first packet acked was sent and came, and the last one, and what came after the first.
+    arrivals: Option<[(Instant, Instant); 2]>,
+    arrived: f64,
+    /// What its first packet waited, in seconds.
+    waited: Option<f64>,
+}
+
+impl Round {
+    fn is_beside_others(&self, path: Path) -> bool {
+        self.waited.is_some_and(|wait| wait > MIN_WAIT + 0.5 * (path.send_tick + path.receive_tick))
+    }
 }
 
 impl Startup {
-    /// Trains begin with `initial_bytes` and have at most `max_burst_bytes`.
-    pub(super) fn new(initial_bytes: u32, max_burst_bytes: u32) -> Self {
-        let longest = f64::from(max_burst_bytes);
+    pub(super) fn new(initial_bytes: u32, max_burst_bytes: u32, max_rate: f64) -> Self {
+        let window = f64::from(initial_bytes);
         Startup {
-            train: None,
-            length: f64::from(initial_bytes).min(longest),
-            longest,
-            least_rate: 0.0,
-            due: true,
-            burst: None,
+            window,
+            pace: 0.0,
+            round: None,
+            burst: 0.0,
+            bursting: false,
+            lossy: None,
+            max_rate,
+            max_burst: f64::from(max_burst_bytes),
         }
     }
 
     /// Lets `bytes` go out within one round trip.
-    pub(super) fn begin_burst(&mut self, bytes: f64, rtt: f64) {
-        let rate = (bytes - self.length).max(0.0) / (BURST_SPREAD * rtt);
-        self.burst = Some(Box::new(Burst { bytes, left: bytes, rate }));
-    }
-
-    /// The bytes to let go at once if a train is to begin now: until its first packet is sent.
-    pub(super) fn due_train(&self) -> Option<f64> {
-        self.due.then_some(self.length)
-    }
-
-    /// Bytes a second to send at besides trains.
-    pub(super) fn rate(&self) -> f64 {
-        let known = self
-            .train
-            .as_ref()
-            .map_or(self.least_rate, |train| train.rate().unwrap_or(train.least_rate().max(self.least_rate)));
-        let burst = self.burst.as_ref().filter(|burst| burst.left > 0.0);
-        burst.map_or(known, |burst| known.max(burst.rate))
-    }
-
-    /// Bytes that may be on their way.
-    pub(super) fn window(&self, rtt: f64) -> f64 {
-        let burst = self.burst.as_ref().map_or(0.0, |burst| burst.bytes);
-        // Of a train that tells a rate soon all is known. Until then a packet goes for each that is acked, since it is the peer's clock
-        // that tells, and may tell any.
-        let told = self.train.as_ref().is_some_and(|train| train.rate().is_some());
-        let more = if told && burst == 0.0 { 0.0 } else { self.rate() * (2.0 * rtt + 0.05) };
-        2.0 * self.length + burst + more
-    }
-
-    pub(super) fn on_sent(&mut self, stamp: &SentStamp) {
-        self.due = false;
-        self.train.get_or_insert_default().on_sent(stamp);
-        if let Some(burst) = &mut self.burst {
-            burst.left -= f64::from(stamp.bytes);
-        }
-    }
-
-    pub(super) fn on_lost(&mut self, stamp: &SentStamp) {
-        if let Some(train) = &mut self.train {
-            train.on_lost(stamp);
-        }
-    }
-
-    /// Takes an ack; true when no more is to be learned from this train.
-    pub(super) fn on_acked(&mut self, now: Instant, stamp: &SentStamp) -> bool {
-        self.train.as_mut().is_some_and(|train| train.on_acked(now, stamp) || train.is_settled())
-    }
-
-    /// Whether the fate of the whole train is known.
-    pub(super) fn is_settled(&self) -> bool {
-        self.train.as_ref().is_some_and(|train| train.is_settled())
-    }
-
-    /// Bytes of the train that arrived.
-    pub(super) fn acked(&self) -> f64 {
-        self.train.as_ref().map_or(0.0, |train| train.acked())
+    pub(super) fn begin_burst(&mut self, bytes: f64) {
+        self.burst = bytes;
     }
 
     /// Whether the application asked for a burst.
     pub(super) fn is_burst(&self) -> bool {
-        self.burst.is_some()
+        self.bursting
     }
 
-    /// Draws the conclusions from a train: the rate of the link, or none yet.
-    pub(super) fn conclude(&mut self) -> Option<f64> {
-        let train = self.train.take().unwrap_or_default();
-        self.due = true;
-        if let Some(rate) = train.rate() {
-            return Some(rate);
-        }
-        self.least_rate = self.least_rate.max(train.least_rate());
-        // A train that the application cut short tells nothing of a longer one.
-        if train.sent < 0.75 * self.length {
+    /// Bytes a second to send at.
+    pub(super) fn rate(&self) -> f64 {
+        self.pace
+    }
+
+    /// Bytes of the round.
+    pub(super) fn window(&self) -> f64 {
+        self.window
+    }
+
+    /// Whether the round goes on, with so many bytes on their way.
+    pub(super) fn has_room(&self, in_flight: f64) -> bool {
+        self.round
+            .as_ref()
+            .is_some_and(|round| round.sent < self.window || (self.bursting && in_flight < self.window))
+    }
+
+    /// Begins a round if none is under way: the bytes to let go at once; `idle` says that nothing is on its way.
+    pub(super) fn begin(&mut self, now: Instant, path: Path, idle: bool) -> Option<f64> {
+        let unfinished = |round: &mut Box<Round>| idle && round.sent > 0.0;
+        if self.round.is_some() && self.round.take_if(unfinished).is_none() {
             return None;
         }
-        let was_longest = self.length >= self.longest;
-        self.length = (3.0 * self.length).min(self.longest);
-        was_longest.then_some(self.least_rate).filter(|rate| *rate > 0.0)
-    }
-}
-
-/// The acks of packets that went out at one instant. Amounts are bytes.
-#[derive(Debug, Default)]
-struct Train {
-    sent_at: Option<Instant>,
-    sent: f64,
-    /// Acked or lost.
-    settled: f64,
-    lost: f64,
-    /// How many times some were acked.
-    groups: u32,
-    first_ack: Instant,
-    previous_ack: Instant,
-    last_ack: Instant,
-    /// Acked at `last_ack`.
-    group: f64,
-    largest_group: f64,
-    /// Acked after `first_ack` and before `last_ack`.
-    inner: f64,
-}
-
-impl Train {
-    fn on_sent(&mut self, stamp: &SentStamp) {
-        if *self.sent_at.get_or_insert(stamp.sent_at) == stamp.sent_at {
-            self.sent += f64::from(stamp.bytes);
+        if self.pace == 0.0 {
+            let spread = SPREAD * path.rtt / INITIAL_SPREAD;
+            self.window = (self.window * spread.min(1.0)).max(MIN_ROUND.min(self.window));
         }
+        let spread = (SPREAD * path.rtt).max(path.send_tick).max(0.25 * path.receive_tick).max(MIN_SPREAD);
+        self.pace = (self.window / spread).min(self.max_rate(path));
+        let longest = spread.max(MIN_TICKS * path.send_tick.max(path.receive_tick));
+        self.window = self.window.min(self.pace * longest).max(ENOUGH);
+        self.bursting = self.burst > self.window;
+        let mut at_once = (self.pace * path.send_tick).max(PACKET);
+        if self.bursting {
+            at_once = self.window;
+            self.pace = self.pace.max((self.burst - at_once) / (BURST_SPREAD * path.rtt));
+            self.window = self.burst;
+        }
+        self.burst = 0.0;
+        self.round = Some(Box::new(Round {
+            began: now,
+            sent: 0.0,
+            ended: Instant::NEVER,
+            acked: 0.0,
+            lost: 0.0,
+            arrivals: None,
+            arrived: 0.0,
+            waited: None,
+        }));
+        Some(at_once)
     }
 
-    fn on_lost(&mut self, stamp: &SentStamp) {
-        if self.sent_at == Some(stamp.sent_at) {
-            self.settled += f64::from(stamp.bytes);
-            self.lost += f64::from(stamp.bytes);
-        }
+    fn max_rate(&self, path: Path) -> f64 {
+        self.max_rate.min(self.max_burst / path.send_tick.max(1e-9))
     }
 
-    /// Takes an ack; true if it is of a packet that went behind the train.
-    fn on_acked(&mut self, now: Instant, stamp: &SentStamp) -> bool {
-        let Some(sent_at) = self.sent_at else { return false };
-        if stamp.sent_at != sent_at {
-            return stamp.sent_at > sent_at && self.groups > 0;
-        }
-        if self.groups == 0 {
-            (self.groups, self.first_ack, self.last_ack) = (1, now, now);
-        } else if now > self.last_ack {
-            if self.groups > 1 {
-                self.inner += self.group;
+    pub(super) fn on_sent(&mut self, stamp: &SentStamp) {
+        if let Some(round) = &mut self.round {
+            round.sent += f64::from(stamp.bytes);
+            if round.sent >= self.window && round.ended == Instant::NEVER {
+                round.ended = stamp.sent_at;
             }
-            self.groups += 1;
-            (self.previous_ack, self.last_ack, self.group) = (self.last_ack, now, 0.0);
         }
-        self.settled += f64::from(stamp.bytes);
-        self.group += f64::from(stamp.bytes);
-        self.largest_group = self.largest_group.max(self.group);
-        false
     }
 
-    fn acked(&self) -> f64 {
-        self.settled - self.lost
+    pub(super) fn on_lost(&mut self, stamp: &SentStamp) {
+        if let Some(round) = self.round.as_mut().filter(|round| stamp.sent_at >= round.began) {
+            round.lost += f64::from(stamp.bytes);
+        }
     }
 
-    fn is_settled(&self) -> bool {
-        self.sent > 0.0 && self.settled >= self.sent
+    /// A packet sent then waited in the queue.
+    pub(super) fn on_wait(&mut self, sent_at: Instant, wait: f64) {
+        if let Some(round) = self.round.as_mut().filter(|round| sent_at >= round.began) {
+            round.waited.get_or_insert(wait);
+        }
     }
 
-    /// Bytes a second that the narrowest place lets through; none if the train passed too quickly to tell. The first and
-    /// the last group don't count: they began before and go on after the times they were acked at.
-    fn rate(&self) -> Option<f64> {
-        let span: Duration = self.previous_ack - self.first_ack;
-        (self.groups >= 3 && self.inner >= ENOUGH).then(|| self.inner / span.as_secs_f64())
+    /// Takes an ack of a packet that came at this time, or one before that.
+    pub(super) fn on_acked(&mut self, at: Instant, stamp: &SentStamp) {
+        let Some(round) = self.round.as_mut().filter(|round| stamp.sent_at >= round.began) else { return };
+        let bytes = f64::from(stamp.bytes);
+        round.acked += bytes;
+        if stamp.sent_at > round.ended {
+            return;
+        }
+        let arrival = (stamp.sent_at, at);
+        let [first, _] = *round.arrivals.get_or_insert([arrival; 2]);
+        // What came with the first packet began before.
+        if at > first.1 {
+            round.arrived += bytes;
+        }
+        round.arrivals = Some([first, arrival]);
     }
 
-    /// Bytes a second that it lets through at the least.
-    fn least_rate(&self) -> f64 {
-        self.largest_group / TICK
+    /// Draws the conclusions from a round when enough is known of it: the bytes a second that are ours, once the link is full.
+    pub(super) fn judge(&mut self, now: Instant, path: Path) -> Option<f64> {
+        let round = self.round.as_ref()?;
+        let (mut sending, mut arriving) = (path.send_tick, 0.0);
+        if let Some([first, last]) = round.arrivals {
+            // What goes out in a tick stands for the time until the next.
+            sending += (last.0 - first.0).as_secs_f64();
+            arriving = (last.1 - first.1).as_secs_f64();
+        }
+        let times = if round.is_beside_others(path) { LONGER_BESIDE_OTHERS } else { LONGER };
+        let clear = !(0.0..=path.receive_tick + UNCLEAR).contains(&(arriving - times * sending));
+        let known = round.arrived >= ENOUGH;
+        let fate = (round.acked + round.lost) / self.window;
+        let settled = fate >= SETTLED_AT_LAST || (fate >= SETTLED && known && clear);
+        // What took longer than all of the round may take needn't be settled.
+        let sending_all = if settled { sending } else { sending.max(self.window / self.pace) };
+        let longer = known && arriving > times * sending_all + path.receive_tick;
+        // Acks that come before an honest peer's could don't hurry us.
+        if !(settled || longer) || (now - round.began).as_secs_f64() < path.rtt {
+            return None;
+        }
+        let rate =
+            if known { round.arrived / arriving } else { round.acked / sending.max(0.5 * path.receive_tick) };
+        let rate = rate.min(self.pace);
+        let lossy = round.lost > MAX_LOSS * (round.acked + round.lost);
+        self.round = None;
+        if longer {
+            return Some(rate);
+        }
+        let before = core::mem::replace(&mut self.lossy, lossy.then_some(rate));
+        if lossy {
+            return before.map(|before| rate.max(before));
+        }
+        if self.pace >= self.max_rate(path) && self.window >= MIN_TICKS * path.receive_tick * self.pace {
+            let blurred = arriving < 1.5 * path.send_tick.max(path.receive_tick);
+            return Some(if blurred { self.pace } else { rate });
+        }
+        self.window *= STEP;
+        None
     }
 }
 
@@ -216,51 +277,114 @@ impl Train {
 mod tests {
     use super::*;
 
-    fn stamp(sent_at: u64) -> SentStamp {
-        let sent_at = Instant::from_millis(sent_at);
-        SentStamp { sent_at, bytes: 1_000, bulk: true, sent_in_startup: true, app_limited: false }
+    const PATH: Path = Path { rtt: 0.05, send_tick: 0.001, receive_tick: 0.001 };
+
+    fn us(micros: u64) -> Instant {
+        Instant::from_nanos(micros * 1_000)
     }
 
-    /// A train of `packets`, acked at these milliseconds.
-    fn acked(startup: &mut Startup, packets: usize, acks: impl IntoIterator<Item = u64>) {
-        assert!(startup.due_train().is_some());
-        (0..packets).for_each(|_| startup.on_sent(&stamp(0)));
-        acks.into_iter().for_each(|at| {
-            startup.on_acked(Instant::from_millis(at), &stamp(0));
+    /// A round that begins then, of packets of which each waits behind what `rate` bytes a second let through; those are lost that
+    /// `lost` says.
+    fn play(startup: &mut Startup, began: u64, rate: f64, lost: impl Fn(u64) -> bool) -> Option<f64> {
+        startup.begin(us(began), PATH, true).unwrap();
+        let (bytes, pace) = (1_000.0, startup.rate());
+        let packets = (startup.window() / bytes).ceil() as u64;
+        let stamp = |n: u64| SentStamp {
+            sent_at: us(began + (n as f64 * bytes / pace * 1e6) as u64),
+            bytes: bytes as u32,
+            bulk: true,
+            sent_in_startup: true,
+            app_limited: false,
+        };
+        (0..packets).for_each(|n| startup.on_sent(&stamp(n)));
+        assert!(!startup.has_room(0.0), "the round is out");
+        let spacing = bytes / rate.min(pace) * 1e6;
+        let mut verdict = None;
+        for n in 0..packets {
+            let at = us(began + 25_000 + (n as f64 * spacing) as u64);
+            if lost(n) {
+                startup.on_lost(&stamp(n));
+            } else {
+                startup.on_acked(at, &stamp(n));
+            }
+            verdict = verdict.or(startup.judge(at + core::time::Duration::from_millis(25), PATH));
+        }
+        verdict
+    }
+
+    #[test]
+    fn rounds_grow_until_one_takes_longer_to_arrive() {
+        let mut startup = Startup::new(32_768, 262_144, 125e6);
+        let mut paces = Vec::new();
+        let rate = (0..9).find_map(|round| {
+            let rate = play(&mut startup, round * 200_000, 6e6, |_| false);
+            paces.push(startup.rate() / (32_768.0 / 0.025));
+            rate
         });
+        assert!((rate.unwrap() - 6e6).abs() < 0.2e6, "{rate:?}");
+        assert_eq!(paces.iter().map(|pace| pace.round()).collect::<Vec<_>>(), [1.0, 4.0, 16.0]);
     }
 
     #[test]
-    fn the_spacing_of_acks_tells_the_rate() {
-        let mut startup = Startup::new(40_000, 200_000);
-        acked(&mut startup, 40, (0..40).map(|n| 50 + n / 4));
-        assert!(startup.is_settled());
-        let rate = startup.conclude().unwrap();
-        assert!((rate - 4e6).abs() < 1.0, "4 packets a millisecond: {rate}");
+    fn many_that_share_a_link_learn_their_part_in_the_first_round() {
+        let mut startup = Startup::new(32_768, 262_144, 125e6);
+        let rate = play(&mut startup, 0, 0.3e6, |_| false).unwrap();
+        assert!((rate - 0.3e6).abs() < 0.02e6, "{rate}");
     }
 
     #[test]
-    fn a_train_that_passes_within_a_tick_is_followed_by_a_longer_one() {
-        let mut startup = Startup::new(40_000, 200_000);
-        acked(&mut startup, 40, (0..40).map(|n| if n < 30 { 50 } else { 66 }));
-        assert_eq!(startup.conclude(), None);
-        assert!((startup.rate() - 30_000.0 * 60.0).abs() < 1.0, "at least: {}", startup.rate());
-        assert_eq!(startup.due_train(), Some(120_000.0));
-        acked(&mut startup, 120, (0..120).map(|_| 100));
-        assert_eq!(startup.conclude(), None);
-        acked(&mut startup, 200, (0..200).map(|_| 150));
-        assert!(startup.conclude().is_some(), "there is no longer one");
+    fn a_short_path_gets_a_shorter_first_round() {
+        let path = Path { rtt: 0.02, ..PATH };
+        let mut startup = Startup::new(32_768, 262_144, 125e6);
+        startup.begin(Instant::ZERO, path, true);
+        assert!((startup.window() - 0.4 * 32_768.0).abs() < 1.0 && startup.rate() < 1.32e6, "{startup:?}");
     }
 
     #[test]
-    fn a_train_cut_short_or_lost_is_repeated() {
-        let mut startup = Startup::new(40_000, 200_000);
-        acked(&mut startup, 10, (0..10).map(|_| 50));
-        assert_eq!(startup.conclude(), None);
-        assert_eq!(startup.due_train(), Some(40_000.0));
-        (0..40).for_each(|_| startup.on_sent(&stamp(100)));
-        (0..40).for_each(|_| startup.on_lost(&stamp(100)));
-        assert!(startup.is_settled());
-        assert_eq!(startup.conclude(), None);
+    fn one_round_may_lose_most_by_chance_and_two_may_not() {
+        let mut startup = Startup::new(32_768, 262_144, 125e6);
+        assert_eq!(play(&mut startup, 0, 6e6, |n| n % 2 == 0), None);
+        assert_eq!(startup.window(), 32_768.0, "it is repeated");
+        let rate = play(&mut startup, 200_000, 6e6, |n| n % 2 == 0);
+        assert!(rate.is_some_and(|rate| rate <= startup.rate()), "{rate:?}");
+    }
+
+    #[test]
+    fn beside_others_a_round_may_take_longer() {
+        for (wait, done) in [(0.0, true), (0.004, false)] {
+            let mut startup = Startup::new(32_768, 262_144, 125e6);
+            startup.begin(Instant::ZERO, PATH, true);
+            startup.on_wait(Instant::ZERO, wait);
+            let arriving = 0.6 * startup.rate();
+            let rate = play_on(&mut startup, arriving);
+            assert_eq!(rate.is_some(), done, "{wait}: {rate:?}");
+        }
+    }
+
+    /// Acks of a round that arrived at so many bytes a second.
+    fn play_on(startup: &mut Startup, rate: f64) -> Option<f64> {
+        let pace = startup.rate();
+        (0..33).find_map(|n| {
+            let sent_at = us((f64::from(n) * 1e9 / pace) as u64);
+            let stamp =
+                SentStamp { sent_at, bytes: 1_000, bulk: true, sent_in_startup: true, app_limited: false };
+            startup.on_sent(&stamp);
+            let at = us(25_000 + (f64::from(n) * 1e9 / rate) as u64);
+            startup.on_acked(at, &stamp);
+            startup.judge(at + core::time::Duration::from_millis(50), PATH)
+        })
+    }
+
+    #[test]
+    fn a_round_that_the_application_cut_short_is_begun_again() {
+        let mut startup = Startup::new(32_768, 262_144, 125e6);
+        startup.begin(Instant::ZERO, PATH, true).unwrap();
+        assert_eq!(startup.begin(us(1_000), PATH, true), None, "nothing of it went out");
+        let sent_at = us(1_000);
+        let stamp =
+            SentStamp { sent_at, bytes: 1_000, bulk: true, sent_in_startup: true, app_limited: false };
+        startup.on_sent(&stamp);
+        assert_eq!(startup.begin(us(2_000), PATH, false), None, "it is under way");
+        assert!(startup.begin(us(90_000), PATH, true).is_some());
     }
 }
