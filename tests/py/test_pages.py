@@ -149,6 +149,15 @@ def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
             assert anchor in anchors(found), f"{target}#{anchor}"
 
 
+def test_every_page_has_its_place_in_the_navigation() -> None:
+    index = (ROOT / "docs" / "index.md").read_text("utf-8")
+    trees = re.findall(r"^```\{toctree\}\n(.*?)^```", index, re.M | re.S)
+    listed = [line for tree in trees for line in tree.splitlines() if line and line[0] != ":"]
+    assert len(listed) == len(set(listed))
+    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert set(listed) - {"reference/tickwire/index"} == pages
+
+
 def anchors(page: Path) -> set[str]:
     """The headings as links name them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.M)
