@@ -37,6 +37,7 @@ ENDLESS = {
     "polled.py",
     "rules_server.py",
     "server.py",
+    "standing.py",
     "talk_client.py",
     "talk_server.py",
     "watched.py",
