@@ -33,8 +33,11 @@ ENDLESS = {
     "async_server.py",
     "client.py",
     "headless.py",
+    "host.py",
     "polled.py",
+    "rules_server.py",
     "server.py",
+    "standing.py",
     "talk_client.py",
     "talk_server.py",
     "watched.py",
@@ -145,6 +148,15 @@ def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
         assert found.exists(), target
         if anchor and found.suffix == ".md":
             assert anchor in anchors(found), f"{target}#{anchor}"
+
+
+def test_every_page_has_its_place_in_the_navigation() -> None:
+    index = (ROOT / "docs" / "index.md").read_text("utf-8")
+    trees = re.findall(r"^```\{toctree\}\n(.*?)^```", index, re.M | re.S)
+    listed = [line for tree in trees for line in tree.splitlines() if line and line[0] != ":"]
+    assert len(listed) == len(set(listed))
+    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert set(listed) - {"reference/tickwire/index"} == pages
 
 
 def anchors(page: Path) -> set[str]:
