@@ -54,6 +54,7 @@ __all__ = [
     "Protocol",
     "Proxy",
     "ReceivedChunk",
+    "Room",
     "Schema",
     "SequenceBuffer",
     "Server",
@@ -548,6 +549,12 @@ class Channel:
     @property
     def keys(self) -> int:
         """How many keys a latest channel has; 0 of the other kinds."""
+    @property
+    def retain(self) -> bool:
+        """Whether what is broadcast on it is sent to newcomers, too."""
+    @property
+    def retain_bytes(self) -> int:
+        """How many bytes of values are kept for newcomers; 0 when none are."""
 
 def reliable_ordered(
     name: str = "",
@@ -651,6 +658,8 @@ def latest(
     name: str = "",
     *,
     keys: int = 1024,
+    retain: bool = False,
+    retain_bytes: int = 1048576,
     max_message_bytes: int = 65536,
     strict: bool = False,
     weight: int = 1,
@@ -660,6 +669,11 @@ def latest(
 
     Args:
         keys: how many there are; the ``key`` argument of ``send`` is 0 to ``keys - 1``. 1 to 65,536.
+        retain: newcomers get, after their :class:`Connected`, the newest value of each key that was broadcast to
+            everybody; and who is added to a :class:`Room`, those of the room. What was sent to one client, or broadcast
+            to some of them (``clients=``), is theirs alone. :meth:`Server.forget` ends it for a key. The other side needn't know.
+        retain_bytes: how many bytes of values a server, and each room, keeps of the channel for that, 1 to 2**30; a
+            broadcast that needs more raises :class:`MessageTooLargeError` and sends nothing.
         max_message_bytes, strict, weight: as for every :class:`Channel`.
     """
 
@@ -1728,6 +1742,16 @@ class Server:
         Raises:
             Exception: as :meth:`send_columns`.
         """
+    def room(self) -> Room:
+        """A room of this server's clients, with nobody in it: :class:`Room`."""
+    def forget(self, channel: int, key: int | None = None) -> int:
+        """No longer sends newcomers the newest value of a key, or of all keys, of a channel with ``retain=True``. Those who have
+        it keep it. Returns how many values that were.
+
+        Raises:
+            ChannelError: there is no such channel.
+            ValueError: the key is negative or above 2**32 - 1.
+        """
     def client(self, number: int, /) -> ClientHandle | None:
         """The client of a :attr:`ClientHandle.number`, as the ``client`` column of rows has it; None when it is
         gone."""
@@ -1805,6 +1829,76 @@ class Server:
         traceback: TracebackType | None,
         /,
     ) -> None: ...
+
+@final
+class Room:
+    """Some of a server's clients, to send to: a match, a lobby, a team.
+
+    A client may be in several rooms. When it leaves the server it leaves them by itself: it is in none from the
+    :meth:`Server.receive` on that hands over its :class:`Disconnected`. A room costs nothing when nobody uses it, and is gone
+    when the game forgets it.
+    """
+
+    def __init__(self, server: Server) -> None: ...
+    @property
+    def server(self) -> Server:
+        """The server whose clients these are."""
+    def add(self, client: ClientHandle, /) -> bool:
+        """Takes a client in. It is sent the newest value of each key of channels with ``retain=True`` that was broadcast to
+        the room. False when it is in the room already, or gone.
+
+        Raises:
+            ValueError: the client is another server's.
+            ClosedError: the server is closed.
+        """
+    def discard(self, client: ClientHandle, /) -> bool:
+        """Takes a client out, who keeps what it was sent. False when it isn't in the room.
+
+        Raises:
+            ValueError: the client is another server's.
+        """
+    def clear(self) -> None:
+        """Takes everybody out."""
+    def broadcast(
+        self,
+        message: Message | Any,
+        channel: int = 0,
+        *,
+        exclude: ClientHandle | None = None,
+        key: int = 0,
+        tag: int = 0,
+        notify: bool = False,
+    ) -> list[ClientHandle]:
+        """Queues one message for everybody in the room; it is encoded once. Returns the clients whose channel was full: the
+        others have it.
+
+        Raises:
+            Exception: as :meth:`Server.broadcast`.
+        """
+    def broadcast_rows(
+        self,
+        class_: type,
+        rows: Buffer,
+        channel: int = 0,
+        *,
+        arena: Buffer | None = None,
+        exclude: ClientHandle | None = None,
+        key: int | Buffer = 0,
+        tag: int | Buffer = 0,
+        notify: bool = False,
+    ) -> list[ClientHandle]:
+        """Queues rows for everybody in the room; each row is encoded once. Returns the clients whose channel had no room for
+        all of them.
+
+        Raises:
+            Exception: as :meth:`Server.send_columns`.
+        """
+    def forget(self, channel: int, key: int | None = None) -> int:
+        """No longer sends newcomers of the room the newest value of a key, or of all keys, as :meth:`Server.forget`."""
+    def __contains__(self, client: object, /) -> bool: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[ClientHandle]:
+        """Those who are in it now, by slot."""
 
 @final
 class Client:

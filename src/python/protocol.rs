@@ -69,8 +69,8 @@ impl Protocol {
         let channels = match channels {
             Some(channels) => channels,
             None => vec![
-                Py::new(py, Channel { config: ChannelConfig::reliable_ordered() })?,
-                Py::new(py, Channel { config: ChannelConfig::unreliable() })?,
+                Py::new(py, Channel { config: ChannelConfig::reliable_ordered(), retain: None })?,
+                Py::new(py, Channel { config: ChannelConfig::unreliable(), retain: None })?,
             ],
         };
         let classes = messages.iter().enumerate().map(|(position, class)| Class::new(class, position));
@@ -263,6 +263,11 @@ impl Protocol {
             .ok()
             .filter(|number| *number < count)
             .ok_or_else(|| ChannelError::new_err(format!("channel must be 0 to {}, not {number}", count - 1)))
+    }
+
+    /// How many bytes of a channel's values are kept for newcomers, if any are.
+    pub(super) fn retains(&self, channel: usize) -> Option<usize> {
+        self.channels[channel].get().retain
     }
 
     /// The number of a class made by `@tickwire.message`.

@@ -12,7 +12,7 @@ mod taken;
 
 pub(super) use received::Received;
 pub(super) use row_type::RowTypes;
-pub(super) use send::{Recipients, Rows};
+pub(super) use send::{Recipients, Rows, check_message};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
