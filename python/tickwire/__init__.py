@@ -47,6 +47,7 @@ from tickwire._core import (
     Protocol,
     Proxy,
     ReceivedChunk,
+    Room,
     Schema,
     SequenceBuffer,
     Server,
@@ -92,7 +93,14 @@ from tickwire._core import (
     vec3,
     wide_text,
 )
-from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event, SendResult
+from tickwire.connection import (
+    AddressLike,
+    ClientState,
+    DisconnectReason,
+    Event,
+    Reconnecting,
+    SendResult,
+)
 from tickwire.errors import (
     ChannelError,
     ChannelFullError,
@@ -130,6 +138,7 @@ from tickwire.fields import (
 from tickwire.hooks import AdmissionHook, PriorityHook
 from tickwire.loop import loop
 from tickwire.message import BlockMessage, Message, MessageFactory, message
+from tickwire.redial import Redialler, TokenSource
 from tickwire.resolve import resolve
 from tickwire.ticks import ticks
 
@@ -192,6 +201,9 @@ __all__ = [
     "Proxy",
     "Quaternion",
     "ReceivedChunk",
+    "Reconnecting",
+    "Redialler",
+    "Room",
     "Schema",
     "SendResult",
     "SequenceBuffer",
@@ -203,6 +215,7 @@ __all__ = [
     "StreamError",
     "Tick",
     "TickwireError",
+    "TokenSource",
     "Transfer",
     "Transform",
     "UnregisteredMessageError",

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import enum
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
 
 from tickwire._core import Address, Connected, Disconnected
 
-__all__ = ["AddressLike", "ClientState", "DisconnectReason", "Event", "SendResult"]
+__all__ = ["AddressLike", "ClientState", "DisconnectReason", "Event", "Reconnecting", "SendResult"]
 
 AddressLike: TypeAlias = Address | str | tuple[str, int]
 """Where an address is expected: an :class:`Address`, its text, or ``(host, port)`` with a numeric host."""
 
+
 Event: TypeAlias = Connected | Disconnected
-"""What ``inbox.events`` holds."""
+"""What ``inbox.events`` holds; on a :class:`tickwire.Redialler` also :class:`Reconnecting`."""
 
 
 class DisconnectReason(enum.Enum):
@@ -85,3 +87,21 @@ class ClientState(enum.Enum):
     SENDING_REQUEST = 1
     SENDING_RESPONSE = 2
     CONNECTED = 3
+
+
+@dataclass(frozen=True)
+class Reconnecting:
+    """A :class:`tickwire.Redialler` has no connection and will dial again."""
+
+    attempt: int
+    """Which dial that will be, from 1, since the connection was last up for long."""
+    delay: float
+    """Seconds until then."""
+    reason: DisconnectReason
+    """Why the connection, or the last dial, ended."""
+    detail: str | None = None
+    """What the server gave as its reason, as :attr:`Disconnected.detail`."""
+    error: Exception | None = None
+    """What kept it from dialling, when that was not the network: what the token callback raised."""
+    client: ClassVar[None] = None
+    """As of all events on a client's own side."""
