@@ -93,6 +93,7 @@ from tickwire._core import (
     vec3,
     wide_text,
 )
+from tickwire.accounts import client_id
 from tickwire.connection import (
     AddressLike,
     ClientState,
@@ -136,14 +137,14 @@ from tickwire.fields import (
     up_to,
 )
 from tickwire.hooks import AdmissionHook, PriorityHook
+from tickwire.log import UnconfiguredLog
 from tickwire.loop import loop
 from tickwire.message import BlockMessage, Message, MessageFactory, message
 from tickwire.redial import Redialler, TokenSource
 from tickwire.resolve import resolve
 from tickwire.ticks import ticks
 
-# Silent until the game configures logging.
-logging.getLogger("tickwire").addHandler(logging.NullHandler())
+logging.getLogger("tickwire").addHandler(UnconfiguredLog())
 
 __all__ = [
     "AckEndpoint",
@@ -227,6 +228,7 @@ __all__ = [
     "arena",
     "bits",
     "chunks",
+    "client_id",
     "common",
     "data",
     "dtype",

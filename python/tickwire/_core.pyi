@@ -204,7 +204,8 @@ class ConnectToken:
             expires_in: seconds until the token can't start a connection any more; None: never.
             timeout: seconds of silence that end the connection; None: no timeout.
             user_data: up to 256 bytes that reach the server sealed.
-            now: seconds since 1970 at which its life begins; None: by the system's clock.
+            now: seconds since 1970 at which its life begins; None: by the system's clock. On a simulated network, its
+                :attr:`SimulatedNetwork.unix`.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
@@ -3216,6 +3217,10 @@ class SimulatedNetwork:
     @property
     def now(self) -> float:
         """Virtual seconds since the start."""
+    @property
+    def unix(self) -> int:
+        """Virtual seconds since 1970, by which connect tokens are judged: whole ones, from 1,000,000,000 on. So tokens for this
+        network are made with ``ConnectToken.generate(now=network.unix, ...)``."""
     def advance(self, seconds: float, /) -> None:
         """Lets time pass, and delivers what arrives meanwhile."""
     def set_conditions(

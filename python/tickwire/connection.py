@@ -33,6 +33,8 @@ class DisconnectReason(enum.Enum):
         "no server answered the connection request: it is down, or has another key or protocol id, "
         "or the token was used"
     )
+    REFUSED = "the server refused the connection request, and says why as it is in development mode"
+    UNREACHABLE = "no program listens at the server's address: the server is down, or the address is wrong"
     RESPONSE_TIMED_OUT = "the server did not confirm the connection"
     TOKEN_EXPIRED = "the connect token expired before a connection was made"
     PROTOCOL_MISMATCH = "protocol mismatch: the two sides declare different messages or channels"

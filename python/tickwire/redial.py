@@ -47,6 +47,7 @@ AGAIN = frozenset(
         DisconnectReason.STALLED,
         DisconnectReason.SERVER_FULL,
         DisconnectReason.REQUEST_TIMED_OUT,
+        DisconnectReason.UNREACHABLE,
         DisconnectReason.RESPONSE_TIMED_OUT,
         DisconnectReason.TOKEN_EXPIRED,
     }

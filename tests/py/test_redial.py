@@ -234,7 +234,7 @@ class Backend:
             key=KEY,
             client_id=7,
             servers=[self.server.address],
-            now=10**9 + int(self.world.now),
+            now=self.world.network.unix,
         )
 
 
