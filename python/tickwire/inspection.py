@@ -72,7 +72,7 @@ def _imported(name: str) -> ModuleType:
         timer.cancel()
     if endless.is_set():
         raise ValueError(
-            f"importing {name} didn't end within {IMPORT_TIMEOUT:g} seconds: it runs a game when it is imported. "
+            f"importing {name} didn't end within {IMPORT_TIMEOUT:g} seconds: it runs a game when imported. "
             'Put what runs under `if __name__ == "__main__":`, or the protocol into a module of its own'
         )
     return module

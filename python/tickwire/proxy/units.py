@@ -48,7 +48,9 @@ def size(text: str) -> int:
 
 def number(text: str) -> float:
     """``5`` or ``2.5``."""
-    return float(_amount(text, {"": 1}, "a number of at least 0, like 5"))
+    if re.fullmatch(r"\s*-[\d.]+\s*", text):
+        raise ValueError(f"must be at least 0, not {text!r}")
+    return float(_amount(text, {"": 1}, "a number, like 5"))
 
 
 def pair(
