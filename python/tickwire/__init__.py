@@ -47,6 +47,7 @@ from tickwire._core import (
     Protocol,
     Proxy,
     ReceivedChunk,
+    Room,
     Rows,
     Schema,
     SequenceBuffer,
@@ -93,7 +94,15 @@ from tickwire._core import (
     vec3,
     wide_text,
 )
-from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event, SendResult
+from tickwire.accounts import client_id
+from tickwire.connection import (
+    AddressLike,
+    ClientState,
+    DisconnectReason,
+    Event,
+    Reconnecting,
+    SendResult,
+)
 from tickwire.errors import (
     ChannelError,
     ChannelFullError,
@@ -133,13 +142,14 @@ from tickwire.fields import (
 )
 from tickwire.handlers import Handlers
 from tickwire.hooks import AdmissionHook, PriorityHook
+from tickwire.log import UnconfiguredLog
 from tickwire.loop import loop
 from tickwire.message import BlockMessage, Message, MessageFactory, message
+from tickwire.redial import Redialler, TokenSource
 from tickwire.resolve import resolve
 from tickwire.ticks import ticks
 
-# Silent until the game configures logging.
-logging.getLogger("tickwire").addHandler(logging.NullHandler())
+logging.getLogger("tickwire").addHandler(UnconfiguredLog())
 
 __all__ = [
     "AckEndpoint",
@@ -198,6 +208,9 @@ __all__ = [
     "Proxy",
     "Quaternion",
     "ReceivedChunk",
+    "Reconnecting",
+    "Redialler",
+    "Room",
     "Rows",
     "Schema",
     "SendResult",
@@ -210,6 +223,7 @@ __all__ = [
     "StreamError",
     "Tick",
     "TickwireError",
+    "TokenSource",
     "Transfer",
     "Transform",
     "UnregisteredMessageError",
@@ -221,6 +235,7 @@ __all__ = [
     "arena",
     "bits",
     "chunks",
+    "client_id",
     "common",
     "converted",
     "data",

@@ -56,6 +56,7 @@ __all__ = [
     "Protocol",
     "Proxy",
     "ReceivedChunk",
+    "Room",
     "Rows",
     "Schema",
     "SequenceBuffer",
@@ -218,7 +219,8 @@ class ConnectToken:
             expires_in: seconds until the token can't start a connection any more; None: never.
             timeout: seconds of silence that end the connection; None: no timeout.
             user_data: up to 256 bytes that reach the server sealed.
-            now: seconds since 1970 at which its life begins; None: by the system's clock.
+            now: seconds since 1970 at which its life begins; None: by the system's clock. On a simulated network, its
+                :attr:`SimulatedNetwork.unix`.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
@@ -618,6 +620,12 @@ class Channel:
     @property
     def keys(self) -> int:
         """How many keys a latest channel has; 0 of the other kinds."""
+    @property
+    def retain(self) -> bool:
+        """Whether what is broadcast on it is sent to newcomers, too."""
+    @property
+    def retain_bytes(self) -> int:
+        """How many bytes of values are kept for newcomers; 0 when none are."""
 
 def reliable_ordered(
     name: str = "",
@@ -721,6 +729,8 @@ def latest(
     name: str = "",
     *,
     keys: int = 1024,
+    retain: bool = False,
+    retain_bytes: int = 1048576,
     max_message_bytes: int = 65536,
     strict: bool = False,
     weight: int = 1,
@@ -730,6 +740,11 @@ def latest(
 
     Args:
         keys: how many there are; the ``key`` argument of ``send`` is 0 to ``keys - 1``. 1 to 65,536.
+        retain: newcomers get, after their :class:`Connected`, the newest value of each key that was broadcast to
+            everybody; and who is added to a :class:`Room`, those of the room. What was sent to one client, or broadcast
+            to some of them (``clients=``), is theirs alone. :meth:`Server.forget` ends it for a key. The other side needn't know.
+        retain_bytes: how many bytes of values a server, and each room, keeps of the channel for that, 1 to 2**30; a
+            broadcast that needs more raises :class:`MessageTooLargeError` and sends nothing.
         max_message_bytes, strict, weight: as for every :class:`Channel`.
     """
 
@@ -1817,6 +1832,16 @@ class Server(Generic[_P]):
         Raises:
             Exception: as :meth:`send_columns`.
         """
+    def room(self) -> Room:
+        """A room of this server's clients, with nobody in it: :class:`Room`."""
+    def forget(self, channel: int | str, key: int | None = None) -> int:
+        """No longer sends newcomers the newest value of a key, or of all keys, of a channel with ``retain=True``. Those who have
+        it keep it. Returns how many values that were.
+
+        Raises:
+            ChannelError: there is no such channel.
+            ValueError: the key is negative or above 2**32 - 1.
+        """
     def client(self, number: int, /) -> ClientHandle | None:
         """The client of a :attr:`ClientHandle.number`, as the ``client`` column of rows has it; None when it is
         gone."""
@@ -1894,6 +1919,77 @@ class Server(Generic[_P]):
         traceback: TracebackType | None,
         /,
     ) -> None: ...
+
+@final
+class Room(Generic[_P]):
+    """Some of a server's clients, to send to: a match, a lobby, a team.
+
+    A client may be in several rooms. When it leaves the server it leaves them by itself: it is in none from the
+    :meth:`Server.receive` on that hands over its :class:`Disconnected`. A room costs nothing when nobody uses it, and is gone
+    when the game forgets it.
+    """
+
+    def __new__(cls, server: Server[_P]) -> Room[_P]: ...
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
+    @property
+    def server(self) -> Server[_P]:
+        """The server whose clients these are."""
+    def add(self, client: ClientHandle, /) -> bool:
+        """Takes a client in. It is sent the newest value of each key of channels with ``retain=True`` that was broadcast to
+        the room. False when it is in the room already, or gone.
+
+        Raises:
+            ValueError: the client is another server's.
+            ClosedError: the server is closed.
+        """
+    def discard(self, client: ClientHandle, /) -> bool:
+        """Takes a client out, who keeps what it was sent. False when it isn't in the room.
+
+        Raises:
+            ValueError: the client is another server's.
+        """
+    def clear(self) -> None:
+        """Takes everybody out."""
+    def broadcast(
+        self,
+        message: _P,
+        channel: int | str | None = None,
+        *,
+        exclude: ClientHandle | None = None,
+        key: int = 0,
+        tag: int = 0,
+        notify: bool = False,
+    ) -> list[ClientHandle]:
+        """Queues one message for everybody in the room; it is encoded once. Returns the clients whose channel was full: the
+        others have it.
+
+        Raises:
+            Exception: as :meth:`Server.broadcast`.
+        """
+    def broadcast_rows(
+        self,
+        class_: type,
+        rows: _Array,
+        channel: int | str | None = None,
+        *,
+        arena: _Array | None = None,
+        exclude: ClientHandle | None = None,
+        key: int | _Array = 0,
+        tag: int | _Array = 0,
+        notify: bool = False,
+    ) -> list[ClientHandle]:
+        """Queues rows for everybody in the room; each row is encoded once. Returns the clients whose channel had no room for
+        all of them.
+
+        Raises:
+            Exception: as :meth:`Server.send_columns`.
+        """
+    def forget(self, channel: int | str, key: int | None = None) -> int:
+        """No longer sends newcomers of the room the newest value of a key, or of all keys, as :meth:`Server.forget`."""
+    def __contains__(self, client: object, /) -> bool: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[ClientHandle]:
+        """Those who are in it now, by slot."""
 
 @final
 class Client(Generic[_P]):
@@ -3220,6 +3316,10 @@ class SimulatedNetwork:
     @property
     def now(self) -> float:
         """Virtual seconds since the start."""
+    @property
+    def unix(self) -> int:
+        """Virtual seconds since 1970, by which connect tokens are judged: whole ones, from 1,000,000,000 on. So tokens for this
+        network are made with ``ConnectToken.generate(now=network.unix, ...)``."""
     def advance(self, seconds: float, /) -> None:
         """Lets time pass, and delivers what arrives meanwhile."""
     def set_conditions(

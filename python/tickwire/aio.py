@@ -15,22 +15,24 @@ Which driver when: docs/loops.md.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import math
 import weakref
 from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Any, Generic, TypeVar, overload
 
-from tickwire._core import Client, ClientHandle, Inbox, Server
+from tickwire._core import Client, ClientHandle, Inbox, Protocol, Server
 from tickwire.connection import Event
 from tickwire.errors import ConnectFailedError
 from tickwire.health import Health, check_health
 from tickwire.loop import Goodbye, HealthLike, Stop, is_over
+from tickwire.redial import Redialler, TokenSource
 from tickwire.ticks import check_rate
 
-__all__ = ["Driver", "loop", "ticks"]
+__all__ = ["Driver", "loop", "redialler", "ticks"]
 
-E = TypeVar("E", bound=Server[Any] | Client[Any])
+E = TypeVar("E", bound=Server[Any] | Client[Any] | Redialler)
 _P = TypeVar("_P")
 
 LINGER_STEP = 0.01
@@ -129,7 +131,7 @@ class Driver(Generic[E]):
             TypeError: a server has no connection of its own.
         """
         client = self.endpoint
-        if not isinstance(client, Client):
+        if isinstance(client, Server):
             raise TypeError("a server has no connection to wait for: its clients come as events")
         while not client.connected:
             if client.disconnect_reason is not None:
@@ -191,7 +193,7 @@ class Driver(Generic[E]):
 
     def _over(self) -> bool:
         endpoint = self.endpoint
-        return isinstance(endpoint, Client) and endpoint.disconnect_reason is not None
+        return not isinstance(endpoint, Server) and endpoint.disconnect_reason is not None
 
     def _receive(self) -> Inbox[Any]:
         self._handed_out = True
@@ -224,9 +226,17 @@ class Driver(Generic[E]):
             self._stop()
             self._notify()
             return
+        self._watch(self._loop)
         self._timer = self._loop.call_later(wait, self._wake)
         if self._waiter is not None and self.endpoint.has_news:
             self._notify()
+
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Watches the socket of now: a client that dials again has another."""
+        if isinstance(self.endpoint, Redialler) and (fileno := self.endpoint.fileno()) != self._fileno:
+            loop.remove_reader(self._fileno)
+            loop.add_reader(fileno, self._wake)
+            self._fileno = fileno
 
     def _stop(self) -> None:
         if self._timer is not None:
@@ -295,8 +305,17 @@ def loop(
     linger: float = 0.0,
     reason: str | None = None,
 ) -> AsyncIterator[Inbox[Any, Any | Event]]: ...
+@overload
 def loop(
-    endpoint: Server | Client,
+    endpoint: Redialler,
+    ticks_per_second: float = 60,
+    *,
+    health: HealthLike = None,
+    linger: float = 0.0,
+    reason: str | None = None,
+) -> AsyncIterator[Inbox[Any, Any]]: ...
+def loop(
+    endpoint: Server | Client | Redialler,
     ticks_per_second: float = 60,
     *,
     health: HealthLike = None,
@@ -412,3 +431,12 @@ class _Loop:
     def __del__(self) -> None:
         # The body left the loop, or raised.
         self._end()
+
+
+async def redialler(protocol: Protocol, token: TokenSource, **settings: Any) -> Redialler:
+    """A :class:`tickwire.Redialler` whose tokens come from a coroutine function: the first is awaited here,
+    and what it raises reaches the caller."""
+    first = token()
+    if inspect.isawaitable(first):
+        first = await first
+    return Redialler(protocol, token, first_token=first, **settings)

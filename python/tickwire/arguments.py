@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -14,6 +15,11 @@ class Parser(argparse.ArgumentParser):
 
     fill: Callable[[Parser], None] | None = None
     """Adds the arguments when the parser is first used: of many commands, only the chosen one is loaded."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        # What begins like a number is no option: -5%, too, is for the argument's own parser to refuse.
+        self._negative_number_matcher = re.compile(r"^-\.?\d")
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; try {self.prog} --help.\n")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import enum
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
 
 from tickwire._core import Address, Connected, Disconnected
 
-__all__ = ["AddressLike", "ClientState", "DisconnectReason", "Event", "SendResult"]
+__all__ = ["AddressLike", "ClientState", "DisconnectReason", "Event", "Reconnecting", "SendResult"]
 
 AddressLike: TypeAlias = Address | str | tuple[str, int]
 """Where an address is expected: an :class:`Address`, its text, or ``(host, port)`` with a numeric host."""
 
+
 Event: TypeAlias = Connected | Disconnected
-"""What ``inbox.events`` holds."""
+"""What ``inbox.events`` holds; on a :class:`tickwire.Redialler` also :class:`Reconnecting`."""
 
 
 class DisconnectReason(enum.Enum):
@@ -31,6 +33,8 @@ class DisconnectReason(enum.Enum):
         "no server answered the connection request: it is down, or has another key or protocol id, "
         "or the token was used"
     )
+    REFUSED = "the server refused the connection request, and says why as it is in development mode"
+    UNREACHABLE = "no program listens at the server's address: the server is down, or the address is wrong"
     RESPONSE_TIMED_OUT = "the server did not confirm the connection"
     TOKEN_EXPIRED = "the connect token expired before a connection was made"
     PROTOCOL_MISMATCH = "protocol mismatch: the two sides declare different messages or channels"
@@ -85,3 +89,21 @@ class ClientState(enum.Enum):
     SENDING_REQUEST = 1
     SENDING_RESPONSE = 2
     CONNECTED = 3
+
+
+@dataclass(frozen=True)
+class Reconnecting:
+    """A :class:`tickwire.Redialler` has no connection and will dial again."""
+
+    attempt: int
+    """Which dial that will be, from 1, since the connection was last up for long."""
+    delay: float
+    """Seconds until then."""
+    reason: DisconnectReason
+    """Why the connection, or the last dial, ended."""
+    detail: str | None = None
+    """What the server gave as its reason, as :attr:`Disconnected.detail`."""
+    error: Exception | None = None
+    """What kept it from dialling, when that was not the network: what the token callback raised."""
+    client: ClassVar[None] = None
+    """As of all events on a client's own side."""

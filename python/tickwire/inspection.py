@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
 import importlib
 import sys
+import threading
 from collections.abc import Iterator
+from types import ModuleType
 
 from tickwire._core import Channel, Protocol, Schema
 from tickwire.message import Message
@@ -18,6 +21,8 @@ PACKET_BYTES = 1180
 FRAGMENT_BYTES = 1024
 LOSS = 0.02
 """The loss at which the share of large messages that are lost is told: that of a fair wireless line."""
+IMPORT_TIMEOUT = 5.0
+"""Seconds after which a module that is being imported is a program that runs."""
 
 
 def find(target: str) -> Protocol:
@@ -29,12 +34,14 @@ def find(target: str) -> Protocol:
     module_name, colon, name = target.partition(":")
     if not (module_name and colon and name):
         raise ValueError(f"{target!r} is not of the form module:protocol, like game:protocol")
+    if not all(part.isidentifier() for part in module_name.split(".")):
+        raise ValueError(
+            f"{module_name!r} is not a module as import names it: go to its folder and give its bare name, "
+            "like game:protocol"
+        )
     if "" not in sys.path:
         sys.path.insert(0, "")
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as error:  # Whatever the game's module raises.
-        raise ValueError(f"importing {module_name} failed: {type(error).__name__}: {error}") from error
+    module = _imported(module_name)
     found: object = module
     for part in name.split("."):
         if not hasattr(found, part):
@@ -43,6 +50,37 @@ def find(target: str) -> Protocol:
     if not isinstance(found, Protocol):
         raise ValueError(f"{module_name}:{name} is a {type(found).__name__}, not a tickwire.Protocol")
     return found
+
+
+def _imported(name: str) -> ModuleType:
+    """The module, unless it is a program that goes on and on."""
+    endless = threading.Event()
+
+    def interrupt() -> None:
+        endless.set()
+        _thread.interrupt_main()
+
+    timer = threading.Timer(IMPORT_TIMEOUT, interrupt)
+    timer.daemon = True
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main:
+        timer.start()
+    try:
+        module = importlib.import_module(name)
+    except KeyboardInterrupt:
+        if not endless.is_set():
+            raise
+    except Exception as error:  # Whatever the game's module raises.
+        if not endless.is_set():
+            raise ValueError(f"importing {name} failed: {type(error).__name__}: {error}") from error
+    finally:
+        timer.cancel()
+    if endless.is_set():
+        raise ValueError(
+            f"importing {name} didn't end within {IMPORT_TIMEOUT:g} seconds: it runs a game when imported. "
+            'Put what runs under `if __name__ == "__main__":`, or the protocol into a module of its own'
+        )
+    return module
 
 
 def describe(protocol: Protocol) -> str:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeAlias, overload
 from tickwire._core import Client, ClientHandle, Inbox, Server
 from tickwire.connection import Event
 from tickwire.health import Health, check_health
+from tickwire.redial import Redialler
 from tickwire.ticks import check_rate, warn_of_event_loop
 
 __all__ = ["loop"]
@@ -47,8 +48,17 @@ def loop(
     linger: float = 0.0,
     reason: str | None = None,
 ) -> Iterator[Inbox[Any, Any | Event]]: ...
+@overload
 def loop(
-    endpoint: Server | Client,
+    endpoint: Redialler,
+    ticks_per_second: float = 60,
+    *,
+    health: HealthLike = None,
+    linger: float = 0.0,
+    reason: str | None = None,
+) -> Iterator[Inbox[Any, Any]]: ...
+def loop(
+    endpoint: Server | Client | Redialler,
     ticks_per_second: float = 60,
     *,
     health: HealthLike = None,
@@ -67,7 +77,8 @@ def loop(
     set again. The pace is that of :func:`tickwire.ticks`: ticks that the body is too slow for are skipped.
 
     Args:
-        endpoint: a server or a client, with either driver.
+        endpoint: a server or a client, with either driver, or a redialling one, whose loop goes on until it
+            gives up.
         ticks_per_second: above 0.
         health: where to answer orchestrators over HTTP, as ``"127.0.0.1:8080"``, or a port of the loopback
             address: 200 while ticks happen, 503 when none did for 2 seconds (or two ticks, if that is
@@ -98,13 +109,14 @@ def loop(
 class Goodbye:
     """How an endpoint is to be closed: checked before there is anything to close."""
 
-    endpoint: Server | Client
+    endpoint: Server | Client | Redialler
     linger: float
     reason: str | None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.endpoint, Server | Client):
-            raise TypeError(f"endpoint must be a Server or a Client, not {type(self.endpoint).__name__}")
+        if not isinstance(self.endpoint, Server | Client | Redialler):
+            kind = type(self.endpoint).__name__
+            raise TypeError(f"endpoint must be a Server, a Client or a Redialler, not {kind}")
         if not 0 <= self.linger <= MAX_LINGER:
             raise ValueError(f"linger must be 0 to {MAX_LINGER} seconds, not {self.linger!r}")
         if self.reason is not None:
@@ -126,16 +138,16 @@ class Goodbye:
             raise
 
 
-def is_over(endpoint: Server | Client) -> bool:
+def is_over(endpoint: Server | Client | Redialler) -> bool:
     """Whether nothing comes any more."""
     if endpoint.closed:
         return True
-    gone = isinstance(endpoint, Client) and endpoint.disconnect_reason is not None
+    gone = not isinstance(endpoint, Server) and endpoint.disconnect_reason is not None
     return gone and not endpoint.has_news
 
 
 def _loop(
-    endpoint: Server | Client, rate: float, goodbye: Goodbye, health: Health | None
+    endpoint: Server | Client | Redialler, rate: float, goodbye: Goodbye, health: Health | None
 ) -> Iterator[Inbox[Any]]:
     stop = Stop()
     try:

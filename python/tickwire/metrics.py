@@ -19,7 +19,7 @@ try:
     from prometheus_client.registry import Collector
 except ImportError as error:
     raise ImportError(
-        "tickwire.metrics needs the package prometheus-client: pip install 'tickwire[metrics]'"
+        "tickwire.metrics needs the package prometheus-client: pip install '.[metrics]' in a checkout"
     ) from error
 
 import tickwire as tw

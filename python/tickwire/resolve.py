@@ -43,5 +43,8 @@ def _look_up(host: str, port: int, future: Future[list[Address]]) -> None:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
         addresses = [Address((str(sockaddr[0]), port)) for _, _, _, _, sockaddr in found]
         future.set_result(list(dict.fromkeys(addresses)))
+    except OSError as error:
+        # The system's sentence doesn't say which name.
+        future.set_exception(type(error)(error.errno, f"{error.strerror}: {host}"))
     except Exception as error:
         future.set_exception(error)

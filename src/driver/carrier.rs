@@ -8,7 +8,7 @@ use super::gathering::Gathering;
 use super::polled::{Driver, DriverCounters};
 use super::threaded::Turn;
 use super::udp::DEFAULT_RECEIVE_BOUND;
-use crate::endpoint::Goodbye;
+use crate::endpoint::{Dial, Goodbye};
 use crate::session::Session;
 use crate::time::{Duration, Instant};
 
@@ -31,17 +31,24 @@ pub struct Carrier {
     counters: DriverCounters,
     closed_at: Instant,
     gathering: Gathering,
+    /// The driver listens whether the system says that nobody is where we dial.
+    watching: bool,
 }
 
 impl Carrier {
     /// Of a session that nothing was done with yet.
-    pub fn new(session: Session, driver: Driver) -> Self {
+    pub fn new(session: Session, mut driver: Driver) -> Self {
+        let watching = session.host().dials().any(Dial::is_pending);
+        if watching {
+            driver.watch_refusals(true);
+        }
         Carrier {
             session,
             driver: Some(driver),
             counters: DriverCounters::default(),
             closed_at: Instant::ZERO,
             gathering: Gathering::default(),
+            watching,
         }
     }
 
@@ -86,7 +93,23 @@ impl Carrier {
             gathering.note_emptied(driver.now());
         }
         gathering.note_largest(driver.now(), largest);
+        self.hear_refusals();
         received.map(drop)
+    }
+
+    /// Tells the session of servers that aren't there. As soon as a server has answered, nobody is asked any more: what the system
+    /// says comes from the network, and must not end a connection.
+    fn hear_refusals(&mut self) {
+        let Some(driver) = self.driver.as_mut().filter(|_| self.watching) else { return };
+        let is_pending = |session: &Session| session.host().dials().any(Dial::is_pending);
+        for _ in 0..READ_BOUND {
+            let Some(address) = driver.refused().filter(|_| is_pending(&self.session)) else { break };
+            self.session.change().note_unreachable(driver.now(), address);
+        }
+        if !is_pending(&self.session) {
+            driver.watch_refusals(false);
+            self.watching = false;
+        }
     }
 
     /// Sends what the session has for a tick. Does nothing once closed.
@@ -120,6 +143,7 @@ impl Carrier {
     /// # Errors
     /// As [`Driver::receive`]. What is to be sent was sent all the same.
     pub fn step(&mut self) -> io::Result<Turn> {
+        self.hear_refusals();
         let Carrier { session, driver, gathering, .. } = self;
         let Some(driver) = driver else { return Ok(Turn::Over) };
         let (mut read, mut largest) = (false, 0);

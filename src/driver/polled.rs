@@ -180,6 +180,21 @@ impl Driver {
         result
     }
 
+    /// See [`UdpSocket::watch_refusals`].
+    pub fn watch_refusals(&mut self, watch: bool) {
+        if let Port::Udp { socket, .. } = &mut self.port {
+            socket.watch_refusals(watch);
+        }
+    }
+
+    /// See [`UdpSocket::refused`].
+    pub fn refused(&mut self) -> Option<SocketAddr> {
+        match &mut self.port {
+            Port::Udp { socket, .. } => socket.refused().map(canonical),
+            Port::Simulated { .. } => None,
+        }
+    }
+
     /// The socket, to wait for it; None on a virtual network.
     pub fn socket(&self) -> Option<&UdpSocket> {
         match &self.port {

@@ -6,7 +6,7 @@ use super::event::{Event, LinkEvent};
 use super::goodbye::{Repeats, Words};
 use super::handle::PeerHandle;
 use super::reason::DisconnectReason;
-use crate::netcode::{self, ClientDisconnect, ClientState, Counters, TokenUse};
+use crate::netcode::{self, ClientDisconnect, ClientState, Counters, Refusal, TokenUse};
 use crate::store::Datagrams;
 use crate::time::Instant;
 
@@ -68,7 +68,7 @@ impl Dial {
     }
 
     /// Whether the connection is neither up nor over.
-    pub(super) fn is_pending(&self) -> bool {
+    pub fn is_pending(&self) -> bool {
         self.end.is_none() && self.slot.is_none()
     }
 
@@ -83,7 +83,13 @@ impl Dial {
             // While the goodbyes of one that is over are repeated.
             netcode::ClientEvent::Disconnected { .. } if self.end.is_some() => None,
             netcode::ClientEvent::Disconnected { reason } => {
+                let detail = match reason {
+                    ClientDisconnect::Refused(refusal) => Some(self.explained(refusal).into()),
+                    _ => None,
+                };
                 let reason = match reason {
+                    ClientDisconnect::Refused(_) => DisconnectReason::Refused,
+                    ClientDisconnect::Unreachable => DisconnectReason::Unreachable,
                     ClientDisconnect::Denied => DisconnectReason::ServerFull,
                     ClientDisconnect::TokenExpired => DisconnectReason::TokenExpired,
                     ClientDisconnect::TimedOut => DisconnectReason::TimedOut,
@@ -91,8 +97,26 @@ impl Dial {
                     ClientDisconnect::ResponseTimedOut => DisconnectReason::ResponseTimedOut,
                     ClientDisconnect::ByPeer => DisconnectReason::PeerDisconnected,
                 };
-                Some(LinkEvent::Down { peer: self.peer, reason, answer: None })
+                Some(LinkEvent::Down { peer: self.peer, reason, answer: None, detail })
             }
+        }
+    }
+
+    /// What a server in development mode means, and what to do.
+    fn explained(&self, refusal: Refusal) -> String {
+        match refusal {
+            Refusal::ProtocolId(theirs) => {
+                let ours = self.netcode.protocol_id();
+                format!(
+                    "the server has protocol id {theirs:#x}, and this client {ours:#x}: give both the same id"
+                )
+            }
+            Refusal::PrivateKey => {
+                "the server has another key: give both the same key, or neither of them one".into()
+            }
+            Refusal::OtherServer => "the connect token doesn't name the server: give the server, in \
+                                     public_addresses, the address that the token has"
+                .into(),
         }
     }
 

@@ -60,5 +60,5 @@ pub(super) enum LinkEvent {
     /// A connection is up; chunks of the peer are kept by this id.
     Up { event: Event, id: u64 },
     /// One is gone. The peer is told so, and with an `answer` can be told why.
-    Down { peer: PeerHandle, reason: DisconnectReason, answer: Option<CloseReason> },
+    Down { peer: PeerHandle, reason: DisconnectReason, answer: Option<CloseReason>, detail: Option<Box<str>> },
 }

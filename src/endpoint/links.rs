@@ -90,6 +90,11 @@ impl Links {
         place.filter(|place| self.dials[*place].netcode.is_for_us(datagram, listener.has_address(from)))
     }
 
+    /// See [`Host::note_unreachable`](super::Host::note_unreachable).
+    pub(super) fn note_unreachable(&mut self, now: Instant, address: SocketAddr) {
+        self.dials.iter_mut().for_each(|dial| dial.netcode.note_unreachable(now, address));
+    }
+
     /// What has happened since the last call.
     pub(super) fn poll_event(&mut self) -> Option<LinkEvent> {
         let event = self.listener.as_mut().and_then(netcode::Server::poll_event).map(accepted);
@@ -228,7 +233,7 @@ fn accepted(event: netcode::ServerEvent) -> LinkEvent {
                 ServerDisconnect::Replaced => (DisconnectReason::Replaced, Some(CloseReason::Replaced)),
                 ServerDisconnect::ByPeer => (DisconnectReason::PeerDisconnected, None),
             };
-            LinkEvent::Down { peer: client.into(), reason, answer }
+            LinkEvent::Down { peer: client.into(), reason, answer, detail: None }
         }
     }
 }

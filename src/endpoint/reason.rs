@@ -24,6 +24,10 @@ pub enum DisconnectReason {
     /// No server of the token answered the connection request. The server may be down, or it drops requests
     /// silently: another key, another protocol id, a used token.
     RequestTimedOut,
+    /// The server refuses the connection request and, being in development mode, says why.
+    Refused,
+    /// The system says that nothing listens at the server's address.
+    Unreachable,
     /// The server answered the request, then fell silent.
     ResponseTimedOut,
     /// The token expired before the connection was up.

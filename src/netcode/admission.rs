@@ -18,6 +18,7 @@ use super::challenge::{ChallengeToken, binding};
 use super::config::ServerConfig;
 use super::crypto::{Key, Tag};
 use super::drops::DropReason;
+use super::explanation::{Refusal, nonce_of};
 use super::half_open::{HalfOpen, HalfOpenTable};
 use super::keyed_hash::KeyedHash;
 use super::packet::{self, Body, Header, Kind, Request};
@@ -269,6 +270,27 @@ impl Admission {
     /// for it, requests get as many of these answers as their source may cost.
     fn deny(&mut self, to: SocketAddr, key: &Key, out: &mut Datagrams) {
         self.send_global(to, key, Kind::Denied, &[], out);
+    }
+
+    /// Says why a request is refused for good, where that is no secret: at most as often as the source limit lets requests in, and
+    /// always far less than the request.
+    pub(crate) fn explain(
+        &mut self,
+        now: Instant,
+        to: SocketAddr,
+        reason: DropReason,
+        datagram: &mut [u8],
+        out: &mut Datagrams,
+    ) {
+        if !self.config.explains {
+            return;
+        }
+        let Some(refusal) = Refusal::of(reason, self.config.protocol_id) else { return };
+        // The others were charged before they were opened.
+        let charged = reason != DropReason::WrongProtocol || self.source_limit.charge(now, to);
+        if let Some(nonce) = nonce_of(datagram).filter(|_| charged) {
+            out.push_with(to, |arena| refusal.write(&nonce, arena));
+        }
     }
 
     fn send_global(&mut self, to: SocketAddr, key: &Key, kind: Kind, body: &[u8], out: &mut Datagrams) {

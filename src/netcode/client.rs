@@ -18,12 +18,16 @@ use super::address::same_endpoint;
 use super::challenge::CHALLENGE_TOKEN_BYTES;
 use super::config::{ClientConfig, ConfigError};
 use super::drops::{Counters, DropReason};
+use super::explanation::{EXPLANATION_PREFIX, Refusal};
 use super::packet::{self, Body, Header, Kind, Request};
 use super::replay::ReplayWindow;
 use super::sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, Sealer, SendError, check_payload};
 use super::token::ConnectToken;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
+
+/// How long the system must say that nothing listens at a server's address.
+const UNREACHABLE_AFTER: Duration = Duration::from_millis(750);
 
 /// Where a client stands. The numbers are the standard's; negative ones are ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,6 +82,10 @@ pub enum ClientDisconnect {
     Denied,
     /// The server disconnected this client.
     ByPeer,
+    /// The server refuses the token, and says why.
+    Refused(Refusal),
+    /// The system says that nothing listens at the server's address.
+    Unreachable,
 }
 
 impl ClientDisconnect {
@@ -86,8 +94,8 @@ impl ClientDisconnect {
             ClientDisconnect::TokenExpired => ClientState::TokenExpired,
             ClientDisconnect::TimedOut => ClientState::TimedOut,
             ClientDisconnect::ResponseTimedOut => ClientState::ResponseTimedOut,
-            ClientDisconnect::RequestTimedOut => ClientState::RequestTimedOut,
-            ClientDisconnect::Denied => ClientState::Denied,
+            ClientDisconnect::RequestTimedOut | ClientDisconnect::Unreachable => ClientState::RequestTimedOut,
+            ClientDisconnect::Denied | ClientDisconnect::Refused(_) => ClientState::Denied,
             ClientDisconnect::ByPeer => ClientState::Disconnected,
         }
     }
@@ -135,6 +143,9 @@ pub enum ClientEvent {
 /// A netcode client.
 pub struct Client {
     protocol_id: u64,
+    development: bool,
+    /// Since when the system says that nothing listens at the server's address.
+    unreachable: Option<Instant>,
     token: ConnectToken,
     server_index: usize,
     state: ClientState,
@@ -161,6 +172,8 @@ impl Client {
         config.check(token.protocol_id)?;
         Ok(Client {
             protocol_id: config.protocol_id,
+            development: config.development,
+            unreachable: None,
             server_index: 0,
             state: ClientState::SendingRequest,
             sealer: Sealer::new(config.protocol_id, token.client_to_server, 0),
@@ -184,6 +197,10 @@ impl Client {
         datagram: &'a mut [u8],
         out: &mut Datagrams,
     ) -> Option<&'a [u8]> {
+        if self.development && datagram.first() == Some(&EXPLANATION_PREFIX) {
+            self.hear_refusal(from, datagram);
+            return None;
+        }
         match self.open(from, datagram).and_then(|body| self.handle_body(now, body, out)) {
             Ok(payload) => payload,
             Err(reason) => {
@@ -282,6 +299,22 @@ impl Client {
         }
     }
 
+    /// The system says that nothing listens at an address. Anybody can make it say so who guesses our port, so it counts only
+    /// while nothing was heard of the server, and when it goes on for a while: the server may just be starting.
+    pub fn note_unreachable(&mut self, now: Instant, address: SocketAddr) {
+        if self.state != ClientState::SendingRequest || !same_endpoint(address, self.server_address()) {
+            return;
+        }
+        if now - *self.unreachable.get_or_insert(now) >= UNREACHABLE_AFTER {
+            self.end_attempt(now, ClientDisconnect::Unreachable);
+        }
+    }
+
+    /// Names the game and its version.
+    pub fn protocol_id(&self) -> u64 {
+        self.protocol_id
+    }
+
     /// Where the client stands.
     pub fn state(&self) -> ClientState {
         self.state
@@ -360,6 +393,16 @@ impl Client {
         Ok(body)
     }
 
+    /// Ends the attempt if the server says, to our own request, that it is in vain.
+    fn hear_refusal(&mut self, from: SocketAddr, datagram: &[u8]) {
+        let is_expected =
+            self.state == ClientState::SendingRequest && same_endpoint(from, self.server_address());
+        match Refusal::read(datagram, &self.token.nonce) {
+            Some(refusal) if is_expected => self.finish(ClientDisconnect::Refused(refusal)),
+            _ => self.counters.count(DropReason::UnknownType),
+        }
+    }
+
     fn expects(&self, kind: Kind) -> bool {
         match self.state {
             ClientState::SendingRequest => matches!(kind, Kind::Challenge | Kind::Denied),
@@ -433,6 +476,7 @@ impl Client {
             return self.finish(reason);
         }
         self.server_index += 1;
+        self.unreachable = None;
         self.state = ClientState::SendingRequest;
         self.replay.reset();
         self.last_receive = now;

@@ -37,6 +37,9 @@ pub struct ServerConfig {
     pub replace_duplicates: bool,
     /// Packets that may arrive late without being taken for replays: a power of two from 256 to 32,768.
     pub replay_window: usize,
+    /// Whether who is refused for good is told why. Only for servers that no stranger is kept from: see
+    /// [`Refusal`](super::Refusal).
+    pub explains: bool,
     /// Most clients that may be about to answer a challenge.
     pub half_open_capacity: usize,
     /// Most tokens remembered until they expire; more than this in one lifetime are refused.
@@ -60,6 +63,7 @@ impl ServerConfig {
             clock_skew: Duration::ZERO,
             replace_duplicates: true,
             replay_window: MIN_REPLAY_WINDOW,
+            explains: false,
             half_open_capacity: max_clients.saturating_mul(4).max(MIN_HALF_OPEN),
             token_history_capacity: max_clients.saturating_mul(8).max(MIN_TOKEN_HISTORY),
         }
@@ -89,12 +93,14 @@ pub struct ClientConfig {
     pub protocol_id: u64,
     /// Packets that may arrive late without being taken for replays: a power of two from 256 to 32,768.
     pub replay_window: usize,
+    /// Whether to believe a server that says why it refuses us.
+    pub development: bool,
 }
 
 impl ClientConfig {
     /// The defaults: the standard's replay window.
     pub fn new(protocol_id: u64) -> Self {
-        ClientConfig { protocol_id, replay_window: MIN_REPLAY_WINDOW }
+        ClientConfig { protocol_id, replay_window: MIN_REPLAY_WINDOW, development: false }
     }
 
     pub(crate) fn check(&self, token_protocol_id: u64) -> Result<(), ConfigError> {

@@ -4,7 +4,8 @@
 //! token, is unaltered and arrives at most once; nobody is answered with more bytes than they sent before they have
 //! proven their address, each by a challenge sent there. It promises neither arrival nor order: that is the transport's.
 //!
-//! Refuses everything else: dropped and counted under a [`DropReason`], never answered.
+//! Refuses everything else: dropped and counted under a [`DropReason`], never answered. But for a server of development mode, which
+//! tells who dials with another id or key what differs: see [`Refusal`].
 //!
 //! ## What is trusted, what is checked, what is bounded
 //!
@@ -39,6 +40,7 @@ mod config;
 mod crypto;
 mod cursor;
 mod drops;
+mod explanation;
 mod half_open;
 mod keyed_hash;
 mod leaving;
@@ -53,6 +55,7 @@ pub use client::{Client, ClientDisconnect, ClientEvent, ClientState, TokenUse};
 pub use config::{ClientConfig, ConfigError, ServerConfig};
 pub use crypto::Key;
 pub use drops::{Counters, DropReason};
+pub use explanation::Refusal;
 pub use leaving::Farewell;
 pub use sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, SendError};
 pub use server::{Received, Server, ServerDisconnect, ServerEvent};

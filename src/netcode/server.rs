@@ -352,6 +352,9 @@ impl Server {
         if handled == Err(DropReason::WrongVersion) {
             self.counters.note_version(datagram);
         }
+        if let Err(reason) = handled {
+            self.admission.explain(now, from, reason, datagram, out);
+        }
         handled
     }
 

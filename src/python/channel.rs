@@ -14,6 +14,8 @@ use crate::transport::{ChannelConfig, ChannelKind, Resend, Share, YojimboChannel
 #[derive(Debug)]
 pub(crate) struct Channel {
     pub(super) config: ChannelConfig,
+    /// Bytes of values that a server keeps of it for newcomers. The other side doesn't know.
+    pub(super) retain: Option<usize>,
 }
 
 #[pymethods]
@@ -57,10 +59,25 @@ impl Channel {
         }
     }
 
+    /// Whether what is broadcast on it is sent to newcomers, too.
+    #[getter]
+    fn retain(&self) -> bool {
+        self.retain.is_some()
+    }
+
+    /// How many bytes of values are kept for newcomers; 0 when none are.
+    #[getter]
+    fn retain_bytes(&self) -> usize {
+        self.retain.unwrap_or_default()
+    }
+
     fn __repr__(&self) -> String {
         format!("{}({:?})", self.kind(), self.config.name)
     }
 }
+
+/// The most bytes of values that may be kept for newcomers: 1 GiB.
+const MAX_RETAIN_BYTES: usize = 1 << 30;
 
 /// What every kind of channel is made with.
 struct Common<'a> {
@@ -122,7 +139,7 @@ impl Common<'_> {
             yojimbo: yojimbo.settings()?,
         };
         config.validate().map_err(value_error)?;
-        Ok(Channel { config })
+        Ok(Channel { config, retain: None })
     }
 }
 
@@ -274,17 +291,22 @@ pub(crate) fn redundant(
 
 /// Of each key the newest value, until the other side has it.
 #[pyfunction]
-#[pyo3(signature = (name = "", *, keys = 1024, max_message_bytes = 65_536, strict = false, weight = 1))]
+#[pyo3(signature = (name = "", *, keys = 1024, retain = false, retain_bytes = 1_048_576, max_message_bytes = 65_536,
+                    strict = false, weight = 1))]
 pub(crate) fn latest(
     name: &str,
     keys: i128,
+    retain: bool,
+    retain_bytes: i128,
     max_message_bytes: i128,
     strict: bool,
     weight: i128,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Latest { keys: count("keys", keys)? };
     // Values wait by key, not in a queue.
-    Common { name, send_queue: 1, max_message_bytes, strict, weight }.open(kind)
+    let channel = Common { name, send_queue: 1, max_message_bytes, strict, weight }.open(kind)?;
+    let bytes = within("retain_bytes", retain_bytes, 1, MAX_RETAIN_BYTES)?;
+    Ok(Channel { retain: retain.then_some(bytes), ..channel })
 }
 
 /// Opaque bytes, at most once, whose fate is told exactly once, in the order of the packets.
@@ -309,5 +331,5 @@ pub(crate) fn payload(
 pub(crate) fn chunks(name: &str) -> PyResult<Channel> {
     let config = ChannelConfig { name: name.to_owned(), ..ChannelConfig::new(ChannelKind::Chunks) };
     config.validate().map_err(value_error)?;
-    Ok(Channel { config })
+    Ok(Channel { config, retain: None })
 }

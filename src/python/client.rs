@@ -84,7 +84,7 @@ impl Client {
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let settings = Settings::new(py, "Client.__new__", settings, CHUNK_MEMORY, protocol.get())?;
-        Self::dial(py, protocol, token.get().again()?, bind, resume, settings)
+        Self::dial(py, protocol, token.get().again()?, bind, resume, false, settings)
     }
 
     /// Development mode: makes its own token, with the well-known key or a shared one. Not for
@@ -152,7 +152,7 @@ impl Client {
             dated: false,
         };
         let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
-        Self::dial(py, protocol, token, bind, resume, settings)
+        Self::dial(py, protocol, token, bind, resume, true, settings)
     }
 
     /// Where the connection stands, in netcode's terms.
@@ -406,6 +406,7 @@ impl Client {
         token: netcode::ConnectToken,
         bind: Option<AddressLike>,
         resume: Option<&Bound<'_, Self>>,
+        development: bool,
         mut settings: Settings<'_>,
     ) -> PyResult<Self> {
         let network = settings.network.clone();
@@ -441,6 +442,7 @@ impl Client {
             chunks: settings.arrivals.limits,
         };
         config.netcode.replay_window = REPLAY_WINDOW;
+        config.netcode.development = development;
         config.connection.skip_seed = skip_seed(network.as_ref());
         let core = protocol.get().core.clone();
         let (mut host, server) = Host::client(config, core, token, driver.now()).map_err(value_error)?;

@@ -167,6 +167,8 @@ fn reason_name(reason: endpoint::DisconnectReason) -> &'static str {
         Reason::Stalled => "STALLED",
         Reason::ServerFull => "SERVER_FULL",
         Reason::RequestTimedOut => "REQUEST_TIMED_OUT",
+        Reason::Refused => "REFUSED",
+        Reason::Unreachable => "UNREACHABLE",
         Reason::ResponseTimedOut => "RESPONSE_TIMED_OUT",
         Reason::TokenExpired => "TOKEN_EXPIRED",
         Reason::ProtocolMismatch => "PROTOCOL_MISMATCH",

@@ -206,6 +206,15 @@ impl Dropped {
             ("token_just_expired", _) => {
                 " (the clocks of the login backend and this server may differ)".to_owned()
             }
+            ("wrong_protocol", _) => {
+                " (clients with another protocol id: give both sides the same one)".to_owned()
+            }
+            ("token_not_authentic", _) => {
+                " (clients with another key: give both sides the same one or neither one)".to_owned()
+            }
+            ("token_for_other_server", _) => {
+                " (the tokens name another address: give that one in public_addresses)".to_owned()
+            }
             ("token_before_start", _) => " (the token was made before this server started)".to_owned(),
             ("wrong_version", Some(version)) => format!(" (from netcode {version}; this server has 1.02)"),
             _ => String::new(),

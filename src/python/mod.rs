@@ -109,7 +109,7 @@ pub mod module {
     #[pymodule_export]
     use super::schema::Schema;
     #[pymodule_export]
-    use super::server::Server;
+    use super::server::{Room, Server};
     #[pymodule_export]
     use super::stats::{ChannelSnapshot, ChannelStats, ChunkStats, ConnectionStats};
     #[pymodule_export]

@@ -440,6 +440,12 @@ impl SimulatedNetwork {
         self.0.now().as_secs_f64()
     }
 
+    /// Virtual seconds since 1970, by which connect tokens are judged: whole ones, from 1,000,000,000 on.
+    #[getter]
+    fn unix(&self) -> u64 {
+        self.0.unix().0
+    }
+
     /// Lets time pass, and delivers what arrives meanwhile.
     #[pyo3(signature = (seconds, /))]
     fn advance(&self, seconds: f64) -> PyResult<()> {

@@ -73,8 +73,8 @@ impl Protocol {
         let channels = match channels {
             Some(channels) => channels,
             None => vec![
-                Py::new(py, Channel { config: ChannelConfig::reliable_ordered() })?,
-                Py::new(py, Channel { config: ChannelConfig::unreliable() })?,
+                Py::new(py, Channel { config: ChannelConfig::reliable_ordered(), retain: None })?,
+                Py::new(py, Channel { config: ChannelConfig::unreliable(), retain: None })?,
             ],
         };
         let classes = messages.iter().enumerate().map(|(position, class)| Class::new(class, position));
@@ -305,6 +305,11 @@ impl Protocol {
     #[cold]
     fn no_channel(&self, name: &str) -> PyErr {
         ChannelError::new_err(format!("channel must be {}, not '{name}'", names(&self.channels)))
+    }
+
+    /// How many bytes of a channel's values are kept for newcomers, if any are.
+    pub(super) fn retains(&self, channel: usize) -> Option<usize> {
+        self.channels[channel].get().retain
     }
 
     /// The number of a class made by `@tickwire.message`.

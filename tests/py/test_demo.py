@@ -288,7 +288,7 @@ def test_without_rich_a_terminal_gets_plain_lines(
     monkeypatch.setitem(sys.modules, "rich.live", None)
     with open_display(Options()) as display:
         assert isinstance(display, PlainLines)
-    assert "tickwire[demo]" in capsys.readouterr().out
+    assert "pip install '.[demo]'" in capsys.readouterr().out
 
 
 # --- the world ---

@@ -88,7 +88,7 @@ def test_what_is_not_installed_is_told_with_the_command_that_installs_it() -> No
     demo, plots = extras(requirements)
     assert (demo.subject, demo.verdict, demo.text) == ("extra demo", Verdict.FINE, "rich")
     assert (plots.verdict, plots.text) == (Verdict.NOTE, "nothing-of-this-name not installed")
-    assert plots.advice == "pip install 'tickwire[plots]', for what needs it"
+    assert plots.advice == "pip install '.[plots]' in a checkout, for what needs it"
 
 
 def test_a_server_that_answers_is_measured(protocol: tw.Protocol) -> None:

@@ -338,7 +338,7 @@ def test_without_textual_the_error_says_what_to_install_and_once_works(tmp_path:
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert "pip install 'tickwire[top]'; --once does without it" in done.stderr
+    assert "pip install '.[top]' in a checkout; --once does without it" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

@@ -239,19 +239,47 @@ def test_an_interrupt_within_the_logger_reaches_the_game(protocol: tw.Protocol) 
     assert len(server.clients) == 1
 
 
-def test_without_logging_configured_nothing_is_printed() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_port:
-        any_port.bind(("127.0.0.1", 0))
-    code = """
+FLOODED = """
+import logging, time
 import tickwire as tw
-server = tw.Server("127.0.0.1:0", tw.Protocol(1, [tw.message(type("M", (), {}))]))
+{first}
+server = tw.Server("127.0.0.1:0", tw.Protocol(1, [tw.message(type("M", (), {{}}))]))
+start = time.monotonic()
 with tw.Socket("127.0.0.1:0") as stranger:
-    stranger.send_many([(server.address, b"junk")] * 500)
-for _ in tw.ticks(60, duration=1.2):
-    server.pump()
+    for _ in tw.ticks(60, duration=2.5):
+        stranger.send(server.address, b"\\0junk")
+        server.pump()
 assert server.counters["socket.received"] > 0
 """
+
+
+def printed(first: str) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", FLOODED.format(first=first)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout) == (0, "")
+    return done.stderr.splitlines()
+
+
+def test_without_logging_configured_servers_warn_on_stderr_once_a_second() -> None:
+    lines = printed("")
+    assert 1 <= len(lines) <= 3
+    for line in lines:
+        assert line.startswith("tickwire: the server at 127.0.0.1:")
+        assert "netcode.too_short" in line
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "logging.getLogger('tickwire').addHandler(logging.NullHandler())",
+        "logging.getLogger('tickwire').setLevel(logging.ERROR)",
+        "logging.basicConfig(level=logging.ERROR)",
+    ],
+)
+def test_the_games_own_settings_hold(first: str) -> None:
+    assert printed(first) == []

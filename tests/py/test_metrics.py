@@ -93,4 +93,4 @@ def test_without_the_library_the_error_says_what_to_install() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 1
-    assert "pip install 'tickwire[metrics]'" in done.stderr.splitlines()[-1]
+    assert "pip install '.[metrics]' in a checkout" in done.stderr.splitlines()[-1]

@@ -152,4 +152,7 @@ def test_without_matplotlib_the_error_says_what_to_install(tmp_path: Path) -> No
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "tickwire plot: plots need the package matplotlib: pip install 'tickwire[plots]'\n"
+    assert (
+        done.stderr
+        == "tickwire plot: plots need the package matplotlib: pip install '.[plots]' in a checkout\n"
+    )

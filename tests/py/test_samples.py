@@ -261,7 +261,7 @@ def test_a_missing_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
     assert MAINS[name](arguments) == 1
-    assert f"needs {package}: pip install 'tickwire[samples]'" in sentence(capsys)
+    assert f"needs {package}: pip install '.[samples]' in a checkout" in sentence(capsys)
 
 
 def test_files_that_cannot_be_read_or_kept_are_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -106,6 +106,10 @@ def _run(parsed: argparse.Namespace) -> int:
             f"tickwire capture run: no server or client was made, so there is no {parsed.output}",
             file=sys.stderr,
         )
+    else:
+        keys = "" if parsed.keys is None else f"; what opens it is in {parsed.keys}"
+        size = parsed.output.stat().st_size
+        print(f"tickwire capture run: wrote {parsed.output}, {size:,} bytes{keys}", file=sys.stderr)
     return code if code >= 0 else 128 - code
 
 

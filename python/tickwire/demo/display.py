@@ -35,7 +35,7 @@ def open_display(options: Options) -> Iterator[Display]:
         try:
             from rich.live import Live
         except ImportError:
-            print("For a live table install tickwire[demo]; here are plain lines.")
+            print("For a live table: pip install '.[demo]' in a checkout; here are plain lines.")
         else:
             with Live(refresh_per_second=4) as live:
                 yield LiveTable(options, live)

@@ -173,7 +173,7 @@ def extras(requirements: Sequence[str]) -> Iterator[Finding]:
                 f"extra {extra_name}",
                 Verdict.NOTE,
                 f"{', '.join(missing)} not installed",
-                f"pip install 'tickwire[{extra_name}]', for what needs it",
+                f"pip install '.[{extra_name}]' in a checkout, for what needs it",
             )
         else:
             yield Finding(f"extra {extra_name}", Verdict.FINE, ", ".join(packages))

@@ -177,6 +177,13 @@ def refusal(reason: tw.DisconnectReason) -> Finding:
                 f"no answer in {PATIENCE} seconds",
                 "is it running, does a firewall let UDP to its port pass, are protocol id and key the same?",
             )
+        case tw.DisconnectReason.UNREACHABLE:
+            return Finding(
+                "server",
+                Verdict.BROKEN,
+                "nothing listens at its port",
+                "start it, or look whether address and port are right",
+            )
         case tw.DisconnectReason.KICKED:
             return Finding("server", Verdict.NOTE, "it answered, and its game turned the doctor away")
     text = f"it answered, and the connection ended: {reason.name.lower().replace('_', ' ')}"

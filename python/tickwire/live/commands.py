@@ -62,7 +62,7 @@ def _resolved(address: str) -> tw.Address:
 def _check_terminal() -> None:
     if importlib.util.find_spec("textual") is None:
         raise ValueError(
-            "the view needs the package textual: pip install 'tickwire[top]'; --once does without it"
+            "the view needs the package textual: pip install '.[top]' in a checkout; --once does without it"
         )
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ValueError("the view needs a terminal; --once prints the table and does without one")

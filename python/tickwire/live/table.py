@@ -68,6 +68,11 @@ COLUMNS: tuple[Column, ...] = (
         lambda client: client.row.loss_percent,
     ),
     Column(
+        "up loss %",
+        lambda client, _: f"{client.row.loss_received_percent:5.1f}",
+        lambda client: client.row.loss_received_percent,
+    ),
+    Column(
         "down kbit/s",
         lambda client, _: f"{client.row.sent_kbps:7.1f} {client.sent.sparkline(SPARK)}",
         lambda client: client.row.sent_kbps,

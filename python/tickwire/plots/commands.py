@@ -28,7 +28,7 @@ def run(parsed: argparse.Namespace) -> int:
     output = parsed.capture.with_suffix(".png") if parsed.output is None else parsed.output
     try:
         if importlib.util.find_spec("matplotlib") is None:
-            raise ValueError("plots need the package matplotlib: pip install 'tickwire[plots]'")
+            raise ValueError("plots need the package matplotlib: pip install '.[plots]' in a checkout")
         if parsed.step is not None and not (math.isfinite(parsed.step) and parsed.step >= 0.001):
             raise ValueError(f"--step must be 0.001 seconds or more, not {parsed.step}")
         from tickwire.plots.draw import draw_series, draw_soak

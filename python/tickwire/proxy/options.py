@@ -121,9 +121,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "example:\n"
         "  tickwire proxy 127.0.0.1:5000 --to 127.0.0.1:4000 --delay 50ms --jitter 10ms --loss 2%"
     )
-    parser.add_argument(
-        "listen", type=_argument(tw.Address), help="where clients send to, like 127.0.0.1:5000"
-    )
+    parser.add_argument("listen", type=_argument(_listen), help="where clients send to, like 127.0.0.1:5000")
     parser.add_argument(
         "--to",
         required=True,
@@ -218,6 +216,20 @@ def _conditions(arguments: argparse.Namespace, direction: str) -> tw.Conditions:
 def _has_rate(arguments: argparse.Namespace, direction: str) -> bool:
     given = (arguments.preset, arguments.rate, getattr(arguments, f"{direction}_rate"))
     return any(value is not None for value in given)
+
+
+def _listen(text: str) -> tw.Address:
+    """Our own address, which may have a name too, like localhost:5000."""
+    try:
+        return tw.Address(text)
+    except ValueError as error:
+        host = text.rpartition(":")[0]
+        if not host or host[0] == "[":
+            raise
+        try:
+            return tw.resolve(text).result()[0]
+        except (OSError, ValueError):
+            raise error from None
 
 
 def _server(text: str, listen: tw.Address) -> tw.Address:

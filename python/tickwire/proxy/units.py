@@ -48,6 +48,8 @@ def size(text: str) -> int:
 
 def number(text: str) -> float:
     """``5`` or ``2.5``."""
+    if re.fullmatch(r"\s*-[\d.]+\s*", text):
+        raise ValueError(f"must be at least 0, not {text!r}")
     return float(_amount(text, {"": 1}, "a number, like 5"))
 
 

@@ -6,5 +6,5 @@
 - ``python -m tickwire.samples.arena``: a game in a window over a bad network
 - ``python -m tickwire.samples.login``: a login backend over HTTP that hands out connect tokens
 
-Most need ``pip install 'tickwire[samples]'``, and say so when it is missing.
+Most need ``pip install '.[samples]' in a checkout``, and say so when it is missing.
 """

@@ -131,7 +131,11 @@ def conditions(network: str) -> tuple[tw.Conditions, tw.Conditions]:
 def disconnected(reason: tw.DisconnectReason, address: object, words: str | None = None) -> SampleError:
     """The end of a connection as a sentence that says what to do, with the other side's words."""
     match reason:
-        case tw.DisconnectReason.REQUEST_TIMED_OUT | tw.DisconnectReason.RESPONSE_TIMED_OUT:
+        case (
+            tw.DisconnectReason.REQUEST_TIMED_OUT
+            | tw.DisconnectReason.RESPONSE_TIMED_OUT
+            | tw.DisconnectReason.UNREACHABLE
+        ):
             text = f"no server answers at {address}: start one there, and give both sides the same --key"
         case tw.DisconnectReason.PROTOCOL_MISMATCH:
             text = f"the server at {address} is another version of this sample: update the older one"
@@ -151,7 +155,7 @@ def extra(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError:
         package = {"pygame": "pygame-ce"}.get(name, name)
-        raise SampleError(f"needs {package}: pip install 'tickwire[samples]'") from None
+        raise SampleError(f"needs {package}: pip install '.[samples]' in a checkout") from None
 
 
 def argument(parse: Callable[[str], T]) -> Callable[[str], T]:

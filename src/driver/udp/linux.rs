@@ -226,6 +226,46 @@ pub(super) fn allow_fragments(socket: &UdpSocket, ipv6: bool) -> bool {
     set(socket, level, option, omit).is_ok()
 }
 
+const ANCILLARY_BYTES: usize = 512;
+
+/// Room for what the system says of an error.
+#[repr(C, align(8))]
+struct Ancillary([u8; ANCILLARY_BYTES]);
+
+/// Whether the system is to keep what it hears of datagrams that were refused, for [`refused`]. An unconnected socket isn't told
+/// otherwise. False when it doesn't know how.
+pub(super) fn watch_refusals(socket: &UdpSocket, ipv6: bool, watch: bool) -> bool {
+    let watch = c_int::from(watch);
+    let v6 = !ipv6 || set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, watch).is_ok();
+    // A socket of both families has one for each.
+    let v4 = set(socket, libc::IPPROTO_IP, libc::IP_RECVERR, watch).is_ok();
+    v6 && (v4 || ipv6)
+}
+
+/// Where a datagram was sent whose destination has no such port; `None` when the system tells of no more. What it tells besides
+/// comes as an unspecified address.
+pub(super) fn refused(socket: &UdpSocket) -> Option<SocketAddr> {
+    let mut name = Name::EMPTY;
+    let mut bytes = [0u8; 1];
+    let mut vector = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let mut control = Ancillary([0; ANCILLARY_BYTES]);
+    let mut header = empty_header(&mut vector).msg_hdr;
+    header.msg_name = ptr::from_mut(&mut name).cast();
+    header.msg_namelen = NAME_BYTES as u32;
+    header.msg_control = ptr::from_mut(&mut control).cast();
+    header.msg_controllen = ANCILLARY_BYTES as _;
+    // SAFETY: the header points to places of this frame, of the lengths given, which live until the call returns.
+    let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, libc::MSG_ERRQUEUE) };
+    if received < 0 {
+        return None;
+    }
+    // The first message of ancillary data: its header, and then the error, whose first integer is its number.
+    const ERROR_AT: usize = size_of::<libc::cmsghdr>().next_multiple_of(size_of::<usize>());
+    let number = control.0[ERROR_AT..].first_chunk().map_or(0, |number| c_int::from_ne_bytes(*number));
+    let is_told = header.msg_controllen >= (ERROR_AT + size_of::<c_int>()) as _;
+    Some(if is_told && number == libc::ECONNREFUSED { name.address() } else { Name::EMPTY.address() })
+}
+
 /// Datagrams that the system dropped before they were read, since the socket began, modulo 2^32; `None` when it
 /// doesn't tell.
 pub(super) fn drops(socket: &UdpSocket) -> Option<u32> {

@@ -63,6 +63,9 @@ pub struct UdpSocket {
     runs: Vec<Run>,
     counters: UdpCounters,
     kernel_drops: Cell<KernelDrops>,
+    /// See [`UdpSocket::watch_refusals`].
+    #[cfg(target_os = "linux")]
+    watches: bool,
     #[cfg(test)]
     fault: Option<tests::Fault>,
     /// Time that a test lets pass.
@@ -109,6 +112,8 @@ impl UdpSocket {
             slab,
             runs: Vec::new(),
             counters: UdpCounters::default(),
+            #[cfg(target_os = "linux")]
+            watches: false,
             kernel_drops: Cell::default(),
             #[cfg(test)]
             fault: None,
@@ -159,6 +164,30 @@ impl UdpSocket {
     /// The system's number of the socket.
     pub fn number(&self) -> i64 {
         number(&self.socket)
+    }
+
+    /// Has the system tell, or not any more, of datagrams whose destination has no such port: see [`UdpSocket::refused`]. Only
+    /// some systems can.
+    pub fn watch_refusals(&mut self, watch: bool) {
+        #[cfg(target_os = "linux")]
+        {
+            let is_ipv6 = self.local_address().is_ipv6();
+            self.watches = linux::watch_refusals(&self.socket, is_ipv6, watch) && watch;
+            // What it knows already keeps the socket readable.
+            while !watch && linux::refused(&self.socket).is_some() {}
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = watch;
+    }
+
+    /// The destination of a datagram that was refused since the last call, if the system tells. Anybody can make it tell of one
+    /// who guesses the port of this socket.
+    pub fn refused(&mut self) -> Option<SocketAddr> {
+        #[cfg(target_os = "linux")]
+        if self.watches {
+            return linux::refused(&self.socket);
+        }
+        None
     }
 
     /// How long there has been this socket.

@@ -44,6 +44,12 @@ impl Host {
         }
     }
 
+    /// The system says that nothing listens at an address.
+    pub fn note_unreachable(&mut self, now: Instant, address: SocketAddr) {
+        self.links.note_unreachable(now, address);
+        self.apply_link_events(now);
+    }
+
     /// Appends everything due now to `out`, and notices timeouts: once a tick. Connections that nothing was sent to,
     /// received from or is due for cost no more than a glance.
     pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
@@ -143,11 +149,11 @@ impl Host {
                     self.untold.insert(handle);
                     self.events.push_back(event);
                 }
-                LinkEvent::Down { peer, reason, answer } => {
+                LinkEvent::Down { peer, reason, answer, detail } => {
                     if let Some(words) = answer.and_then(|answer| self.words(now, peer, answer)) {
                         self.links.set_farewell(peer, &words);
                     }
-                    self.report(peer, reason, None, None);
+                    self.report(peer, reason, detail, None);
                 }
             }
         }

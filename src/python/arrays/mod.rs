@@ -14,7 +14,7 @@ mod taken;
 pub(super) use received::Received;
 pub(super) use row_type::RowTypes;
 pub(crate) use rows::Rows as ReceivedRows;
-pub(super) use send::{Recipients, Rows};
+pub(super) use send::{Recipients, Rows, check_message};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;

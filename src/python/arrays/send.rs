@@ -102,7 +102,7 @@ impl Rows {
             written.map_err(|error| taken::raise(class.py(), schema.get(), &rows, &error))?;
             let message = Message::new(message_type, writer.encoded());
             let options = SendOptions { key: key.of(row), tag: tag.of(row), notify };
-            check(protocol, channel, &message, options).map_err(|error| {
+            check_message(protocol, channel, &message, options).map_err(|error| {
                 let what = format!("row {row} of {}", schema.get().name());
                 channel_error(&what, channel, &error)
             })?;
@@ -148,7 +148,7 @@ impl Rows {
 }
 
 /// Whether a channel would take a message if it has room.
-fn check(
+pub(in crate::python) fn check_message(
     protocol: &Protocol,
     channel: usize,
     message: &Message,

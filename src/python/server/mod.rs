@@ -1,6 +1,8 @@
 //! A dedicated server for Python: the sans-IO server, its settings, and what the game calls.
 
 mod objects;
+mod retained;
+mod rooms;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,6 +13,9 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use self::retained::Retained;
+pub(crate) use self::rooms::Room;
+use self::rooms::{Members, Rooms};
 use super::address::{Address, AddressLike, AddressList};
 use super::arrays::{Recipients, Rows};
 use super::capture::{self, Secrets};
@@ -36,7 +41,7 @@ use crate::endpoint::{
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::netcode;
 use crate::time::{Duration, Instant};
-use crate::transport::{self, BudgetConfig};
+use crate::transport::{self, BudgetConfig, Message, SendOptions};
 
 /// The most seconds a token may be said to live: a year.
 const MOST_TOKEN_LIFETIME: u64 = 365 * 24 * 3600;
@@ -107,6 +112,16 @@ pub(crate) struct Server {
     endpoint: Endpoint,
     /// Locked last, where the endpoint is locked too.
     players: Mutex<Players>,
+    /// What newcomers are sent. Locked inside of the endpoint's lock, so that none misses a value.
+    retained: Mutex<Retained>,
+    rooms: Rooms,
+}
+
+/// Whom something is for.
+enum Audience<'a> {
+    Everybody,
+    These(Recipients),
+    Room(&'a Members),
 }
 
 /// Those that the game knows of.
@@ -181,6 +196,8 @@ impl Server {
         netcode.max_token_lifetime = max_token_lifetime.map(Duration::from_secs);
         netcode.clock_skew = Duration::from_secs(clock_skew);
         netcode.replace_duplicates = replace_duplicates;
+        // Nobody is kept out by the well-known key, and no stranger asks at a loopback address.
+        netcode.explains = key.is_none() || address.ip().is_loopback();
         let (connection, chunks) = (settings.connection.clone(), settings.arrivals.limits);
         let config = ServerConfig { netcode, connection, chunks };
         let recorded = network.as_ref().and_then(VirtualNetwork::recorded);
@@ -206,6 +223,8 @@ impl Server {
             admission,
             endpoint: Endpoint::new(py, &SERVER, host, driver, protocol, settings)?,
             players: Mutex::default(),
+            retained: Mutex::default(),
+            rooms: Rooms::default(),
         })
     }
 
@@ -422,14 +441,8 @@ impl Server {
         notify: bool,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let options = send_options(key, tag, notify)?;
-        let py = message.py();
-        let encoded = self.endpoint.protocol.get().encode_message(message)?;
-        let channel = self.endpoint.protocol.get().channel(channel, Some(encoded.message_type))?;
-        let clients = clients.map(|clients| self.recipients(clients)).transpose()?;
-        let sent = self.send_all(py, clients, exclude, |core, now, client| {
-            core.send(now, client, channel, encoded.clone(), options)
-        })?;
-        sent.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))
+        let (clients, retained) = self.audience(clients)?;
+        self.broadcast_message(message, channel, clients, exclude, options, retained)
     }
 
     /// Queues a row for each client. Returns the rows, by index, that were not queued because their client is gone or
@@ -523,14 +536,24 @@ impl Server {
         notify: bool,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
-        let clients = clients.map(|clients| self.recipients(clients)).transpose()?;
+        let (clients, retained) = self.audience(clients)?;
         let (channel, messages) = rows.messages();
-        let sent = self.send_all(class_.py(), clients, exclude, |core, now, client| {
-            messages
-                .iter()
-                .try_for_each(|(message, options)| core.send(now, client, channel, message.clone(), *options))
-        })?;
+        let sent = self.send_all(class_.py(), clients, exclude, channel, messages, retained)?;
         sent.map_err(|error| self.endpoint.send_error("the rows", channel, error))
+    }
+
+    /// A room of this server's clients, with nobody in it: see :class:`Room`.
+    fn room(slf: Py<Self>) -> Room {
+        Room::new(slf)
+    }
+
+    /// No longer sends newcomers the newest value of a key, or of all keys, of a channel that retains. Returns how many values
+    /// that were.
+    #[pyo3(signature = (channel, key = None))]
+    fn forget(&self, channel: &Bound<'_, PyAny>, key: Option<i128>) -> PyResult<usize> {
+        let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
+        let key = key.map(|key| within("key", key, 0, u32::MAX)).transpose()?;
+        Ok(lock(&self.retained).forget(channel, key))
     }
 
     /// The client of a :attr:`ClientHandle.number`, as the ``client`` column of rows has it; None when it is gone.
@@ -634,26 +657,65 @@ impl Server {
         self.endpoint.break_thread()
     }
 
+    /// Those given, or everybody; and what keeps what everybody is sent.
+    fn audience(
+        &self,
+        clients: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<(Audience<'_>, Option<&Mutex<Retained>>)> {
+        match clients {
+            Some(clients) => Ok((Audience::These(self.recipients(clients)?), None)),
+            None => Ok((Audience::Everybody, Some(&self.retained))),
+        }
+    }
+
     fn recipients(&self, clients: &Bound<'_, PyAny>) -> PyResult<Recipients> {
         Recipients::new(clients, |client| self.core_handle(client).ok())
     }
 
-    /// Has `send` queue something for each of `clients`, or for everybody that the game knows of. Gives those who have
-    /// no room for it, and those who are gone and known by their handle.
+    /// Encodes a message once and queues it for each of `clients`.
+    fn broadcast_message(
+        &self,
+        message: &Bound<'_, PyAny>,
+        channel: Option<&Bound<'_, PyAny>>,
+        clients: Audience<'_>,
+        exclude: Option<&Bound<'_, ClientHandle>>,
+        options: SendOptions,
+        retained: Option<&Mutex<Retained>>,
+    ) -> PyResult<Vec<Py<ClientHandle>>> {
+        let encoded = self.endpoint.protocol.get().encode_message(message)?;
+        let channel = self.endpoint.protocol.get().channel(channel, Some(encoded.message_type))?;
+        let messages = [(encoded, options)];
+        let sent = self.send_all(message.py(), clients, exclude, channel, &messages, retained)?;
+        sent.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))
+    }
+
+    /// Queues messages for each of `clients`, or for everybody that the game knows of, and keeps those of a channel that
+    /// retains. Gives those who have no room for all of them, and those who are gone and known by their handle.
     fn send_all(
         &self,
         py: Python<'_>,
-        clients: Option<Recipients>,
+        clients: Audience<'_>,
         exclude: Option<&Bound<'_, ClientHandle>>,
-        mut send: impl FnMut(&mut Host, Instant, PeerHandle) -> Result<(), SendError>,
+        channel: usize,
+        messages: &[(Message, SendOptions)],
+        retained: Option<&Mutex<Retained>>,
     ) -> PyResult<Result<Vec<Py<ClientHandle>>, SendError>> {
         let exclude = exclude.and_then(|client| self.core_handle(client.get()).ok());
+        let send = |core: &mut Host, now: Instant, client| {
+            messages
+                .iter()
+                .try_for_each(|(message, options)| core.send(now, client, channel, message.clone(), *options))
+        };
         self.endpoint.with(|core, driver| {
+            if let Some(retained) = retained {
+                lock(retained).put(self.endpoint.protocol.get(), channel, messages)?;
+            }
             let players = lock(&self.players);
             let clients = match clients {
-                Some(Recipients(clients)) => clients.into_iter().flatten().collect(),
+                Audience::These(Recipients(clients)) => clients.into_iter().flatten().collect(),
+                Audience::Room(members) => lock(members).keys().copied().collect(),
                 // Whom no event has told the game of may yet be refused.
-                None => {
+                Audience::Everybody => {
                     core.connected().filter(|client| players.handles.contains_key(client)).collect::<Vec<_>>()
                 }
             };
@@ -669,11 +731,12 @@ impl Server {
                         left_out.extend(players.handles.get(&client).map(|handle| handle.clone_ref(py)));
                     }
                     // Too large: for the first client and for all others.
-                    sent => sent?,
+                    Err(error) => return Ok(Err(error)),
+                    Ok(()) => (),
                 }
             }
-            Ok(left_out)
-        })
+            Ok(Ok(left_out))
+        })?
     }
 
     /// The core's handle, if it is one of this server's.

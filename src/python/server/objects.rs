@@ -117,13 +117,30 @@ impl Server {
         Ok(())
     }
 
+    /// Makes a client known, and queues for it what newcomers are sent: under one lock, so that it gets each value that is
+    /// broadcast, and none after a newer one.
+    fn welcome(&self, client: PeerHandle, handle: Py<ClientHandle>) {
+        let mut handle = Some(handle);
+        let welcomed = self.endpoint.with(|core, driver| {
+            lock(&self.players).handles.extend(handle.take().map(|handle| (client, handle)));
+            for (channel, message, options) in lock(&self.retained).values() {
+                // It may be gone already; latest channels are never full.
+                let _ = core.send(driver.now(), client, channel, message.clone(), options);
+            }
+        });
+        if welcomed.is_err() {
+            // Closed meanwhile: its messages still have a sender.
+            lock(&self.players).handles.extend(handle.map(|handle| (client, handle)));
+        }
+    }
+
     fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
         let mut final_stats = core::mem::take(&mut pending.tick.final_stats);
         for event in events {
             let object = match event {
                 Event::Accepted { peer: client, client_id, address, user_data } => {
                     let handle = Py::new(py, self.handle(client, client_id, address, user_data))?;
-                    lock(&self.players).handles.insert(client, handle.clone_ref(py));
+                    self.welcome(client, handle.clone_ref(py));
                     log(py, Level::Info, || {
                         let slot = client.slot;
                         format!(
@@ -140,6 +157,7 @@ impl Server {
                         players.gone.push(client);
                         players.handles.get(&client).map(|handle| handle.clone_ref(py))
                     };
+                    drop(self.rooms.leave(&[client]));
                     let place = final_stats.iter().position(|(peer, _)| *peer == client);
                     if let (Some(handle), Some(place)) = (&handle, place) {
                         // It ends once.

@@ -3,6 +3,7 @@
 mod attacks;
 mod connecting;
 mod ending;
+mod explaining;
 mod floods;
 mod tokens;
 mod world;

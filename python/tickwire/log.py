@@ -1,0 +1,54 @@
+"""What servers say before the game has configured :mod:`logging`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+
+__all__ = ["UnconfiguredLog"]
+
+PERIOD = 1.0
+"""Seconds from one line to the next."""
+
+
+class UnconfiguredLog(logging.Handler):
+    """Writes warnings of servers to stderr, a line a second at most, until the game configures logging.
+
+    It is on the logger ``tickwire``. Any handler on the root logger or beside this one silences it:
+    ``logging.basicConfig()`` to have all lines, and to have none
+    ``logging.getLogger("tickwire").addHandler(logging.NullHandler())``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.terminator = "\n"
+        self._next = 0.0
+        self._left_out = 0
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Writes the record, if nobody else does."""
+        if logging.getLogger().handlers or logging.getLogger("tickwire").handlers != [self]:
+            return False
+        return bool(super().handle(record))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes a line about a server, if it is time for one."""
+        try:
+            text = record.getMessage()
+            # Of a client the game says itself what the player should see.
+            if "the server at " not in text:
+                return
+            now = time.monotonic()
+            if now < self._next:
+                self._left_out += 1
+                return
+            more = f" (and {self._left_out} more lines)" if self._left_out else ""
+            self._next, self._left_out = now + PERIOD, 0
+            stream = sys.stderr
+            # There is none in a program without a console.
+            if stream is not None:
+                stream.write(f"tickwire: {text}{more}{self.terminator}")
+                stream.flush()
+        except Exception:
+            self.handleError(record)

@@ -1,0 +1,506 @@
+"""A client that comes back: it dials again when the connection is lost."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import random
+import time
+from collections.abc import Callable
+from os import PathLike
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+from typing import Protocol as Shape
+
+from typing_extensions import Buffer
+
+from tickwire._core import (
+    Address,
+    Chunk,
+    Client,
+    Connected,
+    ConnectionStats,
+    ConnectToken,
+    Disconnected,
+    Inbox,
+    IncomingChunk,
+    Protocol,
+    Transfer,
+)
+from tickwire.connection import (
+    AddressLike,
+    ClientState,
+    DisconnectReason,
+    Event,
+    Reconnecting,
+    SendResult,
+)
+from tickwire.errors import ClosedError
+
+__all__ = ["Redialler", "TokenSource"]
+
+AGAIN = frozenset(
+    {
+        DisconnectReason.SERVER_CLOSED,
+        DisconnectReason.PEER_DISCONNECTED,
+        DisconnectReason.TIMED_OUT,
+        DisconnectReason.STALLED,
+        DisconnectReason.SERVER_FULL,
+        DisconnectReason.REQUEST_TIMED_OUT,
+        DisconnectReason.UNREACHABLE,
+        DisconnectReason.RESPONSE_TIMED_OUT,
+        DisconnectReason.TOKEN_EXPIRED,
+    }
+)
+"""Ends after which another try may do better. A kick, a newer connection of the same player, a mismatch or a
+close of one's own are meant."""
+
+POLL_INTERVAL = 0.05
+"""Seconds between two looks at a token that is being fetched."""
+
+MAX_SECONDS = 86_400.0
+MAX_DOUBLINGS = 30
+
+
+class PendingToken(Shape):
+    """What :mod:`concurrent.futures` and :mod:`asyncio` call a future."""
+
+    def done(self) -> bool: ...
+    def result(self) -> ConnectToken | None: ...
+    def cancel(self, *args: Any) -> bool: ...
+
+
+TokenSource: TypeAlias = Callable[[], "ConnectToken | PendingToken | Any | None"]
+"""Gets a fresh token from the login backend: it, or a future or coroutine of it; None to give up."""
+
+log = logging.getLogger("tickwire")
+
+
+class Redialler:
+    """A client that dials again when its connection is lost or doesn't come up, with a fresh token each time.
+
+    It is ticked and used as a :class:`Client`: by :meth:`tick`, :func:`tickwire.loop`, or
+    :class:`tickwire.aio.Driver`. Its events say what it does: :class:`Reconnecting` in place of a
+    :class:`Disconnected` after which it dials again, :class:`Connected` each time it is in, and one
+    :class:`Disconnected` at the end, after which nothing comes any more.
+
+    It doesn't dial again after it was kicked or banned, when the same player connected from elsewhere, when
+    the two sides differ, and after :meth:`close`. Each server must be told by the game again who the player
+    is: to it, this is a newcomer.
+
+    Args:
+        protocol: what both sides share.
+        token: called for each dial; the first time by this constructor, which raises what it raises. It
+            blocks the game while it runs; return a future to be asked later. What it raises after that
+            counts as a dial that failed. None gives up.
+        first_delay: seconds before the first try; each later one waits twice as long. It begins anew when a
+            connection has lasted for ``max_delay``.
+        max_delay: seconds that a try waits at most.
+        jitter: the share of that, 0 to 1, by which it is made shorter at random, so that a thousand players
+            whose server restarts don't come at one moment.
+        give_up_after: seconds since the connection was lost (or since the start) after which it dials no
+            more; None: never.
+        seed: makes jitter and ``conditions`` repeatable.
+        settings: those of :class:`Client`. ``resume`` is its own affair.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+    """
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        token: TokenSource,
+        *,
+        first_delay: float = 0.5,
+        max_delay: float = 30.0,
+        jitter: float = 0.5,
+        give_up_after: float | None = 120.0,
+        seed: int | None = None,
+        **settings: Any,
+    ) -> None:
+        self._check(first_delay, max_delay, jitter, give_up_after)
+        self._protocol = protocol
+        self._fetch: TokenSource | None = token
+        self._make: Callable[..., Client] = lambda **more: Client(protocol, **more)
+        self._begin(first_delay, max_delay, jitter, give_up_after, seed, settings)
+
+    @classmethod
+    def connect(
+        cls,
+        address: AddressLike,
+        protocol: Protocol,
+        *,
+        first_delay: float = 0.5,
+        max_delay: float = 30.0,
+        jitter: float = 0.5,
+        give_up_after: float | None = 120.0,
+        seed: int | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Development mode: makes its own tokens, as :meth:`Client.connect`, whose settings it takes. All
+        have the same client id."""
+        cls._check(first_delay, max_delay, jitter, give_up_after)
+        if settings.get("client_id") is None and "network" not in settings:
+            settings["client_id"] = random.SystemRandom().getrandbits(64)
+        redialler = cls.__new__(cls)
+        redialler._protocol = protocol
+        redialler._fetch = None
+        redialler._make = lambda **more: Client.connect(address, protocol, **more)
+        redialler._begin(first_delay, max_delay, jitter, give_up_after, seed, settings)
+        return redialler
+
+    @staticmethod
+    def _check(first_delay: float, max_delay: float, jitter: float, give_up_after: float | None) -> None:
+        if not 0 < first_delay <= MAX_SECONDS:
+            raise ValueError(f"first_delay must be above 0 to {MAX_SECONDS:g} seconds, not {first_delay!r}")
+        if not first_delay <= max_delay <= MAX_SECONDS:
+            bound = f"first_delay ({first_delay:g}) to {MAX_SECONDS:g} seconds"
+            raise ValueError(f"max_delay must be {bound}, not {max_delay!r}")
+        if not 0 <= jitter <= 1:
+            raise ValueError(f"jitter must be 0 to 1, not {jitter!r}")
+        if give_up_after is not None and not give_up_after >= 0:
+            raise ValueError(f"give_up_after must be at least 0 seconds, or None, not {give_up_after!r}")
+
+    def _begin(
+        self,
+        first_delay: float,
+        max_delay: float,
+        jitter: float,
+        give_up_after: float | None,
+        seed: int | None,
+        settings: dict[str, Any],
+    ) -> None:
+        if "resume" in settings:
+            raise TypeError("resume is what a Redialler gives itself: leave it out")
+        self._first_delay = first_delay
+        self._max_delay = max_delay
+        self._jitter = jitter
+        self._give_up_after = give_up_after
+        self._settings = settings | ({} if seed is None else {"seed": seed})
+        network = settings.get("network")
+        self._now: Callable[[], float] = time.monotonic if network is None else lambda: network.now
+        self._events: list[Event | Reconnecting] = []
+        self._attempt = 0
+        self._dial_at: float | None = None
+        self._pending: Any = None  # a future
+        self._connected_at: float | None = None
+        self._lost_at = self._now()
+        self._last: tuple[DisconnectReason, str | None] | None = None
+        self._final: Disconnected | None = None
+        self._over = False
+        more: dict[str, Any] = {}
+        if self._fetch is not None:
+            token: Any = self._settings.pop("first_token", None) or self._fetch()
+            if inspect.iscoroutine(token):
+                token.close()
+                raise TypeError("token must not be a coroutine function here: use tickwire.aio.redialler")
+            more["token"] = token.result() if hasattr(token, "done") else token
+        self._client = self._make(**more, **self._settings)
+        if seed is None and network is not None:
+            # Virtual time has no luck of its own, and each client has its own address.
+            seed = hash_of(self._client.address)
+        self._random = random.Random(seed)
+
+    # --- what a client is --------------------------------------------------------------------------------
+
+    @property
+    def client(self) -> Client:
+        """The client of now, or the last one: another after each dial."""
+        return self._client
+
+    @property
+    def protocol(self) -> Protocol:
+        """What both sides share."""
+        return self._protocol
+
+    @property
+    def attempt(self) -> int:
+        """The dials since the connection was last up for long; 0 while it is."""
+        return self._attempt
+
+    @property
+    def connected(self) -> bool:
+        """Whether the connection is up."""
+        return self._client.connected
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called, and what it lingered for is over."""
+        return self._client.closed
+
+    @property
+    def state(self) -> ClientState:
+        """Where the connection of now stands."""
+        return self._client.state
+
+    @property
+    def disconnect_reason(self) -> DisconnectReason | None:
+        """Why it dials no more; None before."""
+        return self._client.disconnect_reason if self._over or self.closed else None
+
+    @property
+    def disconnect_detail(self) -> str | None:
+        """As :attr:`Disconnected.detail`; None before, and if nothing was said."""
+        return self._client.disconnect_detail if self._over or self.closed else None
+
+    @property
+    def address(self) -> Address:
+        """The local address of now."""
+        return self._client.address
+
+    @property
+    def server_address(self) -> Address:
+        """The server dialled now, or last."""
+        return self._client.server_address
+
+    @property
+    def slot(self) -> int | None:
+        """Our client slot on the server, while connected."""
+        return self._client.slot
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Everything counted since this connection's dial."""
+        return self._client.counters
+
+    @property
+    def has_news(self) -> bool:
+        """Whether the next :meth:`receive` has something that wasn't told."""
+        return bool(self._events) or self._client.has_news
+
+    def fileno(self) -> int:
+        """The system's number of the socket of now: another after each dial."""
+        return self._client.fileno()
+
+    def tick(self) -> RediallerTick:
+        """``with redialler.tick() as inbox:`` receives on entry and sends on exit."""
+        return RediallerTick(self)
+
+    def receive(self) -> Inbox[Any, Any]:
+        """The first half of a tick: takes what arrived. Dials again when it is time."""
+        self._poll()
+        inbox = self._client.receive()
+        if inbox.events or self._events:
+            events, self._events = self._events, []
+            told: list[Any] = inbox.events
+            told[:] = events + [self._judge(event) for event in inbox.events]
+        return inbox
+
+    def flush(self) -> None:
+        """The second half of a tick: sends what is queued."""
+        self._client.flush()
+
+    def pump(self) -> None:
+        """Keeps the connection alive without taking messages, as :meth:`Server.pump`."""
+        self._poll()
+        self._client.pump()
+
+    def step(self) -> float:
+        """Between ticks, for event loops: as :meth:`Server.step`. The socket may be another after it."""
+        self._poll()
+        wait = self._client.step()
+        if self._pending is not None:
+            return min(wait, POLL_INTERVAL)
+        if self._dial_at is not None:
+            return min(wait, max(0.0, self._dial_at - self._now()))
+        return wait
+
+    def send(
+        self, message: Any, channel: int = 0, *, key: int = 0, tag: int = 0, notify: bool = False
+    ) -> SendResult:
+        """As :meth:`Client.send`: false while the connection is not up."""
+        return self._client.send(message, channel, key=key, tag=tag, notify=notify)
+
+    def send_rows(
+        self,
+        class_: type,
+        rows: Buffer,
+        channel: int = 0,
+        *,
+        arena: Buffer | None = None,
+        key: int | Buffer = 0,
+        tag: int | Buffer = 0,
+        notify: bool = False,
+    ) -> list[int]:
+        """As :meth:`Client.send_rows`."""
+        return self._client.send_rows(class_, rows, channel, arena=arena, key=key, tag=tag, notify=notify)
+
+    def send_payload(self, data: bytes, channel: int, *, tag: int) -> SendResult:
+        """As :meth:`Client.send_payload`."""
+        return self._client.send_payload(data, channel, tag=tag)
+
+    def send_chunk(
+        self, data: Chunk | Buffer | str | PathLike[str], /, *, label: str = "", burst: bool = False
+    ) -> Transfer:
+        """As :meth:`Client.send_chunk`. A transfer ends with its connection; queue the chunk again when the
+        next one is up."""
+        return self._client.send_chunk(data, label=label, burst=burst)
+
+    def incoming_chunks(self) -> list[IncomingChunk]:
+        """As :meth:`Client.incoming_chunks`."""
+        return self._client.incoming_chunks()
+
+    def set_budget(self, bytes_per_second: float, burst_bytes: float, *, adaptive: bool = True) -> None:
+        """As :meth:`Client.set_budget`, for the connection of now."""
+        self._client.set_budget(bytes_per_second, burst_bytes, adaptive=adaptive)
+
+    def stats(self) -> ConnectionStats:
+        """How the connection of now is doing, or was at its end."""
+        return self._client.stats()
+
+    def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
+        """Disconnects for good, as :meth:`Client.close`."""
+        self._stop()
+        self._client.close(linger=linger, reason=reason, wait=wait)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        again = "" if self._dial_at is None else f", dials again, attempt {self._attempt}"
+        return f"<Redialler of {self.server_address}, {self.state.name}{again}>"
+
+    # --- dialling again ----------------------------------------------------------------------------------
+
+    def _stop(self) -> None:
+        self._dial_at = None
+        self._over = True
+        if self._pending is not None:
+            self._pending.cancel()
+            self._pending = None
+
+    def _judge(self, event: Event) -> Event | Reconnecting:
+        """What the game is told in place of an event of the client of now."""
+        now = self._now()
+        if isinstance(event, Connected):
+            self._connected_at = now
+            log.debug("%r is connected", self)
+        if not isinstance(event, Disconnected):
+            return event
+        if self._over or self.closed or event.reason not in AGAIN:
+            self._stop()
+            return event
+        if self._connected_at is not None:
+            self._lost_at = now
+            if now - self._connected_at >= self._max_delay:
+                self._attempt = 0
+            self._connected_at = None
+        self._final = event
+        return self._schedule(event.reason, event.detail, None) or event
+
+    def _schedule(
+        self, reason: DisconnectReason, detail: str | None, error: Exception | None
+    ) -> Reconnecting | None:
+        """Plans the next dial; None when there is none any more."""
+        delay = min(self._max_delay, self._first_delay * 2.0 ** min(self._attempt, MAX_DOUBLINGS))
+        delay *= 1 - self._jitter * self._random.random()
+        now = self._now()
+        if self._give_up_after is not None and now + delay > self._lost_at + self._give_up_after:
+            self._stop()
+            return None
+        self._attempt += 1
+        self._dial_at = now + delay
+        self._last = reason, detail
+        log.info(
+            "dialling %s again in %.1f s, attempt %d: %s", self.server_address, delay, self._attempt, reason
+        )
+        return Reconnecting(self._attempt, delay, reason, detail, error)
+
+    def _poll(self) -> None:
+        """Dials when it is time and the token is there."""
+        due = self._dial_at is not None and self._now() >= self._dial_at
+        if self.closed or self._over or not (due or self._pending is not None):
+            return
+        self._dial_at = None
+        if self._fetch is None:
+            self._dial({})
+            return
+        try:
+            token: Any = self._fetch() if self._pending is None else self._pending
+            if hasattr(token, "__await__") and not hasattr(token, "done"):
+                import asyncio  # costs time, and whoever makes coroutines has it
+
+                token = asyncio.ensure_future(token)
+            if hasattr(token, "done"):
+                self._pending = token
+                if not token.done():
+                    return
+                self._pending = None
+                token = token.result()
+        except Exception as error:
+            self._pending = None
+            self._failed(error)
+            return
+        if token is None:
+            self._give_up()
+        else:
+            self._dial({"token": token})
+
+    def _dial(self, more: dict[str, Any]) -> None:
+        old = self._client
+        # Two can't have one port, nor one file.
+        if "bind" in self._settings or "capture" in self._settings:
+            old.close()
+        try:
+            new = self._make(**more, **self._settings, resume=old)
+        except OSError as error:
+            if old.closed:
+                # Nothing is left to tick.
+                self._stop()
+                raise
+            self._failed(error)
+            return
+        except BaseException:
+            self._stop()
+            raise
+        old.close()
+        self._client = new
+
+    def _failed(self, error: Exception) -> None:
+        """A dial that didn't come so far as to ask a server."""
+        log.warning("no dial of %s: %s: %s", self.server_address, type(error).__name__, error)
+        assert self._last is not None
+        reconnecting = self._schedule(*self._last, error)
+        if reconnecting is None:
+            self._give_up()
+        else:
+            self._events.append(reconnecting)
+
+    def _give_up(self) -> None:
+        self._stop()
+        if self._final is not None:
+            self._events.append(self._final)
+
+
+class RediallerTick:
+    """Receives on entry, sends on exit, also when the body raises."""
+
+    def __init__(self, redialler: Redialler) -> None:
+        self._redialler = redialler
+
+    def __enter__(self) -> Inbox[Any, Any]:
+        try:
+            return self._redialler.receive()
+        except ClosedError:
+            raise
+        except BaseException:
+            if not self._redialler.closed:
+                self._redialler.flush()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if not self._redialler.closed:
+            self._redialler.flush()
+
+
+def hash_of(address: Address) -> int:
+    """The same in every process, as :func:`hash` is not."""
+    return int.from_bytes(str(address).encode(), "big")

@@ -1,0 +1,190 @@
+//! Rooms: some of a server's clients, to send to.
+//!
+//! Promises: whoever leaves the server has left its rooms when its last event is handed over, and a newcomer of a room is
+//! sent what the room retains. A room keeps its server, and no server its rooms.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, Weak};
+
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyIterator;
+
+use super::retained::Retained;
+use super::{Audience, Server};
+use crate::endpoint::PeerHandle;
+use crate::python::arrays::Rows;
+use crate::python::events::ClientHandle;
+use crate::python::fields::within;
+use crate::python::lock;
+use crate::python::setup::send_options;
+
+/// Who is in a room. Locked by itself, for moments, or inside of the endpoint's lock.
+pub(super) type Members = Mutex<BTreeMap<PeerHandle, Py<ClientHandle>>>;
+
+/// The rooms of a server.
+#[derive(Debug, Default)]
+pub(super) struct Rooms(Mutex<Vec<Weak<Members>>>);
+
+impl Rooms {
+    fn add(&self, room: &Arc<Members>) {
+        let mut rooms = lock(&self.0);
+        rooms.retain(|room| room.strong_count() > 0);
+        rooms.push(Arc::downgrade(room));
+    }
+
+    /// Takes clients that are gone out of all rooms. Gives their handles, to be dropped when nothing is locked.
+    pub(super) fn leave(&self, gone: &[PeerHandle]) -> Vec<Py<ClientHandle>> {
+        if gone.is_empty() {
+            return Vec::new();
+        }
+        let rooms: Vec<Arc<Members>> = lock(&self.0).iter().filter_map(Weak::upgrade).collect();
+        let mut left = Vec::new();
+        for room in rooms {
+            let mut members = lock(&room);
+            left.extend(gone.iter().filter_map(|client| members.remove(client)));
+        }
+        left
+    }
+}
+
+/// Some of a server's clients, to send to: a match, a lobby, a team. A client may be in several, and leaves them by itself
+/// when it leaves the server.
+#[pyclass(frozen, generic, weakref, module = "tickwire")]
+pub(crate) struct Room {
+    server: Py<Server>,
+    members: Arc<Members>,
+    retained: Mutex<Retained>,
+}
+
+#[pymethods]
+impl Room {
+    #[new]
+    pub(super) fn new(server: Py<Server>) -> Self {
+        let members = Arc::default();
+        server.get().rooms.add(&members);
+        Room { server, members, retained: Mutex::default() }
+    }
+
+    /// The server whose clients these are.
+    #[getter]
+    fn server(&self, py: Python<'_>) -> Py<Server> {
+        self.server.clone_ref(py)
+    }
+
+    /// Takes a client in, who is sent what the room retains. False when it is gone, or in the room already.
+    #[pyo3(signature = (client, /))]
+    fn add(&self, client: &Bound<'_, ClientHandle>) -> PyResult<bool> {
+        let server = self.server.get();
+        let peer = server.core_handle(client.get())?;
+        server.endpoint.with(|core, driver| {
+            if !lock(&server.players).handles.contains_key(&peer) || !core.is_connected(peer) {
+                return false;
+            }
+            if lock(&self.members).insert(peer, client.clone().unbind()).is_some() {
+                return false;
+            }
+            for (channel, message, options) in lock(&self.retained).values() {
+                // Latest channels are never full.
+                let _ = core.send(driver.now(), peer, channel, message.clone(), options);
+            }
+            true
+        })
+    }
+
+    /// Takes a client out; false when it isn't in the room.
+    #[pyo3(signature = (client, /))]
+    fn discard(&self, client: &Bound<'_, ClientHandle>) -> PyResult<bool> {
+        let peer = self.server.get().core_handle(client.get())?;
+        let left = lock(&self.members).remove(&peer);
+        Ok(left.is_some())
+    }
+
+    /// Takes everybody out.
+    fn clear(&self) {
+        let left = core::mem::take(&mut *lock(&self.members));
+        drop(left);
+    }
+
+    /// Queues one message for everybody in the room, as :meth:`Server.broadcast`.
+    #[pyo3(signature = (message, channel = None, *, exclude = None, key = 0, tag = 0, notify = false))]
+    #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
+    fn broadcast(
+        &self,
+        message: &Bound<'_, PyAny>,
+        channel: Option<&Bound<'_, PyAny>>,
+        exclude: Option<&Bound<'_, ClientHandle>>,
+        key: i128,
+        tag: i128,
+        notify: bool,
+    ) -> PyResult<Vec<Py<ClientHandle>>> {
+        let options = send_options(key, tag, notify)?;
+        self.server.get().broadcast_message(
+            message,
+            channel,
+            Audience::Room(&self.members),
+            exclude,
+            options,
+            Some(&self.retained),
+        )
+    }
+
+    /// Queues rows for everybody in the room, as :meth:`Server.broadcast_rows`.
+    #[pyo3(signature = (class_, rows, channel = None, *, arena = None, exclude = None, key = None, tag = None,
+                        notify = false))]
+    #[pyo3(
+        text_signature = "($self, class_, rows, channel=None, *, arena=None, exclude=None, key=0, tag=0, \
+                             notify=False)"
+    )]
+    #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
+    fn broadcast_rows(
+        &self,
+        class_: &Bound<'_, PyAny>,
+        rows: &Bound<'_, PyAny>,
+        channel: Option<&Bound<'_, PyAny>>,
+        arena: Option<&Bound<'_, PyAny>>,
+        exclude: Option<&Bound<'_, ClientHandle>>,
+        key: Option<&Bound<'_, PyAny>>,
+        tag: Option<&Bound<'_, PyAny>>,
+        notify: bool,
+    ) -> PyResult<Vec<Py<ClientHandle>>> {
+        let server = self.server.get();
+        let rows = Rows::new(server.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
+        let (channel, messages) = rows.messages();
+        let (room, retained) = (Audience::Room(&self.members), Some(&self.retained));
+        let sent = server.send_all(class_.py(), room, exclude, channel, messages, retained)?;
+        sent.map_err(|error| server.endpoint.send_error("the rows", channel, error))
+    }
+
+    /// No longer sends the newest value of a key to newcomers of the room, as :meth:`Server.forget`.
+    #[pyo3(signature = (channel, key = None))]
+    fn forget(&self, channel: &Bound<'_, PyAny>, key: Option<i128>) -> PyResult<usize> {
+        let channel = self.server.get().endpoint.protocol.get().channel(Some(channel), None)?;
+        let key = key.map(|key| within("key", key, 0, u32::MAX)).transpose()?;
+        Ok(lock(&self.retained).forget(channel, key))
+    }
+
+    fn __contains__(&self, client: &Bound<'_, PyAny>) -> bool {
+        let Ok(client) = client.cast::<ClientHandle>() else { return false };
+        let peer = self.server.get().core_handle(client.get());
+        peer.is_ok_and(|peer| lock(&self.members).contains_key(&peer))
+    }
+
+    fn __len__(&self) -> usize {
+        lock(&self.members).len()
+    }
+
+    /// Those who are in it now, by slot.
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let members: Vec<_> = lock(&self.members).values().map(|client| client.clone_ref(py)).collect();
+        members.into_pyobject(py)?.try_iter()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Room of {} clients>", lock(&self.members).len())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.server)
+    }
+}

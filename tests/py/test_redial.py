@@ -1,0 +1,409 @@
+"""A client that dials again, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tickwire as tw
+from conftest import Chat, make_protocol
+from tickwire import aio
+from tickwire.testing import World
+
+KEY = bytes(range(32))
+
+
+class Game:
+    """A world with a server and one redialling player, and what that one is told."""
+
+    def __init__(self, server: dict[str, Any] | None = None, **settings: Any) -> None:
+        self.world = World(make_protocol(channels=[tw.reliable_ordered(), tw.chunks()]), seed=1)
+        self.server = self.world.server(**(server or {}))
+        settings = {"client_id": 7, "bind": "10.1.0.1:0", "seed": 1, **settings}
+        self.player = tw.Redialler.connect(
+            self.server.address, self.world.protocol, network=self.world.network, **settings
+        )
+        self.told: list[tuple[float, tw.Event]] = []
+        self.messages: list[Any] = []
+
+    def run(self, seconds: float) -> list[tw.Event]:
+        before = len(self.told)
+        for _ in self.world.ticks(seconds):
+            if not self.player.closed:
+                with self.player.tick() as inbox:
+                    self.told += [(round(self.world.now, 3), event) for event in inbox.events]
+                    self.messages += inbox.messages
+        return [event for _, event in self.told[before:]]
+
+
+def names(events: list[tw.Event]) -> list[str]:
+    return [type(event).__name__ for event in events]
+
+
+def test_it_comes_back_after_the_server_was_restarted() -> None:
+    game = Game()
+    assert names(game.run(1)) == ["Connected"]
+    game.world.restart(game.server)
+    events = game.run(3)
+    assert names(events) == ["Reconnecting", "Connected"]
+    assert isinstance(events[0], tw.Reconnecting)
+    assert (events[0].attempt, events[0].reason) == (1, tw.DisconnectReason.SERVER_CLOSED)
+    assert 0.25 <= events[0].delay <= 0.5
+    assert game.player.connected
+    assert game.player.attempt == 1
+    assert game.world.servers[0].clients[0].id == 7
+    game.world.servers[0].broadcast(Chat(1, "welcome back"))
+    game.run(1)
+    assert game.messages == [Chat(1, "welcome back")]
+
+
+def test_it_comes_back_after_a_crash_and_a_long_outage() -> None:
+    game = Game(timeout=2, give_up_after=None)
+    game.run(1)
+    game.world.network.unplug(game.server.address)
+    game.server.close()
+    events = game.run(60)
+    tries = [event for event in events if isinstance(event, tw.Reconnecting)]
+    assert len(tries) == len(events) >= 4
+    assert [event.attempt for event in tries] == list(range(1, len(tries) + 1))
+    assert tries[0].reason is tw.DisconnectReason.TIMED_OUT
+    assert {event.reason for event in tries[1:]} == {tw.DisconnectReason.REQUEST_TIMED_OUT}
+    for event in tries:
+        most = min(30, 0.5 * 2 ** (event.attempt - 1))
+        assert most / 2 <= event.delay <= most
+    game.world.server(game.server.address)
+    assert names(game.run(60))[-1] == "Connected"
+
+
+def test_attempts_begin_anew_after_a_connection_that_lasted() -> None:
+    game = Game(max_delay=2, timeout=1, give_up_after=None)
+    game.run(1)
+    game.world.restart(game.server)
+    game.run(1.5)
+    assert (game.player.connected, game.player.attempt) == (True, 1)
+    game.world.restart(game.world.servers[0])
+    again = game.run(1.5)[0]
+    assert isinstance(again, tw.Reconnecting)
+    assert again.attempt == 2, "it had not lasted"
+    game.run(4)
+    game.world.restart(game.world.servers[0])
+    again = game.run(1.5)[0]
+    assert isinstance(again, tw.Reconnecting)
+    assert again.attempt == 1
+
+
+@pytest.mark.parametrize("give_up_after", [0, 5, 20])
+def test_it_gives_up(give_up_after: float) -> None:
+    game = Game(timeout=1, give_up_after=give_up_after)
+    game.run(1)
+    lost = game.world.now
+    game.server.close()
+    events = game.run(40)
+    assert isinstance(events[-1], tw.Disconnected)
+    assert set(names(events[:-1])) <= {"Reconnecting"}
+    assert game.told[-1][0] - lost <= give_up_after + 2
+    assert game.player.disconnect_reason is events[-1].reason
+    assert game.run(5) == []
+
+
+def test_the_first_dial_is_tried_again_too() -> None:
+    game = Game(timeout=1)
+    game.server.close()
+    assert set(names(game.run(4))) == {"Reconnecting"}
+    game.world.server(game.server.address)
+    assert names(game.run(8))[-1] == "Connected"
+
+
+def kicked(game: Game) -> None:
+    game.server.disconnect(game.server.clients[0], reason="banned")
+
+
+def replaced(game: Game) -> None:
+    game.world.client(client_id=7)
+
+
+def closed_by_hand(game: Game) -> None:
+    game.player.close()
+
+
+@pytest.mark.parametrize("end", [kicked, replaced, closed_by_hand])
+def test_ends_that_are_meant_are_ends(end: Callable[[Game], None]) -> None:
+    game = Game()
+    game.run(1)
+    end(game)
+    events = game.run(30)
+    assert not game.player.connected
+    assert names(events) == ([] if end is closed_by_hand else ["Disconnected"])
+    assert game.player.disconnect_reason is not None
+    if end is kicked:
+        assert isinstance(events[0], tw.Disconnected)
+        assert (events[0].reason, events[0].detail) == (tw.DisconnectReason.KICKED, "banned")
+        assert game.player.disconnect_detail == "banned"
+
+
+def test_a_banned_player_who_comes_back_is_sent_away_once() -> None:
+    asked = []
+
+    def admission(newcomers: list[tw.ClientHandle]) -> list[tw.ClientHandle]:
+        asked.append(len(newcomers))
+        return newcomers
+
+    game = Game(server={"admission": admission})
+    assert names(game.run(30)) == ["Connected", "Disconnected"] or names(game.run(0.1)) == []
+    assert asked == [1]
+    assert game.player.disconnect_reason is tw.DisconnectReason.KICKED
+
+
+def test_a_mismatch_is_an_end() -> None:
+    world = World(make_protocol(), seed=1)
+    server = world.server()
+    other = make_protocol(channels=[tw.unreliable()])
+    player = tw.Redialler.connect(server.address, other, network=world.network)
+    events: list[tw.Event] = []
+    for _ in world.ticks(20):
+        with player.tick() as inbox:
+            events += inbox.events
+    assert names(events)[-1] == "Disconnected"
+    assert player.disconnect_reason is tw.DisconnectReason.PROTOCOL_MISMATCH
+    assert names(events).count("Reconnecting") == 0
+
+
+def test_a_full_server_is_tried_until_there_is_room() -> None:
+    game = Game(server={"max_clients": 1}, client_id=9)
+    other = game.world.client()
+    game.world.run(0)
+    game.run(5)
+    first, second = (other, game.player) if other.connected else (game.player, other)
+    assert first.connected
+    if second is game.player:
+        other.close()
+        game.run(10)
+        assert game.player.connected
+
+
+def test_same_seed_same_delays() -> None:
+    def delays(seed: int) -> list[float]:
+        game = Game(seed=seed, timeout=1)
+        game.server.close()
+        return [event.delay for event in game.run(20) if isinstance(event, tw.Reconnecting)]
+
+    assert delays(3) == delays(3) != delays(4)
+
+
+def test_chunks_are_resumed() -> None:
+    world = World(make_protocol(channels=[tw.reliable_ordered(), tw.chunks()]), seed=1)
+    server = world.server(congestion=tw.Congestion.fixed(400_000, 20_000))
+    player = tw.Redialler.connect(server.address, world.protocol, network=world.network, timeout=2)
+    data = bytes(range(256)) * 4_000
+    got, sent = [], []
+    for tick in world.ticks(15):
+        for event in world.inbox(server).events:
+            if isinstance(event, tw.Connected) and event.client:
+                sent.append(server.send_chunk(event.client, data))
+        if tick == 90:
+            world.network.unplug(player.address)
+        with player.tick() as inbox:
+            got += inbox.chunks
+    assert [bytes(chunk.data) for chunk in got] == [data]
+    assert len(sent) == 2
+    assert server.stats(server.clients[0]).chunks.bytes_sent < 0.9 * len(data)
+
+
+# --- tokens ----------------------------------------------------------------------------------------------
+
+
+class Backend:
+    def __init__(self, world: World, server: tw.Server) -> None:
+        self.world, self.server = world, server
+        self.calls = 0
+        self.answers: dict[int, Any] = {}
+
+    def token(self) -> Any:
+        self.calls += 1
+        answer = self.answers.get(self.calls, self.fresh)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer() if callable(answer) else answer
+
+    def fresh(self) -> tw.ConnectToken:
+        return tw.ConnectToken.generate(
+            protocol=self.world.protocol,
+            key=KEY,
+            client_id=7,
+            servers=[self.server.address],
+            now=self.world.network.unix,
+        )
+
+
+def with_backend(**settings: Any) -> tuple[World, Backend, tw.Redialler]:
+    world = World(make_protocol(), seed=1)
+    server = world.server(key=KEY)
+    backend = Backend(world, server)
+    player = tw.Redialler(world.protocol, backend.token, network=world.network, **settings)
+    return world, backend, player
+
+
+def play(world: World, player: tw.Redialler, seconds: float) -> list[tw.Event]:
+    events: list[tw.Event] = []
+    for _ in world.ticks(seconds):
+        with player.tick() as inbox:
+            events += inbox.events
+    return events
+
+
+def test_each_dial_has_a_fresh_token() -> None:
+    world, backend, player = with_backend()
+    assert names(play(world, player, 1)) == ["Connected"]
+    for count in (2, 3):
+        # A server that is new refuses tokens of before its start.
+        world.restart(world.servers[0])
+        assert names(play(world, player, 5)) == ["Reconnecting", "Connected"]
+        assert backend.calls == count
+
+
+def test_what_the_callback_raises_is_a_dial_that_failed() -> None:
+    world, backend, player = with_backend()
+    backend.answers = {2: OSError("backend is down"), 3: RuntimeError("odd"), 4: concurrent.futures.Future()}
+    play(world, player, 1)
+    world.restart(world.servers[0])
+    events = play(world, player, 6)
+    tries = [event for event in events if isinstance(event, tw.Reconnecting)]
+    assert [str(event.error) for event in tries] == ["None", "backend is down", "odd"]
+    assert {event.reason for event in tries} == {tw.DisconnectReason.SERVER_CLOSED}
+    assert not player.connected
+    backend.answers[4].set_result(backend.fresh())
+    assert names(play(world, player, 2)) == ["Connected"]
+    assert backend.calls == 4
+
+
+def test_none_gives_up() -> None:
+    world, backend, player = with_backend()
+    backend.answers = {2: None}
+    play(world, player, 1)
+    world.servers[0].close()
+    events = play(world, player, 5)
+    assert names(events) == ["Reconnecting", "Disconnected"]
+    assert player.disconnect_reason is tw.DisconnectReason.SERVER_CLOSED
+    assert play(world, player, 100) == []
+
+
+def test_the_first_token_raises_where_it_is_asked_for() -> None:
+    world = World(make_protocol(), seed=1)
+
+    def refuses() -> tw.ConnectToken:
+        raise PermissionError("wrong password")
+
+    with pytest.raises(PermissionError, match="wrong password"):
+        tw.Redialler(world.protocol, refuses, network=world.network)
+
+    async def coroutine() -> tw.ConnectToken:
+        raise AssertionError
+
+    with pytest.raises(TypeError, match=r"use tickwire\.aio\.redialler"):
+        tw.Redialler(world.protocol, coroutine, network=world.network)
+
+
+def test_a_token_used_twice_is_the_games_mistake() -> None:
+    world, backend, player = with_backend()
+    same = backend.fresh()
+    backend.answers = {2: same, 3: same}
+    play(world, player, 1)
+    world.restart(world.servers[0], clock_skew=60)
+    play(world, player, 3)
+    world.restart(world.servers[0], clock_skew=60)
+    with pytest.raises(ValueError, match="token must be new"):
+        play(world, player, 5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"first_delay": 0}, r"first_delay must be above 0 to 86400 seconds, not 0"),
+        ({"max_delay": 0.1}, r"max_delay must be first_delay \(0.5\) to 86400 seconds, not 0.1"),
+        ({"jitter": 1.5}, r"jitter must be 0 to 1, not 1.5"),
+        ({"give_up_after": -1}, r"give_up_after must be at least 0 seconds, or None, not -1"),
+        ({"resume": None}, r"resume is what a Redialler gives itself"),
+    ],
+)
+def test_mistakes(settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        tw.Redialler.connect("127.0.0.1:1", make_protocol(), **settings)
+
+
+# --- loops, on real sockets ------------------------------------------------------------------------------
+
+
+def test_it_goes_in_a_loop() -> None:
+    protocol = make_protocol()
+    server = tw.Server("127.0.0.1:0", protocol)
+    player = tw.Redialler.connect(server.address, protocol, first_delay=0.01, timeout=1)
+    told: list[tw.Event] = []
+    for tick, inbox in enumerate(tw.loop(player, 100)):
+        told += inbox.events
+        if not server.closed:
+            with server.tick():
+                pass
+        if tick == 30:
+            address = server.address
+            server.close()
+            server = tw.Server(address, protocol)
+        if names(told).count("Connected") == 2 or tick > 500:
+            break
+    assert names(told) == ["Connected", "Reconnecting", "Connected"]
+    assert player.closed
+    server.close()
+
+
+def test_a_loop_ends_when_it_gives_up() -> None:
+    protocol = make_protocol()
+    with tw.Server("127.0.0.1:0", protocol) as server:
+        address = server.address
+    player = tw.Redialler.connect(address, protocol, first_delay=0.01, timeout=1, give_up_after=0)
+    told = [event for inbox in tw.loop(player, 100) for event in inbox.events]
+    assert names(told) == ["Disconnected"]
+
+
+def test_it_goes_on_asyncio() -> None:
+    protocol = make_protocol()
+
+    async def game() -> list[str]:
+        server = tw.Server("127.0.0.1:0", protocol, key=KEY, public_addresses=["127.0.0.1:0"])
+        address = server.address
+        server.close()
+        server = tw.Server(address, protocol, key=KEY)
+        calls = 0
+
+        async def token() -> tw.ConnectToken:
+            nonlocal calls
+            calls += 1
+            await asyncio.sleep(0.01)
+            return tw.ConnectToken.generate(protocol=protocol, key=KEY, client_id=7, servers=[address])
+
+        player = await aio.redialler(protocol, token, first_delay=0.01)
+        told: list[tw.Event] = []
+
+        async def serve() -> None:
+            nonlocal server
+            async with aio.Driver(server) as driver:
+                async for _ in driver.ticks(60, 0.3):
+                    pass
+            server = tw.Server(address, protocol, key=KEY, clock_skew=5)
+            async with aio.Driver(server) as driver:
+                async for _ in driver.ticks(60):
+                    pass
+
+        serving = asyncio.create_task(serve())
+        async with aio.Driver(player) as driver:
+            await driver.connected()
+            async for inbox in driver:
+                told += inbox.events
+                if names(told).count("Connected") == 2:
+                    break
+        serving.cancel()
+        assert calls == 2
+        return names(told)
+
+    assert asyncio.run(asyncio.wait_for(game(), 20)) == ["Connected", "Reconnecting", "Connected"]
