@@ -1840,7 +1840,7 @@ class Room:
     when the game forgets it.
     """
 
-    def __init__(self, server: Server) -> None: ...
+    def __new__(cls, server: Server) -> Room: ...
     @property
     def server(self) -> Server:
         """The server whose clients these are."""
