@@ -262,7 +262,7 @@ pub(super) fn refused(socket: &UdpSocket) -> Option<SocketAddr> {
     // The first message of ancillary data: its header, and then the error, whose first integer is its number.
     const ERROR_AT: usize = size_of::<libc::cmsghdr>().next_multiple_of(size_of::<usize>());
     let number = control.0[ERROR_AT..].first_chunk().map_or(0, |number| c_int::from_ne_bytes(*number));
-    let is_told = header.msg_controllen as usize >= ERROR_AT + size_of::<c_int>();
+    let is_told = header.msg_controllen >= (ERROR_AT + size_of::<c_int>()) as _;
     Some(if is_told && number == libc::ECONNREFUSED { name.address() } else { Name::EMPTY.address() })
 }
 
