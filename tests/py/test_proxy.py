@@ -268,7 +268,7 @@ def test_amounts_are_read(parse: Callable[[str], float], text: str, value: float
         (units.share, ["2", "101%", "-1%", "2ms", "nan", "inf"], "a share from 0 to 1, like 2% or 0.02"),
         (units.rate, ["10", "10mb", "64kB", "mbit", "10mbit/m"], "a rate, like 10mbit"),
         (units.size, ["64", "64kbit", "64k", "64kB/s"], "a number of bytes, like 64kB"),
-        (units.number, ["five", "5s", "-5"], "a number, like 5"),
+        (units.number, ["five", "5s"], "a number, like 5"),
     ],
 )
 def test_other_texts_are_refused_with_what_is_accepted(

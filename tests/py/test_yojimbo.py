@@ -301,7 +301,7 @@ def test_with_the_hash_folded_in_sides_that_differ_do_not_connect() -> None:
     ]
     run(network, server, *clients, seconds=4)
     assert [client.connected for client in clients] == [True, False]
-    assert clients[1].disconnect_reason is tw.DisconnectReason.REQUEST_TIMED_OUT
+    assert clients[1].disconnect_reason is tw.DisconnectReason.REFUSED
 
 
 @pytest.mark.parametrize("error", [LookupError, tw.StreamError, KeyboardInterrupt])

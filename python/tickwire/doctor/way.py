@@ -177,6 +177,13 @@ def refusal(reason: tw.DisconnectReason) -> Finding:
                 f"no answer in {PATIENCE} seconds",
                 "is it running, does a firewall let UDP to its port pass, are protocol id and key the same?",
             )
+        case tw.DisconnectReason.REFUSED:
+            return Finding(
+                "server",
+                Verdict.BROKEN,
+                "it answered: its protocol id or its key is another",
+                "give both sides the same, or in development no key",
+            )
         case tw.DisconnectReason.UNREACHABLE:
             return Finding(
                 "server",

@@ -137,6 +137,8 @@ def disconnected(reason: tw.DisconnectReason, address: object, words: str | None
             | tw.DisconnectReason.UNREACHABLE
         ):
             text = f"no server answers at {address}: start one there, and give both sides the same --key"
+        case tw.DisconnectReason.REFUSED:
+            text = f"the server at {address} refuses the connection: give both sides the same --key"
         case tw.DisconnectReason.PROTOCOL_MISMATCH:
             text = f"the server at {address} is another version of this sample: update the older one"
         case tw.DisconnectReason.SERVER_FULL:

@@ -104,7 +104,7 @@ fn nobody_who_did_not_see_the_request_can_end_an_attempt() {
         let (mut client, bytes) = request(token);
         let mut world = World::with(explaining());
         let genuine = world.inject(client_address(0), &bytes).remove(0);
-        // The nonce, and whence.
+        // Another nonce, and another sender.
         for at in 17..41 {
             let mut forged = genuine.clone();
             forged[at] ^= 1;
