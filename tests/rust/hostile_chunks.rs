@@ -50,7 +50,7 @@ fn write(writer: &mut BitWriter, item: &Item<'_>) {
         Item::Answer { id, verdict, runs } => {
             begin(2, *id);
             writer.bits(*verdict, 3);
-            if *verdict == 0 {
+            if [0, 6].contains(verdict) {
                 for (first, count) in *runs {
                     writer.bool(true);
                     writer.bits((*first).into(), 32);

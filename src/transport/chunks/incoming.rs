@@ -17,6 +17,7 @@ pub(super) struct Incoming {
     state: State,
     /// The answer has to go out (again).
     answer_due: bool,
+    paused: bool,
     rate: Rate,
 }
 
@@ -33,13 +34,13 @@ impl Incoming {
     pub(super) fn new(now: Instant, offer: Offer) -> Self {
         let mut rate = Rate::default();
         rate.add(now, 0);
-        Incoming { offer, state: State::Offered, answer_due: false, rate }
+        Incoming { offer, state: State::Offered, answer_due: false, paused: false, rate }
     }
 
     /// A chunk that was withdrawn before it was offered.
     pub(super) fn withdrawn(offer: Offer) -> Self {
         let state = State::Over(Verdict::Rejected(Rejection::Cancelled), None);
-        Incoming { offer, state, answer_due: true, rate: Rate::default() }
+        Incoming { offer, state, answer_due: true, paused: false, rate: Rate::default() }
     }
 
     pub(super) fn offer(&self) -> &Offer {
@@ -67,7 +68,14 @@ impl Incoming {
             _ => (0, 0),
         };
         let Offer { size, .. } = self.offer;
-        Progress { size, bytes, slices: self.offer.slices(), slices_done, rate: self.rate.per_second(now) }
+        let (slices, rate) = (self.offer.slices(), self.rate.per_second(now));
+        Progress { size, bytes, slices, slices_done, rate, paused: self.paused, paused_by_peer: false }
+    }
+
+    /// What comes meanwhile is kept.
+    pub(super) fn pause(&mut self, paused: bool) {
+        // One that is not accepted yet says it with its acceptance.
+        self.answer_due |= core::mem::replace(&mut self.paused, paused) != paused;
     }
 
     pub(super) fn accept(&mut self, assembly: Assembly) -> bool {
@@ -172,7 +180,9 @@ impl Incoming {
         let verdict = match &self.state {
             State::Offered => return,
             // As of now: the sender's acks and this answer may contradict each other, and the answer decides.
-            State::Storing(assembly) => Verdict::Accepted { have: assembly.runs(MAX_RUNS) },
+            State::Storing(assembly) => {
+                Verdict::Accepted { have: assembly.runs(MAX_RUNS), paused: self.paused }
+            },
             State::Over(verdict, _) => verdict.clone(),
         };
         let (id, last) = (self.offer.id, !self.is_open());

@@ -143,8 +143,8 @@ impl fmt::Display for Rejection {
 /// A receiver's word on a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is taken; these runs of slices are here: (first, count), ascending.
-    Accepted { have: Vec<(u32, u32)> },
+    /// It is taken; these runs of slices are here: (first, count), ascending. While it is paused no more are to come.
+    Accepted { have: Vec<(u32, u32)>, paused: bool },
     /// It is here, whole and verified.
     Complete,
     /// It is over.
@@ -301,11 +301,18 @@ pub struct Progress {
     pub slices_done: u32,
     /// Bytes per second of late.
     pub rate: f64,
+    /// This side paused it.
+    pub paused: bool,
+    /// The receiver paused it: known on the sending side.
+    pub paused_by_peer: bool,
 }
 
 impl Progress {
-    /// How long the rest takes at the rate of late; None before there is one.
+    /// How long the rest takes at the rate of late; None before there is one, and while the chunk is paused.
     pub fn time_left(&self) -> Option<Duration> {
+        if self.paused || self.paused_by_peer {
+            return None;
+        }
         let seconds = (self.size - self.bytes) as f64 / self.rate;
         // A year is as good as any longer time.
         (self.rate > 0.0).then(|| Duration::from_secs_f64(seconds.min(3.2e7)))
@@ -470,6 +477,18 @@ impl Chunks {
         true
     }
 
+    /// Sends no slices of a chunk of ours, or goes on; false when it is over.
+    pub(crate) fn pause(&mut self, number: u64, paused: bool) -> bool {
+        let outgoing = self.outgoing.iter_mut().find(|o| o.number() == number && !o.is_over());
+        outgoing.map(|outgoing| outgoing.pause(paused)).is_some()
+    }
+
+    /// Asks the peer for no more slices of its chunk, or for the rest; false when it is over.
+    pub(crate) fn pause_incoming(&mut self, id: u16, paused: bool) -> bool {
+        let incoming = self.incoming.iter_mut().find(|i| i.offer().id == id && i.is_open());
+        incoming.map(|incoming| incoming.pause(paused)).is_some()
+    }
+
     /// Whether all chunks that the application gets before this one are known. One that takes its place ahead of them may take
     /// what they need, and isn't through before they are.
     pub(crate) fn is_in_line(&self, id: u16) -> bool {
@@ -625,8 +644,16 @@ impl Chunks {
         affords
     }
 
-    /// Takes what a packet of the peer says of chunks.
-    pub(crate) fn handle(&mut self, now: Instant, item: Item, arena: &[u8], known: SentPacket) {
+    /// Takes what a packet of the peer says of chunks: its number on this side, which never comes again, and the newest
+    /// packet of ours that it knew.
+    pub(crate) fn handle(
+        &mut self,
+        now: Instant,
+        item: Item,
+        arena: &[u8],
+        known: SentPacket,
+        arrival: u64,
+    ) {
         match item {
             Item::Offer(offer) => self.handle_offer(now, offer),
             Item::Slice { id, index, bytes } => {
@@ -637,7 +664,7 @@ impl Chunks {
                 self.read_back.pay(bytes.len());
                 incoming.handle_slice(now, index, &arena[bytes], &mut self.counters, &mut self.events);
             }
-            Item::Answer { id, verdict } => self.handle_answer(now, id, &verdict, known),
+            Item::Answer { id, verdict } => self.handle_answer(now, id, &verdict, known, arrival),
             Item::Withdraw { id } => {
                 if self.make_room_for(id) {
                     // Withdrawn before it was offered: the answer is what the peer waits for.
@@ -694,7 +721,14 @@ impl Chunks {
         true
     }
 
-    fn handle_answer(&mut self, now: Instant, id: u16, verdict: &Verdict, known: SentPacket) {
+    fn handle_answer(
+        &mut self,
+        now: Instant,
+        id: u16,
+        verdict: &Verdict,
+        known: SentPacket,
+        arrival: u64,
+    ) {
         let Some(at) = self.outgoing.iter().position(|outgoing| outgoing.id() == Some(id)) else {
             // Said again after it was heard, as it may be.
             self.counters.answers_invalid += u64::from(distance(id, self.next_id) >= 0);
@@ -703,8 +737,10 @@ impl Chunks {
         let number = self.outgoing[at].number();
         let over = self.outgoing[at].is_over();
         match verdict {
-            Verdict::Accepted { have } => {
-                if !self.outgoing[at].handle_accepted(now, have, known) {
+            Verdict::Accepted { have, paused } => {
+                if self.outgoing[at].handle_accepted(now, have, known) {
+                    self.outgoing[at].handle_pause(*paused, arrival);
+                } else {
                     self.counters.answers_invalid += 1;
                 }
                 return;

@@ -42,6 +42,11 @@ pub(super) struct Outgoing {
     /// The chunk is over, and the peer must hear of it (again, if due).
     withdrawn: bool,
     withdrawal_due: bool,
+    /// No slices go: this side's application wants it so.
+    paused: bool,
+    /// Or the peer's, as the newest packet with an answer says.
+    paused_by_peer: bool,
+    answered_in: u64,
     /// Slices the peer has.
     there: BitSet,
     bytes: u64,
@@ -72,6 +77,9 @@ impl Outgoing {
             doubted_until: (Instant::ZERO, 0),
             withdrawn: false,
             withdrawal_due: false,
+            paused: false,
+            paused_by_peer: false,
+            answered_in: 0,
             there: BitSet::new(slices),
             bytes: 0,
             fresh: 0,
@@ -110,11 +118,21 @@ impl Outgoing {
         self.withdrawal_due = true;
     }
 
+    pub(super) fn pause(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+
+    fn is_paused(&self) -> bool {
+        self.paused || self.paused_by_peer
+    }
+
     pub(super) fn progress(&self, now: Instant) -> Progress {
         // Before the answer, what was acked may not have been kept.
         let (bytes, slices_done) = if self.accepted { (self.bytes, self.there.len() as u32) } else { (0, 0) };
         let Offer { size, .. } = self.offer;
-        Progress { size, bytes, slices: self.offer.slices(), slices_done, rate: self.rate.per_second(now) }
+        let Outgoing { paused, paused_by_peer, .. } = *self;
+        let (slices, rate) = (self.offer.slices(), self.rate.per_second(now));
+        Progress { size, bytes, slices, slices_done, rate, paused, paused_by_peer }
     }
 
     // --- sending -----------------------------------------------------------------------------------------
@@ -140,7 +158,9 @@ impl Outgoing {
         if self.withdrawal_due || (self.offer_due && !self.withdrawn) {
             return Instant::ZERO;
         }
-        let idle = self.opened && !self.withdrawn && !self.has_due_slices() && !self.there.is_full();
+        // One that is paused has nothing to find out: packets that carry other things tell what is lost.
+        let open = self.opened && !self.withdrawn && !self.is_paused();
+        let idle = open && !self.has_due_slices() && !self.there.is_full();
         if idle { self.last_sent + probe_after } else { Instant::NEVER }
     }
 
@@ -157,7 +177,7 @@ impl Outgoing {
         let allowed = self.resent_count / ONCE_MORE_OF_RESENT + self.offer.slices() / ONCE_MORE_OF_ALL;
         let open = self.offer.slices() - self.there.len() as u32;
         let next = self.resent.iter().find(|(_, index)| !self.there.contains(*index as usize));
-        let next = next.filter(|_| !self.withdrawn && self.once_more + open <= allowed);
+        let next = next.filter(|_| !self.withdrawn && !self.is_paused() && self.once_more + open <= allowed);
         next.map(|(at, index)| (*at + ONCE_MORE_AFTER, *index))
     }
 
@@ -165,7 +185,7 @@ impl Outgoing {
     fn has_due_slices(&self) -> bool {
         let fresh_bound = if self.accepted { u32::MAX } else { UNANSWERED_SLICES };
         let fresh = self.fresh < self.offer.slices().min(fresh_bound);
-        self.opened && !self.withdrawn && (fresh || !self.lost.is_empty())
+        self.opened && !self.withdrawn && !self.is_paused() && (fresh || !self.lost.is_empty())
     }
 
     /// Takes the next slice, if there is one and it fits. Fails when the source does.
@@ -265,6 +285,13 @@ impl Outgoing {
         self.bytes = known;
         self.there = there;
         true
+    }
+
+    /// Answers may overtake each other: the newest packet's counts.
+    pub(super) fn handle_pause(&mut self, paused: bool, arrival: u64) {
+        if arrival >= self.answered_in {
+            (self.paused_by_peer, self.answered_in) = (paused, arrival);
+        }
     }
 
     fn doubts(&self, (sent_at, number): SentPacket) -> bool {
