@@ -340,6 +340,13 @@ impl Client {
         self.endpoint.state.lock()?.change().set_budget(None, budget).map_err(value_error)
     }
 
+    /// Changes how fast chunks may go out, also before the connection is up.
+    #[pyo3(signature = (congestion, /))]
+    fn set_congestion(&self, congestion: &Bound<'_, Congestion>) -> PyResult<()> {
+        let congestion = congestion.get().0;
+        self.endpoint.state.lock()?.change().set_congestion(None, congestion).map_err(value_error)
+    }
+
     /// How the connection is doing, or was at its end; zeros before it is up.
     fn stats(&self) -> PyResult<ConnectionStats> {
         self.endpoint.stats(self.server, None)

@@ -191,7 +191,7 @@ impl Server {
             capture.get().attach(py, &mut driver, &secrets)?;
         }
         if let Some(directory) = settings.arrivals.directory.take() {
-            host.set_chunk_store(Box::new(directory));
+            host.set_chunk_store(Box::new(directory.per_client()));
         }
         if admission.is_some() {
             host.ask_admission();
@@ -399,6 +399,25 @@ impl Server {
         let client = client.map(|client| self.core_handle(client.get())).transpose()?;
         let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
         match self.endpoint.state.lock()?.change().set_budget(client, budget) {
+            Ok(()) => Ok(true),
+            Err(BudgetError::NotConnected) => self.absent(),
+            Err(BudgetError::Config(error)) => Err(value_error(error)),
+        }
+    }
+
+    /// Changes how fast chunks may go to one client, or with None to each of them, those to come included. False when that
+    /// client is gone.
+    ///
+    /// Raises:
+    ///     StaleClientError: with ``strict=True``, in place of that.
+    #[pyo3(signature = (congestion, client = None, /))]
+    fn set_congestion(
+        &self,
+        congestion: &Bound<'_, Congestion>,
+        client: Option<&Bound<'_, ClientHandle>>,
+    ) -> PyResult<bool> {
+        let client = client.map(|client| self.core_handle(client.get())).transpose()?;
+        match self.endpoint.state.lock()?.change().set_congestion(client, congestion.get().0) {
             Ok(()) => Ok(true),
             Err(BudgetError::NotConnected) => self.absent(),
             Err(BudgetError::Config(error)) => Err(value_error(error)),

@@ -131,7 +131,10 @@ impl Rejection {
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Rejection::TooLarge => "the receiver takes no chunk of this size",
+            Rejection::TooLarge => {
+                "the receiver takes no chunk of this size: see its chunk_memory and chunk_directory; a server takes none \
+                 without"
+            }
             Rejection::Cancelled => "the receiver cancelled it",
             Rejection::Damaged => "what arrived is not what was offered: its hash differs",
             Rejection::Storage => "the receiver could not store it",
@@ -203,7 +206,8 @@ impl fmt::Display for ChunkFailure {
 #[derive(Debug)]
 pub enum ChunkEvent {
     /// The peer offers one: to be answered by [`Connection::accept_chunk`](super::Connection::accept_chunk) or
-    /// [`Connection::reject_chunk`](super::Connection::reject_chunk), sooner or later.
+    /// [`Connection::reject_chunk`](super::Connection::reject_chunk), sooner or later. It comes again where what was accepted
+    /// seemed to be here as a whole and was something else.
     Offered(Offer),
     /// One of ours is at the peer, verified.
     Sent {
@@ -340,6 +344,8 @@ counters! {
         offers_invalid,
         /// Packets not taken, and not acked, because offers and withdrawals came too fast.
         offers_too_fast,
+        /// Chunks that were here before they were offered, and were not sent.
+        chunks_reused,
         /// Answers for chunks that were never offered, or with slices that these don't have.
         answers_invalid,
     }
@@ -561,7 +567,7 @@ impl Chunks {
     pub(crate) fn update(&mut self, now: Instant) {
         self.read_back.refill(now);
         for incoming in &mut self.incoming {
-            incoming.update(&mut self.read_back.bytes, &mut self.events);
+            incoming.update(&mut self.read_back.bytes, &mut self.counters, &mut self.events);
         }
         self.release();
     }
@@ -646,14 +652,7 @@ impl Chunks {
 
     /// Takes what a packet of the peer says of chunks: its number on this side, which never comes again, and the newest
     /// packet of ours that it knew.
-    pub(crate) fn handle(
-        &mut self,
-        now: Instant,
-        item: Item,
-        arena: &[u8],
-        known: SentPacket,
-        arrival: u64,
-    ) {
+    pub(crate) fn handle(&mut self, now: Instant, item: Item, arena: &[u8], known: SentPacket, arrival: u64) {
         match item {
             Item::Offer(offer) => self.handle_offer(now, offer),
             Item::Slice { id, index, bytes } => {
@@ -721,14 +720,7 @@ impl Chunks {
         true
     }
 
-    fn handle_answer(
-        &mut self,
-        now: Instant,
-        id: u16,
-        verdict: &Verdict,
-        known: SentPacket,
-        arrival: u64,
-    ) {
+    fn handle_answer(&mut self, now: Instant, id: u16, verdict: &Verdict, known: SentPacket, arrival: u64) {
         let Some(at) = self.outgoing.iter().position(|outgoing| outgoing.id() == Some(id)) else {
             // Said again after it was heard, as it may be.
             self.counters.answers_invalid += u64::from(distance(id, self.next_id) >= 0);

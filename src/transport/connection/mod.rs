@@ -36,7 +36,7 @@ use self::record::{Carried, Record, notification};
 use super::ack_endpoint::{AckEndpoint, EndpointCounters};
 use super::candidates::{Attribute, Column};
 use super::chunks::Chunks;
-use super::congestion::Controller;
+use super::congestion::{CongestionConfig, Controller};
 use super::error::{ConfigError, SendError};
 use super::ledger::estimate::Stats;
 use super::ledger::numbers::Skips;
@@ -295,6 +295,26 @@ impl Connection {
         budget.rate.check()?;
         self.budget.reconfigure(budget.rate);
         self.adaptive = budget.adaptive;
+        Ok(())
+    }
+
+    /// Changes how fast chunks may go out, from now on. Other settings of the same kind leave what is known of the link; another
+    /// kind begins without, and packets in flight are none of its own.
+    ///
+    /// # Errors
+    /// When a number is out of its bounds. The old ones stay then.
+    pub fn set_congestion(&mut self, congestion: CongestionConfig) -> Result<(), ConfigError> {
+        congestion.check()?;
+        if !self.controller.reconfigure(&congestion) {
+            self.controller = congestion.controller()?;
+            let acks = self.endpoint.acks_mut();
+            let next = acks.next_sequence();
+            for back in 1..=acks.sent_window() {
+                if let Some(record) = acks.note_mut(next.wrapping_sub(back as u16)) {
+                    record.stamp = None;
+                }
+            }
+        }
         Ok(())
     }
 
