@@ -568,7 +568,7 @@ def reliable_ordered(
     """Every message exactly once, in order.
 
     Args:
-        send_queue: messages that may wait unacked; one more raises :class:`ChannelFullError`.
+        send_queue: messages that may wait unacked; of one more, ``send`` says ``FULL``.
         receive_window: messages the receiver buffers before its game takes them.
         receive_bytes: bytes the receiver buffers before its game takes them.
         resend_time: seconds after which a message not yet acked is sent again. None: once the packets that carry it
@@ -610,7 +610,7 @@ def unreliable(
     """Each message at most once, in any order, never sent again. What the budget of a tick can't carry is dropped.
 
     Args:
-        send_queue: messages of one tick; one more raises :class:`ChannelFullError`.
+        send_queue: messages of one tick; of one more, ``send`` says ``FULL``.
         receive_queue: messages the receiver keeps for its game; the oldest make room.
         max_message_bytes, strict, weight: as for every :class:`Channel`.
         max_messages_per_packet, max_block_size, disable_blocks: as for :func:`reliable_ordered`.
@@ -642,7 +642,7 @@ def redundant(
 
     Args:
         copies: packets that carry each message, 1 to 255; None: all until one is acked.
-        send_queue: messages that wait or are under way; one more raises :class:`ChannelFullError`.
+        send_queue: messages that wait or are under way; of one more, ``send`` says ``FULL``.
         receive_queue: messages the receiver keeps for its game; the oldest make room.
         max_message_bytes, strict, weight: as for every :class:`Channel`.
     """

@@ -2,7 +2,9 @@
 
 Each error is also the builtin exception that fits, so ``except ValueError`` works without importing
 anything from here. All of them mean a mistake on this side of the wire: what a peer does wrong is counted, or
-ends that peer's connection, and is never raised.
+ends that peer's connection, and is never raised. That a peer is gone or doesn't keep up is raised only by
+endpoints made with ``strict=True`` (:class:`ChannelFullError`, :class:`StaleClientError`,
+:class:`NotConnectedError`).
 """
 
 from __future__ import annotations

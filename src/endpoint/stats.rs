@@ -34,6 +34,14 @@ impl PeerStats {
     }
 }
 
+/// How a peer was doing when its connection ended.
+#[derive(Debug)]
+pub(super) struct FinalStats {
+    /// By which its chunks are kept, which is the id in its connect token if it dialled us.
+    pub(super) id: u64,
+    pub(super) stats: PeerStats,
+}
+
 /// What became of connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionCounters {

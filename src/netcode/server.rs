@@ -149,6 +149,17 @@ impl Server {
         self.welcoming = welcoming;
     }
 
+    /// Has the slots of clients that are gone rest until [`Server::release_slot`]: newcomers get others as long as there are any.
+    /// For a layer above that tells of each slot's clients one after the other.
+    pub fn rest_slots(&mut self) {
+        self.slots.rests = true;
+    }
+
+    /// The layer above is through with the last client of a slot.
+    pub fn release_slot(&mut self, slot: u32) {
+        self.slots.release(slot);
+    }
+
     /// Sends keep-alives and goodbyes that are due and frees the slots of clients that fell silent: their own goodbyes are left to
     /// [`Server::say_goodbyes`], so that they can have words.
     pub fn update(&mut self, now: Instant, out: &mut Datagrams) {

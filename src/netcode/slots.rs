@@ -5,7 +5,7 @@
 
 use core::cmp::Reverse;
 use core::net::SocketAddr;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 use super::crypto::Key;
 use super::keyed_hash::{KeyedHash, KeyedMap};
@@ -60,6 +60,10 @@ pub(crate) struct Slots {
     capacity: usize,
     /// Free slots below `slots.len()`, lowest first.
     freed: BinaryHeap<Reverse<u32>>,
+    /// Free slots that are taken only when there are no others: of clients that a layer above isn't through with.
+    resting: BTreeSet<u32>,
+    /// Whether slots rest when they become free, until [`Slots::release`].
+    pub(crate) rests: bool,
     by_address: KeyedMap<SocketAddr, u32>,
     by_client_id: KeyedMap<u64, u32>,
 }
@@ -70,6 +74,8 @@ impl Slots {
             slots: Vec::new(),
             capacity,
             freed: BinaryHeap::new(),
+            resting: BTreeSet::new(),
+            rests: false,
             by_address: KeyedMap::with_hasher(hash.clone()),
             by_client_id: KeyedMap::with_hasher(hash.clone()),
         }
@@ -87,14 +93,16 @@ impl Slots {
         self.by_client_id.contains_key(&client_id)
     }
 
-    /// Puts a connection into the lowest free slot.
+    /// Puts a connection into the lowest free slot, of those that don't rest if there are such.
     ///
     /// # Panics
     /// When no slot is free, or the address or client id is already connected: the server asks before.
     pub(crate) fn insert(&mut self, connection: Connection) -> ClientHandle {
         assert!(!self.is_full() && !self.has_client_id(connection.client_id));
-        let index = match self.freed.pop() {
-            Some(Reverse(index)) => index,
+        let unused = self.slots.len() < self.capacity;
+        let resting = || if unused { None } else { self.resting.pop_first() };
+        let index = match self.freed.pop().map(|Reverse(index)| index).or_else(resting) {
+            Some(index) => index,
             None => {
                 self.slots.push(Slot { generation: 0, connection: None });
                 // Below the capacity, which is at most 65,536.
@@ -119,8 +127,19 @@ impl Slots {
         slot.generation = slot.generation.wrapping_add(1);
         self.by_address.remove(&connection.address);
         self.by_client_id.remove(&connection.client_id);
-        self.freed.push(Reverse(client.slot));
+        if self.rests {
+            self.resting.insert(client.slot);
+        } else {
+            self.freed.push(Reverse(client.slot));
+        }
         Some(connection)
+    }
+
+    /// A free slot rests no longer.
+    pub(crate) fn release(&mut self, slot: u32) {
+        if self.resting.remove(&slot) {
+            self.freed.push(Reverse(slot));
+        }
     }
 
     pub(crate) fn find(&self, client: ClientHandle) -> Option<&Connection> {
@@ -196,6 +215,25 @@ mod tests {
         assert_eq!(slots.by_address(connection(4).address), Some(next));
         assert_eq!(slots.by_client_id(1), None);
         assert_eq!(slots.iter().map(|(h, _)| h.slot).collect::<Vec<_>>(), [0, 1]);
+    }
+
+    #[test]
+    fn slots_that_rest_are_taken_last() {
+        let mut slots = Slots::new(3, &KeyedHash::new(&mut Rng::seeded(1)));
+        slots.rests = true;
+        let first = slots.insert(connection(1));
+        slots.remove(first);
+        let second = slots.insert(connection(2));
+        assert_eq!((first.slot, second.slot), (0, 1), "a new one rather");
+        slots.remove(second);
+        slots.release(second.slot);
+        slots.release(second.slot);
+        assert_eq!(slots.insert(connection(3)).slot, 1);
+        assert_eq!(slots.insert(connection(4)).slot, 2);
+        assert_eq!(slots.insert(connection(5)).slot, 0, "there is no other");
+        assert!(slots.is_full());
+        slots.release(0);
+        assert!(slots.is_full());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::transport;
 /// A member of `tickwire.connection.SendResult`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
-    Sent,
+    Queued,
     Gone,
     Full,
     NotConnected,
@@ -58,7 +58,7 @@ impl Endpoint {
         channel: usize,
         what: impl FnOnce() -> String,
     ) -> PyResult<Py<PyAny>> {
-        let Err(error) = sent else { return Sent::Sent.to_python(py) };
+        let Err(error) = sent else { return Sent::Queued.to_python(py) };
         match Sent::of_refusal(&error, self.kind.absent).filter(|_| !self.strict) {
             Some(refusal) => refusal.to_python(py),
             None => Err(self.send_error(&what(), channel, error)),

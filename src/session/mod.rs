@@ -10,9 +10,8 @@ mod tick;
 pub use tick::Tick;
 
 use core::net::SocketAddr;
-use std::collections::HashSet;
 
-use crate::endpoint::{Event, Goodbye, Host, MAX_LINGER, PeerHandle};
+use crate::endpoint::{Goodbye, Host, MAX_LINGER, PeerHandle};
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
 use crate::transport::Read;
@@ -98,27 +97,11 @@ impl Session {
         host.take_notifications(&mut tick.notifications);
         host.take_packet_fates(&mut tick.packet_fates);
         // Last: nothing of a peer comes before the application knows of it.
-        self.take_events(tick);
-    }
-
-    /// Takes the events, up to the end of a peer of which this tick has something else: it waits for the next one, with all
-    /// events behind it, among which may be the arrival of the next peer in the same slot.
-    fn take_events(&mut self, tick: &mut Tick) {
-        let mut present: Option<HashSet<PeerHandle>> = None;
-        while let Some(event) = self.host.peek_event() {
-            let (peer, is_last) = (event.peer(), matches!(event, Event::Disconnected { .. }));
-            if is_last {
-                if present.get_or_insert_with(|| tick.peers()).contains(&peer) {
-                    return;
-                }
-                let stats = self.host.peer_stats(peer);
-                tick.final_stats.extend(stats.map(|stats| (peer, stats)));
-            }
-            if let Some(present) = &mut present {
-                present.insert(peer);
-            }
-            tick.events.extend(self.host.poll_event());
-        }
+        let (mut events, mut final_stats, mut here) = (Vec::new(), Vec::new(), None);
+        let is_here = |peer| here.get_or_insert_with(|| tick.peers()).contains(&peer);
+        self.host.take_events(is_here, &mut events, &mut final_stats);
+        tick.events.append(&mut events);
+        tick.final_stats.append(&mut final_stats);
     }
 
     /// Appends all that is due, messages included: once a tick.

@@ -157,10 +157,10 @@ def anchors(page: Path) -> set[str]:
 
 
 @contextmanager
-def running(folder: Path, name: str) -> Iterator[subprocess.Popen[str]]:
+def running(folder: Path, *program: str) -> Iterator[subprocess.Popen[str]]:
     """A process that runs one example; it is ended with the block, and in any case after a while."""
-    command = [sys.executable, "-u", "-W", "error", name]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
+    command, pipe = [sys.executable, "-u", "-W", "error", *program], subprocess.PIPE
+    with subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe, text=True) as process:
         patience = Timer(PATIENCE, process.kill)
         patience.start()
         try:
@@ -189,8 +189,43 @@ def test_the_first_server_and_its_clients_chat(folder: Path) -> None:
             with running(folder, "client.py") as another:
                 lines_until(another, "Chat(sender=1, text='hello')")
                 lines_until(client, "Chat(sender=1, text='hello')")
-            lines_until(server, "left: the other side disconnected")
+                if sys.platform != "win32":
+                    another.terminate()
+                    assert another.wait() == 0
+                    lines_until(server, "left: the other side disconnected")
         assert server.poll() is None
+
+
+def say(process: subprocess.Popen[str], line: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(f"{line}\n")
+    process.stdin.flush()
+
+
+def test_who_talks_with_names_is_heard(folder: Path) -> None:
+    with running(folder, "talk_server.py") as server, running(folder, "talk_client.py", "ann") as ann:
+        lines_until(ann, "ann: comes in")
+        with running(folder, "talk_client.py", "bob") as bob:
+            lines_until(bob, "ann: is here")
+            lines_until(ann, "bob: comes in")
+            say(bob, "hello " + "x" * 1000)
+            lines_until(ann, "bob: hello xxx")
+            if sys.platform != "win32":
+                bob.terminate()
+                assert bob.wait() == 0
+                lines_until(ann, "bob: has left")
+        if sys.platform != "win32":
+            server.terminate()
+            lines_until(ann, "The end: the chat is over.")
+            assert (server.wait(), ann.wait()) == (0, 0)
+
+
+def test_servers_and_clients_of_the_guide_are_short() -> None:
+    first = named(ROOT / "docs" / "first.md")
+    lines = {name: len([line for line in code.splitlines() if line.strip()]) for name, code in first.items()}
+    assert lines["server.py"] <= 18
+    assert lines["talk_server.py"] + lines["talk.py"] <= 40
+    assert lines["talk_client.py"] + lines["talk.py"] <= 40
 
 
 def test_a_player_gets_in_with_the_token_of_the_page_on_security(folder: Path) -> None:

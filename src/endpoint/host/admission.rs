@@ -47,7 +47,7 @@ impl Host {
         self.left_undecided.retain(|peer| peer.handle != handle);
         self.events.retain(|event| event.peer() != handle);
         self.untold.remove(&handle);
-        self.final_stats.remove(&handle);
+        self.forget(handle);
     }
 
     /// Whether this is a newcomer that the application has not decided about.

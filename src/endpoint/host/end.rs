@@ -7,7 +7,7 @@ use crate::endpoint::goodbye::{Closing, Detail, Goodbye};
 use crate::endpoint::handle::PeerHandle;
 use crate::endpoint::peers::Peer;
 use crate::endpoint::reason::{DisconnectReason, answer_to, reason_of};
-use crate::endpoint::stats::PeerStats;
+use crate::endpoint::stats::{FinalStats, PeerStats};
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::{CloseReason, End, Violation};
@@ -174,7 +174,7 @@ impl Host {
         self.left_undecided.retain(|peer| peer.handle != handle);
         self.leftovers.drop_peer(handle);
         self.unfinished.retain(|(over, _)| *over != handle);
-        self.final_stats.remove(&handle);
+        self.forget(handle);
     }
 
     /// Ends the secure connection, telling the peer why if it doesn't know.
@@ -212,7 +212,8 @@ impl Host {
                     (reason, detail) = (closing.own_reason(), closing.detail().map(Into::into));
                 }
             }
-            self.final_stats.insert(handle, PeerStats::of(&peer.connection, &self.protocol));
+            let stats = PeerStats::of(&peer.connection, &self.protocol);
+            self.final_stats.insert(handle, FinalStats { id: peer.id, stats });
             self.ended = self.ended + peer.connection.counters();
             self.ended_chunks = self.ended_chunks + peer.connection.chunk_counters();
             if peer.is_admitted() {

@@ -34,7 +34,7 @@ use super::incoming::{ChunkLimits, IncomingChunks};
 use super::links::Links;
 use super::peers::{Peer, Peers};
 use super::stalled::DEFAULT_STALLED_TIMEOUT;
-use super::stats::{ConnectionCounters, PeerStats};
+use super::stats::{ConnectionCounters, FinalStats};
 use crate::netcode::{self, ConnectToken};
 use crate::rng::{Entropy, Rng};
 use crate::store::Packets;
@@ -84,7 +84,7 @@ pub struct Host {
     stalled: Vec<PeerHandle>,
     connection_counters: ConnectionCounters,
     /// How those were doing when they ended whose last event is not taken, and servers that we dialled.
-    final_stats: HashMap<PeerHandle, PeerStats>,
+    final_stats: HashMap<PeerHandle, FinalStats>,
 }
 
 /// Randomness of which a digest is kept: as secret as what was drawn, and the same when the same is drawn again.
@@ -113,7 +113,8 @@ impl Host {
     ) -> Result<Self, ConfigError> {
         let slots = config.netcode.max_clients;
         let mut entropy = Digested { from: entropy, drawn: DefaultHasher::new() };
-        let listener = netcode::Server::new(config.netcode, &mut entropy, unix)?;
+        let mut listener = netcode::Server::new(config.netcode, &mut entropy, unix)?;
+        listener.rest_slots();
         let mut host =
             Self::over(Links::new(Some(listener), slots), slots, config.connection, config.chunks, protocol)?;
         let mut seeds = Rng::seeded(entropy.drawn.finish());

@@ -30,7 +30,7 @@ impl Host {
         if let Some(peer) = self.peers.live(peer) {
             return Some(PeerStats::of(&peer.connection, &self.protocol));
         }
-        self.final_stats.get(&peer).cloned()
+        self.final_stats.get(&peer).map(|ended| ended.stats.clone())
     }
 
     /// How a connection is doing in which nothing was said.

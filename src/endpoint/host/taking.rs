@@ -1,10 +1,13 @@
 //! What the application takes.
 
+use std::collections::HashSet;
+
 use super::Host;
 use crate::endpoint::event::Event;
 use crate::endpoint::handle::PeerHandle;
 use crate::endpoint::inbox::Inbox;
 use crate::endpoint::peers::{News, Peer};
+use crate::endpoint::stats::PeerStats;
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::chunks::ChunkEvent;
@@ -74,34 +77,85 @@ impl Host {
         }
     }
 
-    /// The next event, left where it is. A peer's last one comes when all its messages were taken.
-    pub fn peek_event(&self) -> Option<&Event> {
-        let event = self.events.front()?;
-        let is_last = matches!(event, Event::Disconnected { .. });
+    /// Whether an event can be taken for all that the application has not taken of its peer. A peer's last one can't before
+    /// all its messages were taken.
+    fn is_ready(&self, event: &Event) -> bool {
+        let peer = event.peer();
         let is_unread = || {
-            let peer = event.peer();
+            // It came and left between two ticks, and what it said waited for it to be told of.
             let waits = self.told_late.contains(&peer)
                 && (self.leftovers.has_any_of(peer) || self.incoming.has_events_of(peer));
             waits || self.unfinished.iter().any(|(over, _)| *over == peer)
         };
-        if (is_last && is_unread()) || self.is_undecided(event.peer()) { None } else { Some(event) }
+        let is_last = matches!(event, Event::Disconnected { .. });
+        !(self.is_undecided(peer) || is_last && is_unread())
     }
 
-    /// The next event, as [`Host::peek_event`]. Of a peer whose connection came up, all else can be taken from then on.
+    /// The next event. Of a peer whose connection came up, all else can be taken from then on.
     pub fn poll_event(&mut self) -> Option<Event> {
-        let (peer, is_last) =
-            self.peek_event().map(|event| (event.peer(), matches!(event, Event::Disconnected { .. })))?;
-        if is_last {
-            if self.links.dialled(peer).is_none() {
-                self.final_stats.remove(&peer);
+        self.events.front().filter(|event| self.is_ready(event))?;
+        let event = self.events.pop_front()?;
+        self.note_told(&event);
+        Some(event)
+    }
+
+    /// Takes the events, in order for each slot and for each client id, with how those were doing that ended. A peer's last event
+    /// stays if `is_here` says that the application takes something else of it besides, or its first one: and so do those
+    /// behind it of the next peer in its slot, or with its id. Those of others don't wait for it.
+    pub fn take_events(
+        &mut self,
+        mut is_here: impl FnMut(PeerHandle) -> bool,
+        out: &mut Vec<Event>,
+        final_stats: &mut Vec<(PeerHandle, PeerStats)>,
+    ) {
+        if self.events.is_empty() {
+            return;
+        }
+        let mut came = HashSet::new();
+        let (mut slots, mut ids) = (HashSet::new(), HashSet::new());
+        for event in core::mem::take(&mut self.events) {
+            let peer = event.peer();
+            let waits = match &event {
+                Event::Accepted { client_id, .. } => ids.contains(client_id),
+                Event::Dialled { .. } => false,
+                Event::Disconnected { .. } => came.contains(&peer) || is_here(peer),
+            };
+            if waits || slots.contains(&peer.slot) || !self.is_ready(&event) {
+                slots.insert(peer.slot);
+                ids.extend(self.final_stats.get(&peer).map(|ended| ended.id));
+                self.events.push_back(event);
+                continue;
             }
-        } else {
+            match &event {
+                Event::Disconnected { .. } => {
+                    final_stats.extend(self.peer_stats(peer).map(|stats| (peer, stats)));
+                }
+                _ => drop(came.insert(peer)),
+            }
+            self.note_told(&event);
+            out.push(event);
+        }
+    }
+
+    /// The application knows that a peer is gone, or will never know that it was there.
+    pub(super) fn forget(&mut self, peer: PeerHandle) {
+        self.final_stats.remove(&peer);
+        if let Some(listener) = &mut self.links.listener {
+            listener.release_slot(peer.slot);
+        }
+    }
+
+    /// An event is taken.
+    fn note_told(&mut self, event: &Event) {
+        let peer = event.peer();
+        if !matches!(event, Event::Disconnected { .. }) {
             self.untold.remove(&peer);
             if self.peers.find(peer).is_none() {
                 self.told_late.insert(peer);
             }
+        } else if self.links.dialled(peer).is_none() {
+            self.forget(peer);
         }
-        self.events.pop_front()
     }
 
     /// Takes the packets that the core can't read, peer by peer, where the protocol holds such: [`Unread::read`] them, and
