@@ -13,6 +13,7 @@ use super::address::{Address, AddressLike};
 use super::arrays::Rows;
 use super::capture::{self, Secrets};
 use super::chunks::{Chunk, IncomingChunk, Transfer};
+use super::congestion::Congestion;
 use super::development;
 use super::endpoint::{CLIENT, Endpoint};
 use super::errors::{not_connected, value_error};

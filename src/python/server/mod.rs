@@ -15,6 +15,7 @@ use super::address::{Address, AddressLike, AddressList};
 use super::arrays::{Recipients, Rows};
 use super::capture::{self, Secrets};
 use super::chunks::{Chunk, IncomingChunk, Transfer};
+use super::congestion::Congestion;
 use super::development;
 use super::endpoint::{Endpoint, SERVER};
 use super::errors::{stale_client, value_error};

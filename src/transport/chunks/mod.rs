@@ -730,9 +730,7 @@ impl Chunks {
         let over = self.outgoing[at].is_over();
         match verdict {
             Verdict::Accepted { have, paused } => {
-                if self.outgoing[at].handle_accepted(now, have, known) {
-                    self.outgoing[at].handle_pause(*paused, arrival);
-                } else {
+                if !self.outgoing[at].handle_accepted(now, have, *paused, known, arrival) {
                     self.counters.answers_invalid += 1;
                 }
                 return;

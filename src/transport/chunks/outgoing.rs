@@ -47,6 +47,8 @@ pub(super) struct Outgoing {
     /// Or the peer's, as the newest packet with an answer says.
     paused_by_peer: bool,
     answered_in: u64,
+    /// An acceptance has said what the peer has: behind one that pauses, it may yet find that it hasn't.
+    settled: bool,
     /// Slices the peer has.
     there: BitSet,
     bytes: u64,
@@ -80,6 +82,7 @@ impl Outgoing {
             paused: false,
             paused_by_peer: false,
             answered_in: 0,
+            settled: false,
             there: BitSet::new(slices),
             bytes: 0,
             fresh: 0,
@@ -245,7 +248,15 @@ impl Outgoing {
 
     /// The receiver takes the chunk and has these runs of slices; false when the chunk has no such slices.
     /// `known` is the newest packet that had come when it said so.
-    pub(super) fn handle_accepted(&mut self, now: Instant, have: &[(u32, u32)], known: SentPacket) -> bool {
+    /// Answers may overtake each other: what the newest packet says of a pause counts.
+    pub(super) fn handle_accepted(
+        &mut self,
+        now: Instant,
+        have: &[(u32, u32)],
+        paused: bool,
+        known: SentPacket,
+        arrival: u64,
+    ) -> bool {
         let slices = u64::from(self.offer.slices());
         let mut end = 0u64;
         for &(first, count) in have {
@@ -257,7 +268,14 @@ impl Outgoing {
         if end > slices {
             return false;
         }
-        if core::mem::replace(&mut self.accepted, true) {
+        if arrival < self.answered_in {
+            return true;
+        }
+        (self.paused_by_peer, self.answered_in) = (paused, arrival);
+        let is_news = !self.accepted || !(paused || self.settled);
+        self.accepted = true;
+        self.settled |= !paused;
+        if !is_news {
             return true;
         }
         self.doubted_until = known;
@@ -285,13 +303,6 @@ impl Outgoing {
         self.bytes = known;
         self.there = there;
         true
-    }
-
-    /// Answers may overtake each other: the newest packet's counts.
-    pub(super) fn handle_pause(&mut self, paused: bool, arrival: u64) {
-        if arrival >= self.answered_in {
-            (self.paused_by_peer, self.answered_in) = (paused, arrival);
-        }
     }
 
     fn doubts(&self, (sent_at, number): SentPacket) -> bool {

@@ -23,8 +23,11 @@ const DAMAGED: usize = 4;
 /// Both ends pause and go on: from the offer on, or from the acceptance on.
 const PAUSED: usize = 5;
 const PAUSED_UNDER_WAY: usize = 6;
+/// The receiver takes something else for the chunk, until it has hashed it.
+const SEEMED_WHOLE: usize = 7;
 
-const CHUNKS: [&[usize]; 7] = [&[10], &[1500, 0], &[0, 0, 0, 0, 0], &[1500], &[1500], &[1500], &[0, 0]];
+const CHUNKS: [&[usize]; 8] =
+    [&[10], &[1500, 0], &[0, 0, 0, 0, 0], &[1500], &[1500], &[1500], &[0, 0], &[1500]];
 
 /// Chunks go from the first end to the second.
 struct Transfer<const BEGINNING: usize> {
@@ -39,6 +42,8 @@ struct Transfer<const BEGINNING: usize> {
     fates: Vec<Fate>,
     /// Which end has paused the last one.
     paused: [bool; 2],
+    /// What only seemed to be there was accepted.
+    seemed: bool,
     /// What is left of chunks when the connection is over.
     parts: Option<Vec<Assembly>>,
 }
@@ -109,7 +114,11 @@ impl<const BEGINNING: usize> Transfer<BEGINNING> {
     fn look(&mut self) {
         while let Some(event) = self.ends[1].poll_chunk_event() {
             match event {
-                ChunkEvent::Offered(offer) => self.goes(&offer, &[Fate::Unknown], Fate::Offered),
+                ChunkEvent::Offered(offer) => {
+                    let again = self.seemed.then_some(Fate::Accepted);
+                    let from: Vec<_> = again.into_iter().chain([Fate::Unknown]).collect();
+                    self.goes(&offer, &from, Fate::Offered);
+                }
                 ChunkEvent::Received { offer, stored } => {
                     let chunk = usize::from(offer.id);
                     assert_eq!(stored, Stored::Bytes(content(chunk, Self::SIZES[chunk])));
@@ -156,7 +165,12 @@ impl<const BEGINNING: usize> Transfer<BEGINNING> {
             let at = parts.iter().position(|part| part.is_of(&offer))?;
             Some(parts.remove(at))
         });
+        let seems = BEGINNING == SEEMED_WHOLE && !core::mem::replace(&mut self.seemed, true);
         let assembly = part.unwrap_or_else(|| {
+            if seems {
+                let other = Box::new(MemorySink::new(offer.size).unwrap());
+                return Assembly::whole(&offer, other, false);
+            }
             let mut sink = MemorySink::new(offer.size).unwrap();
             let mut there = BitSet::new(offer.size.div_ceil(offer.slice_bytes.into()).max(1) as usize);
             if [PART, DAMAGED].contains(&BEGINNING) {
@@ -253,6 +267,7 @@ impl<const BEGINNING: usize> Machine for Transfer<BEGINNING> {
             cancelled: vec![false; chunks],
             fates: vec![Fate::Unknown; chunks],
             paused: [false; 2],
+            seemed: false,
             parts: None,
         };
         // Greetings are not what this is about.
@@ -263,7 +278,7 @@ impl<const BEGINNING: usize> Machine for Transfer<BEGINNING> {
         for chunk in 0..chunks {
             assert_eq!(transfer.send(chunk), chunk as u64);
         }
-        if ![ONE, PAUSED].contains(&BEGINNING) {
+        if ![ONE, PAUSED, SEEMED_WHOLE].contains(&BEGINNING) {
             transfer.tick(0);
             let offers = transfer.wires[1].packets.remove(0);
             transfer.deliver(1, &offers.bytes);
@@ -380,6 +395,7 @@ fn a_chunk_goes_as_its_document_says() {
         walk::<Transfer<DAMAGED>>(4),
         walk::<Transfer<PAUSED>>(4),
         walk::<Transfer<PAUSED_UNDER_WAY>>(4),
+        walk::<Transfer<SEEMED_WHOLE>>(4),
     ];
     let states = walks.each_ref().map(|walk| walk.states);
     println!("a chunk of a connection: {states:?} states to depths of 5, 4, 3, and 4");
