@@ -30,7 +30,8 @@ SLICE = 1152
 
 
 TOO_LARGE = (
-    "the receiver takes no chunk of this size: see its chunk_memory and chunk_directory; a server takes none without"
+    "the receiver takes no chunk of this size: give it more chunk_memory, or a chunk_directory; "
+    "a server has neither unless told"
 )
 
 
@@ -577,7 +578,8 @@ def test_a_file_that_is_there_is_not_sent_again(tmp_path: Path) -> None:
             transfer = pair.to_client(data, label="map")
             pair.until(lambda: transfer.over)  # noqa: B023
             assert transfer.done
-        figures.append((pair.server.stats(pair.handle).chunks.bytes_sent, pair.client.stats().chunks.chunks_reused))
+        sent = pair.server.stats(pair.handle).chunks.bytes_sent
+        figures.append((sent, pair.client.stats().chunks.chunks_reused))
         first, second = pair.at_client.chunks
         assert second.reused
         assert first.path == second.path == tmp_path / hashlib.sha256(data).hexdigest()

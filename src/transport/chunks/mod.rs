@@ -132,8 +132,8 @@ impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Rejection::TooLarge => {
-                "the receiver takes no chunk of this size: see its chunk_memory and chunk_directory; a server takes none \
-                 without"
+                "the receiver takes no chunk of this size: give it more chunk_memory, or a chunk_directory; a server has \
+                 neither unless told"
             }
             Rejection::Cancelled => "the receiver cancelled it",
             Rejection::Damaged => "what arrived is not what was offered: its hash differs",
