@@ -1648,6 +1648,7 @@ class Server:
         *,
         label: str = "",
         burst: bool = False,
+        ask_first: bool = False,
     ) -> Transfer:
         """Queues a large block of data for a client. It goes beside the messages, which come first, as fast as
         ``congestion`` allows, cut into slices; slices that are lost are sent again. The client has it in
@@ -1659,6 +1660,8 @@ class Server:
                 is sent). It is read and hashed in this call: see :class:`Chunk`, which is what to give when several
                 clients get the same.
             label: your own name for it, up to 64 bytes of UTF-8.
+            ask_first: send nothing of it before the receiver has said what it has, so that a file that is there in its
+                ``chunk_directory`` costs nothing at all. Others take a round trip more.
             burst: while nothing is known of the link, send all of it within a round trip instead of feeling the way, at
                 the risk that a slow link drops some, and messages with it. At most 256 KiB; for load screens, when
                 nothing else matters.
@@ -2006,6 +2009,7 @@ class Client:
         *,
         label: str = "",
         burst: bool = False,
+        ask_first: bool = False,
     ) -> Transfer:
         """As :meth:`Server.send_chunk`, also where the connection is not up. A server takes no chunks unless it is told to.
 

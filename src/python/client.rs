@@ -323,10 +323,16 @@ impl Client {
     ///
     /// Raises:
     ///     NotConnectedError, ChannelFullError: with ``strict=True``; otherwise the transfer is over already, with an error.
-    #[pyo3(signature = (data, /, *, label = "", burst = false))]
-    fn send_chunk(&self, data: &Bound<'_, PyAny>, label: &str, burst: bool) -> PyResult<Transfer> {
+    #[pyo3(signature = (data, /, *, label = "", burst = false, ask_first = false))]
+    fn send_chunk(
+        &self,
+        data: &Bound<'_, PyAny>,
+        label: &str,
+        burst: bool,
+        ask_first: bool,
+    ) -> PyResult<Transfer> {
         self.endpoint.check_open(self.server)?;
-        self.endpoint.send_chunk(self.server, None, &Chunk::given(data)?, label, burst)
+        self.endpoint.send_chunk(self.server, None, &Chunk::given(data)?, label, burst, ask_first)
     }
 
     /// The server's chunks that are under way, as they are now.

@@ -41,6 +41,7 @@ impl Endpoint {
         chunk: &Chunk,
         label: &str,
         burst: bool,
+        ask_first: bool,
     ) -> PyResult<Transfer> {
         let mut state = self.state.lock()?;
         let State { carrier, transfers, .. } = &mut *state;
@@ -48,7 +49,12 @@ impl Endpoint {
         let now = driver.now();
         let number = session.change().send_chunk(now, peer, chunk.source(), chunk.hash, label, burst);
         let (number, status) = match number {
-            Ok(number) => (number, transfers.add(session.host(), now, peer, number)),
+            Ok(number) => {
+                if ask_first {
+                    session.change().ask_first(peer, number);
+                }
+                (number, transfers.add(session.host(), now, peer, number))
+            }
             // What a player does is no reason to end the game.
             Err(error @ (SendChunkError::NotConnected | SendChunkError::Chunk(ChunkError::Full)))
                 if !self.strict =>

@@ -361,17 +361,25 @@ impl Server {
     ///     ValueError: the label is too long.
     ///     OSError: the file can't be read; errno says why.
     ///     ClosedError: the server is closed.
-    #[pyo3(signature = (client, data, /, *, label = "", burst = false))]
+    #[pyo3(signature = (client, data, /, *, label = "", burst = false, ask_first = false))]
     fn send_chunk(
         &self,
         client: &Bound<'_, ClientHandle>,
         data: &Bound<'_, PyAny>,
         label: &str,
         burst: bool,
+        ask_first: bool,
     ) -> PyResult<Transfer> {
         let handle = self.core_handle(client.get())?;
         self.endpoint.check_open(handle)?;
-        self.endpoint.send_chunk(handle, Some(client.clone().unbind()), &Chunk::given(data)?, label, burst)
+        self.endpoint.send_chunk(
+            handle,
+            Some(client.clone().unbind()),
+            &Chunk::given(data)?,
+            label,
+            burst,
+            ask_first,
+        )
     }
 
     /// The chunks of a client that are under way, as they are now; none when it is gone.

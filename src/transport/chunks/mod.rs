@@ -483,6 +483,13 @@ impl Chunks {
         true
     }
 
+    /// Sends no slices of a chunk of ours before the peer has said which it has.
+    pub(crate) fn ask_first(&mut self, number: u64) {
+        if let Some(outgoing) = self.outgoing.iter_mut().find(|o| o.number() == number) {
+            outgoing.ask_first();
+        }
+    }
+
     /// Sends no slices of a chunk of ours, or goes on; false when it is over.
     pub(crate) fn pause(&mut self, number: u64, paused: bool) -> bool {
         let outgoing = self.outgoing.iter_mut().find(|o| o.number() == number && !o.is_over());

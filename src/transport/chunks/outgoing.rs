@@ -49,6 +49,8 @@ pub(super) struct Outgoing {
     answered_in: u64,
     /// An acceptance has said what the peer has: behind one that pauses, it may yet find that it hasn't.
     settled: bool,
+    /// No slices go before the peer has said what it has.
+    asks_first: bool,
     /// Slices the peer has.
     there: BitSet,
     bytes: u64,
@@ -83,6 +85,7 @@ impl Outgoing {
             paused_by_peer: false,
             answered_in: 0,
             settled: false,
+            asks_first: false,
             there: BitSet::new(slices),
             bytes: 0,
             fresh: 0,
@@ -119,6 +122,10 @@ impl Outgoing {
     pub(super) fn withdraw(&mut self) {
         self.withdrawn = true;
         self.withdrawal_due = true;
+    }
+
+    pub(super) fn ask_first(&mut self) {
+        self.asks_first = true;
     }
 
     pub(super) fn pause(&mut self, paused: bool) {
@@ -186,7 +193,11 @@ impl Outgoing {
 
     /// Whether there is a slice that was never sent, or lost.
     fn has_due_slices(&self) -> bool {
-        let fresh_bound = if self.accepted { u32::MAX } else { UNANSWERED_SLICES };
+        let fresh_bound = match self.accepted {
+            true => u32::MAX,
+            false if self.asks_first => 0,
+            false => UNANSWERED_SLICES,
+        };
         let fresh = self.fresh < self.offer.slices().min(fresh_bound);
         self.opened && !self.withdrawn && !self.is_paused() && (fresh || !self.lost.is_empty())
     }
