@@ -447,7 +447,7 @@ fn a_paused_chunk_stands_still_and_goes_on_with_the_rest() {
     let conditions = Conditions::perfect().latency(ms(40), ms(5));
     for by in 0..2 {
         for (loss, most) in [(0.0, 1.0), (0.05, 1.12)] {
-            let (sent, missing) = paused_at_half(by, conditions.clone().loss(loss));
+            let (sent, missing) = paused_at_half(by, conditions.loss(loss));
             println!("paused by end {by} at {loss} loss: {sent} bytes sent of {missing} missing");
             assert!(sent as f64 <= most * missing as f64, "{sent} of {missing} at {loss}, paused by {by}");
         }
@@ -581,7 +581,7 @@ fn the_rate_changes_while_chunks_go() {
     let mut pair = Pair::new(protocol(), Conditions::perfect().latency(ms(20), ms(0)), 5);
     let mut seen = <[Seen; 2]>::default();
     send(&mut pair, 0, &content(1, 40_000_000), "world");
-    let mut second = |pair: &mut Pair, seen: &mut [Seen; 2]| {
+    let second = |pair: &mut Pair, seen: &mut [Seen; 2]| {
         let before = pair.sent_bytes[0];
         for _ in 0..60 {
             pair.tick();
