@@ -1118,6 +1118,9 @@ class ChunkStats:
     def offers_too_fast(self) -> int:
         """Packets dropped, and not acked, because offers and withdrawals came too fast."""
     @property
+    def chunks_reused(self) -> int:
+        """Chunks that were here before they were offered, and were not sent again."""
+    @property
     def answers_invalid(self) -> int:
         """Answers dropped because their chunk was never offered, or has no such slices."""
 
@@ -1319,8 +1322,20 @@ class Transfer:
     @property
     def over(self) -> bool:
         """Whether it is done or failed."""
+    @property
+    def paused(self) -> bool:
+        """Whether it is paused here, by :meth:`pause`."""
+    @property
+    def paused_by_peer(self) -> bool:
+        """Whether the receiver has paused it."""
+    def pause(self) -> bool:
+        """Sends no more of it until :meth:`resume`. What is in flight may yet arrive, and nothing that came is lost. Up to
+        three chunks behind it go on meanwhile; they are handed over after it. False when it is over already."""
+    def resume(self) -> bool:
+        """Goes on with what the peer doesn't have; also where it isn't paused. False when it is over already."""
     def cancel(self) -> bool:
-        """Ends it; the peer is told. False when it is over already."""
+        """Ends it for good; the peer is told, and throws away what it has. To go on later use :meth:`pause`. False when it
+        is over already."""
 
 @final
 class IncomingChunk:
@@ -1356,8 +1371,16 @@ class IncomingChunk:
     @property
     def time_left(self) -> float | None:
         """Seconds that the rest takes at this rate; None while the rate is 0."""
+    @property
+    def paused(self) -> bool:
+        """Whether it is paused here, by :meth:`pause`."""
+    def pause(self) -> bool:
+        """Asks the sender to send no more of it until :meth:`resume`; as :meth:`Transfer.pause`."""
+    def resume(self) -> bool:
+        """Asks the sender for what isn't here. False when it is over already."""
     def cancel(self) -> bool:
-        """Ends it: the sender is told, and ``inbox.chunk_failures`` has it. False when it is over already."""
+        """Ends it for good, and throws away what came: the sender is told, and ``inbox.chunk_failures`` has it. False when
+        it is over already."""
 
 @final
 class ReceivedChunk:
@@ -1383,6 +1406,9 @@ class ReceivedChunk:
     @property
     def path(self) -> Path | None:
         """The file it is in; None when it is in memory."""
+    @property
+    def reused(self) -> bool:
+        """Whether the file was in the ``chunk_directory`` before the peer offered it, so that it was not sent again."""
     @property
     def data(self) -> memoryview:
         """The content, read-only and without copying."""
@@ -1726,6 +1752,7 @@ class Server(Generic[_P]):
         *,
         label: str = "",
         burst: bool = False,
+        ask_first: bool = False,
     ) -> Transfer:
         """Queues a large block of data for a client. It goes beside the messages, which come first, as fast as
         ``congestion`` allows, cut into slices; slices that are lost are sent again. The client has it in
@@ -1737,6 +1764,8 @@ class Server(Generic[_P]):
                 is sent). It is read and hashed in this call: see :class:`Chunk`, which is what to give when several
                 clients get the same.
             label: your own name for it, up to 64 bytes of UTF-8.
+            ask_first: send nothing of it before the receiver has said what it has, so that a file that is there in its
+                ``chunk_directory`` costs nothing at all. Others take a round trip more.
             burst: while nothing is known of the link, send all of it within a round trip instead of feeling the way, at
                 the risk that a slow link drops some, and messages with it. At most 256 KiB; for load screens, when
                 nothing else matters.
@@ -1889,6 +1918,13 @@ class Server(Generic[_P]):
 
         Raises:
             ValueError: naming the argument, its value and its bound. Nothing was changed then.
+            StaleClientError: with ``strict=True``, the client is gone.
+        """
+    def set_congestion(self, congestion: Congestion, client: ClientHandle | None = None, /) -> bool:
+        """Changes how fast chunks may go to a client, from now on; with None to each of them, those to come included. Other
+        settings of the same kind keep what is known of the link; another kind begins without. False when that client is gone.
+
+        Raises:
             StaleClientError: with ``strict=True``, the client is gone.
         """
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
@@ -2167,6 +2203,7 @@ class Client(Generic[_P]):
         *,
         label: str = "",
         burst: bool = False,
+        ask_first: bool = False,
     ) -> Transfer:
         """As :meth:`Server.send_chunk`, also where the connection is not up. A server takes no chunks unless it is told to.
 
@@ -2177,6 +2214,8 @@ class Client(Generic[_P]):
         """As :meth:`Server.incoming_chunks`; none without a connection."""
     def set_budget(self, bytes_per_second: float, burst_bytes: float, *, adaptive: bool = True) -> None:
         """As :meth:`Server.set_budget`, also before the connection is up."""
+    def set_congestion(self, congestion: Congestion, /) -> None:
+        """As :meth:`Server.set_congestion`, also before the connection is up."""
     def stats(self) -> ConnectionStats:
         """How the connection is doing, or was at its end; zeros before it is up."""
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:

@@ -25,7 +25,7 @@ pub enum SendChunkError {
     Chunk(ChunkError),
 }
 
-/// Why a budget can't be set. Nothing was changed.
+/// Why a budget or a rate can't be set. Nothing was changed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BudgetError {
     /// As [`SendError::NotConnected`].

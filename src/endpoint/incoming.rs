@@ -112,6 +112,8 @@ impl IncomingChunks {
         while let Some(event) = connection.poll_chunk_event() {
             match &event {
                 ChunkEvent::Offered(offer) => {
+                    // It comes again where what the store had of it was something else.
+                    quota.open.retain(|(id, _)| *id != offer.id);
                     let at = quota.waiting.partition_point(|other| less(other.id, offer.id));
                     quota.waiting.insert(at, offer.clone());
                     continue;

@@ -13,6 +13,7 @@ use super::address::{Address, AddressLike};
 use super::arrays::Rows;
 use super::capture::{self, Secrets};
 use super::chunks::{Chunk, IncomingChunk, Transfer};
+use super::congestion::Congestion;
 use super::development;
 use super::endpoint::{CLIENT, Endpoint};
 use super::errors::{not_connected, value_error};
@@ -330,10 +331,16 @@ impl Client {
     ///
     /// Raises:
     ///     NotConnectedError, ChannelFullError: with ``strict=True``; otherwise the transfer is over already, with an error.
-    #[pyo3(signature = (data, /, *, label = "", burst = false))]
-    fn send_chunk(&self, data: &Bound<'_, PyAny>, label: &str, burst: bool) -> PyResult<Transfer> {
+    #[pyo3(signature = (data, /, *, label = "", burst = false, ask_first = false))]
+    fn send_chunk(
+        &self,
+        data: &Bound<'_, PyAny>,
+        label: &str,
+        burst: bool,
+        ask_first: bool,
+    ) -> PyResult<Transfer> {
         self.endpoint.check_open(self.server)?;
-        self.endpoint.send_chunk(self.server, None, &Chunk::given(data)?, label, burst)
+        self.endpoint.send_chunk(self.server, None, &Chunk::given(data)?, label, burst, ask_first)
     }
 
     /// The server's chunks that are under way, as they are now.
@@ -346,6 +353,13 @@ impl Client {
     fn set_budget(&self, bytes_per_second: f64, burst_bytes: f64, adaptive: bool) -> PyResult<()> {
         let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
         self.endpoint.state.lock()?.change().set_budget(None, budget).map_err(value_error)
+    }
+
+    /// Changes how fast chunks may go out, also before the connection is up.
+    #[pyo3(signature = (congestion, /))]
+    fn set_congestion(&self, congestion: &Bound<'_, Congestion>) -> PyResult<()> {
+        let congestion = congestion.get().0;
+        self.endpoint.state.lock()?.change().set_congestion(None, congestion).map_err(value_error)
     }
 
     /// How the connection is doing, or was at its end; zeros before it is up.

@@ -67,6 +67,8 @@ pub(crate) struct ChunkStats {
     offers_invalid: u64,
     /// Packets dropped, and not acked, because offers and withdrawals came too fast.
     offers_too_fast: u64,
+    /// Chunks that were here before they were offered, and were not sent again.
+    chunks_reused: u64,
     /// Answers dropped because their chunk was never offered, or has no such slices.
     answers_invalid: u64,
 }
@@ -93,6 +95,7 @@ impl From<ChunkCounters> for ChunkStats {
             slices_invalid: counters.slices_invalid,
             offers_invalid: counters.offers_invalid,
             offers_too_fast: counters.offers_too_fast,
+            chunks_reused: counters.chunks_reused,
             answers_invalid: counters.answers_invalid,
         }
     }

@@ -16,6 +16,16 @@ impl BitSet {
         BitSet { words: vec![0; bound.div_ceil(64)].into(), bound, len: 0 }
     }
 
+    /// The set of all integers below `bound`.
+    pub fn full(bound: usize) -> Self {
+        let mut words = vec![u64::MAX; bound.div_ceil(64)];
+        // Bits beyond the bound are never set.
+        if let Some(last) = words.last_mut().filter(|_| !bound.is_multiple_of(64)) {
+            *last = (1 << (bound % 64)) - 1;
+        }
+        BitSet { words: words.into(), bound, len: bound }
+    }
+
     /// One past the largest integer the set can hold.
     pub fn bound(&self) -> usize {
         self.bound
@@ -107,6 +117,10 @@ mod tests {
         assert_eq!(set.iter().collect::<Vec<_>>(), members);
         assert!(set.remove(64) && !set.remove(64) && !set.remove(500));
         assert_eq!((set.len(), set.runs().count()), (7, 5));
+        for bound in [0, 1, 63, 64, 65, 200] {
+            let full = BitSet::full(bound);
+            assert!(full.is_full() && full.iter().eq(0..bound), "{bound}");
+        }
         (0..200).for_each(|i| _ = set.insert(i));
         assert_eq!((set.runs().count(), set.runs().next()), (1, Some(0..200)));
     }

@@ -233,7 +233,11 @@ def item(node: Node) -> list[Any]:
         if name == "answer":
             verdict, *runs = rest
             verdict = int(verdict.split("(")[1].rstrip(")"))
-            pairs = [[list(pair) for pair in zip(runs[::2], runs[1::2], strict=True)]] if verdict == 0 else []
+            pairs = (
+                [[list(pair) for pair in zip(runs[::2], runs[1::2], strict=True)]]
+                if verdict in (0, 6)
+                else []
+            )
             return [name, number, verdict, *pairs]
         return [name, number, *rest]
     before = [kids[0]] if names[:1] in (["id"], ["key"]) else []

@@ -29,6 +29,12 @@ LOSSY = tw.Conditions(latency=0.05, jitter=0.01, loss=0.02, duplicate=0.01)
 SLICE = 1152
 
 
+TOO_LARGE = (
+    "the receiver takes no chunk of this size: give it more chunk_memory, or a chunk_directory; "
+    "a server has neither unless told"
+)
+
+
 def content(seed: int, size: int) -> bytes:
     return random.Random(seed).randbytes(size)
 
@@ -409,7 +415,7 @@ def test_a_server_takes_no_chunks_unless_it_is_told_to() -> None:
     network, server, client = connected_pair(PROTOCOL)
     transfer = client.send_chunk(b"take this", label="gift")
     at_server, _ = run(network, server, client, seconds=1)
-    assert transfer.error == "the receiver takes no chunk of this size"
+    assert transfer.error == TOO_LARGE
     assert (transfer.over, transfer.done, transfer.time_left) == (True, False, None)
     assert at_server.chunks == []
     assert at_server.chunk_failures == [(server.clients[0], "gift", transfer.error)]
@@ -423,7 +429,7 @@ def test_what_is_larger_than_the_limit_is_refused_and_the_next_chunk_goes_on(tmp
         pair = Pair(client=settings)
         large, fits = pair.to_client(bytes(1001), label="large"), pair.to_client(bytes(1000))
         pair.until(lambda: large.over and fits.over)  # noqa: B023
-        assert (large.error, fits.error) == ("the receiver takes no chunk of this size", None)
+        assert (large.error, fits.error) == (TOO_LARGE, None)
         assert pair.at_client.chunk_failures == [("large", large.error)]
         assert [chunk.size for chunk in pair.at_client.chunks] == [1000]
 
@@ -506,6 +512,107 @@ def test_an_endpoint_counts_the_chunks_of_all_its_connections() -> None:
     assert len(pair.server.clients) == 1
     assert counted(pair.server) == before, "also when a connection is over"
     assert counted(other)["slices_received"] == 267
+
+
+# --- pausing ---
+
+
+@pytest.mark.parametrize("by", ["sender", "receiver"])
+def test_a_paused_transfer_stands_still_and_goes_on_with_the_rest(by: str) -> None:
+    pair = Pair(tw.Conditions(latency=0.03), congestion=tw.Congestion.fixed(1_000_000, 30_000))
+    data = content(1, 4_000_000)
+    transfer = pair.to_client(data, label="world")
+    pair.until(lambda: transfer.fraction >= 0.5)
+    [incoming] = pair.client.incoming_chunks()
+    pausing = transfer if by == "sender" else incoming
+    assert not transfer.paused
+    assert not incoming.paused
+    assert pausing.pause()
+    assert pausing.paused
+    for _ in range(30):
+        pair.tick()
+    assert (transfer.paused, transfer.paused_by_peer) == (by == "sender", by == "receiver")
+    assert transfer.time_left is None
+    assert repr(transfer).endswith(" bytes, paused>")
+    before = pair.server.stats(pair.handle).chunks.bytes_sent
+    done = pair.client.incoming_chunks()[0].bytes_done
+    for n in range(600):
+        assert pair.server.send(pair.handle, Chat(0, str(n)))
+        pair.tick()
+    assert pair.server.stats(pair.handle).chunks.bytes_sent == before
+    assert len(pair.at_client.messages) >= 590
+    assert pair.client.incoming_chunks()[0].bytes_done == done
+    assert pausing.resume()
+    assert not pausing.paused
+    pair.until(lambda: transfer.over)
+    assert transfer.done
+    assert bytes(pair.at_client.chunks[0]) == data
+    sent = pair.server.stats(pair.handle).chunks.bytes_sent - before
+    assert sent == len(data) - done
+    assert (transfer.pause(), transfer.resume(), incoming.pause(), incoming.resume()) == (False,) * 4
+    assert not transfer.paused
+
+
+def test_what_is_behind_a_paused_transfer_is_handed_over_after_it() -> None:
+    pair = Pair()
+    first, second = (pair.to_client(content(n, 50_000), label=str(n)) for n in range(2))
+    first.pause()
+    pair.until(lambda: second.over)
+    for _ in range(60):
+        pair.tick()
+    assert pair.at_client.chunks == []
+    first.resume()
+    pair.until(lambda: len(pair.at_client.chunks) == 2)
+    assert [chunk.label for chunk in pair.at_client.chunks] == ["0", "1"]
+
+
+# --- files that are there ---
+
+
+def test_a_file_that_is_there_is_not_sent_again(tmp_path: Path) -> None:
+    data = content(1, 500_000)
+    figures = []
+    for _ in range(3):  # a client that joins anew each time
+        pair = Pair(tw.Conditions(latency=0.03), client={"chunk_directory": tmp_path})
+        for _ in range(2):
+            transfer = pair.to_client(data, label="map", ask_first=True)
+            pair.until(lambda: transfer.over)  # noqa: B023
+            assert transfer.done
+        sent = pair.server.stats(pair.handle).chunks.bytes_sent
+        figures.append((sent, pair.client.stats().chunks.chunks_reused))
+        first, second = pair.at_client.chunks
+        assert second.reused
+        assert first.path == second.path == tmp_path / hashlib.sha256(data).hexdigest()
+        assert first.path.read_bytes() == data
+    assert [reused for _, reused in figures] == [1, 2, 2]
+    assert [sent for sent, _ in figures] == [500_000, 0, 0]
+
+
+def test_a_file_that_was_damaged_is_sent_again(tmp_path: Path) -> None:
+    data = content(1, 500_000)
+    path = tmp_path / hashlib.sha256(data).hexdigest()
+    path.write_bytes(data[:-1] + b"?")
+    pair = Pair(client={"chunk_directory": tmp_path})
+    transfer = pair.to_client(data)
+    pair.until(lambda: transfer.over)
+    assert transfer.done
+    assert [chunk.reused for chunk in pair.at_client.chunks] == [False]
+    assert path.read_bytes() == data
+
+
+def test_a_player_does_not_find_out_what_others_sent(tmp_path: Path) -> None:
+    data = content(1, 500_000)
+    network = tw.SimulatedNetwork()
+    server = tw.Server("127.0.0.1:40000", PROTOCOL, network=network, chunk_directory=tmp_path)
+    for client_id, again in ((1, False), (2, False), (2, True)):
+        client = tw.Client.connect(server.address, PROTOCOL, network=network, client_id=client_id)
+        run(network, server, client, seconds=0.5)
+        transfer = client.send_chunk(data)
+        at_server, _ = run(network, server, client, seconds=4)
+        assert transfer.done
+        assert [chunk.reused for chunk in at_server.chunks] == [again]
+        client.close()
+        run(network, server, client, seconds=0.5)
 
 
 # --- cancelling ---
@@ -769,6 +876,23 @@ def test_the_adaptive_rate_has_a_bound_and_the_modes_hold_for_all_packets() -> N
     transfer = pair.to_client(content(1, MIB))
     run(pair.network, pair.server, pair.client, seconds=5)
     assert 10 * SLICE < transfer.bytes_done <= 110 * SLICE
+
+
+def test_the_rate_changes_while_chunks_go() -> None:
+    pair = Pair()
+    transfer = pair.to_client(content(1, 3_000_000))
+    for rate in (100_000, 300_000):
+        assert pair.server.set_congestion(tw.Congestion.fixed(rate, 10_000), pair.handle)
+        before = pair.server.stats(pair.handle).chunks.bytes_sent
+        for _ in range(120):
+            pair.tick()
+        assert pair.server.stats(pair.handle).chunks.bytes_sent - before == pytest.approx(2 * rate, rel=0.25)
+    assert pair.server.set_congestion(tw.Congestion.adaptive())
+    pair.until(lambda: transfer.over)
+    pair.client.set_congestion(tw.Congestion.fixed(5000, 3000))
+    assert pair.client.stats().bulk_rate == 5000
+    with pytest.raises(TypeError, match="Congestion"):
+        pair.server.set_congestion(5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ use tickwire::netsim::Conditions;
 use tickwire::rng::{Entropy, Rng};
 use tickwire::time::Duration;
 use tickwire::transport::chunks::{
-    Assembly, BytesSource, ChunkEvent, ChunkFailure, MemorySink, Offer, Rejection, Sink, Source,
+    Assembly, BytesSource, ChunkEvent, ChunkFailure, MemorySink, Offer, Progress, Rejection, Sink, Source,
     StorageError, Stored,
 };
+use tickwire::transport::good_bad::GoodBadConfig;
 use tickwire::transport::{
-    ChannelConfig, ChannelKind, CongestionConfig, ConnectionConfig, Protocol, RateConfig,
+    AdaptiveConfig, ChannelConfig, ChannelKind, CongestionConfig, ConnectionConfig, Protocol, RateConfig,
 };
 
 use crate::pair::{Pair, RELIABLE, blob, number, protocol_with};
@@ -392,4 +393,219 @@ fn an_mtu_that_cannot_be_is_named() {
     }
     let packets = ConnectionConfig::default().packets;
     assert_eq!(packets.clone().with_mtu(DEFAULT_MTU).unwrap(), packets, "what holds unless set");
+}
+
+fn fixed(bytes_per_second: f64) -> CongestionConfig {
+    CongestionConfig::Fixed(RateConfig { bytes_per_second, burst_bytes: 20_000.0 })
+}
+
+/// Bytes of a chunk of 4 MB that go after it was paused at a half, and those that the receiver didn't have.
+fn paused_at_half(by: usize, conditions: Conditions) -> (u64, u64) {
+    let mut pair = Pair::new(protocol(), conditions, 11);
+    let mut seen = <[Seen; 2]>::default();
+    pair.ends[0].set_congestion(fixed(500_000.0)).unwrap();
+    let content = content(1, 4_000_000);
+    let chunk = send(&mut pair, 0, &content, "world");
+    run(&mut pair, &mut seen, 5000, |pair, _| {
+        let far = |(_, progress): (_, Progress)| progress.bytes > 2_000_000;
+        pair.ends[1].incoming_chunks(pair.now).any(far)
+    });
+    let pause = |pair: &mut Pair, paused| match by {
+        0 => pair.ends[0].pause_chunk(chunk, paused),
+        _ => pair.ends[1].pause_incoming_chunk(0, paused),
+    };
+    assert!(pause(&mut pair, true));
+    // What was in flight comes, and is kept.
+    (0..120).for_each(|_| pair.tick());
+    let before = pair.ends[0].chunk_counters();
+    let had = pair.ends[1].incoming_chunks(pair.now).next().unwrap().1.bytes;
+    let progress = pair.ends[0].chunk_progress(pair.now, chunk).unwrap();
+    assert_eq!((progress.paused, progress.paused_by_peer), (by == 0, by == 1));
+    assert_eq!(progress.time_left(), None);
+    let datagrams = pair.sent_bytes[0];
+    for n in 0..1200 {
+        pair.send(0, RELIABLE, number(n)).unwrap();
+        pair.tick();
+        while pair.ends[1].poll_received(RELIABLE).is_some() {}
+    }
+    let still = pair.ends[0].chunk_counters();
+    assert_eq!(still.bytes_sent, before.bytes_sent, "nothing goes");
+    assert!(pair.sent_bytes[0] - datagrams < 1200 * 120, "and messages and acks do");
+    assert_eq!(
+        pair.ends[1].incoming_chunks(pair.now).next().unwrap().1.bytes,
+        had,
+        "nothing that came is lost"
+    );
+    assert!(pause(&mut pair, false));
+    run(&mut pair, &mut seen, 5000, all_sent(1));
+    assert!(seen[1].received[0].1 == content);
+    (pair.ends[0].chunk_counters().bytes_sent - before.bytes_sent, 4_000_000 - had)
+}
+
+#[test]
+fn a_paused_chunk_stands_still_and_goes_on_with_the_rest() {
+    let conditions = Conditions::perfect().latency(ms(40), ms(5));
+    for by in 0..2 {
+        for (loss, most) in [(0.0, 1.0), (0.05, 1.12)] {
+            let (sent, missing) = paused_at_half(by, conditions.loss(loss));
+            println!("paused by end {by} at {loss} loss: {sent} bytes sent of {missing} missing");
+            assert!(sent as f64 <= most * missing as f64, "{sent} of {missing} at {loss}, paused by {by}");
+        }
+    }
+}
+
+#[test]
+fn what_is_behind_a_paused_chunk_goes_and_is_handed_over_after_it() {
+    let mut pair = Pair::new(protocol(), Conditions::perfect().latency(ms(20), ms(0)), 3);
+    let mut seen = <[Seen; 2]>::default();
+    let numbers: Vec<_> = (0..6).map(|n| send(&mut pair, 0, &content(n, 50_000), &format!("{n}"))).collect();
+    assert!(pair.ends[0].pause_chunk(numbers[0], true));
+    run(&mut pair, &mut seen, 600, |_, seen| seen[0].sent.len() == 3);
+    seen[0].sent.sort();
+    for _ in 0..200 {
+        pair.tick();
+        seen.iter_mut().enumerate().for_each(|(end, seen)| seen.look(&mut pair, end, true));
+    }
+    assert_eq!(seen[0].sent, [1, 2, 3], "as many as may be open beside it");
+    assert!(seen[1].received.is_empty(), "in order");
+    assert!(pair.ends[0].pause_chunk(numbers[0], false));
+    run(&mut pair, &mut seen, 600, all_sent(6));
+    let labels: Vec<_> = seen[1].received.iter().map(|(label, _)| &**label).collect();
+    assert_eq!(labels, ["0", "1", "2", "3", "4", "5"]);
+    assert!(!pair.ends[0].pause_chunk(numbers[0], true), "it is over");
+    assert!(!pair.ends[1].pause_incoming_chunk(0, true));
+}
+
+#[test]
+fn pausing_at_every_tick_on_a_bad_network_ends_as_it_was_left() {
+    for seed in 0..6 {
+        let conditions = Conditions::perfect().latency(ms(40), ms(30)).loss(0.1).duplicate(0.05);
+        let mut pair = Pair::new(protocol(), conditions, seed);
+        let mut seen = <[Seen; 2]>::default();
+        let number = send(&mut pair, 0, &content(seed, 600_000), "world");
+        let mut rng = Rng::seeded(seed);
+        for _ in 0..300 {
+            pair.ends[0].pause_chunk(number, rng.below(2) == 0);
+            pair.ends[1].pause_incoming_chunk(0, rng.below(2) == 0);
+            pair.tick();
+            seen.iter_mut().enumerate().for_each(|(end, seen)| seen.look(&mut pair, end, true));
+        }
+        let paused = pair.ends[1].pause_incoming_chunk(0, true) && pair.ends[0].pause_chunk(number, false);
+        let mut all = 0;
+        for turn in 0..600 {
+            pair.tick();
+            seen.iter_mut().enumerate().for_each(|(end, seen)| seen.look(&mut pair, end, true));
+            if turn == 300 {
+                all = pair.ends[0].chunk_counters().bytes_sent;
+            }
+        }
+        if paused && seen[0].sent.is_empty() {
+            assert!(pair.ends[0].chunk_progress(pair.now, number).unwrap().paused_by_peer, "seed {seed}");
+            assert_eq!(pair.ends[0].chunk_counters().bytes_sent, all, "seed {seed}");
+            assert!(pair.ends[1].pause_incoming_chunk(0, false));
+        }
+        run(&mut pair, &mut seen, 5000, all_sent(1));
+    }
+}
+
+#[test]
+fn a_paused_chunk_is_gone_on_with_in_another_connection() {
+    let mut pair = Pair::new(protocol(), Conditions::perfect().latency(ms(20), ms(0)), 5);
+    let mut seen = <[Seen; 2]>::default();
+    pair.ends[0].set_congestion(fixed(500_000.0)).unwrap();
+    let content = content(1, 1_000_000);
+    send(&mut pair, 0, &content, "world");
+    run(&mut pair, &mut seen, 900, |pair, _| {
+        pair.ends[1].incoming_chunks(pair.now).any(|(_, progress)| progress.bytes > 500_000)
+    });
+    assert!(pair.ends[1].pause_incoming_chunk(0, true));
+    (0..60).for_each(|_| pair.tick());
+    let part = pair.ends[1].finish_chunks().remove(0);
+    let missing = 1_000_000 - part.bytes();
+    let mut pair = Pair::new(protocol(), Conditions::perfect().latency(ms(20), ms(0)), 6);
+    let mut seen = <[Seen; 2]>::default();
+    let number = send(&mut pair, 0, &content, "world");
+    // What goes before the answer is known goes in vain.
+    pair.ends[0].pause_chunk(number, true);
+    let mut part = Some(part);
+    for _ in 0..30 {
+        pair.tick();
+        seen[1].look(&mut pair, 1, false);
+        if let Some(offer) = seen[1].offered.pop_front() {
+            assert!(pair.ends[1].accept_chunk(offer.id, part.take().unwrap()));
+        }
+    }
+    assert!(!pair.ends[1].incoming_chunks(pair.now).next().unwrap().1.paused, "a pause is of its connection");
+    pair.ends[0].pause_chunk(number, false);
+    run(&mut pair, &mut seen, 900, all_sent(1));
+    assert_eq!(pair.ends[0].chunk_counters().bytes_sent, missing);
+}
+
+#[test]
+fn what_is_here_already_is_not_sent_and_what_only_seems_so_is() {
+    for (verified, good) in [(false, true), (true, true), (false, false)] {
+        let mut pair = Pair::new(protocol(), Conditions::perfect().latency(ms(20), ms(0)), 5);
+        let mut seen = <[Seen; 2]>::default();
+        let content = content(1, 3_000_000);
+        send(&mut pair, 0, &content, "world");
+        let mut offers = 0;
+        for _ in 0..600 {
+            pair.tick();
+            seen[0].look(&mut pair, 0, true);
+            seen[1].look(&mut pair, 1, offers == 1);
+            if let Some(offer) = seen[1].offered.pop_front() {
+                let mut kept = MemorySink::new(offer.size).unwrap();
+                let mut bytes = content.clone();
+                bytes[2_999_999] ^= u8::from(!good);
+                kept.write_at(0, &bytes).unwrap();
+                assert!(
+                    pair.ends[1].accept_chunk(offer.id, Assembly::whole(&offer, Box::new(kept), verified))
+                );
+                offers += 1;
+            }
+        }
+        assert_eq!(seen[0].sent, [0]);
+        assert!(seen[1].received[0].1 == content);
+        let sent = pair.ends[0].chunk_counters().bytes_sent;
+        println!("verified {verified}, good {good}: {sent} bytes");
+        assert!(if good { sent < 140_000 } else { (3_000_000..3_140_000).contains(&sent) }, "{sent}");
+        assert_eq!(pair.ends[1].chunk_counters().chunks_reused, u64::from(good));
+    }
+}
+
+#[test]
+fn the_rate_changes_while_chunks_go() {
+    let adaptive = |max_bytes_per_second| {
+        CongestionConfig::Adaptive(AdaptiveConfig { max_bytes_per_second, ..AdaptiveConfig::default() })
+    };
+    let mut pair = Pair::new(protocol(), Conditions::perfect().latency(ms(20), ms(0)), 5);
+    let mut seen = <[Seen; 2]>::default();
+    send(&mut pair, 0, &content(1, 40_000_000), "world");
+    let second = |pair: &mut Pair, seen: &mut [Seen; 2]| {
+        let before = pair.sent_bytes[0];
+        for _ in 0..60 {
+            pair.tick();
+            seen.iter_mut().enumerate().for_each(|(end, seen)| seen.look(pair, end, true));
+        }
+        (pair.sent_bytes[0] - before) as f64
+    };
+    // Each takes over from another with packets in flight.
+    for (rate, config) in [
+        (100_000.0, fixed(100_000.0)),
+        (400_000.0, fixed(400_000.0)),
+        (300_000.0, adaptive(300_000.0)),
+        (50_000.0, adaptive(50_000.0)),
+        (300_000.0, adaptive(300_000.0)),
+        (37_440.0, CongestionConfig::GoodBad(GoodBadConfig::default())),
+        (200_000.0, fixed(200_000.0)),
+    ] {
+        pair.ends[0].set_congestion(config).unwrap();
+        second(&mut pair, &mut seen);
+        let sent = second(&mut pair, &mut seen);
+        println!("{rate}: {sent}");
+        assert!((0.4 * rate..1.15 * rate).contains(&sent), "{sent} at {rate}");
+    }
+    let rate = pair.ends[0].bulk_rate();
+    assert!(pair.ends[0].set_congestion(adaptive(1.0)).is_err());
+    assert_eq!(pair.ends[0].bulk_rate(), rate, "the old one stays");
 }

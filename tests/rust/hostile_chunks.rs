@@ -50,7 +50,7 @@ fn write(writer: &mut BitWriter, item: &Item<'_>) {
         Item::Answer { id, verdict, runs } => {
             begin(2, *id);
             writer.bits(*verdict, 3);
-            if *verdict == 0 {
+            if [0, 6].contains(verdict) {
                 for (first, count) in *runs {
                     writer.bool(true);
                     writer.bits((*first).into(), 32);
@@ -234,6 +234,33 @@ fn a_peer_that_never_acks_is_sent_no_more_than_the_beginning() {
     target.say(&[Item::Answer { id: 0, verdict: 0, runs: &[] }]);
     let sent: usize = (0..60 * 60).map(|_| target.tick(false)).sum();
     assert!(sent < 1_500_000, "{sent} bytes in a minute");
+}
+
+/// A receiver that pauses for ever has the sender hold what it holds of one that doesn't answer; one that changes its mind
+/// all the time gets what it acks.
+#[test]
+fn a_peer_that_pauses_costs_nothing_and_one_that_never_stops_pausing_no_more() {
+    let mut target = Target::new();
+    let content = Arc::new(vec![1; 400_000]);
+    let source = Box::new(BytesSource(content.clone()));
+    target.connection.send_chunk(target.now, source, hash(&content), "", false).unwrap();
+    target.tick(true);
+    target.say(&[Item::Answer { id: 0, verdict: 6, runs: &[] }]);
+    (0..100).for_each(|_| _ = target.tick(true));
+    let before = target.connection.chunk_counters();
+    let sent: usize = (0..60 * 60).map(|_| target.tick(true)).sum();
+    assert_eq!(target.connection.chunk_counters(), before);
+    assert!(sent < 60 * 1000, "{sent} bytes in a minute: keep-alives");
+    for turn in 0..4000 {
+        target.say(&[6, 0, 6, 0].map(|verdict| Item::Answer { id: 0, verdict, runs: &[] }));
+        target.say(&[Item::Answer { id: 0, verdict: [6, 0][turn % 2], runs: &[(0, 400)] }]);
+        target.tick(true);
+    }
+    let counters = target.connection.chunk_counters();
+    assert_eq!(counters.answers_invalid, 4000, "runs of slices that it doesn't have");
+    assert!(counters.bytes_sent < 1_200_000, "{counters:?}");
+    assert!(target.events.is_empty(), "it is not complete before the peer says so");
+    assert!(target.connection.cancel_chunk(0));
 }
 
 /// Items that are well formed and mean anything.

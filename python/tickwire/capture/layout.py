@@ -84,8 +84,8 @@ VERDICTS: Final = {
     2: "cancelled",
     3: "damaged",
     4: "not stored",
-    5: "cancelled",
-    6: "cancelled",
+    5: "no room now",
+    6: "paused",
     7: "complete",
 }
 

@@ -1,7 +1,8 @@
 //! The directory that received chunks go to.
 //!
 //! Promises: all files of chunks in it take no more than the limit, those under way with their whole size; what was begun
-//! in it is gone on with when the same peer offers the same content, also by another process. Refuses: what doesn't fit,
+//! in it is gone on with when the same peer offers the same content, also by another process; a whole file is not received
+//! again. Refuses: what doesn't fit,
 //! after parts that nobody uses made room, the oldest first.
 
 use std::fs::Metadata;
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use super::kept::{KeptFile, Key, KnownFiles, Print};
 use super::part::{Found, PartFile};
 use crate::endpoint::ChunkStore;
 use crate::transport::chunks::{Assembly, Offer, Rejection};
@@ -44,9 +46,16 @@ struct Tally {
 pub(super) struct Room {
     tally: Arc<Mutex<Tally>>,
     bytes: u64,
+    known: KnownFiles,
+    key: Key,
 }
 
 impl Room {
+    /// The file is whole, under this name.
+    pub(super) fn note_whole(&self, path: &Path) {
+        self.known.note(self.key, Print::of(path, self.bytes), true);
+    }
+
     pub(super) fn take(&self) {
         let mut tally = lock(&self.tally);
         tally.files += 1;
@@ -80,6 +89,9 @@ pub struct DirectoryStore {
     tally: Arc<Mutex<Tally>>,
     /// When it may be looked at again.
     look_after: Option<Instant>,
+    known: KnownFiles,
+    /// Who didn't send a content must not find out that someone else did.
+    is_per_client: bool,
 }
 
 impl DirectoryStore {
@@ -96,9 +108,31 @@ impl DirectoryStore {
             max_total_bytes,
             tally: Arc::default(),
             look_after: None,
+            known: KnownFiles::default(),
+            is_per_client: false,
         };
         *lock(&store.tally) = store.count()?.0;
         Ok(store)
+    }
+
+    /// For many clients that don't know of each other: whole files are there for those only who sent them, while this process
+    /// runs.
+    #[must_use]
+    pub fn per_client(self) -> Self {
+        DirectoryStore { is_per_client: true, ..self }
+    }
+
+    /// What is offered, if it is here as a whole.
+    fn kept(&self, client_id: u64, offer: &Offer) -> Option<Assembly> {
+        let path = self.directory.join(hex(&offer.hash));
+        let key = (offer.hash, client_id);
+        let print = Print::of(&path, offer.size)?;
+        let known = self.known.get(&key, print);
+        if known == Some(false) || (known.is_none() && self.is_per_client) {
+            return None;
+        }
+        let file = KeptFile::open(&path, print, key, &self.known)?;
+        Some(Assembly::whole(offer, Box::new(file), known == Some(true)))
     }
 
     fn fits(&self, tally: Tally, bytes: u64) -> bool {
@@ -160,7 +194,9 @@ impl DirectoryStore {
     /// The part to go on with, or a new one.
     fn part(&mut self, client_id: u64, offer: &Offer) -> Result<Assembly, Rejection> {
         let whole = self.directory.join(hex(&offer.hash));
-        let room = || Room { tally: self.tally.clone(), bytes: offer.size };
+        let key = (offer.hash, client_id);
+        let (tally, known) = (&self.tally, &self.known);
+        let room = || Room { tally: tally.clone(), bytes: offer.size, known: known.clone(), key };
         let mut paths = (0..MOST_PARTS).map(|number| part_path(&whole, client_id, number));
         let mut next = None;
         for path in &mut paths {
@@ -190,7 +226,10 @@ impl DirectoryStore {
 
 impl ChunkStore for DirectoryStore {
     fn open(&mut self, client_id: u64, offer: &Offer) -> Result<Assembly, Rejection> {
-        if offer.size > self.max_bytes { Err(Rejection::TooLarge) } else { self.part(client_id, offer) }
+        if offer.size > self.max_bytes {
+            return Err(Rejection::TooLarge);
+        }
+        self.kept(client_id, offer).map_or_else(|| self.part(client_id, offer), Ok)
     }
 
     fn bytes_at_once(&self) -> u64 {
@@ -253,7 +292,7 @@ mod tests {
         assert!(assembly.hash_on(&mut u64::MAX.clone()).unwrap());
         assembly.finish().unwrap().map(|stored| match stored {
             Stored::File(path) => path,
-            Stored::Bytes(_) => panic!("not a file"),
+            other => panic!("{other:?}"),
         })
     }
 
@@ -278,6 +317,89 @@ mod tests {
             assert_eq!(path.file_name().unwrap().to_str().unwrap(), hex(&offer.hash));
         }
         assert_eq!(std::fs::read_dir(directory.0.join("in")).unwrap().count(), 2);
+    }
+
+    /// What becomes of a whole file when its content is offered: whether it is taken, and whether it was hashed for that.
+    fn reuse(store: &mut DirectoryStore, client_id: u64, offer: &Offer) -> Option<(bool, bool)> {
+        let mut assembly = store.open(client_id, offer).unwrap();
+        if !assembly.runs(9).iter().any(|run| *run == (0, offer.slices())) {
+            return None;
+        }
+        let (allowed, mut left) = (1 << 30, 1 << 30);
+        assert!(assembly.hash_on(&mut left).unwrap());
+        let taken = matches!(assembly.finish(), Ok(Some(Stored::Reused(_))));
+        Some((taken, left < allowed))
+    }
+
+    #[test]
+    fn a_whole_file_is_not_received_again() {
+        let directory = TestDirectory::new("reused");
+        let content = content(4, 20_000);
+        let offer = offer(&content);
+        let new = || DirectoryStore::new(directory.0.clone(), 1 << 20, 1 << 20).unwrap();
+        let mut store = new();
+        let path = receive(&mut store, &content);
+        assert_eq!(reuse(&mut store, 0, &offer), Some((true, false)), "it was hashed as it came");
+        // Another process hashes it, once.
+        let mut store = new();
+        assert_eq!(reuse(&mut store, 0, &offer), Some((true, true)));
+        assert_eq!(reuse(&mut store, 0, &offer), Some((true, false)));
+        // What was changed is hashed again, once, and then received again.
+        let mut bad = content.clone();
+        bad[7] ^= 1;
+        for changed in [bad.clone(), content[1..].to_vec()] {
+            std::fs::write(&path, &changed).unwrap();
+            let touched = std::fs::File::options().write(true).open(&path).unwrap();
+            touched.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+            let seems_so = changed.len() == content.len();
+            assert_eq!(reuse(&mut store, 0, &offer), seems_so.then_some((false, true)));
+            assert_eq!(reuse(&mut store, 0, &offer), None);
+            assert_eq!(std::fs::read(&path).unwrap(), changed, "the game's own is not removed");
+        }
+        receive(&mut store, &content);
+        assert_eq!(std::fs::read(&path).unwrap(), content);
+        assert_eq!(reuse(&mut store, 0, &offer), Some((true, false)));
+        // One that goes or changes while it is hashed is not taken.
+        let mut store = new();
+        let mut assembly = store.open(0, &offer).unwrap();
+        assert!(assembly.hash_on(&mut u64::MAX.clone()).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        assert!(assembly.finish().is_err());
+        assembly = store.open(0, &offer).unwrap();
+        assert!(assembly.runs(9).is_empty());
+        let empty = super::tests::offer(b"");
+        receive(&mut store, b"");
+        assert_eq!(reuse(&mut store, 0, &empty), Some((true, false)));
+    }
+
+    #[test]
+    fn a_client_does_not_find_out_what_others_sent() {
+        let directory = TestDirectory::new("whose");
+        let content = content(5, 20_000);
+        let offer = offer(&content);
+        let new = || DirectoryStore::new(directory.0.clone(), 1 << 20, 1 << 20).unwrap().per_client();
+        let mut store = new();
+        receive(&mut store, &content);
+        for stranger in [1, 2, u64::MAX] {
+            assert_eq!(reuse(&mut store, stranger, &offer), None);
+        }
+        assert_eq!(reuse(&mut store, 0, &offer), Some((true, false)), "who sent it need not again");
+        assert_eq!(
+            reuse(&mut new(), 0, &offer),
+            None,
+            "and nothing is read that this process didn't receive"
+        );
+    }
+
+    #[test]
+    fn what_is_known_of_files_is_bounded() {
+        let directory = TestDirectory::new("known");
+        let path = directory.0.join("file");
+        std::fs::write(&path, b"1").unwrap();
+        let (known, print) = (KnownFiles::default(), Print::of(&path, 1).unwrap());
+        (0..40_000).for_each(|client| known.note(([0; 32], client), Some(print), true));
+        let there = (0..40_000).filter(|client| known.get(&([0; 32], *client), print).is_some());
+        assert_eq!(there.collect::<Vec<_>>(), (40_000 - 16_384..40_000).collect::<Vec<_>>());
     }
 
     #[test]

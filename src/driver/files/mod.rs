@@ -4,6 +4,7 @@
 //! has another name before. Refuses: files above the limits, before anything is written.
 
 mod directory;
+mod kept;
 mod part;
 mod source;
 

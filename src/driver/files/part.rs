@@ -208,6 +208,7 @@ impl Sink for PartFile {
         let finished = self.file.set_len(self.size).and_then(|()| std::fs::rename(&self.path, &self.whole));
         finished.map_err(|error| failed("rename", &self.path, &error))?;
         self.over = true;
+        self.room.note_whole(&self.whole);
         Ok(Stored::File(self.whole.clone()))
     }
 

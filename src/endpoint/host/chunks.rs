@@ -52,6 +52,23 @@ impl Host {
         peer.is_some_and(|peer| peer.connection.reject_chunk(id, Rejection::Cancelled))
     }
 
+    /// See [`Connection::ask_first`](crate::transport::Connection::ask_first).
+    pub fn ask_first(&mut self, peer: PeerHandle, number: u64) {
+        if let Some(peer) = self.peers.live_mut(peer) {
+            peer.connection.ask_first(number);
+        }
+    }
+
+    /// Sends no more of a chunk of ours until it is resumed, or resumes it; false when it is over already.
+    pub fn pause_chunk(&mut self, peer: PeerHandle, number: u64, paused: bool) -> bool {
+        self.peers.live_mut(peer).is_some_and(|peer| peer.connection.pause_chunk(number, paused))
+    }
+
+    /// Asks a peer to send no more of its chunk until it is resumed, or resumes it; false when it is over already.
+    pub fn pause_incoming_chunk(&mut self, peer: PeerHandle, id: u16, paused: bool) -> bool {
+        self.peers.live_mut(peer).is_some_and(|peer| peer.connection.pause_incoming_chunk(id, paused))
+    }
+
     /// How far a chunk of ours is; None when it is over.
     pub fn chunk_progress(&self, now: Instant, peer: PeerHandle, number: u64) -> Option<Progress> {
         self.peers.live(peer)?.connection.chunk_progress(now, number)

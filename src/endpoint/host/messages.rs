@@ -4,7 +4,9 @@ use super::Host;
 use crate::endpoint::error::{BudgetError, SendError};
 use crate::endpoint::handle::PeerHandle;
 use crate::time::Instant;
-use crate::transport::{self, Attribute, BudgetConfig, Column, Message, ScoreError, SendOptions, candidates};
+use crate::transport::{
+    self, Attribute, BudgetConfig, Column, CongestionConfig, Message, ScoreError, SendOptions, candidates,
+};
 use crate::wire::Encoded;
 
 impl Host {
@@ -110,6 +112,28 @@ impl Host {
         self.peers.mark_all_dirty();
         for peer in self.peers.iter_mut() {
             peer.connection.set_budget(budget)?;
+        }
+        Ok(())
+    }
+
+    /// Changes how fast chunks may go to a peer, or with None to every one, those to come included.
+    ///
+    /// # Errors
+    /// When the peer is not connected, or a number is out of its bounds. Nothing was changed then.
+    pub fn set_congestion(
+        &mut self,
+        peer: Option<PeerHandle>,
+        congestion: CongestionConfig,
+    ) -> Result<(), BudgetError> {
+        congestion.check()?;
+        if let Some(peer) = peer {
+            let peer = self.peers.live_mut(peer).ok_or(BudgetError::NotConnected)?;
+            return Ok(peer.connection.set_congestion(congestion)?);
+        }
+        self.config.congestion = congestion;
+        self.peers.mark_all_dirty();
+        for peer in self.peers.iter_mut() {
+            peer.connection.set_congestion(congestion)?;
         }
         Ok(())
     }

@@ -41,6 +41,7 @@ impl Endpoint {
         chunk: &Chunk,
         label: &str,
         burst: bool,
+        ask_first: bool,
     ) -> PyResult<Transfer> {
         let mut state = self.state.lock()?;
         let State { carrier, transfers, .. } = &mut *state;
@@ -48,7 +49,12 @@ impl Endpoint {
         let now = driver.now();
         let number = session.change().send_chunk(now, peer, chunk.source(), chunk.hash, label, burst);
         let (number, status) = match number {
-            Ok(number) => (number, transfers.add(session.host(), now, peer, number)),
+            Ok(number) => {
+                if ask_first {
+                    session.change().ask_first(peer, number);
+                }
+                (number, transfers.add(session.host(), now, peer, number))
+            }
             // What a player does is no reason to end the game.
             Err(error @ (SendChunkError::NotConnected | SendChunkError::Chunk(ChunkError::Full)))
                 if !self.strict =>
@@ -104,15 +110,27 @@ impl State {
         let now = carrier.now();
         transfers.note(carrier.session.change(), now);
     }
+
+    /// Whether a chunk of a peer is under way: ids come again after a while.
+    fn is_incoming(&self, peer: PeerHandle, offer: &Offer) -> bool {
+        let Some(now) = self.carrier.driver().map(Driver::now) else { return false };
+        self.host().incoming_chunks(now, peer).iter().any(|(open, _)| open == offer)
+    }
 }
 
-/// Where chunks are cancelled: an endpoint, which raises as all its calls do where it can't be used.
+/// Where chunks are paused and cancelled: an endpoint, which raises as all its calls do where it can't be used.
 pub(super) trait Canceller: Send + Sync {
     /// Ends a chunk of ours; false when it is over already.
     fn cancel(&self, peer: PeerHandle, number: u64) -> PyResult<bool>;
 
     /// Ends a chunk of the peer; false when it is over already.
     fn reject(&self, peer: PeerHandle, offer: &Offer) -> PyResult<bool>;
+
+    /// Pauses or resumes a chunk of ours; false when it is over already.
+    fn pause(&self, peer: PeerHandle, number: u64, paused: bool) -> PyResult<bool>;
+
+    /// Pauses or resumes a chunk of the peer; false when it is over already.
+    fn pause_incoming(&self, peer: PeerHandle, offer: &Offer, paused: bool) -> PyResult<bool>;
 }
 
 impl Canceller for Shared<State> {
@@ -127,9 +145,20 @@ impl Canceller for Shared<State> {
 
     fn reject(&self, peer: PeerHandle, offer: &Offer) -> PyResult<bool> {
         let mut state = self.lock()?;
-        let Some(now) = state.carrier.driver().map(Driver::now) else { return Ok(false) };
-        // Ids come again after a while.
-        let open = state.host().incoming_chunks(now, peer);
-        Ok(open.iter().any(|(open, _)| open == offer) && state.change().reject_chunk(peer, offer.id))
+        Ok(state.is_incoming(peer, offer) && state.change().reject_chunk(peer, offer.id))
+    }
+
+    fn pause(&self, peer: PeerHandle, number: u64, paused: bool) -> PyResult<bool> {
+        let mut state = self.lock()?;
+        let is_open = state.change().pause_chunk(peer, number, paused);
+        if is_open {
+            state.transfers.paused(peer, number, paused);
+        }
+        Ok(is_open)
+    }
+
+    fn pause_incoming(&self, peer: PeerHandle, offer: &Offer, paused: bool) -> PyResult<bool> {
+        let mut state = self.lock()?;
+        Ok(state.is_incoming(peer, offer) && state.change().pause_incoming_chunk(peer, offer.id, paused))
     }
 }

@@ -1,6 +1,7 @@
 //! How far a chunk is, and the peer's chunks that are under way.
 
 use std::sync::Weak;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -32,6 +33,8 @@ pub(crate) struct IncomingChunk {
     client: Option<Py<ClientHandle>>,
     offer: Offer,
     progress: Progress,
+    /// Also as it was said here since.
+    paused: AtomicBool,
     endpoint: Weak<dyn Canceller>,
 }
 
@@ -43,7 +46,17 @@ impl IncomingChunk {
         progress: Progress,
         endpoint: Weak<dyn Canceller>,
     ) -> Self {
-        IncomingChunk { peer, client, offer, progress, endpoint }
+        let paused = progress.paused.into();
+        IncomingChunk { peer, client, offer, progress, paused, endpoint }
+    }
+
+    fn set_paused(&self, paused: bool) -> PyResult<bool> {
+        let Some(endpoint) = self.endpoint.upgrade() else { return Ok(false) };
+        let is_open = endpoint.pause_incoming(self.peer, &self.offer, paused)?;
+        if is_open {
+            self.paused.store(paused, Ordering::Relaxed);
+        }
+        Ok(is_open)
     }
 }
 
@@ -109,7 +122,24 @@ impl IncomingChunk {
         time_left(&self.progress)
     }
 
-    /// Ends it: the sender is told, and ``inbox.chunk_failures`` has it. False when it is over already.
+    /// Whether it was paused here.
+    #[getter]
+    fn paused(&self) -> bool {
+        self.paused.load(Ordering::Relaxed)
+    }
+
+    /// Asks the sender to send no more of it until it is resumed. False when it is over already.
+    fn pause(&self) -> PyResult<bool> {
+        self.set_paused(true)
+    }
+
+    /// Asks the sender for what isn't here. False when it is over already.
+    fn resume(&self) -> PyResult<bool> {
+        self.set_paused(false)
+    }
+
+    /// Ends it for good, and throws away what came: the sender is told, and ``inbox.chunk_failures`` has it. False when it is
+    /// over already.
     fn cancel(&self) -> PyResult<bool> {
         self.endpoint.upgrade().map_or(Ok(false), |endpoint| endpoint.reject(self.peer, &self.offer))
     }

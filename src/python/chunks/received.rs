@@ -29,7 +29,7 @@ impl ReceivedChunk {
     fn bytes(&self) -> PyResult<&[u8]> {
         match &self.stored {
             Stored::Bytes(bytes) => Ok(bytes),
-            Stored::File(path) => {
+            Stored::File(path) | Stored::Reused(path) => {
                 let path = path.display();
                 Err(PyBufferError::new_err(format!("the chunk is not in memory but in the file {path}")))
             }
@@ -68,8 +68,14 @@ impl ReceivedChunk {
     fn path(&self) -> Option<&Path> {
         match &self.stored {
             Stored::Bytes(_) => None,
-            Stored::File(path) => Some(path),
+            Stored::File(path) | Stored::Reused(path) => Some(path),
         }
+    }
+
+    /// Whether the file was here before the peer offered it, so that it was not sent again.
+    #[getter]
+    fn reused(&self) -> bool {
+        matches!(self.stored, Stored::Reused(_))
     }
 
     /// The content, read-only and without copying.
@@ -91,7 +97,7 @@ impl ReceivedChunk {
     fn __repr__(&self) -> String {
         let place = match &self.stored {
             Stored::Bytes(_) => String::new(),
-            Stored::File(path) => format!(" in {}", path.display()),
+            Stored::File(path) | Stored::Reused(path) => format!(" in {}", path.display()),
         };
         let Offer { label, size, hash, .. } = &self.offer;
         format!("<ReceivedChunk {label:?} of {size} bytes, {}{place}>", short_hash(hash))

@@ -36,12 +36,19 @@ pub(in crate::python) struct Transfers {
 impl Transfers {
     /// A chunk was queued.
     pub(super) fn add(&mut self, host: &Host, now: Instant, client: PeerHandle, number: u64) -> Shared {
-        let nothing = Progress { size: 0, bytes: 0, slices: 1, slices_done: 0, rate: 0.0 };
         // It was queued a moment ago.
-        let progress = host.chunk_progress(now, client, number).unwrap_or(nothing);
+        let progress = host.chunk_progress(now, client, number).unwrap_or(nothing(0));
         let status = Arc::new(Mutex::new(Status { progress, end: None }));
         self.open.entry(client).or_default().push_back((number, status.clone()));
         status
+    }
+
+    /// A transfer was paused or resumed: the next tick would say so too.
+    pub(super) fn paused(&self, client: PeerHandle, number: u64, paused: bool) {
+        let found = self.open.get(&client).and_then(|all| all.iter().find(|(other, _)| *other == number));
+        if let Some((_, status)) = found {
+            lock(status).progress.paused = paused;
+        }
     }
 
     /// Writes down what became of transfers, and how far the others are.
@@ -101,14 +108,18 @@ impl Transfers {
     }
 }
 
+fn nothing(size: u64) -> Progress {
+    Progress { size, bytes: 0, slices: 1, slices_done: 0, rate: 0.0, paused: false, paused_by_peer: false }
+}
+
 /// The status of a transfer that was over before it began, for this reason.
 pub(super) fn never_queued(size: u64, why: String) -> Shared {
-    let progress = Progress { size, bytes: 0, slices: 1, slices_done: 0, rate: 0.0 };
-    Arc::new(Mutex::new(Status { progress, end: Some(Err(why)) }))
+    Arc::new(Mutex::new(Status { progress: nothing(size), end: Some(Err(why)) }))
 }
 
 impl Status {
     fn finish(&mut self, end: Result<(), String>) {
+        (self.progress.paused, self.progress.paused_by_peer) = (false, false);
         if end.is_ok() {
             self.progress.bytes = self.progress.size;
             self.progress.slices_done = self.progress.slices;
@@ -146,6 +157,11 @@ impl Transfer {
 
     fn progress(&self) -> Progress {
         lock(&self.status).progress
+    }
+
+    fn set_paused(&self, paused: bool) -> PyResult<bool> {
+        let endpoint = self.endpoint.upgrade();
+        endpoint.map_or(Ok(false), |endpoint| endpoint.pause(self.peer, self.number, paused))
     }
 }
 
@@ -234,7 +250,29 @@ impl Transfer {
         lock(&self.status).end.is_some()
     }
 
-    /// Ends it; the peer is told. False when it is over already.
+    /// Whether it is paused here.
+    #[getter]
+    fn paused(&self) -> bool {
+        self.progress().paused
+    }
+
+    /// Whether the receiver has paused it.
+    #[getter]
+    fn paused_by_peer(&self) -> bool {
+        self.progress().paused_by_peer
+    }
+
+    /// Sends no more of it until it is resumed. False when it is over already.
+    fn pause(&self) -> PyResult<bool> {
+        self.set_paused(true)
+    }
+
+    /// Goes on with what the peer doesn't have. False when it is over already.
+    fn resume(&self) -> PyResult<bool> {
+        self.set_paused(false)
+    }
+
+    /// Ends it for good; the peer is told, and throws away what it has. False when it is over already.
     fn cancel(&self) -> PyResult<bool> {
         self.endpoint.upgrade().map_or(Ok(false), |endpoint| endpoint.cancel(self.peer, self.number))
     }
@@ -242,7 +280,11 @@ impl Transfer {
     fn __repr__(&self) -> String {
         let status = lock(&self.status);
         let how = match &status.end {
-            None => format!("{} of {} bytes", status.progress.bytes, self.size),
+            None => {
+                let paused = status.progress.paused || status.progress.paused_by_peer;
+                let paused = if paused { ", paused" } else { "" };
+                format!("{} of {} bytes{paused}", status.progress.bytes, self.size)
+            }
             Some(Ok(())) => format!("done, {} bytes", self.size),
             Some(Err(error)) => format!("failed: {error}"),
         };

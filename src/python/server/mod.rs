@@ -20,6 +20,7 @@ use super::address::{Address, AddressLike, AddressList};
 use super::arrays::{Recipients, Rows};
 use super::capture::{self, Secrets};
 use super::chunks::{Chunk, IncomingChunk, Transfer};
+use super::congestion::Congestion;
 use super::development;
 use super::endpoint::{Endpoint, SERVER};
 use super::errors::{stale_client, value_error};
@@ -210,7 +211,7 @@ impl Server {
             capture.get().attach(py, &mut driver, &secrets)?;
         }
         if let Some(directory) = settings.arrivals.directory.take() {
-            host.set_chunk_store(Box::new(directory));
+            host.set_chunk_store(Box::new(directory.per_client()));
         }
         if admission.is_some() {
             host.ask_admission();
@@ -381,17 +382,25 @@ impl Server {
     ///     ValueError: the label is too long.
     ///     OSError: the file can't be read; errno says why.
     ///     ClosedError: the server is closed.
-    #[pyo3(signature = (client, data, /, *, label = "", burst = false))]
+    #[pyo3(signature = (client, data, /, *, label = "", burst = false, ask_first = false))]
     fn send_chunk(
         &self,
         client: &Bound<'_, ClientHandle>,
         data: &Bound<'_, PyAny>,
         label: &str,
         burst: bool,
+        ask_first: bool,
     ) -> PyResult<Transfer> {
         let handle = self.core_handle(client.get())?;
         self.endpoint.check_open(handle)?;
-        self.endpoint.send_chunk(handle, Some(client.clone().unbind()), &Chunk::given(data)?, label, burst)
+        self.endpoint.send_chunk(
+            handle,
+            Some(client.clone().unbind()),
+            &Chunk::given(data)?,
+            label,
+            burst,
+            ask_first,
+        )
     }
 
     /// The chunks of a client that are under way, as they are now; none when it is gone.
@@ -420,6 +429,25 @@ impl Server {
         let client = client.map(|client| self.core_handle(client.get())).transpose()?;
         let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
         match self.endpoint.state.lock()?.change().set_budget(client, budget) {
+            Ok(()) => Ok(true),
+            Err(BudgetError::NotConnected) => self.absent(),
+            Err(BudgetError::Config(error)) => Err(value_error(error)),
+        }
+    }
+
+    /// Changes how fast chunks may go to one client, or with None to each of them, those to come included. False when that
+    /// client is gone.
+    ///
+    /// Raises:
+    ///     StaleClientError: with ``strict=True``, in place of that.
+    #[pyo3(signature = (congestion, client = None, /))]
+    fn set_congestion(
+        &self,
+        congestion: &Bound<'_, Congestion>,
+        client: Option<&Bound<'_, ClientHandle>>,
+    ) -> PyResult<bool> {
+        let client = client.map(|client| self.core_handle(client.get())).transpose()?;
+        match self.endpoint.state.lock()?.change().set_congestion(client, congestion.get().0) {
             Ok(()) => Ok(true),
             Err(BudgetError::NotConnected) => self.absent(),
             Err(BudgetError::Config(error)) => Err(value_error(error)),

@@ -56,6 +56,18 @@ pub struct Assembly {
     hasher: Sha256,
     /// Slices that went through the hasher: the beginning of the chunk.
     hashed: u32,
+    kept: Kept,
+}
+
+/// What was there of a chunk before its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    /// Nothing, or some slices.
+    Part,
+    /// All of it, or so it seems.
+    Whole,
+    /// All of it, and its hash was right.
+    Verified,
 }
 
 /// What became of a slice.
@@ -91,7 +103,25 @@ impl Assembly {
             there,
             hasher: Sha256::new(),
             hashed: 0,
+            kept: Kept::Part,
         }
+    }
+
+    /// All of what is offered is in the sink, or so it seems. Unless it was verified before it is hashed, and when that finds
+    /// something else it is offered to the application once more: nothing was sent of it by then.
+    pub fn whole(offer: &Offer, sink: Box<dyn Sink>, verified: bool) -> Self {
+        let mut assembly = Self::resumed(offer, sink, BitSet::full(offer.slices() as usize));
+        if verified {
+            (assembly.kept, assembly.hashed) = (Kept::Verified, offer.slices());
+        } else {
+            assembly.kept = Kept::Whole;
+        }
+        assembly
+    }
+
+    /// Whether all of it was here before it was offered, or so it seems.
+    pub(super) fn is_kept(&self) -> bool {
+        self.kept != Kept::Part
     }
 
     /// Whether this is a part of what is offered.
@@ -163,7 +193,7 @@ impl Assembly {
 
     /// What is stored, if it is what was offered.
     pub(crate) fn finish(self) -> Result<Option<Stored>, StorageError> {
-        if self.hasher.finalize().as_slice() == self.hash {
+        if self.kept == Kept::Verified || self.hasher.finalize().as_slice() == self.hash {
             return self.sink.finish().map(Some);
         }
         self.sink.discard();

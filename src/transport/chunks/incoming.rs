@@ -17,6 +17,7 @@ pub(super) struct Incoming {
     state: State,
     /// The answer has to go out (again).
     answer_due: bool,
+    paused: bool,
     rate: Rate,
 }
 
@@ -33,13 +34,13 @@ impl Incoming {
     pub(super) fn new(now: Instant, offer: Offer) -> Self {
         let mut rate = Rate::default();
         rate.add(now, 0);
-        Incoming { offer, state: State::Offered, answer_due: false, rate }
+        Incoming { offer, state: State::Offered, answer_due: false, paused: false, rate }
     }
 
     /// A chunk that was withdrawn before it was offered.
     pub(super) fn withdrawn(offer: Offer) -> Self {
         let state = State::Over(Verdict::Rejected(Rejection::Cancelled), None);
-        Incoming { offer, state, answer_due: true, rate: Rate::default() }
+        Incoming { offer, state, answer_due: true, paused: false, rate: Rate::default() }
     }
 
     pub(super) fn offer(&self) -> &Offer {
@@ -67,7 +68,14 @@ impl Incoming {
             _ => (0, 0),
         };
         let Offer { size, .. } = self.offer;
-        Progress { size, bytes, slices: self.offer.slices(), slices_done, rate: self.rate.per_second(now) }
+        let (slices, rate) = (self.offer.slices(), self.rate.per_second(now));
+        Progress { size, bytes, slices, slices_done, rate, paused: self.paused, paused_by_peer: false }
+    }
+
+    /// What comes meanwhile is kept.
+    pub(super) fn pause(&mut self, paused: bool) {
+        // One that is not accepted yet says it with its acceptance.
+        self.answer_due |= core::mem::replace(&mut self.paused, paused) != paused;
     }
 
     pub(super) fn accept(&mut self, assembly: Assembly) -> bool {
@@ -90,7 +98,10 @@ impl Incoming {
         }
         let over = State::Over(Verdict::Rejected(rejection), None);
         if let State::Storing(assembly) = core::mem::replace(&mut self.state, over) {
-            assembly.discard();
+            // What was whole before it was offered stays so.
+            if !assembly.is_kept() {
+                assembly.discard();
+            }
         }
         self.answer_due = true;
         events.push_back(ChunkEvent::NotReceived { offer: self.offer.clone(), failure });
@@ -123,25 +134,42 @@ impl Incoming {
     }
 
     /// Goes on with hashing, and ends the chunk when all of it is.
-    pub(super) fn update(&mut self, allowed: &mut u64, events: &mut VecDeque<ChunkEvent>) {
+    pub(super) fn update(
+        &mut self,
+        allowed: &mut u64,
+        counters: &mut ChunkCounters,
+        events: &mut VecDeque<ChunkEvent>,
+    ) {
         let State::Storing(assembly) = &mut self.state else { return };
         match assembly.hash_on(allowed) {
             Ok(false) => {}
-            Ok(true) => self.verify(events),
+            Ok(true) => self.verify(counters, events),
+            Err(_) if assembly.is_kept() => self.ask_again(events),
             Err(error) => {
                 self.reject(Rejection::Storage, ChunkFailure::Storage(error), events);
             }
         }
     }
 
-    fn verify(&mut self, events: &mut VecDeque<ChunkEvent>) {
+    /// What was kept is not what is offered: the application finds another place for it.
+    fn ask_again(&mut self, events: &mut VecDeque<ChunkEvent>) {
+        if let State::Storing(assembly) = core::mem::replace(&mut self.state, State::Offered) {
+            assembly.discard();
+        }
+        events.push_back(ChunkEvent::Offered(self.offer.clone()));
+    }
+
+    fn verify(&mut self, counters: &mut ChunkCounters, events: &mut VecDeque<ChunkEvent>) {
         let whole = core::mem::replace(&mut self.state, State::Offered);
         let State::Storing(assembly) = whole else { return };
+        let is_kept = assembly.is_kept();
         match assembly.finish() {
             Ok(Some(stored)) => {
+                counters.chunks_reused += u64::from(is_kept);
                 self.state = State::Over(Verdict::Complete, Some(stored));
                 self.answer_due = true;
             }
+            Ok(None) | Err(_) if is_kept => self.ask_again(events),
             Ok(None) => {
                 let damaged = Rejection::Damaged;
                 self.reject(damaged, ChunkFailure::Rejected(damaged), events);
@@ -172,7 +200,13 @@ impl Incoming {
         let verdict = match &self.state {
             State::Offered => return,
             // As of now: the sender's acks and this answer may contradict each other, and the answer decides.
-            State::Storing(assembly) => Verdict::Accepted { have: assembly.runs(MAX_RUNS) },
+            // Nothing is to come before it is known whether what was kept is the chunk: if it isn't, all of it is.
+            State::Storing(assembly) if assembly.is_kept() => {
+                Verdict::Accepted { have: Vec::new(), paused: true }
+            }
+            State::Storing(assembly) => {
+                Verdict::Accepted { have: assembly.runs(MAX_RUNS), paused: self.paused }
+            }
             State::Over(verdict, _) => verdict.clone(),
         };
         let (id, last) = (self.offer.id, !self.is_open());

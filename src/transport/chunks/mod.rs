@@ -131,7 +131,10 @@ impl Rejection {
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Rejection::TooLarge => "the receiver takes no chunk of this size",
+            Rejection::TooLarge => {
+                "the receiver takes no chunk of this size: give it more chunk_memory, or a chunk_directory; a server has \
+                 neither unless told"
+            }
             Rejection::Cancelled => "the receiver cancelled it",
             Rejection::Damaged => "what arrived is not what was offered: its hash differs",
             Rejection::Storage => "the receiver could not store it",
@@ -143,8 +146,8 @@ impl fmt::Display for Rejection {
 /// A receiver's word on a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is taken; these runs of slices are here: (first, count), ascending.
-    Accepted { have: Vec<(u32, u32)> },
+    /// It is taken; these runs of slices are here: (first, count), ascending. While it is paused no more are to come.
+    Accepted { have: Vec<(u32, u32)>, paused: bool },
     /// It is here, whole and verified.
     Complete,
     /// It is over.
@@ -203,7 +206,8 @@ impl fmt::Display for ChunkFailure {
 #[derive(Debug)]
 pub enum ChunkEvent {
     /// The peer offers one: to be answered by [`Connection::accept_chunk`](super::Connection::accept_chunk) or
-    /// [`Connection::reject_chunk`](super::Connection::reject_chunk), sooner or later.
+    /// [`Connection::reject_chunk`](super::Connection::reject_chunk), sooner or later. It comes again where what was accepted
+    /// seemed to be here as a whole and was something else.
     Offered(Offer),
     /// One of ours is at the peer, verified.
     Sent {
@@ -301,11 +305,18 @@ pub struct Progress {
     pub slices_done: u32,
     /// Bytes per second of late.
     pub rate: f64,
+    /// This side paused it.
+    pub paused: bool,
+    /// The receiver paused it: known on the sending side.
+    pub paused_by_peer: bool,
 }
 
 impl Progress {
-    /// How long the rest takes at the rate of late; None before there is one.
+    /// How long the rest takes at the rate of late; None before there is one, and while the chunk is paused.
     pub fn time_left(&self) -> Option<Duration> {
+        if self.paused || self.paused_by_peer {
+            return None;
+        }
         let seconds = (self.size - self.bytes) as f64 / self.rate;
         // A year is as good as any longer time.
         (self.rate > 0.0).then(|| Duration::from_secs_f64(seconds.min(3.2e7)))
@@ -333,6 +344,8 @@ counters! {
         offers_invalid,
         /// Packets not taken, and not acked, because offers and withdrawals came too fast.
         offers_too_fast,
+        /// Chunks that were here before they were offered, and were not sent.
+        chunks_reused,
         /// Answers for chunks that were never offered, or with slices that these don't have.
         answers_invalid,
     }
@@ -470,6 +483,25 @@ impl Chunks {
         true
     }
 
+    /// Sends no slices of a chunk of ours before the peer has said which it has.
+    pub(crate) fn ask_first(&mut self, number: u64) {
+        if let Some(outgoing) = self.outgoing.iter_mut().find(|o| o.number() == number) {
+            outgoing.ask_first();
+        }
+    }
+
+    /// Sends no slices of a chunk of ours, or goes on; false when it is over.
+    pub(crate) fn pause(&mut self, number: u64, paused: bool) -> bool {
+        let outgoing = self.outgoing.iter_mut().find(|o| o.number() == number && !o.is_over());
+        outgoing.map(|outgoing| outgoing.pause(paused)).is_some()
+    }
+
+    /// Asks the peer for no more slices of its chunk, or for the rest; false when it is over.
+    pub(crate) fn pause_incoming(&mut self, id: u16, paused: bool) -> bool {
+        let incoming = self.incoming.iter_mut().find(|i| i.offer().id == id && i.is_open());
+        incoming.map(|incoming| incoming.pause(paused)).is_some()
+    }
+
     /// Whether all chunks that the application gets before this one are known. One that takes its place ahead of them may take
     /// what they need, and isn't through before they are.
     pub(crate) fn is_in_line(&self, id: u16) -> bool {
@@ -542,7 +574,7 @@ impl Chunks {
     pub(crate) fn update(&mut self, now: Instant) {
         self.read_back.refill(now);
         for incoming in &mut self.incoming {
-            incoming.update(&mut self.read_back.bytes, &mut self.events);
+            incoming.update(&mut self.read_back.bytes, &mut self.counters, &mut self.events);
         }
         self.release();
     }
@@ -625,8 +657,9 @@ impl Chunks {
         affords
     }
 
-    /// Takes what a packet of the peer says of chunks.
-    pub(crate) fn handle(&mut self, now: Instant, item: Item, arena: &[u8], known: SentPacket) {
+    /// Takes what a packet of the peer says of chunks: its number on this side, which never comes again, and the newest
+    /// packet of ours that it knew.
+    pub(crate) fn handle(&mut self, now: Instant, item: Item, arena: &[u8], known: SentPacket, arrival: u64) {
         match item {
             Item::Offer(offer) => self.handle_offer(now, offer),
             Item::Slice { id, index, bytes } => {
@@ -637,7 +670,7 @@ impl Chunks {
                 self.read_back.pay(bytes.len());
                 incoming.handle_slice(now, index, &arena[bytes], &mut self.counters, &mut self.events);
             }
-            Item::Answer { id, verdict } => self.handle_answer(now, id, &verdict, known),
+            Item::Answer { id, verdict } => self.handle_answer(now, id, &verdict, known, arrival),
             Item::Withdraw { id } => {
                 if self.make_room_for(id) {
                     // Withdrawn before it was offered: the answer is what the peer waits for.
@@ -694,7 +727,7 @@ impl Chunks {
         true
     }
 
-    fn handle_answer(&mut self, now: Instant, id: u16, verdict: &Verdict, known: SentPacket) {
+    fn handle_answer(&mut self, now: Instant, id: u16, verdict: &Verdict, known: SentPacket, arrival: u64) {
         let Some(at) = self.outgoing.iter().position(|outgoing| outgoing.id() == Some(id)) else {
             // Said again after it was heard, as it may be.
             self.counters.answers_invalid += u64::from(distance(id, self.next_id) >= 0);
@@ -703,8 +736,8 @@ impl Chunks {
         let number = self.outgoing[at].number();
         let over = self.outgoing[at].is_over();
         match verdict {
-            Verdict::Accepted { have } => {
-                if !self.outgoing[at].handle_accepted(now, have, known) {
+            Verdict::Accepted { have, paused } => {
+                if !self.outgoing[at].handle_accepted(now, have, *paused, known, arrival) {
                     self.counters.answers_invalid += 1;
                 }
                 return;

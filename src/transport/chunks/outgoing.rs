@@ -42,6 +42,15 @@ pub(super) struct Outgoing {
     /// The chunk is over, and the peer must hear of it (again, if due).
     withdrawn: bool,
     withdrawal_due: bool,
+    /// No slices go: this side's application wants it so.
+    paused: bool,
+    /// Or the peer's, as the newest packet with an answer says.
+    paused_by_peer: bool,
+    answered_in: u64,
+    /// An acceptance has said what the peer has: behind one that pauses, it may yet find that it hasn't.
+    settled: bool,
+    /// No slices go before the peer has said what it has.
+    asks_first: bool,
     /// Slices the peer has.
     there: BitSet,
     bytes: u64,
@@ -72,6 +81,11 @@ impl Outgoing {
             doubted_until: (Instant::ZERO, 0),
             withdrawn: false,
             withdrawal_due: false,
+            paused: false,
+            paused_by_peer: false,
+            answered_in: 0,
+            settled: false,
+            asks_first: false,
             there: BitSet::new(slices),
             bytes: 0,
             fresh: 0,
@@ -110,11 +124,25 @@ impl Outgoing {
         self.withdrawal_due = true;
     }
 
+    pub(super) fn ask_first(&mut self) {
+        self.asks_first = true;
+    }
+
+    pub(super) fn pause(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+
+    fn is_paused(&self) -> bool {
+        self.paused || self.paused_by_peer
+    }
+
     pub(super) fn progress(&self, now: Instant) -> Progress {
         // Before the answer, what was acked may not have been kept.
         let (bytes, slices_done) = if self.accepted { (self.bytes, self.there.len() as u32) } else { (0, 0) };
         let Offer { size, .. } = self.offer;
-        Progress { size, bytes, slices: self.offer.slices(), slices_done, rate: self.rate.per_second(now) }
+        let Outgoing { paused, paused_by_peer, .. } = *self;
+        let (slices, rate) = (self.offer.slices(), self.rate.per_second(now));
+        Progress { size, bytes, slices, slices_done, rate, paused, paused_by_peer }
     }
 
     // --- sending -----------------------------------------------------------------------------------------
@@ -140,7 +168,9 @@ impl Outgoing {
         if self.withdrawal_due || (self.offer_due && !self.withdrawn) {
             return Instant::ZERO;
         }
-        let idle = self.opened && !self.withdrawn && !self.has_due_slices() && !self.there.is_full();
+        // One that is paused has nothing to find out: packets that carry other things tell what is lost.
+        let open = self.opened && !self.withdrawn && !self.is_paused();
+        let idle = open && !self.has_due_slices() && !self.there.is_full();
         if idle { self.last_sent + probe_after } else { Instant::NEVER }
     }
 
@@ -157,15 +187,19 @@ impl Outgoing {
         let allowed = self.resent_count / ONCE_MORE_OF_RESENT + self.offer.slices() / ONCE_MORE_OF_ALL;
         let open = self.offer.slices() - self.there.len() as u32;
         let next = self.resent.iter().find(|(_, index)| !self.there.contains(*index as usize));
-        let next = next.filter(|_| !self.withdrawn && self.once_more + open <= allowed);
+        let next = next.filter(|_| !self.withdrawn && !self.is_paused() && self.once_more + open <= allowed);
         next.map(|(at, index)| (*at + ONCE_MORE_AFTER, *index))
     }
 
     /// Whether there is a slice that was never sent, or lost.
     fn has_due_slices(&self) -> bool {
-        let fresh_bound = if self.accepted { u32::MAX } else { UNANSWERED_SLICES };
+        let fresh_bound = match self.accepted {
+            true => u32::MAX,
+            false if self.asks_first => 0,
+            false => UNANSWERED_SLICES,
+        };
         let fresh = self.fresh < self.offer.slices().min(fresh_bound);
-        self.opened && !self.withdrawn && (fresh || !self.lost.is_empty())
+        self.opened && !self.withdrawn && !self.is_paused() && (fresh || !self.lost.is_empty())
     }
 
     /// Takes the next slice, if there is one and it fits. Fails when the source does.
@@ -225,7 +259,15 @@ impl Outgoing {
 
     /// The receiver takes the chunk and has these runs of slices; false when the chunk has no such slices.
     /// `known` is the newest packet that had come when it said so.
-    pub(super) fn handle_accepted(&mut self, now: Instant, have: &[(u32, u32)], known: SentPacket) -> bool {
+    /// Answers may overtake each other: what the newest packet says of a pause counts.
+    pub(super) fn handle_accepted(
+        &mut self,
+        now: Instant,
+        have: &[(u32, u32)],
+        paused: bool,
+        known: SentPacket,
+        arrival: u64,
+    ) -> bool {
         let slices = u64::from(self.offer.slices());
         let mut end = 0u64;
         for &(first, count) in have {
@@ -237,7 +279,14 @@ impl Outgoing {
         if end > slices {
             return false;
         }
-        if core::mem::replace(&mut self.accepted, true) {
+        if arrival < self.answered_in {
+            return true;
+        }
+        (self.paused_by_peer, self.answered_in) = (paused, arrival);
+        let is_news = !self.accepted || !(paused || self.settled);
+        self.accepted = true;
+        self.settled |= !paused;
+        if !is_news {
             return true;
         }
         self.doubted_until = known;

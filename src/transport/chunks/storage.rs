@@ -61,6 +61,8 @@ pub enum Stored {
     Bytes(Vec<u8>),
     /// In a file.
     File(PathBuf),
+    /// In a file that was there before it was offered, and was not received again.
+    Reused(PathBuf),
 }
 
 /// A chunk in memory that many connections may send at a time.

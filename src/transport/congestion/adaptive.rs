@@ -26,7 +26,7 @@ use super::delay::{Delay, MAX_TICK};
 use super::delivery::{Epoch, Passage};
 use super::loss::Loss;
 use super::startup::{Path, Startup};
-use super::{AdaptiveConfig, Controller, RoundTrip, SentStamp};
+use super::{AdaptiveConfig, CongestionConfig, Controller, RoundTrip, SentStamp};
 use crate::time::{Duration, Instant};
 use crate::transport::pacing::Pacer;
 use crate::transport::peer_clock::PeerClock;
@@ -367,6 +367,16 @@ impl Adaptive {
 }
 
 impl Controller for Adaptive {
+    fn reconfigure(&mut self, config: &CongestionConfig) -> bool {
+        let CongestionConfig::Adaptive(config) = config else { return false };
+        self.config = *config;
+        // Its bounds are asked at each packet; what goes out first is decided when nothing has.
+        if self.startup.is_some() && self.flight.bytes == 0.0 {
+            self.startup = Some(startup(config));
+        }
+        true
+    }
+
     fn on_sent(&mut self, now: Instant, bytes: u32) -> SentStamp {
         self.refill(now);
         self.pacer.spend(f64::from(bytes));

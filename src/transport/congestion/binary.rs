@@ -1,7 +1,7 @@
 //! The good/bad mode of "Networking for Game Programmers": so many packets a second while the round trip is short, fewer
 //! at once when it isn't. It holds for all packets, not for bulk only.
 
-use super::{Controller, RoundTrip, SentStamp};
+use super::{CongestionConfig, Controller, RoundTrip, SentStamp};
 use crate::time::{Duration, Instant};
 use crate::transport::error::ConfigError;
 use crate::transport::good_bad::{GoodBad, GoodBadConfig};
@@ -72,6 +72,13 @@ impl Controller for Binary {
 
     fn rate(&self) -> f64 {
         self.mode.packets_per_second() * 1248.0
+    }
+
+    fn reconfigure(&mut self, config: &CongestionConfig) -> bool {
+        let CongestionConfig::GoodBad(config) = config else { return false };
+        let Ok(mode) = GoodBad::new(*config) else { return false };
+        self.mode = mode;
+        true
     }
 }
 

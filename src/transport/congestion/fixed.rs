@@ -1,6 +1,6 @@
 //! A rate that the configuration sets.
 
-use super::{Controller, RoundTrip, SentStamp};
+use super::{CongestionConfig, Controller, RoundTrip, SentStamp};
 use crate::time::Instant;
 use crate::transport::pacing::{Budget, RateConfig};
 
@@ -43,6 +43,12 @@ impl Controller for Fixed {
 
     fn rate(&self) -> f64 {
         self.budget.config().bytes_per_second
+    }
+
+    fn reconfigure(&mut self, config: &CongestionConfig) -> bool {
+        let CongestionConfig::Fixed(config) = config else { return false };
+        self.budget.reconfigure(*config);
+        true
     }
 }
 

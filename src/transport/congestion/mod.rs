@@ -84,6 +84,12 @@ pub(crate) trait Controller: fmt::Debug + Send {
 
     /// Bytes a second, all headers included, at which bulk goes out.
     fn rate(&self) -> f64;
+
+    /// Takes other settings of its kind, which were checked, and goes on with what it knows of the link; false when they are
+    /// another kind's.
+    fn reconfigure(&mut self, _config: &CongestionConfig) -> bool {
+        false
+    }
 }
 
 /// How fast bulk may go out.

@@ -54,6 +54,23 @@ impl Connection {
         self.chunks.cancel(number)
     }
 
+    /// Sends nothing of a chunk that was just queued before the peer has said what it has of it: a round trip more, and nothing
+    /// in vain where it has all.
+    pub fn ask_first(&mut self, number: u64) {
+        self.chunks.ask_first(number);
+    }
+
+    /// Sends no more of a chunk of ours until it is resumed, or resumes it; false when it is over already. What is behind it
+    /// goes on, as far as chunks may be open at once, and is handed over after it.
+    pub fn pause_chunk(&mut self, number: u64, paused: bool) -> bool {
+        self.chunks.pause(number, paused)
+    }
+
+    /// Asks the peer to send no more of its chunk until it is resumed, or resumes it; false when it is over already.
+    pub fn pause_incoming_chunk(&mut self, id: u16, paused: bool) -> bool {
+        self.chunks.pause_incoming(id, paused)
+    }
+
     /// Whether the peer's chunks before this one are all known: places are to be given in this order.
     pub(crate) fn is_in_line(&self, id: u16) -> bool {
         self.chunks.is_in_line(id)

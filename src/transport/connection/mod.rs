@@ -36,7 +36,7 @@ use self::record::{Carried, Record, notification};
 use super::ack_endpoint::{AckEndpoint, EndpointCounters};
 use super::candidates::{Attribute, Column};
 use super::chunks::Chunks;
-use super::congestion::Controller;
+use super::congestion::{CongestionConfig, Controller};
 use super::error::{ConfigError, SendError};
 use super::ledger::estimate::Stats;
 use super::ledger::numbers::Skips;
@@ -127,8 +127,6 @@ impl Connection {
         let packets = &config.packets;
         let packets = protocol.yojimbo().map_or_else(|| packets.clone(), |yojimbo| yojimbo.packets(packets));
         check_packets(&packets, &protocol)?;
-        config.congestion.check()?;
-        let asks_controller = protocol.has_chunks() || config.congestion.paces_messages();
         // A packet is composed to the smaller of a datagram and the most that it may have.
         let datagram_bits = packets.fragment_above.min(packets.max_packet_size) * 8;
         Ok(Connection {
@@ -142,7 +140,7 @@ impl Connection {
             budget: Budget::new(config.budget.rate),
             adaptive: config.budget.adaptive,
             window: MessageWindow::default(),
-            controller: asks_controller.then(|| config.congestion.controller()).transpose()?,
+            controller: controller(&config.congestion, &protocol)?,
             datagram_bits,
             detail: None,
             hello_acked: false,
@@ -301,6 +299,26 @@ impl Connection {
         Ok(())
     }
 
+    /// Changes how fast chunks may go out, from now on. Other settings of the same kind leave what is known of the link; another
+    /// kind begins without, and packets in flight are none of its own.
+    ///
+    /// # Errors
+    /// When a number is out of its bounds. The old ones stay then.
+    pub fn set_congestion(&mut self, congestion: CongestionConfig) -> Result<(), ConfigError> {
+        congestion.check()?;
+        if !self.controller.as_mut().is_some_and(|controller| controller.reconfigure(&congestion)) {
+            self.controller = controller(&congestion, &self.protocol)?;
+            let acks = self.endpoint.acks_mut();
+            let next = acks.next_sequence();
+            for back in 1..=acks.sent_window() {
+                if let Some(record) = acks.note_mut(next.wrapping_sub(back as u16)) {
+                    record.stamp = None;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a message or a fate waits for the application.
     pub fn has_news(&self) -> bool {
         self.notifications.has_told() || self.has_unread() || self.streams.have_received()
@@ -346,6 +364,16 @@ impl Connection {
     pub fn take_detail(&mut self) -> Option<Box<str>> {
         self.detail.take()
     }
+}
+
+/// The controller of a connection, if anything asks one.
+fn controller(
+    config: &CongestionConfig,
+    protocol: &Protocol,
+) -> Result<Option<Box<dyn Controller>>, ConfigError> {
+    config.check()?;
+    let is_asked = protocol.has_chunks() || config.paces_messages();
+    is_asked.then(|| config.controller()).transpose()
 }
 
 /// Every message that a channel takes must fit a packet, whatever else that says: in yojimbo's framing by the protocol.

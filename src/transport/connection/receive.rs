@@ -171,7 +171,7 @@ impl Connection {
         }
         if !chunk_items.is_empty() {
             let known = (self.endpoint.acks().sent_at(ack).unwrap_or(now), ack);
-            chunk_items.drain(..).for_each(|item| self.chunks.handle(now, item, slices, known));
+            chunk_items.drain(..).for_each(|item| self.chunks.handle(now, item, slices, known, arrival));
             self.chunks.update(now);
         }
         messages.shrink_to(KEPT_MESSAGES);

@@ -19,6 +19,7 @@ const SIZE_BITS: u32 = 40;
 const SLICE_BYTES: core::ops::RangeInclusive<u64> = 512..=1200;
 
 const ACCEPTED: u64 = 0;
+const PAUSED: u64 = 6;
 const COMPLETE: u64 = 7;
 
 /// Writes one item; the bytes of slices are in `arena`.
@@ -53,8 +54,8 @@ pub(super) fn write_item(writer: &mut BitWriter, item: &Item, arena: &[u8]) {
 
 fn write_verdict(writer: &mut BitWriter, verdict: &Verdict) {
     match verdict {
-        Verdict::Accepted { have } => {
-            writer.bits(ACCEPTED, 3);
+        Verdict::Accepted { have, paused } => {
+            writer.bits(if *paused { PAUSED } else { ACCEPTED }, 3);
             for (first, count) in have {
                 writer.bool(true);
                 writer.bits((*first).into(), 32);
@@ -100,7 +101,7 @@ pub(super) fn read_item(reader: &mut BitReader<'_>, arena: &mut Vec<u8>) -> Resu
 
 fn read_verdict(reader: &mut BitReader<'_>) -> Result<Verdict, Refusal> {
     match reader.bits(3)? {
-        ACCEPTED => {
+        verdict @ (ACCEPTED | PAUSED) => {
             let mut have = Vec::new();
             while reader.bool()? {
                 if have.len() == MAX_RUNS {
@@ -108,7 +109,7 @@ fn read_verdict(reader: &mut BitReader<'_>) -> Result<Verdict, Refusal> {
                 }
                 have.push((reader.bits(32)? as u32, reader.bits(32)? as u32));
             }
-            Ok(Verdict::Accepted { have })
+            Ok(Verdict::Accepted { have, paused: verdict == PAUSED })
         }
         COMPLETE => Ok(Verdict::Complete),
         number => Ok(Verdict::Rejected(Rejection::from_number(number as u8))),

@@ -137,7 +137,8 @@ fn chunk_item(told: &Json, arena: &mut Vec<u8>) -> Item {
         "answer" => Item::Answer {
             id,
             verdict: match number(&told[2]) {
-                0 => Verdict::Accepted {
+                verdict @ (0 | 6) => Verdict::Accepted {
+                    paused: verdict == 6,
                     have: items(&told[3])
                         .iter()
                         .map(|run| (number(&run[0]) as u32, number(&run[1]) as u32))

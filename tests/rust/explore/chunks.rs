@@ -20,8 +20,14 @@ const FIVE_UNDER_WAY: usize = 2;
 /// The receiver has the first slice from before, or what it takes for it.
 const PART: usize = 3;
 const DAMAGED: usize = 4;
+/// Both ends pause and go on: from the offer on, or from the acceptance on.
+const PAUSED: usize = 5;
+const PAUSED_UNDER_WAY: usize = 6;
+/// The receiver takes something else for the chunk, until it has hashed it.
+const SEEMED_WHOLE: usize = 7;
 
-const CHUNKS: [&[usize]; 5] = [&[10], &[1500, 0], &[0, 0, 0, 0, 0], &[1500], &[1500]];
+const CHUNKS: [&[usize]; 8] =
+    [&[10], &[1500, 0], &[0, 0, 0, 0, 0], &[1500], &[1500], &[1500], &[0, 0], &[1500]];
 
 /// Chunks go from the first end to the second.
 struct Transfer<const BEGINNING: usize> {
@@ -34,6 +40,10 @@ struct Transfer<const BEGINNING: usize> {
     cancelled: Vec<bool>,
     /// What the receiver was.
     fates: Vec<Fate>,
+    /// Which end has paused the last one.
+    paused: [bool; 2],
+    /// What only seemed to be there was accepted.
+    seemed: bool,
     /// What is left of chunks when the connection is over.
     parts: Option<Vec<Assembly>>,
 }
@@ -54,6 +64,8 @@ enum Action {
     Cancel(usize),
     Accept(usize),
     Reject(usize),
+    /// This end changes its mind about the last one.
+    Pause(usize),
     Disconnect,
 }
 
@@ -102,7 +114,11 @@ impl<const BEGINNING: usize> Transfer<BEGINNING> {
     fn look(&mut self) {
         while let Some(event) = self.ends[1].poll_chunk_event() {
             match event {
-                ChunkEvent::Offered(offer) => self.goes(&offer, &[Fate::Unknown], Fate::Offered),
+                ChunkEvent::Offered(offer) => {
+                    let again = self.seemed.then_some(Fate::Accepted);
+                    let from: Vec<_> = again.into_iter().chain([Fate::Unknown]).collect();
+                    self.goes(&offer, &from, Fate::Offered);
+                }
                 ChunkEvent::Received { offer, stored } => {
                     let chunk = usize::from(offer.id);
                     assert_eq!(stored, Stored::Bytes(content(chunk, Self::SIZES[chunk])));
@@ -149,7 +165,12 @@ impl<const BEGINNING: usize> Transfer<BEGINNING> {
             let at = parts.iter().position(|part| part.is_of(&offer))?;
             Some(parts.remove(at))
         });
+        let seems = BEGINNING == SEEMED_WHOLE && !core::mem::replace(&mut self.seemed, true);
         let assembly = part.unwrap_or_else(|| {
+            if seems {
+                let other = Box::new(MemorySink::new(offer.size).unwrap());
+                return Assembly::whole(&offer, other, false);
+            }
             let mut sink = MemorySink::new(offer.size).unwrap();
             let mut there = BitSet::new(offer.size.div_ceil(offer.slice_bytes.into()).max(1) as usize);
             if [PART, DAMAGED].contains(&BEGINNING) {
@@ -176,9 +197,10 @@ impl<const BEGINNING: usize> Transfer<BEGINNING> {
         let Some(held) = self.holds(0, &format!("Outgoing {{ number: {chunk}, ")) else { return "over" };
         match () {
             () if held.contains("withdrawn: true") => "withdrawn",
+            () if held.contains("opened: false") => "queued",
+            () if held.contains("paused: true") || held.contains("paused_by_peer: true") => "paused",
             () if held.contains("accepted: true") => "accepted",
-            () if held.contains("opened: true") => "offered",
-            () => "queued",
+            () => "offered",
         }
     }
 
@@ -190,13 +212,29 @@ impl<const BEGINNING: usize> Transfer<BEGINNING> {
             Fate::Unknown if is_held() => "refused",
             Fate::Unknown => "unknown",
             Fate::Offered => "offered",
-            Fate::Accepted if self.offer(chunk).is_some() => "storing",
+            Fate::Accepted if self.offer(chunk).is_some() => {
+                if self.paused[1] && chunk + 1 == self.fates.len() { "paused" } else { "storing" }
+            }
             Fate::Accepted => "verified",
         }
     }
 
-    /// The network is patient, and the application takes what is offered.
+    fn pause(&mut self, end: usize) {
+        let (last, paused) = (self.fates.len() - 1, !self.paused[end]);
+        let is_open = match end {
+            0 => self.ends[0].pause_chunk(last as u64, paused),
+            _ => self.ends[1].pause_incoming_chunk(last as u16, paused),
+        };
+        self.paused[end] = paused && is_open;
+    }
+
+    /// The network is patient, and the applications take what is offered and go on.
     fn go_on(&mut self) {
+        (0..2)
+            .filter(|end| self.paused[*end])
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|end| self.pause(end));
         for _ in 0..60 {
             self.deliver_all();
             for chunk in 0..self.fates.len() {
@@ -228,6 +266,8 @@ impl<const BEGINNING: usize> Machine for Transfer<BEGINNING> {
             told: vec![None; chunks],
             cancelled: vec![false; chunks],
             fates: vec![Fate::Unknown; chunks],
+            paused: [false; 2],
+            seemed: false,
             parts: None,
         };
         // Greetings are not what this is about.
@@ -238,7 +278,7 @@ impl<const BEGINNING: usize> Machine for Transfer<BEGINNING> {
         for chunk in 0..chunks {
             assert_eq!(transfer.send(chunk), chunk as u64);
         }
-        if BEGINNING != ONE {
+        if ![ONE, PAUSED, SEEMED_WHOLE].contains(&BEGINNING) {
             transfer.tick(0);
             let offers = transfer.wires[1].packets.remove(0);
             transfer.deliver(1, &offers.bytes);
@@ -267,6 +307,11 @@ impl<const BEGINNING: usize> Machine for Transfer<BEGINNING> {
                 actions.push(Action::Reject(chunk));
             }
         }
+        let last = self.told.len() - 1;
+        if [PAUSED, PAUSED_UNDER_WAY].contains(&BEGINNING) {
+            actions.extend(self.told[last].is_none().then_some(Action::Pause(0)));
+            actions.extend(self.offer(last).is_some().then_some(Action::Pause(1)));
+        }
         for end in 0..2 {
             if self.wires[1 - end].packets.len() < 2 {
                 actions.push(Action::Tick(end));
@@ -291,6 +336,7 @@ impl<const BEGINNING: usize> Machine for Transfer<BEGINNING> {
             }
             Action::Accept(chunk) => self.accept(chunk),
             Action::Reject(chunk) => assert!(self.ends[1].reject_chunk(chunk as u16, Rejection::Cancelled)),
+            Action::Pause(end) => self.pause(end),
             Action::Disconnect => {
                 for chunk in 0..self.fates.len() {
                     if self.receiver(chunk) == "refused" {
@@ -310,7 +356,7 @@ impl<const BEGINNING: usize> Machine for Transfer<BEGINNING> {
     }
 
     fn everything(&self) -> Option<u64> {
-        Some(hash_of(&[&self.now, &self.ends, &self.wires, &self.told, &self.fates]))
+        Some(hash_of(&[&self.now, &self.ends, &self.wires, &self.told, &self.fates, &self.paused]))
     }
 
     fn conclude(mut self) {
@@ -347,9 +393,12 @@ fn a_chunk_goes_as_its_document_says() {
         walk::<Transfer<FIVE_UNDER_WAY>>(3),
         walk::<Transfer<PART>>(4),
         walk::<Transfer<DAMAGED>>(4),
+        walk::<Transfer<PAUSED>>(4),
+        walk::<Transfer<PAUSED_UNDER_WAY>>(4),
+        walk::<Transfer<SEEMED_WHOLE>>(4),
     ];
     let states = walks.each_ref().map(|walk| walk.states);
-    println!("a chunk of a connection: {states:?} states to depths of 5, 4, 3, 4 and 4");
+    println!("a chunk of a connection: {states:?} states to depths of 5, 4, 3, and 4");
     let file = "src/transport/chunks/STATE_MACHINE.md";
     compare(&side(&walks, 0), &documented(file, "## Sender", 0, 3));
     compare(&side(&walks, 1), &documented(file, "## Receiver", 0, 3));

@@ -98,7 +98,7 @@ local function entry(reader, told, above)
             local described = LAYOUT.chunk_items[known.kind]
             item.value = described.name .. " " .. known.number
             local more = parts(reader, described.parts, "tickwire.chunk", item.kids)
-            if more.verdict == 0 then
+            if more.verdict == 0 or more.verdict == 6 then
                 local runs = 0
                 while reader:flag() do
                     runs = runs + 1

@@ -1,0 +1,116 @@
+//! Files of a directory that are whole, and what is known of them.
+//!
+//! Promises: a file is taken for a content only after it was hashed, here or by who received it here, and while its size and
+//! its time of change stay; a file that was found to be something else is not read again while these stay. Memory is
+//! bounded: what was known longest is forgotten.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::{File, Metadata};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use super::failed;
+use crate::transport::chunks::{ContentHash, Sink, StorageError, Stored};
+
+/// Files that are remembered: as many as a directory may have.
+const MAX_KNOWN: usize = 16_384;
+
+/// The content of a file, and the client that sent it.
+pub(super) type Key = (ContentHash, u64);
+
+/// By what a change of a file shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Print {
+    bytes: u64,
+    changed: SystemTime,
+}
+
+impl Print {
+    /// Of what is there under this name, if that is a file of so many bytes.
+    pub(super) fn of(path: &Path, bytes: u64) -> Option<Self> {
+        Self::read(&std::fs::metadata(path).ok().filter(Metadata::is_file)?)
+            .filter(|print| print.bytes == bytes)
+    }
+
+    fn read(metadata: &Metadata) -> Option<Self> {
+        Some(Print { bytes: metadata.len(), changed: metadata.modified().ok()? })
+    }
+}
+
+/// What is known of whole files: whether they are what they are called.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    files: HashMap<Key, (Print, bool)>,
+    /// In the order in which they came.
+    order: VecDeque<Key>,
+}
+
+/// Shared with the files that are being received.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KnownFiles(Arc<Mutex<Known>>);
+
+impl KnownFiles {
+    /// Whether the file that looks like this is the content; None when that isn't known.
+    pub(super) fn get(&self, key: &Key, print: Print) -> Option<bool> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.files.get(key).filter(|(as_then, _)| *as_then == print).map(|(_, good)| *good)
+    }
+
+    pub(super) fn note(&self, key: Key, print: Option<Print>, good: bool) {
+        let Some(print) = print else { return };
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.files.insert(key, (print, good)).is_none() {
+            known.order.push_back(key);
+        }
+        if known.order.len() > MAX_KNOWN
+            && let Some(oldest) = known.order.pop_front()
+        {
+            known.files.remove(&oldest);
+        }
+    }
+}
+
+/// A whole file that is read once more, and never written.
+#[derive(Debug)]
+pub(super) struct KeptFile {
+    file: File,
+    path: PathBuf,
+    print: Print,
+    key: Key,
+    known: KnownFiles,
+}
+
+impl KeptFile {
+    /// None when it can't be read.
+    pub(super) fn open(path: &Path, print: Print, key: Key, known: &KnownFiles) -> Option<Self> {
+        let file = File::open(path).ok()?;
+        // What is hashed must be what was looked at.
+        let opened = Print::read(&file.metadata().ok()?)?;
+        (opened == print).then(|| KeptFile { file, path: path.to_owned(), print, key, known: known.clone() })
+    }
+}
+
+impl Sink for KeptFile {
+    fn write_at(&mut self, _offset: u64, _bytes: &[u8]) -> Result<(), StorageError> {
+        Err(StorageError(format!("{} is whole", self.path.display())))
+    }
+
+    fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<(), StorageError> {
+        let read = self.file.seek(SeekFrom::Start(offset)).and_then(|_| self.file.read_exact(out));
+        read.map_err(|error| failed("read", &self.path, &error))
+    }
+
+    fn finish(self: Box<Self>) -> Result<Stored, StorageError> {
+        if Print::of(&self.path, self.print.bytes) != Some(self.print) {
+            return Err(StorageError(format!("{} was changed meanwhile", self.path.display())));
+        }
+        self.known.note(self.key, Some(self.print), true);
+        Ok(Stored::Reused(self.path.clone()))
+    }
+
+    fn discard(self: Box<Self>) {
+        self.known.note(self.key, Some(self.print), false);
+    }
+}
