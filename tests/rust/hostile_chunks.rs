@@ -84,6 +84,17 @@ impl Target {
     }
 
     fn say(&mut self, items: &[Item<'_>]) {
+        let datagrams = self.datagrams(items);
+        self.deliver(&datagrams);
+    }
+
+    fn deliver(&mut self, datagrams: &[Vec<u8>]) {
+        for datagram in datagrams {
+            self.connection.handle_datagram(self.now, datagram).unwrap();
+        }
+    }
+
+    fn datagrams(&mut self, items: &[Item<'_>]) -> Vec<Vec<u8>> {
         let mut writer = BitWriter::new();
         writer.bool(true);
         writer.bits(VERSION.into(), 8);
@@ -98,11 +109,13 @@ impl Target {
         }
         writer.bits(0, 2);
         let payload = writer.into_bytes();
+        let mut datagrams = Vec::new();
         for piece in self.peer.send(self.now, &payload).unwrap().pieces() {
             let mut datagram = Vec::new();
             piece.write(&mut datagram);
-            self.connection.handle_datagram(self.now, &datagram).unwrap();
+            datagrams.push(datagram);
         }
+        datagrams
     }
 
     /// A tick: takes offers up to the limit, and acks what the honest end sends.
@@ -234,6 +247,21 @@ fn a_peer_that_never_acks_is_sent_no_more_than_the_beginning() {
     target.say(&[Item::Answer { id: 0, verdict: 0, runs: &[] }]);
     let sent: usize = (0..60 * 60).map(|_| target.tick(false)).sum();
     assert!(sent < 1_500_000, "{sent} bytes in a minute");
+}
+
+#[test]
+fn a_pause_that_was_overtaken_by_its_end_is_over() {
+    let mut target = Target::new();
+    let content = Arc::new(vec![1; 400_000]);
+    let source = Box::new(BytesSource(content.clone()));
+    target.connection.send_chunk(target.now, source, hash(&content), "", false).unwrap();
+    target.tick(true);
+    let [pause, end] = [6, 0].map(|verdict| target.datagrams(&[Item::Answer { id: 0, verdict, runs: &[] }]));
+    target.deliver(&end);
+    target.deliver(&pause);
+    assert!(!target.connection.chunk_progress(target.now, 0).unwrap().paused_by_peer);
+    target.say(&[Item::Answer { id: 0, verdict: 6, runs: &[] }]);
+    assert!(target.connection.chunk_progress(target.now, 0).unwrap().paused_by_peer);
 }
 
 /// A receiver that pauses for ever has the sender hold what it holds of one that doesn't answer; one that changes its mind
