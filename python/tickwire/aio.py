@@ -148,6 +148,9 @@ class Driver(Generic[E]):
     @overload
     def __aiter__(self: Driver[Client[_P]]) -> AsyncIterator[Inbox[_P, _P | Event, tuple[int, _P]]]: ...
 
+    @overload
+    def __aiter__(self: Driver[Redialler]) -> AsyncIterator[Inbox[Any, Any]]: ...
+
     def __aiter__(self) -> AsyncIterator[Inbox[Any]]:
         """Yields an inbox whenever something arrived: events, messages, notifications, chunks, ends of
         transfers. What the body queued is sent at its end. Ends when the endpoint is closed, and with a
@@ -289,22 +292,24 @@ async def ticks(rate: float, duration: float | None = None) -> AsyncIterator[int
 
 @overload
 def loop(
-    endpoint: Server,
+    endpoint: Server[_P],
     ticks_per_second: float = 60,
     *,
     health: HealthLike = None,
     linger: float = 0.0,
     reason: str | None = None,
-) -> AsyncIterator[Inbox[tuple[ClientHandle, Any], tuple[ClientHandle, Any | Event]]]: ...
+) -> AsyncIterator[
+    Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, _P | Event], tuple[ClientHandle, int, _P]]
+]: ...
 @overload
 def loop(
-    endpoint: Client,
+    endpoint: Client[_P],
     ticks_per_second: float = 60,
     *,
     health: HealthLike = None,
     linger: float = 0.0,
     reason: str | None = None,
-) -> AsyncIterator[Inbox[Any, Any | Event]]: ...
+) -> AsyncIterator[Inbox[_P, _P | Event, tuple[int, _P]]]: ...
 @overload
 def loop(
     endpoint: Redialler,
@@ -315,7 +320,7 @@ def loop(
     reason: str | None = None,
 ) -> AsyncIterator[Inbox[Any, Any]]: ...
 def loop(
-    endpoint: Server | Client | Redialler,
+    endpoint: Server[Any] | Client[Any] | Redialler,
     ticks_per_second: float = 60,
     *,
     health: HealthLike = None,

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, ClassVar, TypeAlias, overload
+from typing import Any, ClassVar, TypeAlias, TypeVar, overload
 
 from tickwire._core import Client, ClientHandle, Inbox, Server
 from tickwire.connection import Event
@@ -18,6 +18,8 @@ from tickwire.redial import Redialler
 from tickwire.ticks import check_rate, warn_of_event_loop
 
 __all__ = ["loop"]
+
+_P = TypeVar("_P")
 
 NAP = 0.05
 """Seconds after which a loop between two ticks looks whether it is to end."""
@@ -32,22 +34,24 @@ HealthLike: TypeAlias = str | int | tuple[str, int] | None
 
 @overload
 def loop(
-    endpoint: Server,
+    endpoint: Server[_P],
     ticks_per_second: float = 60,
     *,
     health: HealthLike = None,
     linger: float = 0.0,
     reason: str | None = None,
-) -> Iterator[Inbox[tuple[ClientHandle, Any], tuple[ClientHandle, Any | Event]]]: ...
+) -> Iterator[
+    Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, _P | Event], tuple[ClientHandle, int, _P]]
+]: ...
 @overload
 def loop(
-    endpoint: Client,
+    endpoint: Client[_P],
     ticks_per_second: float = 60,
     *,
     health: HealthLike = None,
     linger: float = 0.0,
     reason: str | None = None,
-) -> Iterator[Inbox[Any, Any | Event]]: ...
+) -> Iterator[Inbox[_P, _P | Event, tuple[int, _P]]]: ...
 @overload
 def loop(
     endpoint: Redialler,
@@ -58,7 +62,7 @@ def loop(
     reason: str | None = None,
 ) -> Iterator[Inbox[Any, Any]]: ...
 def loop(
-    endpoint: Server | Client | Redialler,
+    endpoint: Server[Any] | Client[Any] | Redialler,
     ticks_per_second: float = 60,
     *,
     health: HealthLike = None,

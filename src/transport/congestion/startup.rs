@@ -60,6 +60,9 @@ const ENOUGH: f64 = 4.0 * PACKET;
 /// drops only some of each part, so that losses show as soon as the rest is acked.
 const BURST_SPREAD: f64 = 0.72;
 
+/// What else may be on its way with a burst.
+const BESIDE_BURST: f64 = 8.0 * PACKET;
+
 /// What the path is like, in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Path {
@@ -148,9 +151,9 @@ impl Startup {
 
     /// Whether the round goes on, with so many bytes on their way.
     pub(super) fn has_room(&self, in_flight: f64) -> bool {
-        self.round
-            .as_ref()
-            .is_some_and(|round| round.sent < self.window || (self.bursting && in_flight < self.window))
+        // Offers and acks are on their way too: the last slice of a burst mustn't wait for a round trip.
+        let most = if self.bursting { self.window + BESIDE_BURST } else { 0.0 };
+        self.round.as_ref().is_some_and(|round| round.sent < self.window || in_flight < most)
     }
 
     /// Begins a round if none is under way: the bytes to let go at once; `idle` says that nothing is on its way.
