@@ -21,6 +21,18 @@ fn a_game_goes_on_beside_a_chunk() {
     }
 }
 
+/// Outages of acks and of whole rounds, too: in one seed of seven a block once took nine times as long as it might.
+#[test]
+fn no_outage_makes_a_block_slow_for_good() {
+    let link = links().into_iter().find(|link| link.name.contains("outages")).unwrap();
+    for act in [Act::AT_ONCE, Act::POLLED] {
+        for seed in 1..=30 {
+            let ratio = measure(&link, act, 8 << 20, CongestionConfig::default(), false, seed).ratio;
+            assert!(ratio < 3.0, "{act:?}, seed {seed}: {ratio:.3} times the ideal");
+        }
+    }
+}
+
 #[test]
 fn blocks_take_as_long_as_they_did() {
     let mut table = String::from("link; block; ends: times the ideal, median of 5 seeds (8 MiB: of 1)\n");

@@ -62,6 +62,10 @@ pub(crate) struct Flow {
     /// Bytes that the first end sent and that arrived at the second, all headers included.
     pub(crate) sent: usize,
     pub(crate) arrived: usize,
+    /// Its ends tick by so many milliseconds before those of a flow with 0.
+    pub(crate) phase: u64,
+    /// Whether its ends act in this millisecond.
+    acts: [bool; 2],
 }
 
 /// A block of zeros of this size, at either end.
@@ -166,7 +170,10 @@ impl Line {
         let (sent_at, received_at) = (Instant::NEVER, None);
         let (latencies, game_sent, sent, arrived) = (Vec::new(), 0, 0, 0);
         let ends = [end(), end()];
-        self.flows.push(Flow { ends, sent_at, received_at, game, latencies, game_sent, sent, arrived });
+        let (phase, acts) = (0, [false; 2]);
+        let flow =
+            Flow { ends, sent_at, received_at, game, latencies, game_sent, sent, arrived, phase, acts };
+        self.flows.push(flow);
         self.flows.len() - 1
     }
 
@@ -226,16 +233,18 @@ impl Line {
                 end.send(self.now, 0, blob(number - 1, 195), SendOptions::default()).unwrap();
             }
         }
-        let acts = [0, 1].map(|end: usize| match self.act.0[end] {
-            0 => true,
-            hz => tick(hz, 7 * end as u64),
-        });
-        for direction in 0..2 {
-            self.deliver(direction, acts[1 - direction]);
+        let act = self.act.0;
+        for flow in &mut self.flows {
+            flow.acts = [0, 1].map(|end: usize| act[end] == 0 || tick(act[end], 7 * end as u64 + flow.phase));
         }
-        for end in (0..2).filter(|end| acts[*end]) {
+        for direction in 0..2 {
+            self.deliver(direction);
+        }
+        for end in 0..2 {
             for index in 0..self.flows.len() {
-                self.act(index, end);
+                if self.flows[index].acts[end] {
+                    self.act(index, end);
+                }
             }
         }
         self.transmit_tcp();
@@ -245,8 +254,9 @@ impl Line {
     }
 
     /// Hands over what arrives at the end that this direction leads to; connections take theirs if they act now.
-    fn deliver(&mut self, direction: usize, acts: bool) {
+    fn deliver(&mut self, direction: usize) {
         let to = 1 - direction;
+        let acts = self.flows.iter().any(|flow| flow.acts[to]);
         let mut now = self.now;
         if let Some((most, one_of)) = self.stale.filter(|_| to == 0 && acts)
             && self.rng.below(one_of) == 0
@@ -267,8 +277,12 @@ impl Line {
             }
         }
         if acts {
-            for (index, packet) in self.inboxes[to].drain(..) {
+            for (index, packet) in std::mem::take(&mut self.inboxes[to]) {
                 let flow = &mut self.flows[index];
+                if !flow.acts[to] {
+                    self.inboxes[to].push((index, packet));
+                    continue;
+                }
                 if to == 1 {
                     flow.arrived += packet.len() + SEAL_BYTES + 28;
                 }

@@ -276,8 +276,9 @@ impl Adaptive {
         let path = self.path();
         let Some(startup) = &mut self.startup else { return };
         let at = self.passage.map_or(now, |passage| passage.received_at);
+        let newest = self.passage.map_or(Instant::ZERO, |passage| passage.sent_at);
         let in_time = acked.iter().filter(|(stamp, late)| stamp.bulk && !late);
-        in_time.for_each(|(stamp, _)| startup.on_acked(at, stamp));
+        in_time.for_each(|(stamp, _)| startup.on_acked(at, newest, path, stamp));
         let burst = startup.is_burst();
         if let Some(rate) = startup.judge(now, path) {
             // What waits in the queue is drained first, but for a burst: much of that is lost.

@@ -37,6 +37,16 @@ const SETTLED_AT_LAST: f64 = 0.8;
 /// Nearer to taking longer than this, in seconds, it isn't clear.
 const UNCLEAR: f64 = 0.002;
 
+/// What comes later than a tick of the peer after what came before, by this many seconds, may have been acked before.
+const MISSING_ACK: f64 = 0.004;
+
+/// Ticks longer than this, in seconds, blur how long a round takes by as much as a queue does.
+/// Of ticks longer than the other a round has too few.
+const COARSE_TICKS: core::ops::Range<f64> = 0.005..0.06;
+
+/// With such ticks a round is slower only if it is by so many times more than otherwise: losses aren't all known yet.
+const TICKS_BLUR: f64 = 1.1;
+
 /// The fastest round lasts for so many ticks.
 const MIN_TICKS: f64 = 4.0;
 
@@ -217,14 +227,23 @@ impl Startup {
         }
     }
 
-    /// Takes an ack of a packet that came at this time, or one before that.
-    pub(super) fn on_acked(&mut self, at: Instant, stamp: &SentStamp) {
+    /// Takes an ack of a packet: it came at this time, or before if the ack tells when `newest` came, which was sent later.
+    pub(super) fn on_acked(&mut self, at: Instant, newest: Instant, path: Path, stamp: &SentStamp) {
         let Some(round) = self.round.as_mut().filter(|round| stamp.sent_at >= round.began) else { return };
         let bytes = f64::from(stamp.bytes);
         round.acked += bytes;
         if stamp.sent_at > round.ended {
             return;
         }
+        let before = round.arrivals.map_or(at, |[_, last]| last.1);
+        let at =
+            if newest > round.ended && (at - before).as_secs_f64() > 1.5 * path.receive_tick + MISSING_ACK {
+                // The ack of its own was lost, and the pause after the round is no wait.
+                Instant::from_nanos(at.as_nanos().saturating_sub((newest - stamp.sent_at).as_nanos() as u64))
+                    .max(before)
+            } else {
+                at
+            };
         let arrival = (stamp.sent_at, at);
         let [first, _] = *round.arrivals.get_or_insert([arrival; 2]);
         // What came with the first packet began before.
@@ -246,11 +265,20 @@ impl Startup {
         let times = if round.is_beside_others(path) { LONGER_BESIDE_OTHERS } else { LONGER };
         let clear = !(0.0..=path.receive_tick + UNCLEAR).contains(&(arriving - times * sending));
         let known = round.arrived >= ENOUGH;
+        // With ticks a span is known to a tick or two. But what comes in some of them is what the link carries, as long as more
+        // is to come.
+        let tick = path.send_tick.max(path.receive_tick);
+        let more_comes = round.arrivals.is_some_and(|[_, last]| last.0 < round.ended);
+        let slower = known
+            && COARSE_TICKS.contains(&tick)
+            && TICKS_BLUR * times * (round.arrived + round.lost) < self.pace * arriving;
+        let clear = clear && !(slower && more_comes);
+        let fills = slower && more_comes && arriving > 1.5 * tick;
         let fate = (round.acked + round.lost) / self.window;
         let settled = fate >= SETTLED_AT_LAST || (fate >= SETTLED && known && clear);
         // What took longer than all of the round may take needn't be settled.
         let sending_all = if settled { sending } else { sending.max(self.window / self.pace) };
-        let longer = known && arriving > times * sending_all + path.receive_tick;
+        let longer = known && (fills || arriving > times * sending_all + path.receive_tick);
         // Acks that come before an honest peer's could don't hurry us.
         if !(settled || longer) || (now - round.began).as_secs_f64() < path.rtt {
             return None;
@@ -260,7 +288,8 @@ impl Startup {
         let rate = rate.min(self.pace);
         let lossy = round.lost > MAX_LOSS * (round.acked + round.lost);
         self.round = None;
-        if longer {
+        // What an outage leaves of a round tells no rate.
+        if longer && !lossy {
             return Some(rate);
         }
         let before = core::mem::replace(&mut self.lossy, lossy.then_some(rate));
@@ -308,7 +337,7 @@ mod tests {
             if lost(n) {
                 startup.on_lost(&stamp(n));
             } else {
-                startup.on_acked(at, &stamp(n));
+                startup.on_acked(at, stamp(n).sent_at, PATH, &stamp(n));
             }
             verdict = verdict.or(startup.judge(at + core::time::Duration::from_millis(25), PATH));
         }
@@ -353,6 +382,37 @@ mod tests {
     }
 
     #[test]
+    fn what_an_outage_leaves_of_a_round_on_a_full_link_is_no_rate() {
+        let mut startup = Startup::new(32_768, 262_144, 125e6);
+        assert_eq!(play(&mut startup, 0, 0.6e6, |n| n < 20), None, "most of it was lost");
+        let rate = play(&mut startup, 200_000, 0.6e6, |_| false).unwrap();
+        assert!((rate - 0.6e6).abs() < 0.05e6, "{rate}");
+    }
+
+    #[test]
+    fn an_ack_that_was_lost_does_not_lengthen_a_round() {
+        for (pause, longest) in [(0, 0.030), (40_000, 0.035)] {
+            let mut startup = Startup::new(32_768, 262_144, 125e6);
+            startup.begin(us(0), PATH, true);
+            let stamp = |n: u64| SentStamp {
+                sent_at: us(n * 760),
+                bytes: 1_000,
+                bulk: true,
+                sent_in_startup: true,
+                app_limited: false,
+            };
+            (0..33).for_each(|n| startup.on_sent(&stamp(n)));
+            (0..20).for_each(|n| startup.on_acked(us(25_000 + n * 760), us(n * 760), PATH, &stamp(n)));
+            // The rest is acked together with a packet that was sent after the pause.
+            let newest = us(32 * 760 + pause);
+            let at = newest + core::time::Duration::from_millis(25);
+            (20..33).for_each(|n| startup.on_acked(at, newest, PATH, &stamp(n)));
+            let [first, last] = startup.round.as_ref().unwrap().arrivals.unwrap();
+            assert!((last.1 - first.1).as_secs_f64() < longest, "{startup:?}");
+        }
+    }
+
+    #[test]
     fn beside_others_a_round_may_take_longer() {
         for (wait, done) in [(0.0, true), (0.004, false)] {
             let mut startup = Startup::new(32_768, 262_144, 125e6);
@@ -373,7 +433,7 @@ mod tests {
                 SentStamp { sent_at, bytes: 1_000, bulk: true, sent_in_startup: true, app_limited: false };
             startup.on_sent(&stamp);
             let at = us(25_000 + (f64::from(n) * 1e9 / rate) as u64);
-            startup.on_acked(at, &stamp);
+            startup.on_acked(at, stamp.sent_at, PATH, &stamp);
             startup.judge(at + core::time::Duration::from_millis(50), PATH)
         })
     }
