@@ -392,6 +392,21 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_another_client_sent_since_is_still_the_first_ones() {
+        let directory = TestDirectory::new("since");
+        let path = directory.0.join("file");
+        std::fs::write(&path, b"1").unwrap();
+        let known = KnownFiles::default();
+        known.note(([0; 32], 7), Print::of(&path, 1), true);
+        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(9);
+        std::fs::File::options().write(true).open(&path).unwrap().set_modified(later).unwrap();
+        let print = Print::of(&path, 1).unwrap();
+        assert_eq!(known.get(&([0; 32], 7), print), None, "it may be anything");
+        known.note(([0; 32], 8), Some(print), true);
+        assert_eq!(known.get(&([0; 32], 7), print), Some(true), "or else 7 would find out about 8");
+    }
+
+    #[test]
     fn what_is_known_of_files_is_bounded() {
         let directory = TestDirectory::new("known");
         let path = directory.0.join("file");

@@ -4,7 +4,7 @@
 //! its time of change stay; a file that was found to be something else is not read again while these stay. Memory is
 //! bounded: what was known longest is forgotten.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -39,12 +39,20 @@ impl Print {
     }
 }
 
-/// What is known of whole files: whether they are what they are called.
+/// What is known of whole files: whether they are what they are called, and who sent them. One that another client sends
+/// again is still the first one's: else it would find out that somebody did.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    files: HashMap<Key, (Print, bool)>,
+    files: HashMap<ContentHash, KnownFile>,
     /// In the order in which they came.
     order: VecDeque<Key>,
+}
+
+#[derive(Debug)]
+struct KnownFile {
+    print: Print,
+    is_good: bool,
+    senders: BTreeSet<u64>,
 }
 
 /// Shared with the files that are being received.
@@ -55,19 +63,28 @@ impl KnownFiles {
     /// Whether the file that looks like this is the content; None when that isn't known.
     pub(super) fn get(&self, key: &Key, print: Print) -> Option<bool> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.files.get(key).filter(|(as_then, _)| *as_then == print).map(|(_, good)| *good)
+        let (hash, sender) = key;
+        let file = known.files.get(hash).filter(|file| file.print == print && file.senders.contains(sender));
+        file.map(|file| file.is_good)
     }
 
-    pub(super) fn note(&self, key: Key, print: Option<Print>, good: bool) {
+    pub(super) fn note(&self, key: Key, print: Option<Print>, is_good: bool) {
         let Some(print) = print else { return };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.files.insert(key, (print, good)).is_none() {
+        let (hash, sender) = key;
+        let file = known.files.entry(hash).or_insert(KnownFile { print, is_good, senders: BTreeSet::new() });
+        (file.print, file.is_good) = (print, is_good);
+        if file.senders.insert(sender) {
             known.order.push_back(key);
         }
         if known.order.len() > MAX_KNOWN
-            && let Some(oldest) = known.order.pop_front()
+            && let Some((hash, sender)) = known.order.pop_front()
+            && let Some(file) = known.files.get_mut(&hash)
         {
-            known.files.remove(&oldest);
+            file.senders.remove(&sender);
+            if file.senders.is_empty() {
+                known.files.remove(&hash);
+            }
         }
     }
 }
