@@ -424,7 +424,7 @@ def test_a_to_wire_that_raises_is_a_field_error_at_the_call() -> None:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
 def test_what_ends_the_program_passes_to_wire(error: type[BaseException]) -> None:
-    def interrupted(even: Even) -> int:
+    def interrupted(_: Even) -> int:
         raise error
 
     @tw.message
