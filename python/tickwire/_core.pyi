@@ -1531,7 +1531,7 @@ class Inbox(Generic[_M, _W, _L]):
         """What became of packets, of each connection's newest 1,024 at most, each once.
 
         Raises:
-            ValueError: the endpoint was made without ``packet_fates=True``.
+            AttributeError: the endpoint was made without ``packet_fates=True``.
         """
     def __iter__(self) -> Iterator[_W]:
         """Events, messages, and the messages of :attr:`latest`, one after the other: on a server each as ``(client,

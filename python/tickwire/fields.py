@@ -253,6 +253,8 @@ def place_of_declaration() -> str:
 
 # What a bare annotation means. The types left out have no bound that fits every game.
 BARE: dict[type, FieldType] = {bool: boolean(), float: float64()}
+# How many numbers the tuples of these have.
+NUMBERS = {"vec2": 2, "vec3": 3, "unit_vector": 3, "quaternion": 4}
 BOUNDED = {"up_to": "lists, tuples, sets and dicts", "sparse": "dict[int, ...], whose keys are slots"}
 MUST_SAY: dict[type, str] = {
     int: "how many bits (tw.u16, tw.bits(12)) or which range (tw.ranged(0, 100))",

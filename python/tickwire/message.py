@@ -36,7 +36,7 @@ from tickwire._core import (
     tuple_of,
     union_of,
 )
-from tickwire.fields import BARE, BOUNDED, MUST_SAY, NATURAL, REGISTERED, Bound, Converter
+from tickwire.fields import BARE, BOUNDED, MUST_SAY, NATURAL, NUMBERS, REGISTERED, Bound, Converter
 
 __all__ = ["BlockMessage", "Message", "MessageFactory", "message"]
 
@@ -287,6 +287,9 @@ def _bounded_type(
         return _plain_type(cls, where, plain, bounds)
     if (typing.get_origin(plain) or plain) is not said.python_type:
         raise TypeError(f"{said} is for {said.python_type.__name__}, not for {_name(plain)}")
+    parts, count = typing.get_args(plain), NUMBERS.get(str(said).partition("(")[0])
+    if said.python_type is tuple and count and parts and Ellipsis not in parts and len(parts) != count:
+        raise TypeError(f"{said} is for a tuple of {count} numbers, not for {_name(plain)}")
     return said
 
 

@@ -44,7 +44,8 @@ impl Converted {
         if !object.is_instance(self.class.bind(py)).map_err(Refusal::Raised)? {
             return Err(instance_of(&self.class, py));
         }
-        let converted = self.to_wire.bind(py).call1((object,)).map_err(Refusal::ToWire)?;
+        let converted =
+            self.to_wire.bind(py).call1((object,)).map_err(|error| Refusal::to_wire(py, error))?;
         match self.item.write(node, &converted, sink) {
             // What was made of the object says more than the object.
             Err(refusal) => Err(refusal.within(" (to_wire)", &converted)),

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyAttributeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -149,7 +149,7 @@ impl Inbox {
     fn packets(&self) -> PyResult<PacketFates> {
         let packets = self.packets.clone();
         packets.map(PacketFates).ok_or_else(|| {
-            PyValueError::new_err(
+            PyAttributeError::new_err(
                 "inbox.packets is kept only with packet_fates=True: give that to the Server or Client",
             )
         })

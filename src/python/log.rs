@@ -79,7 +79,9 @@ fn log_with(py: Python<'_>, level: Level, line: impl FnOnce() -> String, error: 
         if logger.call_method1(intern!(py, "isEnabledFor"), (level,))?.is_truthy()? {
             let options = PyDict::new(py);
             if let Some(error) = error {
-                options.set_item(intern!(py, "exc_info"), error.value(py))?;
+                // The exception alone doesn't always have its traceback: it is beside it until Python has both.
+                let exc_info = (error.get_type(py), error.value(py), error.traceback(py));
+                options.set_item(intern!(py, "exc_info"), exc_info)?;
             }
             logger.call_method(intern!(py, "log"), (level, line()), Some(&options))?;
         }

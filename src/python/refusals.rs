@@ -62,12 +62,13 @@ impl Endpoint {
         if !error.is_instance_of::<PyException>(py) {
             return Err(error);
         }
+        let class = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
         let is_refusal = error.is_instance_of::<StreamError>(py);
         let said = error.value(py).str().map_or_else(|_| String::new(), |said| said.to_string());
         if self.state.lock()?.refusals.count(is_refusal) {
             log_traceback(py, &error, || {
                 format!(
-                    "{} ends the connection of a peer: reading a message of it, a {name}, raised",
+                    "{} ends the connection of a peer: reading a message of it, a {name}, raised {class}: {said:?}",
                     self.described()
                 )
             });
@@ -75,7 +76,6 @@ impl Endpoint {
         if is_refusal {
             return Ok(said);
         }
-        let class = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
         Ok(format!("{name}: {class}: {said}"))
     }
 }

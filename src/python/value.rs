@@ -3,7 +3,7 @@
 //! Promises: an object is converted as its field asks, or refused with the reason in words; exact builtin
 //! types take a short way. Integers are whatever has `__index__`, floats whatever has `__float__`.
 
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyString, PyTuple};
 
@@ -150,6 +150,12 @@ impl From<ValueError> for Refusal {
 }
 
 impl Refusal {
+    /// What `to_wire` raised. What ends programs, such as `KeyboardInterrupt`, is no word about the field.
+    #[cold]
+    pub(super) fn to_wire(py: Python<'_>, error: PyErr) -> Self {
+        if error.is_instance_of::<PyException>(py) { Refusal::ToWire(error) } else { Refusal::Raised(error) }
+    }
+
     /// The refusal of what has this part: of the part, by its path.
     #[cold]
     pub(super) fn within(self, step: &str, part: &Bound<'_, PyAny>) -> Self {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import logging
 import weakref
 from typing import Any
 
@@ -320,6 +321,7 @@ def test_whatever_a_serialize_raises_ends_the_peers_connection_only(
     assert line.getMessage().endswith(f"(a message is refused by its own serialize: {said})")
     tracebacks = [record.exc_info for record in caplog.records if record.exc_info]
     assert [traceback[0] for traceback in tracebacks] == ([] if refused else [error])
+    assert all(traceback[2] is not None for traceback in tracebacks)
 
 
 def test_a_client_leaves_a_server_whose_bytes_make_serialize_raise(
@@ -335,7 +337,11 @@ def test_a_client_leaves_a_server_whose_bytes_make_serialize_raise(
     assert client.counters["messages.raised"] == 1
     (record,) = [record for record in caplog.records if record.exc_info]
     assert record.levelname == "ERROR"
-    said = "ends the connection of a peer: reading a message of it, a Poison, raised"
+    written = logging.Formatter().format(record)
+    assert "Traceback (most recent call last):" in written
+    assert f'File "{__file__}", line ' in written
+    assert "in serialize" in written
+    said = 'ends the connection of a peer: reading a message of it, a Poison, raised ValueError: "thirteen"'
     assert record.getMessage() == f"the client at {client.address} of {server.address} {said}"
 
 

@@ -404,6 +404,8 @@ def test_a_from_wire_that_raises_ends_that_peer_and_not_the_tick(
     assert other.connected
     assert server.counters["messages.raised"] == 1
     assert "LookupError: 3 is odd" in caplog.text
+    assert "Traceback (most recent call last):" in caplog.text
+    assert f'File "{__file__}", line ' in caplog.text
     assert "while reading Fragile.number" in caplog.text
 
 
@@ -418,6 +420,19 @@ def test_a_to_wire_that_raises_is_a_field_error_at_the_call() -> None:
     with pytest.raises(tw.FieldError, match="Stubborn.number = .*: must be what to_wire takes") as caught:
         protocol.encode(broken)
     assert isinstance(caught.value.__cause__, AttributeError)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_ends_the_program_passes_to_wire(error: type[BaseException]) -> None:
+    def interrupted(_: Even) -> int:
+        raise error
+
+    @tw.message
+    class Stubborn:
+        numbers: Annotated[list[Annotated[Even, tw.converted(tw.u8, interrupted, Even)]], tw.up_to(2)]
+
+    with pytest.raises(error):
+        tw.Protocol(1, [Stubborn]).encode(Stubborn([Even(0)]))
 
 
 def test_the_description_tells_wires_apart() -> None:

@@ -197,8 +197,9 @@ impl Server {
         netcode.max_token_lifetime = max_token_lifetime.map(Duration::from_secs);
         netcode.clock_skew = Duration::from_secs(clock_skew);
         netcode.replace_duplicates = replace_duplicates;
-        // Nobody is kept out by the well-known key, and no stranger asks at a loopback address.
-        netcode.explains = key.is_none() || address.ip().is_loopback();
+        // Nobody is kept out by the well-known key. With one of its own a server is silent at a loopback address too: a relay
+        // may listen before it, and strangers ask through that.
+        netcode.explains = key.is_none();
         let (connection, chunks) = (settings.connection.clone(), settings.arrivals.limits);
         let config = ServerConfig { netcode, connection, chunks };
         let recorded = network.as_ref().and_then(VirtualNetwork::recorded);

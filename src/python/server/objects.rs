@@ -136,6 +136,8 @@ impl Server {
 
     fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
         let mut final_stats = core::mem::take(&mut pending.tick.final_stats);
+        let gone = events.iter().filter(|event| matches!(event, Event::Disconnected { .. }));
+        drop(self.rooms.leave(&gone.map(Event::peer).collect::<Vec<_>>()));
         for event in events {
             let object = match event {
                 Event::Accepted { peer: client, client_id, address, user_data } => {
@@ -157,7 +159,6 @@ impl Server {
                         players.gone.push(client);
                         players.handles.get(&client).map(|handle| handle.clone_ref(py))
                     };
-                    drop(self.rooms.leave(&[client]));
                     let place = final_stats.iter().position(|(peer, _)| *peer == client);
                     if let (Some(handle), Some(place)) = (&handle, place) {
                         // It ends once.

@@ -22,15 +22,28 @@ use crate::python::setup::send_options;
 /// Who is in a room. Locked by itself, for moments, or inside of the endpoint's lock.
 pub(super) type Members = Mutex<BTreeMap<PeerHandle, Py<ClientHandle>>>;
 
+/// How many rooms there are at least before it is looked for those that are gone.
+const MIN_ROOMS: usize = 16;
+
 /// The rooms of a server.
 #[derive(Debug, Default)]
-pub(super) struct Rooms(Mutex<Vec<Weak<Members>>>);
+pub(super) struct Rooms(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    rooms: Vec<Weak<Members>>,
+    /// Twice as many as there were after the last look for those that are gone.
+    look_at: usize,
+}
 
 impl Rooms {
     fn add(&self, room: &Arc<Members>) {
-        let mut rooms = lock(&self.0);
-        rooms.retain(|room| room.strong_count() > 0);
-        rooms.push(Arc::downgrade(room));
+        let mut known = lock(&self.0);
+        if known.rooms.len() >= known.look_at {
+            known.rooms.retain(|room| room.strong_count() > 0);
+            known.look_at = MIN_ROOMS.max(2 * known.rooms.len());
+        }
+        known.rooms.push(Arc::downgrade(room));
     }
 
     /// Takes clients that are gone out of all rooms. Gives their handles, to be dropped when nothing is locked.
@@ -38,7 +51,7 @@ impl Rooms {
         if gone.is_empty() {
             return Vec::new();
         }
-        let rooms: Vec<Arc<Members>> = lock(&self.0).iter().filter_map(Weak::upgrade).collect();
+        let rooms: Vec<Arc<Members>> = lock(&self.0).rooms.iter().filter_map(Weak::upgrade).collect();
         let mut left = Vec::new();
         for room in rooms {
             let mut members = lock(&room);
