@@ -18,6 +18,7 @@ from tickwire._core import (
     Address,
     Chunk,
     Client,
+    Congestion,
     Connected,
     ConnectionStats,
     ConnectToken,
@@ -307,7 +308,13 @@ class Redialler:
         return wait
 
     def send(
-        self, message: Any, channel: int = 0, *, key: int = 0, tag: int = 0, notify: bool = False
+        self,
+        message: Any,
+        channel: int | str | None = None,
+        *,
+        key: int = 0,
+        tag: int = 0,
+        notify: bool = False,
     ) -> SendResult:
         """As :meth:`Client.send`: false while the connection is not up."""
         return self._client.send(message, channel, key=key, tag=tag, notify=notify)
@@ -316,7 +323,7 @@ class Redialler:
         self,
         class_: type,
         rows: Buffer,
-        channel: int = 0,
+        channel: int | str | None = None,
         *,
         arena: Buffer | None = None,
         key: int | Buffer = 0,
@@ -326,16 +333,22 @@ class Redialler:
         """As :meth:`Client.send_rows`."""
         return self._client.send_rows(class_, rows, channel, arena=arena, key=key, tag=tag, notify=notify)
 
-    def send_payload(self, data: bytes, channel: int, *, tag: int) -> SendResult:
+    def send_payload(self, data: bytes, channel: int | str, *, tag: int) -> SendResult:
         """As :meth:`Client.send_payload`."""
         return self._client.send_payload(data, channel, tag=tag)
 
     def send_chunk(
-        self, data: Chunk | Buffer | str | PathLike[str], /, *, label: str = "", burst: bool = False
+        self,
+        data: Chunk | Buffer | str | PathLike[str],
+        /,
+        *,
+        label: str = "",
+        burst: bool = False,
+        ask_first: bool = False,
     ) -> Transfer:
         """As :meth:`Client.send_chunk`. A transfer ends with its connection; queue the chunk again when the
         next one is up."""
-        return self._client.send_chunk(data, label=label, burst=burst)
+        return self._client.send_chunk(data, label=label, burst=burst, ask_first=ask_first)
 
     def incoming_chunks(self) -> list[IncomingChunk]:
         """As :meth:`Client.incoming_chunks`."""
@@ -344,6 +357,10 @@ class Redialler:
     def set_budget(self, bytes_per_second: float, burst_bytes: float, *, adaptive: bool = True) -> None:
         """As :meth:`Client.set_budget`, for the connection of now."""
         self._client.set_budget(bytes_per_second, burst_bytes, adaptive=adaptive)
+
+    def set_congestion(self, congestion: Congestion, /) -> None:
+        """As :meth:`Client.set_congestion`, for the connection of now."""
+        self._client.set_congestion(congestion)
 
     def stats(self) -> ConnectionStats:
         """How the connection of now is doing, or was at its end."""

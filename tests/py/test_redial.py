@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import concurrent.futures
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -408,3 +410,47 @@ def test_it_goes_on_asyncio() -> None:
         return names(told)
 
     assert asyncio.run(asyncio.wait_for(game(), 20)) == ["Connected", "Reconnecting", "Connected"]
+
+
+# --- what it has of a client -----------------------------------------------------------------------------
+
+
+def test_a_message_class_keeps_its_own_channel() -> None:
+    @tw.message(channel=1)
+    class Wave:
+        strength: tw.u8
+
+    world = World(make_protocol(messages=[Wave], channels=[tw.reliable_ordered(), tw.unreliable()]), seed=1)
+    server = world.server()
+    player = tw.Redialler.connect(server.address, world.protocol, network=world.network)
+    play(world, player, 1)
+    sent_on = []
+    for _ in range(3):
+        player.send(Wave(1))
+        play(world, player, 0.1)
+        sent_on.append(player.client.stats().channels[1].sent)
+    assert sent_on == [1, 2, 3]
+
+
+def signatures(file: str, class_: str) -> dict[str, str]:
+    """Name, arguments and result of each public method and property, but for how messages are typed."""
+    tree = ast.parse((Path(tw.__file__).parent / file).read_text())
+    (found,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_]
+    signs = {}
+    for node in found.body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            text = f"{ast.unparse(node.args)} -> {ast.unparse(node.returns) if node.returns else None}"
+            text = text.replace("_Array", "Buffer").replace("_P", "Any")
+            signs[node.name] = text.replace("Inbox[Any, Any | Event, tuple[int, Any]]", "Inbox[Any, Any]")
+            text = text.replace("Protocol[Any]", "Protocol")
+    return signs
+
+
+def test_its_methods_are_those_of_a_client() -> None:
+    client = signatures("_core.pyi", "Client")
+    redialler = signatures("redial.py", "Redialler")
+    for signs in (client, redialler):
+        del signs["tick"]  # each has its own kind
+        del signs["connect"]
+    assert {name: redialler.get(name) for name in client} == client
+    assert redialler.keys() - client.keys() == {"client", "attempt"}
