@@ -309,16 +309,76 @@ def test_the_first_token_raises_where_it_is_asked_for() -> None:
         tw.Redialler(world.protocol, coroutine, network=world.network)
 
 
-def test_a_token_used_twice_is_the_games_mistake() -> None:
-    world, backend, player = with_backend()
+def cancelled() -> Any:
+    loop = asyncio.new_event_loop()
+    future = loop.create_future()
+    future.cancel()
+    loop.close()
+    return future
+
+
+@pytest.mark.parametrize("bind", [None, "10.1.0.1:40001"])
+def test_a_token_that_is_refused_is_a_dial_that_failed(bind: str | None) -> None:
+    world, backend, player = with_backend(bind=bind)
     same = backend.fresh()
-    backend.answers = {2: same, 3: same}
+    other = tw.ConnectToken.generate(
+        protocol=make_protocol(id=5), key=KEY, client_id=7, servers=[world.servers[0].address]
+    )
+    backend.answers = {2: same, 3: same, 4: other, 5: b"token", 6: cancelled}
     play(world, player, 1)
+    address = player.address
     world.restart(world.servers[0], clock_skew=60)
     play(world, player, 3)
-    world.restart(world.servers[0], clock_skew=60)
-    with pytest.raises(ValueError, match="token must be new"):
-        play(world, player, 5)
+    assert backend.calls == 2
+    world.restart(world.servers[0])
+    told: list[tw.Event] = []
+    for _ in world.ticks(30):
+        with player.tick() as inbox:
+            told += inbox.events
+        if not player.connected:
+            assert player.send(Chat(1, "")) is tw.SendResult.NOT_CONNECTED
+            assert player.step() >= 0
+            assert player.server_address == world.servers[0].address
+    errors = [str(event.error) for event in told if isinstance(event, tw.Reconnecting)]
+    assert len(errors) == 5, errors
+    assert "token must be new" in errors[1]
+    assert "protocol" in errors[2]
+    assert "ConnectToken" in errors[3]
+    assert errors[4] == "the future of a token was cancelled"
+    assert names(told)[-1] == "Connected"
+    if bind is not None:
+        assert player.address == address
+
+
+def test_an_interrupt_while_a_token_is_fetched_leaves_it_dialling() -> None:
+    world, backend, player = with_backend()
+
+    def interrupted() -> Any:
+        raise KeyboardInterrupt
+
+    backend.answers = {2: interrupted}
+    play(world, player, 1)
+    world.restart(world.servers[0])
+    with pytest.raises(KeyboardInterrupt):
+        play(world, player, 3)
+    assert names(play(world, player, 3)) == ["Connected"]
+
+
+def test_a_port_that_is_taken_at_a_later_dial_is_a_dial_that_failed() -> None:
+    world, _, player = with_backend(bind="10.1.0.1:40001")
+    play(world, player, 1)
+    make = player._make
+
+    def taken(**_: Any) -> tw.Client:
+        player._make = make
+        raise OSError("address in use")
+
+    player._make = taken
+    world.restart(world.servers[0])
+    events = play(world, player, 5)
+    assert names(events) == ["Reconnecting", "Reconnecting", "Connected"]
+    assert isinstance(events[1], tw.Reconnecting)
+    assert str(events[1].error) == "address in use"
 
 
 @pytest.mark.parametrize(
@@ -441,8 +501,8 @@ def signatures(file: str, class_: str) -> dict[str, str]:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             text = f"{ast.unparse(node.args)} -> {ast.unparse(node.returns) if node.returns else None}"
             text = text.replace("_Array", "Buffer").replace("_P", "Any")
-            signs[node.name] = text.replace("Inbox[Any, Any | Event, tuple[int, Any]]", "Inbox[Any, Any]")
-            text = text.replace("Protocol[Any]", "Protocol")
+            text = text.replace("Inbox[Any, Any | Event, tuple[int, Any]]", "Inbox[Any, Any]")
+            signs[node.name] = text.replace("Protocol[Any]", "Protocol")
     return signs
 
 
