@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import concurrent.futures
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -470,6 +471,49 @@ def test_it_goes_on_asyncio() -> None:
         return names(told)
 
     assert asyncio.run(asyncio.wait_for(game(), 20)) == ["Connected", "Reconnecting", "Connected"]
+
+
+def test_the_new_socket_is_watched_though_it_has_the_number_of_the_old_one() -> None:
+    protocol = make_protocol()
+
+    async def game() -> list[float]:
+        server = tw.Server("127.0.0.1:0", protocol, driver="thread")
+        address = server.address
+        with tw.Client.connect(address, protocol) as other:
+            bind = other.address
+        player = tw.Redialler.connect(address, protocol, first_delay=0.01, bind=bind, timeout=5)
+        numbers, waits = [player.fileno()], []
+        async with aio.Driver(player) as driver:
+            await driver.connected()
+            server.close()
+            server = tw.Server(address, protocol, driver="thread")
+            holes = [os.dup(2)]  # lower numbers that are free
+            while holes[-1] < numbers[0]:
+                holes.append(os.dup(2))
+            while True:
+                await anext(aiter(driver))
+                if player.connected and player.client.fileno() and player.attempt:
+                    break
+            numbers.append(player.fileno())
+            with server.tick():
+                pass
+            for _ in range(5):
+                wakes = driver.wakes
+                with server.tick():
+                    server.broadcast(Chat(1, "x"))
+                begun = asyncio.get_running_loop().time()
+                async for inbox in driver:
+                    if inbox.messages:
+                        break
+                waits.append(asyncio.get_running_loop().time() - begun)
+                assert driver.wakes > wakes
+        for hole in holes:
+            os.close(hole)
+        assert numbers[0] == numbers[1]
+        server.close()
+        return waits
+
+    assert sorted(asyncio.run(asyncio.wait_for(game(), 20)))[2] < 0.02
 
 
 # --- what it has of a client -----------------------------------------------------------------------------
