@@ -15,6 +15,7 @@ Which driver when: docs/loops.md.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import math
 import weakref
@@ -380,6 +381,8 @@ class _Loop:
             if self._loop is None:
                 self._loop = asyncio.get_running_loop()
                 self._stop.begin()
+                if self._health is not None:
+                    self._health.start()
                 self._start = self._loop.time()
             else:
                 self._flush()
@@ -421,7 +424,8 @@ class _Loop:
     def _wake(self) -> None:
         # A signal comes between any two steps of the program.
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._rouse)
+            with contextlib.suppress(RuntimeError):  # the event loop is closed
+                self._loop.call_soon_threadsafe(self._rouse)
 
     def _rouse(self) -> None:
         if self._sleeper is not None and not self._sleeper.done():
