@@ -15,6 +15,7 @@ Which driver when: docs/loops.md.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import math
 import weakref
@@ -57,7 +58,8 @@ class Driver(Generic[E]):
         self.wakes = 0
         """How often the event loop was woken for it."""
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._fileno = -1
+        self._running = False
+        self._watched: tuple[object, int] | None = None  # the client or server, and its socket
         self._timer: asyncio.TimerHandle | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._error: Exception | None = None
@@ -69,8 +71,7 @@ class Driver(Generic[E]):
             raise RuntimeError("this driver was entered before: make a new one")
         self._loop = asyncio.get_running_loop()
         try:
-            fileno = self.endpoint.fileno()
-            self._loop.add_reader(fileno, self._wake)
+            self._watch(self._loop)
         except NotImplementedError:
             self.endpoint.close()
             raise RuntimeError(
@@ -80,7 +81,7 @@ class Driver(Generic[E]):
         except ValueError:
             self.endpoint.close()
             raise
-        self._fileno = fileno
+        self._running = True
         self._step()
         return self
 
@@ -217,7 +218,7 @@ class Driver(Generic[E]):
 
     def _step(self) -> None:
         """Does what is due, and sees to it that the event loop comes back in time."""
-        if self._loop is None or self._fileno < 0:
+        if self._loop is None or not self._running:
             return
         if self._timer is not None:
             self._timer.cancel()
@@ -235,18 +236,31 @@ class Driver(Generic[E]):
             self._notify()
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Watches the socket of now: a client that dials again has another."""
-        if isinstance(self.endpoint, Redialler) and (fileno := self.endpoint.fileno()) != self._fileno:
-            loop.remove_reader(self._fileno)
-            loop.add_reader(fileno, self._wake)
-            self._fileno = fileno
+        """Watches the socket of now: a client that dials again has another, often of the same number, which
+        the event loop doesn't watch any more since the old one was closed."""
+        endpoint: object = self.endpoint
+        current = endpoint.client if isinstance(endpoint, Redialler) else endpoint
+        if self._watched is not None and self._watched[0] is current:
+            return
+        if isinstance(endpoint, Redialler) and endpoint._resume is not None:
+            self._forget(loop)  # the timer is enough until it dials
+            return
+        fileno = self.endpoint.fileno()
+        self._forget(loop)
+        loop.add_reader(fileno, self._wake)
+        self._watched = current, fileno
+
+    def _forget(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._watched is not None:
+            loop.remove_reader(self._watched[1])
+            self._watched = None
 
     def _stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        if self._loop is not None and self._fileno >= 0:
-            self._loop.remove_reader(self._fileno)
-        self._fileno = -1
+        if self._loop is not None:
+            self._forget(self._loop)
+        self._running = False
         self._stopped.set()
 
     def _notify(self) -> None:
@@ -256,7 +270,7 @@ class Driver(Generic[E]):
     def _check(self) -> None:
         if self._error is not None:
             raise self._error
-        if self._fileno < 0 and not self.endpoint.closed:
+        if not self._running and not self.endpoint.closed:
             raise RuntimeError("a driver works between its `async with` and that one's end")
 
     async def _wait(self) -> None:
@@ -367,6 +381,8 @@ class _Loop:
             if self._loop is None:
                 self._loop = asyncio.get_running_loop()
                 self._stop.begin()
+                if self._health is not None:
+                    self._health.start()
                 self._start = self._loop.time()
             else:
                 self._flush()
@@ -408,7 +424,8 @@ class _Loop:
     def _wake(self) -> None:
         # A signal comes between any two steps of the program.
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._rouse)
+            with contextlib.suppress(RuntimeError):  # the event loop is closed
+                self._loop.call_soon_threadsafe(self._rouse)
 
     def _rouse(self) -> None:
         if self._sleeper is not None and not self._sleeper.done():

@@ -104,6 +104,7 @@ class Reconnecting:
     detail: str | None = None
     """What the server gave as its reason, as :attr:`Disconnected.detail`."""
     error: Exception | None = None
-    """What kept it from dialling, when that was not the network: what the token callback raised."""
+    """What kept it from dialling, when that was not the network: what the token callback raised, or
+    :class:`Client` of what it gave."""
     client: ClassVar[None] = None
     """As of all events on a client's own side."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, overload
 
-from tickwire._core import ClientHandle, Connected, Disconnected, Inbox
+from tickwire._core import ClientHandle, Disconnected, Inbox
 
 __all__ = ["Handlers"]
 
@@ -50,8 +50,8 @@ class Handlers:
         self._by_class: dict[type, Callable[..., object]] = {}
 
     def on(self, class_: type[_M], /) -> _Register[_M]:
-        """Makes the decorated function the one for a message class, or for :class:`Connected` or
-        :class:`Disconnected`.
+        """Makes the decorated function the one for a message class, or for :class:`Connected`,
+        :class:`Disconnected` or :class:`Reconnecting`.
 
         Raises:
             TypeError: this is no class.
@@ -72,10 +72,12 @@ class Handlers:
     def dispatch(self, inbox: Inbox[Any], /) -> list[Any]:
         """Calls the function of each event and message; returns those that have none, as the inbox has them.
 
-        A client's :class:`Connected` comes in front of its messages, its :class:`Disconnected` behind them.
+        A client's :class:`Connected` comes in front of its messages, and so does :class:`Reconnecting`; its
+        :class:`Disconnected` comes behind them.
         What comes of latest and payload channels is left in :attr:`Inbox.latest` and :attr:`Inbox.payloads`.
         """
-        arrived = [event for event in inbox.events if isinstance(event, Connected)]
+        # What isn't an end has a place in front, Reconnecting too.
+        arrived = [event for event in inbox.events if not isinstance(event, Disconnected)]
         left = [event for event in inbox.events if isinstance(event, Disconnected)]
         unhandled = [event for event in arrived if not self._call(event.client, event)]
         for item in inbox.messages:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import selectors
 import socket
 import threading
 import time
@@ -14,7 +15,10 @@ SILENCE = 2.0
 """Seconds without a tick after which a server counts as hanging."""
 
 PATIENCE = 1.0
-"""Seconds that one question may take: others wait for so long."""
+"""Seconds that one question may take."""
+
+MAX_ASKERS = 32
+"""Connections at once."""
 
 MAX_REQUEST_BYTES = 4096
 
@@ -38,10 +42,17 @@ class Health:
         family = socket.AF_INET6 if address.is_ipv6 else socket.AF_INET
         self._socket = socket.create_server((address.host, address.port), family=family)
         self.address = Address(self._socket.getsockname()[:2])
+        self._socket.setblocking(False)
         self._silence = max(SILENCE, 2 / rate)
         self._ticked = time.monotonic()
         self._closed = False
+        self._thread: threading.Thread | None = None
+        self._waking, self._woken = socket.socketpair()
         logging.getLogger("tickwire").info("health is told at http://%s", self.address)
+
+    def start(self) -> None:
+        """Begins to answer. Whoever asked before waits until then."""
+        self.tick()
         self._thread = threading.Thread(target=self._serve, name="tickwire health", daemon=True)
         self._thread.start()
 
@@ -50,28 +61,59 @@ class Health:
         self._ticked = time.monotonic()
 
     def close(self) -> None:
-        """Ends the answers."""
+        """Ends the answers. Closing twice is fine."""
+        if self._closed:
+            return
         self._closed = True
-        # Wakes the thread, on every system.
-        with contextlib.suppress(OSError):
-            socket.create_connection((self.address.host, self.address.port), PATIENCE).close()
+        self._waking.close()  # wakes the thread, on every system
+        if self._thread is not None:
+            self._thread.join(PATIENCE)
+        self._woken.close()
         self._socket.close()
-        self._thread.join(2 * PATIENCE)
+
+    def __del__(self) -> None:
+        # Of a loop that was never started: a thread would keep it.
+        if hasattr(self, "_woken"):
+            self.close()
 
     def _serve(self) -> None:
-        while not self._closed:
-            try:
-                asker, _ = self._socket.accept()
-            except OSError:
-                if self._closed:
-                    return
-                # Out of files, maybe.
-                time.sleep(0.1)
-                continue
-            with asker, contextlib.suppress(OSError):
-                asker.settimeout(PATIENCE)
-                asker.recv(MAX_REQUEST_BYTES)
-                asker.sendall(self._answer())
+        askers: dict[socket.socket, float] = {}  # until when they may ask, the first first
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._socket, selectors.EVENT_READ)
+            selector.register(self._woken, selectors.EVENT_READ)
+            while not self._closed:
+                until = next(iter(askers.values()), None)
+                ready = selector.select(None if until is None else max(0.0, until - time.monotonic()))
+                now = time.monotonic()
+                done = [asker for key, _ in ready if isinstance(asker := key.fileobj, socket.socket)]
+                for asker in done:
+                    if asker in askers:
+                        with contextlib.suppress(OSError):
+                            asker.recv(MAX_REQUEST_BYTES)
+                            asker.send(self._answer())
+                        askers[asker] = now
+                    elif asker is self._socket and (newcomer := self._accept()):
+                        askers[newcomer] = now + PATIENCE
+                        selector.register(newcomer, selectors.EVENT_READ)
+                # Who says nothing has to go when others come.
+                silent = list(askers)[: max(0, len(askers) - MAX_ASKERS)]
+                for asker in {*silent, *(each for each, until in askers.items() if until <= now)}:
+                    selector.unregister(asker)
+                    del askers[asker]
+                    asker.close()
+        for asker in askers:
+            asker.close()
+
+    def _accept(self) -> socket.socket | None:
+        try:
+            asker, _ = self._socket.accept()
+        except (BlockingIOError, ConnectionError):
+            return None
+        except OSError:
+            time.sleep(0.1)  # out of files, maybe
+            return None
+        asker.setblocking(False)
+        return asker
 
     def _answer(self) -> bytes:
         silence = time.monotonic() - self._ticked

@@ -156,6 +156,8 @@ def _loop(
     stop = Stop()
     try:
         stop.begin()
+        if health is not None:
+            health.start()
         start, number = time.perf_counter(), 0
         while not (stop.requested or is_over(endpoint)):
             if health is not None:
@@ -189,6 +191,8 @@ class Stop:
     _active: ClassVar[list[Stop]] = []
     """All of them: one signal ends every loop of the main thread."""
     _before: ClassVar[dict[int, Handler]] = {}
+    _replaced: ClassVar[set[int]] = set()
+    """Those for which this class set something else than :meth:`_ask`."""
 
     def __init__(self, wake: Callable[[], object] | None = None) -> None:
         self.requested = False
@@ -199,6 +203,7 @@ class Stop:
         if threading.current_thread() is not threading.main_thread():
             return
         if not Stop._active:
+            Stop._restore()  # what a loop left that ended in another thread
             for number in SIGNALS:
                 before = signal.getsignal(number)
                 # Ignored on purpose, as under nohup, or of a library that can't be put back.
@@ -212,16 +217,31 @@ class Stop:
         if self not in Stop._active:
             return
         Stop._active.remove(self)
+        # Elsewhere than in the main thread Python lets nobody: the next signal or loop does it then.
         if not Stop._active and threading.current_thread() is threading.main_thread():
-            for number, before in Stop._before.items():
+            Stop._restore()
+
+    @staticmethod
+    def _restore() -> None:
+        for number, before in Stop._before.items():
+            now = signal.getsignal(number)
+            ours = signal.default_int_handler if number in Stop._replaced else Stop._ask
+            if now is ours:  # what the game set meanwhile stays
                 signal.signal(number, before)
-            Stop._before.clear()
+        Stop._before.clear()
+        Stop._replaced.clear()
 
     @staticmethod
     def _ask(number: int, _: FrameType | None) -> None:
+        if not Stop._active:
+            # The last loop ended in another thread.
+            Stop._restore()
+            signal.raise_signal(number)
+            return
         if number == signal.SIGINT:
             # Whoever presses it again doesn't want to wait for the body.
             signal.signal(number, signal.default_int_handler)
+            Stop._replaced.add(number)
         for stop in Stop._active:
             stop.requested = True
             if stop._wake is not None:

@@ -18,6 +18,7 @@ from tickwire._core import (
     Address,
     Chunk,
     Client,
+    Congestion,
     Connected,
     ConnectionStats,
     ConnectToken,
@@ -25,6 +26,7 @@ from tickwire._core import (
     Inbox,
     IncomingChunk,
     Protocol,
+    SimulatedNetwork,
     Transfer,
 )
 from tickwire.connection import (
@@ -92,7 +94,7 @@ class Redialler:
         protocol: what both sides share.
         token: called for each dial; the first time by this constructor, which raises what it raises. It
             blocks the game while it runs; return a future to be asked later. What it raises after that
-            counts as a dial that failed. None gives up.
+            counts as a dial that failed, and so does a token that :class:`Client` refuses. None gives up.
         first_delay: seconds before the first try; each later one waits twice as long. It begins anew when a
             connection has lasted for ``max_delay``.
         max_delay: seconds that a try waits at most.
@@ -189,6 +191,10 @@ class Redialler:
         self._last: tuple[DisconnectReason, str | None] | None = None
         self._final: Disconnected | None = None
         self._over = False
+        self._resume: Client | None = None  # the last client proper, while another stands in for it
+        bind = settings.get("bind")
+        # Two can't have one port, unless the system picks it, nor one file.
+        self._holds_port = (bind is not None and Address(bind).port != 0) or "capture" in settings
         more: dict[str, Any] = {}
         if self._fetch is not None:
             token: Any = self._settings.pop("first_token", None) or self._fetch()
@@ -247,12 +253,12 @@ class Redialler:
     @property
     def address(self) -> Address:
         """The local address of now."""
-        return self._client.address
+        return (self._resume or self._client).address
 
     @property
     def server_address(self) -> Address:
         """The server dialled now, or last."""
-        return self._client.server_address
+        return (self._resume or self._client).server_address
 
     @property
     def slot(self) -> int | None:
@@ -299,7 +305,7 @@ class Redialler:
     def step(self) -> float:
         """Between ticks, for event loops: as :meth:`Server.step`. The socket may be another after it."""
         self._poll()
-        wait = self._client.step()
+        wait = POLL_INTERVAL if self._resume is not None else self._client.step()
         if self._pending is not None:
             return min(wait, POLL_INTERVAL)
         if self._dial_at is not None:
@@ -307,7 +313,13 @@ class Redialler:
         return wait
 
     def send(
-        self, message: Any, channel: int = 0, *, key: int = 0, tag: int = 0, notify: bool = False
+        self,
+        message: Any,
+        channel: int | str | None = None,
+        *,
+        key: int = 0,
+        tag: int = 0,
+        notify: bool = False,
     ) -> SendResult:
         """As :meth:`Client.send`: false while the connection is not up."""
         return self._client.send(message, channel, key=key, tag=tag, notify=notify)
@@ -316,7 +328,7 @@ class Redialler:
         self,
         class_: type,
         rows: Buffer,
-        channel: int = 0,
+        channel: int | str | None = None,
         *,
         arena: Buffer | None = None,
         key: int | Buffer = 0,
@@ -326,16 +338,22 @@ class Redialler:
         """As :meth:`Client.send_rows`."""
         return self._client.send_rows(class_, rows, channel, arena=arena, key=key, tag=tag, notify=notify)
 
-    def send_payload(self, data: bytes, channel: int, *, tag: int) -> SendResult:
+    def send_payload(self, data: bytes, channel: int | str, *, tag: int) -> SendResult:
         """As :meth:`Client.send_payload`."""
         return self._client.send_payload(data, channel, tag=tag)
 
     def send_chunk(
-        self, data: Chunk | Buffer | str | PathLike[str], /, *, label: str = "", burst: bool = False
+        self,
+        data: Chunk | Buffer | str | PathLike[str],
+        /,
+        *,
+        label: str = "",
+        burst: bool = False,
+        ask_first: bool = False,
     ) -> Transfer:
         """As :meth:`Client.send_chunk`. A transfer ends with its connection; queue the chunk again when the
         next one is up."""
-        return self._client.send_chunk(data, label=label, burst=burst)
+        return self._client.send_chunk(data, label=label, burst=burst, ask_first=ask_first)
 
     def incoming_chunks(self) -> list[IncomingChunk]:
         """As :meth:`Client.incoming_chunks`."""
@@ -344,6 +362,10 @@ class Redialler:
     def set_budget(self, bytes_per_second: float, burst_bytes: float, *, adaptive: bool = True) -> None:
         """As :meth:`Client.set_budget`, for the connection of now."""
         self._client.set_budget(bytes_per_second, burst_bytes, adaptive=adaptive)
+
+    def set_congestion(self, congestion: Congestion, /) -> None:
+        """As :meth:`Client.set_congestion`, for the connection of now."""
+        self._client.set_congestion(congestion)
 
     def stats(self) -> ConnectionStats:
         """How the connection of now is doing, or was at its end."""
@@ -432,11 +454,18 @@ class Redialler:
                 if not token.done():
                     return
                 self._pending = None
+                if token.cancelled():
+                    # asyncio's cancellation is no Exception, and would look as if meant for the game's task.
+                    raise RuntimeError("the future of a token was cancelled")
                 token = token.result()
         except Exception as error:
             self._pending = None
             self._failed(error)
             return
+        except BaseException:
+            if self._pending is None:
+                self._dial_at = self._now()  # whoever catches it goes on dialling
+            raise
         if token is None:
             self._give_up()
         else:
@@ -444,23 +473,28 @@ class Redialler:
 
     def _dial(self, more: dict[str, Any]) -> None:
         old = self._client
-        # Two can't have one port, nor one file.
-        if "bind" in self._settings or "capture" in self._settings:
+        if self._holds_port and self._resume is None:
             old.close()
         try:
-            new = self._make(**more, **self._settings, resume=old)
-        except OSError as error:
+            new = self._make(**more, **self._settings, resume=self._resume or old)
+        except BaseException as error:
             if old.closed:
-                # Nothing is left to tick.
-                self._stop()
+                self._resume, self._client = old, self._stand_in()
+            if not isinstance(error, Exception):
+                self._dial_at = self._now()  # whoever catches it goes on dialling
                 raise
             self._failed(error)
             return
-        except BaseException:
-            self._stop()
-            raise
         old.close()
+        self._resume = None
         self._client = new
+
+    def _stand_in(self) -> Client:
+        """One to tick until the next dial, where the old one had to leave its port: in a network of its own,
+        whose time stands still, it neither sends nor ends."""
+        same = {name: self._settings[name] for name in ("columns", "strict") if name in self._settings}
+        key = bytes(32)
+        return Client.connect("10.0.0.1:1", self._protocol, key=key, network=SimulatedNetwork(), **same)
 
     def _failed(self, error: Exception) -> None:
         """A dial that didn't come so far as to ask a server."""

@@ -84,6 +84,23 @@ def test_each_class_has_its_function_on_both_sides() -> None:
     assert [message for _, message in unhandled] == [Other()]
 
 
+def test_a_client_that_dials_again_says_so() -> None:
+    world = World(PROTOCOL, seed=1)
+    server = world.server()
+    player = tw.Redialler.connect(server.address, world.protocol, network=world.network)
+    told: list[object] = []
+    handlers = tw.Handlers()
+    handlers.on(tw.Reconnecting)(told.append)
+    unhandled: list[object] = []
+    world.at(1, lambda: world.restart(server))
+    for _ in world.ticks(5):
+        with player.tick() as inbox:
+            unhandled += tw.Handlers().dispatch(inbox)
+            handlers.dispatch(inbox)
+    assert [type(event) for event in told] == [tw.Reconnecting]
+    assert [type(event) for event in unhandled] == [tw.Connected, tw.Reconnecting, tw.Connected]
+
+
 def test_what_is_no_class_or_taken_is_refused() -> None:
     handlers = tw.Handlers()
     with pytest.raises(TypeError, match="on.. takes a message class"):

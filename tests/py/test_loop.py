@@ -202,6 +202,61 @@ def test_a_port_of_health_that_is_taken_is_told_at_once(protocol: tw.Protocol) -
         assert not server.closed
 
 
+def test_health_is_told_beside_many_who_say_nothing(protocol: tw.Protocol) -> None:
+    port = free_port()
+    for _ in tw.loop(tw.Server("127.0.0.1:0", protocol), FAST, health=port):
+        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(50)]
+        begun = time.monotonic()
+        assert "200 OK" in ask(port)
+        assert time.monotonic() - begun < 0.8, "each cost a second"
+        break
+    assert time.monotonic() - begun < 0.8
+    for each in idle:
+        each.close()
+
+
+def test_a_loop_that_never_starts_leaves_no_thread_and_no_port(protocol: tw.Protocol) -> None:
+    port = free_port()
+    with tw.Server("127.0.0.1:0", protocol) as server:
+        before = threading.active_count()
+        unused = tw.loop(server, health=port)
+        assert threading.active_count() == before
+        del unused
+    with pytest.raises(ConnectionRefusedError):
+        ask(port)
+
+
+@posix
+def test_a_loop_that_ends_in_another_thread_leaves_the_signals_as_they_were(protocol: tw.Protocol) -> None:
+    caught: list[int] = []
+
+    def own(number: int, _: object) -> None:
+        caught.append(number)
+
+    def elsewhere() -> None:
+        loop = tw.loop(tw.Server("127.0.0.1:0", protocol), FAST)
+        next(loop)
+        thread = threading.Thread(target=loop.close)  # type: ignore[attr-defined]
+        thread.start()
+        thread.join()
+
+    before = signal.signal(signal.SIGTERM, own)
+    try:
+        elsewhere()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert caught == [signal.SIGTERM], "it went to nobody"
+        elsewhere()
+        for _ in tw.loop(tw.Server("127.0.0.1:0", protocol), FAST):
+            break
+        assert signal.getsignal(signal.SIGTERM) is own
+        for _ in tw.loop(tw.Server("127.0.0.1:0", protocol), FAST):
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            break
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN, "the game's own"
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 # --- asyncio ---
 
 
@@ -280,6 +335,16 @@ def test_on_asyncio_a_signal_ends_it_between_two_ticks(
     messages, reason = heard(client)
     assert messages == [Move(9)]
     assert reason is REASON.SERVER_CLOSED
+
+
+@posix
+def test_a_signal_after_the_event_loop_was_closed_raises_nothing(protocol: tw.Protocol) -> None:
+    event_loop = asyncio.new_event_loop()
+    loop = aio.loop(tw.Server("127.0.0.1:0", protocol), FAST)
+    event_loop.run_until_complete(anext(loop))
+    event_loop.close()
+    os.kill(os.getpid(), signal.SIGTERM)
+    del loop
 
 
 # --- inboxes, one thing after the other ---

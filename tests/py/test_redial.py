@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import concurrent.futures
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -307,16 +310,76 @@ def test_the_first_token_raises_where_it_is_asked_for() -> None:
         tw.Redialler(world.protocol, coroutine, network=world.network)
 
 
-def test_a_token_used_twice_is_the_games_mistake() -> None:
-    world, backend, player = with_backend()
+def cancelled() -> Any:
+    loop = asyncio.new_event_loop()
+    future = loop.create_future()
+    future.cancel()
+    loop.close()
+    return future
+
+
+@pytest.mark.parametrize("bind", [None, "10.1.0.1:40001"])
+def test_a_token_that_is_refused_is_a_dial_that_failed(bind: str | None) -> None:
+    world, backend, player = with_backend(bind=bind)
     same = backend.fresh()
-    backend.answers = {2: same, 3: same}
+    other = tw.ConnectToken.generate(
+        protocol=make_protocol(id=5), key=KEY, client_id=7, servers=[world.servers[0].address]
+    )
+    backend.answers = {2: same, 3: same, 4: other, 5: b"token", 6: cancelled}
     play(world, player, 1)
+    address = player.address
     world.restart(world.servers[0], clock_skew=60)
     play(world, player, 3)
-    world.restart(world.servers[0], clock_skew=60)
-    with pytest.raises(ValueError, match="token must be new"):
-        play(world, player, 5)
+    assert backend.calls == 2
+    world.restart(world.servers[0])
+    told: list[tw.Event] = []
+    for _ in world.ticks(30):
+        with player.tick() as inbox:
+            told += inbox.events
+        if not player.connected:
+            assert player.send(Chat(1, "")) is tw.SendResult.NOT_CONNECTED
+            assert player.step() >= 0
+            assert player.server_address == world.servers[0].address
+    errors = [str(event.error) for event in told if isinstance(event, tw.Reconnecting)]
+    assert len(errors) == 5, errors
+    assert "token must be new" in errors[1]
+    assert "protocol" in errors[2]
+    assert "ConnectToken" in errors[3]
+    assert errors[4] == "the future of a token was cancelled"
+    assert names(told)[-1] == "Connected"
+    if bind is not None:
+        assert player.address == address
+
+
+def test_an_interrupt_while_a_token_is_fetched_leaves_it_dialling() -> None:
+    world, backend, player = with_backend()
+
+    def interrupted() -> Any:
+        raise KeyboardInterrupt
+
+    backend.answers = {2: interrupted}
+    play(world, player, 1)
+    world.restart(world.servers[0])
+    with pytest.raises(KeyboardInterrupt):
+        play(world, player, 3)
+    assert names(play(world, player, 3)) == ["Connected"]
+
+
+def test_a_port_that_is_taken_at_a_later_dial_is_a_dial_that_failed() -> None:
+    world, _, player = with_backend(bind="10.1.0.1:40001")
+    play(world, player, 1)
+    make = player._make
+
+    def taken(**_: Any) -> tw.Client:
+        player._make = make
+        raise OSError("address in use")
+
+    player._make = taken
+    world.restart(world.servers[0])
+    events = play(world, player, 5)
+    assert names(events) == ["Reconnecting", "Reconnecting", "Connected"]
+    assert isinstance(events[1], tw.Reconnecting)
+    assert str(events[1].error) == "address in use"
 
 
 @pytest.mark.parametrize(
@@ -408,3 +471,90 @@ def test_it_goes_on_asyncio() -> None:
         return names(told)
 
     assert asyncio.run(asyncio.wait_for(game(), 20)) == ["Connected", "Reconnecting", "Connected"]
+
+
+def test_the_new_socket_is_watched_though_it_has_the_number_of_the_old_one() -> None:
+    protocol = make_protocol()
+
+    async def game() -> list[float]:
+        server = tw.Server("127.0.0.1:0", protocol, driver="thread")
+        address = server.address
+        with tw.Client.connect(address, protocol) as other:
+            bind = other.address
+        player = tw.Redialler.connect(address, protocol, first_delay=0.01, bind=bind, timeout=5)
+        numbers, waits = [player.fileno()], []
+        async with aio.Driver(player) as driver:
+            await driver.connected()
+            server.close()
+            server = tw.Server(address, protocol, driver="thread")
+            holes = [os.dup(2)]  # lower numbers that are free
+            while holes[-1] < numbers[0]:
+                holes.append(os.dup(2))
+            while True:
+                await anext(aiter(driver))
+                if player.connected and player.client.fileno() and player.attempt:
+                    break
+            numbers.append(player.fileno())
+            with server.tick():
+                pass
+            for _ in range(5):
+                wakes = driver.wakes
+                with server.tick():
+                    server.broadcast(Chat(1, "x"))
+                begun = asyncio.get_running_loop().time()
+                async for inbox in driver:
+                    if inbox.messages:
+                        break
+                waits.append(asyncio.get_running_loop().time() - begun)
+                assert driver.wakes > wakes
+        for hole in holes:
+            os.close(hole)
+        assert numbers[0] == numbers[1]
+        server.close()
+        return waits
+
+    assert sorted(asyncio.run(asyncio.wait_for(game(), 20)))[2] < 0.02
+
+
+# --- what it has of a client -----------------------------------------------------------------------------
+
+
+def test_a_message_class_keeps_its_own_channel() -> None:
+    @tw.message(channel=1)
+    class Wave:
+        strength: tw.u8
+
+    world = World(make_protocol(messages=[Wave], channels=[tw.reliable_ordered(), tw.unreliable()]), seed=1)
+    server = world.server()
+    player = tw.Redialler.connect(server.address, world.protocol, network=world.network)
+    play(world, player, 1)
+    sent_on = []
+    for _ in range(3):
+        player.send(Wave(1))
+        play(world, player, 0.1)
+        sent_on.append(player.client.stats().channels[1].sent)
+    assert sent_on == [1, 2, 3]
+
+
+def signatures(file: str, class_: str) -> dict[str, str]:
+    """Name, arguments and result of each public method and property, but for how messages are typed."""
+    tree = ast.parse((Path(tw.__file__).parent / file).read_text())
+    (found,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_]
+    signs = {}
+    for node in found.body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            text = f"{ast.unparse(node.args)} -> {ast.unparse(node.returns) if node.returns else None}"
+            text = text.replace("_Array", "Buffer").replace("_P", "Any")
+            text = text.replace("Inbox[Any, Any | Event, tuple[int, Any]]", "Inbox[Any, Any]")
+            signs[node.name] = text.replace("Protocol[Any]", "Protocol")
+    return signs
+
+
+def test_its_methods_are_those_of_a_client() -> None:
+    client = signatures("_core.pyi", "Client")
+    redialler = signatures("redial.py", "Redialler")
+    for signs in (client, redialler):
+        del signs["tick"]  # each has its own kind
+        del signs["connect"]
+    assert {name: redialler.get(name) for name in client} == client
+    assert redialler.keys() - client.keys() == {"client", "attempt"}
