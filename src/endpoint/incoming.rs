@@ -195,6 +195,18 @@ impl IncomingChunks {
         self.events.extend(heard.map(|event| (peer, event)));
     }
 
+    /// Forgets what came in of a peer, of which the application is not to hear. What became of chunks of ours stays, as whoever
+    /// sent them waits for it.
+    pub(super) fn drop_peer(&mut self, peer: PeerHandle) {
+        let came_in = |event: &ChunkEvent| {
+            matches!(
+                event,
+                ChunkEvent::Received { .. } | ChunkEvent::NotReceived { .. } | ChunkEvent::Offered(_)
+            )
+        };
+        self.events.retain(|(of, event)| *of != peer || !came_in(event));
+    }
+
     /// What became of chunks of ours. What came in stays, for someone to read.
     pub(super) fn take_fates(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
         let ours = |event: &ChunkEvent| matches!(event, ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. });

@@ -155,9 +155,9 @@ impl Server {
         self.slots.rests = true;
     }
 
-    /// The layer above is through with the last client of a slot.
-    pub fn release_slot(&mut self, slot: u32) {
-        self.slots.release(slot);
+    /// The layer above is through with this client, which is gone: its slot rests no longer, unless another client had it since.
+    pub fn release_slot(&mut self, client: ClientHandle) {
+        self.slots.release(client);
     }
 
     /// Sends keep-alives and goodbyes that are due and frees the slots of clients that fell silent: their own goodbyes are left to

@@ -148,10 +148,12 @@ impl Slots {
         Some(connection)
     }
 
-    /// A free slot rests no longer.
-    pub(crate) fn release(&mut self, slot: u32) {
-        if self.resting.remove(&slot) {
-            self.freed.push(Reverse(slot));
+    /// The slot that this client was the last one in rests no longer.
+    pub(crate) fn release(&mut self, client: ClientHandle) {
+        let next = client.generation.wrapping_add(1);
+        let was_last = self.slots.get(client.slot as usize).is_some_and(|slot| slot.generation == next);
+        if was_last && self.resting.remove(&client.slot) {
+            self.freed.push(Reverse(client.slot));
         }
     }
 
@@ -239,14 +241,29 @@ mod tests {
         let second = slots.insert(connection(2));
         assert_eq!((first.slot, second.slot), (0, 1), "a new one rather");
         slots.remove(second);
-        slots.release(second.slot);
-        slots.release(second.slot);
+        slots.release(second);
+        slots.release(second);
         assert_eq!(slots.insert(connection(3)).slot, 1);
         assert_eq!(slots.insert(connection(4)).slot, 2);
         assert_eq!(slots.insert(connection(5)).slot, 0, "there is no other");
         assert!(slots.is_full());
-        slots.release(0);
+        slots.release(first);
         assert!(slots.is_full());
+    }
+
+    #[test]
+    fn a_slot_rests_until_its_last_client_is_told_of() {
+        let mut slots = Slots::new(2, &KeyedHash::new(&mut Rng::seeded(1)));
+        slots.rests = true;
+        let (first, other) = (slots.insert(connection(1)), slots.insert(connection(2)));
+        slots.remove(first);
+        let second = slots.insert(connection(3));
+        assert_eq!((second.slot, second.generation), (0, 1), "there is no other");
+        slots.remove(other);
+        slots.remove(second);
+        slots.release(first);
+        slots.release(other);
+        assert_eq!(slots.insert(connection(4)).slot, 1, "the second one in slot 0 waits to be told of");
     }
 
     #[test]

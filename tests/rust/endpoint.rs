@@ -405,6 +405,41 @@ fn protocols_that_differ_end_with_mismatch_on_both_ends() {
 }
 
 #[test]
+fn a_peer_that_is_hidden_leaves_no_fates_behind() {
+    let mut other = ChannelConfig::reliable_ordered();
+    other.max_message_bytes = 1000;
+    let mut world = World::new(4, lan());
+    world.add_client_with(protocol_with(vec![other, ChannelConfig::unreliable()]));
+    let (server, client) = (SERVER.parse().unwrap(), world.clients[0].0);
+    let options = SendOptions { notify: true, ..SendOptions::default() };
+    let mut sent = 0;
+    for _ in 0..60 {
+        world.network.advance(world.network.now() + ms(17));
+        let now = world.network.now();
+        // Nobody takes any events.
+        for (address, i) in [(server, None), (client, Some(0))] {
+            let host = if let Some(i) = i { &mut world.clients[i].1 } else { &mut world.server };
+            while let Some((from, mut datagram)) = world.network.receive(address) {
+                host.handle_datagram(now, unix(now), from, &mut datagram, &mut world.out);
+            }
+            let there: Vec<_> = host.connected().collect();
+            for peer in there {
+                sent += u32::from(host.send(now, peer, UNRELIABLE, number(1), options).is_ok());
+            }
+            host.transmit(now, &mut world.out);
+            world.carry(address);
+        }
+    }
+    assert!(sent > 0);
+    assert_eq!(world.server.connection_counters().mismatched, 1);
+    let mut fates = Vec::new();
+    world.server.take_notifications(&mut fates);
+    world.clients[0].1.take_notifications(&mut fates);
+    assert_eq!(fates, []);
+    assert!(!world.server.has_news());
+}
+
+#[test]
 fn messages_of_a_client_that_left_still_come() {
     let mut world = World::new(4, lan());
     world.add_client();

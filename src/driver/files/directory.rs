@@ -391,6 +391,22 @@ mod tests {
         );
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_file_with_the_size_and_time_of_another_is_not_taken_for_it() {
+        let directory = TestDirectory::new("print");
+        let path = directory.0.join("file");
+        std::fs::write(&path, b"1").unwrap();
+        let (print, time) =
+            (Print::of(&path, 1).unwrap(), std::fs::metadata(&path).unwrap().modified().unwrap());
+        let other = directory.0.join("other");
+        std::fs::write(&other, b"2").unwrap();
+        std::fs::File::options().write(true).open(&other).unwrap().set_modified(time).unwrap();
+        std::fs::rename(&other, &path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().modified().unwrap(), time);
+        assert_ne!(Print::of(&path, 1), Some(print));
+    }
+
     #[test]
     fn a_file_that_another_client_sent_since_is_still_the_first_ones() {
         let directory = TestDirectory::new("since");

@@ -1,7 +1,7 @@
 //! Files of a directory that are whole, and what is known of them.
 //!
 //! Promises: a file is taken for a content only after it was hashed, here or by who received it here, and while its size and
-//! its time of change stay; a file that was found to be something else is not read again while these stay. Memory is
+//! its times of change stay, and on Unix it is the same file; a file that was found to be something else is not read again while these stay. Memory is
 //! bounded: what was known longest is forgotten.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -25,6 +25,37 @@ pub(super) type Key = (ContentHash, u64);
 pub(super) struct Print {
     bytes: u64,
     changed: SystemTime,
+    place: Place,
+}
+
+/// Which file it is, and when anything of it changed: unlike the time of its bytes' change, no program sets that.
+#[cfg(unix)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    device: u64,
+    inode: u64,
+    touched: (i64, i64),
+}
+
+#[cfg(unix)]
+impl Place {
+    fn of(metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        let touched = (metadata.ctime(), metadata.ctime_nsec());
+        Place { device: metadata.dev(), inode: metadata.ino(), touched }
+    }
+}
+
+/// Other systems don't tell.
+#[cfg(not(unix))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place;
+
+#[cfg(not(unix))]
+impl Place {
+    fn of(_metadata: &Metadata) -> Self {
+        Place
+    }
 }
 
 impl Print {
@@ -35,7 +66,7 @@ impl Print {
     }
 
     fn read(metadata: &Metadata) -> Option<Self> {
-        Some(Print { bytes: metadata.len(), changed: metadata.modified().ok()? })
+        Some(Print { bytes: metadata.len(), changed: metadata.modified().ok()?, place: Place::of(metadata) })
     }
 }
 

@@ -262,7 +262,13 @@ pub(super) fn refused(socket: &UdpSocket) -> Option<SocketAddr> {
     // The first message of ancillary data: its header, and then the error, whose first integer is its number.
     const ERROR_AT: usize = size_of::<libc::cmsghdr>().next_multiple_of(size_of::<usize>());
     let number = control.0[ERROR_AT..].first_chunk().map_or(0, |number| c_int::from_ne_bytes(*number));
-    let is_told = header.msg_controllen >= (ERROR_AT + size_of::<c_int>()) as _;
+    let is_whole = header.msg_controllen >= (ERROR_AT + size_of::<c_int>()) as _;
+    // SAFETY: the bytes are aligned for integers of 64 bits and longer than a header, which is integers (and padding on some C
+    // libraries), and any bits are valid ones.
+    let told: libc::cmsghdr = unsafe { control.0.as_ptr().cast::<libc::cmsghdr>().read() };
+    let kind = (told.cmsg_level, told.cmsg_type);
+    let errors = [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)];
+    let is_told = is_whole && errors.contains(&kind);
     Some(if is_told && number == libc::ECONNREFUSED { name.address() } else { Name::EMPTY.address() })
 }
 

@@ -44,9 +44,8 @@ impl Host {
         if self.peers.find(handle).is_some() {
             self.send_away(now, handle, detail, out);
         }
-        self.left_undecided.retain(|peer| peer.handle != handle);
+        self.purge(handle);
         self.events.retain(|event| event.peer() != handle);
-        self.untold.remove(&handle);
         self.forget(handle);
     }
 

@@ -164,17 +164,25 @@ impl Host {
     /// there: it is not shown at all, and a server that we dialled only as one that can't be had.
     fn hide(&mut self, handle: PeerHandle, reason: DisconnectReason) {
         self.report(handle, reason, None, None);
-        self.untold.remove(&handle);
+        self.purge(handle);
         if self.links.dialled(handle).is_some() {
             self.events.retain(|event| event.peer() != handle || matches!(event, Event::Disconnected { .. }));
             return;
         }
         self.connection_counters.mismatched += 1;
         self.events.retain(|event| event.peer() != handle);
+        self.forget(handle);
+    }
+
+    /// Drops all but the events of a peer that is gone, and of which the application hears nothing more.
+    pub(super) fn purge(&mut self, handle: PeerHandle) {
+        self.untold.remove(&handle);
+        self.told_late.remove(&handle);
         self.left_undecided.retain(|peer| peer.handle != handle);
         self.leftovers.drop_peer(handle);
         self.unfinished.retain(|(over, _)| *over != handle);
-        self.forget(handle);
+        self.notifications.retain(|(over, _)| *over != handle);
+        self.incoming.drop_peer(handle);
     }
 
     /// Ends the secure connection, telling the peer why if it doesn't know.

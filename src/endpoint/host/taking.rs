@@ -141,7 +141,7 @@ impl Host {
     pub(super) fn forget(&mut self, peer: PeerHandle) {
         self.final_stats.remove(&peer);
         if let Some(listener) = &mut self.links.listener {
-            listener.release_slot(peer.slot);
+            listener.release_slot(peer.into());
         }
     }
 
@@ -153,7 +153,10 @@ impl Host {
             if self.peers.find(peer).is_none() {
                 self.told_late.insert(peer);
             }
-        } else if self.links.dialled(peer).is_none() {
+            return;
+        }
+        self.told_late.remove(&peer);
+        if self.links.dialled(peer).is_none() {
             self.forget(peer);
         }
     }
