@@ -16,6 +16,7 @@ from typing_extensions import Buffer
 
 from tickwire._core import (
     Address,
+    Capture,
     Chunk,
     Client,
     Congestion,
@@ -192,9 +193,10 @@ class Redialler:
         self._final: Disconnected | None = None
         self._over = False
         self._resume: Client | None = None  # the last client proper, while another stands in for it
+        self._capture: Capture | None = None
         bind = settings.get("bind")
-        # Two can't have one port, unless the system picks it, nor one file.
-        self._holds_port = (bind is not None and Address(bind).port != 0) or "capture" in settings
+        # Two can't have one port, unless the system picks it.
+        self._holds_port = bind is not None and Address(bind).port != 0
         more: dict[str, Any] = {}
         if self._fetch is not None:
             token: Any = self._settings.pop("first_token", None) or self._fetch()
@@ -202,7 +204,16 @@ class Redialler:
                 token.close()
                 raise TypeError("token must not be a coroutine function here: use tickwire.aio.redialler")
             more["token"] = token.result() if hasattr(token, "done") else token
-        self._client = self._make(**more, **self._settings)
+        capture = settings.get("capture")
+        if capture is not None and not isinstance(capture, Capture):
+            # One for all dials: each client would begin the file anew.
+            self._capture = self._settings["capture"] = Capture(capture)
+        try:
+            self._client = self._make(**more, **self._settings)
+        except BaseException:
+            if self._capture is not None:
+                self._capture.close()
+            raise
         if seed is None and network is not None:
             # Virtual time has no luck of its own, and each client has its own address.
             seed = hash_of(self._client.address)
@@ -223,7 +234,9 @@ class Redialler:
     @property
     def attempt(self) -> int:
         """The dials since the connection was last up for long; 0 while it is."""
-        return self._attempt
+        since = self._connected_at
+        lasted = since is not None and self._now() - since >= self._max_delay
+        return 0 if lasted and self.connected else self._attempt
 
     @property
     def connected(self) -> bool:
@@ -374,7 +387,12 @@ class Redialler:
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Disconnects for good, as :meth:`Client.close`."""
         self._stop()
-        self._client.close(linger=linger, reason=reason, wait=wait)
+        try:
+            self._client.close(linger=linger, reason=reason, wait=wait)
+        finally:
+            # One that lingers still captures; the file is written when it closes.
+            if self._capture is not None and self._client.closed:
+                self._capture.close()
 
     def __enter__(self) -> Self:
         return self

@@ -14,6 +14,7 @@ import pytest
 import tickwire as tw
 from conftest import Chat, make_protocol
 from tickwire import aio
+from tickwire.capture import read_capture
 from tickwire.testing import World
 
 KEY = bytes(range(32))
@@ -514,6 +515,29 @@ def test_the_new_socket_is_watched_though_it_has_the_number_of_the_old_one() -> 
         return waits
 
     assert sorted(asyncio.run(asyncio.wait_for(game(), 20)))[2] < 0.02
+
+
+def test_one_capture_has_all_dials(tmp_path: Path) -> None:
+    path = tmp_path / "game.pcapng"
+    game = Game(capture=path)
+    game.run(1)
+    game.world.restart(game.server)
+    game.run(3)
+    assert game.player.connected
+    game.player.close()
+    captured = list(read_capture(path))
+    moments = [packet.nanoseconds / 1e9 for packet in captured]
+    assert max(moments) - min(moments) > 3
+
+
+def test_attempt_is_0_while_it_is_up_for_long() -> None:
+    game = Game(max_delay=2)
+    game.run(1)
+    game.world.restart(game.server)
+    game.run(1.5)
+    assert (game.player.connected, game.player.attempt) == (True, 1)
+    game.run(3)
+    assert (game.player.connected, game.player.attempt) == (True, 0)
 
 
 # --- what it has of a client -----------------------------------------------------------------------------
