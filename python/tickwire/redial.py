@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from os import PathLike
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 from typing import Protocol as Shape
 
 from typing_extensions import Buffer
@@ -78,8 +78,10 @@ TokenSource: TypeAlias = Callable[[], "ConnectToken | PendingToken | Any | None"
 
 log = logging.getLogger("tickwire")
 
+_P = TypeVar("_P")
 
-class Redialler:
+
+class Redialler(Generic[_P]):
     """A client that dials again when its connection is lost or doesn't come up, with a fresh token each time.
 
     It is ticked and used as a :class:`Client`: by :meth:`tick`, :func:`tickwire.loop`, or
@@ -112,7 +114,7 @@ class Redialler:
 
     def __init__(
         self,
-        protocol: Protocol,
+        protocol: Protocol[_P],
         token: TokenSource,
         *,
         first_delay: float = 0.5,
@@ -125,14 +127,14 @@ class Redialler:
         self._check(first_delay, max_delay, jitter, give_up_after)
         self._protocol = protocol
         self._fetch: TokenSource | None = token
-        self._make: Callable[..., Client] = lambda **more: Client(protocol, **more)
+        self._make: Callable[..., Client[_P]] = lambda **more: Client(protocol, **more)
         self._begin(first_delay, max_delay, jitter, give_up_after, seed, settings)
 
     @classmethod
     def connect(
         cls,
         address: AddressLike,
-        protocol: Protocol,
+        protocol: Protocol[_P],
         *,
         first_delay: float = 0.5,
         max_delay: float = 30.0,
@@ -192,7 +194,7 @@ class Redialler:
         self._last: tuple[DisconnectReason, str | None] | None = None
         self._final: Disconnected | None = None
         self._over = False
-        self._resume: Client | None = None  # the last client proper, while another stands in for it
+        self._resume: Client[_P] | None = None  # the last client proper, while another stands in for it
         self._capture: Capture | None = None
         bind = settings.get("bind")
         # Two can't have one port, unless the system picks it.
@@ -222,12 +224,12 @@ class Redialler:
     # --- what a client is --------------------------------------------------------------------------------
 
     @property
-    def client(self) -> Client:
+    def client(self) -> Client[_P]:
         """The client of now, or the last one: another after each dial."""
         return self._client
 
     @property
-    def protocol(self) -> Protocol:
+    def protocol(self) -> Protocol[_P]:
         """What both sides share."""
         return self._protocol
 
@@ -292,11 +294,11 @@ class Redialler:
         """The system's number of the socket of now: another after each dial."""
         return self._client.fileno()
 
-    def tick(self) -> RediallerTick:
+    def tick(self) -> RediallerTick[_P]:
         """``with redialler.tick() as inbox:`` receives on entry and sends on exit."""
         return RediallerTick(self)
 
-    def receive(self) -> Inbox[Any, Any]:
+    def receive(self) -> Inbox[_P, _P | Event | Reconnecting, tuple[int, _P]]:
         """The first half of a tick: takes what arrived. Dials again when it is time."""
         self._poll()
         inbox = self._client.receive()
@@ -327,7 +329,7 @@ class Redialler:
 
     def send(
         self,
-        message: Any,
+        message: _P,
         channel: int | str | None = None,
         *,
         key: int = 0,
@@ -507,7 +509,7 @@ class Redialler:
         self._resume = None
         self._client = new
 
-    def _stand_in(self) -> Client:
+    def _stand_in(self) -> Client[_P]:
         """One to tick until the next dial, where the old one had to leave its port: in a network of its own,
         whose time stands still, it neither sends nor ends."""
         same = {name: self._settings[name] for name in ("columns", "strict") if name in self._settings}
@@ -530,13 +532,13 @@ class Redialler:
             self._events.append(self._final)
 
 
-class RediallerTick:
+class RediallerTick(Generic[_P]):
     """Receives on entry, sends on exit, also when the body raises."""
 
-    def __init__(self, redialler: Redialler) -> None:
+    def __init__(self, redialler: Redialler[_P]) -> None:
         self._redialler = redialler
 
-    def __enter__(self) -> Inbox[Any, Any]:
+    def __enter__(self) -> Inbox[_P, _P | Event | Reconnecting, tuple[int, _P]]:
         try:
             return self._redialler.receive()
         except ClosedError:
