@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar, overload
 
 from tickwire._core import Client, ClientHandle, Inbox, Protocol, Server
-from tickwire.connection import Event
+from tickwire.connection import Event, Reconnecting
 from tickwire.errors import ConnectFailedError
 from tickwire.health import Health, check_health
 from tickwire.loop import Goodbye, HealthLike, Stop, is_over
@@ -33,7 +33,7 @@ from tickwire.ticks import check_rate
 
 __all__ = ["Driver", "loop", "redialler", "ticks"]
 
-E = TypeVar("E", bound=Server[Any] | Client[Any] | Redialler)
+E = TypeVar("E", bound=Server[Any] | Client[Any] | Redialler[Any])
 _P = TypeVar("_P")
 
 LINGER_STEP = 0.01
@@ -150,7 +150,9 @@ class Driver(Generic[E]):
     def __aiter__(self: Driver[Client[_P]]) -> AsyncIterator[Inbox[_P, _P | Event, tuple[int, _P]]]: ...
 
     @overload
-    def __aiter__(self: Driver[Redialler]) -> AsyncIterator[Inbox[Any, Any]]: ...
+    def __aiter__(
+        self: Driver[Redialler[_P]],
+    ) -> AsyncIterator[Inbox[_P, _P | Event | Reconnecting, tuple[int, _P]]]: ...
 
     def __aiter__(self) -> AsyncIterator[Inbox[Any]]:
         """Yields an inbox whenever something arrived: events, messages, notifications, chunks, ends of
@@ -177,6 +179,11 @@ class Driver(Generic[E]):
     ) -> AsyncIterator[
         Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, _P | Event], tuple[ClientHandle, int, _P]]
     ]: ...
+
+    @overload
+    def ticks(
+        self: Driver[Redialler[_P]], rate: float, duration: float | None = None
+    ) -> AsyncIterator[Inbox[_P, _P | Event | Reconnecting, tuple[int, _P]]]: ...
 
     @overload
     def ticks(
@@ -326,15 +333,15 @@ def loop(
 ) -> AsyncIterator[Inbox[_P, _P | Event, tuple[int, _P]]]: ...
 @overload
 def loop(
-    endpoint: Redialler,
+    endpoint: Redialler[_P],
     ticks_per_second: float = 60,
     *,
     health: HealthLike = None,
     linger: float = 0.0,
     reason: str | None = None,
-) -> AsyncIterator[Inbox[Any, Any]]: ...
+) -> AsyncIterator[Inbox[_P, _P | Event | Reconnecting, tuple[int, _P]]]: ...
 def loop(
-    endpoint: Server[Any] | Client[Any] | Redialler,
+    endpoint: Server[Any] | Client[Any] | Redialler[Any],
     ticks_per_second: float = 60,
     *,
     health: HealthLike = None,
@@ -455,7 +462,7 @@ class _Loop:
         self._end()
 
 
-async def redialler(protocol: Protocol, token: TokenSource, **settings: Any) -> Redialler:
+async def redialler(protocol: Protocol[_P], token: TokenSource, **settings: Any) -> Redialler[_P]:
     """A :class:`tickwire.Redialler` whose tokens come from a coroutine function: the first is awaited here,
     and what it raises reaches the caller."""
     first = token()

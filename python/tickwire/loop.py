@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any, ClassVar, TypeAlias, TypeVar, overload
 
 from tickwire._core import Client, ClientHandle, Inbox, Server
-from tickwire.connection import Event
+from tickwire.connection import Event, Reconnecting
 from tickwire.health import Health, check_health
 from tickwire.redial import Redialler
 from tickwire.ticks import check_rate, warn_of_event_loop
@@ -54,15 +54,15 @@ def loop(
 ) -> Iterator[Inbox[_P, _P | Event, tuple[int, _P]]]: ...
 @overload
 def loop(
-    endpoint: Redialler,
+    endpoint: Redialler[_P],
     ticks_per_second: float = 60,
     *,
     health: HealthLike = None,
     linger: float = 0.0,
     reason: str | None = None,
-) -> Iterator[Inbox[Any, Any]]: ...
+) -> Iterator[Inbox[_P, _P | Event | Reconnecting, tuple[int, _P]]]: ...
 def loop(
-    endpoint: Server[Any] | Client[Any] | Redialler,
+    endpoint: Server[Any] | Client[Any] | Redialler[Any],
     ticks_per_second: float = 60,
     *,
     health: HealthLike = None,
@@ -113,7 +113,7 @@ def loop(
 class Goodbye:
     """How an endpoint is to be closed: checked before there is anything to close."""
 
-    endpoint: Server | Client | Redialler
+    endpoint: Server | Client | Redialler[Any]
     linger: float
     reason: str | None
 
@@ -142,7 +142,7 @@ class Goodbye:
             raise
 
 
-def is_over(endpoint: Server | Client | Redialler) -> bool:
+def is_over(endpoint: Server | Client | Redialler[Any]) -> bool:
     """Whether nothing comes any more."""
     if endpoint.closed:
         return True
@@ -151,7 +151,7 @@ def is_over(endpoint: Server | Client | Redialler) -> bool:
 
 
 def _loop(
-    endpoint: Server | Client | Redialler, rate: float, goodbye: Goodbye, health: Health | None
+    endpoint: Server | Client | Redialler[Any], rate: float, goodbye: Goodbye, health: Health | None
 ) -> Iterator[Inbox[Any]]:
     stop = Stop()
     try:

@@ -9,13 +9,14 @@ import time
 from collections.abc import Callable
 from os import PathLike
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 from typing import Protocol as Shape
 
 from typing_extensions import Buffer
 
 from tickwire._core import (
     Address,
+    Capture,
     Chunk,
     Client,
     Congestion,
@@ -77,8 +78,10 @@ TokenSource: TypeAlias = Callable[[], "ConnectToken | PendingToken | Any | None"
 
 log = logging.getLogger("tickwire")
 
+_P = TypeVar("_P")
 
-class Redialler:
+
+class Redialler(Generic[_P]):
     """A client that dials again when its connection is lost or doesn't come up, with a fresh token each time.
 
     It is ticked and used as a :class:`Client`: by :meth:`tick`, :func:`tickwire.loop`, or
@@ -111,7 +114,7 @@ class Redialler:
 
     def __init__(
         self,
-        protocol: Protocol,
+        protocol: Protocol[_P],
         token: TokenSource,
         *,
         first_delay: float = 0.5,
@@ -124,14 +127,14 @@ class Redialler:
         self._check(first_delay, max_delay, jitter, give_up_after)
         self._protocol = protocol
         self._fetch: TokenSource | None = token
-        self._make: Callable[..., Client] = lambda **more: Client(protocol, **more)
+        self._make: Callable[..., Client[_P]] = lambda **more: Client(protocol, **more)
         self._begin(first_delay, max_delay, jitter, give_up_after, seed, settings)
 
     @classmethod
     def connect(
         cls,
         address: AddressLike,
-        protocol: Protocol,
+        protocol: Protocol[_P],
         *,
         first_delay: float = 0.5,
         max_delay: float = 30.0,
@@ -191,10 +194,11 @@ class Redialler:
         self._last: tuple[DisconnectReason, str | None] | None = None
         self._final: Disconnected | None = None
         self._over = False
-        self._resume: Client | None = None  # the last client proper, while another stands in for it
+        self._resume: Client[_P] | None = None  # the last client proper, while another stands in for it
+        self._capture: Capture | None = None
         bind = settings.get("bind")
-        # Two can't have one port, unless the system picks it, nor one file.
-        self._holds_port = (bind is not None and Address(bind).port != 0) or "capture" in settings
+        # Two can't have one port, unless the system picks it.
+        self._holds_port = bind is not None and Address(bind).port != 0
         more: dict[str, Any] = {}
         if self._fetch is not None:
             token: Any = self._settings.pop("first_token", None) or self._fetch()
@@ -202,7 +206,16 @@ class Redialler:
                 token.close()
                 raise TypeError("token must not be a coroutine function here: use tickwire.aio.redialler")
             more["token"] = token.result() if hasattr(token, "done") else token
-        self._client = self._make(**more, **self._settings)
+        capture = settings.get("capture")
+        if capture is not None and not isinstance(capture, Capture):
+            # One for all dials: each client would begin the file anew.
+            self._capture = self._settings["capture"] = Capture(capture)
+        try:
+            self._client = self._make(**more, **self._settings)
+        except BaseException:
+            if self._capture is not None:
+                self._capture.close()
+            raise
         if seed is None and network is not None:
             # Virtual time has no luck of its own, and each client has its own address.
             seed = hash_of(self._client.address)
@@ -211,19 +224,21 @@ class Redialler:
     # --- what a client is --------------------------------------------------------------------------------
 
     @property
-    def client(self) -> Client:
+    def client(self) -> Client[_P]:
         """The client of now, or the last one: another after each dial."""
         return self._client
 
     @property
-    def protocol(self) -> Protocol:
+    def protocol(self) -> Protocol[_P]:
         """What both sides share."""
         return self._protocol
 
     @property
     def attempt(self) -> int:
         """The dials since the connection was last up for long; 0 while it is."""
-        return self._attempt
+        since = self._connected_at
+        lasted = since is not None and self._now() - since >= self._max_delay
+        return 0 if lasted and self.connected else self._attempt
 
     @property
     def connected(self) -> bool:
@@ -279,11 +294,11 @@ class Redialler:
         """The system's number of the socket of now: another after each dial."""
         return self._client.fileno()
 
-    def tick(self) -> RediallerTick:
+    def tick(self) -> RediallerTick[_P]:
         """``with redialler.tick() as inbox:`` receives on entry and sends on exit."""
         return RediallerTick(self)
 
-    def receive(self) -> Inbox[Any, Any]:
+    def receive(self) -> Inbox[_P, _P | Event | Reconnecting, tuple[int, _P]]:
         """The first half of a tick: takes what arrived. Dials again when it is time."""
         self._poll()
         inbox = self._client.receive()
@@ -314,7 +329,7 @@ class Redialler:
 
     def send(
         self,
-        message: Any,
+        message: _P,
         channel: int | str | None = None,
         *,
         key: int = 0,
@@ -374,7 +389,12 @@ class Redialler:
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Disconnects for good, as :meth:`Client.close`."""
         self._stop()
-        self._client.close(linger=linger, reason=reason, wait=wait)
+        try:
+            self._client.close(linger=linger, reason=reason, wait=wait)
+        finally:
+            # One that lingers still captures; the file is written when it closes.
+            if self._capture is not None and self._client.closed:
+                self._capture.close()
 
     def __enter__(self) -> Self:
         return self
@@ -489,7 +509,7 @@ class Redialler:
         self._resume = None
         self._client = new
 
-    def _stand_in(self) -> Client:
+    def _stand_in(self) -> Client[_P]:
         """One to tick until the next dial, where the old one had to leave its port: in a network of its own,
         whose time stands still, it neither sends nor ends."""
         same = {name: self._settings[name] for name in ("columns", "strict") if name in self._settings}
@@ -512,13 +532,13 @@ class Redialler:
             self._events.append(self._final)
 
 
-class RediallerTick:
+class RediallerTick(Generic[_P]):
     """Receives on entry, sends on exit, also when the body raises."""
 
-    def __init__(self, redialler: Redialler) -> None:
+    def __init__(self, redialler: Redialler[_P]) -> None:
         self._redialler = redialler
 
-    def __enter__(self) -> Inbox[Any, Any]:
+    def __enter__(self) -> Inbox[_P, _P | Event | Reconnecting, tuple[int, _P]]:
         try:
             return self._redialler.receive()
         except ClosedError:

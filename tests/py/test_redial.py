@@ -8,12 +8,13 @@ import concurrent.futures
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 import tickwire as tw
 from conftest import Chat, make_protocol
 from tickwire import aio
+from tickwire.capture import read_capture
 from tickwire.testing import World
 
 KEY = bytes(range(32))
@@ -516,6 +517,29 @@ def test_the_new_socket_is_watched_though_it_has_the_number_of_the_old_one() -> 
     assert sorted(asyncio.run(asyncio.wait_for(game(), 20)))[2] < 0.02
 
 
+def test_one_capture_has_all_dials(tmp_path: Path) -> None:
+    path = tmp_path / "game.pcapng"
+    game = Game(capture=path)
+    game.run(1)
+    game.world.restart(game.server)
+    game.run(3)
+    assert game.player.connected
+    game.player.close()
+    captured = list(read_capture(path))
+    moments = [packet.nanoseconds / 1e9 for packet in captured]
+    assert max(moments) - min(moments) > 3
+
+
+def test_attempt_is_0_while_it_is_up_for_long() -> None:
+    game = Game(max_delay=2)
+    game.run(1)
+    game.world.restart(game.server)
+    game.run(1.5)
+    assert (game.player.connected, game.player.attempt) == (True, 1)
+    game.run(3)
+    assert (game.player.connected, game.player.attempt) == (True, 0)
+
+
 # --- what it has of a client -----------------------------------------------------------------------------
 
 
@@ -545,8 +569,7 @@ def signatures(file: str, class_: str) -> dict[str, str]:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             text = f"{ast.unparse(node.args)} -> {ast.unparse(node.returns) if node.returns else None}"
             text = text.replace("_Array", "Buffer").replace("_P", "Any")
-            text = text.replace("Inbox[Any, Any | Event, tuple[int, Any]]", "Inbox[Any, Any]")
-            signs[node.name] = text.replace("Protocol[Any]", "Protocol")
+            signs[node.name] = text.replace("Event | Reconnecting", "Event")
     return signs
 
 
@@ -558,3 +581,16 @@ def test_its_methods_are_those_of_a_client() -> None:
         del signs["connect"]
     assert {name: redialler.get(name) for name in client} == client
     assert redialler.keys() - client.keys() == {"client", "attempt"}
+
+
+def test_types_of_messages_reach_the_loop() -> None:
+    """For type checkers: each line is an error if what comes is Any or another."""
+    protocol: tw.Protocol[Chat] = tw.Protocol(1, [Chat])
+
+    def game() -> None:
+        player = tw.Redialler.connect("127.0.0.1:1", protocol)
+        for inbox in tw.loop(player):
+            assert_type(inbox.messages, list[Chat])
+        assert_type(aio.Driver(player).endpoint.client, tw.Client[Chat])
+
+    assert game is not None
