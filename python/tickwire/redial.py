@@ -443,7 +443,7 @@ class Redialler(Generic[_P]):
         delay = min(self._max_delay, self._first_delay * 2.0 ** min(self._attempt, MAX_DOUBLINGS))
         delay *= 1 - self._jitter * self._random.random()
         now = self._now()
-        if self._give_up_after is not None and now + delay > self._lost_at + self._give_up_after:
+        if self._is_too_late(now + delay):
             self._stop()
             return None
         self._attempt += 1
@@ -453,6 +453,9 @@ class Redialler(Generic[_P]):
             "dialling %s again in %.1f s, attempt %d: %s", self.server_address, delay, self._attempt, reason
         )
         return Reconnecting(self._attempt, delay, reason, detail, error)
+
+    def _is_too_late(self, now: float) -> bool:
+        return self._give_up_after is not None and now > self._lost_at + self._give_up_after
 
     def _poll(self) -> None:
         """Dials when it is time and the token is there."""
@@ -472,6 +475,8 @@ class Redialler(Generic[_P]):
             if hasattr(token, "done"):
                 self._pending = token
                 if not token.done():
+                    if self._is_too_late(self._now()):
+                        self._give_up()
                     return
                 self._pending = None
                 if token.cancelled():
@@ -480,12 +485,15 @@ class Redialler(Generic[_P]):
                 token = token.result()
         except Exception as error:
             self._pending = None
-            self._failed(error)
+            if not self._over:
+                self._failed(error)
             return
         except BaseException:
             if self._pending is None:
                 self._dial_at = self._now()  # whoever catches it goes on dialling
             raise
+        if self._over:
+            return  # closed while the token was made
         if token is None:
             self._give_up()
         else:

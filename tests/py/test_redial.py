@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import concurrent.futures
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -282,6 +283,38 @@ def test_what_the_callback_raises_is_a_dial_that_failed() -> None:
     backend.answers[4].set_result(backend.fresh())
     assert names(play(world, player, 2)) == ["Connected"]
     assert backend.calls == 4
+
+
+def test_a_token_that_never_comes_ends_with_the_patience() -> None:
+    world, backend, player = with_backend(give_up_after=5)
+    backend.answers = {2: concurrent.futures.Future()}
+    play(world, player, 1)
+    world.restart(world.servers[0])
+    assert names(play(world, player, 8)) == ["Reconnecting", "Disconnected"]
+    assert backend.answers[2].cancelled()
+    assert play(world, player, 20) == []
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_one_closed_while_its_token_is_made_stays_closed(fails: bool) -> None:
+    world, backend, player = with_backend()
+
+    def cancelled_by_the_player() -> tw.ConnectToken:
+        player.close()
+        if fails:
+            raise OSError("and the backend is down")
+        return backend.fresh()
+
+    backend.answers = {2: cancelled_by_the_player}
+    play(world, player, 1)
+    server = world.restart(world.servers[0])
+    events = []
+    for _ in world.ticks(6):
+        # The tick in which it is closed can't receive any more, nor can those after it.
+        with contextlib.suppress(tw.ClosedError), player.tick() as inbox:
+            events += inbox.events
+    assert names(events) == ["Reconnecting"]
+    assert (player.closed, player.connected, len(server.clients)) == (True, False, 0)
 
 
 def test_none_gives_up() -> None:
