@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, overload
 
-from tickwire._core import ClientHandle, Disconnected, Inbox
+from tickwire._core import ClientHandle, Inbox
 
 __all__ = ["Handlers"]
 
@@ -72,19 +72,15 @@ class Handlers:
     def dispatch(self, inbox: Inbox[Any], /) -> list[Any]:
         """Calls the function of each event and message; returns those that have none, as the inbox has them.
 
-        A client's :class:`Connected` comes in front of its messages, and so does :class:`Reconnecting`; its
-        :class:`Disconnected` comes behind them.
+        Events come first, in their order: a tick that has one of a client has none of its messages.
         What comes of latest and payload channels is left in :attr:`Inbox.latest` and :attr:`Inbox.payloads`.
         """
-        # What isn't an end has a place in front, Reconnecting too.
-        arrived = [event for event in inbox.events if not isinstance(event, Disconnected)]
-        left = [event for event in inbox.events if isinstance(event, Disconnected)]
-        unhandled = [event for event in arrived if not self._call(event.client, event)]
+        unhandled: list[Any] = [event for event in inbox.events if not self._call(event.client, event)]
         for item in inbox.messages:
             client, message = item if type(item) is tuple else (None, item)
             if not self._call(client, message):
                 unhandled.append(item)
-        return unhandled + [event for event in left if not self._call(event.client, event)]
+        return unhandled
 
     def _call(self, client: ClientHandle | None, what: object) -> bool:
         function = self._by_class.get(type(what))

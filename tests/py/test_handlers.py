@@ -101,6 +101,32 @@ def test_a_client_that_dials_again_says_so() -> None:
     assert [type(event) for event in unhandled] == [tw.Connected, tw.Reconnecting, tw.Connected]
 
 
+def test_who_takes_his_old_place_has_left_before_he_comes() -> None:
+    told: list[str] = []
+    handlers = tw.Handlers()
+    handlers.on(tw.Connected)(lambda client, _: told.append(f"came {client.id}"))
+    handlers.on(tw.Disconnected)(lambda client, _: told.append(f"left {client.id}"))
+    with World(PROTOCOL) as world:
+        server = world.server()
+        world.client(client_id=7)
+        for tick in range(120):
+            if tick == 60:
+                world.client(client_id=7)
+            for client in world.clients:
+                with client.tick():
+                    pass
+            # A server that ticks seldom finds both in one tick.
+            if tick % 40 == 39:
+                with server.tick() as inbox:
+                    handlers.dispatch(inbox)
+            else:
+                server.pump()
+            world.network.advance(1 / 60)
+        with server.tick() as inbox:
+            handlers.dispatch(inbox)
+    assert told == ["came 7", "left 7", "came 7"]
+
+
 def test_what_is_no_class_or_taken_is_refused() -> None:
     handlers = tw.Handlers()
     with pytest.raises(TypeError, match="on.. takes a message class"):
