@@ -475,7 +475,9 @@ class Redialler(Generic[_P]):
             if hasattr(token, "done"):
                 self._pending = token
                 if not token.done():
-                    if self._is_too_late(self._now()):
+                    if self._over:
+                        self._stop()  # closed while the future was made
+                    elif self._is_too_late(self._now()):
                         self._give_up()
                     return
                 self._pending = None

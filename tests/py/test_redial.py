@@ -317,6 +317,22 @@ def test_one_closed_while_its_token_is_made_stays_closed(fails: bool) -> None:
     assert (player.closed, player.connected, len(server.clients)) == (True, False, 0)
 
 
+def test_a_future_made_while_it_is_closed_is_cancelled() -> None:
+    world, backend, player = with_backend()
+    future: concurrent.futures.Future[tw.ConnectToken] = concurrent.futures.Future()
+
+    def cancelled_by_the_player() -> concurrent.futures.Future[tw.ConnectToken]:
+        player.close()
+        return future
+
+    backend.answers = {2: cancelled_by_the_player}
+    play(world, player, 1)
+    world.restart(world.servers[0])
+    with pytest.raises(tw.ClosedError):
+        play(world, player, 6)
+    assert future.cancelled()
+
+
 def test_none_gives_up() -> None:
     world, backend, player = with_backend()
     backend.answers = {2: None}
