@@ -566,9 +566,7 @@ impl Server {
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         let (clients, retained) = self.audience(clients)?;
-        let (channel, messages) = rows.messages();
-        let sent = self.send_all(class_.py(), clients, exclude, channel, messages, retained)?;
-        sent.map_err(|error| self.endpoint.send_error("the rows", channel, error))
+        self.queue_rows_for(class_.py(), &rows, clients, exclude, retained)
     }
 
     /// A room of this server's clients, with nobody in it: see :class:`Room`.
@@ -716,6 +714,20 @@ impl Server {
         let messages = [(encoded, options)];
         let sent = self.send_all(message.py(), clients, exclude, channel, &messages, retained)?;
         sent.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))
+    }
+
+    /// Queues rows for each of `clients`.
+    fn queue_rows_for(
+        &self,
+        py: Python<'_>,
+        rows: &Rows,
+        clients: Audience<'_>,
+        exclude: Option<&Bound<'_, ClientHandle>>,
+        retained: Option<&Mutex<Retained>>,
+    ) -> PyResult<Vec<Py<ClientHandle>>> {
+        let (channel, messages) = rows.messages();
+        let sent = self.send_all(py, clients, exclude, channel, messages, retained)?;
+        sent.map_err(|error| self.endpoint.send_error("the rows", channel, error))
     }
 
     /// Queues messages for each of `clients`, or for everybody that the game knows of, and keeps those of a channel that

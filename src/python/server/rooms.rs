@@ -163,10 +163,8 @@ impl Room {
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let server = self.server.get();
         let rows = Rows::new(server.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
-        let (channel, messages) = rows.messages();
         let (room, retained) = (Audience::Room(&self.members), Some(&self.retained));
-        let sent = server.send_all(class_.py(), room, exclude, channel, messages, retained)?;
-        sent.map_err(|error| server.endpoint.send_error("the rows", channel, error))
+        server.queue_rows_for(class_.py(), &rows, room, exclude, retained)
     }
 
     /// No longer sends the newest value of a key to newcomers of the room, as :meth:`Server.forget`.
