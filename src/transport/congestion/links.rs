@@ -102,7 +102,7 @@ fn large_blocks_take_little_more_than_the_ideal_time() {
 fn ends_that_act_sixty_times_a_second_fill_the_link_too() {
     for (link, _, most) in links() {
         let outcome = transfers(link, LARGE, SIXTY_HERTZ, false, 15);
-        // Acks once a tick tell no rate before a train of many ticks: some round trips more.
+        // Acks once a tick tell no rate before a round lasts many ticks: some round trips more.
         assert!(outcome.ratio <= 1.2 * most && outcome.surplus <= 0.02, "{link:?}");
     }
 }
