@@ -948,6 +948,12 @@ class ClientHandle:
     @property
     def user_data(self) -> bytes:
         """The 256 bytes of the connect token."""
+    @property
+    def data(self) -> Any:
+        """Whatever the game keeps of this player; None until it is set. A player's handle is the same object in every
+        event and list, so what is here is there until the last of them."""
+    @data.setter
+    def data(self, data: Any, /) -> None: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -1661,6 +1667,9 @@ class Server(Generic[_P]):
     def protocol(self) -> Protocol[_P]:
         """What both sides share."""
     @property
+    def network(self) -> SimulatedNetwork | None:
+        """The simulated network it is on; None on a real one."""
+    @property
     def max_clients(self) -> int:
         """The number of client slots."""
     @property
@@ -2138,6 +2147,9 @@ class Client(Generic[_P]):
     @property
     def protocol(self) -> Protocol[_P]:
         """What both sides share."""
+    @property
+    def network(self) -> SimulatedNetwork | None:
+        """The simulated network it is on; None on a real one."""
     @property
     def counters(self) -> dict[str, int]:
         """Everything counted since the start, drops by name."""

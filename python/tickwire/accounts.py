@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from uuid import UUID
 
+from tickwire.checks import encoded
+
 __all__ = ["client_id"]
 
 
@@ -23,6 +25,6 @@ def client_id(account: str | bytes | UUID) -> int:
         account = account.bytes
     if not isinstance(account, str | bytes):
         raise TypeError(f"account must be a str, bytes or a UUID, not {type(account).__name__}")
-    data = account.encode() if isinstance(account, str) else account
+    data = encoded("account", account) if isinstance(account, str) else account
     digest = hashlib.blake2b(data, digest_size=8, person=b"tickwire account").digest()
     return int.from_bytes(digest, "big")

@@ -27,9 +27,9 @@ from tickwire._core import Client, ClientHandle, Inbox, Protocol, Server
 from tickwire.connection import Event, Reconnecting
 from tickwire.errors import ConnectFailedError
 from tickwire.health import Health, check_health
-from tickwire.loop import Goodbye, HealthLike, Stop, is_over
+from tickwire.loop import VIRTUAL_STEP, Goodbye, HealthLike, Stop, check_endpoint, is_over
 from tickwire.redial import Redialler, TokenSource
-from tickwire.ticks import check_rate
+from tickwire.ticks import check_duration, check_rate
 
 __all__ = ["Driver", "loop", "redialler", "ticks"]
 
@@ -54,6 +54,7 @@ class Driver(Generic[E]):
     """
 
     def __init__(self, endpoint: E) -> None:
+        check_endpoint(endpoint)
         self.endpoint: E = endpoint
         self.wakes = 0
         """How often the event loop was woken for it."""
@@ -299,12 +300,13 @@ async def ticks(rate: float, duration: float | None = None) -> AsyncIterator[int
     to the event loop. Works on every event loop, and with every endpoint, one with a thread included.
 
     Args:
-        rate: ticks a second, above 0.
+        rate: ticks a second, above 0 to 1,000,000.
         duration: seconds after which it ends; None: never.
     """
     check_rate(rate)
+    end = check_duration(duration)
     loop = asyncio.get_running_loop()
-    start, number, end = loop.time(), 0, math.inf if duration is None else duration
+    start, number = loop.time(), 0
     while number / rate < end:
         yield number
         number = max(number + 1, math.floor((loop.time() - start) * rate))
@@ -349,7 +351,8 @@ def loop(
     reason: str | None = None,
 ) -> AsyncIterator[Inbox[Any]]:
     """As :func:`tickwire.loop`, for ``async for``: leaves the time between ticks to the event loop. Works on
-    every event loop, and with every endpoint.
+    every event loop, and with every endpoint; on a :class:`tickwire.SimulatedNetwork` it lets virtual time
+    pass.
 
     It ends as that one does, and when its task is cancelled: then too the other sides are told goodbye, and
     the endpoint is closed. Only an end that nothing raised lingers.
@@ -390,7 +393,7 @@ class _Loop:
                 self._stop.begin()
                 if self._health is not None:
                     self._health.start()
-                self._start = self._loop.time()
+                self._start = self._now(self._loop)
             else:
                 self._flush()
                 await self._next_tick(self._loop)
@@ -406,18 +409,34 @@ class _Loop:
         self._handed_out = True
         return inbox
 
+    def _now(self, loop: asyncio.AbstractEventLoop) -> float:
+        network = self._endpoint.network
+        return loop.time() if network is None else network.now
+
     async def _linger(self, loop: asyncio.AbstractEventLoop) -> None:
         self._flush()
+        self._stop.closing = True
         until = loop.time() + self._goodbye.linger
         self._goodbye.say(wait=False)
+        network = self._endpoint.network
+        while network is not None and not self._endpoint.closed:
+            network.advance(VIRTUAL_STEP)
+            self._endpoint.step()
+            await asyncio.sleep(0)
         while not self._endpoint.closed and loop.time() < until:
             self._endpoint.step()
             await asyncio.sleep(LINGER_STEP)
 
     async def _next_tick(self, loop: asyncio.AbstractEventLoop) -> None:
-        number = max(self._number + 1, math.floor((loop.time() - self._start) * self._rate))
+        network = self._endpoint.network
+        now = self._now(loop)
+        number = max(self._number + 1, math.floor((now - self._start) * self._rate))
         self._number = number
-        wait = self._start + number / self._rate - loop.time()
+        wait = self._start + number / self._rate - now
+        if network is not None:
+            if wait > 0:
+                network.advance(wait)
+            wait = 0.0
         if wait <= 0 or self._stop.requested:
             return await asyncio.sleep(0)
         self._sleeper = loop.create_future()

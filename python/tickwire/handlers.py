@@ -75,6 +75,8 @@ class Handlers:
         Events come first, in their order: a tick that has one of a client has none of its messages.
         What comes of latest and payload channels is left in :attr:`Inbox.latest` and :attr:`Inbox.payloads`.
         """
+        if not hasattr(inbox, "events"):
+            raise TypeError(f"inbox must be an Inbox, not {type(inbox).__name__}")
         unhandled: list[Any] = [event for event in inbox.events if not self._call(event.client, event)]
         for item in inbox.messages:
             client, message = item if type(item) is tuple else (None, item)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, ClassVar, TypeAlias, TypeVar, overload
 
-from tickwire._core import Client, ClientHandle, Inbox, Server
+from tickwire._core import Client, ClientHandle, Inbox, Server, SimulatedNetwork
+from tickwire.checks import check_number, encoded
 from tickwire.connection import Event, Reconnecting
 from tickwire.health import Health, check_health
 from tickwire.redial import Redialler
@@ -23,6 +24,9 @@ _P = TypeVar("_P")
 
 NAP = 0.05
 """Seconds after which a loop between two ticks looks whether it is to end."""
+
+VIRTUAL_STEP = 0.01
+"""Seconds of virtual time between two steps of an endpoint that lingers."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 MAX_LINGER = 60
@@ -80,6 +84,9 @@ def loop(
     Signals are minded in the main thread alone, from the first tick to the end; then what was set before is
     set again. The pace is that of :func:`tickwire.ticks`: ticks that the body is too slow for are skipped.
 
+    On a :class:`SimulatedNetwork` it doesn't sleep: it lets virtual time pass, from tick to tick. Loops that
+    take turns (``zip``) share that time.
+
     Args:
         endpoint: a server or a client, with either driver, or a redialling one, whose loop goes on until it
             gives up.
@@ -109,6 +116,13 @@ def loop(
     return _loop(endpoint, ticks_per_second, goodbye, Health(address, ticks_per_second) if address else None)
 
 
+def check_endpoint(endpoint: object) -> None:
+    """Refuses what can't be ticked."""
+    if not isinstance(endpoint, Server | Client | Redialler):
+        kind = type(endpoint).__name__
+        raise TypeError(f"endpoint must be a Server, a Client or a Redialler, not {kind}")
+
+
 @dataclass(frozen=True)
 class Goodbye:
     """How an endpoint is to be closed: checked before there is anything to close."""
@@ -118,15 +132,14 @@ class Goodbye:
     reason: str | None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.endpoint, Server | Client | Redialler):
-            kind = type(self.endpoint).__name__
-            raise TypeError(f"endpoint must be a Server, a Client or a Redialler, not {kind}")
+        check_endpoint(self.endpoint)
+        check_number("linger", self.linger)
         if not 0 <= self.linger <= MAX_LINGER:
             raise ValueError(f"linger must be 0 to {MAX_LINGER} seconds, not {self.linger!r}")
         if self.reason is not None:
+            size = len(encoded("reason", self.reason))
             if self.endpoint.protocol.framing == "yojimbo":
                 raise ValueError("reason can't be sent in yojimbo's framing: leave it out")
-            size = len(self.reason.encode())
             if not 1 <= size <= MAX_REASON_BYTES or "\0" in self.reason:
                 bound = f"1 to {MAX_REASON_BYTES} bytes in UTF-8 without NUL"
                 raise ValueError(f"reason must be {bound}, not {self.reason!r}")
@@ -140,6 +153,14 @@ class Goodbye:
         except BaseException:
             self.endpoint.close()
             raise
+
+    def linger_virtually(self) -> None:
+        """Lets the time of a simulated network pass while the endpoint lingers: nobody else does."""
+        network = self.endpoint.network
+        while network is not None and not self.endpoint.closed:
+            network.advance(VIRTUAL_STEP)
+            if not self.endpoint.closed:
+                self.endpoint.step()
 
 
 def is_over(endpoint: Server | Client | Redialler[Any]) -> bool:
@@ -158,7 +179,8 @@ def _loop(
         stop.begin()
         if health is not None:
             health.start()
-        start, number = time.perf_counter(), 0
+        clock = Clock(endpoint.network, stop)
+        start, number = clock.now(), 0
         while not (stop.requested or is_over(endpoint)):
             if health is not None:
                 health.tick()
@@ -169,17 +191,38 @@ def _loop(
                 # Also what a body queued that raised, or left the loop.
                 if not endpoint.closed:
                     endpoint.flush()
-            number = max(number + 1, math.floor((time.perf_counter() - start) * rate))
-            due = start + number / rate
-            while not stop.requested and (wait := due - time.perf_counter()) > 0:
-                time.sleep(min(wait, NAP))
+            number = max(number + 1, math.floor((clock.now() - start) * rate))
+            clock.wait_until(start + number / rate)
     finally:
+        stop.closing = True
         try:
             goodbye.say()
+            goodbye.linger_virtually()
         finally:
             if health is not None:
                 health.close()
             stop.end()
+
+
+class Clock:
+    """The time that a loop has: the system's, or that of a simulated network."""
+
+    def __init__(self, network: SimulatedNetwork | None, stop: Stop) -> None:
+        self._network = network
+        self._stop = stop
+
+    def now(self) -> float:
+        return time.perf_counter() if self._network is None else self._network.now
+
+    def wait_until(self, due: float) -> None:
+        """Sleeps, or lets virtual time pass. Of several loops on one network each comes here, and finds that
+        it is late enough already where another one was first."""
+        if self._network is not None:
+            if (wait := due - self._network.now) > 0:
+                self._network.advance(wait)
+            return
+        while not self._stop.requested and (wait := due - time.perf_counter()) > 0:
+            time.sleep(min(wait, NAP))
 
 
 Handler = Callable[[int, FrameType | None], Any] | int | None
@@ -196,6 +239,8 @@ class Stop:
 
     def __init__(self, wake: Callable[[], object] | None = None) -> None:
         self.requested = False
+        self.closing = False
+        """The loop is over, and its endpoint says goodbye."""
         self._wake = wake
 
     def begin(self) -> None:
@@ -235,6 +280,11 @@ class Stop:
     def _ask(number: int, _: FrameType | None) -> None:
         if not Stop._active:
             # The last loop ended in another thread.
+            Stop._restore()
+            signal.raise_signal(number)
+            return
+        if number == signal.SIGINT and any(stop.closing for stop in Stop._active):
+            # A loop is over already, and only says goodbye: there is nothing left to be asked to end.
             Stop._restore()
             signal.raise_signal(number)
             return

@@ -30,6 +30,7 @@ from tickwire._core import (
     SimulatedNetwork,
     Transfer,
 )
+from tickwire.checks import check_number
 from tickwire.connection import (
     AddressLike,
     ClientState,
@@ -125,6 +126,8 @@ class Redialler(Generic[_P]):
         **settings: Any,
     ) -> None:
         self._check(first_delay, max_delay, jitter, give_up_after)
+        if not callable(token):
+            raise TypeError(f"token must be callable, and make a token for each dial, not {type(token).__name__}")
         self._protocol = protocol
         self._fetch: TokenSource | None = token
         self._make: Callable[..., Client[_P]] = lambda **more: Client(protocol, **more)
@@ -157,6 +160,10 @@ class Redialler(Generic[_P]):
 
     @staticmethod
     def _check(first_delay: float, max_delay: float, jitter: float, give_up_after: float | None) -> None:
+        for name, value in (("first_delay", first_delay), ("max_delay", max_delay), ("jitter", jitter)):
+            check_number(name, value)
+        if give_up_after is not None:
+            check_number("give_up_after", give_up_after)
         if not 0 < first_delay <= MAX_SECONDS:
             raise ValueError(f"first_delay must be above 0 to {MAX_SECONDS:g} seconds, not {first_delay!r}")
         if not first_delay <= max_delay <= MAX_SECONDS:
@@ -196,9 +203,6 @@ class Redialler(Generic[_P]):
         self._over = False
         self._resume: Client[_P] | None = None  # the last client proper, while another stands in for it
         self._capture: Capture | None = None
-        bind = settings.get("bind")
-        # Two can't have one port, unless the system picks it.
-        self._holds_port = bind is not None and Address(bind).port != 0
         more: dict[str, Any] = {}
         if self._fetch is not None:
             token: Any = self._settings.pop("first_token", None) or self._fetch()
@@ -216,6 +220,9 @@ class Redialler(Generic[_P]):
             if self._capture is not None:
                 self._capture.close()
             raise
+        bind = settings.get("bind")
+        # Two can't have one port, unless the system picks it.
+        self._holds_port = bind is not None and Address(bind).port != 0
         if seed is None and network is not None:
             # Virtual time has no luck of its own, and each client has its own address.
             seed = hash_of(self._client.address)
@@ -232,6 +239,11 @@ class Redialler(Generic[_P]):
     def protocol(self) -> Protocol[_P]:
         """What both sides share."""
         return self._protocol
+
+    @property
+    def network(self) -> SimulatedNetwork | None:
+        """The simulated network it is on; None on a real one."""
+        return self._client.network
 
     @property
     def attempt(self) -> int:

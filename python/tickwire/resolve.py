@@ -27,6 +27,8 @@ def resolve(address: str) -> Future[list[Address]]:
     Raises:
         ValueError: the text is not a name and a port.
     """
+    if not isinstance(address, str):
+        raise TypeError(f"address must be a str like 'play.example.org:40000', not {type(address).__name__}")
     host, separator, digits = address.rpartition(":")
     port = int(digits) if digits.isascii() and digits.isdigit() else -1
     if not separator or not host or not 0 <= port <= 65_535:

@@ -8,7 +8,11 @@ import time
 import warnings
 from collections.abc import Iterator
 
+from tickwire.checks import check_number
+
 __all__ = ["ticks"]
+
+MAX_RATE = 1_000_000
 
 
 def ticks(rate: float, duration: float | None = None) -> Iterator[int]:
@@ -18,19 +22,31 @@ def ticks(rate: float, duration: float | None = None) -> Iterator[int]:
     than made up for in a bunch; the numbers show it.
 
     Args:
-        rate: ticks a second, above 0.
+        rate: ticks a second, above 0 to 1,000,000.
         duration: seconds after which it ends; None: never.
 
     It sleeps, so in a coroutine it stops the event loop, and warns: :func:`tickwire.aio.ticks` is for those.
     """
     check_rate(rate)
+    end = check_duration(duration)
     warn_of_event_loop("ticks")
-    return _ticks(rate, math.inf if duration is None else duration)
+    return _ticks(rate, end)
 
 
 def check_rate(rate: float, name: str = "rate") -> None:
-    if not (math.isfinite(rate) and rate > 0):
-        raise ValueError(f"{name} must be above 0 ticks a second, not {rate!r}")
+    check_number(name, rate)
+    if not 0 < rate <= MAX_RATE:
+        raise ValueError(f"{name} must be above 0 to {MAX_RATE} ticks a second, not {rate!r}")
+
+
+def check_duration(duration: float | None) -> float:
+    """Seconds after which ticks end."""
+    if duration is None:
+        return math.inf
+    check_number("duration", duration)
+    if not duration >= 0:
+        raise ValueError(f"duration must be at least 0 seconds, or None, not {duration!r}")
+    return duration
 
 
 def warn_of_event_loop(name: str) -> None:

@@ -1,7 +1,9 @@
 //! How a peer is doing, and how the last one ended up doing.
 
 use crate::transport::chunks::ChunkCounters;
-use crate::transport::{BudgetConfig, ChannelStats, Connection, PacketCounters, PacketStats, Protocol};
+use crate::transport::{
+    BudgetConfig, ChannelStats, Connection, ConnectionConfig, PacketCounters, PacketStats, Protocol,
+};
 
 /// All that is known of how a connection fares, at one moment.
 #[derive(Clone, Debug)]
@@ -32,6 +34,18 @@ impl PeerStats {
             channels: (0..protocol.channels().len()).map(|index| connection.channel_stats(index)).collect(),
         }
     }
+
+    /// Of a connection in which nothing was said: what is known without making one, with its tables of packets.
+    pub(super) fn fresh(config: &ConnectionConfig, protocol: &Protocol) -> Self {
+        PeerStats {
+            packets: PacketStats::default(),
+            counters: PacketCounters::default(),
+            budget: config.budget,
+            bulk_rate: Connection::first_bulk_rate(config, protocol),
+            chunks: ChunkCounters::default(),
+            channels: vec![ChannelStats::default(); protocol.channels().len()],
+        }
+    }
 }
 
 /// How a peer was doing when its connection ended.
@@ -55,5 +69,48 @@ impl ConnectionCounters {
     /// Each count under its name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [("stalled", self.stalled), ("mismatched", self.mismatched)].into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::transport::{
+        Body, ChannelConfig, ChannelKind, CongestionConfig, Framing, MessageType, YojimboChannel,
+        YojimboConfig,
+    };
+    use crate::wire::{Kind, Schema};
+
+    #[test]
+    fn what_is_known_without_a_connection_is_what_a_new_one_says() {
+        let chunks = ChannelConfig::new(ChannelKind::Chunks);
+        let channels = [
+            vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()],
+            vec![ChannelConfig::reliable_ordered(), chunks],
+        ];
+        for channels in channels {
+            let protocol = protocol(channels, Framing::Native);
+            for congestion in [CongestionConfig::default(), CongestionConfig::GoodBad(Default::default())] {
+                same(&ConnectionConfig { congestion, ..ConnectionConfig::default() }, &protocol);
+            }
+        }
+        let yojimbo =
+            ChannelConfig { yojimbo: Some(YojimboChannel::default()), ..ChannelConfig::reliable_ordered() };
+        let framing = Framing::Yojimbo(YojimboConfig::default());
+        same(&ConnectionConfig::default(), &protocol(vec![yojimbo], framing));
+    }
+
+    fn protocol(channels: Vec<ChannelConfig>, framing: Framing) -> Arc<Protocol> {
+        let schema = Schema::new([("number", Kind::Bits { bits: 32 })]).unwrap();
+        let types = vec![MessageType { name: "Number".into(), body: Body::Declared(schema) }];
+        Arc::new(Protocol::with_framing(types, channels, framing).unwrap())
+    }
+
+    fn same(config: &ConnectionConfig, protocol: &Arc<Protocol>) {
+        let connection = Connection::new(config, protocol.clone()).unwrap();
+        let made = PeerStats::of(&connection, protocol);
+        assert_eq!(format!("{:?}", PeerStats::fresh(config, protocol)), format!("{made:?}"));
     }
 }

@@ -85,9 +85,9 @@ impl<'py> FromPyObject<'_, 'py> for AddressLike {
             return Ok(AddressLike(address.get().0));
         }
         if let Ok(text) = object.cast::<PyString>() {
-            return match text.to_str()?.parse() {
-                Ok(address) => Ok(AddressLike(address)),
-                Err(_) => Err(PyValueError::new_err(format!(
+            return match text.to_str().ok().and_then(|text| text.parse().ok()) {
+                Some(address) => Ok(AddressLike(address)),
+                None => Err(PyValueError::new_err(format!(
                     "{} is not an address with a port, like '127.0.0.1:40000' or '[::1]:40000'; tickwire.resolve() looks \
                      names up",
                     text.repr()?

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::address::AddressLike;
+use super::arguments::{int, truth};
 use super::errors::file_error;
 use super::fields::within;
 use super::lock;
@@ -60,7 +61,12 @@ impl Capture {
     #[new]
     #[pyo3(signature = (path, *, max_bytes = DEFAULT_MAX_BYTES, keys = None))]
     #[pyo3(text_signature = "(path, *, max_bytes=1073741824, keys=None)")]
-    fn new(py: Python<'_>, path: PathBuf, max_bytes: i128, keys: Option<PathBuf>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        #[pyo3(from_py_with = int::max_bytes)] max_bytes: i128,
+        keys: Option<PathBuf>,
+    ) -> PyResult<Self> {
         let max_bytes = within("max_bytes", max_bytes, LEAST_MAX_BYTES, MOST_MAX_BYTES)?;
         if keys.as_ref() == Some(&path) {
             return Err(PyValueError::new_err("keys must be another file than path"));
@@ -108,12 +114,12 @@ impl Capture {
     #[pyo3(signature = (nanoseconds, sender, receiver, datagram, *, outgoing, opened = false))]
     fn write(
         &self,
-        nanoseconds: i128,
+        #[pyo3(from_py_with = int::nanoseconds)] nanoseconds: i128,
         sender: AddressLike,
         receiver: AddressLike,
         datagram: &[u8],
-        outgoing: bool,
-        opened: bool,
+        #[pyo3(from_py_with = truth::outgoing)] outgoing: bool,
+        #[pyo3(from_py_with = truth::opened)] opened: bool,
     ) -> PyResult<()> {
         if datagram.len() > MOST_DATAGRAM {
             let length = datagram.len();

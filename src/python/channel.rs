@@ -3,6 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::arguments::{int, optional_int, optional_number, truth};
 use super::errors::value_error;
 use super::fields::within;
 use super::protocol::seconds;
@@ -175,18 +176,18 @@ fn resend(resend_time: Option<f64>, early_copies: i128) -> PyResult<Resend> {
 #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn reliable_ordered(
     name: &str,
-    send_queue: i128,
-    receive_window: i128,
-    receive_bytes: i128,
-    max_message_bytes: i128,
-    resend_time: Option<f64>,
-    early_copies: i128,
-    strict: bool,
-    weight: i128,
-    max_messages_per_packet: Option<i128>,
-    max_block_size: Option<i128>,
-    block_fragment_size: Option<i128>,
-    disable_blocks: bool,
+    #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
+    #[pyo3(from_py_with = int::receive_window)] receive_window: i128,
+    #[pyo3(from_py_with = int::receive_bytes)] receive_bytes: i128,
+    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
+    #[pyo3(from_py_with = optional_number::resend_time)] resend_time: Option<f64>,
+    #[pyo3(from_py_with = int::early_copies)] early_copies: i128,
+    #[pyo3(from_py_with = truth::strict)] strict: bool,
+    #[pyo3(from_py_with = int::weight)] weight: i128,
+    #[pyo3(from_py_with = optional_int::max_messages_per_packet)] max_messages_per_packet: Option<i128>,
+    #[pyo3(from_py_with = optional_int::max_block_size)] max_block_size: Option<i128>,
+    #[pyo3(from_py_with = optional_int::block_fragment_size)] block_fragment_size: Option<i128>,
+    #[pyo3(from_py_with = truth::disable_blocks)] disable_blocks: bool,
 ) -> PyResult<Channel> {
     let yojimbo = Yojimbo { max_messages_per_packet, max_block_size, block_fragment_size, disable_blocks };
     let kind = ChannelKind::Reliable {
@@ -208,14 +209,14 @@ pub(crate) fn reliable_ordered(
 #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn reliable_unordered(
     name: &str,
-    send_queue: i128,
-    receive_window: i128,
-    receive_bytes: i128,
-    max_message_bytes: i128,
-    resend_time: Option<f64>,
-    early_copies: i128,
-    strict: bool,
-    weight: i128,
+    #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
+    #[pyo3(from_py_with = int::receive_window)] receive_window: i128,
+    #[pyo3(from_py_with = int::receive_bytes)] receive_bytes: i128,
+    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
+    #[pyo3(from_py_with = optional_number::resend_time)] resend_time: Option<f64>,
+    #[pyo3(from_py_with = int::early_copies)] early_copies: i128,
+    #[pyo3(from_py_with = truth::strict)] strict: bool,
+    #[pyo3(from_py_with = int::weight)] weight: i128,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Reliable {
         ordered: false,
@@ -234,14 +235,14 @@ pub(crate) fn reliable_unordered(
 #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn unreliable(
     name: &str,
-    send_queue: i128,
-    receive_queue: i128,
-    max_message_bytes: i128,
-    strict: bool,
-    weight: i128,
-    max_messages_per_packet: Option<i128>,
-    max_block_size: Option<i128>,
-    disable_blocks: bool,
+    #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
+    #[pyo3(from_py_with = int::receive_queue)] receive_queue: i128,
+    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
+    #[pyo3(from_py_with = truth::strict)] strict: bool,
+    #[pyo3(from_py_with = int::weight)] weight: i128,
+    #[pyo3(from_py_with = optional_int::max_messages_per_packet)] max_messages_per_packet: Option<i128>,
+    #[pyo3(from_py_with = optional_int::max_block_size)] max_block_size: Option<i128>,
+    #[pyo3(from_py_with = truth::disable_blocks)] disable_blocks: bool,
 ) -> PyResult<Channel> {
     let yojimbo =
         Yojimbo { max_messages_per_packet, max_block_size, disable_blocks, block_fragment_size: None };
@@ -255,11 +256,11 @@ pub(crate) fn unreliable(
                     strict = false, weight = 1))]
 pub(crate) fn sequenced(
     name: &str,
-    send_queue: i128,
-    receive_queue: i128,
-    max_message_bytes: i128,
-    strict: bool,
-    weight: i128,
+    #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
+    #[pyo3(from_py_with = int::receive_queue)] receive_queue: i128,
+    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
+    #[pyo3(from_py_with = truth::strict)] strict: bool,
+    #[pyo3(from_py_with = int::weight)] weight: i128,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Sequenced { receive_queue: count("receive_queue", receive_queue)? };
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
@@ -275,12 +276,12 @@ pub(crate) fn sequenced(
 )]
 pub(crate) fn redundant(
     name: &str,
-    copies: Option<i128>,
-    send_queue: i128,
-    receive_queue: i128,
-    max_message_bytes: i128,
-    strict: bool,
-    weight: i128,
+    #[pyo3(from_py_with = optional_int::copies)] copies: Option<i128>,
+    #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
+    #[pyo3(from_py_with = int::receive_queue)] receive_queue: i128,
+    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
+    #[pyo3(from_py_with = truth::strict)] strict: bool,
+    #[pyo3(from_py_with = int::weight)] weight: i128,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Redundant {
         copies: copies.map_or(Ok(0), |copies| within("copies", copies, 1, u8::MAX))?,
@@ -295,12 +296,12 @@ pub(crate) fn redundant(
                     strict = false, weight = 1))]
 pub(crate) fn latest(
     name: &str,
-    keys: i128,
-    retain: bool,
-    retain_bytes: i128,
-    max_message_bytes: i128,
-    strict: bool,
-    weight: i128,
+    #[pyo3(from_py_with = int::keys)] keys: i128,
+    #[pyo3(from_py_with = truth::retain)] retain: bool,
+    #[pyo3(from_py_with = int::retain_bytes)] retain_bytes: i128,
+    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
+    #[pyo3(from_py_with = truth::strict)] strict: bool,
+    #[pyo3(from_py_with = int::weight)] weight: i128,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Latest { keys: count("keys", keys)? };
     // Values wait by key, not in a queue.
@@ -315,11 +316,11 @@ pub(crate) fn latest(
                     strict = false, weight = 1))]
 pub(crate) fn payload(
     name: &str,
-    send_queue: i128,
-    receive_queue: i128,
-    max_message_bytes: i128,
-    strict: bool,
-    weight: i128,
+    #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
+    #[pyo3(from_py_with = int::receive_queue)] receive_queue: i128,
+    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
+    #[pyo3(from_py_with = truth::strict)] strict: bool,
+    #[pyo3(from_py_with = int::weight)] weight: i128,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Payload { receive_queue: count("receive_queue", receive_queue)? };
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)

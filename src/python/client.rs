@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::address::{Address, AddressLike};
+use super::arguments::{int, number, optional_int, truth};
 use super::arrays::Rows;
 use super::capture::{self, Secrets};
 use super::chunks::{Chunk, IncomingChunk, Transfer};
@@ -21,6 +22,7 @@ use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
 use super::fields::within;
 use super::inbox::{Inbox, Pending, Tick, Ticking, payload};
 use super::log::{Level, log, log_end};
+use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
 use super::settings::Settings;
 use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send_options, skip_seed};
@@ -108,8 +110,8 @@ impl Client {
         address: AddressLike,
         protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
-        client_id: Option<i128>,
-        timeout: Option<i128>,
+        #[pyo3(from_py_with = optional_int::client_id)] client_id: Option<i128>,
+        #[pyo3(from_py_with = optional_int::timeout)] timeout: Option<i128>,
         user_data: Option<&Bound<'py, PyAny>>,
         bind: Option<AddressLike>,
         resume: Option<&Bound<'py, Self>>,
@@ -206,6 +208,12 @@ impl Client {
         self.asked(|dial| dial.slot())
     }
 
+    /// The simulated network it is on; None on a real one.
+    #[getter]
+    fn network(&self, py: Python<'_>) -> Option<Py<SimulatedNetwork>> {
+        self.endpoint.network.as_ref().map(|network| network.clone_ref(py))
+    }
+
     /// What both sides share.
     #[getter]
     fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
@@ -270,9 +278,9 @@ impl Client {
         &self,
         message: &Bound<'_, PyAny>,
         channel: Option<&Bound<'_, PyAny>>,
-        key: i128,
-        tag: i128,
-        notify: bool,
+        #[pyo3(from_py_with = int::key)] key: i128,
+        #[pyo3(from_py_with = int::tag)] tag: i128,
+        #[pyo3(from_py_with = truth::notify)] notify: bool,
     ) -> PyResult<Py<PyAny>> {
         let options = send_options(key, tag, notify)?;
         let encoded = self.endpoint.protocol.get().encode_message(message)?;
@@ -298,7 +306,7 @@ impl Client {
         arena: Option<&Bound<'_, PyAny>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
-        notify: bool,
+        #[pyo3(from_py_with = truth::notify)] notify: bool,
     ) -> PyResult<Vec<usize>> {
         let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         self.endpoint.with(|core, driver| {
@@ -317,7 +325,7 @@ impl Client {
         py: Python<'_>,
         data: &[u8],
         channel: &Bound<'_, PyAny>,
-        tag: i128,
+        #[pyo3(from_py_with = int::tag)] tag: i128,
     ) -> PyResult<Py<PyAny>> {
         let tag = within("tag", tag, 0, u32::MAX)?;
         let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
@@ -336,8 +344,8 @@ impl Client {
         &self,
         data: &Bound<'_, PyAny>,
         label: &str,
-        burst: bool,
-        ask_first: bool,
+        #[pyo3(from_py_with = truth::burst)] burst: bool,
+        #[pyo3(from_py_with = truth::ask_first)] ask_first: bool,
     ) -> PyResult<Transfer> {
         self.endpoint.check_open(self.server)?;
         self.endpoint.send_chunk(self.server, None, &Chunk::given(data)?, label, burst, ask_first)
@@ -350,7 +358,12 @@ impl Client {
 
     /// Changes how much may be sent, also before the connection is up.
     #[pyo3(signature = (bytes_per_second, burst_bytes, *, adaptive = true))]
-    fn set_budget(&self, bytes_per_second: f64, burst_bytes: f64, adaptive: bool) -> PyResult<()> {
+    fn set_budget(
+        &self,
+        #[pyo3(from_py_with = number::bytes_per_second)] bytes_per_second: f64,
+        #[pyo3(from_py_with = number::burst_bytes)] burst_bytes: f64,
+        #[pyo3(from_py_with = truth::adaptive)] adaptive: bool,
+    ) -> PyResult<()> {
         let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
         self.endpoint.state.lock()?.change().set_budget(None, budget).map_err(value_error)
     }
@@ -372,9 +385,9 @@ impl Client {
     fn close(
         &self,
         py: Python<'_>,
-        linger: f64,
+        #[pyo3(from_py_with = number::linger)] linger: f64,
         reason: Option<&Bound<'_, PyString>>,
-        wait: bool,
+        #[pyo3(from_py_with = truth::wait)] wait: bool,
     ) -> PyResult<()> {
         self.endpoint.close(py, linger, reason, wait)
     }

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+use super::arguments::{int, number};
 use super::errors::value_error;
 use super::fields::within;
 use super::parts::good_bad_config;
@@ -19,10 +20,10 @@ impl Congestion {
     #[pyo3(signature = (*, min_bytes_per_second = 4_000.0, max_bytes_per_second = 125_000_000.0,
                         initial_bytes = 32_768, max_burst_bytes = 262_144))]
     fn adaptive(
-        min_bytes_per_second: f64,
-        max_bytes_per_second: f64,
-        initial_bytes: i128,
-        max_burst_bytes: i128,
+        #[pyo3(from_py_with = number::min_bytes_per_second)] min_bytes_per_second: f64,
+        #[pyo3(from_py_with = number::max_bytes_per_second)] max_bytes_per_second: f64,
+        #[pyo3(from_py_with = int::initial_bytes)] initial_bytes: i128,
+        #[pyo3(from_py_with = int::max_burst_bytes)] max_burst_bytes: i128,
     ) -> PyResult<Self> {
         Self::checked(CongestionConfig::Adaptive(AdaptiveConfig {
             min_bytes_per_second,
@@ -34,7 +35,10 @@ impl Congestion {
 
     /// At a fixed rate: where the link is known, or other means keep it free.
     #[staticmethod]
-    fn fixed(bytes_per_second: f64, burst_bytes: f64) -> PyResult<Self> {
+    fn fixed(
+        #[pyo3(from_py_with = number::bytes_per_second)] bytes_per_second: f64,
+        #[pyo3(from_py_with = number::burst_bytes)] burst_bytes: f64,
+    ) -> PyResult<Self> {
         Self::checked(CongestionConfig::Fixed(RateConfig { bytes_per_second, burst_bytes }))
     }
 
@@ -45,14 +49,14 @@ impl Congestion {
                         double_below = 10.0, halve_every = 10.0))]
     #[allow(clippy::too_many_arguments)] // Settings, all by keyword.
     fn good_bad(
-        bad_rtt: f64,
-        good_packets_per_second: f64,
-        bad_packets_per_second: f64,
-        recovery_time: f64,
-        min_recovery_time: f64,
-        max_recovery_time: f64,
-        double_below: f64,
-        halve_every: f64,
+        #[pyo3(from_py_with = number::bad_rtt)] bad_rtt: f64,
+        #[pyo3(from_py_with = number::good_packets_per_second)] good_packets_per_second: f64,
+        #[pyo3(from_py_with = number::bad_packets_per_second)] bad_packets_per_second: f64,
+        #[pyo3(from_py_with = number::recovery_time)] recovery_time: f64,
+        #[pyo3(from_py_with = number::min_recovery_time)] min_recovery_time: f64,
+        #[pyo3(from_py_with = number::max_recovery_time)] max_recovery_time: f64,
+        #[pyo3(from_py_with = number::double_below)] double_below: f64,
+        #[pyo3(from_py_with = number::halve_every)] halve_every: f64,
     ) -> PyResult<Self> {
         Self::checked(CongestionConfig::GoodBad(good_bad_config(
             bad_rtt,

@@ -18,6 +18,7 @@ use super::forks::Process;
 use super::hooks::{Candidates, Moment, ask_priority};
 use super::inbox::{Inbox, Pending};
 use super::log::{Dropped, Level, log};
+use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
 use super::sent::Sent;
 use super::settings::Settings;
@@ -64,6 +65,8 @@ pub(super) struct Endpoint {
     pub(super) protocol: Py<Protocol>,
     pub(super) factory: Option<Py<PyAny>>,
     priority: Option<Py<PyAny>>,
+    /// Whose time it has, instead of the system's.
+    pub(super) network: Option<Py<SimulatedNetwork>>,
     /// Candidates refer to it while their hook runs.
     pub(super) state: Arc<Shared<State>>,
 }
@@ -80,7 +83,8 @@ impl Endpoint {
         let address = Address(driver.local_address());
         // A virtual network is copied whole by a fork, and so are its endpoints.
         let process = driver.socket().map(|_| Process::current(py)).transpose()?;
-        let Settings { threaded, strict, factory, priority, hooks, pending, .. } = settings;
+        let Settings { threaded, strict, factory, priority, hooks, pending, simulated: network, .. } =
+            settings;
         let socket = driver.socket().filter(|_| threaded);
         let bell = socket.map(|socket| Bell::new(socket.handle()?)).transpose();
         let bell = bell.map_err(|error| os_error(py, &error, address.0))?;
@@ -93,6 +97,7 @@ impl Endpoint {
             protocol,
             factory,
             priority,
+            network,
             state,
         })
     }
@@ -292,9 +297,9 @@ impl Endpoint {
         let stats = {
             let state = self.state.lock()?;
             let host = state.host();
-            host.peer_stats(peer).or_else(|| end.cloned()).or_else(|| host.fresh_stats())
+            let known = host.peer_stats(peer).or_else(|| end.cloned());
+            known.unwrap_or_else(|| host.fresh_stats())
         };
-        let stats = stats.ok_or_else(self.kind.missing)?;
         Ok(ConnectionStats::new(stats, &self.protocol.get().core))
     }
 

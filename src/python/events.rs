@@ -2,13 +2,15 @@
 
 use core::hash::{Hash, Hasher};
 use std::collections::hash_map::DefaultHasher;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyType};
 
 use super::address::Address;
+use super::lock;
 use crate::endpoint::{self, PeerStats};
 use crate::netcode::USER_DATA_BYTES;
 
@@ -25,6 +27,8 @@ pub(crate) struct ClientHandle {
     pub(super) user_data: Box<[u8; USER_DATA_BYTES]>,
     /// How its connection was doing when it ended.
     pub(super) end: OnceLock<PeerStats>,
+    /// Whatever the game keeps of the player.
+    pub(super) data: Mutex<Option<Py<PyAny>>>,
 }
 
 #[pymethods]
@@ -63,6 +67,28 @@ impl ClientHandle {
     #[getter]
     fn user_data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &*self.user_data)
+    }
+
+    /// Whatever the game keeps of this player; None until it is set.
+    #[getter]
+    fn data(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        lock(&self.data).as_ref().map(|data| data.clone_ref(py))
+    }
+
+    #[setter]
+    fn set_data(&self, data: Option<Py<PyAny>>) {
+        // What was there may run code of the game when it goes.
+        let before = core::mem::replace(&mut *lock(&self.data), data);
+        drop(before);
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.data.try_lock().map_or(Ok(()), |data| visit.call(&*data))
+    }
+
+    fn __clear__(&self) {
+        let before = lock(&self.data).take();
+        drop(before);
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -108,6 +134,10 @@ impl Connected {
         ("client",)
     }
 
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.client)
+    }
+
     fn __repr__(&self) -> String {
         format!("Connected(client={})", shown(self.client.as_ref()))
     }
@@ -141,6 +171,10 @@ impl Disconnected {
     #[getter]
     fn detail(&self) -> Option<&str> {
         self.detail.as_deref()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.client)
     }
 
     fn __repr__(&self) -> String {

@@ -220,6 +220,18 @@ where
     }
 }
 
+/// As [`bounded`], and takes a float that is a whole number: 1e6 is one to whoever writes it.
+pub(super) fn whole<T>(name: &str, value: &Bound<'_, PyAny>, low: T, high: T) -> PyResult<T>
+where
+    T: TryFrom<i128> + PartialOrd + Display,
+{
+    match value.cast::<PyFloat>().map(|float| float.value()) {
+        Ok(float) if float.fract() == 0.0 => within(name, float as i128, low, high),
+        Ok(float) => Err(PyTypeError::new_err(format!("{name} must be a whole number, not {float}"))),
+        Err(_) => bounded(name, value, low, high),
+    }
+}
+
 /// As [`bounded`], for an argument already taken as an integer.
 pub(super) fn within<T>(name: &str, value: i128, low: T, high: T) -> PyResult<T>
 where

@@ -6,6 +6,7 @@
 //! waits for Python. Only those detach that hash a large chunk, and the proxy's, which wait for its thread.
 
 mod address;
+mod arguments;
 mod arrays;
 mod buffers;
 mod capture;

@@ -8,8 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::address::{Address, AddressLike};
+use super::arguments::{int, number, optional_int};
 use super::errors::{os_error, value_error};
-use super::fields::within;
+use super::fields::{whole, within};
 use super::parts::counts;
 use super::protocol::seconds;
 use crate::driver::VirtualNetwork;
@@ -52,7 +53,12 @@ pub(crate) struct Bursts(conditions::Bursts);
 impl Bursts {
     #[new]
     #[pyo3(signature = (to_bad, to_good, *, good_loss = 0.0, bad_loss = 1.0))]
-    fn new(to_bad: f64, to_good: f64, good_loss: f64, bad_loss: f64) -> PyResult<Self> {
+    fn new(
+        #[pyo3(from_py_with = number::to_bad)] to_bad: f64,
+        #[pyo3(from_py_with = number::to_good)] to_good: f64,
+        #[pyo3(from_py_with = number::good_loss)] good_loss: f64,
+        #[pyo3(from_py_with = number::bad_loss)] bad_loss: f64,
+    ) -> PyResult<Self> {
         let bursts = conditions::Bursts { to_bad, to_good, good_loss, bad_loss };
         bursts.check().map_err(value_error)?;
         Ok(Bursts(bursts))
@@ -64,7 +70,10 @@ impl Bursts {
     ///     ValueError: the length is below 1, or the loss above ``length / (length + 1)``: between two bursts at
     ///         least one packet passes.
     #[staticmethod]
-    fn mean(loss: f64, length: f64) -> PyResult<Self> {
+    fn mean(
+        #[pyo3(from_py_with = number::loss)] loss: f64,
+        #[pyo3(from_py_with = number::length)] length: f64,
+    ) -> PyResult<Self> {
         conditions::Bursts::mean(loss, length).map(Bursts).map_err(value_error)
     }
 
@@ -114,7 +123,10 @@ pub(crate) struct Outages(conditions::Outages);
 #[pymethods]
 impl Outages {
     #[new]
-    fn new(duration: f64, fraction: f64) -> PyResult<Self> {
+    fn new(
+        #[pyo3(from_py_with = number::duration)] duration: f64,
+        #[pyo3(from_py_with = number::fraction)] fraction: f64,
+    ) -> PyResult<Self> {
         let duration = seconds("duration", duration, LONGEST_DELAY)?;
         let outages = conditions::Outages { duration, fraction };
         outages.check().map_err(value_error)?;
@@ -180,27 +192,27 @@ impl Conditions {
                         rate = None, queue = 65_536, overhead = 28, max_datagram = None))]
     #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn new(
-        latency: f64,
-        jitter: f64,
-        wander: f64,
-        wander_time: f64,
-        loss: f64,
+        #[pyo3(from_py_with = number::latency)] latency: f64,
+        #[pyo3(from_py_with = number::jitter)] jitter: f64,
+        #[pyo3(from_py_with = number::wander)] wander: f64,
+        #[pyo3(from_py_with = number::wander_time)] wander_time: f64,
+        #[pyo3(from_py_with = number::loss)] loss: f64,
         bursts: Option<&Bound<'_, Bursts>>,
         outages: Option<&Bound<'_, Outages>>,
-        duplicate: f64,
-        reorder: f64,
-        reorder_delay: f64,
-        rate: Option<i128>,
-        queue: i128,
-        overhead: i128,
-        max_datagram: Option<i128>,
+        #[pyo3(from_py_with = number::duplicate)] duplicate: f64,
+        #[pyo3(from_py_with = number::reorder)] reorder: f64,
+        #[pyo3(from_py_with = number::reorder_delay)] reorder_delay: f64,
+        rate: Option<&Bound<'_, PyAny>>,
+        #[pyo3(from_py_with = int::queue)] queue: i128,
+        #[pyo3(from_py_with = int::overhead)] overhead: i128,
+        #[pyo3(from_py_with = optional_int::max_datagram)] max_datagram: Option<i128>,
     ) -> PyResult<Self> {
         let latency = latency_seconds("latency", latency)?;
         let jitter = latency_seconds("jitter", jitter)?;
         let range = latency_seconds("wander", wander)?;
         let wander_time = seconds("wander_time", wander_time, LONGEST_DELAY)?;
         let reorder_delay = seconds("reorder_delay", reorder_delay, LONGEST_DELAY)?;
-        let rate = rate.map(|rate| within("rate", rate, 1, MAX_RATE)).transpose()?;
+        let rate = rate.map(|rate| whole("rate", rate, 1, MAX_RATE)).transpose()?;
         let queue = within("queue", queue, 1, MAX_QUEUE)?;
         let mut core = conditions::Conditions::perfect()
             .latency(latency, jitter)
@@ -410,7 +422,10 @@ pub(crate) struct SimulatedNetwork(pub(super) VirtualNetwork);
 impl SimulatedNetwork {
     #[new]
     #[pyo3(signature = (*, seed = 0, conditions = None))]
-    fn new(seed: i128, conditions: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+    fn new(
+        #[pyo3(from_py_with = int::seed)] seed: i128,
+        conditions: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
         let conditions = conditions.map(one_conditions).transpose()?;
         let conditions = conditions.map(|conditions| conditions.get().core).unwrap_or_default();
         let seed = within("seed", seed, 0, u64::MAX)?;
@@ -448,7 +463,7 @@ impl SimulatedNetwork {
 
     /// Lets time pass, and delivers what arrives meanwhile.
     #[pyo3(signature = (seconds, /))]
-    fn advance(&self, seconds: f64) -> PyResult<()> {
+    fn advance(&self, #[pyo3(from_py_with = number::seconds)] seconds: f64) -> PyResult<()> {
         let time: Duration = self::seconds("seconds", seconds, LONGEST_STEP)?;
         self.0.advance(time);
         Ok(())
@@ -473,7 +488,7 @@ impl SimulatedNetwork {
     #[pyo3(signature = (at, conditions, *, sender = None, receiver = None))]
     fn schedule(
         &self,
-        at: f64,
+        #[pyo3(from_py_with = number::at)] at: f64,
         conditions: &Bound<'_, PyAny>,
         sender: Option<AddressLike>,
         receiver: Option<AddressLike>,
@@ -552,7 +567,13 @@ impl SimulatedNetwork {
     /// Raises:
     ///     ValueError: naming the argument, its value and its bound, or the address that is in use.
     #[pyo3(signature = (public, inside, *, kind = "port-restricted", lifetime = 120.0))]
-    fn add_nat(&self, public: &str, inside: Vec<String>, kind: &str, lifetime: f64) -> PyResult<()> {
+    fn add_nat(
+        &self,
+        public: &str,
+        inside: Vec<String>,
+        kind: &str,
+        #[pyo3(from_py_with = number::lifetime)] lifetime: f64,
+    ) -> PyResult<()> {
         let public = host(public)?;
         let inside: Vec<_> = inside.iter().map(|ip| host(ip)).collect::<PyResult<_>>()?;
         let Some((_, kind)) = NatKind::NAMED.iter().find(|(name, _)| *name == kind) else {

@@ -9,9 +9,11 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyType};
 
+use super::arguments::{argument, optional_int, truth};
 use super::channel::{Channel, count};
 use super::codec::Class;
 use super::errors::{ChannelError, StreamError, UnregisteredMessageError, value_error};
+use super::events::ClientHandle;
 use super::fields::bounded;
 use crate::time::Duration;
 use crate::transport::{self, ChannelConfig, ChannelKind, Framing, Message, YojimboConfig};
@@ -62,16 +64,23 @@ impl Protocol {
     fn new(
         py: Python<'_>,
         id: &Bound<'_, PyAny>,
-        messages: Vec<Bound<'_, PyAny>>,
-        channels: Option<Vec<Py<Channel>>>,
+        messages: &Bound<'_, PyAny>,
+        channels: Option<&Bound<'_, PyAny>>,
         framing: &str,
-        fold_hash: bool,
-        max_packet_size: Option<i128>,
-        packet_fragment_size: Option<i128>,
+        #[pyo3(from_py_with = truth::fold_hash)] fold_hash: bool,
+        #[pyo3(from_py_with = optional_int::max_packet_size)] max_packet_size: Option<i128>,
+        #[pyo3(from_py_with = optional_int::packet_fragment_size)] packet_fragment_size: Option<i128>,
     ) -> PyResult<Self> {
         let id = bounded("id", id, u64::MIN, u64::MAX)?;
+        if messages.is_instance_of::<PyType>() {
+            let class = messages.cast::<PyType>()?.name()?;
+            let sentence =
+                format!("messages must be a list of message classes, as [{class}], not a class alone");
+            return Err(PyTypeError::new_err(sentence));
+        }
+        let messages: Vec<Bound<'_, PyAny>> = argument("messages", messages, "a list of message classes")?;
         let channels = match channels {
-            Some(channels) => channels,
+            Some(channels) => argument("channels", channels, "a list of channels")?,
             None => vec![
                 Py::new(py, Channel { config: ChannelConfig::reliable_ordered(), retain: None })?,
                 Py::new(py, Channel { config: ChannelConfig::unreliable(), retain: None })?,
@@ -347,6 +356,12 @@ impl Protocol {
             return UnregisteredMessageError::new_err(format!(
                 "a message must be an object of the class, {shown}(...), not the class itself"
             ));
+        }
+        if message.is_instance_of::<ClientHandle>() {
+            return UnregisteredMessageError::new_err(
+                "message must be a message, not a ClientHandle: servers say send(client, message), clients and rooms have \
+                 nobody to name and say send(message) and broadcast(message)",
+            );
         }
         let kind = message.get_type();
         let shown = kind.name().unwrap_or_else(|_| PyString::new(message.py(), "it"));

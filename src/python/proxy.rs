@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::address::{Address, AddressLike};
+use super::arguments::{int, number};
 use super::errors::{ClosedError, os_error, value_error};
 use super::exit::{Exit, close_at_exit};
 use super::fields::within;
@@ -95,10 +96,10 @@ impl Proxy {
         conditions: Option<&Bound<'_, Conditions>>,
         up: Option<&Bound<'_, Conditions>>,
         down: Option<&Bound<'_, Conditions>>,
-        seed: i128,
-        max_clients: i128,
-        idle_timeout: f64,
-        max_bytes: i128,
+        #[pyo3(from_py_with = int::seed)] seed: i128,
+        #[pyo3(from_py_with = int::max_clients)] max_clients: i128,
+        #[pyo3(from_py_with = number::idle_timeout)] idle_timeout: f64,
+        #[pyo3(from_py_with = int::max_bytes)] max_bytes: i128,
     ) -> PyResult<Self> {
         if to.0.port() == 0 {
             return Err(PyValueError::new_err(format!("to must have a port to send to, not {}", to.0)));

@@ -10,6 +10,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::arguments::argument;
 use super::capture::CaptureLike;
 use super::chunks::Arrivals;
 use super::congestion::Congestion;
@@ -29,16 +30,11 @@ struct Given<'py> {
 }
 
 impl<'py> Given<'py> {
-    /// One of them, or the default.
-    fn take<T: FromPyObjectOwned<'py>>(&self, name: &str, default: T) -> PyResult<T> {
+    /// One of them, which is to be `what`, or the default.
+    fn take<T: FromPyObjectOwned<'py>>(&self, name: &str, what: &str, default: T) -> PyResult<T> {
         let Some(value) = self.left.get_item(name)? else { return Ok(default) };
         self.left.del_item(name)?;
-        value.extract().map_err(|error: T::Error| {
-            let error: PyErr = error.into();
-            // As PyO3 says it of a parameter; without the note the error is right as well.
-            let _ = error.add_note(self.left.py(), format!("while processing '{name}'"));
-            error
-        })
+        argument(name, &value, what)
     }
 
     /// Refuses those that nobody took.
@@ -65,6 +61,8 @@ pub(super) struct Settings<'py> {
     pub(super) pending: Pending,
     pub(super) arrivals: Arrivals,
     pub(super) network: Option<VirtualNetwork>,
+    /// The same, as the game has it.
+    pub(super) simulated: Option<Py<SimulatedNetwork>>,
     pub(super) conditions: Option<Bound<'py, Conditions>>,
     pub(super) seed: Option<i128>,
     pub(super) capture: Option<CaptureLike<'py>>,
@@ -82,29 +80,34 @@ impl<'py> Settings<'py> {
     ) -> PyResult<Self> {
         let left = given.map_or_else(|| Ok(PyDict::new(py)), |given| given.copy())?;
         let given = Given { function, left };
-        let factory: Option<Py<PyAny>> = given.take("factory", None)?;
-        let priority: Option<Py<PyAny>> = given.take("priority", None)?;
-        let slow_hook: f64 = given.take("slow_hook", 0.005)?;
-        let chunk_memory: i128 = given.take("chunk_memory", chunk_memory.into())?;
-        let chunk_directory: Option<PathBuf> = given.take("chunk_directory", None)?;
-        let chunk_file_limit: Option<i128> = given.take("chunk_file_limit", None)?;
-        let chunk_directory_limit: Option<i128> = given.take("chunk_directory_limit", None)?;
-        let congestion: Option<Bound<'py, Congestion>> = given.take("congestion", None)?;
-        let driver: String = given.take("driver", "polled".into())?;
-        let conditions: Option<Bound<'py, PyAny>> = given.take("conditions", None)?;
+        let factory: Option<Py<PyAny>> = given.take("factory", "a MessageFactory or None", None)?;
+        let priority: Option<Py<PyAny>> = given.take("priority", "callable or None", None)?;
+        let slow_hook: f64 = given.take("slow_hook", "a number", 0.005)?;
+        let chunk_memory: i128 = given.take("chunk_memory", "an int", chunk_memory.into())?;
+        let chunk_directory: Option<PathBuf> = given.take("chunk_directory", "a path or None", None)?;
+        let chunk_file_limit: Option<i128> = given.take("chunk_file_limit", "an int or None", None)?;
+        let chunk_directory_limit: Option<i128> =
+            given.take("chunk_directory_limit", "an int or None", None)?;
+        let congestion: Option<Bound<'py, Congestion>> =
+            given.take("congestion", "a Congestion or None", None)?;
+        let driver: String = given.take("driver", "'polled' or 'thread'", "polled".into())?;
+        let conditions: Option<Bound<'py, PyAny>> = given.take("conditions", "a Conditions or None", None)?;
         let conditions = conditions.as_ref().map(one_conditions).transpose()?;
-        let seed = given.take("seed", None)?;
-        let network: Option<Bound<'py, SimulatedNetwork>> = given.take("network", None)?;
-        let columns: Option<Vec<Bound<'py, PyAny>>> = given.take("columns", None)?;
-        let capture = given.take("capture", None)?;
-        let mtu: i128 = given.take("mtu", DEFAULT_MTU as i128)?;
-        let packet_fates: bool = given.take("packet_fates", false)?;
-        let strict: bool = given.take("strict", false)?;
+        let seed = given.take("seed", "an int or None", None)?;
+        let network: Option<Bound<'py, SimulatedNetwork>> =
+            given.take("network", "a SimulatedNetwork or None", None)?;
+        let columns: Option<Vec<Bound<'py, PyAny>>> =
+            given.take("columns", "a list of message classes or None", None)?;
+        let capture = given.take("capture", "a Capture, a path or None", None)?;
+        let mtu: i128 = given.take("mtu", "an int", DEFAULT_MTU as i128)?;
+        let packet_fates: bool = given.take("packet_fates", "True or False", false)?;
+        let strict: bool = given.take("strict", "True or False", false)?;
         given.finish()?;
 
         hooks::check(py, "priority", priority.as_ref())?;
         let hooks = HookClock::new(slow_hook)?;
-        let network = network.map(|network| network.get().0.clone());
+        let simulated = network.map(Bound::unbind);
+        let network = simulated.as_ref().map(|network| network.get().0.clone());
         let threaded = is_threaded(&driver, network.as_ref())?;
         if let Some(factory) = &factory
             && !factory.bind(py).hasattr(intern!(py, "create"))?
@@ -133,6 +136,7 @@ impl<'py> Settings<'py> {
             pending,
             arrivals,
             network,
+            simulated,
             conditions,
             seed,
             capture,

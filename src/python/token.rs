@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use super::address::{Address, AddressList};
+use super::arguments::{int, optional_int};
 use super::errors::value_error;
 use super::fields::{bounded, within};
 use super::protocol::Protocol;
@@ -64,13 +65,13 @@ impl ConnectToken {
     fn generate(
         protocol: &Bound<'_, PyAny>,
         key: &Bound<'_, PyAny>,
-        client_id: i128,
+        #[pyo3(from_py_with = int::client_id)] client_id: i128,
         servers: AddressList,
         internal_servers: Option<AddressList>,
-        expires_in: Option<i128>,
-        timeout: Option<i128>,
+        #[pyo3(from_py_with = optional_int::expires_in)] expires_in: Option<i128>,
+        #[pyo3(from_py_with = optional_int::timeout)] timeout: Option<i128>,
         user_data: Option<&Bound<'_, PyAny>>,
-        now: Option<i128>,
+        #[pyo3(from_py_with = optional_int::now)] now: Option<i128>,
     ) -> PyResult<Self> {
         let protocol_id = match protocol.cast::<Protocol>() {
             Ok(protocol) => protocol.get().id,

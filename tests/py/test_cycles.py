@@ -68,7 +68,47 @@ def made_by_a_factory(game: Game) -> None:
     game.held.append(tw.Server("127.0.0.1:0", make_protocol(), factory=game))
 
 
-@pytest.mark.parametrize("play", [hooked, threaded, played, kept_in_a_buffer, made_by_a_factory])
+def kept_with_players(game: Game) -> None:
+    channels = [tw.reliable_ordered(), tw.chunks()]
+    network, server, client = connected_pair(tw.Protocol(1, [Move], channels))
+    handle = server.clients[0]
+    room = server.room()
+    room.add(handle)
+    client.send_chunk(bytes(100))
+    for _ in range(20):
+        with server.tick() as inbox, client.tick():
+            network.advance(1 / 60)
+    transfer = server.send_chunk(handle, bytes(9))
+    (left,) = server.clients
+    assert left is handle
+    handle.data = [game, handle, server, room, transfer, inbox, server.incoming_chunks(handle)]
+
+
+def kept_with_one_who_left(game: Game) -> None:
+    network, server, client = connected_pair(make_protocol())
+    handle = server.clients[0]
+    client.close()
+    events: list[object] = []
+    for _ in range(20):
+        with server.tick() as inbox:
+            events += inbox.events
+        network.advance(1 / 60)
+    assert events
+    handle.data = [game, events]
+
+
+@pytest.mark.parametrize(
+    "play",
+    [
+        hooked,
+        threaded,
+        played,
+        kept_in_a_buffer,
+        made_by_a_factory,
+        kept_with_players,
+        kept_with_one_who_left,
+    ],
+)
 def test_a_game_and_its_endpoints_are_collected_together(play: Callable[[Game], None]) -> None:
     game = Game()
     play(game)

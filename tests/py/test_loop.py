@@ -118,6 +118,28 @@ def test_a_second_interrupt_is_one(protocol: tw.Protocol) -> None:
 
 
 @posix
+def test_an_interrupt_ends_the_linger_of_a_loop_that_was_left(protocol: tw.Protocol) -> None:
+    server = tw.Server("127.0.0.1:0", protocol)
+    # It never reads, so that the server has something to wait for.
+    client = tw.Client.connect(server.address, protocol)
+    loop = tw.loop(server, FAST, linger=60)
+    while not server.clients:
+        next(loop)
+        client.receive()
+        client.flush()
+    server.broadcast(Chat(1, "wait"))
+    pressed = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    pressed.start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        loop.close()  # type: ignore[attr-defined]  # as a break does
+    assert time.monotonic() - begun < 20
+    assert server.closed
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    client.close()
+
+
+@posix
 def test_what_is_ignored_stays_so(protocol: tw.Protocol) -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -379,4 +401,54 @@ def test_an_inbox_is_gone_through_in_order() -> None:
     of_other = [type(what) for client_, what in seen if client_ != handle]
     assert of_other == [tw.Connected, tw.Disconnected]
     assert sorted(map(repr, at_client)) == sorted(map(repr, [Move(6), Chat(2, "value")]))
+    client.close()
+
+
+# --- virtual time ----------------------------------------------------------------------------------------
+
+
+def test_on_a_simulated_network_virtual_time_passes(protocol: tw.Protocol) -> None:
+    network, server, client = connected_pair(protocol)
+    begun, start = network.now, time.perf_counter()
+    heard: list[object] = []
+    for tick, (_, inbox) in enumerate(zip(tw.loop(server, 50), tw.loop(client, 50), strict=False)):
+        assert round((network.now - begun) * 50) == tick  # one loop doesn't add to the other's
+        server.broadcast(Move(tick))
+        heard += inbox.messages
+        if tick == 1000:
+            break
+    assert len(heard) > 990
+    assert time.perf_counter() - start < 10, "20 virtual seconds"
+
+
+def test_a_loop_lingers_in_virtual_time(protocol: tw.Protocol) -> None:
+    network, server, client = connected_pair(protocol)
+    begun = network.now
+    for _ in tw.loop(server, linger=3):
+        server.broadcast(Chat(1, "nobody reads this"))
+        break
+    assert server.closed
+    assert 3 <= network.now - begun < 3.1
+    client.close()
+
+
+def test_virtual_time_passes_on_asyncio_too(protocol: tw.Protocol) -> None:
+    network, server, client = connected_pair(protocol)
+
+    async def play() -> list[object]:
+        heard: list[object] = []
+        ticks = 0
+        async for inbox in aio.loop(server, 50, linger=1):
+            heard += inbox.messages
+            with client.tick():
+                client.send(Move(ticks))
+            ticks += 1
+            if ticks == 500:
+                server.close()
+        return heard
+
+    begun, start = network.now, time.perf_counter()
+    assert len(asyncio.run(play())) > 490
+    assert 9.9 < network.now - begun < 10.1
+    assert time.perf_counter() - start < 8
     client.close()

@@ -2,10 +2,12 @@
 
 ``mistakes/*.txt`` are the tables: Python that is wrong, and below it, behind ``!``, what it raises. Each
 sentence names what was wrong, its value and its bound; where that doesn't say it yet, also what to do.
+What players do, and mistakes that end well, raise nothing: behind ``=`` is what the last line is then.
 """
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import enum
 import re
@@ -32,11 +34,12 @@ class Mistake(NamedTuple):
 
 
 def mistakes(path: Path) -> Iterator[Mistake]:
-    """The blocks of a table: code, then a line ``! Class: text``. Lines of ``# `` are for readers."""
+    """The blocks of a table: code, then a line ``! Class: text`` or ``= value``. Lines of ``# `` are for
+    readers."""
     code: list[str] = []
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        if line.startswith("! "):
-            yield Mistake(f"{path.name}:{number}", "\n".join(code), line[2:])
+        if line.startswith(("! ", "= ")):
+            yield Mistake(f"{path.name}:{number}", "\n".join(code), line.removeprefix("! "))
             code = []
         elif line and not line.startswith("# "):
             code.append(line)
@@ -139,6 +142,12 @@ def raised_by(mistake: Mistake, folder: Path) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            if mistake.raised.startswith("= "):
+                *before, last = ast.parse(mistake.code).body
+                assert isinstance(last, ast.Expr), "the last line is to be a value"
+                exec(compile(ast.Module(before, []), mistake.place, "exec"), vars(module))
+                value = eval(compile(ast.Expression(last.value), mistake.place, "eval"), vars(module))
+                return f"= {value!r}"
             exec(mistake.code, vars(module))
     except Exception as error:
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
@@ -156,6 +165,8 @@ def test_the_mistake_raises_this(mistake: Mistake, tmp_path: Path) -> None:
 
 def test_messages_are_of_one_form() -> None:
     for mistake in EVERY:
+        if mistake.raised.startswith("= "):
+            continue
         kind, _, text = mistake.raised.partition(": ")
         assert not re.search(r"\.$|\binvalid\b|\.\.=|error", text), mistake
         assert len(text) < 350, mistake

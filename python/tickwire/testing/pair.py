@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tickwire._core import Client, Conditions, Inbox, Protocol, ReceivedChunk, Server, SimulatedNetwork
+from tickwire.checks import check_seconds
 from tickwire.connection import Event
+from tickwire.ticks import check_rate
 
 _P = TypeVar("_P")
 
@@ -43,6 +45,10 @@ def run(
 ) -> list[Collected]:
     """Ticks the endpoints at ``rate`` for this long in virtual time; returns what each received, in order.
     One that is closed receives nothing."""
+    check_seconds("seconds", seconds)
+    check_rate(rate)
+    if not isinstance(network, SimulatedNetwork):
+        raise TypeError(f"network must be a SimulatedNetwork, not {type(network).__name__}")
     collected = [Collected() for _ in endpoints]
     for _ in range(round(seconds * rate)):
         for endpoint, into in zip(endpoints, collected, strict=True):

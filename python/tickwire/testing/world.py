@@ -17,6 +17,7 @@ from tickwire._core import (
     Server,
     SimulatedNetwork,
 )
+from tickwire.checks import check_number, check_seconds
 from tickwire.connection import AddressLike, Event
 from tickwire.testing.pair import Collected
 
@@ -65,6 +66,9 @@ class World(Generic[_P]):
         conditions: Conditions | None = None,
         rate: float = 60.0,
     ) -> None:
+        if not isinstance(protocol, Protocol):
+            raise TypeError(f"protocol must be a Protocol, not {type(protocol).__name__}")
+        check_number("rate", rate)
         if not 0.01 <= rate <= 10_000:
             raise ValueError(f"rate must be 0.01 to 10000 ticks a second, not {rate}")
         self.protocol = protocol
@@ -171,11 +175,15 @@ class World(Generic[_P]):
     def stall(self, endpoint: Server | Client, seconds: float) -> None:
         """Lets the game of an endpoint hang: it doesn't tick for so long."""
         self._known(endpoint)
+        check_seconds("seconds", seconds)
         self._stalled[endpoint] = self.now + seconds
 
     def at(self, seconds: float, action: Callable[[], object]) -> None:
         """Calls something before the first tick at or after ``seconds`` of virtual time; what is due at one
         time, in the order it was asked for."""
+        check_seconds("seconds", seconds)
+        if not callable(action):
+            raise TypeError(f"action must be callable, not {type(action).__name__}")
         heapq.heappush(self._script, (seconds, self._scheduled, action))
         self._scheduled += 1
 
@@ -184,6 +192,7 @@ class World(Generic[_P]):
     def ticks(self, seconds: float) -> Iterator[int]:
         """Lets this much time pass. In each tick all endpoints receive, the body of the loop runs (see
         :meth:`inbox`), and all send."""
+        check_seconds("seconds", seconds)
         for tick in range(round(seconds * self.rate)):
             while self._script and self._script[0][0] <= self.now:
                 heapq.heappop(self._script)[2]()

@@ -5,7 +5,7 @@ use crate::endpoint::handle::PeerHandle;
 use crate::endpoint::stats::{ConnectionCounters, PeerStats};
 use crate::netcode;
 use crate::transport::chunks::ChunkCounters;
-use crate::transport::{ChannelStats, Connection, PacketCounters, PacketStats};
+use crate::transport::{ChannelStats, PacketCounters, PacketStats};
 
 impl Host {
     /// Whether a peer is connected.
@@ -34,9 +34,8 @@ impl Host {
     }
 
     /// How a connection is doing in which nothing was said.
-    pub fn fresh_stats(&self) -> Option<PeerStats> {
-        let connection = Connection::new(&self.config, self.protocol.clone()).ok()?;
-        Some(PeerStats::of(&connection, &self.protocol))
+    pub fn fresh_stats(&self) -> PeerStats {
+        PeerStats::fresh(&self.config, &self.protocol)
     }
 
     /// What became of connections.

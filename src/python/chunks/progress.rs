@@ -3,6 +3,7 @@
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -66,6 +67,10 @@ impl IncomingChunk {
     #[getter]
     fn client(&self, py: Python<'_>) -> Option<Py<ClientHandle>> {
         self.client.as_ref().map(|client| client.clone_ref(py))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.client)
     }
 
     /// What the peer calls it: whatever the peer likes.

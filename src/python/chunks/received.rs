@@ -5,6 +5,7 @@ use std::path::Path;
 
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
 
@@ -43,6 +44,10 @@ impl ReceivedChunk {
     #[getter]
     fn client(&self, py: Python<'_>) -> Option<Py<ClientHandle>> {
         self.client.as_ref().map(|client| client.clone_ref(py))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.client)
     }
 
     /// What the peer calls it: whatever the peer likes.

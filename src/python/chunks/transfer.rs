@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, Weak};
 
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -171,6 +172,10 @@ impl Transfer {
     #[getter]
     fn client(&self, py: Python<'_>) -> Option<Py<ClientHandle>> {
         self.client.as_ref().map(|client| client.clone_ref(py))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.client)
     }
 
     /// What it was named when it was sent.

@@ -17,6 +17,7 @@ use self::retained::Retained;
 pub(crate) use self::rooms::Room;
 use self::rooms::{Members, Rooms};
 use super::address::{Address, AddressLike, AddressList};
+use super::arguments::{int, number, optional_int, optional_number, truth};
 use super::arrays::{Recipients, Rows};
 use super::capture::{self, Secrets};
 use super::chunks::{Chunk, IncomingChunk, Transfer};
@@ -30,6 +31,7 @@ use super::goodbye::goodbye;
 use super::hooks;
 use super::inbox::{Inbox, Tick, Ticking, payload};
 use super::lock;
+use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
 use super::settings::Settings;
 use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, send_options};
@@ -153,12 +155,12 @@ impl Server {
         address: AddressLike,
         protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
-        max_clients: i128,
+        #[pyo3(from_py_with = int::max_clients)] max_clients: i128,
         public_addresses: Option<AddressList>,
-        max_token_lifetime: Option<i128>,
-        clock_skew: i128,
-        replace_duplicates: bool,
-        stalled_timeout: Option<f64>,
+        #[pyo3(from_py_with = optional_int::max_token_lifetime)] max_token_lifetime: Option<i128>,
+        #[pyo3(from_py_with = int::clock_skew)] clock_skew: i128,
+        #[pyo3(from_py_with = truth::replace_duplicates)] replace_duplicates: bool,
+        #[pyo3(from_py_with = optional_number::stalled_timeout)] stalled_timeout: Option<f64>,
         admission: Option<Py<PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
@@ -234,6 +236,12 @@ impl Server {
     #[getter]
     fn address(&self) -> Address {
         self.endpoint.address
+    }
+
+    /// The simulated network it is on; None on a real one.
+    #[getter]
+    fn network(&self, py: Python<'_>) -> Option<Py<SimulatedNetwork>> {
+        self.endpoint.network.as_ref().map(|network| network.clone_ref(py))
     }
 
     /// What both sides share.
@@ -337,9 +345,9 @@ impl Server {
         client: &Bound<'_, ClientHandle>,
         message: &Bound<'_, PyAny>,
         channel: Option<&Bound<'_, PyAny>>,
-        key: i128,
-        tag: i128,
-        notify: bool,
+        #[pyo3(from_py_with = int::key)] key: i128,
+        #[pyo3(from_py_with = int::tag)] tag: i128,
+        #[pyo3(from_py_with = truth::notify)] notify: bool,
     ) -> PyResult<Py<PyAny>> {
         let options = send_options(key, tag, notify)?;
         let encoded = self.endpoint.protocol.get().encode_message(message)?;
@@ -362,7 +370,7 @@ impl Server {
         client: &Bound<'_, ClientHandle>,
         data: &[u8],
         channel: &Bound<'_, PyAny>,
-        tag: i128,
+        #[pyo3(from_py_with = int::tag)] tag: i128,
     ) -> PyResult<Py<PyAny>> {
         let tag = within("tag", tag, 0, u32::MAX)?;
         let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
@@ -389,8 +397,8 @@ impl Server {
         client: &Bound<'_, ClientHandle>,
         data: &Bound<'_, PyAny>,
         label: &str,
-        burst: bool,
-        ask_first: bool,
+        #[pyo3(from_py_with = truth::burst)] burst: bool,
+        #[pyo3(from_py_with = truth::ask_first)] ask_first: bool,
     ) -> PyResult<Transfer> {
         let handle = self.core_handle(client.get())?;
         self.endpoint.check_open(handle)?;
@@ -422,10 +430,10 @@ impl Server {
     #[pyo3(signature = (bytes_per_second, burst_bytes, client = None, *, adaptive = true))]
     fn set_budget(
         &self,
-        bytes_per_second: f64,
-        burst_bytes: f64,
+        #[pyo3(from_py_with = number::bytes_per_second)] bytes_per_second: f64,
+        #[pyo3(from_py_with = number::burst_bytes)] burst_bytes: f64,
         client: Option<&Bound<'_, ClientHandle>>,
-        adaptive: bool,
+        #[pyo3(from_py_with = truth::adaptive)] adaptive: bool,
     ) -> PyResult<bool> {
         let client = client.map(|client| self.core_handle(client.get())).transpose()?;
         let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
@@ -465,9 +473,9 @@ impl Server {
         channel: Option<&Bound<'_, PyAny>>,
         clients: Option<&Bound<'_, PyAny>>,
         exclude: Option<&Bound<'_, ClientHandle>>,
-        key: i128,
-        tag: i128,
-        notify: bool,
+        #[pyo3(from_py_with = int::key)] key: i128,
+        #[pyo3(from_py_with = int::tag)] tag: i128,
+        #[pyo3(from_py_with = truth::notify)] notify: bool,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let options = send_options(key, tag, notify)?;
         let (clients, retained) = self.audience(clients)?;
@@ -494,7 +502,7 @@ impl Server {
         arena: Option<&Bound<'_, PyAny>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
-        notify: bool,
+        #[pyo3(from_py_with = truth::notify)] notify: bool,
     ) -> PyResult<Vec<usize>> {
         let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         let clients = self.recipients(clients)?;
@@ -527,7 +535,7 @@ impl Server {
         arena: Option<&Bound<'_, PyAny>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
-        notify: bool,
+        #[pyo3(from_py_with = truth::notify)] notify: bool,
     ) -> PyResult<Vec<usize>> {
         let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         let client = self.core_handle(client.get())?;
@@ -562,7 +570,7 @@ impl Server {
         exclude: Option<&Bound<'_, ClientHandle>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
-        notify: bool,
+        #[pyo3(from_py_with = truth::notify)] notify: bool,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         let (clients, retained) = self.audience(clients)?;
@@ -577,7 +585,11 @@ impl Server {
     /// No longer sends newcomers the newest value of a key, or of all keys, of a channel that retains. Returns how many values
     /// that were.
     #[pyo3(signature = (channel, key = None))]
-    fn forget(&self, channel: &Bound<'_, PyAny>, key: Option<i128>) -> PyResult<usize> {
+    fn forget(
+        &self,
+        channel: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = optional_int::key)] key: Option<i128>,
+    ) -> PyResult<usize> {
         let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
         let key = key.map(|key| within("key", key, 0, u32::MAX)).transpose()?;
         Ok(lock(&self.retained).forget(channel, key))
@@ -602,7 +614,7 @@ impl Server {
         &self,
         client: &Bound<'_, ClientHandle>,
         reason: Option<&Bound<'_, PyString>>,
-        linger: f64,
+        #[pyo3(from_py_with = number::linger)] linger: f64,
     ) -> PyResult<bool> {
         let goodbye = goodbye(self.endpoint.protocol.get(), linger, reason)?;
         let client = self.core_handle(client.get())?;
@@ -639,9 +651,9 @@ impl Server {
     fn close(
         &self,
         py: Python<'_>,
-        linger: f64,
+        #[pyo3(from_py_with = number::linger)] linger: f64,
         reason: Option<&Bound<'_, PyString>>,
-        wait: bool,
+        #[pyo3(from_py_with = truth::wait)] wait: bool,
     ) -> PyResult<()> {
         self.endpoint.close(py, linger, reason, wait)
     }
@@ -668,6 +680,10 @@ impl Server {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.admission)?;
+        // What is being worked on is in use.
+        if let Ok(players) = self.players.try_lock() {
+            players.handles.values().try_for_each(|handle| visit.call(handle))?;
+        }
         self.endpoint.traverse(visit)
     }
 }

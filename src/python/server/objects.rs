@@ -1,7 +1,7 @@
 //! What a server hands up: who came and went, whom the admission hook lets in, and the messages with their senders.
 
 use core::net::SocketAddr;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -79,7 +79,15 @@ impl Server {
         user_data: Box<[u8; USER_DATA_BYTES]>,
     ) -> ClientHandle {
         let end = OnceLock::new();
-        ClientHandle { server: self.id, core, id, address: Address(address), user_data, end }
+        ClientHandle {
+            server: self.id,
+            core,
+            id,
+            address: Address(address),
+            user_data,
+            end,
+            data: Mutex::default(),
+        }
     }
 
     /// Makes Python objects of what was taken. The lock is held for moments only, never while Python runs.

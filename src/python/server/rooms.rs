@@ -10,6 +10,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
+use super::super::arguments::{int, optional_int, truth};
 use super::retained::Retained;
 use super::{Audience, Server};
 use crate::endpoint::PeerHandle;
@@ -127,9 +128,9 @@ impl Room {
         message: &Bound<'_, PyAny>,
         channel: Option<&Bound<'_, PyAny>>,
         exclude: Option<&Bound<'_, ClientHandle>>,
-        key: i128,
-        tag: i128,
-        notify: bool,
+        #[pyo3(from_py_with = int::key)] key: i128,
+        #[pyo3(from_py_with = int::tag)] tag: i128,
+        #[pyo3(from_py_with = truth::notify)] notify: bool,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let options = send_options(key, tag, notify)?;
         self.server.get().broadcast_message(
@@ -159,7 +160,7 @@ impl Room {
         exclude: Option<&Bound<'_, ClientHandle>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
-        notify: bool,
+        #[pyo3(from_py_with = truth::notify)] notify: bool,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let server = self.server.get();
         let rows = Rows::new(server.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
@@ -169,7 +170,11 @@ impl Room {
 
     /// No longer sends the newest value of a key to newcomers of the room, as :meth:`Server.forget`.
     #[pyo3(signature = (channel, key = None))]
-    fn forget(&self, channel: &Bound<'_, PyAny>, key: Option<i128>) -> PyResult<usize> {
+    fn forget(
+        &self,
+        channel: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = optional_int::key)] key: Option<i128>,
+    ) -> PyResult<usize> {
         let channel = self.server.get().endpoint.protocol.get().channel(Some(channel), None)?;
         let key = key.map(|key| within("key", key, 0, u32::MAX)).transpose()?;
         Ok(lock(&self.retained).forget(channel, key))
@@ -196,6 +201,9 @@ impl Room {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.server)
+        visit.call(&self.server)?;
+        // What is being worked on is in use.
+        let Ok(members) = self.members.try_lock() else { return Ok(()) };
+        members.values().try_for_each(|member| visit.call(member))
     }
 }

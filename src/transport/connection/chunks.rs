@@ -2,9 +2,10 @@
 
 use core::time::Duration;
 
-use super::{Connection, KEEP_ALIVE};
+use super::{Connection, ConnectionConfig, KEEP_ALIVE, controller};
 use crate::store::Packets;
 use crate::time::Instant;
+use crate::transport::Protocol;
 use crate::transport::chunks::{
     Assembly, ChunkCounters, ChunkError, ChunkEvent, ContentHash, MAX_BURST_CHUNK_BYTES, Offer, Progress,
     Rejection, Source,
@@ -47,6 +48,12 @@ impl Connection {
     /// Bytes a second at which chunks may go out now, all headers included.
     pub fn bulk_rate(&self) -> f64 {
         self.controller.as_ref().map_or(0.0, |controller| controller.rate())
+    }
+
+    /// The same of a connection that is to be made, without making it.
+    pub(crate) fn first_bulk_rate(config: &ConnectionConfig, protocol: &Protocol) -> f64 {
+        let asked = controller(&config.congestion, protocol);
+        asked.ok().flatten().map_or(0.0, |controller| controller.rate())
     }
 
     /// Ends a chunk of ours, wherever it is; false when it is over already.

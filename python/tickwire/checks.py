@@ -1,0 +1,31 @@
+"""Arguments of the Python modules, named where they are wrong; the native ones name theirs themselves."""
+
+from __future__ import annotations
+
+import math
+from typing import SupportsFloat, SupportsIndex
+
+__all__: list[str] = []
+
+
+def check_number(name: str, value: object) -> None:
+    """Refuses what is no number."""
+    if isinstance(value, str | bytes) or not isinstance(value, SupportsFloat | SupportsIndex):
+        raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+
+
+def check_seconds(name: str, value: float) -> None:
+    """Refuses what is no time from now on."""
+    check_number(name, value)
+    if not 0 <= value < math.inf:
+        raise ValueError(f"{name} must be at least 0 seconds and finite, not {value!r}")
+
+
+def encoded(name: str, text: object) -> bytes:
+    """A text in UTF-8."""
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be a str, not {type(text).__name__}")
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} must be text without lone surrogates") from None

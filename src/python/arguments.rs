@@ -1,0 +1,58 @@
+//! Arguments that are of a wrong type, named in the sentence itself: PyO3's own name them in a note, which only tracebacks show.
+
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+/// An argument as what it is to be, in words too.
+pub(super) fn argument<'py, T: FromPyObjectOwned<'py>>(
+    name: &str,
+    given: &Bound<'py, PyAny>,
+    what: &str,
+) -> PyResult<T> {
+    given.extract().map_err(|error: T::Error| wrong(name, given, what, error.into()))
+}
+
+#[cold]
+fn wrong(name: &str, given: &Bound<'_, PyAny>, what: &str, error: PyErr) -> PyErr {
+    let py = given.py();
+    match () {
+        () if error.is_instance_of::<PyUnicodeEncodeError>(py) => {
+            PyValueError::new_err(format!("{name} must be text without lone surrogates"))
+        }
+        () if error.is_instance_of::<PyOverflowError>(py) => {
+            PyValueError::new_err(format!("{name} must be a number of at most 128 bits"))
+        }
+        // Raised by the object itself.
+        () if !error.is_instance_of::<PyTypeError>(py) => error,
+        () if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() => {
+            PyTypeError::new_err(format!("{name} must be {what}: {}", error.value(py)))
+        }
+        () => {
+            let class = given.get_type().name().map_or_else(|_| "it".into(), |class| class.to_string());
+            PyTypeError::new_err(format!("{name} must be {what}, not {class}"))
+        }
+    }
+}
+
+/// A function for each name, to stand in `from_py_with`: it gives the argument's type its name.
+macro_rules! named {
+    ($($kind:ident: $type:ty = $what:literal { $($name:ident)* })*) => {$(
+        pub(super) mod $kind {
+            use pyo3::prelude::*;
+
+            $(pub(in crate::python) fn $name(given: &Bound<'_, PyAny>) -> PyResult<$type> {
+                super::argument(stringify!($name), given, $what)
+            })*
+        }
+    )*};
+}
+
+named! {
+    int: i128 = "an int" { client_id clock_skew early_copies initial_bytes key keys max_burst_bytes max_bytes max_clients max_message_bytes nanoseconds overhead queue receive_bytes receive_queue receive_window retain_bytes seed send_queue tag weight }
+    optional_int: Option<i128> = "an int or None" { block_fragment_size client_id copies expires_in key max_block_size max_datagram max_messages_per_packet max_packet_size max_token_lifetime now packet_fragment_size timeout }
+    number: f64 = "a number" { at bad_loss bad_packets_per_second bad_rtt burst_bytes bytes_per_second double_below duplicate duration fraction good_loss good_packets_per_second halve_every idle_timeout jitter latency length lifetime linger loss max_bytes_per_second max_recovery_time min_bytes_per_second min_recovery_time recovery_time reorder reorder_delay seconds to_bad to_good wander wander_time }
+    optional_number: Option<f64> = "a number or None" { resend_time stalled_timeout }
+    truth: bool = "True or False" { adaptive ask_first burst disable_blocks fold_hash notify opened outgoing replace_duplicates retain strict wait }
+}
