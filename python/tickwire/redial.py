@@ -127,7 +127,9 @@ class Redialler(Generic[_P]):
     ) -> None:
         self._check(first_delay, max_delay, jitter, give_up_after)
         if not callable(token):
-            raise TypeError(f"token must be callable, and make a token for each dial, not {type(token).__name__}")
+            raise TypeError(
+                f"token must be callable, and make a token for each dial, not {type(token).__name__}"
+            )
         self._protocol = protocol
         self._fetch: TokenSource | None = token
         self._make: Callable[..., Client[_P]] = lambda **more: Client(protocol, **more)

@@ -4,10 +4,11 @@
 //! Promises: the lock is held for moments only, never while Python runs; what a hook gets wrong costs the tick's
 //! packets nothing. With a driver's thread, all but hooks and Python objects goes on without the game.
 
+use std::ffi::CString;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -55,12 +56,20 @@ pub(super) static CLIENT: Kind = Kind {
     absent_text: "the connection is not up",
 };
 
+/// Calls of `receive` without any of `flush` after which the game has forgotten it.
+const RECEIVED_ALONE: u32 = 256;
+
+/// In place of their number: it has sent, or a thread does.
+const SENT: u32 = u32::MAX;
+
 pub(super) struct Endpoint {
     pub(super) kind: &'static Kind,
     /// What a player does raises, where a player is named.
     pub(super) strict: bool,
     /// The game has ticked it, in whatever way.
     ticked: AtomicBool,
+    /// How often it received before it ever sent; [`SENT`] once it did.
+    received_alone: AtomicU32,
     pub(super) address: Address,
     pub(super) protocol: Py<Protocol>,
     pub(super) factory: Option<Py<PyAny>>,
@@ -93,6 +102,7 @@ impl Endpoint {
             kind,
             strict,
             ticked: AtomicBool::new(false),
+            received_alone: AtomicU32::new(if threaded { SENT } else { 0 }),
             address,
             protocol,
             factory,
@@ -113,6 +123,9 @@ impl Endpoint {
         make: impl FnOnce(&mut Pending, Vec<Event>) -> PyResult<()>,
     ) -> PyResult<Inbox> {
         self.ticked.store(true, Ordering::Relaxed);
+        if self.received_alone.load(Ordering::Relaxed) != SENT {
+            self.warn_never_sent(py)?;
+        }
         let mut pending = self.receive_datagrams(py)?;
         let admitted = admit();
         // Nobody is admitted who was not asked about, so the others wait for the next tick. What the last tick left is handed
@@ -126,6 +139,22 @@ impl Endpoint {
         state.unfinished = inbox.is_err();
         drop(state);
         inbox
+    }
+
+    /// Says once that a game receives and never sends: its connections can't come up.
+    #[cold]
+    fn warn_never_sent(&self, py: Python<'_>) -> PyResult<()> {
+        if self.received_alone.fetch_add(1, Ordering::Relaxed) + 1 < RECEIVED_ALONE {
+            return Ok(());
+        }
+        self.received_alone.store(SENT, Ordering::Relaxed);
+        let sentence = format!(
+            "{} was received from {RECEIVED_ALONE} times and sent nothing, so nothing connects: call flush() after receive(), \
+             or tick() in a with statement",
+            self.described()
+        );
+        let sentence = CString::new(sentence).unwrap_or_default();
+        PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &sentence, 1)
     }
 
     /// Reads the socket, unless the thread does.
@@ -203,6 +232,7 @@ impl Endpoint {
     /// Sends what is queued, in the order that the priority hook gives; false once closed.
     pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
         self.ticked.store(true, Ordering::Relaxed);
+        self.received_alone.store(SENT, Ordering::Relaxed);
         let answer = self.ask_priority(py);
         let mut state = self.state.lock()?;
         state.asking &= !matches!(answer, Ok(Some(_)));
@@ -312,6 +342,7 @@ impl Endpoint {
     /// there is something to do again, if nothing arrives before.
     pub(super) fn step(&self, py: Python<'_>) -> PyResult<f64> {
         self.ticked.store(true, Ordering::Relaxed);
+        self.received_alone.store(SENT, Ordering::Relaxed);
         let mut state = self.state.lock()?;
         if state.is_closed() {
             return Err(self.closed_error());

@@ -93,15 +93,25 @@ class Scene:
         self.with_chunks = tw.Protocol(1, [Say], [tw.reliable_ordered(), tw.chunks()])
 
     def pair(
-        self, protocol: tw.Protocol | None = None, *, strict: bool = False
+        self, protocol: tw.Protocol | None = None, *, strict: bool = False, **server_has: Any
     ) -> tuple[tw.Server, tw.Client, tw.ClientHandle]:
         """A server and a client that are connected, and the server's handle of the client."""
         settings: dict[str, Any] = {"protocol": protocol or self.protocol, "strict": strict}
         settings["network"] = self.network = testing.SimulatedNetwork()
-        server = tw.Server("127.0.0.1:40000", **settings)
+        server = tw.Server("127.0.0.1:40000", **settings, **server_has)
         client = tw.Client.connect(server.address, **settings)
         testing.run(self.network, server, client, seconds=0.2)
         return server, client, next(iter(server.clients))
+
+    def server(self, **settings: Any) -> tw.Server:
+        """A server that a client of :meth:`dial` reaches."""
+        self.network = testing.SimulatedNetwork()
+        return tw.Server("127.0.0.1:40000", self.protocol, network=self.network, **settings)
+
+    def dial(self, **settings: Any) -> tw.Client:
+        """Another client of the server that was made last."""
+        settings = {"protocol": self.protocol, "network": self.network, **settings}
+        return tw.Client.connect("127.0.0.1:40000", **settings)
 
     def alone(self, *, strict: bool = False) -> tw.Client:
         """A client that nobody answers."""
