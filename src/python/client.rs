@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pyo3::exceptions::{PyResourceWarning, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 
 use super::address::{Address, AddressLike};
 use super::arguments::{int, number, optional_int, truth};
@@ -386,7 +386,7 @@ impl Client {
         &self,
         py: Python<'_>,
         #[pyo3(from_py_with = number::linger)] linger: f64,
-        reason: Option<&Bound<'_, PyString>>,
+        reason: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = truth::wait)] wait: bool,
     ) -> PyResult<()> {
         self.endpoint.close(py, linger, reason, wait)

@@ -6,8 +6,8 @@
 use std::thread;
 
 use pyo3::prelude::*;
-use pyo3::types::PyString;
 
+use super::arguments::argument;
 use super::endpoint::Endpoint;
 use super::errors::value_error;
 use super::protocol::{Protocol, seconds};
@@ -22,12 +22,12 @@ const POLL: Duration = Duration::from_millis(2);
 pub(super) fn goodbye(
     protocol: &Protocol,
     linger: f64,
-    reason: Option<&Bound<'_, PyString>>,
+    reason: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Goodbye> {
     let linger = seconds("linger", linger, MAX_LINGER.as_secs_f64())?;
-    let surrogates = |_| value_error("reason must be text without lone surrogates");
-    let reason = reason.map(|reason| reason.to_str().map_err(surrogates)).transpose()?;
-    let detail = reason.map(Detail::new).transpose().map_err(value_error)?;
+    let text = |reason| argument::<String>("reason", reason, "a str or None");
+    let reason = reason.map(text).transpose()?;
+    let detail = reason.as_deref().map(Detail::new).transpose().map_err(value_error)?;
     if detail.is_some() && protocol.core.yojimbo().is_some() {
         return Err(value_error(
             "reason can't be sent in yojimbo's framing: leave it out, or send a message and linger",
@@ -42,7 +42,7 @@ impl Endpoint {
         &self,
         py: Python<'_>,
         linger: f64,
-        reason: Option<&Bound<'_, PyString>>,
+        reason: Option<&Bound<'_, PyAny>>,
         wait: bool,
     ) -> PyResult<()> {
         let goodbye = goodbye(self.protocol.get(), linger, reason)?;

@@ -227,7 +227,7 @@ fn ask_admission(
                 "the admission hook's mapping must have a text or None for each client it refuses",
             )
         })?;
-        goodbye(protocol, 0.0, reason.as_ref())
+        goodbye(protocol, 0.0, reason.as_ref().map(Bound::as_any))
     };
     for item in answer.try_iter().map_err(|_| wrong(&answer))? {
         let item = item?;

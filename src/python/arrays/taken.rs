@@ -56,7 +56,15 @@ pub(super) fn take(
     if let Some(arena) = arena {
         check_arena(schema.get(), arena)?;
     }
-    let behind = arena.map(|arena| Raw::get(arena, ffi::PyBUF_STRIDED_RO)).transpose()?;
+    let buffer = |arena| {
+        Raw::get(arena, ffi::PyBUF_STRIDED_RO).map_err(|error| match () {
+            () if error.is_instance_of::<PyTypeError>(py) => {
+                PyTypeError::new_err(format!("arena must be a buffer or None: {}", error.value(py)))
+            }
+            () => error,
+        })
+    };
+    let behind = arena.map(buffer).transpose()?;
     let arena_bytes = behind.as_ref().map_or(0, Raw::len);
     for (what, bytes) in [("rows", raw.len()), ("arena", arena_bytes)] {
         if bytes > MOST_BYTES {

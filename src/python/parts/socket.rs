@@ -175,7 +175,11 @@ impl Socket {
     #[pyo3(signature = (datagrams, /))]
     fn send_many(&self, datagrams: &Bound<'_, PyAny>) -> PyResult<u64> {
         let mut batch = Datagrams::new();
-        for pair in datagrams.try_iter()? {
+        let iterable = |_| {
+            let class = datagrams.get_type().name().map_or_else(|_| "it".into(), |class| class.to_string());
+            PyTypeError::new_err(format!("datagrams must be (address, bytes) pairs, not {class}"))
+        };
+        for pair in datagrams.try_iter().map_err(iterable)? {
             let pair = pair?;
             if !pair.cast::<PyTuple>().is_ok_and(|pair| pair.len() == 2) {
                 let shown = pair.repr()?;

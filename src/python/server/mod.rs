@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 
 use self::retained::Retained;
 pub(crate) use self::rooms::Room;
@@ -613,7 +613,7 @@ impl Server {
     fn disconnect(
         &self,
         client: &Bound<'_, ClientHandle>,
-        reason: Option<&Bound<'_, PyString>>,
+        reason: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = number::linger)] linger: f64,
     ) -> PyResult<bool> {
         let goodbye = goodbye(self.endpoint.protocol.get(), linger, reason)?;
@@ -652,7 +652,7 @@ impl Server {
         &self,
         py: Python<'_>,
         #[pyo3(from_py_with = number::linger)] linger: f64,
-        reason: Option<&Bound<'_, PyString>>,
+        reason: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = truth::wait)] wait: bool,
     ) -> PyResult<()> {
         self.endpoint.close(py, linger, reason, wait)

@@ -1,0 +1,419 @@
+"""An argument of a wrong type is named: every argument of every callable of the stub and of the Python modules.
+
+The signatures are read, so that no new argument is forgotten.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import re
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import pytest
+import tickwire as tw
+from tickwire import aio, testing
+
+STUB = ast.parse(Path(tw.__file__).with_name("_core.pyi").read_text("utf-8"))
+
+
+@tw.message
+class Say:
+    text: Annotated[str, tw.text(8)] = ""
+
+
+@tw.message
+class Spot:
+    x: Annotated[int, tw.ranged(0, 100)] = 0
+
+
+PROTOCOL = tw.Protocol(
+    1,
+    [Say, Spot],
+    [
+        tw.reliable_ordered("events"),
+        tw.latest("where", keys=8, retain=True),
+        tw.payload("raw", max_message_bytes=4),
+        tw.chunks("files"),
+    ],
+)
+
+
+class Thing:
+    """Of no use as an argument."""
+
+
+class Place(NamedTuple):
+    """A parameter."""
+
+    owner: str
+    function: str
+    name: str
+    annotation: str
+    positional: bool
+    needed: bool
+
+    def __str__(self) -> str:
+        return f"{self.owner}.{self.function}({self.name})".lstrip(".")
+
+
+def parameters(node: ast.FunctionDef, owner: str) -> Iterator[Place]:
+    given = node.args
+    plain = [*given.posonlyargs, *given.args]
+    missing: list[Any] = [None] * (len(plain) - len(given.defaults))
+    defaults = [*missing, *given.defaults, *given.kw_defaults]
+    for one, default in zip([*plain, *given.kwonlyargs], defaults, strict=True):
+        if one.arg not in {"self", "cls"}:
+            note = ast.unparse(one.annotation) if one.annotation else "Any"
+            yield Place(owner, node.name, one.arg, note, one in plain, default is None)
+
+
+def stub_places() -> Iterator[Place]:
+    for node in STUB.body:
+        if isinstance(node, ast.FunctionDef) and hasattr(tw, node.name):
+            yield from parameters(node, "")
+        if isinstance(node, ast.ClassDef) and hasattr(tw, node.name):
+            for member in node.body:
+                is_public = isinstance(member, ast.FunctionDef) and (
+                    member.name == "__new__" or member.name[0] != "_"
+                )
+                if is_public and not any(
+                    ast.unparse(each).endswith(".setter") for each in member.decorator_list
+                ):
+                    yield from parameters(member, node.name)
+
+
+PLACES = list(dict.fromkeys(stub_places()))
+
+TAKE_ANYTHING = {"object", "Any", "_T", "_D", "_T | None", "Callable[[], _T] | None"}
+
+VALUES = {"Stream", "BitWriter", "BitMeasure"}
+"""Classes whose values are fields: their errors name the field."""
+
+YOJIMBOS = "serialize_"
+"""Functions under yojimbo's names; the errors are those of the functions that they stand for."""
+
+VALID_HERE: dict[str, Any] = {
+    "ConnectToken.from_bytes(data)": bytes(2048),
+    "SimulatedNetwork.add_nat(public)": "192.0.2.9",
+    "SimulatedNetwork.restart_nat(public)": "192.0.2.9",
+    "SimulatedNetwork.schedule(at)": 100.0,
+    "Conditions.preset(name)": "4g",
+    "Server.__new__(address)": "127.0.0.1:0",
+    "Socket.__new__(address)": "127.0.0.1:0",
+    "Protocol.channel_number(name)": "events",
+    "Outages.__new__(fraction)": 0.1,
+    "Socket.send_many(datagrams)": [],
+    "Schema.__new__(fields)": [],
+}
+VALID: dict[str, Any] = {
+    "message": Say("hi"),
+    "messages": [Say],
+    "channels": [tw.unreliable()],
+    "protocol": PROTOCOL,
+    "servers": ["127.0.0.1:1"],
+    "class_": Spot,
+    "rows": b"\0\0",
+    "conditions": tw.Conditions(),
+    "congestion": tw.Congestion.adaptive(),
+    "low": 0,
+    "high": 100,
+    "min": 0,
+    "max": 100,
+    "resolution": 0.5,
+    "count": 8,
+    "fraction_bits": 2,
+    "listen": "127.0.0.1:0",
+    "inside": ["10.0.0.1"],
+    "loss": 0.1,
+    "length": 2.0,
+    "to_bad": 0.1,
+    "to_good": 0.1,
+    "to": "127.0.0.1:2",
+    "item": 1,
+    "outgoing": True,
+    "default": None,
+    "object": None,
+    "integer_bits": 8,
+}
+VALID_KINDS = {
+    "bool": True,
+    "int": 1,
+    "float": 1.0,
+    "bytes": b"\0",
+    "Bytes": b"\0",
+    "str": "a",
+    "AddressLike": "127.0.0.1:1",
+}
+
+
+VALID_VALUE = {
+    "int | None": 1,
+    "int": 1,
+    "str | None": "a",
+    "str": "a",
+    "_Bytes | None": b"a",
+    "_Bytes": b"a",
+    "_T": 1,
+}
+
+
+class Stage:
+    """What calls are made on and with."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.network, self.server, self.client = testing.connected_pair(PROTOCOL)
+        self.handle = self.server.clients[0]
+        self.token = tw.ConnectToken.generate(
+            protocol=PROTOCOL, key=bytes(32), client_id=1, servers=["127.0.0.1:1"]
+        )
+
+    def owner(self, name: str) -> Any:
+        """An object of a class, to call its methods."""
+        made: dict[str, Callable[[], Any]] = {
+            "Server": lambda: self.server,
+            "Client": lambda: self.client,
+            "Room": self.server.room,
+            "Inbox": self.client.receive,
+            "Address": lambda: tw.Address("127.0.0.1:1"),
+            "Protocol": lambda: PROTOCOL,
+            "Schema": lambda: tw.Schema("Name", [("text", tw.text(8))]),
+            "Capture": lambda: tw.Capture(self.folder / "kept"),
+            "Socket": lambda: tw.Socket("127.0.0.1:0"),
+            "SequenceBuffer": lambda: tw.SequenceBuffer(16),
+            "VirtualConnection": lambda: tw.VirtualConnection.connect(0.0, "127.0.0.1:1", protocol_id=1),
+            "SimulatedNetwork": lambda: self.network,
+            "Proxy": lambda: tw.Proxy("127.0.0.1:0", to="127.0.0.1:1"),
+            "BitReader": lambda: tw.BitReader(bytes(64)),
+        }
+        return made.get(name, getattr(tw, name))()
+
+    def valid(self, place: Place) -> Any:
+        """A value that a parameter takes."""
+        mine = {"client": self.handle, "token": self.token, "server": self.server, "clients": [self.handle]}
+        if place.name == "path":
+            return self.folder / "new"
+        if place.name in mine:
+            return mine[place.name]
+        if place.name == "key" and "bytes" in place.annotation:
+            return bytes(32)
+        if place.name == "channel":
+            return "raw" if place.function == "send_payload" else 0
+        if str(place) in VALID_HERE:
+            return VALID_HERE[str(place)]
+        if place.name in VALID:
+            return VALID[place.name]
+        if place.name == "value":
+            return (
+                1.0
+                if "Number" in place.annotation or "float" in place.annotation
+                else VALID_VALUE[place.annotation]
+            )
+        return next(value for kind, value in VALID_KINDS.items() if kind in place.annotation)
+
+    def call(self, place: Place, wrong: object) -> None:
+        """Calls the function with an argument that is wrong; all others are right."""
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        for each in dict.fromkeys(each for each in PLACES if each[:2] == place[:2]):
+            if each.name in named or not (each.needed or each.name == place.name):
+                continue
+            value = wrong if each.name == place.name else self.valid(each)
+            if each.positional and each.needed:
+                positional.append(value)
+            else:
+                named[each.name] = value
+        if place.owner == "Stream":
+            written(lambda stream: getattr(stream, place.function)(*positional, **named))
+            return
+        if not place.owner:
+            function = getattr(tw, place.function)
+        elif place.function == "__new__":
+            function = getattr(tw, place.owner)
+        else:
+            class_ = getattr(tw, place.owner)
+            static = isinstance(inspect.getattr_static(class_, place.function), staticmethod)
+            function = getattr(class_ if static else self.owner(place.owner), place.function)
+        function(*positional, **named)
+
+
+def written(call: Callable[[tw.Stream], object]) -> None:
+    """Calls something on a stream, which there is only while an object is written."""
+
+    class Own(tw.Message):
+        max_bytes = 64
+
+        def serialize(self, stream: tw.Stream) -> None:
+            call(stream)
+
+    tw.Protocol(1, [Own]).encode(Own())
+
+
+def wrong_for(place: Place) -> Iterator[object]:
+    note = place.annotation
+    if note == "bool":
+        yield "yes"
+        return
+    yield Thing()
+    if not re.search(r"str|AddressLike|Like\[", note):
+        yield "text"
+    if re.match(r"str|AddressLike", note):
+        yield 5
+    if "int" in note and "float" not in note:
+        yield 1.5
+    if re.search(r"Sequence|Iterable", note):
+        yield Say
+    if "bytes" in note.lower():
+        yield 5
+
+
+def says(error: BaseException) -> str:
+    return " ".join([str(error), *getattr(error, "__notes__", ())])
+
+
+def is_named(place: Place, said: str) -> bool:
+    """Whether the sentence is about this argument."""
+    names = [place.name]
+    if place.owner in VALUES:
+        names.append(r"(stream|BitWriter|BitMeasure)\.\w+ =")
+    if place.name == "class_":
+        names.append("has no rows|comes as objects|class")
+    if place.name == "message":
+        names.append("is not among the protocol's messages")
+    if place.name in {"key", "tag"}:
+        names.append(place.name)
+    if YOJIMBOS in place.function:
+        names.append("count|low|high|previous")
+    return re.search(rf"\b({'|'.join(names)})(?!\w)", said) is not None
+
+
+CASES = [
+    place
+    for place in PLACES
+    if place.annotation not in TAKE_ANYTHING
+    # It is only asked when there is something to accept.
+    and str(place) != "AckEndpoint.receive(accept)"
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("place", dict.fromkeys(CASES), ids=str)
+def test_a_wrong_argument_is_named(place: Place, tmp_path: Path) -> None:
+    for wrong in wrong_for(place):
+        with pytest.raises((TypeError, ValueError)) as raised:
+            Stage(tmp_path).call(place, wrong)
+        assert is_named(place, says(raised.value)), f"{wrong!r}: {says(raised.value)}"
+
+
+FRONT = {
+    "Server.__new__": {"address", "protocol", "public_addresses"},
+    "Client.__new__": {"protocol", "token", "bind", "resume"},
+    "Client.connect": {"address", "protocol", "bind", "resume"},
+    "ConnectToken.generate": {"servers", "internal_servers"},
+    "Protocol.__new__": {"framing"},
+    "Conditions.__new__": {"bursts", "outages"},
+    "Server.close": set(),
+    "Client.close": set(),
+    "Server.disconnect": {"client"},
+    "reliable_ordered": {"name"},
+    "latest": {"name"},
+}
+"""What most games call, with arguments that only a note names: their sentence says what is meant."""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "place",
+    [
+        each
+        for each in CASES
+        if (name := f"{each.owner}.{each.function}".lstrip(".")) in FRONT and each.name not in FRONT[name]
+    ],
+    ids=str,
+)
+def test_what_most_games_call_names_it_in_the_sentence_itself(place: Place, tmp_path: Path) -> None:
+    for wrong in wrong_for(place):
+        with pytest.raises((TypeError, ValueError)) as raised:
+            Stage(tmp_path).call(place, wrong)
+        assert re.search(rf"\b{place.name}\b", str(raised.value)), f"{wrong!r}: {raised.value}"
+
+
+# --- the Python modules ----------------------------------------------------------------------------------
+
+
+async def endpoint_loop(endpoint: Any, **settings: Any) -> None:
+    async for _ in aio.loop(endpoint, **settings):
+        break
+
+
+def server() -> tw.Server:
+    return tw.Server("127.0.0.1:0", PROTOCOL, network=tw.SimulatedNetwork())
+
+
+PYTHON: dict[str, Callable[[Any], object]] = {
+    "endpoint of loop": lambda wrong: tw.loop(wrong),
+    "ticks_per_second of loop": lambda wrong: tw.loop(server(), wrong),
+    "linger of loop": lambda wrong: tw.loop(server(), linger=wrong),
+    "reason of loop": lambda wrong: tw.loop(server(), reason=wrong),
+    "health of loop": lambda wrong: tw.loop(server(), health=wrong),
+    "endpoint of aio.loop": lambda wrong: asyncio.run(endpoint_loop(wrong)),
+    "ticks_per_second of aio.loop": lambda wrong: aio.loop(server(), wrong),
+    "linger of aio.loop": lambda wrong: aio.loop(server(), linger=wrong),
+    "reason of aio.loop": lambda wrong: aio.loop(server(), reason=wrong),
+    "health of aio.loop": lambda wrong: aio.loop(server(), health=wrong),
+    "endpoint of aio.Driver": lambda wrong: aio.Driver(wrong),
+    "rate of ticks": lambda wrong: tw.ticks(wrong),
+    "duration of ticks": lambda wrong: tw.ticks(60, wrong),
+    "address of resolve": lambda wrong: tw.resolve(wrong),
+    "account of client_id": lambda wrong: tw.client_id(wrong),
+    "inbox of Handlers.dispatch": lambda wrong: tw.Handlers().dispatch(wrong),
+    "token of Redialler": lambda wrong: tw.Redialler(PROTOCOL, wrong),
+    "address of Redialler.connect": lambda wrong: redialler(address=wrong),
+    "protocol of Redialler.connect": lambda wrong: redialler(protocol=wrong),
+    **{
+        f"{name} of Redialler.connect": lambda wrong, name=name: redialler(**{name: wrong})
+        for name in (
+            "first_delay",
+            "max_delay",
+            "jitter",
+            "give_up_after",
+            "seed",
+            "bind",
+            "client_id",
+            "mtu",
+        )
+    },
+    "protocol of World": lambda wrong: testing.World(wrong),
+    "seed of World": lambda wrong: testing.World(PROTOCOL, seed=wrong),
+    "conditions of World": lambda wrong: testing.World(PROTOCOL, conditions=wrong),
+    "rate of World": lambda wrong: testing.World(PROTOCOL, rate=wrong),
+    "seconds of World.run": lambda wrong: testing.World(PROTOCOL).run(wrong),
+    "seconds of World.at": lambda wrong: testing.World(PROTOCOL).at(wrong, print),
+    "action of World.at": lambda wrong: testing.World(PROTOCOL).at(1, wrong),
+    "network of run": lambda wrong: testing.run(wrong, seconds=1),
+    "seconds of run": lambda wrong: testing.run(tw.SimulatedNetwork(), seconds=wrong),
+    "rate of run": lambda wrong: testing.run(tw.SimulatedNetwork(), seconds=1, rate=wrong),
+    "protocol of connected_pair": lambda wrong: testing.connected_pair(wrong),
+    "conditions of connected_pair": lambda wrong: testing.connected_pair(PROTOCOL, conditions=wrong),
+    "seed of connected_pair": lambda wrong: testing.connected_pair(PROTOCOL, seed=wrong),
+}
+
+
+def redialler(**settings: Any) -> tw.Redialler:
+    return tw.Redialler.connect(**{"address": "127.0.0.1:1", "protocol": PROTOCOL, **settings})
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("what", PYTHON)
+@pytest.mark.parametrize("wrong", [Thing(), [], uuid.UUID], ids=["thing", "list", "class"])
+def test_a_wrong_argument_of_the_python_modules_is_named(what: str, wrong: object) -> None:
+    if callable(wrong) and what in {"token of Redialler", "action of World.at"}:
+        return
+    with pytest.raises((TypeError, ValueError)) as raised:
+        PYTHON[what](wrong)
+    assert re.search(rf"\b{what.split()[0]}\b", says(raised.value)), says(raised.value)
