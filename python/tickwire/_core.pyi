@@ -211,16 +211,18 @@ class ConnectToken:
         """Makes a token with fresh keys.
 
         Args:
-            protocol: the protocol, or its 64-bit id.
-            key: the 32-byte private key shared with the servers.
-            client_id: a number of the account, 0 to 2**64 - 1, unique among connected players.
-            servers: 1 to 32 addresses that the client tries in order.
-            internal_servers: the same servers as they know themselves, when behind a fixed NAT mapping.
-            expires_in: seconds until the token can't start a connection any more; None: never.
-            timeout: seconds of silence that end the connection; None: no timeout.
-            user_data: up to 256 bytes that reach the server sealed.
-            now: seconds since 1970 at which its life begins; None: by the system's clock. On a simulated network, its
-                :attr:`SimulatedNetwork.unix`.
+            protocol (Protocol | int): the protocol, or its 64-bit id.
+            key (bytes): the 32-byte private key shared with the servers.
+            client_id (int): a number of the account, 0 to 2**64 - 1, unique among connected players.
+            servers (Sequence[AddressLike]): 1 to 32 addresses that the client tries in order.
+            internal_servers (Sequence[AddressLike] | None, default None): the same servers as they know themselves,
+                when behind a fixed NAT mapping.
+            expires_in (int | None, default 30): seconds until the token can't start a connection any more; None:
+                never.
+            timeout (int | None, default 10): seconds of silence that end the connection; None: no timeout.
+            user_data (bytes, default b''): up to 256 bytes that reach the server sealed.
+            now (int | None, default None): seconds since 1970 at which its life begins; None: by the system's clock.
+                On a simulated network, its :attr:`SimulatedNetwork.unix`.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
@@ -646,16 +648,24 @@ def reliable_ordered(
     """Every message exactly once, in order.
 
     Args:
-        send_queue: messages that may wait unacked; of one more, ``send`` says ``FULL``.
-        receive_window: messages the receiver buffers before its game takes them.
-        receive_bytes: bytes the receiver buffers before its game takes them.
-        resend_time: seconds after which a message not yet acked is sent again. None: once the packets that carry it
-            are lost, or the round trip time and its variance say so.
-        early_copies: with ``resend_time=None``, packets that carry each message from the start, a tick apart, while
-            the budget has room; 1 to 8.
-        max_message_bytes, strict, weight: as for every :class:`Channel`.
-        max_messages_per_packet, max_block_size, block_fragment_size, disable_blocks: for ``framing="yojimbo"``, as the
-            other side has them. None: yojimbo's own: 256, 262,144 and 1,024.
+        name (str, default ''): for people, and for ``send``; a protocol has each once.
+        send_queue (int, default 1024): messages that may wait unacked; of one more, ``send`` says ``FULL``.
+        receive_window (int, default 1024): messages the receiver buffers before its game takes them.
+        receive_bytes (int, default 1048576): bytes the receiver buffers before its game takes them.
+        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+        resend_time (float | None, default None): seconds after which a message not yet acked is sent again. None:
+            once the packets that carry it are lost, or the round trip time and its variance say so.
+        early_copies (int, default 1): with ``resend_time=None``, packets that carry each message from the start, a
+            tick apart, while the budget has room; 1 to 8.
+        strict (bool, default False): whether it comes before all channels that are not strict.
+        weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
+        max_messages_per_packet (int | None, default None): for ``framing="yojimbo"``, as the other side has it. None:
+            256.
+        max_block_size (int | None, default None): for ``framing="yojimbo"``, bytes, as the other side has it. None:
+            262,144.
+        block_fragment_size (int | None, default None): for ``framing="yojimbo"``, bytes, as the other side has it.
+            None: 1,024.
+        disable_blocks (bool, default False): for ``framing="yojimbo"``: the channel takes no blocks.
     """
 
 def reliable_unordered(
@@ -670,8 +680,21 @@ def reliable_unordered(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """Every message exactly once, as soon as it comes: one that was lost holds up none behind it. Arguments as for
-    :func:`reliable_ordered`."""
+    """Every message exactly once, as soon as it comes: one that was lost holds up none behind it.
+
+    Args:
+        name (str, default ''): for people, and for ``send``; a protocol has each once.
+        send_queue (int, default 1024): messages that may wait; of one more, ``send`` says ``FULL``.
+        receive_window (int, default 1024): messages the receiver buffers before its game takes them.
+        receive_bytes (int, default 1048576): bytes the receiver buffers before its game takes them.
+        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+        resend_time (float | None, default None): seconds after which a message not yet acked is sent again. None:
+            once it is lost, as far as is known.
+        early_copies (int, default 1): with ``resend_time=None``, packets that carry each message from the start, 1 to
+            8.
+        strict (bool, default False): whether it comes before all channels that are not strict.
+        weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
+    """
 
 def unreliable(
     name: str = "",
@@ -688,10 +711,17 @@ def unreliable(
     """Each message at most once, in any order, never sent again. What the budget of a tick can't carry is dropped.
 
     Args:
-        send_queue: messages of one tick; of one more, ``send`` says ``FULL``.
-        receive_queue: messages the receiver keeps for its game; the oldest make room.
-        max_message_bytes, strict, weight: as for every :class:`Channel`.
-        max_messages_per_packet, max_block_size, disable_blocks: as for :func:`reliable_ordered`.
+        name (str, default ''): for people, and for ``send``; a protocol has each once.
+        send_queue (int, default 1024): messages of one tick; of one more, ``send`` says ``FULL``.
+        receive_queue (int, default 1024): messages the receiver keeps for its game; the oldest make room.
+        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+        strict (bool, default False): whether it comes before all channels that are not strict.
+        weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
+        max_messages_per_packet (int | None, default None): for ``framing="yojimbo"``, as the other side has it. None:
+            256.
+        max_block_size (int | None, default None): for ``framing="yojimbo"``, bytes, as the other side has it. None:
+            262,144.
+        disable_blocks (bool, default False): for ``framing="yojimbo"``: the channel takes no blocks.
     """
 
 def sequenced(
@@ -703,7 +733,16 @@ def sequenced(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """As :func:`unreliable`, and never an older message after a newer one: an older one is dropped on arrival."""
+    """As :func:`unreliable`, and never an older message after a newer one: an older one is dropped on arrival.
+
+    Args:
+        name (str, default ''): for people, and for ``send``; a protocol has each once.
+        send_queue (int, default 1024): messages of one tick; of one more, ``send`` says ``FULL``.
+        receive_queue (int, default 1024): messages the receiver keeps for its game; the oldest make room.
+        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+        strict (bool, default False): whether it comes before all channels that are not strict.
+        weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
+    """
 
 def redundant(
     name: str = "",
@@ -719,10 +758,13 @@ def redundant(
     order; how many never came is in ``inbox.missed``.
 
     Args:
-        copies: packets that carry each message, 1 to 255; None: all until one is acked.
-        send_queue: messages that wait or are under way; of one more, ``send`` says ``FULL``.
-        receive_queue: messages the receiver keeps for its game; the oldest make room.
-        max_message_bytes, strict, weight: as for every :class:`Channel`.
+        name (str, default ''): for people, and for ``send``; a protocol has each once.
+        copies (int | None, default 3): packets that carry each message, 1 to 255; None: all until one is acked.
+        send_queue (int, default 1024): messages that wait or are under way; of one more, ``send`` says ``FULL``.
+        receive_queue (int, default 1024): messages the receiver keeps for its game; the oldest make room.
+        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+        strict (bool, default False): whether it comes before all channels that are not strict.
+        weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
     """
 
 def latest(
@@ -739,13 +781,18 @@ def latest(
     anything older. Values come in ``inbox.latest``, and never an older one after a newer one of its key.
 
     Args:
-        keys: how many there are; the ``key`` argument of ``send`` is 0 to ``keys - 1``. 1 to 65,536.
-        retain: newcomers get, after their :class:`Connected`, the newest value of each key that was broadcast to
-            everybody; and who is added to a :class:`Room`, those of the room. What was sent to one client, or broadcast
-            to some of them (``clients=``), is theirs alone. :meth:`Server.forget` ends it for a key. The other side needn't know.
-        retain_bytes: how many bytes of values a server, and each room, keeps of the channel for that, 1 to 2**30; a
-            broadcast that needs more raises :class:`MessageTooLargeError` and sends nothing.
-        max_message_bytes, strict, weight: as for every :class:`Channel`.
+        name (str, default ''): for people, and for ``send``; a protocol has each once.
+        keys (int, default 1024): how many there are; the ``key`` argument of ``send`` is 0 to ``keys - 1``. 1 to
+            65,536.
+        retain (bool, default False): newcomers get, after their :class:`Connected`, the newest value of each key that
+            was broadcast to everybody; and who is added to a :class:`Room`, those of the room. What was sent to one
+            client, or broadcast to some of them (``clients=``), is theirs alone. :meth:`Server.forget` ends it for a
+            key. The other side needn't know.
+        retain_bytes (int, default 1048576): how many bytes of values a server, and each room, keeps of the channel
+            for that, 1 to 2**30; a broadcast that needs more raises :class:`MessageTooLargeError` and sends nothing.
+        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+        strict (bool, default False): whether it comes before all channels that are not strict.
+        weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
     """
 
 def payload(
@@ -759,11 +806,24 @@ def payload(
 ) -> Channel:
     """Bytes of your own instead of messages, each payload at most once, never sent again: see
     :meth:`Server.send_payload`. What became of each comes in ``inbox.notifications``, in the order of the packets.
-    Arguments as for :func:`unreliable`."""
+    Arguments as for :func:`unreliable`.
+
+    Args:
+        name (str, default ''): for people, and for ``send``; a protocol has each once.
+        send_queue (int, default 1024): messages of one tick; of one more, ``send`` says ``FULL``.
+        receive_queue (int, default 1024): messages the receiver keeps for its game; the oldest make room.
+        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+        strict (bool, default False): whether it comes before all channels that are not strict.
+        weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
+    """
 
 def chunks(name: str = "") -> Channel:
     """Large blocks of data, beside the messages: see :meth:`Server.send_chunk`. A protocol has at most one such channel,
-    and messages don't go over it."""
+    and messages don't go over it.
+
+    Args:
+        name (str, default ''): for people, and for ``send``; a protocol has each once.
+    """
 
 @final
 class Capture:
@@ -774,10 +834,11 @@ class Capture:
     :func:`tickwire.capture.open_capture` opens them, for who has the keys.
 
     Args:
-        path: the file; one of that name is overwritten.
-        max_bytes: what it may grow to, 4,096 to 2**40; further datagrams are counted as dropped.
-        keys: another file, for the secrets with which the captured packets can be opened and replayed, readable for its
-            owner only; None: they are not written anywhere.
+        path (str | PathLike[str]): the file; one of that name is overwritten.
+        max_bytes (int, default 1073741824): what it may grow to, 4,096 to 2**40; further datagrams are counted as
+            dropped.
+        keys (str | PathLike[str] | None, default None): another file, for the secrets with which the captured packets
+            can be opened and replayed, readable for its owner only; None: they are not written anywhere.
 
     Raises:
         OSError: a file can't be made; errno says why.
@@ -861,12 +922,16 @@ class Protocol(Generic[_P]):
     """What both sides must share: an id, the message classes in order, the channels in order.
 
     Args:
-        id: 64-bit netcode protocol id: a number of your game (and its version).
-        messages: classes made by :func:`tickwire.message` or derived from :class:`tickwire.Message`.
-        channels: 1 to 64 channels. The ``channel`` argument of ``send`` is the index in this list, or the name.
-        framing: how packets look: ``"native"``, or ``"yojimbo"`` to talk to that C++ library (``docs/yojimbo.md``).
-        fold_hash: yojimbo only: put :attr:`hash` into :attr:`id`, so that sides that differ don't connect.
-        max_packet_size, packet_fragment_size: yojimbo only: as the other side has them; None: 8,192 and 1,024.
+        id (int): 64-bit netcode protocol id: a number of your game (and its version).
+        messages (Sequence[type]): classes made by :func:`tickwire.message` or derived from :class:`tickwire.Message`.
+        channels (Sequence[Channel], default ...): 1 to 64 channels. The ``channel`` argument of ``send`` is the index
+            in this list, or the name.
+        framing (Literal['native', 'yojimbo'], default 'native'): how packets look: ``"native"``, or ``"yojimbo"`` to
+            talk to that C++ library (``docs/yojimbo.md``).
+        fold_hash (bool, default False): yojimbo only: put :attr:`hash` into :attr:`id`, so that sides that differ
+            don't connect.
+        max_packet_size (int | None, default None): yojimbo only: bytes, as the other side has it; None: 8,192.
+        packet_fragment_size (int | None, default None): yojimbo only: bytes, as the other side has it; None: 1,024.
 
     Raises:
         TypeError, ValueError: naming the class or argument, its value and its bound.
@@ -1437,9 +1502,10 @@ class Congestion:
         packets take longer or get lost.
 
         Args:
-            min_bytes_per_second, max_bytes_per_second: never slower or faster, UDP/IP headers included.
-            initial_bytes: what may go out before anything is known of the link.
-            max_burst_bytes: the most that goes out at one time, and so with one tick.
+            min_bytes_per_second (float, default 4000.0): never slower, UDP/IP headers included.
+            max_bytes_per_second (float, default 125000000.0): never faster, UDP/IP headers included.
+            initial_bytes (int, default 32768): what may go out before anything is known of the link.
+            max_burst_bytes (int, default 262144): the most that goes out at one time, and so with one tick.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
@@ -1449,8 +1515,8 @@ class Congestion:
         """At a fixed rate: where the link is known, or something else keeps it free.
 
         Args:
-            bytes_per_second: UDP/IP headers included.
-            burst_bytes: what may go out at once after a silence, and so at most with one tick.
+            bytes_per_second (float): UDP/IP headers included.
+            burst_bytes (float): what may go out at once after a silence, and so at most with one tick.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
@@ -1469,6 +1535,17 @@ class Congestion:
     ) -> Congestion:
         """So many packets a second while the RTT is short, fewer while it isn't. It holds for all packets of the
         connection, those of messages too. Arguments as for :class:`GoodBad`.
+
+        Args:
+            bad_rtt (float, default 0.25): seconds of RTT above which the line counts as bad.
+            good_packets_per_second (float, default 30.0): sent while it is good.
+            bad_packets_per_second (float, default 10.0): sent while it is bad.
+            recovery_time (float, default 4.0): seconds of good RTT after which it counts as good again, at first.
+            min_recovery_time (float, default 1.0): seconds, the least that becomes of that.
+            max_recovery_time (float, default 60.0): seconds, the most that becomes of that.
+            double_below (float, default 10.0): seconds: bad again so soon after it was good doubles the recovery
+                time.
+            halve_every (float, default 10.0): seconds of good line that halve it.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
@@ -1563,65 +1640,74 @@ class Server(Generic[_P]):
     """A dedicated server on one UDP socket.
 
     Args:
-        address: where to listen; port 0 picks one (see :attr:`address`). ``[::]`` is all addresses of IPv6 and of IPv4;
-            any other is its own family's.
-        protocol: what both sides share.
-        key: the 32-byte private key shared with the login backend. None: development mode, a well-known
-            key; anyone can connect, so a warning is given unless the address is loopback.
-        max_clients: client slots, 1 to 65,536.
-        public_addresses: what connect tokens call this server, when not its own address.
-        max_token_lifetime: the longest ``expires_in``, in seconds, that the login backend gives to tokens: one that
-            lives longer is refused. Tokens that other libraries make don't tell the server when they were made; with
-            this, one that may be from before the server's start is refused, too. (Those of
-            :meth:`ConnectToken.generate` tell, and are refused when they are from before the start, whatever this says.)
-        clock_skew: seconds by which the clocks of backend and server may differ: tokens are taken this long after they
-            expire, and from this long before the start.
-        replace_duplicates: a client with a new token whose ``client_id`` is connected takes that one's place: the old
-            connection ends with :attr:`DisconnectReason.REPLACED` on both sides, in front of the new one's
-            :class:`Connected`. False: it gets in once the old one has left or timed out.
-        stalled_timeout: seconds, 0.1 to 3,600. A player is dropped, with :attr:`DisconnectReason.STALLED` on both sides,
-            when a reliable channel to it stays full for so long: from the first message that it refuses until it has
-            room again. ``counters["connections.stalled"]`` counts them. None: nobody is dropped for that.
-        strict: what a player does raises too, where a call names one client: :class:`StaleClientError` when it is gone,
-            :class:`ChannelFullError` when it doesn't ack, where otherwise the call's result says so.
-        factory: makes the message objects; None: plain construction.
-        priority: called in each flush in which messages wait whose order is free, with their
-            :class:`Candidates`, of all clients at once. Returns a buffer of float32 scores, one each: within its channel,
-            a higher score goes first. Or None: the order stays. When it raises, or its scores are no such buffer or
-            have a NaN, or something is sent or received while it runs, the packets go out in the order they have
-            without it, and the exception reaches the caller of :meth:`flush` or leaves the ``with`` of :meth:`tick`.
-        admission: called in each :meth:`receive` that has newcomers, with the list of their :class:`ClientHandle`,
-            before the game hears of them. Returns those it refuses, as handles or client ids (others than the
-            newcomers' don't matter), or None; a mapping of them has for each the text that it gets as its event's
-            ``detail``, or None. These are disconnected (what they see is :attr:`DisconnectReason.KICKED`), and the game
-            sees nothing of them: no event, no message, no chunk, no file in ``chunk_directory``. Who connects while the hook
-            runs waits for the next :meth:`receive`. When it raises, all of these newcomers are refused, and the exception
-            reaches the caller.
-        slow_hook: seconds. The tick waits for its hooks; of one that takes longer the logger is told, at most once a
-            second. What hooks take is in ``counters``.
-        chunk_memory: bytes of chunks that each client may have in memory here, those under way and those that
-            ``inbox.chunks`` has not handed over yet; 0: none are taken. A larger chunk is refused.
-        chunk_directory: where chunks go instead of memory: each into a file named by its hash in hex digits. Made if it
-            isn't there. What a connection leaves unfinished stays, and is not sent again when the same peer offers the
-            same content, also to another process.
-        chunk_file_limit: bytes of the largest of these files; None: 1 GiB. A larger chunk is refused.
-        chunk_directory_limit: bytes of all of these files together, those under way with their whole size; None: eight
-            times ``chunk_file_limit``. A chunk that doesn't fit is refused.
-        congestion: how fast chunks may go out; None: :meth:`Congestion.adaptive`.
-        driver: ``"polled"``: the socket is read and written when the game ticks. ``"thread"``: a native thread keeps
-            the connections going between ticks, and while the game is busy: it acks, paces chunks, and sends again what
-            was lost. What a tick sends still goes out together, with its flush.
-        conditions: a bad network to put on all that is sent, for tests. Give it to both sides. Its rate and
-            its luck are those of one line: all peers share them.
-        seed: makes those conditions repeatable; None: random.
-        network: a simulated network with virtual time instead of a socket.
-        columns: message classes that come as columns (:meth:`Inbox.columns`) and not as objects.
-        capture: a :class:`Capture` of all datagrams, or the path of a new one. When it can't go on, the logger is
-            told, and the game is not disturbed.
-        mtu: bytes of the largest IP packets to send, all headers included, 1,126 to 1,280. For paths that lose larger
-            ones and don't say so. Each side sets its own. With ``framing="yojimbo"`` the protocol's
-            ``packet_fragment_size`` bounds them instead.
-        packet_fates: whether :attr:`Inbox.packets` tells what became of each packet: nothing is kept of them otherwise.
+        address (AddressLike): where to listen; port 0 picks one (see :attr:`address`). ``[::]`` is all addresses of
+            IPv6 and of IPv4; any other is its own family's.
+        protocol (Protocol): what both sides share.
+        key (bytes | None, default None): the 32-byte private key shared with the login backend. None: development
+            mode, a well-known key; anyone can connect, so a warning is given unless the address is loopback.
+        max_clients (int, default 64): client slots, 1 to 65,536.
+        public_addresses (Sequence[AddressLike] | None, default None): what connect tokens call this server, when not
+            its own address.
+        max_token_lifetime (int | None, default None): the longest ``expires_in``, in seconds, that the login backend
+            gives to tokens: one that lives longer is refused. Tokens that other libraries make don't tell the server
+            when they were made; with this, one that may be from before the server's start is refused, too. (Those of
+            :meth:`ConnectToken.generate` tell, and are refused when they are from before the start, whatever this
+            says.)
+        clock_skew (int, default 0): seconds by which the clocks of backend and server may differ: tokens are taken
+            this long after they expire, and from this long before the start.
+        replace_duplicates (bool, default True): a client with a new token whose ``client_id`` is connected takes that
+            one's place: the old connection ends with :attr:`DisconnectReason.REPLACED` on both sides, in front of the
+            new one's :class:`Connected`. False: it gets in once the old one has left or timed out.
+        stalled_timeout (float | None, default 5.0): seconds, 0.1 to 3,600. A player is dropped, with
+            :attr:`DisconnectReason.STALLED` on both sides, when a reliable channel to it stays full for so long: from
+            the first message that it refuses until it has room again. ``counters["connections.stalled"]`` counts
+            them. None: nobody is dropped for that.
+        strict (bool, default False): what a player does raises too, where a call names one client:
+            :class:`StaleClientError` when it is gone, :class:`ChannelFullError` when it doesn't ack, where otherwise
+            the call's result says so.
+        factory (MessageFactory | None, default None): makes the message objects; None: plain construction.
+        priority (PriorityHook | None, default None): called in each flush in which messages wait whose order is free,
+            with their :class:`Candidates`, of all clients at once. Returns a buffer of float32 scores, one each:
+            within its channel, a higher score goes first. Or None: the order stays. When it raises, or its scores are
+            no such buffer or have a NaN, or something is sent or received while it runs, the packets go out in the
+            order they have without it, and the exception reaches the caller of :meth:`flush` or leaves the ``with``
+            of :meth:`tick`.
+        admission (AdmissionHook | None, default None): called in each :meth:`receive` that has newcomers, with the
+            list of their :class:`ClientHandle`, before the game hears of them. Returns those it refuses, as handles
+            or client ids (others than the newcomers' don't matter), or None; a mapping of them has for each the text
+            that it gets as its event's ``detail``, or None. These are disconnected (what they see is
+            :attr:`DisconnectReason.KICKED`), and the game sees nothing of them: no event, no message, no chunk, no
+            file in ``chunk_directory``. Who connects while the hook runs waits for the next :meth:`receive`. When it
+            raises, all of these newcomers are refused, and the exception reaches the caller.
+        slow_hook (float, default 0.005): seconds. The tick waits for its hooks; of one that takes longer the logger
+            is told, at most once a second. What hooks take is in ``counters``.
+        chunk_memory (int, default 0): bytes of chunks that each client may have in memory here, those under way and
+            those that ``inbox.chunks`` has not handed over yet; 0: none are taken. A larger chunk is refused.
+        chunk_directory (str | PathLike[str] | None, default None): where chunks go instead of memory: each into a
+            file named by its hash in hex digits. Made if it isn't there. What a connection leaves unfinished stays,
+            and is not sent again when the same peer offers the same content, also to another process.
+        chunk_file_limit (int | None, default None): bytes of the largest of these files; None: 1 GiB. A larger chunk
+            is refused.
+        chunk_directory_limit (int | None, default None): bytes of all of these files together, those under way with
+            their whole size; None: eight times ``chunk_file_limit``. A chunk that doesn't fit is refused.
+        congestion (Congestion | None, default None): how fast chunks may go out; None: :meth:`Congestion.adaptive`.
+        driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when the
+            game ticks. ``"thread"``: a native thread keeps the connections going between ticks, and while the game is
+            busy: it acks, paces chunks, and sends again what was lost. What a tick sends still goes out together,
+            with its flush.
+        conditions (Conditions | None, default None): a bad network to put on all that is sent, for tests. Give it to
+            both sides. Its rate and its luck are those of one line: all peers share them.
+        seed (int | None, default None): makes those conditions repeatable; None: random.
+        network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
+        columns (Sequence[type] | None, default None): message classes that come as columns (:meth:`Inbox.columns`)
+            and not as objects.
+        capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` of all datagrams, or the path
+            of a new one. When it can't go on, the logger is told, and the game is not disturbed.
+        mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280. For
+            paths that lose larger ones and don't say so. Each side sets its own. With ``framing="yojimbo"`` the
+            protocol's ``packet_fragment_size`` bounds them instead.
+        packet_fates (bool, default False): whether :attr:`Inbox.packets` tells what became of each packet: nothing is
+            kept of them otherwise.
 
     Raises:
         OSError: the address can't be bound, or the directory can't be made; errno says why.
@@ -1732,10 +1818,13 @@ class Server(Generic[_P]):
         Nothing is queued then.
 
         Args:
-            channel: by number or by name; None: the one that the message's class names as its own, else the first.
-            key: on a latest channel, what the message is the value of.
-            tag: your own name for it, 32 bits: notifications and candidates have it.
-            notify: tell in ``inbox.notifications`` what became of it, exactly once.
+            client (ClientHandle): who gets it.
+            message (message): an object of one of the protocol's classes.
+            channel (int | str | None, default None): by number or by name; None: the one that the message's class
+                names as its own, else the first.
+            key (int, default 0): on a latest channel, what the message is the value of.
+            tag (int, default 0): your own name for it, 32 bits: notifications and candidates have it.
+            notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
 
         Raises:
             FieldError: a field's value is not in its range.
@@ -1749,6 +1838,12 @@ class Server(Generic[_P]):
     def send_payload(self, client: ClientHandle, data: bytes, channel: int | str, *, tag: int) -> SendResult:
         """Queues bytes on a payload channel for the next flush. What became of them comes in ``inbox.notifications``
         under ``tag``, exactly once, in the order of the packets. Returns what :meth:`send` does.
+
+        Args:
+            client (ClientHandle): who gets it.
+            data (bytes): the payload.
+            channel (int | str): a payload channel, by number or by name.
+            tag (int): your own name for it, 32 bits: notifications and candidates have it.
 
         Raises:
             Exception: as :meth:`send`.
@@ -1769,15 +1864,16 @@ class Server(Generic[_P]):
         gone, or 256 chunks for it wait already, the transfer that is returned is over, and its ``error`` says why.
 
         Args:
-            data: bytes (held, not copied), another contiguous buffer (copied once), or the path of a file (read as it
-                is sent). It is read and hashed in this call: see :class:`Chunk`, which is what to give when several
-                clients get the same.
-            label: your own name for it, up to 64 bytes of UTF-8.
-            ask_first: send nothing of it before the receiver has said what it has, so that a file that is there in its
-                ``chunk_directory`` costs nothing at all. Others take a round trip more.
-            burst: while nothing is known of the link, send all of it within a round trip instead of feeling the way, at
-                the risk that a slow link drops some, and messages with it. At most 256 KiB; for load screens, when
-                nothing else matters.
+            client (ClientHandle): who gets it.
+            data (Chunk | Buffer | str | PathLike[str]): bytes (held, not copied), another contiguous buffer (copied
+                once), or the path of a file (read as it is sent). It is read and hashed in this call: see
+                :class:`Chunk`, which is what to give when several clients get the same.
+            label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
+            burst (bool, default False): while nothing is known of the link, send all of it within a round trip
+                instead of feeling the way, at the risk that a slow link drops some, and messages with it. At most 256
+                KiB; for load screens, when nothing else matters.
+            ask_first (bool, default False): send nothing of it before the receiver has said what it has, so that a
+                file that is there in its ``chunk_directory`` costs nothing at all. Others take a round trip more.
 
         Raises:
             StaleClientError, ChannelFullError: with ``strict=True``, in place of such a transfer.
@@ -1803,7 +1899,18 @@ class Server(Generic[_P]):
     ) -> list[ClientHandle]:
         """Queues one message for every connected client, or for those given; it is encoded once. Returns the clients
         whose channel was full: the others have it. (Of those given, also the ones who left in this tick; who left
-        earlier is skipped.)"""
+        earlier is skipped.)
+
+        Args:
+            message (message): an object of one of the protocol's classes.
+            channel (int | str | None, default None): by number or by name; None: the one that the message's class
+                names as its own, else the first.
+            clients (Iterable[ClientHandle] | None, default None): these alone; None: all who are connected.
+            exclude (ClientHandle | None, default None): one who doesn't get it.
+            key (int, default 0): on a latest channel, what the message is the value of.
+            tag (int, default 0): your own name for it, 32 bits: notifications and candidates have it.
+            notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+        """
     def send_columns(
         self,
         clients: Iterable[ClientHandle] | _Array,
@@ -1821,11 +1928,19 @@ class Server(Generic[_P]):
         a row is wrong.
 
         Args:
-            clients: handles, or their numbers (uint64), as the ``client`` column of rows has them.
-            rows: an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`. It is copied before it is
-                checked: when another thread writes to it meanwhile, what is sent is old in parts and new in others.
-            arena: where texts, data and lists of the rows lie; their cells are offset (from its start) and length.
-            key, tag: a number for all rows, or a buffer of uint32 with one for each.
+            clients (Iterable[ClientHandle] | array): handles, or their numbers (uint64), as the ``client`` column of
+                rows has them.
+            class_ (type): the message class that the rows are of.
+            rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`. It is copied
+                before it is checked: when another thread writes to it meanwhile, what is sent is old in parts and new
+                in others.
+            channel (int | str | None, default None): by number or by name; None: the one that the message's class
+                names as its own, else the first.
+            arena (array | None, default None): where texts, data and lists of the rows lie; their cells are offset
+                (from its start) and length.
+            key (int | array, default 0): a number for all rows, or a buffer of uint32 with one for each.
+            tag (int | array, default 0): a number for all rows, or a buffer of uint32 with one for each.
+            notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
 
         Raises:
             FieldError: naming the first row that is wrong, its field, its value and what it must be.
@@ -1847,6 +1962,18 @@ class Server(Generic[_P]):
         """Queues many rows for one client. Returns the rows, by index, that were not queued: those for which the channel had no
         room, or all when the client is gone.
 
+        Args:
+            client (ClientHandle): who gets them.
+            class_ (type): the message class that the rows are of.
+            rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
+            channel (int | str | None, default None): by number or by name; None: the one that the message's class
+                names as its own, else the first.
+            arena (array | None, default None): where texts, data and lists of the rows lie; their cells are offset
+                (from its start) and length.
+            key (int | array, default 0): on a latest channel, what the message is the value of.
+            tag (int | array, default 0): your own name for it, 32 bits: notifications and candidates have it.
+            notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+
         Raises:
             StaleClientError: with ``strict=True``, the client is gone.
             Exception: as :meth:`send_columns`.
@@ -1867,6 +1994,19 @@ class Server(Generic[_P]):
         """Queues rows for every connected client, or for those given; each row is encoded once. Returns clients as
         :meth:`broadcast`: their channel had no room for all of the rows.
 
+        Args:
+            class_ (type): the message class that the rows are of.
+            rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
+            channel (int | str | None, default None): by number or by name; None: the one that the message's class
+                names as its own, else the first.
+            arena (array | None, default None): where texts, data and lists of the rows lie; their cells are offset
+                (from its start) and length.
+            clients (Iterable[ClientHandle] | None, default None): these alone; None: all who are connected.
+            exclude (ClientHandle | None, default None): one who doesn't get it.
+            key (int | array, default 0): on a latest channel, what the message is the value of.
+            tag (int | array, default 0): your own name for it, 32 bits: notifications and candidates have it.
+            notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+
         Raises:
             Exception: as :meth:`send_columns`.
         """
@@ -1875,6 +2015,10 @@ class Server(Generic[_P]):
     def forget(self, channel: int | str, key: int | None = None) -> int:
         """No longer sends newcomers the newest value of a key, or of all keys, of a channel with ``retain=True``. Those who have
         it keep it. Returns how many values that were.
+
+        Args:
+            channel (int | str): by number or by name.
+            key (int | None, default None): None: all keys.
 
         Raises:
             ChannelError: there is no such channel.
@@ -1895,8 +2039,10 @@ class Server(Generic[_P]):
         whatever the player does.
 
         Args:
-            reason: a text for the player, as the ``detail`` of its event: 1 to 128 bytes in UTF-8. Not in yojimbo's framing.
-            linger: seconds, 0 to 60.
+            client (ClientHandle): whose connection ends.
+            reason (str | None, default None): a text for the player, as the ``detail`` of its event: 1 to 128 bytes
+                in UTF-8. Not in yojimbo's framing.
+            linger (float, default 0.0): seconds, 0 to 60.
 
         Raises:
             StaleClientError: with ``strict=True``, the client is gone already.
@@ -1919,11 +2065,13 @@ class Server(Generic[_P]):
         own (``congestion``) and take nothing of it. False when that client is gone.
 
         Args:
-            burst_bytes: what may be sent at once after a silence. A tick's packets are such a burst.
-            adaptive: send less while the line shows that it is full: while round trips grow by 100 ms or more, a fifth
-                and more of what is sent is lost, or acks stay out. A window of bytes in flight, after TCP's (RFC 5681) and LEDBAT's
-                (RFC 6817); 8 KiB may always be in flight, so that a usual game never meets it. False: the budget alone
-                decides.
+            bytes_per_second (float): what may be sent, UDP/IP headers included.
+            burst_bytes (float): what may be sent at once after a silence. A tick's packets are such a burst.
+            client (ClientHandle | None, default None): None: each of them, those to come included.
+            adaptive (bool, default True): send less while the line shows that it is full: while round trips grow by
+                100 ms or more, a fifth and more of what is sent is lost, or acks stay out. A window of bytes in
+                flight, after TCP's (RFC 5681) and LEDBAT's (RFC 6817); 8 KiB may always be in flight, so that a usual
+                game never meets it. False: the budget alone decides.
 
         Raises:
             ValueError: naming the argument, its value and its bound. Nothing was changed then.
@@ -1932,6 +2080,10 @@ class Server(Generic[_P]):
     def set_congestion(self, congestion: Congestion, client: ClientHandle | None = None, /) -> bool:
         """Changes how fast chunks may go to a client, from now on; with None to each of them, those to come included. Other
         settings of the same kind keep what is known of the link; another kind begins without. False when that client is gone.
+
+        Args:
+            congestion (Congestion): how fast chunks may go out.
+            client (ClientHandle | None, default None): None: each of them, those to come included.
 
         Raises:
             StaleClientError: with ``strict=True``, the client is gone.
@@ -1947,11 +2099,11 @@ class Server(Generic[_P]):
         Closing twice is fine: a second call without ``linger`` ends it at once. An interrupt (Ctrl-C) does too.
 
         Args:
-            linger: seconds, 0 to 60.
-            reason: a text for the players, as for :meth:`disconnect`.
-            wait: whether to block until it is over, other Python threads going on meanwhile. If not, go on with ticks,
-                :meth:`step` or :meth:`pump` until :attr:`closed`. On a simulated network, where time passes only as the
-                game has it, nothing blocks.
+            linger (float, default 0.0): seconds, 0 to 60.
+            reason (str | None, default None): a text for the players, as for :meth:`disconnect`.
+            wait (bool, default True): whether to block until it is over, other Python threads going on meanwhile. If
+                not, go on with ticks, :meth:`step` or :meth:`pump` until :attr:`closed`. On a simulated network,
+                where time passes only as the game has it, nothing blocks.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
@@ -2008,6 +2160,15 @@ class Room(Generic[_P]):
         """Queues one message for everybody in the room; it is encoded once. Returns the clients whose channel was full: the
         others have it.
 
+        Args:
+            message (message): an object of one of the protocol's classes.
+            channel (int | str | None, default None): by number or by name; None: the one that the message's class
+                names as its own, else the first.
+            exclude (ClientHandle | None, default None): one who doesn't get it.
+            key (int, default 0): on a latest channel, what the message is the value of.
+            tag (int, default 0): your own name for it, 32 bits: notifications and candidates have it.
+            notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+
         Raises:
             Exception: as :meth:`Server.broadcast`.
         """
@@ -2026,11 +2187,28 @@ class Room(Generic[_P]):
         """Queues rows for everybody in the room; each row is encoded once. Returns the clients whose channel had no room for
         all of them.
 
+        Args:
+            class_ (type): the message class that the rows are of.
+            rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
+            channel (int | str | None, default None): by number or by name; None: the one that the message's class
+                names as its own, else the first.
+            arena (array | None, default None): where texts, data and lists of the rows lie; their cells are offset
+                (from its start) and length.
+            exclude (ClientHandle | None, default None): one who doesn't get it.
+            key (int | array, default 0): on a latest channel, what the message is the value of.
+            tag (int | array, default 0): your own name for it, 32 bits: notifications and candidates have it.
+            notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+
         Raises:
             Exception: as :meth:`Server.send_columns`.
         """
     def forget(self, channel: int | str, key: int | None = None) -> int:
-        """No longer sends newcomers of the room the newest value of a key, or of all keys, as :meth:`Server.forget`."""
+        """No longer sends newcomers of the room the newest value of a key, or of all keys, as :meth:`Server.forget`.
+
+        Args:
+            channel (int | str): by number or by name.
+            key (int | None, default None): None: all keys.
+        """
     def __contains__(self, client: object, /) -> bool: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[ClientHandle]:
@@ -2041,17 +2219,51 @@ class Client(Generic[_P]):
     """A client of one server, dialling with a connect token.
 
     Args:
-        protocol: what both sides share.
-        token: from the login backend.
-        bind: the local address; None: any free port, of each family that the token's servers have.
-        chunk_memory: as for :class:`Server`; here 64 MiB unless said.
-        resume: a client whose connection is over: what it has of chunks that didn't get through is not sent again when
-            the server sends the same content. Chunks in a ``chunk_directory`` don't need it.
-        factory, priority, slow_hook, columns: as for :class:`Server`.
-        chunk_directory, chunk_file_limit, chunk_directory_limit, congestion: as for :class:`Server`.
-        driver, conditions, seed, network, capture, mtu, packet_fates: as for :class:`Server`.
-        strict: what comes of the connection raises too: :class:`NotConnectedError` while it is not up (yet, or any more),
-            :class:`ChannelFullError` when the server doesn't ack, where otherwise the call's result says so.
+        protocol (Protocol): what both sides share.
+        token (ConnectToken): from the login backend.
+        bind (AddressLike | None, default None): the local address; None: any free port, of each family that the
+            token's servers have.
+        factory (MessageFactory | None, default None): makes the message objects; None: plain construction.
+        priority (PriorityHook | None, default None): called in each flush in which messages wait whose order is free,
+            with their :class:`Candidates`, of all clients at once. Returns a buffer of float32 scores, one each:
+            within its channel, a higher score goes first. Or None: the order stays. When it raises, or its scores are
+            no such buffer or have a NaN, or something is sent or received while it runs, the packets go out in the
+            order they have without it, and the exception reaches the caller of :meth:`flush` or leaves the ``with``
+            of :meth:`tick`.
+        slow_hook (float, default 0.005): seconds. The tick waits for its hooks; of one that takes longer the logger
+            is told, at most once a second. What hooks take is in ``counters``.
+        chunk_memory (int, default 67108864): bytes of chunks that the server may have in memory here, those under way
+            and those that ``inbox.chunks`` has not handed over yet; 0: none are taken. A larger chunk is refused.
+        chunk_directory (str | PathLike[str] | None, default None): where chunks go instead of memory: each into a
+            file named by its hash in hex digits. Made if it isn't there. What a connection leaves unfinished stays,
+            and is not sent again when the same peer offers the same content, also to another process.
+        chunk_file_limit (int | None, default None): bytes of the largest of these files; None: 1 GiB. A larger chunk
+            is refused.
+        chunk_directory_limit (int | None, default None): bytes of all of these files together, those under way with
+            their whole size; None: eight times ``chunk_file_limit``. A chunk that doesn't fit is refused.
+        resume (Client | None, default None): a client whose connection is over: what it has of chunks that didn't get
+            through is not sent again when the server sends the same content. Chunks in a ``chunk_directory`` don't
+            need it.
+        congestion (Congestion | None, default None): how fast chunks may go out; None: :meth:`Congestion.adaptive`.
+        driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when the
+            game ticks. ``"thread"``: a native thread keeps the connections going between ticks, and while the game is
+            busy: it acks, paces chunks, and sends again what was lost. What a tick sends still goes out together,
+            with its flush.
+        conditions (Conditions | None, default None): a bad network to put on all that is sent, for tests. Give it to
+            both sides. Its rate and its luck are those of one line: all peers share them.
+        seed (int | None, default None): makes those conditions repeatable; None: random.
+        network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
+        columns (Sequence[type] | None, default None): message classes that come as columns (:meth:`Inbox.columns`)
+            and not as objects.
+        capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` of all datagrams, or the path
+            of a new one. When it can't go on, the logger is told, and the game is not disturbed.
+        mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280. For
+            paths that lose larger ones and don't say so. Each side sets its own. With ``framing="yojimbo"`` the
+            protocol's ``packet_fragment_size`` bounds them instead.
+        packet_fates (bool, default False): whether :attr:`Inbox.packets` tells what became of each packet: nothing is
+            kept of them otherwise.
+        strict (bool, default False): what the connection does raises too: :class:`NotConnectedError` and
+            :class:`ChannelFullError`, where otherwise the call's result says so.
 
     Raises:
         OSError: no socket or directory could be made.
@@ -2118,7 +2330,58 @@ class Client(Generic[_P]):
         production: who holds the key can be anyone. A warning is given unless the address is loopback.
 
         Args:
-            client_id: None picks a random one.
+            address (AddressLike): where the server is, with its port.
+            protocol (Protocol): what both sides share.
+            key (bytes | None, default None): the server's 32-byte private key; None: development mode's, which is
+                public.
+            client_id (int | None, default None): None picks a random one.
+            timeout (int | None, default 10): seconds of silence that end the connection, and a dial; None: no
+                timeout.
+            user_data (bytes, default b''): up to 256 bytes that reach the server sealed.
+            bind (AddressLike | None, default None): the local address; None: any free port.
+            factory (MessageFactory | None, default None): makes the message objects; None: plain construction.
+            priority (PriorityHook | None, default None): called in each flush in which messages wait whose order is
+                free, with their :class:`Candidates`, of all clients at once. Returns a buffer of float32 scores, one
+                each: within its channel, a higher score goes first. Or None: the order stays. When it raises, or its
+                scores are no such buffer or have a NaN, or something is sent or received while it runs, the packets
+                go out in the order they have without it, and the exception reaches the caller of :meth:`flush` or
+                leaves the ``with`` of :meth:`tick`.
+            slow_hook (float, default 0.005): seconds. The tick waits for its hooks; of one that takes longer the
+                logger is told, at most once a second. What hooks take is in ``counters``.
+            chunk_memory (int, default 67108864): bytes of chunks that the server may have in memory here, those under
+                way and those that ``inbox.chunks`` has not handed over yet; 0: none are taken. A larger chunk is
+                refused.
+            chunk_directory (str | PathLike[str] | None, default None): where chunks go instead of memory: each into a
+                file named by its hash in hex digits. Made if it isn't there. What a connection leaves unfinished
+                stays, and is not sent again when the same peer offers the same content, also to another process.
+            chunk_file_limit (int | None, default None): bytes of the largest of these files; None: 1 GiB. A larger
+                chunk is refused.
+            chunk_directory_limit (int | None, default None): bytes of all of these files together, those under way
+                with their whole size; None: eight times ``chunk_file_limit``. A chunk that doesn't fit is refused.
+            resume (Client | None, default None): a client whose connection is over: what is there of chunks from the
+                same server is not sent again.
+            congestion (Congestion | None, default None): how fast chunks may go out; None:
+                :meth:`Congestion.adaptive`.
+            driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when
+                the game ticks. ``"thread"``: a native thread keeps the connections going between ticks, and while the
+                game is busy: it acks, paces chunks, and sends again what was lost. What a tick sends still goes out
+                together, with its flush.
+            conditions (Conditions | None, default None): a bad network to put on all that is sent, for tests. Give it
+                to both sides. Its rate and its luck are those of one line: all peers share them.
+            seed (int | None, default None): makes those conditions repeatable; None: random.
+            network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a
+                socket.
+            columns (Sequence[type] | None, default None): message classes that come as columns
+                (:meth:`Inbox.columns`) and not as objects.
+            capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` of all datagrams, or the
+                path of a new one. When it can't go on, the logger is told, and the game is not disturbed.
+            mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
+                For paths that lose larger ones and don't say so. Each side sets its own. With ``framing="yojimbo"``
+                the protocol's ``packet_fragment_size`` bounds them instead.
+            packet_fates (bool, default False): whether :attr:`Inbox.packets` tells what became of each packet:
+                nothing is kept of them otherwise.
+            strict (bool, default False): what the connection does raises too: :class:`NotConnectedError` and
+                :class:`ChannelFullError`, where otherwise the call's result says so.
         """
     @property
     def state(self) -> ClientState:
@@ -2185,6 +2448,14 @@ class Client(Generic[_P]):
         """As :meth:`Server.send`: :attr:`SendResult.NOT_CONNECTED`, which is false, while the connection is not up (yet, or any
         more), and ``FULL`` when the server doesn't ack or read.
 
+        Args:
+            message (message): an object of one of the protocol's classes.
+            channel (int | str | None, default None): by number or by name; None: the one that the message's class
+                names as its own, else the first.
+            key (int, default 0): on a latest channel, what the message is the value of.
+            tag (int, default 0): your own name for it, 32 bits: notifications and candidates have it.
+            notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+
         Raises:
             NotConnectedError, ChannelFullError: with ``strict=True``, in place of that.
         """
@@ -2202,12 +2473,29 @@ class Client(Generic[_P]):
         """Queues many rows. Returns the rows, by index, that were not queued: those for which the channel had no room, or all
         while the connection is not up.
 
+        Args:
+            class_ (type): the message class that the rows are of.
+            rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
+            channel (int | str | None, default None): by number or by name; None: the one that the message's class
+                names as its own, else the first.
+            arena (array | None, default None): where texts, data and lists of the rows lie; their cells are offset
+                (from its start) and length.
+            key (int | array, default 0): on a latest channel, what the message is the value of.
+            tag (int | array, default 0): your own name for it, 32 bits: notifications and candidates have it.
+            notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+
         Raises:
             NotConnectedError: with ``strict=True``, the connection is not up (yet, or any more).
             Exception: as :meth:`Server.send_columns`.
         """
     def send_payload(self, data: bytes, channel: int | str, *, tag: int) -> SendResult:
-        """As :meth:`Server.send_payload`; false as :meth:`send` is."""
+        """As :meth:`Server.send_payload`; false as :meth:`send` is.
+
+        Args:
+            data (bytes): the payload.
+            channel (int | str): a payload channel, by number or by name.
+            tag (int): your own name for it, 32 bits: notifications and candidates have it.
+        """
     def send_chunk(
         self,
         data: Chunk | Buffer | str | PathLike[str],
@@ -2219,15 +2507,33 @@ class Client(Generic[_P]):
     ) -> Transfer:
         """As :meth:`Server.send_chunk`, also where the connection is not up. A server takes no chunks unless it is told to.
 
+        Args:
+            data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a
+                :class:`Chunk`.
+            label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
+            burst (bool, default False): send all of it within a round trip, instead of feeling the way; at most 256
+                KiB.
+            ask_first (bool, default False): send nothing of it before the receiver has said what it has.
+
         Raises:
             NotConnectedError, ChannelFullError: with ``strict=True``, in place of a transfer that is over.
         """
     def incoming_chunks(self) -> list[IncomingChunk]:
         """As :meth:`Server.incoming_chunks`; none without a connection."""
     def set_budget(self, bytes_per_second: float, burst_bytes: float, *, adaptive: bool = True) -> None:
-        """As :meth:`Server.set_budget`, also before the connection is up."""
+        """As :meth:`Server.set_budget`, also before the connection is up.
+
+        Args:
+            bytes_per_second (float): what may be sent, UDP/IP headers included.
+            burst_bytes (float): what may be sent at once after a silence.
+            adaptive (bool, default True): send less while the line shows that it is full.
+        """
     def set_congestion(self, congestion: Congestion, /) -> None:
-        """As :meth:`Server.set_congestion`, also before the connection is up."""
+        """As :meth:`Server.set_congestion`, also before the connection is up.
+
+        Args:
+            congestion (Congestion): how fast chunks may go out.
+        """
     def stats(self) -> ConnectionStats:
         """How the connection is doing, or was at its end; zeros before it is up."""
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
@@ -2237,6 +2543,11 @@ class Client(Generic[_P]):
         flushed. With it, what is queued is flushed, and the connection ends when the server has every reliable message
         and the newest values of latest channels, and all else was sent and its packets' fates are known, or after
         ``linger``. Otherwise as :meth:`Server.close`; the server's event has ``reason`` as its ``detail``.
+
+        Args:
+            linger (float, default 0.0): seconds, 0 to 60.
+            reason (str | None, default None): a text for the other side, 1 to 128 bytes in UTF-8.
+            wait (bool, default True): whether to block until it is over.
         """
     def __enter__(self) -> Client[_P]: ...
     def __exit__(
@@ -3251,23 +3562,27 @@ class Conditions:
     time to arrive. A lost packet has had its turn too; a second copy needs none.
 
     Args:
-        latency: seconds, one way, after the queue; at most 10.
-        jitter: seconds, at most the latency; each packet is late by latency +- jitter, uniformly, so packets
-            may overtake.
-        wander: seconds; jitter in runs: a delay within +- wander that is similar for neighbouring packets,
-            none of which overtakes for it. With the jitter at most the latency.
-        wander_time: seconds for which that delay stays similar (its correlation time).
-        loss: probability that a packet is lost by itself, 0 to 1.
-        bursts: losses in bursts.
-        outages: times at which nothing passes.
-        duplicate: probability that a packet arrives twice.
-        reorder: probability that a packet is held back by a further ``reorder_delay`` seconds.
-        rate: bytes per second that pass, up to 12,500,000,000 (100 Gbit/s); None: any number at once.
-        queue: bytes that may wait for the rate, the packet in transmission included; what would be more is
-            dropped and counted as ``queue_dropped``.
-        overhead: bytes that each packet takes of rate and queue beside its own: 28 for IPv4 and UDP.
-        max_datagram: bytes of the largest datagram that passes, without headers, 1 to 65,535; larger ones vanish and
-            are counted as ``too_large``, as on a path with a small MTU that doesn't say so. None: any.
+        latency (float, default 0.0): seconds, one way, after the queue; at most 10.
+        jitter (float, default 0.0): seconds, at most the latency; each packet is late by latency +- jitter,
+            uniformly, so packets may overtake.
+        wander (float, default 0.0): seconds; jitter in runs: a delay within +- wander that is similar for
+            neighbouring packets, none of which overtakes for it. With the jitter at most the latency.
+        wander_time (float, default 1.0): seconds for which that delay stays similar (its correlation time).
+        loss (float, default 0.0): probability that a packet is lost by itself, 0 to 1.
+        bursts (Bursts | None, default None): losses in bursts.
+        outages (Outages | None, default None): times at which nothing passes.
+        duplicate (float, default 0.0): probability that a packet arrives twice.
+        reorder (float, default 0.0): probability that a packet is held back by a further ``reorder_delay`` seconds.
+        reorder_delay (float, default 0.05): seconds by which packets are held back.
+        rate (int | None, default None): bytes per second that pass, up to 12,500,000,000 (100 Gbit/s); None: any
+            number at once.
+        queue (int, default 65536): bytes that may wait for the rate, the packet in transmission included; what would
+            be more is dropped and counted as ``queue_dropped``.
+        overhead (int, default 28): bytes that each packet takes of rate and queue beside its own: 28 for IPv4 and
+            UDP.
+        max_datagram (int | None, default None): bytes of the largest datagram that passes, without headers, 1 to
+            65,535; larger ones vanish and are counted as ``too_large``, as on a path with a small MTU that doesn't
+            say so. None: any.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -3357,6 +3672,10 @@ class SimulatedNetwork:
 
     Servers and clients made with ``network=`` live on it; time passes only in :meth:`advance`. Each direction of
     each pair of hosts is a link of its own, with its own queue and its own luck.
+
+    Args:
+        seed (int, default 0): 0 to 2**64 - 1; what it does follows from it and from the calls.
+        conditions (Conditions | None, default None): of all links; None: perfect ones.
     """
 
     def __new__(cls, *, seed: int = 0, conditions: Conditions | None = None) -> SimulatedNetwork: ...
@@ -3384,6 +3703,11 @@ class SimulatedNetwork:
         choice holds, ``sender`` before ``receiver``; for all links means that single ones are forgotten.
 
         Packets that wait for a link's rate leave under the new conditions, those beyond keep their fate.
+
+        Args:
+            conditions (Conditions): from now on.
+            sender (AddressLike | None, default None): of what it sends alone; None: of all.
+            receiver (AddressLike | None, default None): of what it receives alone; None: of all.
         """
     def schedule(
         self,
@@ -3393,7 +3717,14 @@ class SimulatedNetwork:
         sender: AddressLike | None = None,
         receiver: AddressLike | None = None,
     ) -> None:
-        """As :meth:`set_conditions`, when virtual time comes to ``at`` seconds since the start."""
+        """As :meth:`set_conditions`, when virtual time comes to ``at`` seconds since the start.
+
+        Args:
+            at (float): virtual seconds since the start.
+            conditions (Conditions): from then on.
+            sender (AddressLike | None, default None): of what it sends alone; None: of all.
+            receiver (AddressLike | None, default None): of what it receives alone; None: of all.
+        """
     def partition(self, *parts: Iterable[AddressLike]) -> None:
         """From now on hosts of different parts don't reach each other; those in no part reach all. What is under
         way arrives. The last partition holds; :meth:`heal` ends it.
@@ -3475,14 +3806,17 @@ class Proxy:
     in each direction with luck of its own.
 
     Args:
-        listen: where clients send to; port 0 picks one (see :attr:`address`).
-        to: the server.
-        conditions: what the links do, in both directions; None: nothing.
-        up, down: what the links to the server and to the clients do, where it is not ``conditions``.
-        seed: 0 to 2**64 - 1. With the order in which clients come it gives their luck.
-        max_clients: clients at a time, 1 to 65,536; datagrams of more are dropped.
-        idle_timeout: seconds of silence after which a client is forgotten, 1 to 86,400.
-        max_bytes: memory of the datagrams under way, 131,072 to 2**40; more are dropped.
+        listen (AddressLike): where clients send to; port 0 picks one (see :attr:`address`).
+        to (AddressLike): the server.
+        conditions (Conditions | None, default None): what the links do, in both directions; None: nothing.
+        up (Conditions | None, default None): what the links to the server and to the clients do, where it is not
+            ``conditions``.
+        down (Conditions | None, default None): what the links to the server and to the clients do, where it is not
+            ``conditions``.
+        seed (int, default 0): 0 to 2**64 - 1. With the order in which clients come it gives their luck.
+        max_clients (int, default 1024): clients at a time, 1 to 65,536; datagrams of more are dropped.
+        idle_timeout (float, default 60.0): seconds of silence after which a client is forgotten, 1 to 86,400.
+        max_bytes (int, default 67108864): memory of the datagrams under way, 131,072 to 2**40; more are dropped.
 
     Raises:
         OSError: the address can't be bound; errno says why.
@@ -3532,6 +3866,11 @@ class Proxy:
     ) -> None:
         """Changes the conditions of all clients: of both directions, or of those named. What is not given stays.
         Datagrams that have left the queue of their rate keep their fate.
+
+        Args:
+            conditions (Conditions | None, default None): of both directions.
+            up (Conditions | None, default None): of what goes to the server.
+            down (Conditions | None, default None): of what comes from it.
 
         Raises:
             ClosedError: the proxy is closed.

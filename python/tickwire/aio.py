@@ -300,8 +300,8 @@ async def ticks(rate: float, duration: float | None = None) -> AsyncIterator[int
     to the event loop. Works on every event loop, and with every endpoint, one with a thread included.
 
     Args:
-        rate: ticks a second, above 0 to 1,000,000.
-        duration: seconds after which it ends; None: never.
+        rate (float): ticks a second, above 0 to 1,000,000.
+        duration (float | None, default None): seconds after which it ends; None: never.
     """
     check_rate(rate)
     end = check_duration(duration)
@@ -356,6 +356,17 @@ def loop(
 
     It ends as that one does, and when its task is cancelled: then too the other sides are told goodbye, and
     the endpoint is closed. Only an end that nothing raised lingers.
+
+    Args:
+        endpoint (Server | Client | Redialler): with either driver; of a redialling one the loop goes on until
+            it gives up.
+        ticks_per_second (float, default 60): above 0 to 1,000,000.
+        health (str | int | tuple[str, int] | None, default None): where to answer orchestrators over HTTP, as
+            ``"127.0.0.1:8080"``, or a port of the loopback address: 200 while ticks happen, 503 when none did
+            for 2 seconds (or two ticks, if that is longer). Whoever reaches that address can ask.
+        linger (float, default 0.0): seconds, 0 to 60, that the other sides have at the end to get what was
+            sent, as for :meth:`Server.close`.
+        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8.
     """
     goodbye = Goodbye(endpoint, linger, reason)
     check_rate(ticks_per_second, "ticks_per_second")

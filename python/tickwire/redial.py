@@ -95,18 +95,18 @@ class Redialler(Generic[_P]):
     is: to it, this is a newcomer.
 
     Args:
-        protocol: what both sides share.
-        token: called for each dial; the first time by this constructor, which raises what it raises. It
-            blocks the game while it runs; return a future to be asked later. What it raises after that
+        protocol (Protocol): what both sides share.
+        token (Callable[[], ConnectToken | Future | None]): called for each dial; the first time by this
+            constructor, which raises what it raises. It blocks the game while it runs; return a future to be asked later. What it raises after that
             counts as a dial that failed, and so does a token that :class:`Client` refuses. None gives up.
-        first_delay: seconds before the first try; each later one waits twice as long. It begins anew when a
-            connection has lasted for ``max_delay``.
-        max_delay: seconds that a try waits at most.
-        jitter: the share of that, 0 to 1, by which it is made shorter at random, so that a thousand players
-            whose server restarts don't come at one moment.
-        give_up_after: seconds since the connection was lost (or since the start) after which it dials no
-            more; None: never.
-        seed: makes jitter and ``conditions`` repeatable.
+        first_delay (float, default 0.5): seconds before the first try; each later one waits twice as long. It
+            begins anew when a connection has lasted for ``max_delay``.
+        max_delay (float, default 30.0): seconds that a try waits at most.
+        jitter (float, default 0.5): the share of that, 0 to 1, by which it is made shorter at random, so that
+            a thousand players whose server restarts don't come at one moment.
+        give_up_after (float | None, default 120.0): seconds since the connection was lost (or since the
+            start) after which it dials no more; None: never.
+        seed (int | None, default None): makes jitter and ``conditions`` repeatable.
         settings: those of :class:`Client`. ``resume`` is its own affair.
 
     Raises:
@@ -148,8 +148,19 @@ class Redialler(Generic[_P]):
         seed: int | None = None,
         **settings: Any,
     ) -> Self:
-        """Development mode: makes its own tokens, as :meth:`Client.connect`, whose settings it takes. All
-        have the same client id."""
+        """Development mode: makes its own tokens, as :meth:`Client.connect`. All have the same client id.
+
+        Args:
+            address (AddressLike): where the server is, with its port.
+            protocol (Protocol): what both sides share.
+            first_delay (float, default 0.5): seconds before the first try; each later waits twice as long.
+            max_delay (float, default 30.0): seconds that a try waits at most.
+            jitter (float, default 0.5): the share of that, 0 to 1, by which it is made shorter at random.
+            give_up_after (float | None, default 120.0): seconds without a connection after which it dials no
+                more; None: never.
+            seed (int | None, default None): makes jitter and ``conditions`` repeatable.
+            settings: those of :meth:`Client.connect`, ``timeout`` and ``client_id`` too.
+        """
         cls._check(first_delay, max_delay, jitter, give_up_after)
         if settings.get("client_id") is None and "network" not in settings:
             settings["client_id"] = random.SystemRandom().getrandbits(64)

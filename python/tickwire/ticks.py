@@ -22,8 +22,8 @@ def ticks(rate: float, duration: float | None = None) -> Iterator[int]:
     than made up for in a bunch; the numbers show it.
 
     Args:
-        rate: ticks a second, above 0 to 1,000,000.
-        duration: seconds after which it ends; None: never.
+        rate (float): ticks a second, above 0 to 1,000,000.
+        duration (float | None, default None): seconds after which it ends; None: never.
 
     It sleeps, so in a coroutine it stops the event loop, and warns: :func:`tickwire.aio.ticks` is for those.
     """

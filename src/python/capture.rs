@@ -41,10 +41,11 @@ const BOUND_VARIABLE: &str = "TICKWIRE_CAPTURE_MAX_BYTES";
 /// A pcapng file for the datagrams of servers and clients (their argument ``capture``), which Wireshark reads.
 ///
 /// Args:
-///     path: the file; one of that name is overwritten.
-///     max_bytes: what it may grow to, 4,096 to 2**40; further datagrams are counted as dropped.
-///     keys: another file, for the secrets with which the captured packets can be opened and replayed; None: they are
-///         not written anywhere.
+///     path (str | PathLike[str]): the file; one of that name is overwritten.
+///     max_bytes (int, default 1073741824): what it may grow to, 4,096 to 2**40; further datagrams are counted as
+///         dropped.
+///     keys (str | PathLike[str] | None, default None): another file, for the secrets with which the captured packets
+///         can be opened and replayed; None: they are not written anywhere.
 ///
 /// Raises:
 ///     OSError: a file can't be made; errno says why.

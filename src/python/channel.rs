@@ -164,6 +164,26 @@ fn resend(resend_time: Option<f64>, early_copies: i128) -> PyResult<Resend> {
 }
 
 /// Every message exactly once, in order.
+///
+/// Args:
+///     name (str, default ''): for people, and for ``send``; a protocol has each once.
+///     send_queue (int, default 1024): messages that may wait unacked; of one more, ``send`` says ``FULL``.
+///     receive_window (int, default 1024): messages the receiver buffers before its game takes them.
+///     receive_bytes (int, default 1048576): bytes the receiver buffers before its game takes them.
+///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+///     resend_time (float | None, default None): seconds after which a message not yet acked is sent again. None:
+///         once the packets that carry it are lost, or the round trip time and its variance say so.
+///     early_copies (int, default 1): with ``resend_time=None``, packets that carry each message from the start, a
+///         tick apart, while the budget has room; 1 to 8.
+///     strict (bool, default False): whether it comes before all channels that are not strict.
+///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
+///     max_messages_per_packet (int | None, default None): for ``framing="yojimbo"``, as the other side has it. None:
+///         256.
+///     max_block_size (int | None, default None): for ``framing="yojimbo"``, bytes, as the other side has it. None:
+///         262,144.
+///     block_fragment_size (int | None, default None): for ``framing="yojimbo"``, bytes, as the other side has it.
+///         None: 1,024.
+///     disable_blocks (bool, default False): for ``framing="yojimbo"``: the channel takes no blocks.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
                     max_message_bytes = 65_536, resend_time = None, early_copies = 1, strict = false,
@@ -200,6 +220,19 @@ pub(crate) fn reliable_ordered(
 }
 
 /// Every message exactly once, as soon as it comes.
+///
+/// Args:
+///     name (str, default ''): for people, and for ``send``; a protocol has each once.
+///     send_queue (int, default 1024): messages that may wait; of one more, ``send`` says ``FULL``.
+///     receive_window (int, default 1024): messages the receiver buffers before its game takes them.
+///     receive_bytes (int, default 1048576): bytes the receiver buffers before its game takes them.
+///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+///     resend_time (float | None, default None): seconds after which a message not yet acked is sent again. None:
+///         once it is lost, as far as is known.
+///     early_copies (int, default 1): with ``resend_time=None``, packets that carry each message from the start, 1 to
+///         8.
+///     strict (bool, default False): whether it comes before all channels that are not strict.
+///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
                     max_message_bytes = 65_536, resend_time = None, early_copies = 1, strict = false,
@@ -228,6 +261,19 @@ pub(crate) fn reliable_unordered(
 }
 
 /// Each message at most once, in any order, never sent again.
+///
+/// Args:
+///     name (str, default ''): for people, and for ``send``; a protocol has each once.
+///     send_queue (int, default 1024): messages of one tick; of one more, ``send`` says ``FULL``.
+///     receive_queue (int, default 1024): messages the receiver keeps for its game; the oldest make room.
+///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+///     strict (bool, default False): whether it comes before all channels that are not strict.
+///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
+///     max_messages_per_packet (int | None, default None): for ``framing="yojimbo"``, as the other side has it. None:
+///         256.
+///     max_block_size (int | None, default None): for ``framing="yojimbo"``, bytes, as the other side has it. None:
+///         262,144.
+///     disable_blocks (bool, default False): for ``framing="yojimbo"``: the channel takes no blocks.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
                     strict = false, weight = 1, max_messages_per_packet = None, max_block_size = None,
@@ -251,6 +297,14 @@ pub(crate) fn unreliable(
 }
 
 /// Each message at most once, never an older one after a newer one, never sent again.
+///
+/// Args:
+///     name (str, default ''): for people, and for ``send``; a protocol has each once.
+///     send_queue (int, default 1024): messages of one tick; of one more, ``send`` says ``FULL``.
+///     receive_queue (int, default 1024): messages the receiver keeps for its game; the oldest make room.
+///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+///     strict (bool, default False): whether it comes before all channels that are not strict.
+///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
                     strict = false, weight = 1))]
@@ -267,6 +321,15 @@ pub(crate) fn sequenced(
 }
 
 /// Each message in several packets: once, in order, gaps told.
+///
+/// Args:
+///     name (str, default ''): for people, and for ``send``; a protocol has each once.
+///     copies (int | None, default 3): packets that carry each message, 1 to 255; None: all until one is acked.
+///     send_queue (int, default 1024): messages that wait or are under way; of one more, ``send`` says ``FULL``.
+///     receive_queue (int, default 1024): messages the receiver keeps for its game; the oldest make room.
+///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+///     strict (bool, default False): whether it comes before all channels that are not strict.
+///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, copies = Some(3), send_queue = 1024, receive_queue = 1024,
                     max_message_bytes = 65_536, strict = false, weight = 1))]
@@ -291,6 +354,20 @@ pub(crate) fn redundant(
 }
 
 /// Of each key the newest value, until the other side has it.
+///
+/// Args:
+///     name (str, default ''): for people, and for ``send``; a protocol has each once.
+///     keys (int, default 1024): how many there are; the ``key`` argument of ``send`` is 0 to ``keys - 1``. 1 to
+///         65,536.
+///     retain (bool, default False): newcomers get, after their :class:`Connected`, the newest value of each key that
+///         was broadcast to everybody; and who is added to a :class:`Room`, those of the room. What was sent to one
+///         client, or broadcast to some of them (``clients=``), is theirs alone. :meth:`Server.forget` ends it for a
+///         key. The other side needn't know.
+///     retain_bytes (int, default 1048576): how many bytes of values a server, and each room, keeps of the channel
+///         for that, 1 to 2**30; a broadcast that needs more raises :class:`MessageTooLargeError` and sends nothing.
+///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+///     strict (bool, default False): whether it comes before all channels that are not strict.
+///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, keys = 1024, retain = false, retain_bytes = 1_048_576, max_message_bytes = 65_536,
                     strict = false, weight = 1))]
@@ -311,6 +388,14 @@ pub(crate) fn latest(
 }
 
 /// Opaque bytes, at most once, whose fate is told exactly once, in the order of the packets.
+///
+/// Args:
+///     name (str, default ''): for people, and for ``send``; a protocol has each once.
+///     send_queue (int, default 1024): messages of one tick; of one more, ``send`` says ``FULL``.
+///     receive_queue (int, default 1024): messages the receiver keeps for its game; the oldest make room.
+///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+///     strict (bool, default False): whether it comes before all channels that are not strict.
+///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
                     strict = false, weight = 1))]
@@ -327,6 +412,9 @@ pub(crate) fn payload(
 }
 
 /// Large blocks of data beside the messages: at most one such channel a protocol.
+///
+/// Args:
+///     name (str, default ''): for people, and for ``send``; a protocol has each once.
 #[pyfunction]
 #[pyo3(signature = (name = ""))]
 pub(crate) fn chunks(name: &str) -> PyResult<Channel> {

@@ -48,13 +48,38 @@ const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 /// A client of one server, dialling with a connect token.
 ///
 /// Args:
-///     protocol: what both sides share.
-///     token: from the login backend.
-///     bind: the local address; None: any free port.
-///     resume: a client whose connection is over: what is there of chunks from the same server is not sent again.
-///     factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit, chunk_directory_limit, congestion,
-///         driver, conditions, seed, network, columns, capture, mtu, packet_fates: as for :class:`Server`, but
-///         ``chunk_memory`` is 64 MiB unless said.
+///     protocol (Protocol): what both sides share.
+///     token (ConnectToken): from the login backend.
+///     bind (AddressLike | None, default None): the local address; None: any free port.
+///     factory (MessageFactory | None, default None): makes the message objects; None: plain construction.
+///     priority (PriorityHook | None, default None): called in each flush in which messages wait whose order is free,
+///         with their :class:`Candidates`; returns scores.
+///     slow_hook (float, default 0.005): seconds; of a hook that takes longer the logger is told, at most once a
+///         second.
+///     chunk_memory (int, default 67108864): bytes of chunks that the server may have in memory here; 0: none are
+///         taken.
+///     chunk_directory (str | PathLike[str] | None, default None): where they go instead, as files.
+///     chunk_file_limit (int | None, default None): bytes of the largest of these files; None: 1 GiB.
+///     chunk_directory_limit (int | None, default None): bytes of all of them together; None: eight times
+///         chunk_file_limit.
+///     resume (Client | None, default None): a client whose connection is over: what is there of chunks from the same
+///         server is not sent again. factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit,
+///         chunk_directory_limit, congestion, driver, conditions, seed, network, columns, capture, mtu, packet_fates:
+///         as for :class:`Server`, but ``chunk_memory`` is 64 MiB unless said.
+///     congestion (Congestion | None, default None): how fast chunks may go out; None: adaptive.
+///     driver (Literal['polled', 'thread'], default 'polled'): "polled": the socket is read and written when the game
+///         ticks. "thread": a native thread keeps the connections going between ticks, and while the game is busy.
+///     conditions (Conditions | None, default None): a bad network to put on all that is sent, for tests. Its rate
+///         and its luck are those of one line: all peers share them.
+///     seed (int | None, default None): makes those conditions repeatable; None: random.
+///     network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
+///     columns (Sequence[type] | None, default None): message classes that come as columns (:meth:`Inbox.columns`)
+///         and not as objects.
+///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` of all datagrams, or the path
+///         of a new one.
+///     mtu (int, default 1280): bytes of the largest IP packets to send, 1,126 to 1,280.
+///     packet_fates (bool, default False): whether ``inbox.packets`` tells what became of each packet.
+///     strict (bool, default False): whether what the connection does raises, as :meth:`send` says.
 ///
 /// Raises:
 ///     OSError: no socket could be made.
@@ -94,7 +119,44 @@ impl Client {
     /// production: who holds the key can be anyone. A warning is given unless the address is loopback.
     ///
     /// Args:
-    ///     client_id: None picks a random one.
+    ///     address (AddressLike): where the server is, with its port.
+    ///     protocol (Protocol): what both sides share.
+    ///     key (bytes | None, default None): the server's 32-byte private key; None: development mode's, which is
+    ///         public.
+    ///     client_id (int | None, default None): None picks a random one.
+    ///     timeout (int | None, default 10): seconds of silence that end the connection, and a dial; None: no
+    ///         timeout.
+    ///     user_data (bytes, default b''): up to 256 bytes that reach the server sealed.
+    ///     bind (AddressLike | None, default None): the local address; None: any free port.
+    ///     factory (MessageFactory | None, default None): makes the message objects; None: plain construction.
+    ///     priority (PriorityHook | None, default None): called in each flush in which messages wait whose order is
+    ///         free, with their :class:`Candidates`; returns scores.
+    ///     slow_hook (float, default 0.005): seconds; of a hook that takes longer the logger is told, at most once a
+    ///         second.
+    ///     chunk_memory (int, default 67108864): bytes of chunks that the server may have in memory here; 0: none are
+    ///         taken.
+    ///     chunk_directory (str | PathLike[str] | None, default None): where they go instead, as files.
+    ///     chunk_file_limit (int | None, default None): bytes of the largest of these files; None: 1 GiB.
+    ///     chunk_directory_limit (int | None, default None): bytes of all of them together; None: eight times
+    ///         chunk_file_limit.
+    ///     resume (Client | None, default None): a client whose connection is over: what is there of chunks from the
+    ///         same server is not sent again.
+    ///     congestion (Congestion | None, default None): how fast chunks may go out; None: adaptive.
+    ///     driver (Literal['polled', 'thread'], default 'polled'): "polled": the socket is read and written when the
+    ///         game ticks. "thread": a native thread keeps the connections going between ticks, and while the game is
+    ///         busy.
+    ///     conditions (Conditions | None, default None): a bad network to put on all that is sent, for tests. Its
+    ///         rate and its luck are those of one line: all peers share them.
+    ///     seed (int | None, default None): makes those conditions repeatable; None: random.
+    ///     network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a
+    ///         socket.
+    ///     columns (Sequence[type] | None, default None): message classes that come as columns
+    ///         (:meth:`Inbox.columns`) and not as objects.
+    ///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` of all datagrams, or the
+    ///         path of a new one.
+    ///     mtu (int, default 1280): bytes of the largest IP packets to send, 1,126 to 1,280.
+    ///     packet_fates (bool, default False): whether ``inbox.packets`` tells what became of each packet.
+    ///     strict (bool, default False): whether what the connection does raises, as :meth:`send` says.
     #[staticmethod]
     #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
                         user_data = None, bind = None, resume = None, **settings))]
@@ -271,6 +333,14 @@ impl Client {
 
     /// As :meth:`Server.send`: false while the connection is not up (yet, or any more), and when the channel is full.
     ///
+    /// Args:
+    ///     message (message): an object of one of the protocol's classes.
+    ///     channel (int | str | None, default None): by number or by name; None: the one that the message's class
+    ///         names as its own, else the first.
+    ///     key (int, default 0): on a latest channel, what the message is the value of.
+    ///     tag (int, default 0): your own name for it, 32 bits: notifications and candidates have it.
+    ///     notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+    ///
     /// Raises:
     ///     NotConnectedError, ChannelFullError: with ``strict=True``, in place of that.
     #[pyo3(signature = (message, channel = None, *, key = 0, tag = 0, notify = false))]
@@ -292,6 +362,17 @@ impl Client {
     }
 
     /// Queues many rows. Returns the rows, by index, that were not queued. As :meth:`Server.send_rows`.
+    ///
+    /// Args:
+    ///     class_ (type): the message class that the rows are of.
+    ///     rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
+    ///     channel (int | str | None, default None): by number or by name; None: the one that the message's class
+    ///         names as its own, else the first.
+    ///     arena (array | None, default None): where texts, data and lists of the rows lie; their cells are offset
+    ///         (from its start) and length.
+    ///     key (int | array, default 0): on a latest channel, what the message is the value of.
+    ///     tag (int | array, default 0): your own name for it, 32 bits: notifications and candidates have it.
+    ///     notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
     ///
     /// Raises:
     ///     NotConnectedError: with ``strict=True``, the connection is not up (yet, or any more).
@@ -319,6 +400,11 @@ impl Client {
     }
 
     /// As :meth:`Server.send_payload`.
+    ///
+    /// Args:
+    ///     data (bytes): the payload.
+    ///     channel (int | str): a payload channel, by number or by name.
+    ///     tag (int): your own name for it, 32 bits: notifications and candidates have it.
     #[pyo3(signature = (data, channel, *, tag))]
     fn send_payload(
         &self,
@@ -336,6 +422,14 @@ impl Client {
     }
 
     /// As :meth:`Server.send_chunk`, to the server.
+    ///
+    /// Args:
+    ///     data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a
+    ///         :class:`Chunk`.
+    ///     label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
+    ///     burst (bool, default False): send all of it within a round trip, instead of feeling the way; at most 256
+    ///         KiB.
+    ///     ask_first (bool, default False): send nothing of it before the receiver has said what it has.
     ///
     /// Raises:
     ///     NotConnectedError, ChannelFullError: with ``strict=True``; otherwise the transfer is over already, with an error.
@@ -357,6 +451,11 @@ impl Client {
     }
 
     /// Changes how much may be sent, also before the connection is up.
+    ///
+    /// Args:
+    ///     bytes_per_second (float): what may be sent, UDP/IP headers included.
+    ///     burst_bytes (float): what may be sent at once after a silence.
+    ///     adaptive (bool, default True): send less while the line shows that it is full.
     #[pyo3(signature = (bytes_per_second, burst_bytes, *, adaptive = true))]
     fn set_budget(
         &self,
@@ -369,6 +468,9 @@ impl Client {
     }
 
     /// Changes how fast chunks may go out, also before the connection is up.
+    ///
+    /// Args:
+    ///     congestion (Congestion): how fast chunks may go out.
     #[pyo3(signature = (congestion, /))]
     fn set_congestion(&self, congestion: &Bound<'_, Congestion>) -> PyResult<()> {
         let congestion = congestion.get().0;
@@ -381,6 +483,11 @@ impl Client {
     }
 
     /// Disconnects and closes the socket; with ``linger``, when the server has what was sent. As :meth:`Server.close`.
+    ///
+    /// Args:
+    ///     linger (float, default 0.0): seconds, 0 to 60.
+    ///     reason (str | None, default None): a text for the other side, 1 to 128 bytes in UTF-8.
+    ///     wait (bool, default True): whether to block until it is over.
     #[pyo3(signature = (*, linger = 0.0, reason = None, wait = true))]
     fn close(
         &self,

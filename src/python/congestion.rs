@@ -16,6 +16,12 @@ pub(crate) struct Congestion(pub(super) CongestionConfig);
 #[pymethods]
 impl Congestion {
     /// As fast as the link carries it without a queue of more than some milliseconds: the default.
+    ///
+    /// Args:
+    ///     min_bytes_per_second (float, default 4000.0): never slower, UDP/IP headers included.
+    ///     max_bytes_per_second (float, default 125000000.0): never faster, UDP/IP headers included.
+    ///     initial_bytes (int, default 32768): what may go out before anything is known of the link.
+    ///     max_burst_bytes (int, default 262144): the most that goes out at one time, and so with one tick.
     #[staticmethod]
     #[pyo3(signature = (*, min_bytes_per_second = 4_000.0, max_bytes_per_second = 125_000_000.0,
                         initial_bytes = 32_768, max_burst_bytes = 262_144))]
@@ -34,6 +40,10 @@ impl Congestion {
     }
 
     /// At a fixed rate: where the link is known, or other means keep it free.
+    ///
+    /// Args:
+    ///     bytes_per_second (float): UDP/IP headers included.
+    ///     burst_bytes (float): what may go out at once after a silence, and so at most with one tick.
     #[staticmethod]
     fn fixed(
         #[pyo3(from_py_with = number::bytes_per_second)] bytes_per_second: f64,
@@ -43,6 +53,17 @@ impl Congestion {
     }
 
     /// So many packets a second while the round trip is short, fewer while it isn't; messages' packets too.
+    ///
+    /// Args:
+    ///     bad_rtt (float, default 0.25): seconds of RTT above which the line counts as bad.
+    ///     good_packets_per_second (float, default 30.0): sent while it is good.
+    ///     bad_packets_per_second (float, default 10.0): sent while it is bad.
+    ///     recovery_time (float, default 4.0): seconds of good RTT after which it counts as good again, at first.
+    ///     min_recovery_time (float, default 1.0): seconds, the least that becomes of that.
+    ///     max_recovery_time (float, default 60.0): seconds, the most that becomes of that.
+    ///     double_below (float, default 10.0): seconds: bad again so soon after it was good doubles the recovery
+    ///         time.
+    ///     halve_every (float, default 10.0): seconds of good line that halve it.
     #[staticmethod]
     #[pyo3(signature = (*, bad_rtt = 0.25, good_packets_per_second = 30.0, bad_packets_per_second = 10.0,
                         recovery_time = 4.0, min_recovery_time = 1.0, max_recovery_time = 60.0,

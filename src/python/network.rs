@@ -156,22 +156,26 @@ impl Outages {
 /// to arrive. A lost packet has had its turn too; a second copy needs none.
 ///
 /// Args:
-///     latency: seconds, one way, after the queue; at most 10.
-///     jitter: seconds, at most the latency; each packet is late by latency +- jitter, uniformly, so packets
-///         may overtake.
-///     wander: seconds; jitter in runs: a delay within +- wander that is similar for neighbouring packets, none
-///         of which overtakes for it. With the jitter at most the latency.
-///     wander_time: seconds for which that delay stays similar (its correlation time).
-///     loss: probability that a packet is lost by itself, 0 to 1.
-///     bursts: losses in bursts.
-///     outages: times at which nothing passes.
-///     duplicate: probability that a packet arrives twice.
-///     reorder: probability that a packet is held back by a further ``reorder_delay`` seconds.
-///     rate: bytes per second that pass, up to 12,500,000,000 (100 Gbit/s); None: any number at once.
-///     queue: bytes that may wait for the rate, the packet in transmission included; what would be more is dropped
-///         and counted as ``queue_dropped``.
-///     overhead: bytes that each packet takes of rate and queue beside its own: 28 for IPv4 and UDP.
-///     max_datagram: bytes of the largest datagram that passes, without headers, 1 to 65,535; larger ones vanish. None: any.
+///     latency (float, default 0.0): seconds, one way, after the queue; at most 10.
+///     jitter (float, default 0.0): seconds, at most the latency; each packet is late by latency +- jitter,
+///         uniformly, so packets may overtake.
+///     wander (float, default 0.0): seconds; jitter in runs: a delay within +- wander that is similar for
+///         neighbouring packets, none of which overtakes for it. With the jitter at most the latency.
+///     wander_time (float, default 1.0): seconds for which that delay stays similar (its correlation time).
+///     loss (float, default 0.0): probability that a packet is lost by itself, 0 to 1.
+///     bursts (Bursts | None, default None): losses in bursts.
+///     outages (Outages | None, default None): times at which nothing passes.
+///     duplicate (float, default 0.0): probability that a packet arrives twice.
+///     reorder (float, default 0.0): probability that a packet is held back by a further ``reorder_delay`` seconds.
+///     reorder_delay (float, default 0.05): seconds by which packets are held back.
+///     rate (int | None, default None): bytes per second that pass, up to 12,500,000,000 (100 Gbit/s); None: any
+///         number at once.
+///     queue (int, default 65536): bytes that may wait for the rate, the packet in transmission included; what would
+///         be more is dropped and counted as ``queue_dropped``.
+///     overhead (int, default 28): bytes that each packet takes of rate and queue beside its own: 28 for IPv4 and
+///         UDP.
+///     max_datagram (int | None, default None): bytes of the largest datagram that passes, without headers, 1 to
+///         65,535; larger ones vanish. None: any.
 ///
 /// Raises:
 ///     ValueError: naming the argument, its value and its bound.
@@ -414,6 +418,10 @@ impl From<conditions::Conditions> for Conditions {
 ///
 /// Servers and clients made with ``network=`` live on it; time passes only in :meth:`advance`. Each direction of
 /// each pair of hosts is a link of its own, with its own queue and its own luck.
+///
+/// Args:
+///     seed (int, default 0): 0 to 2**64 - 1; what it does follows from it and from the calls.
+///     conditions (Conditions | None, default None): of all links; None: perfect ones.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct SimulatedNetwork(pub(super) VirtualNetwork);
@@ -473,6 +481,11 @@ impl SimulatedNetwork {
     /// holds, ``sender`` before ``receiver``; for all links means that single ones are forgotten.
     ///
     /// Packets that wait for a link's rate leave under the new conditions, those beyond keep their fate.
+    ///
+    /// Args:
+    ///     conditions (Conditions): from now on.
+    ///     sender (AddressLike | None, default None): of what it sends alone; None: of all.
+    ///     receiver (AddressLike | None, default None): of what it receives alone; None: of all.
     #[pyo3(signature = (conditions, *, sender = None, receiver = None))]
     fn set_conditions(
         &self,
@@ -485,6 +498,12 @@ impl SimulatedNetwork {
     }
 
     /// As :meth:`set_conditions`, when virtual time comes to ``at`` seconds since the start.
+    ///
+    /// Args:
+    ///     at (float): virtual seconds since the start.
+    ///     conditions (Conditions): from then on.
+    ///     sender (AddressLike | None, default None): of what it sends alone; None: of all.
+    ///     receiver (AddressLike | None, default None): of what it receives alone; None: of all.
     #[pyo3(signature = (at, conditions, *, sender = None, receiver = None))]
     fn schedule(
         &self,

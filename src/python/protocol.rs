@@ -30,12 +30,16 @@ pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
 /// What both sides must share: an id, the message classes in order, the channels in order.
 ///
 /// Args:
-///     id: 64-bit netcode protocol id: a number of your game (and its version).
-///     messages: classes made by :func:`tickwire.message` or derived from :class:`tickwire.Message`.
-///     channels: 1 to 64 channels; the index in this list is the ``channel`` argument of ``send``.
-///     framing: how packets look: ``"native"``, or ``"yojimbo"`` to talk to that C++ library (``docs/yojimbo.md``).
-///     fold_hash: yojimbo only: put :attr:`hash` into :attr:`id`, so that sides that differ don't connect.
-///     max_packet_size, packet_fragment_size: yojimbo only: as the other side has them; None: 8,192 and 1,024.
+///     id (int): 64-bit netcode protocol id: a number of your game (and its version).
+///     messages (Sequence[type]): classes made by :func:`tickwire.message` or derived from :class:`tickwire.Message`.
+///     channels (Sequence[Channel], default ...): 1 to 64 channels; the index in this list is the ``channel``
+///         argument of ``send``.
+///     framing (Literal['native', 'yojimbo'], default 'native'): how packets look: ``"native"``, or ``"yojimbo"`` to
+///         talk to that C++ library (``docs/yojimbo.md``).
+///     fold_hash (bool, default False): yojimbo only: put :attr:`hash` into :attr:`id`, so that sides that differ
+///         don't connect.
+///     max_packet_size (int | None, default None): yojimbo only: bytes, as the other side has it; None: 8,192.
+///     packet_fragment_size (int | None, default None): yojimbo only: bytes, as the other side has it; None: 1,024.
 ///
 /// Raises:
 ///     TypeError, ValueError: naming the class or argument, its value and its bound.

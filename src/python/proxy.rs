@@ -40,14 +40,17 @@ const IDLE_TIMEOUTS: core::ops::RangeInclusive<f64> = 1.0..=86_400.0;
 /// each direction with luck of its own.
 ///
 /// Args:
-///     listen: where clients send to; port 0 picks one (see :attr:`address`).
-///     to: the server.
-///     conditions: what the links do, in both directions; None: nothing.
-///     up, down: what the links to the server and to the clients do, where it is not ``conditions``.
-///     seed: 0 to 2**64 - 1. With the order in which clients come it gives their luck.
-///     max_clients: clients at a time, 1 to 65,536; datagrams of more are dropped.
-///     idle_timeout: seconds of silence after which a client is forgotten, 1 to 86,400.
-///     max_bytes: memory of the datagrams under way, 131,072 to 2**40; more are dropped.
+///     listen (AddressLike): where clients send to; port 0 picks one (see :attr:`address`).
+///     to (AddressLike): the server.
+///     conditions (Conditions | None, default None): what the links do, in both directions; None: nothing.
+///     up (Conditions | None, default None): what the links to the server and to the clients do, where it is not
+///         ``conditions``.
+///     down (Conditions | None, default None): what the links to the server and to the clients do, where it is not
+///         ``conditions``.
+///     seed (int, default 0): 0 to 2**64 - 1. With the order in which clients come it gives their luck.
+///     max_clients (int, default 1024): clients at a time, 1 to 65,536; datagrams of more are dropped.
+///     idle_timeout (float, default 60.0): seconds of silence after which a client is forgotten, 1 to 86,400.
+///     max_bytes (int, default 67108864): memory of the datagrams under way, 131,072 to 2**40; more are dropped.
 ///
 /// Raises:
 ///     OSError: the address can't be bound; errno says why.
@@ -167,6 +170,11 @@ impl Proxy {
 
     /// Changes the conditions of all clients: of both directions, or of those named. What is not given stays.
     /// Datagrams that have left the queue of their rate keep their fate.
+    ///
+    /// Args:
+    ///     conditions (Conditions | None, default None): of both directions.
+    ///     up (Conditions | None, default None): of what goes to the server.
+    ///     down (Conditions | None, default None): of what comes from it.
     ///
     /// Raises:
     ///     ClosedError: the proxy is closed.

@@ -44,15 +44,17 @@ impl ConnectToken {
     /// Makes a token with fresh keys.
     ///
     /// Args:
-    ///     protocol: the protocol, or its 64-bit id.
-    ///     key: the 32-byte private key shared with the servers.
-    ///     client_id: a number of the account, 0 to 2**64 - 1, unique among connected players.
-    ///     servers: 1 to 32 addresses that the client tries in order.
-    ///     internal_servers: the same servers as they know themselves, when behind a fixed NAT mapping.
-    ///     expires_in: seconds until the token can't start a connection any more; None: never.
-    ///     timeout: seconds of silence that end the connection; None: no timeout.
-    ///     user_data: up to 256 bytes that reach the server sealed.
-    ///     now: seconds since 1970 at which its life begins; None: by the system's clock.
+    ///     protocol (Protocol | int): the protocol, or its 64-bit id.
+    ///     key (bytes): the 32-byte private key shared with the servers.
+    ///     client_id (int): a number of the account, 0 to 2**64 - 1, unique among connected players.
+    ///     servers (Sequence[AddressLike]): 1 to 32 addresses that the client tries in order.
+    ///     internal_servers (Sequence[AddressLike] | None, default None): the same servers as they know themselves,
+    ///         when behind a fixed NAT mapping.
+    ///     expires_in (int | None, default 30): seconds until the token can't start a connection any more; None:
+    ///         never.
+    ///     timeout (int | None, default 10): seconds of silence that end the connection; None: no timeout.
+    ///     user_data (bytes, default b''): up to 256 bytes that reach the server sealed.
+    ///     now (int | None, default None): seconds since 1970 at which its life begins; None: by the system's clock.
     ///
     /// Raises:
     ///     ValueError: naming the argument, its value and its bound.

@@ -6,12 +6,13 @@ import ast
 import importlib
 import inspect
 import itertools
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import tickwire as tw
-from tickwire import _core
+from tickwire import _core, aio
 
 STUB = ast.parse(Path(tw.__file__).with_name("_core.pyi").read_text("utf-8"))
 MODULES = [
@@ -100,3 +101,68 @@ def test_the_text_of_an_alias_stands_below_it(module: str) -> None:
             assert isinstance(behind, ast.Expr), ast.unparse(node)
             assert isinstance(behind.value, ast.Constant), ast.unparse(node)
     assert aliases >= 2
+
+
+# --- arguments -------------------------------------------------------------------------------------------
+
+EXPLAINED = [
+    *("Server", "Client", "Client.connect", "ConnectToken.generate", "Protocol", "Capture", "Conditions"),
+    *("SimulatedNetwork", "SimulatedNetwork.set_conditions", "SimulatedNetwork.schedule"),
+    *("Proxy", "Proxy.set_conditions", "Congestion.adaptive", "Congestion.fixed", "Congestion.good_bad"),
+    *("reliable_ordered", "reliable_unordered", "unreliable", "sequenced", "redundant", "latest", "payload"),
+    *(f"Server.{name}" for name in ("send", "send_payload", "send_chunk", "broadcast", "send_columns")),
+    *(f"Server.{name}" for name in ("send_rows", "broadcast_rows", "forget", "disconnect", "close")),
+    *("Server.set_budget", "Server.set_congestion", "Client.set_budget", "Client.set_congestion"),
+    *(f"Client.{name}" for name in ("send", "send_payload", "send_chunk", "send_rows", "close")),
+    *("Room.broadcast", "Room.broadcast_rows", "Room.forget"),
+]
+
+
+def function_of(name: str) -> tuple[ast.FunctionDef, str]:
+    """What has the arguments in the stub, and the text that explains them."""
+    node = STUBS[name]
+    if isinstance(node, ast.FunctionDef):
+        return node, ast.get_docstring(node) or ""
+    made = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__new__"]
+    return made[0], ast.get_docstring(node) or ""
+
+
+def lines_of(node: ast.FunctionDef) -> Iterator[str]:
+    """How each line of the arguments begins: with the type and the default."""
+    given = node.args
+    plain = [*given.posonlyargs, *given.args]
+    missing: list[ast.expr | None] = [None] * (len(plain) - len(given.defaults))
+    defaults = [*missing, *given.defaults, *given.kw_defaults]
+    for one, default in zip([*plain, *given.kwonlyargs], defaults, strict=True):
+        if one.arg in {"self", "cls"} or one.annotation is None:
+            continue
+        kind = re.sub(r"\[_[PQ]\]|\[Any\]", "", ast.unparse(one.annotation))
+        kind = kind.replace("type[_P]", "type").replace("_P", "message").replace("_Array", "array")
+        yield f"{one.arg} ({kind}{'' if default is None else f', default {ast.unparse(default)}'}): "
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_each_argument_has_a_line_in_help_and_in_editors(name: str) -> None:
+    node, in_editors = function_of(name)
+    item: object = _core
+    for part in name.split("."):
+        item = getattr(item, part)
+    lines = list(lines_of(node))
+    assert lines
+    for where, text in [("stub", in_editors), ("help()", inspect.getdoc(item) or "")]:
+        flat = " ".join(text.split())
+        assert [line for line in lines if line not in flat] == [], where
+
+
+@pytest.mark.parametrize(
+    "function", [tw.loop, aio.loop, tw.ticks, aio.ticks, tw.Redialler, tw.Redialler.connect]
+)
+def test_each_argument_of_the_python_functions_has_a_line(function: Callable[..., object]) -> None:
+    text = " ".join((inspect.getdoc(function) or "").split())
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            assert f"{parameter.name}: " in text
+        elif parameter.default is parameter.empty:
+            assert re.search(rf"\b{parameter.name} \([^:]*\): ", text)
+        else:
+            assert re.search(rf"\b{parameter.name} \([^:]*, default {parameter.default!r}\): ", text)

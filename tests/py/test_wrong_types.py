@@ -1,4 +1,4 @@
-"""An argument of a wrong type is named: every argument of every callable of the stub and of the Python modules.
+"""An argument of a wrong type is named: every one of the stub's callables and of those of the Python modules.
 
 The signatures are read, so that no new argument is forgotten.
 """

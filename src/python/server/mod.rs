@@ -68,40 +68,47 @@ fn extract_stalled_timeout(seconds: f64) -> PyResult<Duration> {
 /// A dedicated server on one UDP socket.
 ///
 /// Args:
-///     address: where to listen; port 0 picks one (see :attr:`address`). ``[::]``: all of IPv6 and IPv4.
-///     protocol: what both sides share.
-///     key: the 32-byte private key shared with the login backend. None: development mode, a well-known
-///         key; anyone can connect, so a warning is given unless the address is loopback.
-///     max_clients: client slots, 1 to 65,536.
-///     public_addresses: what connect tokens call this server, when not its own address.
-///     max_token_lifetime: the longest ``expires_in``, in seconds, that the login backend gives to tokens: one that
-///         lives longer is refused.
-///     clock_skew: seconds by which the clocks of backend and server may differ: tokens are taken this long after
-///         they expire, and from this long before the start.
-///     replace_duplicates: whether a client takes the place of one with its ``client_id`` that is connected.
-///     stalled_timeout: seconds, 0.1 to 3,600: a player is dropped when a reliable channel to it stays full for so
-///         long; None: never.
-///     strict: whether what a player does raises where a player is named, as :meth:`send` says.
-///     factory: makes the message objects; None: plain construction.
-///     priority: called in each flush in which messages wait whose order is free, with their
-///         :class:`Candidates`; returns scores.
-///     admission: called with the newcomers of a tick; returns those it refuses.
-///     slow_hook: seconds; of a hook that takes longer the logger is told, at most once a second.
-///     chunk_memory: bytes of chunks that each client may have in memory here; 0: none are taken.
-///     chunk_directory: where they go instead, as files.
-///     chunk_file_limit: bytes of the largest of these files; None: 1 GiB.
-///     chunk_directory_limit: bytes of all of them together; None: eight times chunk_file_limit.
-///     congestion: how fast chunks may go out; None: adaptive.
-///     driver: "polled": the socket is read and written when the game ticks. "thread": a native thread keeps the
-///         connections going between ticks, and while the game is busy.
-///     conditions: a bad network to put on all that is sent, for tests. Its rate and its luck are those of one
-///         line: all peers share them.
-///     seed: makes those conditions repeatable; None: random.
-///     network: a simulated network with virtual time instead of a socket.
-///     columns: message classes that come as columns (:meth:`Inbox.columns`) and not as objects.
-///     capture: a :class:`Capture` of all datagrams, or the path of a new one.
-///     mtu: bytes of the largest IP packets to send, 1,126 to 1,280.
-///     packet_fates: whether ``inbox.packets`` tells what became of each packet.
+///     address (AddressLike): where to listen; port 0 picks one (see :attr:`address`). ``[::]``: all of IPv6 and
+///         IPv4.
+///     protocol (Protocol): what both sides share.
+///     key (bytes | None, default None): the 32-byte private key shared with the login backend. None: development
+///         mode, a well-known key; anyone can connect, so a warning is given unless the address is loopback.
+///     max_clients (int, default 64): client slots, 1 to 65,536.
+///     public_addresses (Sequence[AddressLike] | None, default None): what connect tokens call this server, when not
+///         its own address.
+///     max_token_lifetime (int | None, default None): the longest ``expires_in``, in seconds, that the login backend
+///         gives to tokens: one that lives longer is refused.
+///     clock_skew (int, default 0): seconds by which the clocks of backend and server may differ: tokens are taken
+///         this long after they expire, and from this long before the start.
+///     replace_duplicates (bool, default True): whether a client takes the place of one with its ``client_id`` that
+///         is connected.
+///     stalled_timeout (float | None, default 5.0): seconds, 0.1 to 3,600: a player is dropped when a reliable
+///         channel to it stays full for so long; None: never.
+///     strict (bool, default False): whether what a player does raises where a player is named, as :meth:`send` says.
+///     factory (MessageFactory | None, default None): makes the message objects; None: plain construction.
+///     priority (PriorityHook | None, default None): called in each flush in which messages wait whose order is free,
+///         with their :class:`Candidates`; returns scores.
+///     admission (AdmissionHook | None, default None): called with the newcomers of a tick; returns those it refuses.
+///     slow_hook (float, default 0.005): seconds; of a hook that takes longer the logger is told, at most once a
+///         second.
+///     chunk_memory (int, default 0): bytes of chunks that each client may have in memory here; 0: none are taken.
+///     chunk_directory (str | PathLike[str] | None, default None): where they go instead, as files.
+///     chunk_file_limit (int | None, default None): bytes of the largest of these files; None: 1 GiB.
+///     chunk_directory_limit (int | None, default None): bytes of all of them together; None: eight times
+///         chunk_file_limit.
+///     congestion (Congestion | None, default None): how fast chunks may go out; None: adaptive.
+///     driver (Literal['polled', 'thread'], default 'polled'): "polled": the socket is read and written when the game
+///         ticks. "thread": a native thread keeps the connections going between ticks, and while the game is busy.
+///     conditions (Conditions | None, default None): a bad network to put on all that is sent, for tests. Its rate
+///         and its luck are those of one line: all peers share them.
+///     seed (int | None, default None): makes those conditions repeatable; None: random.
+///     network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
+///     columns (Sequence[type] | None, default None): message classes that come as columns (:meth:`Inbox.columns`)
+///         and not as objects.
+///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` of all datagrams, or the path
+///         of a new one.
+///     mtu (int, default 1280): bytes of the largest IP packets to send, 1,126 to 1,280.
+///     packet_fates (bool, default False): whether ``inbox.packets`` tells what became of each packet.
 ///
 /// Raises:
 ///     OSError: the address can't be bound; errno says why.
@@ -331,6 +338,15 @@ impl Server {
     /// Queues a message for the next flush. Returns :attr:`SendResult.SENT`, which is true, or what its player did that it
     /// wasn't queued: ``GONE`` or ``FULL``, which are false.
     ///
+    /// Args:
+    ///     client (ClientHandle): who gets it.
+    ///     message (message): an object of one of the protocol's classes.
+    ///     channel (int | str | None, default None): by number or by name; None: the one that the message's class
+    ///         names as its own, else the first.
+    ///     key (int, default 0): on a latest channel, what the message is the value of.
+    ///     tag (int, default 0): your own name for it, 32 bits: notifications and candidates have it.
+    ///     notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+    ///
     /// Raises:
     ///     FieldError: a field's value is not in its range.
     ///     UnregisteredMessageError: the class is not in the protocol.
@@ -362,6 +378,12 @@ impl Server {
     /// Queues bytes on a payload channel for the next flush. Their fate comes in ``inbox.notifications``, exactly
     /// once, in the order of the packets. Returns what :meth:`send` does.
     ///
+    /// Args:
+    ///     client (ClientHandle): who gets it.
+    ///     data (bytes): the payload.
+    ///     channel (int | str): a payload channel, by number or by name.
+    ///     tag (int): your own name for it, 32 bits: notifications and candidates have it.
+    ///
     /// Raises:
     ///     As :meth:`send`.
     #[pyo3(signature = (client, data, channel, *, tag))]
@@ -383,6 +405,18 @@ impl Server {
 
     /// Queues a chunk for a client: it goes beside the messages, which come first. When the client is gone, or too many
     /// chunks wait for it, the transfer is over already, with an error.
+    ///
+    /// Args:
+    ///     client (ClientHandle): who gets it.
+    ///     data (Chunk | Buffer | str | PathLike[str]): bytes (held, not copied), another contiguous buffer (copied
+    ///         once), or the path of a file (read as it is sent). It is read and hashed in this call: see
+    ///         :class:`Chunk`, which is what to give when several clients get the same.
+    ///     label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
+    ///     burst (bool, default False): while nothing is known of the link, send all of it within a round trip
+    ///         instead of feeling the way, at the risk that a slow link drops some, and messages with it. At most 256
+    ///         KiB; for load screens, when nothing else matters.
+    ///     ask_first (bool, default False): send nothing of it before the receiver has said what it has, so that a
+    ///         file that is there in its ``chunk_directory`` costs nothing at all. Others take a round trip more.
     ///
     /// Raises:
     ///     StaleClientError, ChannelFullError: with ``strict=True``, in place of that.
@@ -425,6 +459,15 @@ impl Server {
     /// Changes how much may be sent to one client, or with None to each of them, those to come included. False when that client
     /// is gone.
     ///
+    /// Args:
+    ///     bytes_per_second (float): what may be sent, UDP/IP headers included.
+    ///     burst_bytes (float): what may be sent at once after a silence. A tick's packets are such a burst.
+    ///     client (ClientHandle | None, default None): None: each of them, those to come included.
+    ///     adaptive (bool, default True): send less while the line shows that it is full: while round trips grow by
+    ///         100 ms or more, a fifth and more of what is sent is lost, or acks stay out. A window of bytes in
+    ///         flight, after TCP's (RFC 5681) and LEDBAT's (RFC 6817); 8 KiB may always be in flight, so that a usual
+    ///         game never meets it. False: the budget alone decides.
+    ///
     /// Raises:
     ///     StaleClientError: with ``strict=True``, in place of that.
     #[pyo3(signature = (bytes_per_second, burst_bytes, client = None, *, adaptive = true))]
@@ -447,6 +490,10 @@ impl Server {
     /// Changes how fast chunks may go to one client, or with None to each of them, those to come included. False when that
     /// client is gone.
     ///
+    /// Args:
+    ///     congestion (Congestion): how fast chunks may go out.
+    ///     client (ClientHandle | None, default None): None: each of them, those to come included.
+    ///
     /// Raises:
     ///     StaleClientError: with ``strict=True``, in place of that.
     #[pyo3(signature = (congestion, client = None, /))]
@@ -465,6 +512,16 @@ impl Server {
 
     /// Queues one message for every connected client; it is encoded once. Returns the clients whose
     /// channel was full: the others have it.
+    ///
+    /// Args:
+    ///     message (message): an object of one of the protocol's classes.
+    ///     channel (int | str | None, default None): by number or by name; None: the one that the message's class
+    ///         names as its own, else the first.
+    ///     clients (Iterable[ClientHandle] | None, default None): these alone; None: all who are connected.
+    ///     exclude (ClientHandle | None, default None): one who doesn't get it.
+    ///     key (int, default 0): on a latest channel, what the message is the value of.
+    ///     tag (int, default 0): your own name for it, 32 bits: notifications and candidates have it.
+    ///     notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
     #[pyo3(signature = (message, channel = None, *, clients = None, exclude = None, key = 0, tag = 0, notify = false))]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
     fn broadcast(
@@ -484,6 +541,21 @@ impl Server {
 
     /// Queues a row for each client. Returns the rows, by index, that were not queued because their client is gone or
     /// its channel is full. Nothing is queued when a row is wrong.
+    ///
+    /// Args:
+    ///     clients (Iterable[ClientHandle] | array): handles, or their numbers (uint64), as the ``client`` column of
+    ///         rows has them.
+    ///     class_ (type): the message class that the rows are of.
+    ///     rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`. It is copied
+    ///         before it is checked: when another thread writes to it meanwhile, what is sent is old in parts and new
+    ///         in others.
+    ///     channel (int | str | None, default None): by number or by name; None: the one that the message's class
+    ///         names as its own, else the first.
+    ///     arena (array | None, default None): where texts, data and lists of the rows lie; their cells are offset
+    ///         (from its start) and length.
+    ///     key (int | array, default 0): a number for all rows, or a buffer of uint32 with one for each.
+    ///     tag (int | array, default 0): a number for all rows, or a buffer of uint32 with one for each.
+    ///     notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
     ///
     /// Raises:
     ///     FieldError: naming the first row that is wrong, its field, its value and what it must be.
@@ -519,6 +591,18 @@ impl Server {
     /// Queues many rows for one client. Returns the rows, by index, that were not queued: for which the channel had no room, or
     /// all when the client is gone.
     ///
+    /// Args:
+    ///     client (ClientHandle): who gets them.
+    ///     class_ (type): the message class that the rows are of.
+    ///     rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
+    ///     channel (int | str | None, default None): by number or by name; None: the one that the message's class
+    ///         names as its own, else the first.
+    ///     arena (array | None, default None): where texts, data and lists of the rows lie; their cells are offset
+    ///         (from its start) and length.
+    ///     key (int | array, default 0): on a latest channel, what the message is the value of.
+    ///     tag (int | array, default 0): your own name for it, 32 bits: notifications and candidates have it.
+    ///     notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+    ///
     /// Raises:
     ///     As :meth:`send_columns`; StaleClientError: with ``strict=True``, the client is gone.
     #[pyo3(signature = (client, class_, rows, channel = None, *, arena = None, key = None, tag = None, notify = false))]
@@ -550,6 +634,19 @@ impl Server {
 
     /// Queues rows for every connected client, or for those given; each row is encoded once. Returns the clients whose
     /// channel had no room for all of them, and those given that are gone.
+    ///
+    /// Args:
+    ///     class_ (type): the message class that the rows are of.
+    ///     rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
+    ///     channel (int | str | None, default None): by number or by name; None: the one that the message's class
+    ///         names as its own, else the first.
+    ///     arena (array | None, default None): where texts, data and lists of the rows lie; their cells are offset
+    ///         (from its start) and length.
+    ///     clients (Iterable[ClientHandle] | None, default None): these alone; None: all who are connected.
+    ///     exclude (ClientHandle | None, default None): one who doesn't get it.
+    ///     key (int | array, default 0): on a latest channel, what the message is the value of.
+    ///     tag (int | array, default 0): your own name for it, 32 bits: notifications and candidates have it.
+    ///     notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
     ///
     /// Raises:
     ///     As :meth:`send_columns`.
@@ -584,6 +681,10 @@ impl Server {
 
     /// No longer sends newcomers the newest value of a key, or of all keys, of a channel that retains. Returns how many values
     /// that were.
+    ///
+    /// Args:
+    ///     channel (int | str): by number or by name.
+    ///     key (int | None, default None): None: all keys.
     #[pyo3(signature = (channel, key = None))]
     fn forget(
         &self,
@@ -605,6 +706,12 @@ impl Server {
 
     /// Ends one connection; its player sees :attr:`DisconnectReason.KICKED`, and ``reason`` as the event's ``detail``. What
     /// was sent and isn't there yet is lost, unless ``linger`` gives it time. Never blocks. False when it is gone already.
+    ///
+    /// Args:
+    ///     client (ClientHandle): whose connection ends.
+    ///     reason (str | None, default None): a text for the player, as the ``detail`` of its event: 1 to 128 bytes
+    ///         in UTF-8. Not in yojimbo's framing.
+    ///     linger (float, default 0.0): seconds, 0 to 60.
     ///
     /// Raises:
     ///     StaleClientError: with ``strict=True``, in place of that.
@@ -644,6 +751,13 @@ impl Server {
 
     /// Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket; with ``linger``, when
     /// the players have what was sent. Closing twice is fine.
+    ///
+    /// Args:
+    ///     linger (float, default 0.0): seconds, 0 to 60.
+    ///     reason (str | None, default None): a text for the players, as for :meth:`disconnect`.
+    ///     wait (bool, default True): whether to block until it is over, other Python threads going on meanwhile. If
+    ///         not, go on with ticks, :meth:`step` or :meth:`pump` until :attr:`closed`. On a simulated network,
+    ///         where time passes only as the game has it, nothing blocks.
     ///
     /// Raises:
     ///     ValueError: naming the argument, its value and its bound.

@@ -121,6 +121,15 @@ impl Room {
     }
 
     /// Queues one message for everybody in the room, as :meth:`Server.broadcast`.
+    ///
+    /// Args:
+    ///     message (message): an object of one of the protocol's classes.
+    ///     channel (int | str | None, default None): by number or by name; None: the one that the message's class
+    ///         names as its own, else the first.
+    ///     exclude (ClientHandle | None, default None): one who doesn't get it.
+    ///     key (int, default 0): on a latest channel, what the message is the value of.
+    ///     tag (int, default 0): your own name for it, 32 bits: notifications and candidates have it.
+    ///     notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
     #[pyo3(signature = (message, channel = None, *, exclude = None, key = 0, tag = 0, notify = false))]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
     fn broadcast(
@@ -144,6 +153,18 @@ impl Room {
     }
 
     /// Queues rows for everybody in the room, as :meth:`Server.broadcast_rows`.
+    ///
+    /// Args:
+    ///     class_ (type): the message class that the rows are of.
+    ///     rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
+    ///     channel (int | str | None, default None): by number or by name; None: the one that the message's class
+    ///         names as its own, else the first.
+    ///     arena (array | None, default None): where texts, data and lists of the rows lie; their cells are offset
+    ///         (from its start) and length.
+    ///     exclude (ClientHandle | None, default None): one who doesn't get it.
+    ///     key (int | array, default 0): on a latest channel, what the message is the value of.
+    ///     tag (int | array, default 0): your own name for it, 32 bits: notifications and candidates have it.
+    ///     notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
     #[pyo3(signature = (class_, rows, channel = None, *, arena = None, exclude = None, key = None, tag = None,
                         notify = false))]
     #[pyo3(
@@ -169,6 +190,10 @@ impl Room {
     }
 
     /// No longer sends the newest value of a key to newcomers of the room, as :meth:`Server.forget`.
+    ///
+    /// Args:
+    ///     channel (int | str): by number or by name.
+    ///     key (int | None, default None): None: all keys.
     #[pyo3(signature = (channel, key = None))]
     fn forget(
         &self,
