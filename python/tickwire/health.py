@@ -30,6 +30,8 @@ def check_health(given: str | int | tuple[str, int] | None) -> Address | None:
     if isinstance(given, bool) or not isinstance(given, int | str | tuple | Address):
         kind = type(given).__name__
         raise TypeError(f"health must be an address like '127.0.0.1:8080', a port, or None, not {kind}")
+    if isinstance(given, str) and given.isdecimal():
+        given = int(given)  # out of an environment variable
     if isinstance(given, int):
         return Address(("127.0.0.1", given))
     return Address(given)

@@ -97,8 +97,9 @@ class Redialler(Generic[_P]):
     Args:
         protocol (Protocol): what both sides share.
         token (Callable[[], ConnectToken | Future | None]): called for each dial; the first time by this
-            constructor, which raises what it raises. It blocks the game while it runs; return a future to be asked later. What it raises after that
-            counts as a dial that failed, and so does a token that :class:`Client` refuses. None gives up.
+            constructor, which raises what it raises. It blocks the game while it runs; return a future to be
+            asked later. What it raises after that counts as a dial that failed, and so does a token that
+            :class:`Client` refuses. None gives up.
         first_delay (float, default 0.5): seconds before the first try; each later one waits twice as long. It
             begins anew when a connection has lasted for ``max_delay``.
         max_delay (float, default 30.0): seconds that a try waits at most.

@@ -110,7 +110,7 @@ def _within(kind: Callable[[str], float], low: float, high: float) -> Callable[[
             value = math.nan
         if not low <= value <= high:
             what = "a whole number" if kind is int else "a number"
-            raise argparse.ArgumentTypeError(f"must be {what} from {low:g} to {high:g}, not {text!r}")
+            raise argparse.ArgumentTypeError(f"must be {what} from {low:.12g} to {high:.12g}, not {text!r}")
         return value
 
     return convert

@@ -223,9 +223,11 @@ def _listen(text: str) -> tw.Address:
     try:
         return tw.Address(text)
     except ValueError as error:
+        # What looks names up in Python does it here too.
+        error = ValueError(str(error).partition("; tickwire.resolve()")[0])
         host = text.rpartition(":")[0]
         if not host or host[0] == "[":
-            raise
+            raise error from None
         try:
             return tw.resolve(text).result()[0]
         except (OSError, ValueError):
