@@ -626,6 +626,9 @@ class Channel:
     @property
     def retain_bytes(self) -> int:
         """How many bytes of values are kept for newcomers; 0 when none are."""
+    @property
+    def pulls(self) -> bool:
+        """Whether clients may ask for chunks by name or hash."""
 
 def reliable_ordered(
     name: str = "",
@@ -761,9 +764,14 @@ def payload(
     :meth:`Server.send_payload`. What became of each comes in ``inbox.notifications``, in the order of the packets.
     Arguments as for :func:`unreliable`."""
 
-def chunks(name: str = "") -> Channel:
+def chunks(name: str = "", *, pulls: bool = False) -> Channel:
     """Large blocks of data, beside the messages: see :meth:`Server.send_chunk`. A protocol has at most one such channel,
-    and messages don't go over it."""
+    and messages don't go over it.
+
+    Args:
+        pulls: whether clients may ask for what the server offers (:class:`Catalogue`, :class:`Puller`). The protocol
+            gets three message classes and a channel for that, behind the game's own.
+    """
 
 @final
 class Capture:

@@ -16,6 +16,14 @@ pub(crate) struct Channel {
     pub(super) config: ChannelConfig,
     /// Bytes of values that a server keeps of it for newcomers. The other side doesn't know.
     pub(super) retain: Option<usize>,
+    /// Clients may ask for chunks: see [`Protocol`](super::protocol::Protocol).
+    pub(super) pulls: bool,
+}
+
+impl From<ChannelConfig> for Channel {
+    fn from(config: ChannelConfig) -> Self {
+        Channel { config, retain: None, pulls: false }
+    }
 }
 
 #[pymethods]
@@ -69,6 +77,12 @@ impl Channel {
     #[getter]
     fn retain_bytes(&self) -> usize {
         self.retain.unwrap_or_default()
+    }
+
+    /// Whether clients may ask for chunks by name or hash.
+    #[getter]
+    fn pulls(&self) -> bool {
+        self.pulls
     }
 
     fn __repr__(&self) -> String {
@@ -139,7 +153,7 @@ impl Common<'_> {
             yojimbo: yojimbo.settings()?,
         };
         config.validate().map_err(value_error)?;
-        Ok(Channel { config, retain: None })
+        Ok(config.into())
     }
 }
 
@@ -327,9 +341,9 @@ pub(crate) fn payload(
 
 /// Large blocks of data beside the messages: at most one such channel a protocol.
 #[pyfunction]
-#[pyo3(signature = (name = ""))]
-pub(crate) fn chunks(name: &str) -> PyResult<Channel> {
+#[pyo3(signature = (name = "", *, pulls = false))]
+pub(crate) fn chunks(name: &str, pulls: bool) -> PyResult<Channel> {
     let config = ChannelConfig { name: name.to_owned(), ..ChannelConfig::new(ChannelKind::Chunks) };
     config.validate().map_err(value_error)?;
-    Ok(Channel { config, retain: None })
+    Ok(Channel { pulls, ..config.into() })
 }
