@@ -107,18 +107,13 @@ MESSAGES = [PullRequest, PullCancel, PullAnswer]
 _OWN = frozenset(MESSAGES)
 
 
-def _take_own(inbox: Inbox[Any, Any, Any]) -> list[Any]:
-    """Takes our messages out of the game's, as the inbox has them."""
-    items: list[Any] = inbox.messages
-    own = [item for item in items if _class(item) in _OWN]
-    if own:
-        items[:] = [item for item in items if _class(item) not in _OWN]
+def _take_own(items: list[Any], classes: list[type]) -> list[Any]:
+    """Takes our messages out of the game's; ``classes`` are those of the items."""
+    if _OWN.isdisjoint(classes):
+        return []
+    own = [item for item, class_ in zip(items, classes, strict=True) if class_ in _OWN]
+    items[:] = [item for item, class_ in zip(items, classes, strict=True) if class_ not in _OWN]
     return own
-
-
-def _class(item: Any) -> type:
-    """Of a message, which a server has behind its client."""
-    return type(item[1] if type(item) is tuple else item)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _check_protocol(endpoint: Any) -> None:
@@ -241,7 +236,7 @@ class Catalogue:
         """
         raised: BaseException | None = None
         looked_at: dict[ClientHandle, int] = {}
-        for client, request in _take_own(inbox):
+        for client, request in _take_own(inbox.messages, [type(item) for _, item in inbox.messages]):
             looked_at[client] = looked_at.get(client, 0) + 1
             if looked_at[client] > MAX_REQUESTS or type(request) is PullAnswer:
                 self._counters["dropped"] += 1
@@ -540,7 +535,7 @@ class Puller:
     def take(self, inbox: Inbox[Any, Any, Any], /) -> list[Pull]:
         """Takes what is of pulls out of ``inbox.messages``, ``inbox.chunks`` and ``inbox.chunk_failures``,
         and returns those that are over now, done or failed. Call it in each tick."""
-        for answer in _take_own(inbox):
+        for answer in _take_own(inbox.messages, [type(item) for item in inbox.messages]):
             if type(answer) is PullAnswer:
                 self._answered(answer)
         if self._open or self._stale:
