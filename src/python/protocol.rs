@@ -13,6 +13,7 @@ use super::channel::{Channel, count};
 use super::codec::Class;
 use super::errors::{ChannelError, StreamError, UnregisteredMessageError, value_error};
 use super::fields::bounded;
+use crate::netcode::Spoken;
 use crate::time::Duration;
 use crate::transport::{self, ChannelConfig, ChannelKind, Framing, Message, YojimboConfig};
 
@@ -312,6 +313,12 @@ impl Protocol {
     #[cold]
     fn no_channel(&self, name: &str) -> PyErr {
         ChannelError::new_err(format!("channel must be {}, not '{name}'", names(&self.channels)))
+    }
+
+    /// What a server in development mode says of it, where both sides compare their hashes.
+    pub(super) fn spoken(&self) -> Option<Spoken> {
+        let Framing::Native = self.core.framing() else { return None };
+        Some(Spoken { hash: self.core.hash(), note: self.core.digest() })
     }
 
     /// How many bytes of a channel's values are kept for newcomers, if any are.

@@ -200,6 +200,7 @@ impl Server {
         // Nobody is kept out by the well-known key. With one of its own a server is silent at a loopback address too: a relay
         // may listen before it, and strangers ask through that.
         netcode.explains = key.is_none();
+        netcode.spoken = protocol.get().spoken();
         let (connection, chunks) = (settings.connection.clone(), settings.arrivals.limits);
         let config = ServerConfig { netcode, connection, chunks };
         let recorded = network.as_ref().and_then(VirtualNetwork::recorded);
