@@ -1582,8 +1582,9 @@ class Server(Generic[_P]):
             connection ends with :attr:`DisconnectReason.REPLACED` on both sides, in front of the new one's
             :class:`Connected`. False: it gets in once the old one has left or timed out.
         stalled_timeout: seconds, 0.1 to 3,600. A player is dropped, with :attr:`DisconnectReason.STALLED` on both sides,
-            when a reliable channel to it stays full for so long: from the first message that it refuses until it has
-            room again. ``counters["connections.stalled"]`` counts them. None: nobody is dropped for that.
+            when a reliable channel to it is full and nothing of it was delivered for so long; and when the channel goes
+            on refusing messages, and as many as waited at first take more than twelve times as long.
+            ``counters["connections.stalled"]`` counts them. None: nobody is dropped for that.
         strict: what a player does raises too, where a call names one client: :class:`StaleClientError` when it is gone,
             :class:`ChannelFullError` when it doesn't ack, where otherwise the call's result says so.
         factory: makes the message objects; None: plain construction.
