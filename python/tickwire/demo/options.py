@@ -109,8 +109,10 @@ def _within(kind: Callable[[str], float], low: float, high: float) -> Callable[[
         except ValueError:
             value = math.nan
         if not low <= value <= high:
-            what = "a whole number" if kind is int else "a number"
-            raise argparse.ArgumentTypeError(f"must be {what} from {low:g} to {high:g}, not {text!r}")
+            # {:g} is for fractions: of a large whole number it shows six digits.
+            bounds = f"a whole number from {low:.0f} to {high:.0f}"
+            what = bounds if kind is int else f"a number from {low:g} to {high:g}"
+            raise argparse.ArgumentTypeError(f"must be {what}, not {text!r}")
         return value
 
     return convert
