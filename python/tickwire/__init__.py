@@ -145,6 +145,7 @@ from tickwire.hooks import AdmissionHook, PriorityHook
 from tickwire.log import UnconfiguredLog
 from tickwire.loop import loop
 from tickwire.message import BlockMessage, Message, MessageFactory, message
+from tickwire.pulls import Catalogue, Pull, Puller, PullError, PullHook
 from tickwire.redial import Redialler, TokenSource
 from tickwire.resolve import resolve
 from tickwire.ticks import ticks
@@ -163,6 +164,7 @@ __all__ = [
     "Bursts",
     "Candidates",
     "Capture",
+    "Catalogue",
     "Channel",
     "ChannelError",
     "ChannelFullError",
@@ -206,6 +208,10 @@ __all__ = [
     "PriorityHook",
     "Protocol",
     "Proxy",
+    "Pull",
+    "PullError",
+    "PullHook",
+    "Puller",
     "Quaternion",
     "ReceivedChunk",
     "Reconnecting",

@@ -628,6 +628,9 @@ class Channel:
     @property
     def retain_bytes(self) -> int:
         """How many bytes of values are kept for newcomers; 0 when none are."""
+    @property
+    def pulls(self) -> bool:
+        """Whether clients may ask for chunks by name or hash."""
 
 def reliable_ordered(
     name: str = "",
@@ -817,12 +820,14 @@ def payload(
         weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
     """
 
-def chunks(name: str = "") -> Channel:
+def chunks(name: str = "", *, pulls: bool = False) -> Channel:
     """Large blocks of data, beside the messages: see :meth:`Server.send_chunk`. A protocol has at most one such channel,
     and messages don't go over it.
 
     Args:
         name (str, default ''): for people, and for ``send``; a protocol has each once.
+        pulls (bool, default False): whether clients may ask for what the server offers (:class:`Catalogue`,
+            :class:`Puller`). The protocol gets three message classes and a channel for that, behind the game's own.
     """
 
 @final
@@ -1659,9 +1664,10 @@ class Server(Generic[_P]):
             one's place: the old connection ends with :attr:`DisconnectReason.REPLACED` on both sides, in front of the
             new one's :class:`Connected`. False: it gets in once the old one has left or timed out.
         stalled_timeout (float | None, default 5.0): seconds, 0.1 to 3,600. A player is dropped, with
-            :attr:`DisconnectReason.STALLED` on both sides, when a reliable channel to it stays full for so long: from
-            the first message that it refuses until it has room again. ``counters["connections.stalled"]`` counts
-            them. None: nobody is dropped for that.
+            :attr:`DisconnectReason.STALLED` on both sides, when a reliable channel to it is full and nothing of it was
+            delivered for so long; and when the channel goes on refusing messages, and as many as waited at first take
+            more than twelve times as long. ``counters["connections.stalled"]`` counts them. None: nobody is dropped
+            for that.
         strict (bool, default False): what a player does raises too, where a call names one client:
             :class:`StaleClientError` when it is gone, :class:`ChannelFullError` when it doesn't ack, where otherwise
             the call's result says so.

@@ -21,8 +21,8 @@ PACKET_BYTES = 1180
 FRAGMENT_BYTES = 1024
 LOSS = 0.02
 """The loss at which the share of large messages that are lost is told: that of a fair wireless line."""
-IMPORT_TIMEOUT = 5.0
-"""Seconds after which a module that is being imported is a program that runs."""
+IMPORT_TIMEOUT = 10.0
+"""Seconds without another module imported after which one that is being imported is a program that runs."""
 
 
 def find(target: str) -> Protocol:
@@ -54,17 +54,19 @@ def find(target: str) -> Protocol:
 
 def _imported(name: str) -> ModuleType:
     """The module, unless it is a program that goes on and on."""
-    endless = threading.Event()
+    endless, ended = threading.Event(), threading.Event()
 
-    def interrupt() -> None:
+    def watch() -> None:
+        # On a busy machine an import takes its time: while there are new modules it goes on.
+        known = -1
+        while known != (known := len(sys.modules)):
+            if ended.wait(IMPORT_TIMEOUT):
+                return
         endless.set()
         _thread.interrupt_main()
 
-    timer = threading.Timer(IMPORT_TIMEOUT, interrupt)
-    timer.daemon = True
-    is_main = threading.current_thread() is threading.main_thread()
-    if is_main:
-        timer.start()
+    if threading.current_thread() is threading.main_thread():
+        threading.Thread(target=watch, daemon=True).start()
     try:
         module = importlib.import_module(name)
     except KeyboardInterrupt:
@@ -74,7 +76,7 @@ def _imported(name: str) -> ModuleType:
         if not endless.is_set():
             raise ValueError(f"importing {name} failed: {type(error).__name__}: {error}") from error
     finally:
-        timer.cancel()
+        ended.set()
     if endless.is_set():
         raise ValueError(
             f"importing {name} didn't end within {IMPORT_TIMEOUT:g} seconds: it runs a game when imported. "
@@ -133,11 +135,13 @@ def _fragments(most_bytes: int, channel: Channel | None) -> Iterator[str]:
     count = -(-most_bytes // FRAGMENT_BYTES)
     fragments = f"! may not fit a packet: up to {count} fragments"
     if channel and channel.kind.startswith("reliable"):
-        yield f"  {fragments}, each sent again by itself until it is there"
+        yield f"  {fragments},"
+        yield "    each sent again by itself until it is there"
         return
     lost = 1 - (1 - LOSS) ** count
     whole = f"{LOSS:.0%} loss loses up to {lost:.0%} of these messages"
-    yield f"  {fragments}; {whole}{'' if channel else ', but on reliable channels'}"
+    yield f"  {fragments};"
+    yield f"    {whole}{'' if channel else ', but on reliable channels'}"
 
 
 def _bits(least: int, most: int) -> str:

@@ -9,6 +9,7 @@ use super::reason::DisconnectReason;
 use crate::netcode::{self, ClientDisconnect, ClientState, Counters, Refusal, TokenUse};
 use crate::store::Datagrams;
 use crate::time::Instant;
+use crate::transport::Protocol;
 
 /// A server that is dialled, or was.
 pub struct Dial {
@@ -72,7 +73,7 @@ impl Dial {
         self.end.is_none() && self.slot.is_none()
     }
 
-    pub(super) fn poll_event(&mut self) -> Option<LinkEvent> {
+    pub(super) fn poll_event(&mut self, protocol: &Protocol) -> Option<LinkEvent> {
         let event = self.netcode.poll_event()?;
         match event {
             netcode::ClientEvent::Connected { client_index, max_clients } => {
@@ -84,10 +85,11 @@ impl Dial {
             netcode::ClientEvent::Disconnected { .. } if self.end.is_some() => None,
             netcode::ClientEvent::Disconnected { reason } => {
                 let detail = match reason {
-                    ClientDisconnect::Refused(refusal) => Some(self.explained(refusal).into()),
+                    ClientDisconnect::Refused(refusal) => self.explained(refusal, protocol).map(Into::into),
                     _ => None,
                 };
                 let reason = match reason {
+                    ClientDisconnect::Refused(Refusal::Protocol) => DisconnectReason::ProtocolMismatch,
                     ClientDisconnect::Refused(_) => DisconnectReason::Refused,
                     ClientDisconnect::Unreachable => DisconnectReason::Unreachable,
                     ClientDisconnect::Denied => DisconnectReason::ServerFull,
@@ -103,21 +105,24 @@ impl Dial {
     }
 
     /// What a server in development mode means, and what to do.
-    fn explained(&self, refusal: Refusal) -> String {
-        match refusal {
+    fn explained(&self, refusal: Refusal, protocol: &Protocol) -> Option<String> {
+        let differences = || protocol.differences(self.netcode.note());
+        Some(match refusal {
             Refusal::ProtocolId(theirs) => {
                 let ours = self.netcode.protocol_id();
+                let more = differences().map_or_else(String::new, |more| format!(" ({more})"));
                 format!(
-                    "the server has protocol id {theirs:#x}, and this client {ours:#x}: give both the same id"
+                    "the server has protocol id {theirs:#x}, and this client {ours:#x}: give both the same id{more}"
                 )
             }
+            Refusal::Protocol => return differences(),
             Refusal::PrivateKey => {
                 "the server has another key: give both the same key, or neither of them one".into()
             }
             Refusal::OtherServer => "the connect token doesn't name the server: give the server, in \
                                      public_addresses, the address that the token has"
                 .into(),
-        }
+        })
     }
 
     /// Notes how the connection ended, for whoever asks later.

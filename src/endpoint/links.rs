@@ -13,7 +13,7 @@ use super::reason::DisconnectReason;
 use crate::netcode::{self, Counters, Farewell, Received, ServerDisconnect};
 use crate::store::Datagrams;
 use crate::time::{Instant, UnixSeconds};
-use crate::transport::CloseReason;
+use crate::transport::{CloseReason, Protocol};
 
 /// What is below the peers. The listener's clients have the first slots, the servers dialled those after.
 pub(super) struct Links {
@@ -96,9 +96,9 @@ impl Links {
     }
 
     /// What has happened since the last call.
-    pub(super) fn poll_event(&mut self) -> Option<LinkEvent> {
+    pub(super) fn poll_event(&mut self, protocol: &Protocol) -> Option<LinkEvent> {
         let event = self.listener.as_mut().and_then(netcode::Server::poll_event).map(accepted);
-        event.or_else(|| self.dials.iter_mut().find_map(Dial::poll_event))
+        event.or_else(|| self.dials.iter_mut().find_map(|dial| dial.poll_event(protocol)))
     }
 
     /// A server that has been silent for too long, to be given up.

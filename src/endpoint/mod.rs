@@ -33,7 +33,7 @@ pub use host::Host;
 pub use inbox::{Gap, Inbox, Messages, Record};
 pub use incoming::{ChunkLimits, ChunkStore, PartialChunks};
 pub use reason::DisconnectReason;
-pub use stalled::DEFAULT_STALLED_TIMEOUT;
+pub use stalled::{DEFAULT_STALLED_TIMEOUT, MAX_STALLED_TIMES};
 pub use stats::{ConnectionCounters, PeerStats};
 pub use table::{HEAD, HEAD_BYTES, HeadColumn, Table, stride};
 pub use virtual_connection::{

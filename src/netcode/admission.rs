@@ -18,7 +18,7 @@ use super::challenge::{ChallengeToken, binding};
 use super::config::ServerConfig;
 use super::crypto::{Key, Tag};
 use super::drops::DropReason;
-use super::explanation::{Refusal, nonce_of};
+use super::explanation::{Refusal, hash_in, nonce_of};
 use super::half_open::{HalfOpen, HalfOpenTable};
 use super::keyed_hash::KeyedHash;
 use super::packet::{self, Body, Header, Kind, Request};
@@ -121,6 +121,9 @@ impl Admission {
         if !private.addresses.iter().any(|&a| self.is_ours(a)) {
             return Err(DropReason::TokenForOtherServer);
         }
+        if private.addresses.iter().any(|&a| self.is_of_another_protocol(a)) {
+            return Err(DropReason::ProtocolDiffers);
+        }
         self.check_creation(private.created, expires)?;
         let replaced = self.replaced(private.client_id, from, slots)?;
         self.history.remember(tag, from, refused_until, unix)?;
@@ -129,6 +132,12 @@ impl Admission {
             return Err(DropReason::ServerFull);
         }
         self.challenge(now, from, &private, tag, out)
+    }
+
+    /// Whether this says that the client speaks something else, and it may be told so.
+    fn is_of_another_protocol(&self, address: SocketAddr) -> bool {
+        let spoken = self.config.spoken.as_ref().filter(|_| self.config.explains);
+        spoken.is_some_and(|spoken| hash_in(address).is_some_and(|hash| hash != spoken.hash))
     }
 
     /// Judges a token's claimed expiry against the clock.
@@ -289,7 +298,8 @@ impl Admission {
         // The others were charged before they were opened.
         let charged = reason != DropReason::WrongProtocol || self.source_limit.charge(now, to);
         if let Some(nonce) = nonce_of(datagram).filter(|_| charged) {
-            out.push_with(to, |arena| refusal.write(&nonce, arena));
+            let note = self.config.spoken.as_ref().map_or(&[][..], |spoken| &spoken.note);
+            out.push_with(to, |arena| refusal.write(&nonce, note, arena));
         }
     }
 

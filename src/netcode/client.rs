@@ -161,6 +161,7 @@ pub struct Client {
     events: VecDeque<ClientEvent>,
     counters: Counters,
     token_use: TokenUse,
+    note: Box<[u8]>,
 }
 
 impl Client {
@@ -174,6 +175,7 @@ impl Client {
             protocol_id: config.protocol_id,
             development: config.development,
             unreachable: None,
+            note: Box::default(),
             server_index: 0,
             state: ClientState::SendingRequest,
             sealer: Sealer::new(config.protocol_id, token.client_to_server, 0),
@@ -315,6 +317,12 @@ impl Client {
         self.protocol_id
     }
 
+    /// What the server said of what it speaks when it refused the token: at most [`MAX_NOTE_BYTES`](super::MAX_NOTE_BYTES) of
+    /// anything.
+    pub fn note(&self) -> &[u8] {
+        &self.note
+    }
+
     /// Where the client stands.
     pub fn state(&self) -> ClientState {
         self.state
@@ -398,7 +406,10 @@ impl Client {
         let is_expected =
             self.state == ClientState::SendingRequest && same_endpoint(from, self.server_address());
         match Refusal::read(datagram, &self.token.nonce) {
-            Some(refusal) if is_expected => self.finish(ClientDisconnect::Refused(refusal)),
+            Some((refusal, note)) if is_expected => {
+                self.note = note.into();
+                self.finish(ClientDisconnect::Refused(refusal));
+            }
             _ => self.counters.count(DropReason::UnknownType),
         }
     }

@@ -4,6 +4,7 @@ use core::fmt;
 use core::net::SocketAddr;
 
 use super::crypto::Key;
+use super::explanation::Spoken;
 use super::replay::{MAX_REPLAY_WINDOW, MIN_REPLAY_WINDOW, ReplayWindow};
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::time::Duration;
@@ -40,6 +41,9 @@ pub struct ServerConfig {
     /// Whether who is refused for good is told why. Only for servers that no stranger is kept from: see
     /// [`Refusal`](super::Refusal).
     pub explains: bool,
+    /// What the layers above speak; with [`ServerConfig::explains`], clients whose token says that they speak something else
+    /// ([`hash_address`](super::hash_address)) are refused and told this.
+    pub spoken: Option<Spoken>,
     /// Most clients that may be about to answer a challenge.
     pub half_open_capacity: usize,
     /// Most tokens remembered until they expire; more than this in one lifetime are refused.
@@ -64,6 +68,7 @@ impl ServerConfig {
             replace_duplicates: true,
             replay_window: MIN_REPLAY_WINDOW,
             explains: false,
+            spoken: None,
             half_open_capacity: max_clients.saturating_mul(4).max(MIN_HALF_OPEN),
             token_history_capacity: max_clients.saturating_mul(8).max(MIN_TOKEN_HISTORY),
         }

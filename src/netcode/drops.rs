@@ -69,6 +69,8 @@ drop_reasons! {
     TokenMalformed = "token_malformed",
     /// A request whose token doesn't name this server.
     TokenForOtherServer = "token_for_other_server",
+    /// A request of a client that speaks something else: development mode only.
+    ProtocolDiffers = "protocol_differs",
     /// A request or response from an address that is already connected, unless it makes the same client's next connection.
     AddressConnected = "address_connected",
     /// A request or response of a client id that is already connected, and isn't to be replaced.

@@ -1,8 +1,12 @@
 //! What a server in development mode says of a request that it refuses. No other library sends or takes it.
 //!
-//! Promises: it is far smaller than the request it answers, and repeats that request's nonce, so that nobody who didn't see
+//! The layers above may have it say some bytes of their own, by which the other side finds out what differs.
+//!
+//! Promises: it is smaller than half of the request it answers, and repeats that request's nonce, so that nobody who didn't see
 //! the request can make it up. Nothing in it is proven beyond that: a client believes it only where its own token was made in
 //! development mode, and only while nothing else was heard of the server.
+
+use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use super::crypto::TOKEN_NONCE_BYTES;
 use super::cursor::Cursor;
@@ -14,7 +18,38 @@ pub(crate) const EXPLANATION_PREFIX: u8 = 0x0F;
 
 const TITLE: &[u8; 16] = b"TICKWIRE REFUSED";
 const EXPLANATION_BYTES: usize = 1 + TITLE.len() + TOKEN_NONCE_BYTES + 1 + 8;
-const _: () = assert!(EXPLANATION_BYTES < REQUEST_BYTES / 10);
+const _: () = assert!(EXPLANATION_BYTES + MAX_NOTE_BYTES < REQUEST_BYTES / 2);
+
+/// The most bytes that the layers above may add.
+pub const MAX_NOTE_BYTES: usize = 448;
+
+/// Addresses that nobody has (RFC 6666): their last 64 bits are a hash over what the layers above speak.
+const HASH_PREFIX: [u16; 4] = [0x0100, 0, 0, 0];
+
+/// What a development token has among its internal addresses to say what its client speaks. Other servers pass over it.
+pub fn hash_address(hash: u64) -> SocketAddr {
+    let [a, b, c, d] = HASH_PREFIX;
+    let part = |shift: u32| (hash >> shift) as u16;
+    SocketAddr::new(IpAddr::V6(Ipv6Addr::new(a, b, c, d, part(48), part(32), part(16), part(0))), 0)
+}
+
+/// The hash in such an address.
+pub(crate) fn hash_in(address: SocketAddr) -> Option<u64> {
+    let IpAddr::V6(ip) = address.ip() else { return None };
+    let segments = ip.segments();
+    let (prefix, rest) = segments.split_at(HASH_PREFIX.len());
+    let hash = rest.iter().fold(0, |hash, part| hash << 16 | u64::from(*part));
+    (address.port() == 0 && prefix == HASH_PREFIX).then_some(hash)
+}
+
+/// What the layers above speak, where a server in development mode says so.
+#[derive(Clone, Debug)]
+pub struct Spoken {
+    /// Two sides with other hashes can't talk.
+    pub hash: u64,
+    /// For a client with another one: at most [`MAX_NOTE_BYTES`], what is beyond isn't sent.
+    pub note: Vec<u8>,
+}
 
 /// Why a server refuses whoever asks with this token, however often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,6 +60,8 @@ pub enum Refusal {
     PrivateKey,
     /// The token doesn't name it.
     OtherServer,
+    /// What the layers above speak is something else.
+    Protocol,
 }
 
 impl Refusal {
@@ -34,37 +71,52 @@ impl Refusal {
             DropReason::WrongProtocol => Refusal::ProtocolId(protocol_id),
             DropReason::TokenNotAuthentic => Refusal::PrivateKey,
             DropReason::TokenForOtherServer => Refusal::OtherServer,
+            DropReason::ProtocolDiffers => Refusal::Protocol,
             _ => return None,
         })
     }
 
-    /// Appends the answer to a request with this nonce.
-    pub(crate) fn write(self, nonce: &[u8; TOKEN_NONCE_BYTES], out: &mut Vec<u8>) {
+    /// Appends the answer to a request with this nonce, and the note where it is of use.
+    pub(crate) fn write(self, nonce: &[u8; TOKEN_NONCE_BYTES], note: &[u8], out: &mut Vec<u8>) {
         let (kind, id) = match self {
             Refusal::ProtocolId(id) => (1, id),
             Refusal::PrivateKey => (2, 0),
             Refusal::OtherServer => (3, 0),
+            Refusal::Protocol => (4, 0),
         };
         out.push(EXPLANATION_PREFIX);
         out.extend_from_slice(TITLE);
         out.extend_from_slice(nonce);
         out.push(kind);
         out.extend_from_slice(&u64::to_le_bytes(id));
+        if self.has_note() {
+            out.extend_from_slice(&note[..note.len().min(MAX_NOTE_BYTES)]);
+        }
     }
 
-    /// Reads the answer to a request with this nonce.
-    pub(crate) fn read(datagram: &[u8], nonce: &[u8; TOKEN_NONCE_BYTES]) -> Option<Refusal> {
+    fn has_note(self) -> bool {
+        matches!(self, Refusal::ProtocolId(_) | Refusal::Protocol)
+    }
+
+    /// Reads the answer to a request with this nonce, and its note.
+    pub(crate) fn read<'a>(
+        datagram: &'a [u8],
+        nonce: &[u8; TOKEN_NONCE_BYTES],
+    ) -> Option<(Refusal, &'a [u8])> {
+        let (datagram, note) = datagram.split_at_checked(EXPLANATION_BYTES)?;
         let mut cursor = Cursor(datagram);
-        let is_ours = datagram.len() == EXPLANATION_BYTES
+        let is_ours = note.len() <= MAX_NOTE_BYTES
             && cursor.u8()? == EXPLANATION_PREFIX
             && cursor.array::<16>()? == *TITLE
             && cursor.array::<TOKEN_NONCE_BYTES>()? == *nonce;
-        match (is_ours.then(|| cursor.u8()).flatten()?, cursor.u64()?) {
-            (1, id) => Some(Refusal::ProtocolId(id)),
-            (2, 0) => Some(Refusal::PrivateKey),
-            (3, 0) => Some(Refusal::OtherServer),
-            _ => None,
-        }
+        let refusal = match (is_ours.then(|| cursor.u8()).flatten()?, cursor.u64()?) {
+            (1, id) => Refusal::ProtocolId(id),
+            (2, 0) => Refusal::PrivateKey,
+            (3, 0) => Refusal::OtherServer,
+            (4, 0) => Refusal::Protocol,
+            _ => return None,
+        };
+        (note.is_empty() || refusal.has_note()).then_some((refusal, note))
     }
 }
 
@@ -80,21 +132,38 @@ mod tests {
     const NONCE: [u8; TOKEN_NONCE_BYTES] = [7; TOKEN_NONCE_BYTES];
 
     #[test]
+    fn an_address_of_a_hash_is_told_from_others() {
+        for hash in [0, 1, u64::MAX, 0x0123_4567_89AB_CDEF] {
+            assert_eq!(hash_in(hash_address(hash)), Some(hash));
+        }
+        for other in ["127.0.0.1:0", "[::1]:0", "[100::1]:5", "[100:0:0:1::1]:0"] {
+            assert_eq!(hash_in(other.parse().unwrap()), None, "{other}");
+        }
+    }
+
+    #[test]
     fn what_was_written_is_read_and_nothing_else() {
-        for refusal in [Refusal::ProtocolId(u64::MAX), Refusal::PrivateKey, Refusal::OtherServer] {
+        let with_id = Refusal::ProtocolId(u64::MAX);
+        for refusal in [with_id, Refusal::PrivateKey, Refusal::OtherServer, Refusal::Protocol] {
             let mut bytes = Vec::new();
-            refusal.write(&NONCE, &mut bytes);
+            refusal.write(&NONCE, &[], &mut bytes);
             assert_eq!(bytes.len(), EXPLANATION_BYTES);
-            assert_eq!(Refusal::read(&bytes, &NONCE), Some(refusal));
+            assert_eq!(Refusal::read(&bytes, &NONCE), Some((refusal, &[][..])));
             assert_eq!(Refusal::read(&bytes, &[8; TOKEN_NONCE_BYTES]), None, "of another request");
             for bit in 0..8 * (bytes.len() - 8) {
                 let mut altered = bytes.clone();
                 altered[bit / 8] ^= 1 << (bit % 8);
-                assert_ne!(Refusal::read(&altered, &NONCE), Some(refusal), "bit {bit}");
+                assert_ne!(Refusal::read(&altered, &NONCE), Some((refusal, &[][..])), "bit {bit}");
             }
             (0..bytes.len()).for_each(|len| assert_eq!(Refusal::read(&bytes[..len], &NONCE), None));
-            bytes.push(0);
+            bytes.resize(EXPLANATION_BYTES + MAX_NOTE_BYTES + 1, 0);
             assert_eq!(Refusal::read(&bytes, &NONCE), None, "too long");
+            bytes.pop();
+            assert_eq!(Refusal::read(&bytes, &NONCE).is_some(), refusal.has_note());
+            let mut noted = Vec::new();
+            refusal.write(&NONCE, &[5; 1000], &mut noted);
+            let note = if refusal.has_note() { &[5; MAX_NOTE_BYTES][..] } else { &[] };
+            assert_eq!(Refusal::read(&noted, &NONCE), Some((refusal, note)));
         }
     }
 }

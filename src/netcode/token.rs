@@ -44,7 +44,8 @@ pub struct TokenParams<'a> {
     pub timeout: Option<u32>,
     /// The servers as clients dial them, in order: 1..=32.
     pub public_addresses: &'a [SocketAddr],
-    /// The same servers as they know themselves; `None` when the addresses are the same.
+    /// The same servers as they know themselves, and more names of theirs, or marks
+    /// ([`hash_address`](super::hash_address)); `None` when the addresses are the same.
     pub internal_addresses: Option<&'a [SocketAddr]>,
     /// Anything the backend wants the server to know about the client.
     pub user_data: &'a [u8; USER_DATA_BYTES],
@@ -58,7 +59,7 @@ pub struct TokenParams<'a> {
 pub enum TokenError {
     /// No address, or more than a token holds.
     AddressCount(usize),
-    /// As many internal as public addresses are needed.
+    /// At least as many internal as public addresses are needed, and no more than a token holds.
     AddressLists {
         /// How many public addresses were given.
         public: usize,
@@ -144,7 +145,7 @@ impl ConnectToken {
         if !(1..=MAX_SERVERS_PER_TOKEN).contains(&public.len()) {
             return Err(TokenError::AddressCount(public.len()));
         }
-        if internal.len() != public.len() {
+        if !(public.len()..=MAX_SERVERS_PER_TOKEN).contains(&internal.len()) {
             return Err(TokenError::AddressLists { public: public.len(), internal: internal.len() });
         }
         let timeout_seconds = match params.timeout {

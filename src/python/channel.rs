@@ -17,6 +17,14 @@ pub(crate) struct Channel {
     pub(super) config: ChannelConfig,
     /// Bytes of values that a server keeps of it for newcomers. The other side doesn't know.
     pub(super) retain: Option<usize>,
+    /// Clients may ask for chunks: see [`Protocol`](super::protocol::Protocol).
+    pub(super) pulls: bool,
+}
+
+impl From<ChannelConfig> for Channel {
+    fn from(config: ChannelConfig) -> Self {
+        Channel { config, retain: None, pulls: false }
+    }
 }
 
 #[pymethods]
@@ -70,6 +78,12 @@ impl Channel {
     #[getter]
     fn retain_bytes(&self) -> usize {
         self.retain.unwrap_or_default()
+    }
+
+    /// Whether clients may ask for chunks by name or hash.
+    #[getter]
+    fn pulls(&self) -> bool {
+        self.pulls
     }
 
     fn __repr__(&self) -> String {
@@ -140,7 +154,7 @@ impl Common<'_> {
             yojimbo: yojimbo.settings()?,
         };
         config.validate().map_err(value_error)?;
-        Ok(Channel { config, retain: None })
+        Ok(config.into())
     }
 }
 
@@ -415,10 +429,11 @@ pub(crate) fn payload(
 ///
 /// Args:
 ///     name (str, default ''): for people, and for ``send``; a protocol has each once.
+///     pulls (bool, default False): whether clients may ask for what the server offers.
 #[pyfunction]
-#[pyo3(signature = (name = ""))]
-pub(crate) fn chunks(name: &str) -> PyResult<Channel> {
+#[pyo3(signature = (name = "", *, pulls = false))]
+pub(crate) fn chunks(name: &str, pulls: bool) -> PyResult<Channel> {
     let config = ChannelConfig { name: name.to_owned(), ..ChannelConfig::new(ChannelKind::Chunks) };
     config.validate().map_err(value_error)?;
-    Ok(Channel { config, retain: None })
+    Ok(Channel { pulls, ..config.into() })
 }

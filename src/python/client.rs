@@ -33,7 +33,7 @@ use crate::endpoint::{
     ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Dial, Event, Host, PartialChunks,
     PeerHandle,
 };
-use crate::netcode::{self, TokenParams};
+use crate::netcode::{self, TokenParams, hash_address};
 use crate::transport::BudgetConfig;
 
 /// A client that nobody ticked for so long was forgotten: who changed their mind was quicker.
@@ -204,6 +204,8 @@ impl Client {
             Some(id) => within("client_id", id, 0, u64::MAX)?,
             None => random(&mut *entropy),
         };
+        let mut names = vec![DEVELOPMENT_ADDRESS];
+        names.extend(protocol.get().spoken().map(|spoken| hash_address(spoken.hash)));
         let params = TokenParams {
             protocol_id: protocol.get().id,
             private_key: &key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?,
@@ -212,7 +214,7 @@ impl Client {
             lifetime: Some(TOKEN_LIFETIME),
             timeout: extract_timeout(timeout)?,
             public_addresses: &[address],
-            internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
+            internal_addresses: Some(&names),
             user_data: &extract_user_data(user_data)?,
             dated: false,
         };

@@ -217,6 +217,9 @@ impl Dropped {
             ("token_for_other_server", _) => {
                 " (the tokens name another address: give that one in public_addresses)".to_owned()
             }
+            ("protocol_differs", _) => {
+                " (clients with other messages or channels: each is told which)".to_owned()
+            }
             ("token_before_start", _) => " (the token was made before this server started)".to_owned(),
             ("wrong_version", Some(version)) => format!(" (from netcode {version}; this server has 1.02)"),
             _ => String::new(),

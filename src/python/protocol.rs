@@ -15,8 +15,15 @@ use super::codec::Class;
 use super::errors::{ChannelError, StreamError, UnregisteredMessageError, value_error};
 use super::events::ClientHandle;
 use super::fields::bounded;
+use crate::netcode::Spoken;
 use crate::time::Duration;
 use crate::transport::{self, ChannelConfig, ChannelKind, Framing, Message, YojimboConfig};
+
+/// Requests or answers about chunks that wait to be sent: more than our client asks for at once.
+const PULL_QUEUE: usize = 256;
+
+/// The largest of these, with room to spare.
+const PULL_BYTES: usize = 512;
 
 /// An argument in seconds, from 0 to `high`.
 pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
@@ -86,10 +93,11 @@ impl Protocol {
         let channels = match channels {
             Some(channels) => argument("channels", channels, "a list of channels")?,
             None => vec![
-                Py::new(py, Channel { config: ChannelConfig::reliable_ordered(), retain: None })?,
-                Py::new(py, Channel { config: ChannelConfig::unreliable(), retain: None })?,
+                Py::new(py, Channel::from(ChannelConfig::reliable_ordered()))?,
+                Py::new(py, Channel::from(ChannelConfig::unreliable()))?,
             ],
         };
+        let (messages, channels) = with_pulls(py, messages, channels)?;
         let classes = messages.iter().enumerate().map(|(position, class)| Class::new(class, position));
         let classes = classes.collect::<PyResult<Vec<Class>>>()?;
         let mut seen = HashSet::new();
@@ -320,6 +328,12 @@ impl Protocol {
         ChannelError::new_err(format!("channel must be {}, not '{name}'", names(&self.channels)))
     }
 
+    /// What a server in development mode says of it, where both sides compare their hashes.
+    pub(super) fn spoken(&self) -> Option<Spoken> {
+        let Framing::Native = self.core.framing() else { return None };
+        Some(Spoken { hash: self.core.hash(), note: self.core.digest() })
+    }
+
     /// How many bytes of a channel's values are kept for newcomers, if any are.
     pub(super) fn retains(&self, channel: usize) -> Option<usize> {
         self.channels[channel].get().retain
@@ -381,6 +395,32 @@ impl Protocol {
             names.join(", ")
         ))
     }
+}
+
+/// What is declared, with the library's own messages and their channel where clients may ask for chunks. What was taken from
+/// such a protocol has them.
+fn with_pulls<'py>(
+    py: Python<'py>,
+    mut messages: Vec<Bound<'py, PyAny>>,
+    mut channels: Vec<Py<Channel>>,
+) -> PyResult<(Vec<Bound<'py, PyAny>>, Vec<Py<Channel>>)> {
+    if !channels.iter().any(|channel| channel.get().pulls) {
+        return Ok((messages, channels));
+    }
+    let module = py.import("tickwire.pulls")?;
+    for class in module.getattr("MESSAGES")?.try_iter()? {
+        let class = class?;
+        if !messages.iter().any(|given| given.is(&class)) {
+            messages.push(class);
+        }
+    }
+    let name: String = module.getattr("CHANNEL")?.extract()?;
+    if named(&channels, &name).is_none() {
+        let mut config = ChannelConfig { name, send_queue: PULL_QUEUE, ..ChannelConfig::reliable_ordered() };
+        config.max_message_bytes = PULL_BYTES;
+        channels.push(Py::new(py, Channel::from(config))?);
+    }
+    Ok((messages, channels))
 }
 
 fn named(channels: &[Py<Channel>], name: &str) -> Option<usize> {

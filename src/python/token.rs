@@ -10,7 +10,7 @@ use super::errors::value_error;
 use super::fields::{bounded, within};
 use super::protocol::Protocol;
 use crate::driver::{OsEntropy, unix_now};
-use crate::netcode::{self, Key, TokenParams, USER_DATA_BYTES};
+use crate::netcode::{self, Key, TokenError, TokenParams, USER_DATA_BYTES};
 use crate::rng::Entropy;
 use crate::time::UnixSeconds;
 
@@ -87,6 +87,10 @@ impl ConnectToken {
             )));
         }
         let internal = internal_servers.map(|servers| servers.0);
+        if let Some(internal) = internal.as_ref().filter(|internal| internal.len() != public.len()) {
+            let (public, internal) = (public.len(), internal.len());
+            return Err(value_error(TokenError::AddressLists { public, internal }));
+        }
         let params = TokenParams {
             protocol_id,
             private_key: &extract_key(key)?,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import types
 import uuid
 from pathlib import Path
 
@@ -59,6 +61,37 @@ def test_a_module_that_runs_a_game_is_told_from_one_that_ends(
     with pytest.raises(ValueError, match=r"didn't end within 0.2 seconds: it runs a game"):
         inspection.find("endless_game:protocol")
     assert "endless_game" not in sys.modules
+
+
+def test_a_module_that_goes_on_importing_is_no_game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, waits = threading.Event(), []
+
+    class Clock(threading.Event):
+        """Many times of the watcher are over at once, and in each the import was a module further."""
+
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout)
+            if len(waits) <= 20:
+                sys.modules[f"slow_game_{len(waits)}"] = types.ModuleType("part")
+                return False
+            gate.set()
+            return super().wait()
+
+    names = ("Thread", "current_thread", "main_thread")
+    fake = types.SimpleNamespace(Event=Clock, **{name: getattr(threading, name) for name in names})
+    monkeypatch.setattr(inspection, "threading", fake)
+    made = types.ModuleType("slow_game_gate")
+    vars(made).update(gate=gate, protocol=tw.Protocol(1, [tw.message(type("Empty", (), {}))]))
+    monkeypatch.setitem(sys.modules, "slow_game_gate", made)
+    code = "from slow_game_gate import gate, protocol\ngate.wait()\n"
+    (tmp_path / "slow_game.py").write_text(code, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        assert inspection.find("slow_game:protocol").id == 1
+    finally:
+        for name in [name for name in sys.modules if name.startswith("slow_game")]:
+            del sys.modules[name]
+    assert set(waits) == {inspection.IMPORT_TIMEOUT}
 
 
 def test_accounts_without_numbers() -> None:

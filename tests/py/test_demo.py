@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -261,6 +262,28 @@ def test_the_live_table_has_a_row_for_each_bot(
     assert "123" in shown
     assert "78" in shown
     assert "the server is full" in shown
+
+
+def test_the_live_table_fits_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    counts = {name: ChannelCounts(123_456, 99_999) for name in ("reliable", "inputs", "positions", "health")}
+    busy = link(19, rtt_ms=1110.4, jitter_ms=123.4, sent_kbps=12345.0, channels=counts)
+    with open_display(Options()) as display:
+        show_all(display, {19: Ends(busy, busy), **some_links()})
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().out)
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "…" not in shown
+    for word in ("1110", "123.4", "12345", "99999", "reliable", "places", "health"):
+        assert word in shown
+
+
+def test_a_wrong_seed_is_told_with_its_whole_bounds() -> None:
+    done = run_demo("--seed", "")
+    assert done.returncode == 2
+    assert "argument --seed: must be a whole number from 0 to 4294967295, not ''" in done.stderr
 
 
 @pytest.mark.parametrize(

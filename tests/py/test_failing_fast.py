@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 import tickwire as tw
-from conftest import make_protocol
+from conftest import Blob, Chat, Move, Odd, make_protocol
 from tickwire.testing import run
 
 KEY, OTHER_KEY = bytes(range(32)), bytes(32)
@@ -50,6 +50,80 @@ def test_development_says_at_once_what_differs(
         ended = dial(server, client, 1.5)
     assert [(event.reason, event.detail) for event in ended] == [(REASON.REFUSED, sentence)]
     assert any("give both sides the same one" in record.getMessage() for record in caplog.records)
+
+
+@tw.message
+class Ping:
+    number: tw.u8
+
+
+def changed(**fields: Any) -> type:
+    """Another class of the name, as an older client has it."""
+    return tw.message(type("Move", (), {"__annotations__": fields}))
+
+
+AIM = Annotated[float, tw.quantized(-1, 1, 1 / 256)]
+
+
+@pytest.mark.parametrize(
+    ("other", "sentence"),
+    [
+        ({"messages": [Move, Chat, Blob, Odd, Ping]}, "Ping is unknown to the server"),
+        (
+            {"messages": [Move, Chat, Blob]},
+            "the server has a message class that this client has not (1)",
+        ),
+        ({"messages": [Chat, Move, Blob, Odd]}, "the message classes are in another order"),
+        (
+            {"messages": [changed(tick=tw.u32, buttons=tw.u8, aim=AIM), Chat, Blob, Odd]},
+            "Move.tick differs or is unknown to the server",
+        ),
+        (
+            {"messages": [changed(tick=tw.u16, aim=AIM), Chat, Blob, Odd]},
+            "Move has more fields at the server (3 there, 2 here)",
+        ),
+        (
+            {
+                "messages": [
+                    changed(tick=tw.u16, jump=bool, buttons=tw.u8, aim=AIM, fly=bool),
+                    Chat,
+                    Blob,
+                    Odd,
+                ]
+            },
+            "Move.jump, Move.fly differ or are unknown to the server (3 fields there, 5 here)",
+        ),
+        ({"channels": [tw.reliable_ordered("events")]}, "channels: 2 at the server, 1 here"),
+        (
+            {
+                "channels": [tw.reliable_ordered("events"), tw.sequenced("state")],
+                "messages": [Move, Chat, Blob, Ping],
+            },
+            "Ping is unknown to the server; the server has a message class that this client has not (1); "
+            "channel 1 (state) has another kind or other bounds",
+        ),
+    ],
+)
+def test_development_names_the_messages_and_channels_that_differ(
+    other: dict[str, Any], sentence: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "tickwire"):
+        ended = dial({}, {"protocol": make_protocol(**other)}, 1.5)
+    assert [(event.reason, event.detail) for event in ended] == [(REASON.PROTOCOL_MISMATCH, sentence)]
+    assert any("each is told which" in record.getMessage() for record in caplog.records)
+    (event,) = dial({}, {"protocol": make_protocol(**{**other, "id": 0x99})}, 1.5)
+    assert event.reason is REASON.REFUSED
+    assert event.detail is not None
+    assert event.detail.endswith(f"give both the same id ({sentence})")
+
+
+def test_production_names_no_message_that_differs() -> None:
+    network = tw.SimulatedNetwork(seed=1)
+    server = tw.Server("10.0.0.1:5", make_protocol(), network=network, key=KEY)
+    client = tw.Client.connect(server.address, make_protocol(messages=[Move]), network=network, key=KEY)
+    run(network, server, client, seconds=1)
+    assert (client.disconnect_reason, client.disconnect_detail) == (REASON.PROTOCOL_MISMATCH, None)
+    assert server.counters["netcode.protocol_differs"] == 0
 
 
 @pytest.mark.parametrize("client", [{}, {"key": OTHER_KEY}, {"key": KEY, "protocol": make_protocol(id=0x99)}])

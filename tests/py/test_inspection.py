@@ -76,16 +76,18 @@ def test_it_prints_what_each_field_costs(capsys: pytest.CaptureFixture[str]) -> 
         "Odd: writes itself, at most 1,024 bytes",
         "",
         "Snapshot: 6 to 51,066 bits, at most 6,384 bytes",
-        "  ! may not fit a packet: up to 7 fragments; 2% loss loses up to 13% of these messages, "
-        "but on reliable channels",
+        "  ! may not fit a packet: up to 7 fragments;",
+        "    2% loss loses up to 13% of these messages, but on reliable channels",
         "  players  6 to 51,066 bits  list[Move], up_to(60)",
         "",
         "Level: 12 to 24,019 bits, at most 3,003 bytes, on events",
-        "  ! may not fit a packet: up to 3 fragments, each sent again by itself until it is there",
+        "  ! may not fit a packet: up to 3 fragments,",
+        "    each sent again by itself until it is there",
         "  cells  12 to 24,019 bits  data(3000)",
         "",
         "State: 12 to 24,019 bits, at most 3,003 bytes, on state",
-        "  ! may not fit a packet: up to 3 fragments; 2% loss loses up to 6% of these messages",
+        "  ! may not fit a packet: up to 3 fragments;",
+        "    2% loss loses up to 6% of these messages",
         "  cells  12 to 24,019 bits  data(3000)",
     ]
 

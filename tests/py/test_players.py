@@ -255,8 +255,9 @@ def test_a_stranger_whose_protocol_differs_is_not_shown(caplog: pytest.LogCaptur
     caplog.set_level("WARNING", "tickwire")
     network = tw.SimulatedNetwork()
     asked: list[Any] = []
-    server = tw.Server("10.0.0.1:5", make_protocol(), network=network, admission=asked.append)
-    client = tw.Client.connect("10.0.0.1:5", tw.Protocol(0x7469636B, [Move]), network=network)
+    key = bytes(range(32))  # in development mode no connection comes up
+    server = tw.Server("10.0.0.1:5", make_protocol(), network=network, key=key, admission=asked.append)
+    client = tw.Client.connect("10.0.0.1:5", tw.Protocol(0x7469636B, [Move]), network=network, key=key)
     for _ in range(60):
         server.pump()
         client.pump()

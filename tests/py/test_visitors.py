@@ -110,7 +110,9 @@ def test_no_visitor_ends_an_example_that_ends_by_itself(
     page, name = server
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     monkeypatch.setenv("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    check(*visited(write(page, folder), name, number=None))
+    code, out, err = visited(write(page, folder), name, number=None)
+    check(code, out, err)
+    assert int(re.findall(r"visited in all by (\d+)", out)[0]) >= 1, out
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")

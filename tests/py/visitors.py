@@ -26,6 +26,7 @@ class Visits:
     """All who visit one server."""
 
     def __init__(self, server: tw.Server, key: bytes | None) -> None:
+        self.server = server
         self.address = server.address
         self.protocol = server.protocol
         self.key = key
@@ -163,11 +164,22 @@ def main(seconds: float, program: list[str]) -> None:
         sys.argv = program
         sys.path.insert(0, ".")
         run = lambda: runpy.run_path(program[0], run_name="__main__")  # noqa: E731
-    try:
-        run()
-    except SystemExit as end:
-        if end.code not in (None, 0):
-            raise
+    # One that ends by itself may do so before anybody came: then it runs again. One that only makes a server
+    # is ticked here.
+    most = time.monotonic() + 2 * PATIENCE
+    while True:
+        try:
+            run()
+        except SystemExit as end:
+            if end.code not in (None, 0):
+                raise
+        for each in visits:
+            while not (each.server.closed or each.came or time.monotonic() > most):
+                with each.server.tick():
+                    time.sleep(0.005)
+        if any(each.came for each in visits) or time.monotonic() > most:
+            break
+    print("visited in all by", sum(each.came for each in visits), flush=True)
     until = time.monotonic() + PATIENCE
     for each in visits:
         while each.guest.connected and time.monotonic() < until:

@@ -3,10 +3,10 @@
 use tickwire::endpoint::{DisconnectReason, Event, PeerHandle, SendError};
 use tickwire::netsim::Conditions;
 use tickwire::time::Duration;
-use tickwire::transport::{self, SendOptions};
+use tickwire::transport::{self, ChannelConfig, ChannelKind, SendOptions};
 
 use crate::endpoint::{World, ms};
-use crate::pair::{RELIABLE, UNRELIABLE, number};
+use crate::pair::{RELIABLE, UNRELIABLE, number, protocol, protocol_with};
 
 /// Fills the channel to a peer; how many messages it took.
 fn fill(world: &mut World, peer: PeerHandle, channel: usize) -> usize {
@@ -97,6 +97,89 @@ fn a_peer_that_goes_on_before_that_stays() {
         }
     }
     assert_eq!(ends(&world), []);
+}
+
+/// The players' games take what came.
+fn read(world: &mut World) {
+    for (_, client, _) in &mut world.clients {
+        client.take_messages(&mut tickwire::endpoint::Inbox::new());
+    }
+}
+
+#[test]
+fn a_peer_on_a_line_that_loses_most_stays_while_its_channel_is_always_full() {
+    for (loss, latency, seed) in [(0.3, 50, 1), (0.6, 150, 1), (0.6, 300, 2), (0.6, 300, 3)] {
+        let mut conditions = Conditions::perfect();
+        (conditions.loss, conditions.latency) = (loss, ms(latency));
+        let mut world = World::seeded(1, conditions, seed, protocol());
+        world.add_client();
+        while world.server.connected().next().is_none() {
+            world.tick();
+        }
+        let peer = world.server.connected().next().unwrap();
+        let mut taken = 0;
+        for _ in 0..120 * 60 {
+            taken += fill(&mut world, peer, RELIABLE);
+            world.tick();
+            read(&mut world);
+            assert_eq!(ends(&world), [], "{loss} {latency} {seed}, after {taken} messages");
+        }
+        assert!(taken > 5_000, "{taken}");
+    }
+}
+
+/// A world whose peers may read four messages, and get the next ones then.
+fn few_at_a_time(send_queue: usize) -> (World, PeerHandle) {
+    let mut channel = ChannelConfig { send_queue, ..ChannelConfig::reliable_ordered() };
+    if let ChannelKind::Reliable { receive_window, .. } = &mut channel.kind {
+        *receive_window = 4;
+    }
+    let protocol = protocol_with(vec![channel, ChannelConfig::unreliable()]);
+    let mut world = World::seeded(1, Conditions::perfect(), 1, protocol);
+    world.add_client();
+    (0..20).for_each(|_| world.tick());
+    let peer = world.server.connected().next().unwrap();
+    world.server.set_stalled_timeout(Some(ms(500)));
+    (world, peer)
+}
+
+/// Has the peer take four messages each 0.4 s; how long it stayed, if it was dropped.
+fn trickle(world: &mut World, peer: PeerHandle, seconds: u64) -> Option<Duration> {
+    let began = world.network.now();
+    while world.network.now() < began + Duration::from_secs(seconds) {
+        for _ in 0..24 {
+            fill(world, peer, RELIABLE);
+            world.tick();
+            if !ends(world).is_empty() {
+                assert_eq!(ends(world), [(peer, DisconnectReason::Stalled)]);
+                return Some(world.network.now() - began);
+            }
+        }
+        read(world);
+    }
+    None
+}
+
+#[test]
+fn a_peer_that_takes_a_message_now_and_then_is_dropped_when_others_wait_too_long() {
+    let (mut world, peer) = few_at_a_time(1024);
+    let stayed = trickle(&mut world, peer, 20).expect("it pins a full queue");
+    assert!((ms(6_000)..ms(6_500)).contains(&stayed), "twelve times the timeout: {stayed:?}");
+    // Where what waits is through in that time, it is slow and no more.
+    let (mut world, peer) = few_at_a_time(8);
+    assert_eq!(trickle(&mut world, peer, 20), None);
+}
+
+#[test]
+fn a_peer_whose_channel_was_full_once_and_has_room_is_left_alone() {
+    let (mut world, peer) = few_at_a_time(64);
+    fill(&mut world, peer, RELIABLE);
+    for _ in 0..3 {
+        (0..3).for_each(|_| world.tick());
+        read(&mut world);
+    }
+    (0..20 * 60).for_each(|_| world.tick());
+    assert_eq!(ends(&world), [], "nothing was refused in that time");
 }
 
 #[test]

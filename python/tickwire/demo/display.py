@@ -110,23 +110,30 @@ class LiveTable(Display):
 
 
 def _table(phase: Phase, links: Links) -> Table:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(title=f"tickwire demo: {TITLES[phase]}")
-    headings = "bot", "RTT ms", "jitter ms", "loss % up", "down", "kbit/s up", "down"
-    for heading in (*headings, "reliable up", "down", "inputs", "positions", "health"):
-        table.add_column(heading, justify="right")
+    # As narrow as it gets: it fits 80 columns.
+    title = f"tickwire demo: {TITLES[phase]}"
+    table = Table(title=title, box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
+    headings = "bot", "RTT\nms", "jitter\nms", "loss %\nup", "\ndown", "kbit/s\nup", "\ndown"
+    for heading in (*headings, "reliable\nup", "\ndown", "inputs", "places", "health"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    captions: list[str] = []
     for number, ends in links.items():
         table.add_row(str(number), *_cells(ends))
+        if ends.bot and ends.bot.reason:
+            captions.append(f"Bot {number}: {ends.bot.reason}")
         if ends.bot and ends.bot.load:
-            table.caption = _progress(number, ends.bot.load)
+            captions.append(_progress(number, ends.bot.load))
+    table.caption = "\n".join(captions)
     return table
 
 
 def _cells(ends: Ends) -> list[str]:
     bot, server = ends.bot, ends.server
     if bot is None or server is None or not bot.connected:
-        return [bot.reason or "connecting" if bot else "connecting"]
+        return ["..."]
     up, down = server.channels, bot.channels
     none = ChannelCounts(0, 0)
     return [

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -54,7 +56,28 @@ def report(findings: Iterable[Finding], quiet: bool) -> list[Finding]:
     for one in findings:
         found.append(one)
         if not quiet:
-            print(f"{one.verdict.value:<8} {one.subject:<{WIDTH}} {one.text}", flush=True)
-            if one.advice:
-                print(f"{'':<8} {'':<{WIDTH}} -> {one.advice}", flush=True)
+            for line in lines(one, shutil.get_terminal_size().columns):
+                print(line, flush=True)
     return found
+
+
+def lines(finding: Finding, columns: int) -> list[str]:
+    """A finding in the width of a terminal; words that are longer, as paths are, aren't broken."""
+    beginning = f"{finding.verdict.value:<8} {finding.subject:<{WIDTH}} "
+    indent = " " * len(beginning)
+    written = _wrapped(finding.text, beginning, indent, columns)
+    if finding.advice:
+        written += _wrapped(finding.advice, f"{indent}-> ", f"{indent}   ", columns)
+    return written
+
+
+def _wrapped(text: str, beginning: str, indent: str, columns: int) -> list[str]:
+    width = max(columns, len(indent) + 20)
+    wrapper = textwrap.TextWrapper(
+        width,
+        initial_indent=beginning,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return wrapper.wrap(text) or [beginning]

@@ -115,11 +115,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = (
-        "Each option of the links is also there for one direction: --up-loss 5% for what goes to the\n"
-        "server, --down-loss 5% for what comes from it. The more precise option holds: one direction\n"
-        "before both, both before the preset. Each client has links of its own.\n\n"
+        "Each option of the links is also there for one direction: --up-loss 5% for what\n"
+        "goes to the server, --down-loss 5% for what comes from it. The more precise\n"
+        "option holds: one direction before both, both before the preset. Each client\n"
+        "has links of its own.\n\n"
         "example:\n"
-        "  tickwire proxy 127.0.0.1:5000 --to 127.0.0.1:4000 --delay 50ms --jitter 10ms --loss 2%"
+        "  tickwire proxy 127.0.0.1:5000 --to 127.0.0.1:4000 --delay 50ms --loss 2%"
     )
     parser.add_argument("listen", type=_argument(_listen), help="where clients send to, like 127.0.0.1:5000")
     parser.add_argument(

@@ -25,10 +25,8 @@ impl Host {
         let handle = peer;
         let peer = self.peers.live_mut(handle).ok_or(SendError::NotConnected)?;
         let sent = peer.connection.send(now, channel, message, options);
-        match &sent {
-            Ok(()) => peer.full.note_taken(channel),
-            Err(transport::SendError::Full { .. }) => self.note_full(now, handle, channel),
-            Err(_) => {}
+        if let Err(transport::SendError::Full { .. }) = &sent {
+            self.note_full(now, handle, channel);
         }
         Ok(sent?)
     }

@@ -128,7 +128,7 @@ impl Host {
 
     /// Takes what the secure connections below say.
     fn apply_link_events(&mut self, now: Instant) {
-        while let Some(event) = self.links.poll_event() {
+        while let Some(event) = self.links.poll_event(&self.protocol) {
             match event {
                 LinkEvent::Up { event, id } => {
                     let Ok(connection) = Connection::new(&self.config, self.protocol.clone()) else {

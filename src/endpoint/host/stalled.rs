@@ -10,8 +10,10 @@ use crate::time::{Duration, Instant};
 use crate::transport::CloseReason;
 
 impl Host {
-    /// How long a reliable channel to a peer that dialled us may stay full before the peer is dropped: from the first message
-    /// that it refuses until it has room again. None: for ever. Servers that we dialled are never dropped for it.
+    /// How long a reliable channel to a peer that dialled us may stay full with nothing delivered before the peer is dropped.
+    /// One that is full again and again may take twelve times as long for as many messages as waited when it first was
+    /// ([`MAX_STALLED_TIMES`](crate::endpoint::MAX_STALLED_TIMES)). None: for ever. Servers that we dialled are never dropped
+    /// for it.
     pub fn set_stalled_timeout(&mut self, timeout: Option<Duration>) {
         self.stalled_timeout = timeout;
     }
@@ -19,11 +21,12 @@ impl Host {
     /// A channel refused a message for being full.
     #[cold]
     pub(super) fn note_full(&mut self, now: Instant, handle: PeerHandle, channel: usize) {
-        if !stalled::counts(&self.protocol, channel) || self.links.dialled(handle).is_some() {
+        let is_judged = self.stalled_timeout.is_some() && self.links.dialled(handle).is_none();
+        if !is_judged || !stalled::counts(&self.protocol, channel) {
             return;
         }
         let Some(peer) = self.peers.find_mut(handle) else { return };
-        peer.full.note_full(now, channel);
+        peer.full.note_full(now, channel, &peer.connection);
         if !core::mem::replace(&mut peer.full.is_listed, true) {
             self.stalled.push(handle);
         }
@@ -37,15 +40,19 @@ impl Host {
             let Some(peer) = peers.find_mut(*handle).filter(|peer| peer.closing.is_none()) else {
                 return false;
             };
-            let since = peer.full.look(&peer.connection, protocol);
-            peer.full.is_listed = since.is_some();
-            if let (Some(since), Some(timeout)) = (since, *stalled_timeout)
-                && since + timeout <= now
-            {
-                over.push(*handle);
-                return false;
-            }
-            peer.full.is_listed
+            let is_full = match *stalled_timeout {
+                Some(timeout) => {
+                    let is_full = peer.full.look(now, timeout, &peer.connection, protocol);
+                    if peer.full.deadline(timeout) <= now {
+                        over.push(*handle);
+                        return false;
+                    }
+                    is_full
+                }
+                None => peer.full.forget(),
+            };
+            peer.full.is_listed = is_full;
+            is_full
         });
         for handle in over {
             self.connection_counters.stalled += 1;
@@ -60,7 +67,6 @@ impl Host {
             return Instant::NEVER;
         };
         let peers = self.stalled.iter().filter_map(|handle| self.peers.live(*handle));
-        let since = peers.filter_map(|peer| peer.full.oldest()).min();
-        since.map_or(Instant::NEVER, |since| since + timeout)
+        peers.map(|peer| peer.full.deadline(timeout)).min().unwrap_or(Instant::NEVER)
     }
 }

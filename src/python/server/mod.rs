@@ -83,7 +83,7 @@ fn extract_stalled_timeout(seconds: f64) -> PyResult<Duration> {
 ///     replace_duplicates (bool, default True): whether a client takes the place of one with its ``client_id`` that
 ///         is connected.
 ///     stalled_timeout (float | None, default 5.0): seconds, 0.1 to 3,600: a player is dropped when a reliable
-///         channel to it stays full for so long; None: never.
+///         channel to it is full and nothing of it is delivered for so long; None: never.
 ///     strict (bool, default False): whether what a player does raises where a player is named, as :meth:`send` says.
 ///     factory (MessageFactory | None, default None): makes the message objects; None: plain construction.
 ///     priority (PriorityHook | None, default None): called in each flush in which messages wait whose order is free,
@@ -209,6 +209,7 @@ impl Server {
         // Nobody is kept out by the well-known key. With one of its own a server is silent at a loopback address too: a relay
         // may listen before it, and strangers ask through that.
         netcode.explains = key.is_none();
+        netcode.spoken = protocol.get().spoken();
         let (connection, chunks) = (settings.connection.clone(), settings.arrivals.limits);
         let config = ServerConfig { netcode, connection, chunks };
         let recorded = network.as_ref().and_then(VirtualNetwork::recorded);

@@ -4,6 +4,7 @@
 //! Promises: what [`Protocol::new`] returns is usable as it stands; every number in it is within its bound.
 
 mod cost;
+mod digest;
 mod yojimbo;
 
 use core::fmt;
@@ -14,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 pub use cost::FRAGMENT_BYTES;
 pub(crate) use cost::{Cost, WIDEST_ID_BITS, key_bits, length_bits};
+pub use digest::MAX_DIGEST_BYTES;
 pub use yojimbo::{Framing, FramingError, YojimboChannel, YojimboConfig};
 
 use cost::ChannelCost;
@@ -572,28 +574,31 @@ fn describe(
             Body::Opaque { max_bytes } => format!("{}:{name} opaque {max_bytes}\n", name.len()),
         };
     }
-    for channel in channels {
-        text += &format!("channel {}", channel.kind.name());
-        if let Framing::Yojimbo(_) = framing {
-            let YojimboChannel { max_messages_per_packet, max_block_bytes, block_fragment_bytes, blocks } =
-                channel.yojimbo.unwrap_or_default();
-            let blocks = u8::from(blocks);
-            text +=
-                &format!(" {max_messages_per_packet} {max_block_bytes} {block_fragment_bytes} {blocks}\n");
-            continue;
-        }
-        if !channel.kind.is_chunks() {
-            text += &format!(" {}", channel.max_message_bytes);
-        }
-        text += &match channel.kind {
-            ChannelKind::Reliable { receive_window, receive_bytes, .. } => {
-                format!(" {receive_window} {receive_bytes}")
-            }
-            ChannelKind::Latest { keys } => format!(" {keys}"),
-            _ => String::new(),
-        };
-        text.push('\n');
+    channels.iter().for_each(|channel| text += &describe_channel(channel, framing));
+    text
+}
+
+/// Its line of the text.
+fn describe_channel(channel: &ChannelConfig, framing: &Framing) -> String {
+    let mut text = format!("channel {}", channel.kind.name());
+    if let Framing::Yojimbo(_) = framing {
+        let YojimboChannel { max_messages_per_packet, max_block_bytes, block_fragment_bytes, blocks } =
+            channel.yojimbo.unwrap_or_default();
+        let blocks = u8::from(blocks);
+        text += &format!(" {max_messages_per_packet} {max_block_bytes} {block_fragment_bytes} {blocks}\n");
+        return text;
     }
+    if !channel.kind.is_chunks() {
+        text += &format!(" {}", channel.max_message_bytes);
+    }
+    text += &match channel.kind {
+        ChannelKind::Reliable { receive_window, receive_bytes, .. } => {
+            format!(" {receive_window} {receive_bytes}")
+        }
+        ChannelKind::Latest { keys } => format!(" {keys}"),
+        _ => String::new(),
+    };
+    text.push('\n');
     text
 }
 

@@ -4,8 +4,8 @@ use core::net::SocketAddr;
 
 use super::world::*;
 use tickwire::netcode::{
-    Client, ClientConfig, ClientDisconnect, ClientEvent, ClientState, ConnectToken, DropReason, Refusal,
-    ServerConfig,
+    Client, ClientConfig, ClientDisconnect, ClientEvent, ClientState, ConnectToken, DropReason,
+    MAX_NOTE_BYTES, Refusal, ServerConfig, Spoken, hash_address,
 };
 use tickwire::store::Datagrams;
 use tickwire::time::{Duration, Instant};
@@ -55,6 +55,51 @@ fn development_says_at_once_what_differs_in_less_than_it_was_sent() {
         let told = heard(&mut client, server_address(), &answers[0]);
         assert_eq!(told, Some(ClientEvent::Disconnected { reason: ClientDisconnect::Refused(refusal) }));
         assert_eq!(client.state(), ClientState::Denied);
+    }
+}
+
+/// A token as a development client makes it that speaks what has this hash.
+fn speaking(hash: u64) -> ConnectToken {
+    let names = [server_address(), hash_address(hash)];
+    token_known_as(4, &names)
+}
+
+fn spoken() -> Option<Spoken> {
+    Some(Spoken { hash: 7, note: vec![9; 2000] })
+}
+
+#[test]
+fn development_tells_who_speaks_something_else_in_less_than_half_of_what_was_sent() {
+    let other_id = token(1, |it| it.protocol_id = OTHER_ID);
+    let refused = [
+        (speaking(8), Refusal::Protocol, DropReason::ProtocolDiffers),
+        (other_id, Refusal::ProtocolId(PROTOCOL), DropReason::WrongProtocol),
+    ];
+    for (token, refusal, reason) in refused {
+        let mut world = World::with(ServerConfig { spoken: spoken(), ..explaining() });
+        let (mut client, request) = request(token);
+        let answers = world.inject(client_address(0), &request);
+        assert_eq!(world.dropped(reason), 1);
+        assert_eq!(answers.len(), 1, "{refusal:?}");
+        assert!(answers[0].len() * 2 < request.len());
+        let told = heard(&mut client, server_address(), &answers[0]);
+        assert_eq!(told, Some(ClientEvent::Disconnected { reason: ClientDisconnect::Refused(refusal) }));
+        assert_eq!(client.note(), [9; MAX_NOTE_BYTES]);
+    }
+}
+
+#[test]
+fn who_speaks_the_same_or_does_not_say_is_let_in_and_production_does_not_look() {
+    let development = ServerConfig { spoken: spoken(), ..explaining() };
+    let production = ServerConfig { spoken: spoken(), ..config(1) };
+    let plain = token(4, |_| ());
+    for (config, token) in
+        [(development.clone(), speaking(7)), (development, plain), (production, speaking(8))]
+    {
+        let mut world = World::with(config);
+        let (_, request) = request(token);
+        assert_eq!(world.inject(client_address(0), &request).len(), 1, "a challenge");
+        assert_eq!(world.dropped(DropReason::ProtocolDiffers), 0);
     }
 }
 

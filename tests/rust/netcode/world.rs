@@ -51,6 +51,11 @@ pub(super) fn token_behind_nat(client_id: u64, internal: SocketAddr) -> ConnectT
     token_with(client_id, &[server_address()], Some(&[internal]), |_| ())
 }
 
+/// A token for the server by these names.
+pub(super) fn token_known_as(client_id: u64, names: &[SocketAddr]) -> ConnectToken {
+    token_with(client_id, &[server_address()], Some(names), |_| ())
+}
+
 /// A token for these servers.
 pub(super) fn token_to(client_id: u64, servers: &[SocketAddr]) -> ConnectToken {
     token_with(client_id, servers, None, |_| ())

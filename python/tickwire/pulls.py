@@ -1,0 +1,671 @@
+"""Contents that clients ask for by name or by hash: a server's catalogue, and a client's pulls of it.
+
+``docs/chunks.md`` has an example. What is asked and answered are messages of the library's own, which a
+protocol with ``tickwire.chunks(pulls=True)`` has besides the game's; the contents are chunks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable
+from os import PathLike
+from typing import Annotated, Any, TypeAlias
+
+from typing_extensions import Buffer
+
+from tickwire._core import (
+    Chunk,
+    Client,
+    ClientHandle,
+    Disconnected,
+    Inbox,
+    IncomingChunk,
+    ReceivedChunk,
+    Server,
+    Transfer,
+    data,
+    text,
+)
+from tickwire.errors import ChannelFullError, NotConnectedError, StaleClientError
+from tickwire.fields import u8, u16
+from tickwire.message import message
+from tickwire.redial import Redialler
+
+__all__ = ["Catalogue", "Pull", "PullError", "PullHook", "Puller"]
+
+CHANNEL = "tickwire.pulls"
+"""What the channel is called that the native module adds to such a protocol."""
+
+MAX_NAME_BYTES = 64
+"""As a chunk's label, which the name is."""
+HASH_BYTES = 32
+MAX_DETAIL_BYTES = 200
+MAX_NAMES = 4096
+
+MAX_ASKED = 8
+"""Pulls that our client has at a server at once; the others wait at the client."""
+MAX_SERVED = 16
+"""Pulls that a server has of one client at once. Above what a client asks for, as a client knows that a chunk
+is whole before the server does; there are four such chunks at most."""
+MAX_WAITING = 1024
+"""Pulls of a client that aren't over."""
+MAX_REQUESTS = 64
+"""Requests and cancels of one client that a server looks at in a tick: four times what ours has under way."""
+
+PullHook: TypeAlias = Callable[[ClientHandle, str], "bool | str"]
+"""Whether a client may have what is offered under this name: True, or False, or why not, for the player."""
+
+
+class PullError(enum.Enum):
+    """Why a pull failed. ``str(error)`` is a sentence."""
+
+    UNKNOWN = "the server offers nothing of this name or hash"
+    REFUSED = "the server offers it, but not to this client"
+    TOO_MANY = "too many pulls wait: take some first"
+    FAILED = "the transfer failed"
+    CANCELLED = "it was cancelled here"
+    DISCONNECTED = "the connection ended"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+# On the wire: none, for what is on its way, and the errors that a server tells.
+_COMING = 0
+_TOLD = (None, PullError.UNKNOWN, PullError.REFUSED, PullError.TOO_MANY, PullError.FAILED)
+
+
+@message(channel=CHANNEL)
+class PullRequest:
+    """From a client: it wants what has this hash or, if that is empty, this name."""
+
+    number: u16
+    name: Annotated[str, text(MAX_NAME_BYTES)]
+    hash: Annotated[bytes, data(HASH_BYTES)]
+
+
+@message(channel=CHANNEL)
+class PullCancel:
+    """From a client: it doesn't want it any more."""
+
+    number: u16
+
+
+@message(channel=CHANNEL)
+class PullAnswer:
+    """From a server: it comes, or why it doesn't."""
+
+    number: u16
+    verdict: u8
+    hash: Annotated[bytes, data(HASH_BYTES)]
+    detail: Annotated[str, text(MAX_DETAIL_BYTES)]
+
+
+MESSAGES = [PullRequest, PullCancel, PullAnswer]
+"""What the native module adds to such a protocol."""
+_OWN = frozenset(MESSAGES)
+
+
+def _take_own(items: list[Any], classes: list[type]) -> list[Any]:
+    """Takes our messages out of the game's; ``classes`` are those of the items."""
+    if _OWN.isdisjoint(classes):
+        return []
+    own = [item for item, class_ in zip(items, classes, strict=True) if class_ in _OWN]
+    items[:] = [item for item, class_ in zip(items, classes, strict=True) if class_ not in _OWN]
+    return own
+
+
+def _check_protocol(endpoint: Any) -> None:
+    if PullRequest not in endpoint.protocol.messages:
+        raise ValueError("the protocol has no pulls: give its channels tickwire.chunks(pulls=True)")
+
+
+def _checked(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a str, not {type(name).__name__}")
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        raise ValueError(f"name must be valid Unicode, not {name!r}") from None
+    if not 1 <= size <= MAX_NAME_BYTES:
+        raise ValueError(f"name must be 1 to {MAX_NAME_BYTES} bytes of UTF-8, not {size}")
+    if not name.isprintable():
+        raise ValueError(f"name must be printable characters, not {name!r}")
+    if size == 2 * HASH_BYTES and not name.strip("0123456789abcdef"):
+        raise ValueError(f"name must not look like a hash, as {name!r} does: give bytes for one")
+    return name
+
+
+def _cut(sentence: str) -> str:
+    return sentence.encode(errors="replace")[:MAX_DETAIL_BYTES].decode(errors="ignore")
+
+
+class Catalogue:
+    """What a server's clients may pull, by name or by hash. Nothing else is reachable: a name is looked up
+    here and never in a file system.
+
+    ::
+
+        catalogue = tw.Catalogue(server)
+        catalogue.offer("maps/forest.bin", "assets/forest.bin")
+
+        with server.tick() as inbox:
+            catalogue.serve(inbox)  # first, in each tick
+            ...
+
+    A client has 16 pulls here at most, and 64 of its requests are looked at in a tick. Those beyond are
+    counted and not answered; :class:`Puller` makes none.
+
+    Args:
+        server: whose protocol has ``chunks(pulls=True)``.
+        allow: asked for each pull with the client and the name; False, or a sentence for the player, refuses
+            it. None: all may have all. What it raises leaves :meth:`serve`, after all other requests.
+        max_names: how many names there may be.
+
+    Raises:
+        ValueError: the protocol has no pulls; or naming the argument, its value and its bound.
+    """
+
+    def __init__(
+        self, server: Server[Any], *, allow: PullHook | None = None, max_names: int = MAX_NAMES
+    ) -> None:
+        _check_protocol(server)
+        if allow is not None and not callable(allow):
+            raise TypeError(f"allow must be callable, or None, not {type(allow).__name__}")
+        if not 1 <= max_names <= 1_000_000:
+            raise ValueError(f"max_names must be 1 to 1000000, not {max_names}")
+        self._server = server
+        self._allow = allow
+        self._max_names = max_names
+        self._by_name: dict[str, Chunk] = {}
+        self._by_hash: dict[bytes, dict[str, None]] = {}
+        self._active: dict[ClientHandle, dict[int, Transfer]] = {}
+        self._counters: dict[str, int] = dict.fromkeys(
+            ("sent", "unknown", "refused", "too_many", "failed", "cancelled", "dropped", "unanswered"), 0
+        )
+
+    def offer(self, name: str, content: Chunk | Buffer | str | PathLike[str], /) -> Chunk:
+        """Offers bytes or a file under a name, in place of what had it. It is read once, here, for its hash:
+        see :class:`Chunk`, which is returned. Pulls that are under way go on.
+
+        Raises:
+            OSError: the file can't be read; errno says why.
+            ValueError: the name is empty, above 64 bytes or not printable; or there are ``max_names``.
+        """
+        if _checked(name) not in self._by_name and len(self._by_name) >= self._max_names:
+            raise ValueError(f"the catalogue has max_names ({self._max_names}) names: withdraw some first")
+        chunk = content if isinstance(content, Chunk) else Chunk(content)
+        self.withdraw(name)
+        self._by_name[name] = chunk
+        self._by_hash.setdefault(chunk.hash, {})[name] = None
+        return chunk
+
+    def withdraw(self, name: str, /) -> bool:
+        """Offers it no more; pulls that are under way go on. False when there is no such name."""
+        chunk = self._by_name.pop(name, None)
+        if chunk is None:
+            return False
+        names = self._by_hash[chunk.hash]
+        del names[name]
+        if not names:
+            del self._by_hash[chunk.hash]
+        return True
+
+    @property
+    def names(self) -> list[str]:
+        """What is offered."""
+        return list(self._by_name)
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Pulls since the start by what became of them: ``sent``, ``unknown``, ``refused``, ``too_many``,
+        ``failed``, ``cancelled``; requests beyond a tick's bound and other nonsense as ``dropped``; and
+        answers for which the client left no room as ``unanswered``."""
+        return dict(self._counters)
+
+    def transfers(self, client: ClientHandle, /) -> list[Transfer]:
+        """The pulls of a client that are under way."""
+        return [transfer for transfer in self._active.get(client, {}).values() if not transfer.over]
+
+    def serve(self, inbox: Inbox[Any, Any, Any], /) -> None:
+        """Answers what clients ask, and takes that out of ``inbox.messages``. Call it in each tick.
+
+        Raises:
+            What the ``allow`` hook raised; that pull is refused then.
+        """
+        raised: BaseException | None = None
+        looked_at: dict[ClientHandle, int] = {}
+        for client, request in _take_own(inbox.messages, [type(item) for _, item in inbox.messages]):
+            looked_at[client] = looked_at.get(client, 0) + 1
+            if looked_at[client] > MAX_REQUESTS or type(request) is PullAnswer:
+                self._counters["dropped"] += 1
+            elif type(request) is PullCancel:
+                self._cancel(client, request.number)
+            else:
+                try:
+                    self._answer(client, request)
+                except BaseException as error:
+                    raised = raised or error
+        for client, active in list(self._active.items()):
+            self._look_after(client, active)
+        for event in inbox.events:
+            if isinstance(event, Disconnected) and event.client is not None:
+                self._active.pop(event.client, None)
+        if raised is not None:
+            raise raised
+
+    def _answer(self, client: ClientHandle, request: PullRequest) -> None:
+        active = self._active.get(client, {})
+        number = request.number
+        if number in active or (request.hash and len(request.hash) != HASH_BYTES):
+            self._counters["dropped"] += 1
+            return
+        if len(active) >= MAX_SERVED:
+            self._refuse(client, number, PullError.TOO_MANY)
+            return
+        names = list(self._by_hash.get(request.hash, ())) if request.hash else [request.name]
+        chunk = self._by_name.get(names[0]) if names else None
+        if chunk is None:
+            self._refuse(client, number, PullError.UNKNOWN)
+            return
+        try:
+            allowed = self._ask(client, names)
+        except BaseException:
+            self._refuse(client, number, PullError.REFUSED)
+            raise
+        if allowed is not True:
+            self._refuse(client, number, PullError.REFUSED, allowed or "")
+            return
+        # The hook may have withdrawn it, or sent away the client: we have the chunk, and are told below.
+        if not self._tell(client, PullAnswer(number, _COMING, chunk.hash, "")):
+            return
+        label = request.hash.hex() if request.hash else request.name
+        try:
+            transfer = self._server.send_chunk(client, chunk, label=label, ask_first=True)
+        except StaleClientError:
+            return
+        except ChannelFullError as error:
+            self._refuse(client, number, PullError.FAILED, str(error))
+            return
+        self._active.setdefault(client, {})[number] = transfer
+
+    def _ask(self, client: ClientHandle, names: list[str]) -> Any:
+        """Whether the client may have what is offered under these names: one of them is enough."""
+        if self._allow is None:
+            return True
+        answer: Any = False
+        for name in names[:MAX_SERVED]:
+            answer = self._allow(client, name)
+            if not isinstance(answer, bool | str):
+                raise TypeError(f"the allow hook must return a bool or a str, not {type(answer).__name__}")
+            if answer is True:
+                break
+        return answer
+
+    def _cancel(self, client: ClientHandle, number: int) -> None:
+        transfer = self._active.get(client, {}).pop(number, None)
+        if transfer is not None:
+            self._counters["sent" if transfer.done else "cancelled"] += 1
+            transfer.cancel()
+
+    def _look_after(self, client: ClientHandle, active: dict[int, Transfer]) -> None:
+        for number, transfer in list(active.items()):
+            if transfer.done:
+                self._counters["sent"] += 1
+            elif transfer.over:
+                self._refuse(client, number, PullError.FAILED, transfer.error or "")
+            else:
+                continue
+            del active[number]
+        if not active:
+            del self._active[client]
+
+    def _refuse(self, client: ClientHandle, number: int, error: PullError, detail: str = "") -> None:
+        self._counters[error.name.lower()] += 1
+        self._tell(client, PullAnswer(number, _TOLD.index(error), b"", _cut(detail)))
+
+    def _tell(self, client: ClientHandle, answer: PullAnswer) -> bool:
+        try:
+            sent = bool(self._server.send(client, answer))
+        except (StaleClientError, ChannelFullError):  # of a server that is strict
+            sent = False
+        if not sent:
+            self._counters["unanswered"] += 1
+        return sent
+
+    def __repr__(self) -> str:
+        return f"<Catalogue of {len(self._by_name)} names>"
+
+
+@dataclasses.dataclass(eq=False, slots=True)
+class _State:
+    """A pull, as its puller has it."""
+
+    name: str | None
+    hash: bytes | None
+    by_hash: bool
+    label: str
+    """Of the chunk that comes."""
+    is_coming: bool = False
+    """The server has said so."""
+    was_told: bool = False
+    """That it failed, by ``inbox.chunk_failures``."""
+    incoming: IncomingChunk | None = None
+    chunk: ReceivedChunk | None = None
+    error: PullError | None = None
+    detail: str | None = None
+    paused: bool = False
+    pull: Pull = dataclasses.field(init=False)
+
+    @property
+    def is_over(self) -> bool:
+        return self.chunk is not None or self.error is not None
+
+
+class Pull:
+    """Something that a client asked a server for. Its attributes change with :meth:`Puller.take`."""
+
+    def __init__(self, state: _State, cancel: Callable[[_State], bool]) -> None:
+        self._state = state
+        self._cancel = cancel
+
+    @property
+    def name(self) -> str | None:
+        """What it was asked for by; None if by hash."""
+        return self._state.name
+
+    @property
+    def hash(self) -> bytes | None:
+        """The SHA-256 of the content, 32 bytes; None until the server has told it."""
+        return self._state.hash
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the content; None until they are known."""
+        known = self._state.chunk or self._state.incoming
+        return None if known is None else known.size
+
+    @property
+    def chunk(self) -> ReceivedChunk | None:
+        """The content, once it is done: whole and verified."""
+        return self._state.chunk
+
+    @property
+    def done(self) -> bool:
+        """Whether the content is here."""
+        return self._state.chunk is not None
+
+    @property
+    def error(self) -> PullError | None:
+        """Why it failed; None while it is under way and when it is done."""
+        return self._state.error
+
+    @property
+    def detail(self) -> str | None:
+        """What the server says of that: the ``allow`` hook's sentence, or why the transfer failed."""
+        return self._state.detail
+
+    @property
+    def over(self) -> bool:
+        """Whether it is done or failed."""
+        return self.done or self._state.error is not None
+
+    @property
+    def fraction(self) -> float:
+        """Which part is here, from 0 to 1."""
+        return 1.0 if self.done else 0.0 if self._state.incoming is None else self._state.incoming.fraction
+
+    @property
+    def bytes_done(self) -> int:
+        """Bytes that are here."""
+        if self._state.chunk is not None:
+            return self._state.chunk.size
+        return 0 if self._state.incoming is None else self._state.incoming.bytes_done
+
+    @property
+    def rate(self) -> float:
+        """Bytes a second, over the last second or so."""
+        return 0.0 if self._state.incoming is None or self.over else self._state.incoming.rate
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds that the rest takes at this rate; None while the rate is 0."""
+        return None if self._state.incoming is None or self.over else self._state.incoming.time_left
+
+    @property
+    def paused(self) -> bool:
+        """Whether it is paused, by :meth:`pause`."""
+        return self._state.paused and not self.over
+
+    def pause(self) -> bool:
+        """Has no more of it sent until :meth:`resume`; before it comes, too. False when it is over."""
+        self._state.paused = not self.over
+        if self._state.incoming is not None and self._state.paused:
+            self._state.incoming.pause()
+        return self._state.paused
+
+    def resume(self) -> bool:
+        """Goes on with what isn't here. False when it is over already."""
+        self._state.paused = False
+        if self._state.incoming is not None and not self.over:
+            self._state.incoming.resume()
+        return not self.over
+
+    def cancel(self) -> bool:
+        """Ends it for good. False when it is over already."""
+        return self._cancel(self._state)
+
+    def __repr__(self) -> str:
+        how = (
+            "done"
+            if self.done
+            else f"{self.fraction:.0%}"
+            if self._state.error is None
+            else self._state.error.name
+        )
+        return f"<Pull {self._state.label!r}: {how}>"
+
+
+class Puller:
+    """A client's pulls of its server's :class:`Catalogue`.
+
+    ::
+
+        puller = tw.Puller(client)
+        forest = puller.pull("maps/forest.bin")
+
+        with client.tick() as inbox:
+            for pull in puller.take(inbox):  # first, in each tick
+                print(pull.name, pull.error or "is here")
+            draw_bar(forest.fraction)
+
+    Eight are asked for at once, and the others in turn. What is in the client's ``chunk_directory`` isn't
+    sent again. Of a :class:`Redialler` those that aren't over are asked for again after each reconnection.
+
+    Args:
+        client: whose protocol has ``chunks(pulls=True)``.
+
+    Raises:
+        ValueError: the protocol has no pulls.
+    """
+
+    def __init__(self, client: Client[Any] | Redialler[Any]) -> None:
+        _check_protocol(client)
+        self._client = client
+        self._open: dict[str, _State] = {}  # by label
+        self._asked: dict[int, _State] = {}
+        # Labels of those that were cancelled or failed, of which something may come, and the hashes.
+        self._stale: dict[str, bytes | None] = {}
+        self._ended: list[Pull] = []
+        self._number = 0
+        self._is_over = False
+
+    def pull(self, what: str | bytes, /) -> Pull:
+        """Asks for the content of a name (``str``) or of a SHA-256 (``bytes``): now, or when the connection
+        is up. One that isn't over is returned again. With 1,024 of these it is over at once, as
+        :attr:`PullError.TOO_MANY`.
+
+        Raises:
+            TypeError, ValueError: it is neither a name of 1 to 64 printable bytes nor a hash of 32.
+        """
+        if isinstance(what, bytes):
+            if len(what) != HASH_BYTES:
+                raise ValueError(f"a hash must be {HASH_BYTES} bytes, not {len(what)}")
+            pull = _State(None, what, True, what.hex())
+        else:
+            pull = _State(_checked(what), None, False, what)
+        if (same := self._open.get(pull.label)) is not None:
+            return same.pull
+        pull.pull = Pull(pull, self._cancel)
+        if self._is_over or len(self._open) >= MAX_WAITING:
+            pull.error = PullError.DISCONNECTED if self._is_over else PullError.TOO_MANY
+            self._ended.append(pull.pull)
+            del self._ended[:-MAX_WAITING]
+            return pull.pull
+        self._open[pull.label] = pull
+        self._ask()
+        return pull.pull
+
+    @property
+    def open(self) -> list[Pull]:
+        """Those that aren't over."""
+        return [pull.pull for pull in self._open.values()]
+
+    def take(self, inbox: Inbox[Any, Any, Any], /) -> list[Pull]:
+        """Takes what is of pulls out of ``inbox.messages``, ``inbox.chunks`` and ``inbox.chunk_failures``,
+        and returns those that are over now, done or failed. Call it in each tick."""
+        for answer in _take_own(inbox.messages, [type(item) for item in inbox.messages]):
+            if type(answer) is PullAnswer:
+                self._answered(answer)
+        if self._open or self._stale:
+            self._take_chunks(inbox)
+        for event in inbox.events:
+            if isinstance(event, Disconnected):
+                self._is_over = True
+                self._lose(PullError.DISCONNECTED)
+            elif not self._client.connected:
+                self._lose(None)
+        self._ask()
+        if self._open:
+            self._look()
+        ended, self._ended = self._ended, []
+        return ended
+
+    def _ask(self) -> None:
+        """Asks for as many of those that wait as may be asked for at once."""
+        if len(self._asked) >= MAX_ASKED or not self._client.connected:
+            return
+        asked = set(map(id, self._asked.values()))
+        for pull in list(self._open.values()):
+            if len(self._asked) >= MAX_ASKED:
+                return
+            if id(pull) in asked:
+                continue
+            while self._number in self._asked:
+                self._number = (self._number + 1) % 65_536
+            by = (pull.hash or b"") if pull.by_hash else b""
+            if not self._send(PullRequest(self._number, pull.name or "", by)):
+                return
+            self._asked[self._number] = pull
+            self._number = (self._number + 1) % 65_536
+
+    def _send(self, what: PullRequest | PullCancel) -> bool:
+        try:
+            return bool(self._client.send(what))
+        except (NotConnectedError, ChannelFullError):  # of a client that is strict
+            return False
+
+    def _answered(self, answer: PullAnswer) -> None:
+        pull = self._asked.get(answer.number)
+        if pull is None or answer.verdict >= len(_TOLD):
+            return
+        if pull.is_over:  # cancelled, which the server has read by now, or will
+            del self._asked[answer.number]
+        elif answer.verdict == _COMING:
+            pull.is_coming = True
+            if len(answer.hash) == HASH_BYTES and not pull.by_hash:
+                pull.hash = answer.hash
+        else:
+            self._end(pull, _TOLD[answer.verdict], answer.detail or None)
+            if pull.is_coming and not pull.was_told:
+                self._note_stale(pull)
+
+    def _take_chunks(self, inbox: Inbox[Any, Any, Any]) -> None:
+        chunks = inbox.chunks
+        if chunks:
+            chunks[:] = [chunk for chunk in chunks if not self._is_ours(chunk)]
+        failures = inbox.chunk_failures
+        if failures:
+            # Why one failed is told by the server, which knows what it sends for which request.
+            rest = [item for item in failures if item[0] not in self._open and item[0] not in self._stale]
+            for label, _ in failures:
+                self._stale.pop(label, None)
+                if label in self._open:
+                    self._open[label].was_told = True
+            failures[:] = rest
+
+    def _is_ours(self, chunk: ReceivedChunk) -> bool:
+        pull = self._open.get(chunk.label)
+        if pull is None:
+            if self._stale.get(chunk.label) != chunk.hash:
+                return False
+            del self._stale[chunk.label]
+            return True
+        if pull.hash is not None and chunk.hash != pull.hash:
+            return False
+        pull.hash = chunk.hash
+        self._end(pull, None, None, chunk)
+        return True
+
+    def _end(
+        self, pull: _State, error: PullError | None, detail: str | None, chunk: ReceivedChunk | None = None
+    ) -> None:
+        pull.error, pull.detail, pull.chunk = error, detail, chunk
+        pull.incoming = None
+        self._open.pop(pull.label, None)
+        for number in [number for number, asked in self._asked.items() if asked is pull]:
+            del self._asked[number]
+        self._ended.append(pull.pull)
+
+    def _lose(self, error: PullError | None) -> None:
+        """The connection is gone: with an error for good, else for now."""
+        self._asked.clear()
+        self._stale.clear()
+        for pull in list(self._open.values()):
+            pull.incoming, pull.is_coming = None, False
+            if error is not None:
+                self._end(pull, error, None)
+
+    def _look(self) -> None:
+        """Notes how far each is."""
+        for incoming in self._client.incoming_chunks():
+            pull = self._open.get(incoming.label)
+            if pull is not None and (pull.hash is None or pull.hash == incoming.hash):
+                pull.incoming = incoming
+                if pull.paused and not incoming.paused:
+                    incoming.pause()
+
+    def _cancel(self, pull: _State) -> bool:
+        if pull.is_over:
+            return False
+        # The server withdraws it, and knows why.
+        pull.error = PullError.CANCELLED
+        self._open.pop(pull.label, None)
+        self._ended.append(pull.pull)
+        for number, asked in list(self._asked.items()):
+            if asked is pull:
+                self._send(PullCancel(number))
+                self._note_stale(pull)
+                # Until the server has answered it counts there, as far as we know.
+                if pull.is_coming:
+                    del self._asked[number]
+        return True
+
+    def _note_stale(self, pull: _State) -> None:
+        if len(self._stale) >= MAX_WAITING:
+            del self._stale[next(iter(self._stale))]
+        self._stale[pull.label] = pull.hash
+
+    def __repr__(self) -> str:
+        return f"<Puller of {len(self._open)} open pulls>"

@@ -1,0 +1,254 @@
+//! A protocol in few bytes: enough for a peer with another one to name what differs, to the people who develop the two.
+//!
+//! Promises: at most [`MAX_DIGEST_BYTES`], whatever the protocol; what [`Protocol::differences`] reads may be anything.
+//! It may take different things for the same (a digest of a field has 16 bits), so it explains and never decides.
+
+use super::{Body, MessageType, Protocol, describe_channel, hash};
+
+/// A protocol's digest at most: it goes into answers that must stay well below the question. Message types that don't fit are
+/// counted and not told.
+pub const MAX_DIGEST_BYTES: usize = 448;
+
+/// Differences that are named; of the others it is said how many there are.
+const MAX_NAMED: usize = 6;
+
+/// A message type of the peer's: its name, and its fields in order.
+#[derive(Debug, PartialEq)]
+struct Told {
+    name: u32,
+    fields: Vec<u16>,
+}
+
+/// What a digest says.
+struct Digest {
+    channels: Vec<u16>,
+    /// Message types, those that aren't told included.
+    types: usize,
+    told: Vec<Told>,
+}
+
+impl Protocol {
+    /// Few bytes by which a peer with another protocol finds out what differs.
+    pub fn digest(&self) -> Vec<u8> {
+        let mut bytes = vec![self.channels.len() as u8];
+        self.channel_lines().for_each(|line| bytes.extend(short(&line).to_le_bytes()));
+        bytes.extend(u16::to_le_bytes(self.messages.len().min(u16::MAX.into()) as u16));
+        for message in &self.messages {
+            let fields = fields(message);
+            let count = u8::try_from(fields.len()).unwrap_or(u8::MAX);
+            if bytes.len() + 4 + 2 * fields.len() > MAX_DIGEST_BYTES || count == u8::MAX {
+                break;
+            }
+            bytes.extend(&name_of(message).to_le_bytes()[..3]);
+            bytes.push(count);
+            fields.iter().for_each(|field| bytes.extend(short(field).to_le_bytes()));
+        }
+        bytes
+    }
+
+    /// What of this protocol differs from the one of a peer with this digest, in words; None when nothing can be said.
+    pub fn differences(&self, peer: &[u8]) -> Option<String> {
+        let mut found = self.compare(&Digest::read(peer)?);
+        let more = found.len().saturating_sub(MAX_NAMED);
+        found.truncate(MAX_NAMED);
+        if more > 0 {
+            found.push(format!("{more} more differences"));
+        }
+        (!found.is_empty()).then(|| found.join("; "))
+    }
+
+    fn compare(&self, theirs: &Digest) -> Vec<String> {
+        let mut found = Vec::new();
+        let is_whole = theirs.told.len() == theirs.types;
+        let (mut places, mut known) = (Vec::new(), 0);
+        for message in &self.messages {
+            let name = name_of(message);
+            let Some(place) = theirs.told.iter().position(|told| told.name == name) else {
+                if is_whole {
+                    found.push(format!("{} is unknown to the server", message.name));
+                }
+                continue;
+            };
+            known += 1;
+            places.push(place);
+            found.extend(compare_fields(message, &theirs.told[place].fields));
+        }
+        let unknown = theirs.told.len().saturating_sub(known);
+        if unknown > 0 {
+            let them = if unknown == 1 { "a message class" } else { "message classes" };
+            found.push(format!("the server has {them} that this client has not ({unknown})"));
+        }
+        if found.is_empty() && !places.is_sorted() {
+            found.push("the message classes are in another order".into());
+        }
+        let channels: Vec<String> = self.channel_lines().collect();
+        if channels.len() != theirs.channels.len() {
+            let (ours, theirs) = (channels.len(), theirs.channels.len());
+            found.push(format!("channels: {theirs} at the server, {ours} here"));
+        }
+        for (at, (ours, theirs)) in channels.iter().zip(&theirs.channels).enumerate() {
+            if short(ours) != *theirs {
+                let name = match self.channels[at].name.as_str() {
+                    "" => String::new(),
+                    name => format!(" ({name})"),
+                };
+                found.push(format!("channel {at}{name} has another kind or other bounds"));
+            }
+        }
+        found
+    }
+
+    /// The lines of the canonical text that channels have.
+    fn channel_lines(&self) -> impl Iterator<Item = String> {
+        self.channels.iter().map(|channel| describe_channel(channel, &self.framing))
+    }
+}
+
+/// Which fields of a type the peer has otherwise.
+fn compare_fields(message: &MessageType, theirs: &[u16]) -> Option<String> {
+    let name = &message.name;
+    let ours = fields(message);
+    let digests: Vec<u16> = ours.iter().map(|field| short(field)).collect();
+    if digests == theirs {
+        return None;
+    }
+    if matches!(message.body, Body::Opaque { .. }) {
+        return Some(format!("{name} differs"));
+    }
+    let others = ours.iter().zip(&digests).filter(|(_, digest)| !theirs.contains(digest));
+    let others: Vec<&str> = others.filter_map(|(field, _)| field_name(field)).collect();
+    let missing = theirs.iter().filter(|digest| !digests.contains(digest)).count();
+    Some(match (others.as_slice(), missing) {
+        ([], 0) => format!("the fields of {name} are in another order"),
+        ([], _) => {
+            format!("{name} has more fields at the server ({} there, {} here)", theirs.len(), ours.len())
+        }
+        (others, _) => {
+            let named = others.iter().take(MAX_NAMED).map(|field| format!("{name}.{field}"));
+            let named: Vec<String> = named.collect();
+            let verb = if named.len() == 1 { "differs or is" } else { "differ or are" };
+            let counts = if theirs.len() == ours.len() {
+                String::new()
+            } else {
+                format!(" ({} fields there, {} here)", theirs.len(), ours.len())
+            };
+            format!("{} {verb} unknown to the server{counts}", named.join(", "))
+        }
+    })
+}
+
+/// The fields of a type, each with its kind.
+fn fields(message: &MessageType) -> Vec<String> {
+    match &message.body {
+        Body::Declared(schema) => schema.describe().lines().map(str::to_owned).collect(),
+        Body::Opaque { max_bytes } => vec![format!("opaque {max_bytes}")],
+    }
+}
+
+/// The name in `LENGTH:NAME KIND`.
+fn field_name(field: &str) -> Option<&str> {
+    let (length, rest) = field.split_once(':')?;
+    rest.get(..length.parse().ok()?)
+}
+
+fn name_of(message: &MessageType) -> u32 {
+    hash(&message.name) as u32 & 0xFF_FFFF
+}
+
+fn short(text: &str) -> u16 {
+    hash(text) as u16
+}
+
+impl Digest {
+    fn read(bytes: &[u8]) -> Option<Digest> {
+        let (&channels, rest) = bytes.split_first()?;
+        let (channels, rest) = rest.split_at_checked(2 * usize::from(channels))?;
+        let (types, mut rest) = rest.split_at_checked(2)?;
+        let mut told = Vec::new();
+        while !rest.is_empty() {
+            let (head, tail) = rest.split_at_checked(4)?;
+            let (fields, tail) = tail.split_at_checked(2 * usize::from(head[3]))?;
+            told.push(Told {
+                name: u32::from_le_bytes([head[0], head[1], head[2], 0]),
+                fields: shorts(fields),
+            });
+            rest = tail;
+        }
+        let types = usize::from(u16::from_le_bytes([types[0], types[1]]));
+        (told.len() <= types).then(|| Digest { channels: shorts(channels), types, told })
+    }
+}
+
+fn shorts(bytes: &[u8]) -> Vec<u16> {
+    bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::ChannelConfig;
+
+    fn opaque(name: &str, max_bytes: u32) -> MessageType {
+        MessageType { name: name.into(), body: Body::Opaque { max_bytes } }
+    }
+
+    fn protocol(messages: &[(&str, u32)], channels: Vec<ChannelConfig>) -> Protocol {
+        Protocol::new(messages.iter().map(|(name, bytes)| opaque(name, *bytes)).collect(), channels).unwrap()
+    }
+
+    fn ours() -> Protocol {
+        protocol(&[("Move", 10), ("Chat", 20)], vec![ChannelConfig::reliable_ordered()])
+    }
+
+    fn said(theirs: &Protocol) -> Option<String> {
+        ours().differences(&theirs.digest())
+    }
+
+    #[test]
+    fn what_differs_is_named() {
+        let one = || vec![ChannelConfig::reliable_ordered()];
+        assert_eq!(said(&ours()), None);
+        let says = |messages: &[(&str, u32)], channels| said(&protocol(messages, channels)).unwrap();
+        assert_eq!(says(&[("Move", 10)], one()), "Chat is unknown to the server");
+        assert_eq!(says(&[("Move", 11), ("Chat", 20)], one()), "Move differs");
+        assert_eq!(says(&[("Chat", 20), ("Move", 10)], one()), "the message classes are in another order");
+        assert_eq!(
+            says(&[("Move", 10), ("Chat", 20), ("New", 1)], one()),
+            "the server has a message class that this client has not (1)"
+        );
+        assert_eq!(
+            says(&[("Move", 10), ("Chat", 20)], vec![ChannelConfig::unreliable()]),
+            "channel 0 has another kind or other bounds"
+        );
+        let two = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()];
+        assert_eq!(says(&[("Move", 10), ("Chat", 20)], two), "channels: 2 at the server, 1 here");
+    }
+
+    #[test]
+    fn a_large_protocol_tells_what_fits_and_names_nothing_for_missing() {
+        let names: Vec<String> = (0..300).map(|n| format!("M{n}")).collect();
+        let types = |bytes| names.iter().map(|name| (name.as_str(), bytes)).collect::<Vec<_>>();
+        let channels = || vec![ChannelConfig::reliable_ordered(); 64];
+        let (mine, other) = (protocol(&types(1), channels()), protocol(&types(2), channels()));
+        let digest = other.digest();
+        assert!((400..=MAX_DIGEST_BYTES).contains(&digest.len()), "{}", digest.len());
+        let words = mine.differences(&digest).unwrap();
+        assert!(words.starts_with("M0 differs; M1 differs"), "{words}");
+        assert!(words.ends_with("more differences"), "{words}");
+        assert_eq!(mine.differences(&mine.digest()), None);
+    }
+
+    #[test]
+    fn whatever_a_digest_says_is_survived() {
+        let digest = ours().digest();
+        for len in 0..digest.len() {
+            let _ = ours().differences(&digest[..len]);
+        }
+        for bit in 0..8 * digest.len() {
+            let mut altered = digest.clone();
+            altered[bit / 8] ^= 1 << (bit % 8);
+            let _ = ours().differences(&altered);
+        }
+        assert!(ours().differences(&[0xFF; MAX_DIGEST_BYTES]).is_none());
+    }
+}

@@ -1,0 +1,539 @@
+"""Contents that clients pull by name or hash, in virtual time."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tickwire as tw
+from conftest import Chat, make_protocol
+from tickwire import pulls as wire
+from tickwire.pulls import (
+    MAX_ASKED,
+    MAX_REQUESTS,
+    MAX_SERVED,
+    MAX_WAITING,
+    PullAnswer,
+    PullCancel,
+    PullRequest,
+)
+from tickwire.testing import World
+
+SLOW = {"congestion": tw.Congestion.fixed(1_000_000, 20_000)}
+FOREST, HARBOUR = bytes(range(256)) * 400, b"harbour" * 20_000
+
+
+def game(**settings: Any) -> tw.Protocol:
+    return make_protocol(channels=[tw.reliable_ordered(), tw.chunks(pulls=True)], **settings)
+
+
+class Game:
+    """A server with a catalogue, and one player with pulls."""
+
+    def __init__(
+        self,
+        allow: tw.PullHook | None = None,
+        *,
+        loss: float = 0.0,
+        server: dict[str, Any] | None = None,
+        make: Callable[[World, tw.Server], Any] | None = None,
+        **client: Any,
+    ) -> None:
+        conditions = tw.Conditions(latency=0.03, jitter=0.01, loss=loss)
+        self.world = World(game(), seed=1, conditions=conditions)
+        self.server = self.world.server(**(server or {}))
+        self.catalogue = tw.Catalogue(self.server, allow=allow)
+        self.catalogue.offer("maps/forest.bin", FOREST)
+        self.catalogue.offer("maps/harbour.bin", HARBOUR)
+        self.player = make(self.world, self.server) if make else self.world.client(**client)
+        self.puller = tw.Puller(self.player)
+        self.ended: list[tw.Pull] = []
+        self.left: list[Any] = []  # what the game sees, on either side
+
+    def run(self, seconds: float, each: Callable[[], object] = lambda: None) -> list[tw.Pull]:
+        before = len(self.ended)
+        ends: tuple[Any, ...] = (self.server, self.player)
+        for _ in range(round(seconds * 60)):
+            for end in ends:
+                if end.closed:
+                    continue
+                with end.tick() as inbox:
+                    if end is self.server:
+                        self.catalogue.serve(inbox)
+                    else:
+                        self.ended += self.puller.take(inbox)
+                        each()
+                    self.left += [*inbox.messages, *inbox.chunks, *inbox.chunk_failures]
+            self.world.network.advance(1 / 60)
+        return self.ended[before:]
+
+
+class Rude(Game):
+    """A client that makes up what it asks."""
+
+    def run(self, seconds: float, each: Callable[[], object] = lambda: None) -> list[tw.Pull]:
+        self.answers: list[PullAnswer] = getattr(self, "answers", [])
+        for _ in range(round(seconds * 60)):
+            with self.server.tick() as inbox:
+                self.catalogue.serve(inbox)
+                self.left += inbox.messages
+            if not self.player.closed:
+                with self.player.tick() as inbox:
+                    self.answers += inbox.messages
+                    each()
+            self.world.network.advance(1 / 60)
+        return []
+
+
+# --- what it is for --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.2])
+def test_a_pull_by_name_or_by_hash_brings_the_content(loss: float) -> None:
+    game = Game(loss=loss)
+    forest = game.puller.pull("maps/forest.bin")  # before it is connected
+    assert not forest.over
+    assert (forest.size, forest.hash, forest.fraction) == (None, None, 0.0)
+    fractions: list[float] = []
+    ended = game.run(8, lambda: fractions.append(forest.fraction))
+    assert ended == [forest]
+    assert forest.chunk is not None
+    assert bytes(forest.chunk) == FOREST
+    assert forest.hash == hashlib.sha256(FOREST).digest()
+    assert (forest.done, forest.error, forest.fraction, forest.size) == (True, None, 1.0, len(FOREST))
+    assert fractions == sorted(fractions)
+    assert any(0 < fraction < 1 for fraction in fractions)
+
+    harbour = game.puller.pull(hashlib.sha256(HARBOUR).digest())
+    assert game.run(8) == [harbour]
+    assert harbour.chunk is not None
+    assert bytes(harbour.chunk) == HARBOUR
+    assert harbour.name is None
+    assert game.left == []
+    assert game.catalogue.counters["sent"] == 2
+    assert game.catalogue.transfers(game.server.clients[0]) == []
+
+
+def test_the_game_sees_its_own_messages_and_chunks_only() -> None:
+    game = Game()
+    game.puller.pull("maps/forest.bin")
+    game.puller.pull("nothing")
+    game.run(0.5)
+    player = game.server.clients[0]
+    game.server.send(player, Chat(1, "to you"))
+    game.server.send_chunk(player, b"pushed", label="pushed")
+    game.player.send(Chat(2, "to you"))
+    game.run(3)
+    messages = [item for item in game.left if isinstance(item, Chat | tuple)]
+    chunks = [item for item in game.left if isinstance(item, tw.ReceivedChunk)]
+    assert sorted(messages, key=repr) == [(player, Chat(2, "to you")), Chat(1, "to you")]
+    assert [bytes(chunk) for chunk in chunks] == [b"pushed"]
+    assert len(game.left) == 3
+
+
+def test_each_error_has_a_name_and_a_sentence() -> None:
+    def allow(_: tw.ClientHandle, name: str) -> bool | str:
+        return "for members" if name == "maps/harbour.bin" else True
+
+    game = Game(allow, chunk_memory=200_000)
+    game.catalogue.offer("huge", bytes(300_000))
+    found = {name: game.puller.pull(name) for name in ("maps/forest.bin", "maps/harbour.bin", "no", "huge")}
+    by_hash = game.puller.pull(hashlib.sha256(HARBOUR).digest())
+    game.run(3)
+    assert {name: pull.error for name, pull in found.items()} == {
+        "maps/forest.bin": None,
+        "maps/harbour.bin": tw.PullError.REFUSED,
+        "no": tw.PullError.UNKNOWN,
+        "huge": tw.PullError.FAILED,
+    }
+    assert (by_hash.error, by_hash.detail) == (tw.PullError.REFUSED, "for members")
+    assert found["maps/harbour.bin"].detail == "for members"
+    assert found["no"].detail is None
+    assert "takes no chunk of this size" in (found["huge"].detail or "")
+    assert str(tw.PullError.UNKNOWN) == "the server offers nothing of this name or hash"
+    counters = game.catalogue.counters
+    assert {name: count for name, count in counters.items() if count} == {
+        "sent": 1,
+        "unknown": 1,
+        "refused": 2,
+        "failed": 1,
+    }
+    assert game.left == []
+
+
+def test_pulls_end_with_the_connection() -> None:
+    game = Game()
+    game.run(0.5)
+    forest = game.puller.pull("maps/forest.bin")
+    game.server.close()
+    assert game.run(1) == [forest]
+    assert forest.error is tw.PullError.DISCONNECTED
+    assert game.puller.pull("maps/harbour.bin").error is tw.PullError.DISCONNECTED
+
+
+def test_pulls_of_a_redialler_are_asked_for_again() -> None:
+    def make(world: World, server: tw.Server) -> tw.Redialler[Any]:
+        return tw.Redialler.connect(server.address, world.protocol, network=world.network, seed=1)
+
+    game = Game(make=make, server=SLOW)
+    game.catalogue.offer("world", bytes(3_000_000))
+    game.run(0.5)
+    world = game.puller.pull("world")
+    while world.fraction < 0.3:
+        game.run(0.1)
+    game.server.disconnect(game.server.clients[0])  # as an end that is meant: it stays so
+    game.run(0.5)
+    assert world.error is tw.PullError.DISCONNECTED
+
+    game = Game(make=make, server=SLOW)
+    game.catalogue.offer("world", bytes(3_000_000))
+    game.run(0.5)
+    world = game.puller.pull("world")
+    while world.fraction < 0.3:
+        game.run(0.1)
+    game.server = game.world.restart(game.server)
+    game.catalogue = tw.Catalogue(game.server)
+    assert game.run(0.2) == []
+    assert not world.over
+    game.catalogue.offer("world", bytes(3_000_000))
+    assert game.run(30) == [world]
+    assert world.done
+    assert game.server.stats(game.server.clients[0]).chunks.bytes_sent < 2_500_000
+    assert game.left == []
+
+
+def test_what_the_player_has_is_not_sent_again(tmp_path: Path) -> None:
+    game = Game(chunk_directory=tmp_path)
+    game.puller.pull("maps/forest.bin")
+    game.run(3)
+    sent = game.server.stats(game.server.clients[0]).chunks.bytes_sent
+    assert sent >= len(FOREST)
+    again = game.puller.pull("maps/forest.bin")
+    assert game.run(2) == [again]
+    assert again.chunk is not None
+    assert again.chunk.reused
+    assert game.server.stats(game.server.clients[0]).chunks.bytes_sent == sent
+
+
+def test_a_pull_is_paused_and_resumed_and_cancelled() -> None:
+    game = Game(server=SLOW)
+    game.catalogue.offer("world", bytes(3_000_000))
+    world = game.puller.pull("world")
+    assert world.pause()  # before it comes
+    game.run(3)
+    assert world.paused
+    assert not world.over
+    assert world.bytes_done == 0
+    assert world.resume()
+    while world.fraction < 0.3:
+        game.run(0.1)
+    assert world.pause()
+    game.run(0.5)
+    there = world.bytes_done
+    game.run(1)
+    assert world.bytes_done == there
+    assert world.resume()
+    game.run(0.2)
+    assert world.cancel()
+    assert not world.cancel()
+    assert not world.pause()
+    assert game.run(1) == [world]
+    assert world.error is tw.PullError.CANCELLED
+    assert game.left == []
+    assert game.catalogue.counters["cancelled"] == 1
+    again = game.puller.pull("world")
+    assert again is not world
+    game.run(10)
+    assert again.done
+    assert game.left == []
+
+
+def test_many_pulls_wait_for_their_turn_and_all_come() -> None:
+    game = Game(loss=0.1)
+    for number in range(100):
+        game.catalogue.offer(f"small/{number}", number.to_bytes(2, "big") * 50)
+    pulls = [game.puller.pull(f"small/{number}") for number in range(100)]
+    assert game.puller.pull("small/7") is pulls[7]
+    most = 0
+
+    def count() -> None:
+        nonlocal most
+        most = max([most, *(len(game.catalogue.transfers(each)) for each in game.server.clients)])
+
+    game.run(30, count)
+    assert all(pull.done for pull in pulls)
+    assert 1 < most <= MAX_SERVED
+    assert game.catalogue.counters["too_many"] == game.catalogue.counters["dropped"] == 0
+    assert game.left == []
+
+
+def test_pulls_and_cancels_at_every_moment_leave_nothing_behind() -> None:
+    game = Game(loss=0.1)
+    for number in range(20):
+        game.catalogue.offer(f"{number}", bytes(20_000 + number))
+    asked: list[tw.Pull] = []
+    for frame in range(300):
+        asked.append(game.puller.pull(f"{frame * 7 % 20}"))
+        if frame % 2:
+            asked[frame * 5 % len(asked)].cancel()
+        game.run(1 / 60)
+    game.run(20)
+    assert all(pull.over for pull in asked)
+    assert {pull.error for pull in asked} == {None, tw.PullError.CANCELLED}
+    assert game.puller.open == []
+    assert not game.puller._asked
+    assert game.left == []
+    last = game.puller.pull("3")
+    game.run(5)
+    assert last.done
+    assert game.catalogue.counters["dropped"] == 0
+
+
+def test_a_name_is_given_another_content_or_withdrawn() -> None:
+    game = Game()
+    game.catalogue.offer("maps/forest.bin", b"new")
+    forest = game.puller.pull("maps/forest.bin")
+    gone = game.puller.pull(hashlib.sha256(FOREST).digest())
+    game.run(1)
+    assert forest.chunk is not None
+    assert bytes(forest.chunk) == b"new"
+    assert gone.error is tw.PullError.UNKNOWN
+    assert game.catalogue.withdraw("maps/forest.bin")
+    assert not game.catalogue.withdraw("maps/forest.bin")
+    assert game.catalogue.names == ["maps/harbour.bin"]
+    assert game.puller.pull("maps/forest.bin") is not forest
+    assert [pull.error for pull in game.run(1)] == [tw.PullError.UNKNOWN]
+
+
+def test_a_file_is_offered_and_told_when_it_changed(tmp_path: Path) -> None:
+    game = Game()
+    path = tmp_path / "world.bin"
+    path.write_bytes(bytes(2_000_000))
+    assert game.catalogue.offer("world", path).size == 2_000_000
+    world = game.puller.pull("world")
+    while world.fraction < 0.2:
+        game.run(0.1)
+    path.write_bytes(b"short")
+    game.run(5)
+    assert world.error is tw.PullError.FAILED
+    assert world.detail
+    assert game.left == []
+
+
+# --- mistakes --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("", "name must be 1 to 64 bytes of UTF-8, not 0"),
+        ("ä" * 33, "name must be 1 to 64 bytes of UTF-8, not 66"),
+        ("a\nb", r"name must be printable characters, not 'a\nb'"),
+        ("\ud800", r"name must be valid Unicode, not '\ud800'"),
+        ("a" * 64, "name must not look like a hash, as " + repr("a" * 64) + " does: give bytes for one"),
+    ],
+)
+def test_wrong_names_are_refused_where_they_are_given(name: str, sentence: str) -> None:
+    game = Game()
+    for call in (lambda: game.catalogue.offer(name, b""), lambda: game.puller.pull(name)):
+        with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+            call()
+
+
+def test_other_mistakes_raise() -> None:
+    game = Game()
+    plain = World(make_protocol())
+    for make in (lambda: tw.Catalogue(plain.server()), lambda: tw.Puller(plain.client())):
+        with pytest.raises(ValueError, match=r"the protocol has no pulls: .*chunks\(pulls=True\)"):
+            make()
+    with pytest.raises(TypeError, match="name must be a str, not int"):
+        game.catalogue.offer(3, b"")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="a hash must be 32 bytes, not 3"):
+        game.puller.pull(b"abc")
+    with pytest.raises(TypeError, match="allow must be callable, or None, not int"):
+        tw.Catalogue(game.server, allow=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="max_names must be 1 to 1000000, not 0"):
+        tw.Catalogue(game.server, max_names=0)
+    with pytest.raises(FileNotFoundError):
+        game.catalogue.offer("maps/forest.bin", "no/such/file")
+    assert "maps/forest.bin" in game.catalogue.names, "what was there stays"
+    full = tw.Catalogue(game.server, max_names=2)
+    full.offer("a", b"")
+    full.offer("b", b"")
+    full.offer("a", b"again")
+    with pytest.raises(ValueError, match=r"the catalogue has max_names \(2\) names: withdraw some first"):
+        full.offer("c", b"")
+
+
+def test_what_the_hook_raises_is_told_after_all_others_were_served() -> None:
+    def allow(_: tw.ClientHandle, name: str) -> bool:
+        return names[name]
+
+    names = {"maps/harbour.bin": True}
+    game = Game(allow)
+    game.run(0.5)
+    broken, fine = game.puller.pull("maps/forest.bin"), game.puller.pull("maps/harbour.bin")
+    with pytest.raises(KeyError, match="forest"):
+        game.run(1)
+    game.run(3)
+    assert broken.error is tw.PullError.REFUSED
+    assert fine.done
+
+
+def test_a_protocol_made_of_another_ones_parts_is_the_same() -> None:
+    first = game()
+    same = tw.Protocol(id=first.id, messages=first.messages, channels=first.channels)
+    assert same.hash == first.hash != make_protocol(channels=[tw.reliable_ordered(), tw.chunks()]).hash
+    assert first.messages[-3:] == wire.MESSAGES
+    assert [channel.pulls for channel in first.channels] == [False, True, False]
+    assert [channel.name for channel in first.channels] == ["", "", "tickwire.pulls"]
+
+
+def test_more_pulls_than_may_wait_are_over_at_once() -> None:
+    game = Game()
+    pulls = [game.puller.pull(f"{number}") for number in range(MAX_WAITING + 3)]
+    assert [pull.error for pull in pulls[-4:]] == [None, *[tw.PullError.TOO_MANY] * 3]
+    assert game.run(0) == []
+    game.run(60)
+    assert {pull.error for pull in pulls[:MAX_WAITING]} == {tw.PullError.UNKNOWN}
+    assert game.ended[:3] == pulls[-3:]
+    assert len(game.ended) == len(pulls)
+
+
+# --- hostile clients -------------------------------------------------------------------------------------
+
+
+def test_ten_thousand_requests_are_bounded_and_counted() -> None:
+    looks: list[str] = []
+
+    def allow(_: tw.ClientHandle, name: str) -> bool:
+        looks.append(name)
+        return True
+
+    game = Rude(allow)
+    game.run(0.5)
+    sent = 0
+    most_looks = 0
+
+    def flood() -> None:
+        nonlocal sent, most_looks
+        while sent < 10_000 and game.player.send(PullRequest(sent, "maps/forest.bin", b"")):
+            sent += 1
+        most_looks = max(most_looks, len(looks))
+        assert all(len(active) <= MAX_SERVED for active in game.catalogue._active.values())
+
+    game.run(20, flood)
+    assert sent == 10_000
+    counters = game.catalogue.counters
+    assert counters["sent"] + counters["too_many"] + counters["dropped"] == 10_000
+    assert counters["sent"] == len(looks)
+    assert counters["dropped"] > 1_000
+    assert game.left == []
+
+
+def test_a_tick_looks_at_so_many_requests_of_a_client_and_no_more() -> None:
+    game = Rude()
+    other = game.world.client()
+    game.run(0.5)
+    for number in range(200):
+        game.player.send(PullRequest(number, "no", b""))
+    game.run(2)
+    counters = game.catalogue.counters
+    assert counters["unknown"] + counters["dropped"] == 200
+    assert counters["dropped"] >= 200 - 4 * MAX_REQUESTS
+    assert len(game.answers) == counters["unknown"]
+    other.close()
+
+
+def test_asking_and_cancelling_is_bounded_and_counted() -> None:
+    game = Rude()
+    game.run(0.5)
+    number = 0
+
+    def flood() -> None:
+        nonlocal number
+        for _ in range(40):
+            game.player.send(PullRequest(number, "maps/forest.bin", b""))
+            game.player.send(PullCancel(number))
+            number = (number + 1) % 65_536
+        assert all(len(active) <= MAX_SERVED for active in game.catalogue._active.values())
+
+    game.run(10, flood)
+    counters = game.catalogue.counters
+    assert counters["cancelled"] > 100
+    game.run(5)
+    assert game.catalogue._active == {}
+    assert game.left == []
+
+
+def test_nonsense_of_a_client_is_dropped_and_counted() -> None:
+    game = Rude()
+    game.run(0.5)
+    nonsense = [
+        PullAnswer(1, 0, bytes(32), "to the server"),
+        PullRequest(1, "", b"short"),
+        PullRequest(2, "../../etc/passwd", b""),
+        PullRequest(3, "", b""),
+        PullRequest(4, "", bytes(32)),
+        PullRequest(5, "maps/forest.bin", b""),
+        PullRequest(5, "maps/forest.bin", b""),
+        PullCancel(77),
+    ]
+    for item in nonsense:
+        game.player.send(item)
+    game.run(3)
+    assert {name: count for name, count in game.catalogue.counters.items() if count} == {
+        "sent": 1,
+        "unknown": 3,
+        "dropped": 3,
+    }
+    assert game.left == []
+
+
+def test_a_client_that_leaves_leaves_nothing() -> None:
+    game = Rude(server={"strict": True})
+    game.catalogue.offer("world", bytes(5_000_000))
+    game.run(0.5)
+    for number in range(12):
+        game.player.send(PullRequest(number, "world", b""))
+    game.run(0.3)
+    assert len(game.catalogue._active) == 1
+    game.player.close()
+    game.run(0.5)
+    assert game.catalogue._active == {}
+
+
+def test_a_client_that_never_reads_its_answers_costs_a_queue() -> None:
+    game = Rude(server={"stalled_timeout": 2.0})
+    game.run(0.5)
+    ends: list[tw.Disconnected] = []
+    for _ in range(1200):
+        with game.server.tick() as inbox:
+            game.catalogue.serve(inbox)
+            ends += [event for event in inbox.events if isinstance(event, tw.Disconnected)]
+        for _ in range(60):
+            game.player.send(PullRequest(0, "no", b""))
+        game.player.pump()
+        game.world.network.advance(1 / 60)
+    assert [event.reason for event in ends] == [tw.DisconnectReason.STALLED]
+    assert game.catalogue.counters["unanswered"] > 0
+
+
+def test_a_server_that_answers_nonsense_harms_nothing() -> None:
+    game = Game()
+    game.run(0.5)
+    player = game.server.clients[0]
+    pulls = [game.puller.pull("maps/forest.bin"), game.puller.pull("maps/harbour.bin")]
+    for number in range(MAX_ASKED):
+        game.server.send(player, PullAnswer(number, 200, b"", ""))
+        game.server.send(player, PullAnswer(number, 0, b"short", ""))
+        game.server.send(player, PullAnswer(number + 500, 1, b"", ""))
+    game.server.send(player, PullRequest(0, "of a server", b""))
+    game.server.send(player, PullCancel(0))
+    game.run(3)
+    assert all(pull.done for pull in pulls)
+    assert game.left == []
