@@ -37,6 +37,8 @@ pub mod transport;
 
 pub mod endpoint;
 
+pub mod replication;
+
 pub mod session;
 
 pub mod driver;
