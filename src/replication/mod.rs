@@ -8,9 +8,16 @@
 //! nothing. What isn't relevant to a client changes no byte that it gets.
 
 pub mod class;
+mod history;
 pub mod mirror;
 pub mod packet;
+pub mod publisher;
+mod scan;
+pub mod table;
+mod wordless;
 
 pub use class::{ClassError, Classes, Condition, GhostClass, HISTORY};
 pub use mirror::{GhostEvent, Happened, Mirror, MirrorCounters};
 pub use packet::Violation;
+pub use publisher::{ClassCosts, Costs, Publisher, PublisherConfig};
+pub use table::{Column, Full, Table, Wrong};
