@@ -8,7 +8,8 @@ use tickwire::replication::{Classes, GhostEvent, Happened, Mirror, Publisher};
 use tickwire::rng::Rng;
 use tickwire::wire::{BitReader, BitSink, BitWriter};
 
-use super::world::{FIRST_TICK, UID, World, columns_of, size_of_cell, take, text_of};
+use super::world::{FIRST_TICK, UID, World, size_of_cell, text_of};
+use crate::fuzz_targets::ghosts::{columns_of, take};
 
 /// How bad a link is.
 #[derive(Clone, Copy, Debug)]
@@ -137,6 +138,18 @@ impl Client {
             let reader = BitReader::with_range(&bytes, start, bits);
             self.mirror.handle_payload(reader).unwrap_or_else(|violation| panic!("{violation}"));
         }
+    }
+
+    /// What was sent to it: bits, and the bytes that hold them.
+    pub fn payloads(&self) -> Vec<(usize, Vec<u8>)> {
+        let (mut found, mut rest) = (Vec::new(), &self.transcript[..]);
+        while let Some((bits, after)) = rest.split_first_chunk() {
+            let bits = u32::from_le_bytes(*bits) as usize;
+            let (bytes, after) = after.split_at(bits.div_ceil(8));
+            found.push((bits, bytes.to_vec()));
+            rest = after;
+        }
+        found
     }
 
     pub fn is_quiet(&self) -> bool {

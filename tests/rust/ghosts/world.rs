@@ -4,48 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tickwire::endpoint::PeerHandle;
-use tickwire::replication::{
-    Classes, Column, Condition, GhostClass, Mirror, Publisher, PublisherConfig, Table,
-};
+use tickwire::replication::{Classes, Column, GhostClass, Publisher, PublisherConfig, Table};
 use tickwire::rng::Rng;
-use tickwire::wire::{Kind, Properties, Schema, Value};
+use tickwire::wire::{Kind, Value};
 
 /// The property by which the test knows an object: always the same.
 pub const UID: usize = 0;
 
 /// What the client's first tick is above the server's.
 pub const FIRST_TICK: u32 = 1 << 16;
-
-pub fn class(name: &str, fields: Vec<(&str, Kind, Condition)>, capacity: u32) -> Arc<GhostClass> {
-    let conditions: Vec<Condition> = fields.iter().map(|(_, _, condition)| *condition).collect();
-    let schema = Schema::new(fields.into_iter().map(|(name, kind, _)| (name, kind))).unwrap();
-    Arc::new(GhostClass::new(name, Properties::new(schema).unwrap(), conditions, capacity).unwrap())
-}
-
-/// Two classes: one of plain words, one with everything.
-pub fn classes() -> Arc<Classes> {
-    use Condition::{Always, ExceptOwner, Initial, OwnerOnly};
-    let bits = |bits| Kind::Bits { bits };
-    let vector = |axes| Kind::Vector { axes, lo: -100.0, hi: 100.0, resolution: 1.0 / 64.0 };
-    let cubes = vec![
-        ("uid", bits(32), Always),
-        ("position", vector(3), Always),
-        ("turn", Kind::Rotation { bits: 9 }, Always),
-        ("health", bits(10), Always),
-    ];
-    let tanks = vec![
-        ("uid", bits(32), Always),
-        ("position", vector(2), Always),
-        ("heading", Kind::Angle { lo: 0.0, hi: 360.0, resolution: 0.5 }, Always),
-        ("name", Kind::Text { max_bytes: 12 }, Initial),
-        ("ammo", bits(10), OwnerOnly),
-        ("pose", bits(4), ExceptOwner),
-        ("model", bits(6), Initial),
-        ("says", Kind::Text { max_bytes: 20 }, Always),
-        ("fuel", Kind::Optional(Box::new(bits(40))), Always),
-    ];
-    Arc::new(Classes::new([class("Cube", cubes, 600), class("Tank", tanks, 300)]).unwrap())
-}
 
 /// A value as it is compared: a cell, or a text.
 type Bytes = Vec<u8>;
@@ -121,6 +88,9 @@ impl World {
         let size = size_of_cell(&self.class(class), UID);
         self.columns[class][UID][row as usize * size..][..size].copy_from_slice(&uid.to_le_bytes()[..size]);
         for property in 1..self.columns[class].len() {
+            // Values near the old one begin from the same, whatever was in the row.
+            let size = size_of_cell(&self.class(class), property);
+            self.columns[class][property][row as usize * size..][..size].fill(0);
             self.write(class, row, property, rng);
         }
         Some(row)
@@ -231,28 +201,4 @@ pub fn text_of(class: &GhostClass, property: usize, body: &[u8]) -> Vec<u8> {
         Value::Text(text) => text.as_bytes().to_vec(),
         other => panic!("{other:?}"),
     }
-}
-
-/// A client's columns.
-pub fn columns_of(classes: &Classes) -> Vec<Vec<Vec<u8>>> {
-    classes.iter().map(|class| class.properties.each().iter().map(|_| Vec::new()).collect()).collect()
-}
-
-/// Takes what a client has into its columns, grown as needed.
-pub fn take(
-    mirror: &mut Mirror,
-    columns: &mut [Vec<Vec<u8>>],
-    events: &mut Vec<tickwire::replication::GhostEvent>,
-) {
-    let classes = mirror.classes().clone();
-    for (class, columns) in columns.iter_mut().enumerate() {
-        for (i, column) in columns.iter_mut().enumerate() {
-            column.resize(size_of_cell(classes.get(class).unwrap(), i) * mirror.rows(class), 0);
-        }
-    }
-    let mut views: Vec<Vec<&mut [u8]>> = columns
-        .iter_mut()
-        .map(|columns| columns.iter_mut().map(|column| column.as_mut_slice()).collect())
-        .collect();
-    mirror.take(&mut views, events);
 }
