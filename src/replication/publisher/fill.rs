@@ -55,7 +55,7 @@ impl World<'_> {
     /// packet's head cost.
     pub(super) fn fill(&mut self, peer: &mut Peer, bits: usize, out: &mut BitWriter) -> Option<u64> {
         let mut writer = Writer::new(self.tick, self.class_bits);
-        let Some(mut left) = bits.checked_sub(TICK_BITS as usize + 1) else { return None };
+        let mut left = bits.checked_sub(TICK_BITS as usize + 1)?;
         let (mut overhead, mut full) = (TICK_BITS as usize + 1, false);
         writer.begin(out);
         let Peer { scopes, averages, writing, .. } = peer;

@@ -169,7 +169,7 @@ fn transcript(others: u64) -> Vec<u8> {
     let (mut relevant, mut next) = ([Vec::new(), Vec::new()], 1);
     for now in 0..150 {
         clients.iter_mut().for_each(|client| client.notify(now, &mut world.publisher));
-        for class in 0..2 {
+        for (class, relevant) in relevant.iter_mut().enumerate() {
             for _ in 0..elsewhere.below(3) {
                 if let Some(row) =
                     world.spawn(class, Some(other), Some(1_000_000 + now as u32), &mut elsewhere)
@@ -185,20 +185,20 @@ fn transcript(others: u64) -> Vec<u8> {
                     world.write(class, row, 1, &mut elsewhere);
                 }
             }
-            if rng.chance(0.7) && relevant[class].len() < 60 {
+            if rng.chance(0.7) && relevant.len() < 60 {
                 let owner = rng.chance(0.5).then_some(ours);
                 let row = world.spawn(class, owner, Some(next), &mut rng).unwrap();
                 next += 1;
                 world.publisher.enter(ours, class, row);
-                relevant[class].push(row);
+                relevant.push(row);
             }
             let of = world.class(class);
-            for at in (0..relevant[class].len()).rev() {
-                let row = relevant[class][at];
+            for at in (0..relevant.len()).rev() {
+                let row = relevant[at];
                 match rng.below(40) {
                     0 => {
                         world.despawn(class, row);
-                        relevant[class].swap_remove(at);
+                        relevant.swap_remove(at);
                     }
                     1 => assert!(
                         world.publisher.leave(ours, class, row) || !world.publisher.has(ours, class, row)

@@ -9,52 +9,52 @@ use tickwire::rng::Rng;
 use tickwire::wire::{Kind, Value};
 
 /// The property by which the test knows an object: always the same.
-pub const UID: usize = 0;
+pub(super) const UID: usize = 0;
 
 /// What the client's first tick is above the server's.
-pub const FIRST_TICK: u32 = 1 << 16;
+pub(super) const FIRST_TICK: u32 = 1 << 16;
 
 /// A value as it is compared: a cell, or a text.
 type Bytes = Vec<u8>;
 
 /// An object that is or was.
 #[derive(Default)]
-pub struct Object {
-    pub alive: bool,
+pub(super) struct Object {
+    pub(super) alive: bool,
     /// By property, the values with the tick from which each held.
-    pub values: BTreeMap<usize, Vec<(u32, Bytes)>>,
+    pub(super) values: BTreeMap<usize, Vec<(u32, Bytes)>>,
 }
 
 impl Object {
-    pub fn at(&self, property: usize, tick: u32) -> Option<&Bytes> {
+    pub(super) fn at(&self, property: usize, tick: u32) -> Option<&Bytes> {
         let values = self.values.get(&property)?;
         let after = values.partition_point(|(since, _)| *since <= tick);
         values.get(after.checked_sub(1)?).map(|(_, value)| value)
     }
 
     /// Whether it ever had this value up to a tick.
-    pub fn had(&self, property: usize, tick: u32, value: &[u8]) -> bool {
+    pub(super) fn had(&self, property: usize, tick: u32, value: &[u8]) -> bool {
         self.values[&property].iter().any(|(since, each)| *since <= tick && each == value)
     }
 }
 
-pub struct World {
-    pub publisher: Publisher,
+pub(super) struct World {
+    pub(super) publisher: Publisher,
     /// By class and property.
-    pub columns: Vec<Vec<Vec<u8>>>,
+    pub(super) columns: Vec<Vec<Vec<u8>>>,
     /// By class, the uid of each row that is alive.
-    pub rows: Vec<BTreeMap<u32, u32>>,
+    pub(super) rows: Vec<BTreeMap<u32, u32>>,
     /// By class and uid.
-    pub objects: Vec<BTreeMap<u32, Object>>,
+    pub(super) objects: Vec<BTreeMap<u32, Object>>,
     next_uid: u32,
 }
 
-pub fn size_of_cell(class: &GhostClass, property: usize) -> usize {
+pub(super) fn size_of_cell(class: &GhostClass, property: usize) -> usize {
     class.properties.each()[property].field().node().size()
 }
 
 impl World {
-    pub fn new(classes: &Arc<Classes>) -> Self {
+    pub(super) fn new(classes: &Arc<Classes>) -> Self {
         let columns = classes.iter().map(|class| {
             let sizes = (0..class.properties.each().len()).map(|i| size_of_cell(class, i));
             sizes.map(|size| vec![0; size * class.capacity as usize]).collect()
@@ -68,12 +68,12 @@ impl World {
         }
     }
 
-    pub fn class(&self, class: usize) -> Arc<GhostClass> {
+    pub(super) fn class(&self, class: usize) -> Arc<GhostClass> {
         self.publisher.classes().get(class).unwrap().clone()
     }
 
     /// Spawns an object with random values, if there is room.
-    pub fn spawn(
+    pub(super) fn spawn(
         &mut self,
         class: usize,
         owner: Option<PeerHandle>,
@@ -96,7 +96,7 @@ impl World {
         Some(row)
     }
 
-    pub fn despawn(&mut self, class: usize, row: u32) {
+    pub(super) fn despawn(&mut self, class: usize, row: u32) {
         assert!(self.publisher.despawn(class, row));
         assert!(!self.publisher.despawn(class, row), "once");
         let uid = self.rows[class].remove(&row).unwrap();
@@ -104,7 +104,7 @@ impl World {
     }
 
     /// Writes a random value near the old one, or anywhere.
-    pub fn write(&mut self, class: usize, row: u32, property: usize, rng: &mut Rng) {
+    pub(super) fn write(&mut self, class: usize, row: u32, property: usize, rng: &mut Rng) {
         let of = self.class(class);
         let (field, size) = (of.properties.each()[property].field(), size_of_cell(&of, property));
         let cell = &mut self.columns[class][property][row as usize * size..][..size];
@@ -149,7 +149,7 @@ impl World {
     }
 
     /// Begins a tick and notes what changed.
-    pub fn begin_tick(&mut self) -> u32 {
+    pub(super) fn begin_tick(&mut self) -> u32 {
         let columns: Vec<Vec<Column<'_>>> = self
             .columns
             .iter()
@@ -196,7 +196,7 @@ fn note(object: &mut Object, table: &Table, row: u32, tick: u32) {
     }
 }
 
-pub fn text_of(class: &GhostClass, property: usize, body: &[u8]) -> Vec<u8> {
+pub(super) fn text_of(class: &GhostClass, property: usize, body: &[u8]) -> Vec<u8> {
     match class.properties.each()[property].field().load(body) {
         Value::Text(text) => text.as_bytes().to_vec(),
         other => panic!("{other:?}"),
