@@ -24,6 +24,7 @@ mod fuzz_seeds;
 mod fuzz_targets;
 mod ghost_session;
 mod ghosts;
+mod ghosts;
 mod hostile_chunks;
 mod hostile_fragments;
 mod hostile_peer;
