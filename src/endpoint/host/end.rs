@@ -92,6 +92,13 @@ impl Host {
         self.unfinished.retain(|(over, _)| *over != peer);
     }
 
+    /// Ends a peer's connection because of what it wrote for ghosts. `why` is for the log.
+    pub fn refuse_ghosts(&mut self, now: Instant, peer: PeerHandle, why: &str, out: &mut Datagrams) {
+        if self.peers.live_mut(peer).is_some() {
+            self.end(now, peer, &End::Violation(Violation::Ghosts(why.into())), out);
+        }
+    }
+
     /// Ends the connections whose peers have what was queued for them, and those whose time is up.
     pub(super) fn end_linger(&mut self, now: Instant, out: &mut Datagrams) {
         let is_through = |peer: &&Peer| match &peer.closing {
@@ -121,7 +128,7 @@ impl Host {
     }
 
     fn begin_end(&mut self, now: Instant, handle: PeerHandle, reason: CloseReason, goodbye: Goodbye) {
-        let channels = self.protocol.channels().len();
+        let channels = self.protocol.game_channels();
         let Some(peer) = self.peers.live_mut(handle) else { return };
         // What came before is still handed over, but of those that the application has not decided about.
         if peer.is_admitted() {
@@ -239,7 +246,7 @@ impl Host {
     /// Keeps for the application what it hasn't taken of a connection that is over.
     pub(super) fn keep_what_is_left(&mut self, peer: Peer) {
         let Peer { handle, id, mut connection, .. } = peer;
-        let channels = self.protocol.channels().len();
+        let channels = self.protocol.game_channels();
         self.leftovers.take_from(handle, &mut connection, channels);
         connection.conclude();
         let fates = core::iter::from_fn(|| connection.poll_notification());

@@ -40,7 +40,9 @@ use crate::rng::{Entropy, Rng};
 use crate::store::Packets;
 use crate::time::{Duration, Instant, UnixSeconds};
 use crate::transport::chunks::ChunkCounters;
-use crate::transport::{Connection, ConnectionConfig, Notification, PacketCounters, Protocol, Scratch};
+use crate::transport::{
+    Connection, ConnectionConfig, Notification, PacketCounters, Protocol, Received, Scratch,
+};
 
 /// An endpoint: a server, a client, or both.
 pub struct Host {
@@ -67,6 +69,8 @@ pub struct Host {
     unfinished: Vec<(PeerHandle, Box<Connection>)>,
     /// Fates of messages of connections that are over.
     notifications: Vec<(PeerHandle, Notification)>,
+    /// What ghosts' channels carried, in the order in which it came.
+    ghost_payloads: Vec<(PeerHandle, Received)>,
     /// Packet counts of connections that are over.
     ended: PacketCounters,
     ended_chunks: ChunkCounters,
@@ -165,6 +169,7 @@ impl Host {
             leftovers: Inbox::new(),
             unfinished: Vec::new(),
             notifications: Vec::new(),
+            ghost_payloads: Vec::new(),
             ended: PacketCounters::default(),
             ended_chunks: ChunkCounters::default(),
             packets: Packets::new(),

@@ -35,6 +35,10 @@ impl Host {
         if handled.is_ok() && peer.closing.is_some() {
             peer.connection.discard_received();
         }
+        if let Some(channel) = self.protocol.ghost_channel() {
+            let received = core::iter::from_fn(|| peer.connection.poll_received(channel));
+            self.ghost_payloads.extend(received.map(|received| (handle, received)));
+        }
         peer.connection.swap_scratch(&mut self.scratch);
         match handled {
             Ok(()) if !self.protocol.has_chunks() || peer.closing.is_some() => {}

@@ -11,7 +11,7 @@ use crate::endpoint::stats::PeerStats;
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::chunks::ChunkEvent;
-use crate::transport::{Notification, PacketFate, Read, Unread};
+use crate::transport::{Notification, PacketFate, Read, Received, Unread};
 
 impl Host {
     /// Whether there are events, messages or fates that weren't taken.
@@ -30,7 +30,7 @@ impl Host {
         let untold = &self.untold;
         inbox.append(&mut self.leftovers, |peer| !untold.contains(&peer));
         self.told_late.clear();
-        let channels = self.protocol.channels().len();
+        let channels = self.protocol.game_channels();
         let is_heard = |peer: &Peer| peer.is_heard() && !untold.contains(&peer.handle);
         for (peer, look_again) in self.peers.with_news(News::Messages, is_heard) {
             peer.connection.swap_scratch(&mut self.scratch);
@@ -39,6 +39,11 @@ impl Host {
             }
             peer.connection.swap_scratch(&mut self.scratch);
         }
+    }
+
+    /// Moves what ghosts' channels carried into `out`, in the order in which it came: after each datagram.
+    pub fn take_ghost_payloads(&mut self, out: &mut Vec<(PeerHandle, Received)>) {
+        out.append(&mut self.ghost_payloads);
     }
 
     /// Appends what happened to chunks since the last call.
@@ -187,7 +192,7 @@ impl Host {
         inbox: &mut Inbox,
         out: &mut Datagrams,
     ) {
-        let channels = self.protocol.channels().len();
+        let channels = self.protocol.game_channels();
         if let Some(place) = self.unfinished.iter().position(|(over, _)| *over == handle) {
             let (_, connection) = &mut self.unfinished[place];
             let refused = inbox.take_read(handle, connection, channels, read).is_err();

@@ -67,6 +67,8 @@ pub enum Violation {
     Ack,
     /// An opaque message that its own code refused: why.
     Message(String),
+    /// What ghosts refuse: why.
+    Ghosts(String),
     /// What yojimbo's framing refuses.
     Yojimbo(Fault),
 }
@@ -79,6 +81,7 @@ impl fmt::Display for Violation {
             Violation::Fragments => f.write_str("the fragments of a message don't fit together"),
             Violation::Ack => f.write_str("a packet is acked that was never sent"),
             Violation::Message(why) => write!(f, "a message is refused by its own serialize: {why}"),
+            Violation::Ghosts(why) => write!(f, "ghosts: {why}"),
             Violation::Yojimbo(fault) => fault.fmt(f),
         }
     }

@@ -47,6 +47,12 @@ pub const MAX_KEYS: usize = 65_536;
 /// Early copies of a reliable message: more would be a flood, not redundancy.
 pub const MAX_EARLY_COPIES: usize = 8;
 
+/// Most bytes that ghosts write into one packet: what a datagram has room for.
+const MAX_GHOST_BYTES: usize = 1_200;
+
+/// What ghosts wrote is read when it arrives, so that few wait.
+const GHOST_RECEIVE_QUEUE: usize = 16;
+
 /// The largest weight of a channel.
 pub const MAX_WEIGHT: usize = 1000;
 
@@ -323,6 +329,8 @@ pub struct Protocol {
     /// How many types each layer has, as in [`Layer::ALL`].
     system_types: [usize; Layer::ALL.len()],
     channels: Vec<ChannelConfig>,
+    /// The canonical text of the ghosts' classes; theirs is the last channel then.
+    ghosts: Option<String>,
     framing: Framing,
     holds_packets: bool,
     hash: u64,
@@ -356,6 +364,7 @@ impl Protocol {
             messages,
             system_types: [0; Layer::ALL.len()],
             channels,
+            ghosts: None,
             framing: Framing::Native,
             holds_packets: false,
             hash: 0,
@@ -413,6 +422,33 @@ impl Protocol {
         let place = self.types_of(layer).end;
         self.system_types[layer as usize] += types.len();
         self.messages.splice(place..place, types);
+        self.hash = hash(&self.describe());
+        self.costs = self.compile_costs();
+        Ok(self)
+    }
+
+    /// Adds ghosts, whose classes this canonical text describes, and a channel of theirs behind the game's.
+    ///
+    /// # Errors
+    /// When there are too many channels, a bound is out of its own, or the framing has none but the game's.
+    pub fn with_ghosts(mut self, text: String, share: Share) -> Result<Self, FramingError> {
+        if self.yojimbo().is_some() {
+            return Err(FramingError::System { layer: Layer::Ghosts.name() });
+        }
+        let high = MAX_CHANNELS - 1;
+        if self.channels.len() > high {
+            let (field, value) = ("number of channels beside ghosts", self.channels.len() as u64);
+            return Err(ProtocolError { field, value, low: 1, high }.into());
+        }
+        let channel = ChannelConfig {
+            name: Layer::Ghosts.name().into(),
+            max_message_bytes: MAX_GHOST_BYTES,
+            share,
+            ..ChannelConfig::new(ChannelKind::Payload { receive_queue: GHOST_RECEIVE_QUEUE })
+        };
+        channel.validate()?;
+        self.channels.push(channel);
+        self.ghosts = Some(text);
         self.hash = hash(&self.describe());
         self.costs = self.compile_costs();
         Ok(self)
@@ -494,9 +530,19 @@ impl Protocol {
         self.channels.get(channel).is_some_and(|channel| channel.kind.takes(self.owner(message_type)))
     }
 
-    /// The channels; the index is the channel on the wire.
+    /// The channels; the index is the channel on the wire. The game's come first, and behind them the ghosts'.
     pub fn channels(&self) -> &[ChannelConfig] {
         &self.channels
+    }
+
+    /// How many of the channels are the game's.
+    pub fn game_channels(&self) -> usize {
+        self.channels.len() - usize::from(self.ghosts.is_some())
+    }
+
+    /// The ghosts' channel, if there are ghosts.
+    pub fn ghost_channel(&self) -> Option<usize> {
+        self.ghosts.as_ref().map(|_| self.game_channels())
     }
 
     /// The channel of chunks, if there is one.
@@ -516,8 +562,8 @@ impl Protocol {
 
     /// The canonical text that the hash is made of: `STANDARD.md` or `YOJIMBO.md`, "Protocol hash".
     pub fn describe(&self) -> String {
-        let Protocol { messages, channels, framing, .. } = self;
-        describe(messages, |id| self.owner(id), channels, framing)
+        let Protocol { messages, channels, framing, ghosts, .. } = self;
+        describe(messages, |id| self.owner(id), ghosts.as_deref().unwrap_or_default(), channels, framing)
     }
 
     /// Bits of a message type on the wire: none when there is only one.
@@ -546,6 +592,7 @@ fn hash(text: &str) -> u64 {
 fn describe(
     messages: &[MessageType],
     owner: impl Fn(u16) -> Owner,
+    ghosts: &str,
     channels: &[ChannelConfig],
     framing: &Framing,
 ) -> String {
@@ -574,6 +621,7 @@ fn describe(
             Body::Opaque { max_bytes } => format!("{}:{name} opaque {max_bytes}\n", name.len()),
         };
     }
+    text += ghosts;
     channels.iter().for_each(|channel| text += &describe_channel(channel, framing));
     text
 }
