@@ -57,6 +57,7 @@ impl World<'_> {
         let mut writer = Writer::new(self.tick, self.class_bits);
         let mut left = bits.checked_sub(TICK_BITS as usize + 1)?;
         let (mut overhead, mut full) = (TICK_BITS as usize + 1, false);
+        let reminds = peer.is_to_be_reminded(self.tick);
         writer.begin(out);
         let Peer { scopes, averages, writing, .. } = peer;
         writing.clear();
@@ -96,7 +97,7 @@ impl World<'_> {
             }
         }
         writer.end(out);
-        (!writing.is_empty()).then_some(overhead as u64)
+        (!peer.writing.is_empty() || reminds).then_some(overhead as u64)
     }
 }
 

@@ -275,7 +275,7 @@ impl Publisher {
 
     /// The clients for whom something is due, with the least room in which anything of it can be said.
     pub fn wants(&self) -> impl Iterator<Item = (PeerHandle, usize)> {
-        self.peers.iter().flatten().filter(|peer| peer.is_due()).map(|peer| {
+        self.peers.iter().flatten().filter(|peer| peer.is_due(self.tick)).map(|peer| {
             let due = peer.scopes.iter().zip(self.classes.iter()).filter(|(scope, _)| scope.due_count() > 0);
             let most = due.map(|(_, class)| class.properties.schema().max_bits()).max();
             (peer.handle, MAX_OVERHEAD + most.unwrap_or(0))

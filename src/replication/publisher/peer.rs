@@ -7,6 +7,13 @@ use super::averages::Averages;
 use super::scope::{Carried, Scope};
 use crate::endpoint::PeerHandle;
 
+/// A client knows the low 16 bits of a tick, and takes it for the nearest to the newest one that it had: so it is told of one
+/// from time to time, also where nothing changes. Long before half of 16 bits, so that some may be lost.
+const REMIND_AFTER: u32 = 1 << 13;
+
+/// How long to wait for the ack of that before it is said again.
+const REMIND_INTERVAL: u32 = 1 << 8;
+
 /// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 struct SentPacket {
@@ -28,6 +35,9 @@ pub(super) struct Peer {
     /// Bits of all payloads.
     pub(super) bits: u64,
     next_record: u32,
+    /// The newest tick that the client is known to have, and that of the last packet; 0 before the first.
+    acked: u32,
+    sent: u32,
     in_flight: VecDeque<SentPacket>,
     carried: VecDeque<Carried>,
     /// Of the packet that is written.
@@ -46,20 +56,28 @@ impl Peer {
             chosen: false,
             bits: 0,
             next_record: 0,
+            acked: 0,
+            sent: 0,
             in_flight: VecDeque::new(),
             carried: VecDeque::new(),
             writing: Vec::new(),
         }
     }
 
-    /// Whether something is due.
-    pub(super) fn is_due(&self) -> bool {
-        self.scopes.iter().any(|scope| scope.due_count() > 0)
+    /// Whether something is due in this tick.
+    pub(super) fn is_due(&self, tick: u32) -> bool {
+        self.is_to_be_reminded(tick) || self.scopes.iter().any(|scope| scope.due_count() > 0)
+    }
+
+    /// Whether the client is to be told of the tick, if of nothing else.
+    pub(super) fn is_to_be_reminded(&self, tick: u32) -> bool {
+        self.sent > 0 && tick - self.acked > REMIND_AFTER && tick - self.sent > REMIND_INTERVAL
     }
 
     /// Keeps what was written, under a record that it gives.
     pub(super) fn track_sent(&mut self, tick: u32) -> u32 {
         let record = self.next_record;
+        self.sent = tick;
         self.next_record = record.wrapping_add(1);
         // A packet has at most as many records as bits.
         self.in_flight.push_back(SentPacket { record, tick, count: self.writing.len() as u32 });
@@ -75,6 +93,9 @@ impl Peer {
         }
         while let Some(sent) = self.in_flight.pop_front() {
             let (is_it, count) = (sent.record == record, sent.count as usize);
+            if is_it && delivered {
+                self.acked = self.acked.max(sent.tick);
+            }
             // Where the ring is in two pieces, the second one isn't loaded first.
             let (carried, _) = self.carried.as_slices();
             for carried in carried[..count.min(carried.len())].chunk_by(|a, b| a.class == b.class) {

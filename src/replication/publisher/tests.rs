@@ -163,3 +163,32 @@ fn too_little_room_is_left_alone() {
     assert_eq!(publisher.fill(ONE, 2, 9000, &mut BitWriter::new()), None, "another's channel");
     assert_eq!(packets(&mut publisher, ONE, least).len(), 1);
 }
+
+#[test]
+fn a_client_of_a_quiet_world_keeps_up_with_its_ticks() {
+    let mut publisher = publisher(9);
+    let row = publisher.spawn(0, None).unwrap();
+    publisher.enter(ONE, 0, row);
+    let mut mirror = Mirror::new(publisher.classes().clone());
+    let (mut sent, mut lost) = (0, 0);
+    for step in 0..200_000u32 {
+        tick(&mut publisher, &[step / 99_991]);
+        if publisher.wants().all(|(peer, _)| peer != ONE) {
+            continue;
+        }
+        for (record, bits, bytes) in packets(&mut publisher, ONE, 9000) {
+            // Two of three are lost.
+            sent += 1;
+            let arrives = sent % 3 == 0;
+            lost += u32::from(!arrives);
+            if arrives {
+                mirror.handle_payload(BitReader::with_range(&bytes, 0, bits)).unwrap();
+            }
+            publisher.handle_notification(ONE, record, arrives);
+        }
+    }
+    let mut cells = [[0; 4]; 1];
+    mirror.take(&mut [[cells.as_flattened_mut()]], &mut Vec::new());
+    assert_eq!(u32::from_le_bytes(cells[0]), 2);
+    assert!(lost > 10 && sent < 150, "{sent} sent, {lost} lost");
+}

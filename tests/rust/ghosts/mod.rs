@@ -4,7 +4,6 @@ mod client;
 mod connections;
 mod world;
 
-
 use tickwire::endpoint::PeerHandle;
 use tickwire::rng::{Entropy, Rng};
 
