@@ -13,7 +13,8 @@ pub use tick::Tick;
 
 use core::net::SocketAddr;
 
-use crate::endpoint::{Goodbye, Host, MAX_LINGER, PeerHandle};
+use crate::endpoint::{Event, Goodbye, Host, MAX_LINGER, PeerHandle};
+use crate::replication::Mirror;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
 use crate::transport::{Read, Received};
@@ -28,6 +29,9 @@ pub struct Session {
     version: u64,
     lingering: Option<Lingering>,
     ghosts: Ghosts,
+    /// The application was told in an earlier tick that it is connected: it may see ghosts.
+    shows_ghosts: bool,
+    is_told_of_server: bool,
     /// Memory used again.
     payloads: Vec<(PeerHandle, Received)>,
     wants: Vec<(PeerHandle, usize)>,
@@ -47,7 +51,16 @@ impl Session {
 
     /// As [`Session::new`], with a part in ghosts.
     pub fn with_ghosts(host: Host, ghosts: Ghosts) -> Self {
-        Session { host, version: 0, lingering: None, ghosts, payloads: Vec::new(), wants: Vec::new() }
+        Session {
+            host,
+            version: 0,
+            lingering: None,
+            ghosts,
+            shows_ghosts: false,
+            is_told_of_server: false,
+            payloads: Vec::new(),
+            wants: Vec::new(),
+        }
     }
 
     /// The endpoint, to ask.
@@ -69,6 +82,12 @@ impl Session {
     /// Its part in ghosts.
     pub fn ghosts(&mut self) -> &mut Ghosts {
         &mut self.ghosts
+    }
+
+    /// What a client is shown of the world, to be taken with each tick: its last event waits for that. None before a tick after the one that says that it is
+    /// connected.
+    pub fn mirror(&mut self) -> Option<&mut Mirror> {
+        if self.shows_ghosts { self.ghosts.mirror() } else { None }
     }
 
     /// Takes one datagram; it is decrypted in place. Answers of the handshake are appended to `out`.
@@ -118,8 +137,12 @@ impl Session {
         self.ghosts.take_notifications(self.host.ghost_channel(), &mut tick.notifications);
         // Last: nothing of a peer comes before the application knows of it.
         let (mut events, mut final_stats, mut here) = (Vec::new(), Vec::new(), None);
-        let is_here = |peer| here.get_or_insert_with(|| tick.peers()).contains(&peer);
+        let shown = self.shows_ghosts && self.ghosts.mirror().is_some_and(|mirror| mirror.has_news());
+        // A mirror has one server.
+        let is_here = |peer| shown || here.get_or_insert_with(|| tick.peers()).contains(&peer);
         self.host.take_events(is_here, &mut events, &mut final_stats);
+        self.shows_ghosts = self.is_told_of_server;
+        self.is_told_of_server |= events.iter().any(|event| matches!(event, Event::Dialled { .. }));
         self.ghosts.note_events(&events);
         tick.events.append(&mut events);
         tick.final_stats.append(&mut final_stats);

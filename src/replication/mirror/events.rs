@@ -42,6 +42,10 @@ pub(super) struct Pending {
 }
 
 impl Pending {
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.iter().all(Option::is_none)
+    }
+
     pub(super) fn push(&mut self, event: GhostEvent) {
         self.events.push(Some(event));
     }
