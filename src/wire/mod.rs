@@ -23,6 +23,7 @@ mod leaf_words;
 pub mod measure;
 pub mod node;
 pub mod order;
+mod plain;
 pub mod properties;
 pub mod property;
 pub mod quantize;
