@@ -418,6 +418,28 @@ mod tests {
     }
 
     #[test]
+    fn messages_are_sorted_by_peer_and_channel_and_stay_in_order_within() {
+        for seed in 0..100 {
+            let rng = &mut Rng::seeded(seed);
+            let mut inbox = Inbox::new();
+            let mut expected = Vec::new();
+            for n in 0..rng.below(40) as u16 {
+                let peer = PeerHandle { slot: rng.below(4) as u32, generation: rng.below(2) as u32 };
+                let channel = rng.below(3) as u8;
+                let head =
+                    Head { peer, received_at: Instant::ZERO, key: 0, packet_sequence: n, missed: 0, channel };
+                inbox.route_one((head, 0, &[]));
+                expected.push((peer, channel, n));
+            }
+            let first = rng.below(5) as usize;
+            inbox.sort(first);
+            expected.get_mut(first..).unwrap_or_default().sort_by_key(|it| (it.0, it.1));
+            let sorted = inbox.records().iter().map(|it| (it.peer, it.channel, it.packet_sequence));
+            assert!(sorted.eq(expected), "seed {seed}");
+        }
+    }
+
+    #[test]
     fn what_a_dropped_peer_said_is_gone() {
         let protocol = protocol();
         let mut inbox = Inbox::with_tables(protocol.clone(), &[0, 1]);

@@ -167,6 +167,8 @@ pub struct Inbox {
     /// Each layer's, as in [`Layer::ALL`].
     system: [Messages; Layer::ALL.len()],
     tables: Option<Box<Tables>>,
+    /// Memory to sort in.
+    order: Vec<(PeerHandle, u8, u32)>,
 }
 
 /// The tables of an inbox.
@@ -382,6 +384,29 @@ impl Inbox {
         self.game.absorb(records);
         let own = self.tables.iter_mut().flat_map(|tables| &mut tables.tables);
         own.zip(tables).for_each(|(table, arrived)| table.absorb(arrived));
+    }
+
+    /// Puts the game's messages that lie in no table, but for the first so many, into the order of slots and channels; those of
+    /// one channel stay as they are. So a game that goes through them does the same however their packets overtook each other.
+    pub(super) fn sort(&mut self, first: usize) {
+        let Some(records) = self.game.records.get_mut(first..) else { return };
+        if records.is_sorted_by_key(|record| (record.peer, record.channel)) {
+            return;
+        }
+        let order = &mut self.order;
+        order.clear();
+        // An inbox has fewer than 2^32 messages: each takes more than a byte.
+        order.extend(records.iter().zip(0..).map(|(record, index)| (record.peer, record.channel, index)));
+        order.sort_unstable();
+        for place in 0..records.len() {
+            // What was there may have been moved on.
+            let mut from = order[place].2 as usize;
+            while from < place {
+                from = order[from].2 as usize;
+            }
+            order[place].2 = from as u32;
+            records.swap(place, from);
+        }
     }
 
     /// Takes a message of the game to where it belongs.

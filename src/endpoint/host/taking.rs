@@ -30,6 +30,7 @@ impl Host {
 
     /// Moves every message that can be read into `inbox`.
     pub fn take_messages(&mut self, inbox: &mut Inbox) {
+        let (first, any_arrived) = (inbox.records().len(), !self.arriving.is_empty());
         // First: what of the same peers waits elsewhere came later.
         self.arriving.take_into(inbox, &self.protocol);
         let untold = &self.untold;
@@ -43,6 +44,9 @@ impl Host {
                 look_again();
             }
             peer.connection.swap_scratch(&mut self.scratch);
+        }
+        if any_arrived {
+            inbox.sort(first);
         }
     }
 
