@@ -42,7 +42,7 @@ pub use bit_sink::BitSink;
 pub use bit_writer::BitWriter;
 pub use column::Column;
 pub use direction::{Octahedral, SignedThree, SmallestThree};
-pub use encoded::Encoded;
+pub use encoded::{Batch, Encoded};
 pub use error::{ParameterError, ReadError, ValueError};
 pub use field::{Field, Kind};
 pub use measure::Measure;
