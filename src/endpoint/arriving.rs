@@ -320,7 +320,7 @@ mod tests {
             let (mut now, mut number) = (Instant::ZERO, 0);
             'ticks: for _ in 0..12 {
                 for _ in 0..1 + rng.below(3) {
-                    now = now + Duration::from_millis(16);
+                    now += Duration::from_millis(16);
                     for _ in 0..rng.below(12) {
                         number += 1;
                         let channel = rng.below(CHANNELS as u64) as usize;
