@@ -42,6 +42,13 @@ pub struct Record {
     body: Range<usize>,
 }
 
+impl Record {
+    fn head(&self) -> Head {
+        let Record { peer, received_at, key, packet_sequence, missed, channel, .. } = *self;
+        Head { peer, received_at, key, packet_sequence, missed, channel }
+    }
+}
+
 /// A message that never came, before one that lies in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
@@ -80,6 +87,64 @@ impl Messages {
     fn push(&mut self, head: &Head, message_type: u16, body: &[u8], block: Option<Block>) {
         let start = self.arena.len();
         self.arena.extend_from_slice(body);
+        self.record(head, message_type, start, block);
+    }
+
+    /// Where to append the body of a message; [`Messages::settle`] or [`Messages::cut`] follows.
+    pub(super) fn begin(&mut self) -> &mut Vec<u8> {
+        &mut self.arena
+    }
+
+    /// The body that begins at `start` is whole; gives the bytes of the message.
+    pub(super) fn settle(&mut self, head: &Head, message_type: u16, start: usize) -> usize {
+        self.record(head, message_type, start, None);
+        size_of::<Record>() + self.arena.len() - start
+    }
+
+    /// How many there are, and bytes of their bodies.
+    pub(super) fn lengths(&self) -> (usize, usize) {
+        (self.records.len(), self.arena.len())
+    }
+
+    /// Drops what came since there were so many.
+    pub(super) fn cut(&mut self, (records, bytes): (usize, usize)) {
+        self.records.truncate(records);
+        self.arena.truncate(bytes);
+    }
+
+    /// From whom a message is, and on which channel.
+    pub(super) fn sender(&self, index: usize) -> Option<(PeerHandle, u8)> {
+        self.records.get(index).map(|record| (record.peer, record.channel))
+    }
+
+    /// A message without a block.
+    pub(super) fn get(&self, index: usize) -> Option<(Head, u16, &[u8])> {
+        let record = self.records.get(index)?;
+        Some((record.head(), record.message_type, self.body(record)))
+    }
+
+    /// Drops those whose mark is false.
+    pub(super) fn keep(&mut self, marks: &[bool]) {
+        let mut marks = marks.iter();
+        self.records.retain(|_| marks.next().copied().unwrap_or(true));
+    }
+
+    /// Moves those of `other` behind these.
+    fn absorb(&mut self, other: &mut Messages) {
+        if self.records.is_empty() {
+            self.arena.clear();
+            core::mem::swap(self, other);
+            return;
+        }
+        let by = self.arena.len();
+        self.arena.append(&mut other.arena);
+        self.records.extend(other.records.drain(..).map(|mut record| {
+            record.body = record.body.start + by..record.body.end + by;
+            record
+        }));
+    }
+
+    fn record(&mut self, head: &Head, message_type: u16, start: usize, block: Option<Block>) {
         self.records.push(Record {
             peer: head.peer,
             channel: head.channel,
@@ -102,6 +167,8 @@ pub struct Inbox {
     /// Each layer's, as in [`Layer::ALL`].
     system: [Messages; Layer::ALL.len()],
     tables: Option<Box<Tables>>,
+    /// Memory to sort in.
+    order: Vec<(PeerHandle, u8, u32)>,
 }
 
 /// The tables of an inbox.
@@ -113,6 +180,46 @@ struct Tables {
     tables: Vec<Table>,
     arena: Vec<u8>,
     gaps: Vec<Gap>,
+}
+
+/// Where an arriving message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seat {
+    /// Into the table of this number.
+    Table(u16),
+    /// Among the records.
+    Record,
+    /// It has a table, and its row points behind itself.
+    Pointing,
+    /// It is a layer's.
+    Waits,
+}
+
+/// Which tables an inbox has.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    /// By message type: which table, if any.
+    places: Option<Vec<Option<usize>>>,
+    /// Likewise, where a message goes.
+    seats: Vec<Seat>,
+    /// The sizes of the tables' rows, and their types.
+    row_sizes: Vec<(usize, u16)>,
+}
+
+impl Layout {
+    /// The tables, empty.
+    pub(super) fn tables(&self) -> Vec<Table> {
+        self.row_sizes.iter().map(|(row_size, _)| Table::new(*row_size)).collect()
+    }
+
+    /// The size of a table's rows, and their type.
+    pub(super) fn rows_of(&self, table: u16) -> Option<(usize, u16)> {
+        self.row_sizes.get(usize::from(table)).copied()
+    }
+
+    pub(super) fn seat(&self, message_type: u16) -> Seat {
+        self.seats.get(usize::from(message_type)).copied().unwrap_or(Seat::Waits)
+    }
 }
 
 impl Inbox {
@@ -232,14 +339,7 @@ impl Inbox {
             for mut record in messages.records.drain(..) {
                 let block = record.block.take();
                 let body = &messages.arena[record.body.clone()];
-                let head = Head {
-                    peer: record.peer,
-                    received_at: record.received_at,
-                    key: record.key,
-                    packet_sequence: record.packet_sequence,
-                    missed: record.missed,
-                    channel: record.channel,
-                };
+                let head = record.head();
                 if is_told(record.peer) {
                     self.push(owner, &head, record.message_type, body, block);
                 } else {
@@ -251,6 +351,76 @@ impl Inbox {
                 *messages = waiting;
             }
         }
+    }
+
+    /// Which tables it has.
+    pub(super) fn layout(&self, protocol: &Protocol) -> Layout {
+        let places = self.tables.as_ref().map(|tables| tables.places.clone());
+        let place_of =
+            |number: usize| places.as_ref().and_then(|places| places.get(number).copied().flatten());
+        let mut row_sizes = vec![(0, 0); self.tables.as_ref().map_or(0, |tables| tables.tables.len())];
+        let seats = (0u16..).zip(protocol.messages()).map(|(number, kind)| {
+            let place = place_of(number.into());
+            match (&kind.body, place) {
+                _ if protocol.owner(number) != Owner::Game => Seat::Waits,
+                (Body::Declared(schema), Some(place)) => {
+                    row_sizes[place] = (schema.row_size(), number);
+                    // At most as many as types.
+                    if schema.points() { Seat::Pointing } else { Seat::Table(place as u16) }
+                }
+                _ => Seat::Record,
+            }
+        });
+        Layout { seats: seats.collect(), places, row_sizes }
+    }
+
+    /// Whether it has these tables.
+    pub(super) fn has_layout(&self, layout: &Layout) -> bool {
+        self.tables.as_ref().map(|tables| &tables.places) == layout.places.as_ref()
+    }
+
+    /// Moves what arrived behind what is here, of an inbox with the same tables.
+    pub(super) fn absorb(&mut self, records: &mut Messages, tables: &mut [Table]) {
+        self.game.absorb(records);
+        let own = self.tables.iter_mut().flat_map(|tables| &mut tables.tables);
+        own.zip(tables).for_each(|(table, arrived)| table.absorb(arrived));
+    }
+
+    /// Puts the game's messages that lie in no table, but for the first so many, into the order of slots and channels; those of
+    /// one channel stay as they are. So a game that goes through them does the same however their packets overtook each other.
+    pub(super) fn sort(&mut self, first: usize) {
+        let Some(records) = self.game.records.get_mut(first..) else { return };
+        if records.is_sorted_by_key(|record| (record.peer, record.channel)) {
+            return;
+        }
+        let order = &mut self.order;
+        order.clear();
+        // An inbox has fewer than 2^32 messages: each takes more than a byte.
+        order.extend(records.iter().zip(0..).map(|(record, index)| (record.peer, record.channel, index)));
+        order.sort_unstable();
+        for place in 0..records.len() {
+            // What was there may have been moved on.
+            let mut from = order[place].2 as usize;
+            while from < place {
+                from = order[from].2 as usize;
+            }
+            order[place].2 = from as u32;
+            records.swap(place, from);
+        }
+    }
+
+    /// Takes a message of the game to where it belongs.
+    pub(super) fn route_one(&mut self, (head, message_type, body): (Head, u16, &[u8])) {
+        self.push(Owner::Game, &head, message_type, body, None);
+    }
+
+    /// Moves messages of the game to where they belong.
+    pub(super) fn route(&mut self, messages: &mut Messages) {
+        for record in messages.records.drain(..) {
+            let body = &messages.arena[record.body.clone()];
+            self.push(Owner::Game, &record.head(), record.message_type, body, record.block);
+        }
+        messages.arena.clear();
     }
 
     /// Takes all that a connection has for its application. True when there is no room for more and some may be left.

@@ -4,6 +4,7 @@
 //!
 //! A [`Host`] is all three: what it has of peers is the same whoever dialled whom.
 
+mod arriving;
 mod config;
 mod dial;
 mod error;

@@ -73,6 +73,17 @@ impl Peer {
         !self.quota.is_held
     }
 
+    /// The kinds of [`News`] that are here, while the connection is near: later it would have to be fetched to see.
+    pub(super) fn news(&self, has_chunks: bool) -> u8 {
+        let kinds = [
+            (News::Messages, self.connection.has_received()),
+            (News::Notifications, self.connection.has_notification()),
+            (News::PacketFates, self.connection.has_packet_fate()),
+            (News::Chunks, has_chunks),
+        ];
+        kinds.into_iter().filter(|(_, is_here)| *is_here).fold(0, |news, (kind, _)| news | kind as u8)
+    }
+
     /// Whether the application is told of what it does.
     pub(super) fn is_heard(&self) -> bool {
         self.is_admitted() && self.closing.is_none()
@@ -148,6 +159,13 @@ impl Peers {
         self.slots[handle.slot as usize].as_mut()
     }
 
+    /// Just these kinds of [`News`] are here of one that was changed.
+    pub(super) fn set_news(&mut self, handle: PeerHandle, news: u8) {
+        if let Some(schedule) = self.schedules.get_mut(handle.slot as usize) {
+            schedule.news = news;
+        }
+    }
+
     /// A peer as the application knows it.
     pub(super) fn live(&self, handle: PeerHandle) -> Option<&Peer> {
         self.find(handle).filter(|peer| peer.closing.is_none())
@@ -180,22 +198,23 @@ impl Peers {
         self.schedules.iter().map(|schedule| schedule.between).min().unwrap_or(Instant::NEVER)
     }
 
-    /// Those that have something to do now, with the connection to be asked for packets; it says when it has something again.
+    /// Those that have something to do now, with the connection to be asked for packets; it says when it has something again,
+    /// and which [`News`] are here.
     pub(super) fn due(
         &mut self,
         now: Instant,
         pace: Pace,
-    ) -> impl Iterator<Item = (&mut Peer, impl FnOnce(Instant))> {
+    ) -> impl Iterator<Item = (&mut Peer, impl FnOnce(Instant, u8))> {
         let due = move |schedule: &Schedule| {
             now >= if pace == Pace::Tick { schedule.tick } else { schedule.between }
         };
         let peers = self.schedules.iter_mut().zip(&mut self.slots).filter(move |(schedule, _)| due(schedule));
         peers.filter_map(move |(schedule, peer)| {
-            let next = move |next| {
+            let next = move |next, news| {
                 // Of the other pace it must be found out.
                 let (tick, between) =
                     if pace == Pace::Tick { (next, Instant::ZERO) } else { (Instant::ZERO, next) };
-                *schedule = Schedule { tick, between, news: News::ALL };
+                *schedule = Schedule { tick, between, news };
             };
             Some((peer.as_mut()?, next))
         })

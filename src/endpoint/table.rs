@@ -5,7 +5,7 @@
 use core::ops::Range;
 
 use super::handle::PeerHandle;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 
 /// One column of a row's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,28 @@ pub(super) struct Head {
 }
 
 impl Head {
-    fn bytes(&self) -> [u8; HEAD_BYTES] {
+    /// Changes the channel in the bytes of one.
+    pub(super) fn set_channel(bytes: &mut [u8; HEAD_BYTES], channel: u8) {
+        bytes[HEAD[6].offset] = channel;
+    }
+
+    /// The one in the bytes of a row.
+    fn read(row: &[u8]) -> Option<Self> {
+        let row: &[u8; HEAD_BYTES] = row.first_chunk()?;
+        let half = |at: usize| u16::from_le_bytes([row[at], row[at + 1]]);
+        let number = |at: usize| u64::from(half(at)) | u64::from(half(at + 2)) << 16;
+        Some(Head {
+            peer: PeerHandle::from_number(number(0) | number(4) << 32),
+            received_at: Instant::ZERO
+                + Duration::from_secs_f64(f64::from_bits(number(8) | number(12) << 32)),
+            key: number(20) as u32,
+            packet_sequence: half(24),
+            missed: half(26),
+            channel: row[28],
+        })
+    }
+
+    pub(super) fn bytes(&self) -> [u8; HEAD_BYTES] {
         let mut bytes = [0; HEAD_BYTES];
         let mut put = |at: usize, cell: &[u8]| bytes[at..at + cell.len()].copy_from_slice(cell);
         put(0, &self.peer.number().to_le_bytes());
@@ -122,6 +143,56 @@ impl Table {
         self.rows.resize(end, 0);
     }
 
+    /// Where to append the rest of a row with this head; [`Table::settle`] or [`Table::cut_last`] follows.
+    pub(super) fn begin(&mut self, head: &[u8; HEAD_BYTES]) -> &mut Vec<u8> {
+        if self.rows.capacity() == 0 {
+            self.rows.reserve(self.expected.max(16 * self.stride));
+        }
+        self.rows.extend_from_slice(head);
+        &mut self.rows
+    }
+
+    /// The row is whole; gives its bytes.
+    pub(super) fn settle(&mut self) -> usize {
+        let end = self.rows.len().next_multiple_of(self.stride);
+        self.rows.resize(end, 0);
+        self.stride
+    }
+
+    /// Drops the last row, whole or not.
+    pub(super) fn cut_last(&mut self) {
+        let whole = self.rows.len().saturating_sub(1) / self.stride;
+        self.rows.truncate(whole * self.stride);
+    }
+
+    /// From whom a row is, and on which channel.
+    pub(super) fn sender(&self, row: usize) -> Option<(PeerHandle, u8)> {
+        let (head, _) = self.get(row, 0)?;
+        Some((head.peer, head.channel))
+    }
+
+    /// Drops the rows whose mark is false.
+    pub(super) fn keep(&mut self, marks: &[bool]) {
+        let mut marks = marks.iter();
+        self.retain_rows(|_| marks.next().copied().unwrap_or(true));
+    }
+
+    /// A row's head, and its first `size` bytes.
+    pub(super) fn get(&self, row: usize, size: usize) -> Option<(Head, &[u8])> {
+        let row = self.rows.get(row * self.stride..)?;
+        Some((Head::read(row)?, row.get(HEAD_BYTES..HEAD_BYTES + size)?))
+    }
+
+    /// Moves the rows of another table of the same type behind these.
+    pub(super) fn absorb(&mut self, other: &mut Table) {
+        if self.rows.is_empty() {
+            core::mem::swap(self, other);
+        } else {
+            self.rows.extend_from_slice(&other.rows);
+        }
+        other.rows.clear();
+    }
+
     /// Takes the rows out and leaves an empty table.
     pub(super) fn take(&mut self) -> Table {
         let empty = Table { rows: Vec::new(), stride: self.stride, expected: self.rows.len() };
@@ -130,13 +201,18 @@ impl Table {
 
     /// Drops the rows of peers that `keep` doesn't want.
     pub(super) fn retain(&mut self, keep: impl Fn(PeerHandle) -> bool) {
+        self.retain_rows(|row| {
+            let number = row.first_chunk().map_or(0, |number| u64::from_le_bytes(*number));
+            keep(PeerHandle::from_number(number))
+        });
+    }
+
+    fn retain_rows(&mut self, mut keep: impl FnMut(&[u8]) -> bool) {
         let stride = self.stride;
         let mut kept = 0;
         for row in 0..self.count() {
             let place: Range<usize> = row * stride..(row + 1) * stride;
-            let number =
-                self.rows[place.clone()].first_chunk().map_or(0, |number| u64::from_le_bytes(*number));
-            if keep(PeerHandle::from_number(number)) {
+            if keep(&self.rows[place.clone()]) {
                 self.rows.copy_within(place, kept * stride);
                 kept += 1;
             }

@@ -8,7 +8,7 @@ use crate::wire::Encoded;
 
 /// What every buffered message counts against the receiver's byte window besides its own bytes, so that tiny
 /// messages can't fill memory with their bookkeeping.
-pub(super) const MESSAGE_OVERHEAD_BYTES: usize = 64;
+pub(crate) const MESSAGE_OVERHEAD_BYTES: usize = 64;
 
 /// A message encoded once, to be placed in packets of any number of connections.
 #[derive(Clone, Debug)]
@@ -81,6 +81,19 @@ pub(crate) struct Bodies {
     /// Of the message being read.
     pub(crate) scratch: Vec<u8>,
     pub(crate) spares: Spares,
+}
+
+impl Bodies {
+    /// Where to read the next message.
+    pub(crate) fn cleared(&mut self) -> &mut Vec<u8> {
+        self.scratch.clear();
+        &mut self.scratch
+    }
+
+    /// What was read there.
+    pub(crate) fn kept(&mut self) -> SmallBytes {
+        self.spares.keep(&self.scratch)
+    }
 }
 
 /// The body of a message that the core can't read: its bits, cut out of the packet where they lay so that

@@ -21,6 +21,7 @@ mod connection;
 mod error;
 mod framing;
 pub mod good_bad;
+mod landing;
 mod ledger;
 mod message;
 mod message_window;
@@ -43,6 +44,7 @@ pub use framing::{
     BodyFault, CloseReason, Extent, Fault, FaultKind, MAX_DETAIL_BYTES, PacketFault, Refusal, VERSION,
     alone_bits, begin_alone, read_alone, write_alone,
 };
+pub use landing::Landing;
 pub use ledger::estimate::Stats as PacketStats;
 pub use ledger::{Notification, PacketFate, acks, estimate};
 pub use message::{Block, Message, OpaqueBody, Received, SendOptions};

@@ -52,16 +52,10 @@ impl<'a> BitReader<'a> {
     #[inline]
     pub fn bits(&mut self, n: u32) -> Result<u64, ReadError> {
         debug_assert!((1..=64).contains(&n), "a width of {n} bits is not in 1..=64");
-        let from = self.advance(n as usize)?;
-        let (byte, shift) = (from / 8, (from % 8) as u32);
-        let rest = self.data.get(byte..).unwrap_or_default();
-        let (word, ninth) = match rest.split_first_chunk::<8>() {
-            Some((word, rest)) => (u64::from_le_bytes(*word), rest.first().copied().unwrap_or(0)),
-            None => (self.last_word(rest), 0),
-        };
-        // The ninth byte lies at bit 64 - shift; at shift 0 it is not part of these 64 bits.
-        let high = u64::from(ninth).unbounded_shl(64 - shift);
-        Ok((word >> shift | high) & (u64::MAX >> (64 - n)))
+        if self.end.saturating_sub(self.position) < n as usize {
+            return self.past_end(n as usize);
+        }
+        Ok(self.word(n, u64::MAX >> (64 - n)))
     }
 
     /// One bit.
@@ -249,6 +243,37 @@ impl<'a> BitReader<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// The next `bits` bits, to be looked at by [`BitReader::word`], or None if there aren't so many.
+    #[inline]
+    pub(super) fn ahead(&self, bits: usize) -> Option<Self> {
+        // Beyond its end after a failure.
+        let left = self.end.checked_sub(self.position)?;
+        (bits <= left).then(|| self.clone())
+    }
+
+    /// The next `n` bits, 0 to 64, of those that are known to be there; `mask` has as many.
+    #[inline]
+    pub(super) fn word(&mut self, n: u32, mask: u64) -> u64 {
+        let (byte, shift) = (self.position / 8, (self.position % 8) as u32);
+        self.position += n as usize;
+        let rest = self.data.get(byte..).unwrap_or_default();
+        let word = match rest.first_chunk() {
+            Some(chunk) => (u128::from_le_bytes(*chunk) >> shift) as u64,
+            None => self.late_word(rest, shift),
+        };
+        word & mask
+    }
+
+    /// The bits from bit `shift` of the last bytes of the data on, fewer than 16.
+    fn late_word(&self, rest: &[u8], shift: u32) -> u64 {
+        let (word, ninth) = match rest.split_first_chunk::<8>() {
+            Some((word, rest)) => (u64::from_le_bytes(*word), rest.first().copied().unwrap_or(0)),
+            None => (self.last_word(rest), 0),
+        };
+        // The ninth byte lies at bit 64 - shift; at shift 0 it is not part of these 64 bits.
+        word >> shift | u64::from(ninth).unbounded_shl(64 - shift)
     }
 
     /// Refuses when fewer than `n` bits are left.

@@ -100,11 +100,24 @@ impl BitWriter {
             self.copy(whole);
         } else {
             let (words, bytes) = whole.as_chunks::<WORD>();
-            words.iter().for_each(|word| self.bits(u64::from_le_bytes(*word), 64));
+            self.words(words);
             bytes.iter().for_each(|byte| self.bits(u64::from(*byte), 8));
         }
         if let (Some(&last), n @ 1..) = (rest.first(), bits % 8) {
             self.bits(u64::from(last), n as u32);
+        }
+    }
+
+    /// Appends whole words at any bit position.
+    fn words(&mut self, words: &[[u8; WORD]]) {
+        let start = self.buffer.len() - WORD;
+        self.buffer.resize(self.buffer.len() + words.len() * WORD, 0);
+        let (places, _) = self.buffer[start..].as_chunks_mut::<WORD>();
+        for (place, word) in places.iter_mut().zip(words) {
+            let word = u64::from_le_bytes(*word);
+            *place = (self.scratch | word << self.used).to_le_bytes();
+            // What did not fit; nothing at a whole word (a shift by 64).
+            self.scratch = word.unbounded_shr(64 - self.used);
         }
     }
 
@@ -119,6 +132,11 @@ impl BitWriter {
         self.used = rest as u32 * 8;
         self.buffer.resize(self.buffer.len() - rest + WORD, 0);
         self.scratch = self.buffer.last_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+    }
+
+    /// The bit position of the first align, before its padding.
+    pub(super) fn first_align(&self) -> Option<usize> {
+        self.first_align
     }
 
     fn store_scratch(&mut self) {

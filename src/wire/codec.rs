@@ -196,6 +196,19 @@ impl Codec {
         }
     }
 
+    /// Of a number in a fixed count of bits: the least, how far the largest is above it, the bits, and whether its cell is signed.
+    pub(super) fn plain(&self) -> Option<(u64, u64, u32, bool)> {
+        Some(match *self {
+            Codec::Bool => (0, 1, 1, false),
+            Codec::Unsigned { lo, span, bits } => (lo, span, bits, false),
+            Codec::Signed { lo, span, bits } => (lo.cast_unsigned(), span, bits, true),
+            // Any pattern is one.
+            Codec::Float => (0, u32::MAX.into(), 32, false),
+            Codec::Double => (0, u64::MAX, 64, false),
+            _ => return None,
+        })
+    }
+
     /// Checks a value and writes it; nothing is written when it is refused.
     #[inline]
     pub(super) fn write<S: BitSink + ?Sized>(

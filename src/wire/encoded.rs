@@ -4,22 +4,24 @@
 //! the position, but only the first align's does: behind it every position has the same phase. So the
 //! message is kept as the bits before its first align and those behind the padding.
 
-use super::padding;
+use super::{BitWriter, padding};
 use std::sync::Arc;
 
 /// Bytes that lie within the value: with the tag they fill nine words. Most messages have no more, and to allocate their
 /// bytes takes longer than to copy them on their way through a queue.
 const INLINE: usize = 71;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum Bytes {
     /// The rest of them are zero.
     Inline([u8; INLINE]),
     Shared(Arc<[u8]>),
+    /// From this byte on, in front of those of other messages.
+    Part(Arc<Vec<u8>>, u32),
 }
 
 /// An encoded message. A clone shares the bytes if they are many.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Encoded {
     bytes: Bytes,
     bits: usize,
@@ -47,6 +49,10 @@ impl Encoded {
         match &self.bytes {
             Bytes::Inline(bytes) => bytes.get(..self.bits.div_ceil(8)).unwrap_or_default(),
             Bytes::Shared(bytes) => bytes,
+            Bytes::Part(bytes, start) => bytes
+                .get(*start as usize..)
+                .and_then(|rest| rest.get(..self.bits.div_ceil(8)))
+                .unwrap_or_default(),
         }
     }
 
@@ -86,6 +92,55 @@ impl Encoded {
             Some(at) => (at, Some(self.bits - at - padding(at))),
             None => (self.bits, None),
         }
+    }
+}
+
+impl PartialEq for Encoded {
+    fn eq(&self, other: &Self) -> bool {
+        let Encoded { bits, first_align, .. } = *self;
+        (bits, first_align) == (other.bits, other.first_align) && self.bytes() == other.bytes()
+    }
+}
+
+impl Eq for Encoded {}
+
+/// Messages encoded one behind the other. Their bytes share one piece of memory, which is there as long as any of them: for
+/// messages that are gone together.
+#[derive(Debug, Default)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    messages: Vec<Encoded>,
+    /// Where the bytes will be.
+    place: Arc<Vec<u8>>,
+}
+
+impl Batch {
+    /// Adds what was written as a message of its own.
+    pub fn push(&mut self, writer: &mut BitWriter) -> &Encoded {
+        let (bits, first_align) = (writer.bit_len(), writer.first_align());
+        let (start, bytes) = (self.bytes.len(), writer.as_bytes());
+        // A place beyond 4 GiB is none.
+        let encoded = match u32::try_from(start) {
+            Ok(start) if bytes.len() > INLINE => {
+                self.bytes.extend_from_slice(bytes);
+                Encoded { bytes: Bytes::Part(self.place.clone(), start), bits, first_align }
+            }
+            _ => Encoded::new(bytes, bits, first_align),
+        };
+        self.messages.push(encoded);
+        &self.messages[self.messages.len() - 1]
+    }
+
+    /// The messages, in order.
+    pub fn finish(self) -> Vec<Encoded> {
+        let bytes = Arc::new(self.bytes);
+        let mut messages = self.messages;
+        for message in &mut messages {
+            if let Bytes::Part(own, _) = &mut message.bytes {
+                *own = bytes.clone();
+            }
+        }
+        messages
     }
 }
 
@@ -147,6 +202,26 @@ mod tests {
             assert_eq!(message.clone(), message);
         }
         assert_eq!(size_of::<Bytes>(), INLINE + 1);
+    }
+
+    #[test]
+    fn messages_of_a_batch_are_as_those_alone() {
+        let (mut batch, mut alone) = (Batch::default(), Vec::new());
+        for seed in 0..200 {
+            let mut writer = BitWriter::new();
+            scribble(&mut Rng::seeded(seed), &mut writer);
+            assert_eq!(batch.push(&mut writer).max_bits(), writer.encoded().max_bits());
+            alone.push(writer.encoded());
+        }
+        let messages = batch.finish();
+        assert!(messages.iter().filter(|message| matches!(message.bytes, Bytes::Part(..))).count() > 50);
+        assert_eq!(messages, alone);
+        let appended = |messages: &[Encoded]| {
+            let mut writer = BitWriter::new();
+            messages.iter().for_each(|message| writer.append(message));
+            writer.into_bytes()
+        };
+        assert_eq!(appended(&messages), appended(&alone));
     }
 
     #[test]

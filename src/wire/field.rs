@@ -1,6 +1,7 @@
 //! A field of a message class: its name, its kind, and where it lies in a row.
 
-use super::{BitReader, BitSink, Node, ParameterError, ReadError, Steps, Value, ValueError};
+use super::plain::Plain;
+use super::{BitReader, BitSink, Column, Node, ParameterError, ReadError, Steps, Value, ValueError};
 use core::fmt;
 
 /// What a field holds and how it is written.
@@ -324,6 +325,18 @@ impl Field {
             Node::Leaf(leaf) => leaf.load(body, self.offset).expect("the body is one of this schema's"),
             _ => panic!("field {:?} is made of parts", self.name),
         }
+    }
+
+    /// Its constants, if it is one number in a fixed count of bits.
+    pub(super) fn plain(&self) -> Option<Plain> {
+        let Node::Leaf(leaf) = &self.node else { return None };
+        let size = leaf.column().size();
+        let (lo, span, bits, signed) = leaf.codec().plain()?;
+        // Both are at most 64.
+        let (size, bits, flag) = (size as u8, bits as u8, leaf.column() == Column::Bool);
+        let wire_mask = u64::MAX.unbounded_shr(64 - u32::from(bits));
+        let cell_mask = u64::MAX >> (64 - 8 * u32::from(size));
+        Some(Plain { at: self.offset, size, bits, signed, flag, lo, span, wire_mask, cell_mask })
     }
 
     pub(super) fn write_cell<S: BitSink + ?Sized>(

@@ -14,6 +14,7 @@
 //! well as bytes.
 
 pub use super::node::MAX_DEPTH;
+use super::plain::{self, Group};
 use super::{BitReader, BitSink, Field, Kind, ParameterError, ReadError, ValueError, runs};
 use core::fmt;
 use core::fmt::Write;
@@ -72,6 +73,7 @@ impl core::error::Error for SchemaError {}
 #[derive(Clone, Debug)]
 pub struct Schema {
     fields: Box<[Field]>,
+    groups: Box<[Group]>,
     row_size: usize,
     alignment: usize,
     spread: usize,
@@ -120,8 +122,10 @@ impl Schema {
             fields.push(field);
         }
         let row_size = end.next_multiple_of(alignment);
-        let fields = fields.into();
-        let mut schema = Schema { fields, row_size, alignment, spread, points: false, min_bits, max_bits };
+        let fields: Box<[Field]> = fields.into();
+        let groups = Group::of(&fields);
+        let mut schema =
+            Schema { fields, groups, row_size, alignment, spread, points: false, min_bits, max_bits };
         schema.points = runs::any(&schema);
         Ok(schema)
     }
@@ -185,7 +189,20 @@ impl Schema {
         start: usize,
         row: usize,
     ) -> Result<(), ReadError> {
-        self.fields.iter().try_for_each(|field| field.read_cell(reader, out, start, row))
+        self.groups.iter().try_for_each(|group| {
+            let fields = match group {
+                Group::Other(field) => *field..field + 1,
+                Group::Plain { first, numbers, bits } => {
+                    let cells = out.get_mut(start + row..).and_then(|row| row.get_mut(..self.row_size));
+                    let cells = cells.unwrap_or_default();
+                    if plain::read(reader, numbers, *bits, cells) {
+                        return Ok(());
+                    }
+                    *first..first + numbers.len()
+                }
+            };
+            self.fields[fields].iter().try_for_each(|field| field.read_cell(reader, out, start, row))
+        })
     }
 
     /// Writes the message of a body, from [`Schema::read`] or from the application.
@@ -207,12 +224,16 @@ impl Schema {
         row: usize,
         sink: &mut S,
     ) -> Result<(), (usize, ValueError)> {
-        for (i, field) in self.fields.iter().enumerate() {
-            if let Err(error) = field.write_cell(body, row, sink) {
-                return Err((i, error));
-            }
-        }
-        Ok(())
+        self.groups.iter().try_for_each(|group| {
+            let mut fields = match group {
+                Group::Other(field) => *field..field + 1,
+                Group::Plain { first, numbers, .. } => match plain::write(numbers, body, row, sink) {
+                    Ok(()) => return Ok(()),
+                    Err(written) => first + written..first + numbers.len(),
+                },
+            };
+            fields.try_for_each(|i| self.fields[i].write_cell(body, row, sink).map_err(|error| (i, error)))
+        })
     }
 
     /// The canonical text of names, kinds and parameters: equal texts are equal wires. A line a field:
@@ -430,6 +451,50 @@ mod tests {
                 assert!(read.is_err() || length == bits, "a cut message was taken");
             }
         }
+    }
+
+    #[test]
+    fn fields_in_groups_are_read_and_written_as_one_by_one() {
+        let mut refused = [0; 2];
+        for seed in 0..4000 {
+            let rng = &mut Rng::seeded(seed);
+            let schema = random_schema(rng);
+            // Texts are of small bytes, and numbers of a small range are mostly too large.
+            let mask = [0xFF, 0x0F, 0x41][rng.below(3) as usize];
+            let bytes: Vec<u8> = (0..schema.max_bits().min(4000) / 8 + 2)
+                .map(|_| rng.next_u64() as u8 & mask | 0x40 & mask)
+                .collect();
+            let (start, bits) = (rng.below(8) as usize, rng.below(bytes.len() as u64 * 8) as usize);
+            let (mut grouped, mut single) =
+                (BitReader::with_range(&bytes, start, bits), BitReader::with_range(&bytes, start, bits));
+            let row = rng.below(3) as usize * 8;
+            let mut bodies = [vec![0; row + schema.row_size()], vec![0; row + schema.row_size()]];
+            let read = schema.read_at(&mut grouped, &mut bodies[0], 0, row);
+            let each = |field: &Field| field.read_cell(&mut single, &mut bodies[1], 0, row);
+            assert_eq!(schema.fields().iter().try_for_each(each), read, "seed {seed}");
+            assert_eq!(grouped.position(), single.position(), "seed {seed}");
+            if read.is_ok() {
+                assert_eq!(bodies[0], bodies[1], "seed {seed}");
+            }
+            refused[0] += usize::from(read.is_err());
+
+            // Rows of any bytes, some too short.
+            let body: Vec<u8> = (0..schema.row_size() * 2).map(|_| rng.next_u64() as u8 & mask).collect();
+            let body =
+                if rng.chance(0.1) { &body[..rng.below(body.len() as u64 + 1) as usize] } else { &body };
+            let (mut grouped, mut single) = (BitWriter::new(), BitWriter::new());
+            let written = schema.write_at(body, 0, &mut grouped);
+            let mut each = |(i, field): (usize, &Field)| {
+                field.write_cell(body, 0, &mut single).map_err(|error| (i, error))
+            };
+            assert_eq!(
+                format!("{written:?}"),
+                format!("{:?}", schema.fields().iter().enumerate().try_for_each(&mut each))
+            );
+            assert_eq!(grouped.as_bytes(), single.as_bytes(), "seed {seed}");
+            refused[1] += usize::from(written.is_err());
+        }
+        assert!(refused.iter().all(|refused| (400..3600).contains(refused)), "{refused:?}");
     }
 
     #[test]

@@ -89,6 +89,7 @@ impl Host {
             self.end(now, peer, &End::Violation(Violation::Message(why.into())), out);
         }
         self.leftovers.drop_peer(peer);
+        self.arriving.drop_peer(peer);
         self.unfinished.retain(|(over, _)| *over != peer);
     }
 

@@ -23,6 +23,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::DefaultHasher;
 use std::sync::Arc;
 
+use super::arriving::Arriving;
 use super::config::{ClientConfig, ServerConfig, sealed};
 use super::dial::Dial;
 use super::error::ConfigError;
@@ -65,6 +66,8 @@ pub struct Host {
     left_undecided: Vec<Peer>,
     /// Messages of connections that ended before the application took them.
     leftovers: Inbox,
+    /// Messages that came since the application took the last ones, and needn't wait in their connections.
+    arriving: Arriving,
     /// Connections that ended with packets that wait to be read.
     unfinished: Vec<(PeerHandle, Box<Connection>)>,
     /// Fates of messages of connections that are over.
@@ -167,6 +170,7 @@ impl Host {
             asks_admission: false,
             left_undecided: Vec::new(),
             leftovers: Inbox::new(),
+            arriving: Arriving::new(),
             unfinished: Vec::new(),
             notifications: Vec::new(),
             ghost_payloads: Vec::new(),

@@ -31,7 +31,12 @@ impl Host {
         let Some((handle, payload)) = received else { return };
         let Some(peer) = self.peers.change(handle) else { return };
         peer.connection.swap_scratch(&mut self.scratch);
-        let handled = peer.connection.handle_datagram(now, payload);
+        // Whom the application doesn't know yet, or any more, it gets nothing of.
+        let handled = if peer.is_heard() && !self.untold.contains(&handle) {
+            peer.connection.handle_into(now, payload, self.arriving.of(handle))
+        } else {
+            peer.connection.handle_datagram(now, payload)
+        };
         if handled.is_ok() && peer.closing.is_some() {
             peer.connection.discard_received();
         }
@@ -40,12 +45,15 @@ impl Host {
             self.ghost_payloads.extend(received.map(|received| (handle, received)));
         }
         peer.connection.swap_scratch(&mut self.scratch);
-        match handled {
-            Ok(()) if !self.protocol.has_chunks() || peer.closing.is_some() => {}
-            // Now: the next datagram may have a slice of what this one offers.
-            Ok(()) => self.incoming.poll(peer.handle, peer.id, &mut peer.connection, &mut peer.quota),
-            Err(end) => self.end(now, handle, &end, out),
+        let news = peer.news(self.protocol.has_chunks());
+        if let Err(end) = handled {
+            return self.end(now, handle, &end, out);
         }
+        if self.protocol.has_chunks() && peer.closing.is_none() {
+            // Now: the next datagram may have a slice of what this one offers.
+            self.incoming.poll(peer.handle, peer.id, &mut peer.connection, &mut peer.quota);
+        }
+        self.peers.set_news(handle, news);
     }
 
     /// The system says that nothing listens at an address.
@@ -104,14 +112,15 @@ impl Host {
                 self.incoming.poll(peer.handle, peer.id, &mut peer.connection, &mut peer.quota);
             }
             peer.connection.swap_scratch(&mut self.scratch);
-            set_next(match (pace, feature.as_mut().filter(|_| peer.closing.is_none())) {
+            let next = match (pace, feature.as_mut().filter(|_| peer.closing.is_none())) {
                 (Pace::Between, _) => peer.connection.transmit_between(now, &mut self.packets),
                 (Pace::Tick, None) => peer.connection.transmit(now, &mut self.packets),
                 (Pace::Tick, Some(feature)) => {
                     let mut fill = ForPeer { peer: peer.handle, feature: &mut **feature };
                     peer.connection.transmit_filled(now, &mut self.packets, &mut fill)
                 }
-            });
+            };
+            set_next(next, peer.news(has_chunks));
             peer.connection.swap_scratch(&mut self.scratch);
             for (_, packet) in self.packets.iter() {
                 self.links.send_payload(now, peer.handle, packet, out);

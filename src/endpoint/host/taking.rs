@@ -16,7 +16,10 @@ use crate::transport::{Notification, PacketFate, Read, Received, Unread};
 impl Host {
     /// Whether there are events, messages or fates that weren't taken.
     pub fn has_news(&self) -> bool {
-        let news = !self.events.is_empty() || !self.notifications.is_empty() || self.incoming.has_events();
+        let news = !self.events.is_empty()
+            || !self.arriving.is_empty()
+            || !self.notifications.is_empty()
+            || self.incoming.has_events();
         news || !self.leftovers.is_empty() || !self.unfinished.is_empty() || self.peers.have_news()
     }
 
@@ -27,6 +30,9 @@ impl Host {
 
     /// Moves every message that can be read into `inbox`.
     pub fn take_messages(&mut self, inbox: &mut Inbox) {
+        let (first, any_arrived) = (inbox.records().len(), !self.arriving.is_empty());
+        // First: what of the same peers waits elsewhere came later.
+        self.arriving.take_into(inbox, &self.protocol);
         let untold = &self.untold;
         inbox.append(&mut self.leftovers, |peer| !untold.contains(&peer));
         self.told_late.clear();
@@ -38,6 +44,9 @@ impl Host {
                 look_again();
             }
             peer.connection.swap_scratch(&mut self.scratch);
+        }
+        if any_arrived {
+            inbox.sort(first);
         }
     }
 

@@ -12,7 +12,7 @@ use crate::python::events::ClientHandle;
 use crate::python::fields::within;
 use crate::python::protocol::Protocol;
 use crate::transport::{self, ChannelKind, Message, SendOptions};
-use crate::wire::BitWriter;
+use crate::wire::{Batch, BitWriter, Encoded};
 
 /// The numbers of a buffer; None when it is none, or has numbers of another type.
 fn numbers<T: Number>(name: &str, given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<T>>> {
@@ -94,20 +94,33 @@ impl Rows {
             given.map_or(Ok(PerRow::One(0)), |given| PerRow::new(name, given, count))
         };
         let (key, tag) = (per_row("key", key)?, per_row("tag", tag)?);
-        let mut writer = BitWriter::new();
+        // These are gone with their tick: what stays may stay alone, and must not keep the others.
+        let kind = &protocol.core.channels()[channel].kind;
+        let gone_together = matches!(kind, ChannelKind::Unreliable { .. } | ChannelKind::Sequenced { .. });
+        let (mut writer, mut batch) = (BitWriter::new(), Batch::default());
+        let options_of = |row| SendOptions { key: key.of(row), tag: tag.of(row), notify };
         let mut messages = Vec::with_capacity(count);
         for row in 0..count {
             writer.clear();
             let written = schema.get().core.write_one(&rows, row, &mut writer);
             written.map_err(|error| taken::raise(class.py(), schema.get(), &rows, &error))?;
-            let message = Message::new(message_type, writer.encoded());
-            let options = SendOptions { key: key.of(row), tag: tag.of(row), notify };
-            check_message(protocol, channel, &message, options).map_err(|error| {
-                let what = format!("row {row} of {}", schema.get().name());
-                channel_error(&what, channel, &error)
-            })?;
-            messages.push((message, options));
+            let check = |encoded: &Encoded| {
+                check_bytes(protocol, channel, encoded, options_of(row)).map_err(|error| {
+                    let what = format!("row {row} of {}", schema.get().name());
+                    channel_error(&what, channel, &error)
+                })
+            };
+            if gone_together {
+                check(batch.push(&mut writer))?;
+            } else {
+                let encoded = writer.encoded();
+                check(&encoded)?;
+                messages.push((Message::new(message_type, encoded), options_of(row)));
+            }
         }
+        let together = batch.finish().into_iter().zip(0..);
+        messages
+            .extend(together.map(|(encoded, row)| (Message::new(message_type, encoded), options_of(row))));
         Ok(Rows { class: schema.get().name().to_owned(), channel, messages })
     }
 
@@ -154,8 +167,17 @@ pub(in crate::python) fn check_message(
     message: &Message,
     options: SendOptions,
 ) -> Result<(), transport::SendError> {
+    check_bytes(protocol, channel, &message.encoded, options)
+}
+
+fn check_bytes(
+    protocol: &Protocol,
+    channel: usize,
+    encoded: &Encoded,
+    options: SendOptions,
+) -> Result<(), transport::SendError> {
     let config = &protocol.core.channels()[channel];
-    let bytes = message.encoded.max_bits().div_ceil(8);
+    let bytes = encoded.max_bits().div_ceil(8);
     match config.kind {
         ChannelKind::Payload { .. } | ChannelKind::Chunks => Err(transport::SendError::WrongKind),
         ChannelKind::Latest { keys } if options.key as usize >= keys => {

@@ -8,6 +8,7 @@ use crate::time::Instant;
 use crate::transport::congestion::RoundTrip;
 use crate::transport::framing::Refusal;
 use crate::transport::framing::native::{self, Packet, ReadContext};
+use crate::transport::landing::{Ashore, Landing};
 use crate::transport::ledger::acks::RttSampling;
 use crate::transport::packet::header::{self, Header};
 use crate::transport::stream::WindowViolation;
@@ -18,28 +19,71 @@ const KEPT_MESSAGES: usize = 64;
 const KEPT_ROW_BYTES: usize = 4096;
 
 impl Connection {
-    /// Takes a datagram of the peer.
+    /// Takes a datagram of the peer. Its messages wait for [`Connection::poll_received`].
     ///
     /// # Errors
     /// The conversation is over, and why.
     pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) -> Result<(), End> {
+        self.handle(now, datagram, None).map(drop)
+    }
+
+    /// Takes a datagram of the peer. Messages that needn't wait are read into the tables lent: those of a packet that is
+    /// taken, and of another none.
+    ///
+    /// # Errors
+    /// The conversation is over, and why.
+    pub fn handle_into(
+        &mut self,
+        now: Instant,
+        datagram: &[u8],
+        landing: &mut dyn Landing,
+    ) -> Result<(), End> {
+        self.streams.begin_landing(landing.tick());
+        landing.begin(now);
+        match self.handle(now, datagram, Some(&mut *landing)) {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                landing.cut();
+                Ok(())
+            }
+            Err(end) => {
+                landing.cut();
+                Err(end)
+            }
+        }
+    }
+
+    /// False when the datagram was dropped.
+    fn handle(
+        &mut self,
+        now: Instant,
+        datagram: &[u8],
+        mut landing: Option<&mut dyn Landing>,
+    ) -> Result<bool, End> {
         self.pending_ack.grant(datagram.len() + self.datagram_overhead);
         // A datagram that is no packet is dropped, and counted by the endpoint.
-        let Ok(Some(mut incoming)) = self.endpoint.open(datagram) else { return Ok(()) };
+        let Ok(Some(mut incoming)) = self.endpoint.open(datagram) else { return Ok(false) };
         if self.yojimbo.is_some() {
-            return self.handle_yojimbo(now, incoming);
+            return self.handle_yojimbo(now, incoming).map(|()| true);
         }
         let header = incoming.header();
+        let arrival = self.arrival(header.sequence);
         let context = ReadContext { now, sequence: header.sequence, ack: header.ack, greeted: self.greeted };
         let Memory { packet, bodies, .. } = self.scratch.get();
-        let read = native::read(incoming.payload(), &self.protocol, context, packet, bodies);
+        let room = |channel| self.streams.landing_room(channel, arrival);
+        let ashore = landing.as_deref_mut().map(|landing| Ashore {
+            landing,
+            room: &room,
+            bytes: self.streams.landing_bytes(),
+        });
+        let read = native::read(incoming.payload(), &self.protocol, context, packet, bodies, ashore);
         let starved = match &read {
             Ok(()) => !held::has_memory(&self.streams, &self.protocol, packet, None),
             Err(refusal) => *refusal == Refusal::Memory,
         };
         if starved {
             self.endpoint.forgo(incoming);
-            return Ok(());
+            return Ok(false);
         }
         if let Err(refusal) = read {
             self.endpoint.refuse(incoming);
@@ -50,21 +94,20 @@ impl Connection {
         }
         if !self.chunks.affords(now, &packet.chunk_items) {
             self.endpoint.drop_packet(incoming);
-            return Ok(());
+            return Ok(false);
         }
         if let Some(reason) = packet.control.close {
             self.endpoint.refuse(incoming);
             self.detail = packet.control.detail.take();
             return Err(End::ByPeer(reason));
         }
-        let arrival = self.arrival(header.sequence);
         let Memory { packet, bodies, .. } = self.scratch.get();
         if !packet.fragments.is_empty() {
             match fragments::assemble(&mut self.streams, &self.protocol, &context, arrival, packet, bodies) {
                 Ok(true) => {}
                 Ok(false) => {
                     self.endpoint.forgo(incoming);
-                    return Ok(());
+                    return Ok(false);
                 }
                 Err(end) => {
                     self.endpoint.refuse(incoming);
@@ -109,7 +152,8 @@ impl Connection {
         if self.endpoint.acks().acked_skipped() && !self.replayed {
             return Err(End::Violation(Violation::Ack));
         }
-        self.apply_packet(now, arrival, header.ack)
+        self.apply_packet(now, arrival, header.ack, landing)?;
+        Ok(true)
     }
 
     /// Whether the windows allow all that the packet says: found out before anything of it is applied.
@@ -144,12 +188,28 @@ impl Connection {
         distance(header.ack, newest) > 0 && !self.replayed
     }
 
-    pub(super) fn apply_packet(&mut self, now: Instant, arrival: u64, ack: u16) -> Result<(), End> {
+    pub(super) fn apply_packet(
+        &mut self,
+        now: Instant,
+        arrival: u64,
+        ack: u16,
+        mut landing: Option<&mut dyn Landing>,
+    ) -> Result<(), End> {
         self.newest_arrival = self.newest_arrival.max(arrival);
         let Memory { packet, bodies, .. } = self.scratch.get();
-        let Packet { control, messages, fragments, fragment_bytes, chunk_items, slices, .. } = packet;
+        let Packet {
+            control,
+            messages,
+            landed,
+            landed_memory,
+            fragments,
+            fragment_bytes,
+            chunk_items,
+            slices,
+            ..
+        } = packet;
         self.greeted |= control.hello.is_some();
-        let messages_said = !messages.is_empty() || !fragments.is_empty();
+        let messages_said = !messages.is_empty() || !landed.is_empty() || !fragments.is_empty();
         let said = control.hello.is_some() || !control.credits.is_empty() || messages_said;
         if said || !chunk_items.is_empty() {
             self.pending_ack.count(now);
@@ -163,10 +223,19 @@ impl Connection {
                 credited?;
             }
         }
+        self.streams.take_landing_bytes(core::mem::take(landed_memory));
+        for (channel, count) in landed.drain(..) {
+            self.streams.note_landed(channel.into(), arrival, count);
+        }
         for message in messages.drain(..) {
             let Some(receiving) = self.streams.receiving(message.channel.into()) else { continue };
             if let Some(dropped) = receiving.handle(message.prefix, arrival, message.received)? {
                 bodies.spares.reclaim(dropped.body);
+            }
+            if let Some(landing) = &mut landing
+                && receiving.pushes_out()
+            {
+                landing.push_out(message.channel);
             }
         }
         if !chunk_items.is_empty() {
@@ -182,6 +251,21 @@ impl Connection {
         bodies.scratch.clear();
         bodies.scratch.shrink_to(KEPT_ROW_BYTES);
         Ok(())
+    }
+
+    /// Whether a message waits for [`Connection::poll_received`].
+    pub fn has_received(&self) -> bool {
+        self.streams.have_received()
+    }
+
+    /// Whether something waits for [`Connection::poll_notification`].
+    pub fn has_notification(&self) -> bool {
+        self.notifications.has_told()
+    }
+
+    /// Whether something waits for [`Connection::poll_packet_fate`].
+    pub fn has_packet_fate(&self) -> bool {
+        self.notifications.has_packet()
     }
 
     /// Drops what waits for the application, and makes room for more of it: nobody will read it. What happened to chunks is

@@ -14,8 +14,11 @@ use super::chunk_items::{read_item, write_item};
 use crate::store::SmallBytes;
 use crate::time::Instant;
 use crate::transport::chunks::{self, Item};
+use crate::transport::landing::Ashore;
 use crate::transport::ledger::AckRange;
-use crate::transport::message::{Bodies, Message, OpaqueBody, Prefix, Received, Selected, window_bytes};
+use crate::transport::message::{
+    Bodies, MESSAGE_OVERHEAD_BYTES, Message, OpaqueBody, Prefix, Received, Selected, window_bytes,
+};
 use crate::transport::owner::Owner;
 use crate::transport::parts::{MessageFragment, fragment_of};
 use crate::transport::peer_clock::ReceiveTime;
@@ -111,6 +114,12 @@ pub(crate) struct Control {
 pub(crate) struct Packet {
     pub(crate) control: Control,
     pub(crate) messages: Vec<PacketMessage>,
+    /// Messages, with those that needn't wait.
+    count: usize,
+    /// How many messages of which channels needn't wait, and are where the application takes them.
+    pub(crate) landed: Vec<(u8, u32)>,
+    /// Bytes of memory that those take.
+    pub(crate) landed_memory: usize,
     /// Fragments of messages, and their bytes.
     pub(crate) fragments: Vec<MessageFragment>,
     pub(crate) fragment_bytes: Vec<u8>,
@@ -333,13 +342,15 @@ pub fn alone_bits(protocol: &Protocol, message_type: u16, body_bits: usize) -> u
 /// Reads what [`write_alone`] wrote: the message's type and its body.
 pub(super) fn read_alone(protocol: &Protocol, bytes: &[u8]) -> Result<(u16, SmallBytes), Refusal> {
     let mut reader = BitReader::new(bytes);
-    let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 0, greeted: true };
-    let received = read_message(&mut reader, protocol, &context, &mut Bodies::default())?;
-    if protocol.owner(received.message_type) != Owner::Game {
+    // A number of 16 bits.
+    let message_type = read_name(&mut reader, protocol.messages().len())? as u16;
+    let mut body = Vec::new();
+    read_declared(&mut reader, protocol, message_type, &mut body)?;
+    if protocol.owner(message_type) != Owner::Game {
         return Err(Refusal::Type);
     }
     reader.finish()?;
-    Ok((received.message_type, received.body))
+    Ok((message_type, SmallBytes::from(body.as_slice())))
 }
 
 /// Writes the entry of a channel of chunks: nothing when there are no items.
@@ -405,18 +416,22 @@ fn gaps_and_runs(ranges: &[AckRange], ack: u16) -> impl Iterator<Item = (u32, u3
     })
 }
 
-/// Reads a packet whole into `packet`, whose memory is used again.
+/// Reads a packet whole into `packet`, whose memory is used again; messages that may go `ashore` are there then.
 ///
 /// # Errors
-/// What is wrong with it. What `packet` holds then means nothing.
+/// What is wrong with it. What `packet` holds then means nothing, and what went ashore is to be cut off.
 pub(crate) fn read(
     bytes: &[u8],
     protocol: &Protocol,
     context: ReadContext,
     packet: &mut Packet,
     bodies: &mut Bodies,
+    mut ashore: Option<Ashore<'_>>,
 ) -> Result<(), Refusal> {
     packet.messages.clear();
+    packet.landed.clear();
+    packet.landed_memory = 0;
+    packet.count = 0;
     packet.fragments.clear();
     packet.fragment_bytes.clear();
     packet.memory = 0;
@@ -431,7 +446,8 @@ pub(crate) fn read(
             if protocol.channels()[channel].kind.is_chunks() {
                 read_chunk_entry(&mut reader, packet)?;
             } else {
-                read_entry(&mut reader, protocol, &context, channel, packet, bodies)?;
+                let mut entry = Entry { protocol, context: &context, channel, packet, bodies };
+                entry.read(&mut reader, ashore.as_mut())?;
             }
         }
         read_fragments(&mut reader, protocol, packet)?;
@@ -551,54 +567,99 @@ fn read_credits(
     }
 }
 
-fn read_entry(
-    reader: &mut BitReader<'_>,
-    protocol: &Protocol,
-    context: &ReadContext,
+/// A channel's part of a packet that is being read.
+struct Entry<'a> {
+    protocol: &'a Protocol,
+    context: &'a ReadContext,
     channel: usize,
-    packet: &mut Packet,
-    bodies: &mut Bodies,
-) -> Result<(), Refusal> {
-    let config = &protocol.channels()[channel];
-    let mut previous = None;
-    loop {
-        let prefix = match (config.kind, previous) {
-            (kind, None) if kind.has_ids() => Prefix::Id(reader.bits(16)? as u16),
-            (kind, Some(previous)) if kind.has_ids() => {
-                let step = u16::try_from(read_ladder(reader)?).map_err(|_| Refusal::Ladder)?;
-                Prefix::Id(u16::wrapping_add(previous, step))
+    packet: &'a mut Packet,
+    bodies: &'a mut Bodies,
+}
+
+impl Entry<'_> {
+    fn read(
+        &mut self,
+        reader: &mut BitReader<'_>,
+        mut ashore: Option<&mut Ashore<'_>>,
+    ) -> Result<(), Refusal> {
+        let kind = self.protocol.channels()[self.channel].kind;
+        let room = ashore.as_ref().map_or(0, |ashore| (ashore.room)(self.channel));
+        let mut landed = 0;
+        let mut previous = None;
+        loop {
+            let prefix = match (kind, previous) {
+                (kind, None) if kind.has_ids() => Prefix::Id(reader.bits(16)? as u16),
+                (kind, Some(previous)) if kind.has_ids() => {
+                    let step = u16::try_from(read_ladder(reader)?).map_err(|_| Refusal::Ladder)?;
+                    Prefix::Id(u16::wrapping_add(previous, step))
+                }
+                // At most 65,536 keys.
+                (ChannelKind::Latest { keys }, _) => Prefix::Key(read_name(reader, keys)? as u16),
+                _ => Prefix::None,
+            };
+            if let Prefix::Id(id) = prefix {
+                previous = Some(id);
             }
-            // At most 65,536 keys.
-            (ChannelKind::Latest { keys }, _) => Prefix::Key(read_name(reader, keys)? as u16),
-            _ => Prefix::None,
-        };
-        if let Prefix::Id(id) = prefix {
-            previous = Some(id);
+            let memory = self.packet.landed_memory;
+            let ashore = ashore.as_deref_mut().filter(|ashore| landed < room && memory < ashore.bytes);
+            landed += usize::from(self.read_message(reader, prefix, ashore)?);
+            if !reader.bool()? {
+                break;
+            }
         }
-        let received = if config.kind.is_payload() {
-            let (body, bits) = read_opaque(reader, config.max_message_bytes, bodies)?;
-            context.received(0, body, bits)
-        } else {
-            let received = read_message(reader, protocol, context, bodies)?;
-            if !protocol.takes(channel, received.message_type) {
-                return Err(Refusal::Type);
-            }
-            received
+        if landed > 0 {
+            // Both are small: at most 64 channels, and what a packet holds.
+            self.packet.landed.push((self.channel as u8, landed as u32));
+        }
+        Ok(())
+    }
+
+    /// Reads a message; true when it went ashore.
+    fn read_message(
+        &mut self,
+        reader: &mut BitReader<'_>,
+        prefix: Prefix,
+        mut ashore: Option<&mut Ashore<'_>>,
+    ) -> Result<bool, Refusal> {
+        let Entry { protocol, context, channel, packet, bodies } = self;
+        let (channel, config) = (*channel as u8, &protocol.channels()[*channel]);
+        let is_payload = config.kind.is_payload();
+        let message_type = if is_payload { 0 } else { read_name(reader, protocol.messages().len())? as u16 };
+        let place = match &mut ashore {
+            Some(ashore) if !is_payload => ashore.landing.place(context.sequence, channel, message_type),
+            _ => None,
         };
-        if received.window_bytes > window_bytes(config.max_message_bytes * 8) {
+        let has_landed = place.is_some();
+        let body = place.unwrap_or_else(|| bodies.cleared());
+        let start = body.len();
+        let bits = if is_payload {
+            read_opaque(reader, config.max_message_bytes, body)?
+        } else {
+            read_declared(reader, protocol, message_type, body)?
+        };
+        let memory = body.len() - start;
+        if !is_payload && !protocol.takes(channel.into(), message_type) {
+            return Err(Refusal::Type);
+        }
+        if window_bytes(bits) > window_bytes(config.max_message_bytes * 8) {
             return Err(Refusal::Length);
         }
-        if packet.messages.len() == MAX_PACKET_MESSAGES {
+        if packet.count == MAX_PACKET_MESSAGES {
             return Err(Refusal::Messages);
         }
-        packet.memory += received.memory();
+        packet.count += 1;
+        packet.memory += memory;
         if packet.memory > MAX_PACKET_MEMORY {
             return Err(Refusal::Memory);
         }
-        packet.messages.push(PacketMessage { channel: channel as u8, prefix, received });
-        if !reader.bool()? {
-            return Ok(());
+        if let Some(ashore) = ashore.filter(|_| has_landed) {
+            packet.landed_memory += memory + MESSAGE_OVERHEAD_BYTES;
+            ashore.landing.settle();
+            return Ok(true);
         }
+        let received = context.received(message_type, bodies.kept(), bits);
+        packet.messages.push(PacketMessage { channel, prefix, received });
+        Ok(false)
     }
 }
 
@@ -636,7 +697,7 @@ fn read_fragments(
         let count = bytes.div_ceil(FRAGMENT_BYTES);
         let index = read_name(reader, count)?;
         let data = reader.bytes(FRAGMENT_BYTES.min(bytes - index * FRAGMENT_BYTES))?;
-        if packet.messages.len() + packet.fragments.len() == MAX_PACKET_MESSAGES {
+        if packet.count + packet.fragments.len() == MAX_PACKET_MESSAGES {
             return Err(Refusal::Messages);
         }
         let start = packet.fragment_bytes.len();
@@ -696,39 +757,32 @@ fn read_chunk_entry(reader: &mut BitReader<'_>, packet: &mut Packet) -> Result<(
     }
 }
 
-fn read_message(
+/// Appends the body of a message of this type; gives its length in bits.
+fn read_declared(
     reader: &mut BitReader<'_>,
     protocol: &Protocol,
-    context: &ReadContext,
-    bodies: &mut Bodies,
-) -> Result<Received, Refusal> {
-    let message_type = read_name(reader, protocol.messages().len())?;
-    let (body, bits) = match &protocol.messages()[message_type].body {
+    message_type: u16,
+    out: &mut Vec<u8>,
+) -> Result<usize, Refusal> {
+    match &protocol.messages()[usize::from(message_type)].body {
         Body::Declared(schema) => {
             let start = reader.position();
-            bodies.scratch.clear();
-            schema.read(reader, &mut bodies.scratch)?;
-            (bodies.spares.keep(&bodies.scratch), reader.position() - start)
+            schema.read(reader, out)?;
+            Ok(reader.position() - start)
         }
-        Body::Opaque { max_bytes } => read_opaque(reader, *max_bytes as usize, bodies)?,
-    };
-    Ok(context.received(message_type as u16, body, bits))
+        Body::Opaque { max_bytes } => read_opaque(reader, *max_bytes as usize, out),
+    }
 }
 
-/// A body that the core can't read, and its length in bits.
-fn read_opaque(
-    reader: &mut BitReader<'_>,
-    max_bytes: usize,
-    bodies: &mut Bodies,
-) -> Result<(SmallBytes, usize), Refusal> {
+/// Appends a body that the core can't read; gives its length in bits.
+fn read_opaque(reader: &mut BitReader<'_>, max_bytes: usize, out: &mut Vec<u8>) -> Result<usize, Refusal> {
     let bits = reader.bits(length_bits(max_bytes))? as usize;
     if bits > max_bytes * 8 {
         return Err(Refusal::Length);
     }
     let (start_bit, bytes) = reader.cut(bits)?;
-    bodies.scratch.clear();
-    OpaqueBody { start_bit, bits, bytes }.write(&mut bodies.scratch);
-    Ok((bodies.spares.keep(&bodies.scratch), bits))
+    OpaqueBody { start_bit, bits, bytes }.write(out);
+    Ok(bits)
 }
 
 /// One of `count` things by its number.

@@ -194,7 +194,7 @@ fn read(packet: &str, ack: u16) -> Result<Packet, Refusal> {
     let mut read = Packet::default();
     let bytes = hex::decode(packet).unwrap();
     let context = ReadContext { now: Instant::ZERO, sequence: 0, ack, greeted: true };
-    native::read(&bytes, &protocol(), context, &mut read, &mut Bodies::default()).map(|()| read)
+    native::read(&bytes, &protocol(), context, &mut read, &mut Bodies::default(), None).map(|()| read)
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn another_version_or_hash_is_a_mismatch_and_a_missing_hello_a_violation() {
     let hello = VECTORS["packets"][1]["packet"].as_str().unwrap();
     let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 0xFFFF, greeted: false };
     let read = |bytes: &[u8]| {
-        native::read(bytes, &protocol(), context, &mut Packet::default(), &mut Bodies::default())
+        native::read(bytes, &protocol(), context, &mut Packet::default(), &mut Bodies::default(), None)
     };
     let good = hex::decode(hello).unwrap();
     assert_eq!(read(&good), Ok(()));
@@ -380,7 +380,7 @@ fn types_of_layers_are_in_the_hash_and_go_on_the_channels_that_take_them() {
         let mut read = Packet::default();
         let bytes = hex::decode(packet.as_str().unwrap()).unwrap();
         let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 40, greeted: true };
-        native::read(&bytes, &protocol, context, &mut read, &mut Bodies::default()).map(|()| read)
+        native::read(&bytes, &protocol, context, &mut read, &mut Bodies::default(), None).map(|()| read)
     };
     for case in items(&system["taken"]) {
         let packet = read(&case["packet"]).unwrap();

@@ -157,6 +157,11 @@ impl Notifications {
         !self.told.is_empty()
     }
 
+    /// Whether there is a next fate of a packet.
+    pub(in crate::transport) fn has_packet(&self) -> bool {
+        self.told_packets.as_ref().is_some_and(|told| !told.is_empty())
+    }
+
     /// The fate of the next packet.
     pub(in crate::transport) fn poll_packet(&mut self) -> Option<PacketFate> {
         self.told_packets.as_mut()?.pop_front()

@@ -227,6 +227,22 @@ pub(crate) trait Receiving {
         message: Received,
     ) -> Result<Option<Received>, WindowViolation>;
 
+    /// How many messages of a packet needn't wait here for the application, if they go where it takes them.
+    fn landing_room(&self, _arrival: u64) -> usize {
+        0
+    }
+
+    /// So many messages of a packet went there.
+    fn note_landed(&mut self, _arrival: u64, _count: u32) {}
+
+    /// The application took those that did.
+    fn forget_landed(&mut self) {}
+
+    /// Whether the message that came last needs the place of the oldest of those.
+    fn pushes_out(&mut self) -> bool {
+        false
+    }
+
     /// A fragment of a message from the peer, with its bytes; gives the message's body when it is whole and to be read. Then
     /// [`Receiving::handle`] takes the message, or nothing does and the packet is not acked.
     fn handle_message_fragment(

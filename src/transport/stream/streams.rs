@@ -9,6 +9,7 @@ use super::{CreditMark, Fate, Offer, Receiving, ResendTimer, SendContext, Sendin
 use crate::store::sequence::distance;
 use crate::time::Instant;
 use crate::transport::candidates::{Attribute, Column, Wanted};
+use crate::transport::landing::MOST_LANDED;
 use crate::transport::message::{Prefix, Received, Selected};
 use crate::transport::parts::{BlockFragment, BlockLimits, Desync};
 use crate::transport::protocol::{Cost, Protocol, Share};
@@ -44,6 +45,11 @@ pub(crate) struct Streams {
     unread: Set,
     /// May have credit to grant.
     crediting: Set,
+    /// Some of their messages are where the application takes them.
+    landed: Set,
+    /// In which of its ticks, and how many bytes more may go there.
+    landing_tick: u64,
+    landing_bytes: usize,
 }
 
 /// What the packet being composed takes of the streams: memory that connections share.
@@ -144,6 +150,9 @@ impl Streams {
             ticking: none,
             unread: none,
             crediting: none,
+            landed: none,
+            landing_tick: 0,
+            landing_bytes: MOST_LANDED,
         }
     }
 
@@ -301,6 +310,42 @@ impl Streams {
         arrival: u64,
     ) -> Result<(), WindowViolation> {
         self.lanes[index].sending().ok_or(WindowViolation)?.check_credit(unread, arrival)
+    }
+
+    /// Messages may go where the application takes them in this tick of its own.
+    pub(crate) fn begin_landing(&mut self, tick: u64) {
+        if self.landing_tick != tick {
+            self.landing_tick = tick;
+            self.landing_bytes = MOST_LANDED;
+            for index in core::mem::take(&mut self.landed).iter() {
+                if let Some(receiving) = self.lanes[index].stream.receiving_mut() {
+                    receiving.forget_landed();
+                }
+            }
+        }
+    }
+
+    /// How many messages of a packet needn't wait in a stream.
+    pub(crate) fn landing_room(&self, index: usize, arrival: u64) -> usize {
+        self.lanes[index].receiving().map_or(0, |receiving| receiving.landing_room(arrival))
+    }
+
+    /// Bytes of messages that needn't.
+    pub(crate) fn landing_bytes(&self) -> usize {
+        self.landing_bytes
+    }
+
+    /// So many bytes of messages didn't.
+    pub(crate) fn take_landing_bytes(&mut self, bytes: usize) {
+        self.landing_bytes = self.landing_bytes.saturating_sub(bytes);
+    }
+
+    /// So many of a packet didn't.
+    pub(crate) fn note_landed(&mut self, index: usize, arrival: u64, count: u32) {
+        self.landed.insert(index);
+        if let Some(receiving) = self.lanes[index].stream.receiving_mut() {
+            receiving.note_landed(arrival, count);
+        }
     }
 
     /// Whether a message waits for the application.

@@ -23,6 +23,10 @@ pub(super) struct Unreliable {
     receive_queue: usize,
     waiting: Waiting<Submission>,
     received: VecDeque<Received>,
+    /// How many messages the application will take from where they landed, before those; and whether the last one that came
+    /// behind them needs the place of one.
+    landed: usize,
+    pushes_out: bool,
     /// Sequenced channels: the newest packet a message came in.
     newest: Option<u64>,
     sequenced: bool,
@@ -50,6 +54,8 @@ impl Unreliable {
             receive_queue,
             waiting: Waiting::new(),
             received: VecDeque::new(),
+            landed: 0,
+            pushes_out: false,
             newest: None,
             wanted: None,
             sequenced,
@@ -238,10 +244,37 @@ impl Receiving for Unreliable {
             return Ok(Some(message));
         }
         self.newest = Some(arrival);
+        self.stats.received += 1;
+        if self.landed > 0 && self.landed + self.received.len() >= self.receive_queue {
+            self.landed -= 1;
+            self.pushes_out = true;
+            self.stats.dropped += 1;
+            self.received.push_back(message);
+            return Ok(None);
+        }
         let pushed_out = push_newest(&mut self.received, self.receive_queue, message);
         self.stats.dropped += u64::from(pushed_out.is_some());
-        self.stats.received += 1;
         Ok(pushed_out)
+    }
+
+    fn landing_room(&self, arrival: u64) -> usize {
+        let is_old = self.sequenced && self.newest.is_some_and(|newest| arrival < newest);
+        // In order: behind those that wait the others wait, too.
+        if is_old || !self.received.is_empty() { 0 } else { self.receive_queue.saturating_sub(self.landed) }
+    }
+
+    fn note_landed(&mut self, arrival: u64, count: u32) {
+        self.newest = Some(arrival);
+        self.landed += count as usize;
+        self.stats.received += u64::from(count);
+    }
+
+    fn forget_landed(&mut self) {
+        self.landed = 0;
+    }
+
+    fn pushes_out(&mut self) -> bool {
+        core::mem::take(&mut self.pushes_out)
     }
 
     fn received_memory(&self) -> usize {

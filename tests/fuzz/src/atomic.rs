@@ -1,5 +1,6 @@
 //! A packet of a peer is applied whole or not at all: a valid one with messages on every kind of channel, altered. Where it
-//! is refused or dropped, the connection has what one has that never got it: not a row more, none less, no fate told.
+//! is refused or dropped, the connection has what one has that never got it: not a row more, none less, no fate told. With
+//! tables lent, into which it is read, the same comes of it, and they are as they were.
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,8 +8,8 @@ use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
 use tickwire::transport::header::Header;
 use tickwire::transport::{
-    Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, End, MessageType, Notification, Protocol,
-    Received, Resend, SendOptions, VERSION,
+    Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, End, Landing, MessageType, Notification,
+    Protocol, Received, Resend, SendOptions, VERSION,
 };
 use tickwire::wire::{BitReader, Kind, ReadError, Schema};
 
@@ -152,6 +153,7 @@ pub fn judge(alter: impl FnOnce(&mut Vec<u8>)) -> Outcome {
     let (mut ours, mut without) = (prepared(protocol, before).0, prepared(protocol, before).0);
     let handled_before = handled(&ours);
     let ended = ours.handle_datagram(NOW, &datagram);
+    judge_landing(protocol, before, &datagram);
     let count = handled(&ours) - handled_before;
     let applied = ended.is_ok() && {
         let sequence = Header::read(packet).unwrap().0.sequence;
@@ -177,6 +179,79 @@ pub fn judge(alter: impl FnOnce(&mut Vec<u8>)) -> Outcome {
         Ok(()) => Outcome::Dropped,
         Err(End::Violation(tickwire::transport::Violation::Window)) => Outcome::BeyondWindow,
         Err(_) => Outcome::Refused,
+    }
+}
+
+/// Tables of a tick: a channel, a type and a body each.
+#[derive(Default)]
+struct Shore {
+    rows: Vec<(usize, u16, Vec<u8>)>,
+    before: usize,
+    settled: usize,
+}
+
+impl Landing for Shore {
+    fn tick(&self) -> u64 {
+        1
+    }
+
+    fn begin(&mut self, _: Instant) {
+        self.before = self.rows.len();
+    }
+
+    fn place(&mut self, _: u16, channel: u8, message_type: u16) -> Option<&mut Vec<u8>> {
+        assert_eq!(self.rows.len(), self.settled, "a row is whole before the next one");
+        self.rows.push((channel.into(), message_type, vec![7; 3]));
+        self.rows.last_mut().map(|row| &mut row.2)
+    }
+
+    fn settle(&mut self) {
+        self.settled += 1;
+        self.rows.last_mut().unwrap().2.drain(..3);
+    }
+
+    fn cut(&mut self) {
+        self.rows.truncate(self.before);
+        self.settled = self.rows.len();
+    }
+
+    fn push_out(&mut self, channel: u8) {
+        let oldest = self.rows.iter().position(|row| row.0 == usize::from(channel));
+        self.rows.remove(oldest.expect("one of this channel is here"));
+        self.settled -= 1;
+    }
+}
+
+/// Hands a datagram to two connections whose applications read what came before, one of which lends it tables.
+fn judge_landing(protocol: &Arc<Protocol>, before: &[Vec<u8>], datagram: &[u8]) {
+    let read = || {
+        let mut ours = prepared(protocol, before).0;
+        taken(&mut ours);
+        ours
+    };
+    let (mut waiting, mut landing, mut shore) = (read(), read(), Shore::default());
+    shore.rows.push((0, 0, b"of an earlier packet".to_vec()));
+    shore.settled = 1;
+    let ended = format!("{:?}", waiting.handle_datagram(NOW, datagram));
+    assert_eq!(format!("{:?}", landing.handle_into(NOW, datagram, &mut shore)), ended);
+    assert_eq!(shore.settled, shore.rows.len(), "{ended}");
+    assert_eq!(shore.rows.remove(0).2, b"of an earlier packet", "{ended}");
+    let (rows, fates) = taken(&mut waiting);
+    let mut rows: Vec<_> =
+        rows.into_iter().map(|(channel, row)| (channel, row.message_type, row.body.to_vec())).collect();
+    let (rest, rest_fates) = taken(&mut landing);
+    let rest = rest.into_iter().map(|(channel, row)| (channel, row.message_type, row.body.to_vec()));
+    let mut landed: Vec<_> = shore.rows.into_iter().chain(rest).collect();
+    // In order within each channel.
+    landed.sort_by_key(|row| row.0);
+    rows.sort_by_key(|row| row.0);
+    assert_eq!((landed, rest_fates), (rows, fates), "{ended}");
+    for channel in 0..=PAYLOAD {
+        assert_eq!(
+            landing.channel_stats(channel),
+            waiting.channel_stats(channel),
+            "{ended}, channel {channel}"
+        );
     }
 }
 

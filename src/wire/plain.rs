@@ -1,0 +1,129 @@
+//! Fields that are one number in a fixed count of bits, side by side: of most messages all are, and one loop over a list of
+//! constants reads and writes them, without a choice and a call for each.
+//!
+//! Promises: the same cells, bits and refusals as one by one. What is refused isn't told here: whoever asked goes through the
+//! fields again and finds which.
+
+use super::column::cell;
+use super::{BitReader, BitSink, Field};
+
+/// A number of a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plain {
+    /// Where its cell lies in the row.
+    pub(super) at: usize,
+    /// Bytes of the cell: 1, 2, 4 or 8.
+    pub(super) size: u8,
+    /// On the wire, at most 64.
+    pub(super) bits: u8,
+    /// The cell's highest bit is its sign.
+    pub(super) signed: bool,
+    /// Any byte but 0 is 1.
+    pub(super) flag: bool,
+    /// The least number.
+    pub(super) lo: u64,
+    /// What the wire says is at most this.
+    pub(super) span: u64,
+    /// The bits of the wire, and those of the cell.
+    pub(super) wire_mask: u64,
+    pub(super) cell_mask: u64,
+}
+
+/// Fields of a schema: some that are plain, or one that isn't.
+#[derive(Clone, Debug)]
+pub(super) enum Group {
+    Plain { first: usize, numbers: Box<[Plain]>, bits: usize },
+    Other(usize),
+}
+
+impl Group {
+    /// Fields in groups as large as can be.
+    pub(super) fn of(fields: &[Field]) -> Box<[Group]> {
+        let mut groups: Vec<Group> = Vec::new();
+        for (index, field) in fields.iter().enumerate() {
+            let Some(plain) = field.plain() else {
+                groups.push(Group::Other(index));
+                continue;
+            };
+            let more = usize::from(plain.bits);
+            if let Some(Group::Plain { numbers, bits, .. }) = groups.last_mut() {
+                *numbers = numbers.iter().copied().chain([plain]).collect();
+                *bits += more;
+            } else {
+                groups.push(Group::Plain { first: index, numbers: Box::new([plain]), bits: more });
+            }
+        }
+        groups.into()
+    }
+}
+
+impl Plain {
+    /// Puts a number into its cell of a row, of which cells behind it may be overwritten; false when there is no such cell.
+    #[inline]
+    fn store(&self, row: &mut [u8], offset: u64) -> bool {
+        let bytes = (self.lo.wrapping_add(offset) & self.cell_mask).to_le_bytes();
+        let Some(rest) = row.get_mut(self.at..) else { return false };
+        // Most rows go on for that long.
+        if let Some(cell) = rest.first_chunk_mut() {
+            *cell = bytes;
+            return true;
+        }
+        let size = usize::from(self.size);
+        rest.get_mut(..size).is_some_and(|cell| {
+            cell.copy_from_slice(&bytes[..size]);
+            true
+        })
+    }
+
+    /// What the wire says of the number in its cell of the row at `row` of a body; none when it isn't one of the field's.
+    #[inline]
+    fn load(&self, body: &[u8], row: usize) -> Option<u64> {
+        let at = row.saturating_add(self.at);
+        let number = match self.size {
+            8 => u64::from_le_bytes(cell(body, at)?),
+            4 => u32::from_le_bytes(cell(body, at)?).into(),
+            2 => u16::from_le_bytes(cell(body, at)?).into(),
+            _ => u8::from_le_bytes(cell(body, at)?).into(),
+        };
+        if self.flag {
+            return Some(u64::from(number != 0));
+        }
+        let unused = 64 - 8 * u32::from(self.size);
+        let number =
+            if self.signed { ((number << unused).cast_signed() >> unused).cast_unsigned() } else { number };
+        // In signed arithmetic below `lo` wraps to above `span`, and in unsigned likewise: a range has at most 64 bits.
+        Some(number.wrapping_sub(self.lo)).filter(|offset| *offset <= self.span)
+    }
+}
+
+/// Reads numbers of so many bits in sum into a row, whose cells behind them are still zero and stay so; false when one is
+/// refused, or they aren't all there. The reader hasn't moved then.
+#[inline]
+pub(super) fn read(reader: &mut BitReader<'_>, numbers: &[Plain], bits: usize, row: &mut [u8]) -> bool {
+    let Some(mut ahead) = reader.ahead(bits) else { return false };
+    for number in numbers {
+        let offset = ahead.word(number.bits.into(), number.wire_mask);
+        if offset > number.span || !number.store(row, offset) {
+            return false;
+        }
+    }
+    *reader = ahead;
+    true
+}
+
+/// Writes numbers of the row at `row` of a body; gives how many were written before one that can't be, if there is one.
+#[inline]
+pub(super) fn write<S: BitSink + ?Sized>(
+    numbers: &[Plain],
+    body: &[u8],
+    row: usize,
+    sink: &mut S,
+) -> Result<(), usize> {
+    for (index, number) in numbers.iter().enumerate() {
+        let offset = number.load(body, row).ok_or(index)?;
+        if number.bits > 0 {
+            sink.bits(offset, number.bits.into());
+        }
+    }
+    Ok(())
+}
