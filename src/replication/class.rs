@@ -17,7 +17,7 @@ pub const MAX_CLASSES: usize = 256;
 pub const MAX_CAPACITY: u32 = 1 << 16;
 
 /// Most bits of a whole record's properties: with all that stands before it, half of the smallest datagram.
-pub const MAX_RECORD_BITS: usize = 512 * 8;
+pub const MAX_RECORD_BITS: usize = 480 * 8;
 
 /// States that a client keeps of each ghost, those with the newest ticks, and that the server remembers of each row: part of
 /// the protocol.
@@ -82,10 +82,7 @@ impl fmt::Display for ClassError {
         match self {
             ClassError::Schema(error) => error.fmt(f),
             ClassError::Conditions { class, count, fields } => {
-                write!(
-                    f,
-                    "ghost class {class:?} must have a condition for each field ({fields}), not {count}"
-                )
+                write!(f, "ghost class {class:?} must have a condition for each field ({fields}), not {count}")
             }
             ClassError::Capacity { class, capacity } => {
                 write!(f, "capacity of ghost class {class:?} must be 1 to {MAX_CAPACITY}, not {capacity}")
@@ -145,11 +142,11 @@ impl GhostClass {
             return Err(ClassError::TooLarge { class, bits });
         }
         let of = |allowed: &dyn Fn(Condition) -> bool| {
-            let bits =
-                conditions.iter().enumerate().map(|(i, condition)| u64::from(allowed(*condition)) << i);
+            let bits = conditions.iter().enumerate().map(|(i, condition)| u64::from(allowed(*condition)) << i);
             bits.fold(0, |mask, bit| mask | bit)
         };
-        let created = [of(&|it| it != Condition::OwnerOnly), of(&|it| it != Condition::ExceptOwner)];
+        let created =
+            [of(&|it| it != Condition::OwnerOnly), of(&|it| it != Condition::ExceptOwner)];
         let initial = of(&|it| it == Condition::Initial);
         let updated = created.map(|mask| mask & !initial);
         Ok(GhostClass { name: class, properties, conditions, capacity, created, updated })
@@ -273,12 +270,7 @@ mod tests {
 
     fn tank() -> Properties {
         let bits = |bits| Kind::Bits { bits };
-        properties(&[
-            ("x", bits(8)),
-            ("name", Kind::Text { max_bytes: 8 }),
-            ("ammo", bits(4)),
-            ("pose", bits(2)),
-        ])
+        properties(&[("x", bits(8)), ("name", Kind::Text { max_bytes: 8 }), ("ammo", bits(4)), ("pose", bits(2))])
     }
 
     const CONDITIONS: [Condition; 4] =
@@ -313,14 +305,11 @@ mod tests {
         assert_eq!(text(short), "ghost class \"Tank\" must have a condition for each field (4), not 3");
         for capacity in [0, MAX_CAPACITY + 1] {
             let error = GhostClass::new("Tank", tank(), CONDITIONS, capacity).unwrap_err();
-            assert_eq!(
-                text(error),
-                format!("capacity of ghost class \"Tank\" must be 1 to 65536, not {capacity}")
-            );
+            assert_eq!(text(error), format!("capacity of ghost class \"Tank\" must be 1 to 65536, not {capacity}"));
         }
         let long = properties(&[("story", Kind::Text { max_bytes: 600 })]);
         let error = GhostClass::new("Book", long, [Condition::Always], 1).unwrap_err();
-        assert!(text(error).starts_with("a ghost of class \"Book\" must take at most 4096 bits, not 48"));
+        assert!(text(error).starts_with("a ghost of class \"Book\" must take at most 3840 bits, not 48"));
         let class = Arc::new(GhostClass::new("Tank", tank(), CONDITIONS, 9).unwrap());
         assert_eq!(
             text(Classes::new([class.clone(), class]).unwrap_err()),

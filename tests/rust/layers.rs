@@ -20,7 +20,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("netsim", &["store", "time", "rng"]),
     (
         "driver",
-        &["netsim", "session", "endpoint", "netcode", "transport", "wire", "store", "time", "limits", "rng"],
+        &[
+            "netsim",
+            "session",
+            "replication",
+            "endpoint",
+            "netcode",
+            "transport",
+            "wire",
+            "store",
+            "time",
+            "limits",
+            "rng",
+        ],
     ),
 ];
 
