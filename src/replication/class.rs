@@ -82,7 +82,10 @@ impl fmt::Display for ClassError {
         match self {
             ClassError::Schema(error) => error.fmt(f),
             ClassError::Conditions { class, count, fields } => {
-                write!(f, "ghost class {class:?} must have a condition for each field ({fields}), not {count}")
+                write!(
+                    f,
+                    "ghost class {class:?} must have a condition for each field ({fields}), not {count}"
+                )
             }
             ClassError::Capacity { class, capacity } => {
                 write!(f, "capacity of ghost class {class:?} must be 1 to {MAX_CAPACITY}, not {capacity}")
@@ -142,11 +145,11 @@ impl GhostClass {
             return Err(ClassError::TooLarge { class, bits });
         }
         let of = |allowed: &dyn Fn(Condition) -> bool| {
-            let bits = conditions.iter().enumerate().map(|(i, condition)| u64::from(allowed(*condition)) << i);
+            let bits =
+                conditions.iter().enumerate().map(|(i, condition)| u64::from(allowed(*condition)) << i);
             bits.fold(0, |mask, bit| mask | bit)
         };
-        let created =
-            [of(&|it| it != Condition::OwnerOnly), of(&|it| it != Condition::ExceptOwner)];
+        let created = [of(&|it| it != Condition::OwnerOnly), of(&|it| it != Condition::ExceptOwner)];
         let initial = of(&|it| it == Condition::Initial);
         let updated = created.map(|mask| mask & !initial);
         Ok(GhostClass { name: class, properties, conditions, capacity, created, updated })
@@ -270,7 +273,12 @@ mod tests {
 
     fn tank() -> Properties {
         let bits = |bits| Kind::Bits { bits };
-        properties(&[("x", bits(8)), ("name", Kind::Text { max_bytes: 8 }), ("ammo", bits(4)), ("pose", bits(2))])
+        properties(&[
+            ("x", bits(8)),
+            ("name", Kind::Text { max_bytes: 8 }),
+            ("ammo", bits(4)),
+            ("pose", bits(2)),
+        ])
     }
 
     const CONDITIONS: [Condition; 4] =
@@ -305,7 +313,10 @@ mod tests {
         assert_eq!(text(short), "ghost class \"Tank\" must have a condition for each field (4), not 3");
         for capacity in [0, MAX_CAPACITY + 1] {
             let error = GhostClass::new("Tank", tank(), CONDITIONS, capacity).unwrap_err();
-            assert_eq!(text(error), format!("capacity of ghost class \"Tank\" must be 1 to 65536, not {capacity}"));
+            assert_eq!(
+                text(error),
+                format!("capacity of ghost class \"Tank\" must be 1 to 65536, not {capacity}")
+            );
         }
         let long = properties(&[("story", Kind::Text { max_bytes: 600 })]);
         let error = GhostClass::new("Book", long, [Condition::Always], 1).unwrap_err();

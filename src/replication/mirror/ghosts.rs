@@ -147,7 +147,8 @@ impl Ghosts {
             return Ok(Outcome::Quiet);
         }
         let fresh = newest == 0;
-        let changed = if fresh { self.class.properties.all() } else { self.differing(mask & self.with_words) };
+        let changed =
+            if fresh { self.class.properties.all() } else { self.differing(mask & self.with_words) };
         self.states.push(id, tick, &self.words, &self.newest);
         let changed = changed | self.read_bodies(id, mask, reader)?;
         let flags = &mut self.flags[id];

@@ -97,7 +97,9 @@ impl fmt::Display for Violation {
         match self {
             Violation::Read(error) => error.fmt(f),
             Violation::Class { class } => write!(f, "there is no ghost class {class}"),
-            Violation::Id { class, id } => write!(f, "ghost {id} of class {class} is beyond the class's capacity"),
+            Violation::Id { class, id } => {
+                write!(f, "ghost {id} of class {class} is beyond the class's capacity")
+            }
             Violation::Form => write!(f, "a gap or an age is not in its shortest form"),
             Violation::Mask { class, mask } => {
                 write!(f, "an update of class {class} can't have the property mask {mask:#x}")

@@ -106,12 +106,7 @@ impl Heads {
         Ok((baseline, Some(older)))
     }
 
-    fn read_mask(
-        &self,
-        reader: &mut BitReader<'_>,
-        properties: u32,
-        allowed: u64,
-    ) -> Result<u64, Violation> {
+    fn read_mask(&self, reader: &mut BitReader<'_>, properties: u32, allowed: u64) -> Result<u64, Violation> {
         let same = reader.bool()?;
         let mask = match properties {
             _ if same => self.mask,
