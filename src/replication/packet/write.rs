@@ -64,6 +64,12 @@ impl Writer {
 
     pub(in crate::replication) fn begin_section(&mut self, bits: &mut BitWriter, class: usize) {
         bits.bits(1 | (class as u64) << 1, 1 + self.class_bits);
+        self.reset_section();
+    }
+
+    /// As the writer is when a section begins.
+    #[inline]
+    pub(in crate::replication) fn reset_section(&mut self) {
         (self.next, self.mask) = (0, 0);
     }
 
