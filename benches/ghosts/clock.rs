@@ -3,7 +3,7 @@
 /// In seconds.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
-pub fn cpu_time() -> f64 {
+pub(crate) fn cpu_time() -> f64 {
     // SAFETY: the system writes two integers into `time`, for which zeros are valid too.
     let time = unsafe {
         let mut time: libc::timespec = std::mem::zeroed();
@@ -15,13 +15,13 @@ pub fn cpu_time() -> f64 {
 
 /// Elsewhere the time on the wall has to do.
 #[cfg(not(target_os = "linux"))]
-pub fn cpu_time() -> f64 {
+pub(crate) fn cpu_time() -> f64 {
     static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
     START.elapsed().as_secs_f64()
 }
 
 /// Adds the CPU time of some work to `times`.
-pub fn timed<T>(times: &mut f64, work: impl FnOnce() -> T) -> T {
+pub(crate) fn timed<T>(times: &mut f64, work: impl FnOnce() -> T) -> T {
     let start = cpu_time();
     let made = std::hint::black_box(work());
     *times += cpu_time() - start;
@@ -29,7 +29,7 @@ pub fn timed<T>(times: &mut f64, work: impl FnOnce() -> T) -> T {
 }
 
 /// The value that this share of all is at most.
-pub fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
+pub(crate) fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let last = values.len().saturating_sub(1);
     values.get((last as f64 * share) as usize).copied().unwrap_or(f64::NAN)

@@ -1,5 +1,6 @@
 //! A server with clients in a scene: what it costs, and what goes over the lines. Without sockets and encryption.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::clock::timed;
@@ -15,6 +16,9 @@ use tickwire::wire::{BitReader, BitWriter};
 
 /// Bits of a payload, at most: what netcode's 1,200 bytes leave after the headers of a packet and a message.
 const PAYLOAD_BITS: usize = 1170 * 8;
+
+/// Words of an entity.
+const WORDS: usize = 9;
 
 /// Of the payload channel.
 const CHANNEL: usize = 0;
@@ -32,31 +36,30 @@ struct Player {
 
 /// What a tick took.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Cost {
+pub(crate) struct Cost {
     /// CPU seconds of the server.
-    pub server: f64,
+    pub(crate) server: f64,
     /// Of all clients.
-    pub clients: f64,
-    pub bytes: usize,
-    pub packets: usize,
+    pub(crate) clients: f64,
+    pub(crate) bytes: usize,
     /// Objects that changed, for each client that has them.
-    pub updates: usize,
+    pub(crate) updates: usize,
 }
 
 /// How a game is played.
 #[derive(Clone, Copy, Debug)]
-pub struct Setup {
-    pub scene: &'static str,
-    pub clients: usize,
-    pub path: Path,
+pub(crate) struct Setup {
+    pub(crate) scene: &'static str,
+    pub(crate) clients: usize,
+    pub(crate) path: Path,
     /// Each client sees so far, from an entity that it owns.
-    pub sight: Option<f64>,
+    pub(crate) sight: Option<f64>,
     /// Whether the application may have written anything anywhere.
-    pub scan: bool,
+    pub(crate) scan: bool,
 }
 
-pub struct Game {
-    pub scene: Scene,
+pub(crate) struct Game {
+    pub(crate) scene: Scene,
     setup: Setup,
     publisher: Publisher,
     relevancy: ClassRelevancy,
@@ -65,11 +68,14 @@ pub struct Game {
     tick: u32,
     writer: BitWriter,
     changes: Changes,
-    told: Vec<(u32, bool)>,
+    told: Vec<(PeerHandle, u32, bool)>,
+    /// The tick's packets: whose, their records, where their bytes lie, and their bits.
+    payloads: Vec<u8>,
+    packets: Vec<(usize, u32, Range<usize>, usize)>,
 }
 
 impl Game {
-    pub fn new(setup: Setup) -> Self {
+    pub(crate) fn new(setup: Setup) -> Self {
         let scene = Scene::named(setup.scene);
         let rows = scene.plan.entities;
         let class = entity(rows);
@@ -95,13 +101,15 @@ impl Game {
             writer: BitWriter::new(),
             changes: Changes::default(),
             told: Vec::new(),
+            payloads: Vec::new(),
+            packets: Vec::new(),
         };
         (0..setup.clients).for_each(|_| game.join());
         game
     }
 
     /// One more client.
-    pub fn join(&mut self) {
+    pub(crate) fn join(&mut self) {
         let slot = self.players.len() as u32;
         let (handle, rows) = (PeerHandle { slot, generation: 1 }, self.scene.plan.entities);
         self.publisher.add_peer(handle);
@@ -124,7 +132,7 @@ impl Game {
     }
 
     /// A tick of all, in which the scene goes on or rests.
-    pub fn tick(&mut self, moves: bool) -> Cost {
+    pub(crate) fn tick(&mut self, moves: bool) -> Cost {
         let mut cost = Cost::default();
         self.tick += 1;
         if moves {
@@ -132,20 +140,25 @@ impl Game {
         } else {
             self.scene.moved.clear();
         }
-        timed(&mut cost.server, || self.cells.apply(&self.scene, false));
-        for i in 0..self.players.len() {
-            self.players[i].line.notifications(self.tick, &mut self.told);
-            let handle = self.players[i].handle;
-            timed(&mut cost.server, || {
-                for (record, delivered) in &self.told {
-                    self.publisher.handle_notification(handle, *record, *delivered);
-                }
-            });
+        self.told.clear();
+        for Player { handle, line, .. } in &mut self.players {
+            line.notifications(self.tick, |record, delivered| self.told.push((*handle, record, delivered)));
         }
-        timed(&mut cost.server, || self.begin());
-        for i in 0..self.players.len() {
-            self.send(i, &mut cost);
+        // At once, for the clock costs as much as a small packet.
+        timed(&mut cost.server, || {
+            self.cells.apply(&self.scene, false);
+            for (handle, record, delivered) in &self.told {
+                self.publisher.handle_notification(*handle, *record, *delivered);
+            }
+            self.begin();
+            self.fill();
+        });
+        for (slot, record, range, bits) in self.packets.drain(..) {
+            let bytes = self.payloads[range].to_vec();
+            cost.bytes += bytes.len();
+            self.players[slot].line.send(self.tick, (Some(record), bytes, bits));
         }
+        self.players.iter_mut().for_each(|player| player.line.keep_alive(self.tick));
         let changed = self.publisher.table(0).changed();
         for player in &self.players {
             let has = |row: &&u32| player.interest.contains(**row);
@@ -179,43 +192,47 @@ impl Game {
         }
     }
 
-    fn send(&mut self, player: usize, cost: &mut Cost) {
-        let Player { handle, line, .. } = &mut self.players[player];
-        if self.publisher.due(*handle) == 0 {
-            return;
-        }
-        timed(&mut cost.server, || self.publisher.choose(*handle, usize::MAX >> 8));
-        loop {
-            let record = timed(&mut cost.server, || {
+    /// Writes all packets of the tick.
+    fn fill(&mut self) {
+        self.payloads.clear();
+        for Player { handle, .. } in &self.players {
+            if self.publisher.due(*handle) == 0 {
+                continue;
+            }
+            // All goes out.
+            self.publisher.choose(*handle, usize::MAX >> 8);
+            loop {
                 self.writer.clear();
-                self.publisher.fill(*handle, CHANNEL, PAYLOAD_BITS, &mut self.writer)
-            });
-            let Some(record) = record else { return };
-            let bits = self.writer.bit_len();
-            let bytes = self.writer.as_bytes().to_vec();
-            cost.bytes += bytes.len();
-            cost.packets += 1;
-            line.send(self.tick, (record, bytes, bits));
-        }
-    }
-
-    /// Ticks between now and the state that the first client shows of each object it has, where it shows an old one.
-    pub fn ages(&self, ages: &mut Vec<f64>) {
-        let (player, table) = (&self.players[0], self.publisher.table(0));
-        for row in table.alive() {
-            let Some(id) = self.publisher.ghost_id(player.handle, 0, row) else { continue };
-            let shown = player.mirror.tick_of(0, id);
-            // Its low bits are the server's.
-            let tick = shown & 0xFFFF;
-            if shown > 0 {
-                let old = table.changed_since(row, tick) != 0;
-                ages.push(if old { f64::from(self.tick - tick) } else { 0.0 });
+                let Some(record) = self.publisher.fill(*handle, CHANNEL, PAYLOAD_BITS, &mut self.writer)
+                else {
+                    break;
+                };
+                let (start, bits) = (self.payloads.len(), self.writer.bit_len());
+                self.payloads.extend_from_slice(self.writer.as_bytes());
+                self.packets.push((handle.slot as usize, record, start..self.payloads.len(), bits));
             }
         }
     }
 
+    /// How many ticks ago the server's last had what the first client shows, of each object that it has.
+    pub(crate) fn ages(&self, ages: &mut Vec<f64>) {
+        let (player, table) = (&self.players[0], self.publisher.table(0));
+        let (mut shown, mut then) = ([0; WORDS], [0; WORDS]);
+        for row in table.alive() {
+            let Some(id) = self.publisher.ghost_id(player.handle, 0, row) else { continue };
+            // Its low bits are the server's.
+            let tick = player.mirror.tick_of(0, id) & 0xFFFF;
+            if tick == 0 || !table.words_at(row, tick, &mut shown) {
+                continue;
+            }
+            let same = |at: &u32| table.words_at(row, *at, &mut then) && then == shown;
+            let last = (tick..=self.tick).rev().find(same).unwrap_or(tick);
+            ages.push(f64::from(self.tick - last));
+        }
+    }
+
     /// Whether a client has as many ghosts as it is to have.
-    pub fn has_all(&self, player: usize) -> bool {
+    pub(crate) fn has_all(&self, player: usize) -> bool {
         let Player { handle, mirror, interest, .. } = &self.players[player];
         let mut wanted = self.publisher.table(0).alive().filter(|row| interest.contains(*row)).peekable();
         let has = |row| self.publisher.ghost_id(*handle, 0, row).is_some_and(|id| mirror.is_alive(0, id));
@@ -223,12 +240,12 @@ impl Game {
     }
 
     /// Bytes for one client so far.
-    pub fn bytes_of(&self, player: usize) -> u64 {
+    pub(crate) fn bytes_of(&self, player: usize) -> u64 {
         self.publisher.peer_bits(self.players[player].handle) / 8
     }
 
     /// Every client's cells are what the server's words stand for, once nothing is on its way.
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         let table = self.publisher.table(0);
         for player in &self.players {
             let mut shown = 0;
@@ -245,12 +262,12 @@ impl Game {
 impl Player {
     fn receive(&mut self, tick: u32, cost: &mut Cost) {
         let Player { mirror, line, cells, events, .. } = self;
-        while let Some((_, bytes, bits)) = line.receive(tick) {
-            let reader = BitReader::with_range(&bytes, 0, bits);
-            timed(&mut cost.clients, || mirror.handle_payload(reader).expect("a packet"));
-        }
+        let packets: Vec<_> = std::iter::from_fn(|| line.receive(tick)).collect();
         events.clear();
         timed(&mut cost.clients, || {
+            for (_, bytes, bits) in packets.iter().filter(|(record, ..)| record.is_some()) {
+                mirror.handle_payload(BitReader::with_range(bytes, 0, *bits)).expect("a packet");
+            }
             let mut columns = cells.columns_mut();
             let columns: &mut [&mut [u8]] = &mut columns;
             mirror.take(&mut [columns], events);

@@ -9,7 +9,7 @@ use tickwire::wire::{Kind, Properties, Schema};
 
 /// The scenes' entity: a position in steps of 1/512 m (21 bits an axis), a rotation by its smallest three in 9 bits each,
 /// health of 10 bits and flags of 8.
-pub fn entity(capacity: usize) -> Arc<GhostClass> {
+pub(crate) fn entity(capacity: usize) -> Arc<GhostClass> {
     let fields = [
         ("position", Kind::Vector { axes: 3, lo: -2000.0, hi: 2000.0, resolution: 1.0 / 512.0 }),
         ("rotation", Kind::Rotation { bits: 9 }),
@@ -23,7 +23,7 @@ pub fn entity(capacity: usize) -> Arc<GhostClass> {
 
 /// The cells of [`entity`], as an application has them.
 #[derive(Clone)]
-pub struct Cells {
+pub(crate) struct Cells {
     position: Vec<u8>,
     rotation: Vec<u8>,
     health: Vec<u8>,
@@ -31,13 +31,13 @@ pub struct Cells {
 }
 
 impl Cells {
-    pub fn new(rows: usize) -> Self {
+    pub(crate) fn new(rows: usize) -> Self {
         let zeros = |size| vec![0; rows * size];
         Cells { position: zeros(24), rotation: zeros(16), health: zeros(2), flags: zeros(1) }
     }
 
     /// Writes what moved in the scene's tick, or all.
-    pub fn apply(&mut self, scene: &Scene, all: bool) {
+    pub(crate) fn apply(&mut self, scene: &Scene, all: bool) {
         let every: Vec<u32> = if all { (0..scene.plan.entities as u32).collect() } else { Vec::new() };
         let position = self.position.as_chunks_mut::<8>().0;
         let rotation = self.rotation.as_chunks_mut::<4>().0;
@@ -56,17 +56,17 @@ impl Cells {
     }
 
     /// As columns, which may have changed.
-    pub fn columns(&self, scan: bool) -> [Column<'_>; 4] {
+    pub(crate) fn columns(&self, scan: bool) -> [Column<'_>; 4] {
         [&self.position, &self.rotation, &self.health, &self.flags].map(|cells| Column { cells, scan })
     }
 
     /// As columns, to be written.
-    pub fn columns_mut(&mut self) -> [&mut [u8]; 4] {
+    pub(crate) fn columns_mut(&mut self) -> [&mut [u8]; 4] {
         [&mut self.position, &mut self.rotation, &mut self.health, &mut self.flags]
     }
 
     /// Panics when a row's cells aren't what these words stand for.
-    pub fn check(&self, row: usize, words: &[u64], class: &GhostClass) {
+    pub(crate) fn check(&self, row: usize, words: &[u64], class: &GhostClass) {
         let mut body = vec![0; class.properties.schema().row_size()];
         class.properties.restore(words, &mut body);
         let columns = [(&self.position, 24), (&self.rotation, 16), (&self.health, 2), (&self.flags, 1)];
@@ -78,7 +78,7 @@ impl Cells {
 }
 
 /// What an update of 10,000 rows takes in microseconds of CPU: by what changed, and what comparing their memory takes.
-pub fn report() -> Vec<(&'static str, f64)> {
+pub(crate) fn report() -> Vec<(&'static str, f64)> {
     let mut rows = Vec::new();
     for (name, what) in [("S3", "none changed"), ("S2", "a tenth changed"), ("S6", "all changed")] {
         let mut scene = Scene::named(name);
