@@ -23,13 +23,18 @@ const WORDS: usize = 9;
 /// Of the payload channel.
 const CHANNEL: usize = 0;
 
-/// Who looks at the world: one client.
+/// One client. Most only ack: a real server shares its processor's caches with no clients, nor they with each other.
 struct Player {
     handle: PeerHandle,
     owned: Vec<u32>,
     interest: Interest,
-    mirror: Mirror,
+    seen: Option<Seen>,
     line: Line,
+}
+
+/// What a client sees.
+struct Seen {
+    mirror: Mirror,
     cells: Cells,
     events: Vec<GhostEvent>,
 }
@@ -39,8 +44,8 @@ struct Player {
 pub(crate) struct Cost {
     /// CPU seconds of the server.
     pub(crate) server: f64,
-    /// Of all clients.
-    pub(crate) clients: f64,
+    /// Of the first client.
+    pub(crate) client: f64,
     pub(crate) bytes: usize,
     /// Objects that changed, for each client that has them.
     pub(crate) updates: usize,
@@ -124,10 +129,12 @@ impl Game {
             handle,
             owned,
             interest: Interest::default(),
-            mirror: Mirror::new(self.publisher.classes().clone()),
+            seen: [0, self.setup.clients].contains(&(slot as usize)).then(|| Seen {
+                mirror: Mirror::new(self.publisher.classes().clone()),
+                cells: Cells::new(rows),
+                events: Vec::new(),
+            }),
             line: Line::new(self.setup.path, slot.into()),
-            cells: Cells::new(rows),
-            events: Vec::new(),
         });
     }
 
@@ -165,8 +172,9 @@ impl Game {
             cost.updates +=
                 if self.setup.sight.is_some() { changed.iter().filter(has).count() } else { changed.len() };
         }
-        for player in &mut self.players {
-            player.receive(self.tick, &mut cost);
+        for (i, player) in self.players.iter_mut().enumerate() {
+            let time = player.receive(self.tick);
+            cost.client += if i == 0 { time } else { 0.0 };
         }
         cost
     }
@@ -217,11 +225,12 @@ impl Game {
     /// How many ticks ago the server's last had what the first client shows, of each object that it has.
     pub(crate) fn ages(&self, ages: &mut Vec<f64>) {
         let (player, table) = (&self.players[0], self.publisher.table(0));
+        let seen = player.seen.as_ref().expect("it sees");
         let (mut shown, mut then) = ([0; WORDS], [0; WORDS]);
         for row in table.alive() {
             let Some(id) = self.publisher.ghost_id(player.handle, 0, row) else { continue };
             // Its low bits are the server's.
-            let tick = player.mirror.tick_of(0, id) & 0xFFFF;
+            let tick = seen.mirror.tick_of(0, id) & 0xFFFF;
             if tick == 0 || !table.words_at(row, tick, &mut shown) {
                 continue;
             }
@@ -233,7 +242,8 @@ impl Game {
 
     /// Whether a client has as many ghosts as it is to have.
     pub(crate) fn has_all(&self, player: usize) -> bool {
-        let Player { handle, mirror, interest, .. } = &self.players[player];
+        let Player { handle, seen, interest, .. } = &self.players[player];
+        let mirror = &seen.as_ref().expect("it sees").mirror;
         let mut wanted = self.publisher.table(0).alive().filter(|row| interest.contains(*row)).peekable();
         let has = |row| self.publisher.ghost_id(*handle, 0, row).is_some_and(|id| mirror.is_alive(0, id));
         wanted.peek().is_some() && wanted.all(has)
@@ -244,34 +254,37 @@ impl Game {
         self.publisher.peer_bits(self.players[player].handle) / 8
     }
 
-    /// Every client's cells are what the server's words stand for, once nothing is on its way.
+    /// The first client's cells are what the server's words stand for, once nothing is on its way.
     pub(crate) fn check(&self) {
-        let table = self.publisher.table(0);
-        for player in &self.players {
-            let mut shown = 0;
-            for row in table.alive().filter(|row| player.interest.contains(*row)) {
-                let id = self.publisher.ghost_id(player.handle, 0, row).expect("a ghost");
-                player.cells.check(id as usize, table.newest(row), table.class());
-                shown += 1;
-            }
-            assert!(shown > 0, "a client sees nothing");
+        let (table, player) = (self.publisher.table(0), &self.players[0]);
+        let mut shown = 0;
+        for row in table.alive().filter(|row| player.interest.contains(*row)) {
+            let id = self.publisher.ghost_id(player.handle, 0, row).expect("a ghost");
+            let cells = &player.seen.as_ref().expect("it sees").cells;
+            cells.check(id as usize, table.newest(row), table.class());
+            shown += 1;
         }
+        assert!(shown > 0, "the client sees nothing");
     }
 }
 
 impl Player {
-    fn receive(&mut self, tick: u32, cost: &mut Cost) {
-        let Player { mirror, line, cells, events, .. } = self;
-        let packets: Vec<_> = std::iter::from_fn(|| line.receive(tick)).collect();
-        events.clear();
-        timed(&mut cost.clients, || {
-            for (_, bytes, bits) in packets.iter().filter(|(record, ..)| record.is_some()) {
-                mirror.handle_payload(BitReader::with_range(bytes, 0, *bits)).expect("a packet");
-            }
-            let mut columns = cells.columns_mut();
-            let columns: &mut [&mut [u8]] = &mut columns;
-            mirror.take(&mut [columns], events);
-        });
-        line.ack(tick);
+    /// Takes what has arrived, and acks it. Gives the CPU time that a client has for it.
+    fn receive(&mut self, tick: u32) -> f64 {
+        let mut time = 0.0;
+        let packets: Vec<_> = std::iter::from_fn(|| self.line.receive(tick)).collect();
+        if let Some(Seen { mirror, cells, events }) = &mut self.seen {
+            events.clear();
+            timed(&mut time, || {
+                for (_, bytes, bits) in packets.iter().filter(|(record, ..)| record.is_some()) {
+                    mirror.handle_payload(BitReader::with_range(bytes, 0, *bits)).expect("a packet");
+                }
+                let mut columns = cells.columns_mut();
+                let columns: &mut [&mut [u8]] = &mut columns;
+                mirror.take(&mut [columns], events);
+            });
+        }
+        self.line.ack(tick);
+        time
     }
 }

@@ -80,12 +80,12 @@ fn scene(name: &str, setup: Setup) -> Value {
     // Cubes fall first, and rest.
     let warm = if setup.scene == "C901" { 1200 } else { WARM };
     (0..warm).for_each(|_| _ = game.tick(true));
-    let (mut server, mut clients, mut ages) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut server, mut client, mut ages) = (Vec::new(), Vec::new(), Vec::new());
     let (mut bytes, mut updates) = (0, 0);
     for tick in 0..MEASURED {
         let cost = game.tick(true);
         server.push(cost.server * 1e3);
-        clients.push(cost.clients * 1e3 / setup.clients as f64);
+        client.push(cost.client * 1e3);
         (bytes, updates) = (bytes + cost.bytes, updates + cost.updates);
         if tick % 10 == 0 {
             game.ages(&mut ages);
@@ -101,7 +101,7 @@ fn scene(name: &str, setup: Setup) -> Value {
         "server_ms": rounded(quantile(server, 0.5)),
         "bytes_a_client_and_second": a_second.round(),
         "bytes_an_update": if updates == 0 { Value::Null } else { json!(rounded(bytes as f64 / updates as f64)) },
-        "client_ms": rounded(quantile(clients, 0.5)),
+        "client_ms": rounded(quantile(client, 0.5)),
         "age_p95_ticks": quantile(ages, 0.95),
     })
 }
