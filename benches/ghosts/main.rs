@@ -9,6 +9,7 @@ mod clock;
 mod game;
 mod hosted;
 mod line;
+#[allow(dead_code)] // Some of it is for tests/rust/ghost_scenes.rs.
 mod scene;
 mod tables;
 

@@ -181,11 +181,13 @@ impl Scope {
     /// Marks changed rows, a bit a row: what the client doesn't have of them costs nothing.
     #[inline]
     pub(super) fn mark_changed(&mut self, changed: &[u64]) {
-        for block in 0..self.rows.len().min(changed.len()) {
-            for row in ones(self.rows[block] & changed[block]) {
+        let rows = core::mem::take(&mut self.rows);
+        for (block, (rows, changed)) in rows.iter().zip(changed).enumerate() {
+            for row in ones(rows & changed) {
                 self.mark_due(self.of_row[block * 64 + row]);
             }
         }
+        self.rows = rows;
     }
 
     /// As [`Scope::mark_changed`], of rows that changed for owners or for others only.
