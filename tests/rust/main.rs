@@ -22,6 +22,7 @@ mod fuzz_seeds;
 #[allow(unreachable_pub)] // A crate of its own, for the fuzzer.
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz_targets;
+mod ghost_scenes;
 mod ghost_session;
 mod ghosts;
 mod hostile_chunks;

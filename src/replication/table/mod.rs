@@ -9,6 +9,8 @@
 //! is allocated a tick but where there are more rows than ever. Refuses more rows than the class's capacity, and a despawn
 //! of what isn't alive. Trusted: rows are numbers that it gave, and ticks rise.
 
+mod tick;
+
 use std::sync::Arc;
 
 use super::class::GhostClass;
@@ -74,6 +76,9 @@ pub struct Table {
     changed_at: Vec<u32>,
     history: History,
     changed: Vec<u32>,
+    changed_blocks: Vec<u64>,
+    /// The last tick.
+    tick: u32,
 }
 
 impl Table {
@@ -100,6 +105,8 @@ impl Table {
             changed_at: Vec::new(),
             history: History::new(width, !class.has_wide_words(), history),
             changed: Vec::new(),
+            changed_blocks: Vec::new(),
+            tick: 0,
             class,
         }
     }
@@ -175,6 +182,11 @@ impl Table {
             .flat_map(|(block, (alive, has))| ones(alive & has).map(move |row| (block * BLOCK + row) as u32))
     }
 
+    /// As [`Table::alive`], a bit a row.
+    pub(super) fn present(&self) -> impl Iterator<Item = u64> {
+        self.alive.iter().zip(&self.has_state).map(|(alive, has)| alive & has)
+    }
+
     fn lowest_free(&self) -> usize {
         let mut block = self.first_free / BLOCK;
         let mut taken = self.held.get(block).map(|held| held | ((1 << (self.first_free % BLOCK)) - 1));
@@ -190,7 +202,9 @@ impl Table {
         let capacity = (self.class.capacity as usize).next_multiple_of(BLOCK);
         let rows = (self.reserved * 2).clamp(FIRST_ROWS, capacity);
         self.reserved = rows;
-        for bits in [&mut self.held, &mut self.alive, &mut self.fresh, &mut self.has_state] {
+        for bits in
+            [&mut self.held, &mut self.alive, &mut self.fresh, &mut self.has_state, &mut self.changed_blocks]
+        {
             bits.resize(rows / BLOCK, 0);
         }
         self.newest.resize(rows * self.width, 0);
@@ -203,121 +217,16 @@ impl Table {
         self.changed.reserve(rows);
     }
 
-    // --- a tick ------------------------------------------------------------------------------------------
-
-    /// Sets the value of a property without words, from a body that [`crate::wire::Schema::write_row`] would take. It is the
-    /// row's state from the next tick on. Says whether it differs from the last one.
-    ///
-    /// # Errors
-    /// Why the value can't be written; nothing has changed then.
-    pub fn set_cell(&mut self, row: u32, property: usize, body: &[u8]) -> Result<bool, ValueError> {
-        if !self.is_alive(row) {
-            return Err(ValueError::Row);
-        }
-        let row = row as usize;
-        let changed = self.wordless.set(&self.class.properties, row, property, body)?;
-        if changed {
-            self.fresh[row / BLOCK] |= 1 << (row % BLOCK);
-        }
-        Ok(changed)
-    }
-
-    /// Reads the cells, a column for each property in the order of the fields: they are the rows' state from this tick on.
-    ///
-    /// # Errors
-    /// The first row that keeps the state it had, and why. All others have their new one. When a column is too short, nothing
-    /// is read.
-    pub fn update(&mut self, tick: u32, columns: &[Column<'_>]) -> Result<(), Wrong> {
-        self.changed.clear();
-        for (property, scan) in &self.scans {
-            let held = columns.get(*property).map_or(0, |column| scan.rows_in(column.cells));
-            if held < self.rows {
-                return Err(Wrong { row: held as u32, property: *property, error: ValueError::Row });
-            }
-        }
-        let mut wrong = None;
-        for block in 0..self.rows.div_ceil(BLOCK) {
-            self.update_block(tick, block, columns, &mut wrong);
-        }
-        wrong.map_or(Ok(()), Err)
-    }
-
-    fn update_block(&mut self, tick: u32, block: usize, columns: &[Column<'_>], wrong: &mut Option<Wrong>) {
-        let first = block * BLOCK;
-        let (rows, alive) = ((self.rows - first).min(BLOCK), self.alive[block]);
-        let fresh = self.fresh[block];
-        let mut any = fresh;
-        let mut dirty = [0; u64::BITS as usize];
-        for ((property, scan), dirty) in self.scans.iter_mut().zip(&mut dirty) {
-            let column = columns[*property];
-            let changed = if column.scan { scan.changed(column.cells, first, rows) } else { 0 };
-            *dirty = changed & alive | fresh;
-            any |= *dirty;
-        }
-        if any == 0 {
-            return;
-        }
-        let (mut masks, mut marked, mut refused) = ([0; BLOCK], fresh & !self.has_state[block], 0);
-        let mut refuse = |row: usize, property: usize, error: ValueError| {
-            refused |= 1 << row;
-            wrong.get_or_insert(Wrong { row: (first + row) as u32, property, error });
-        };
-        let newest = &self.newest[first * self.width..];
-        for ((property, scan), dirty) in self.scans.iter_mut().zip(dirty) {
-            let (i, cells) = (*property, columns[*property].cells);
-            let rule = &self.class.properties.each()[i];
-            scan.quantize(rule, cells, first, dirty, |row, error| refuse(row, i, error));
-            marked |= scan.mark(newest, self.width, 1 << i, &mut masks);
-        }
-        if !self.wordless.is_empty() {
-            for row in ones(fresh) {
-                if let Some((property, error)) = self.wordless.lacks(first + row) {
-                    refuse(row, property, error);
-                }
-            }
-            for row in ones(fresh & !refused) {
-                masks[row] |= self.wordless.commit(first + row);
-                marked |= u64::from(masks[row] != 0) << row;
-            }
-        }
-        self.fresh[block] = refused;
-        for row in ones(marked & !refused) {
-            self.commit(tick, first, row, masks[row]);
-        }
-    }
-
-    /// Makes the words that were found the state of a row.
-    #[inline]
-    fn commit(&mut self, tick: u32, first: usize, in_block: usize, mut mask: u64) {
-        let (row, properties) = (first + in_block, &self.class.properties);
-        let newest = &mut self.newest[row * self.width..][..self.width];
-        if !contains(&self.has_state, row) {
-            self.has_state[row / BLOCK] |= 1 << in_block;
-            self.spawned_at[row] = tick;
-            mask = properties.all();
-        } else if mask & properties.with_words() != 0 {
-            self.history.push(row, self.newest_since[row], newest);
-        }
-        if mask & properties.with_words() != 0 {
-            self.newest_since[row] = tick;
-        }
-        for (_, scan) in self.scans.iter().filter(|(property, _)| mask >> property & 1 == 1) {
-            scan.copy(in_block, newest);
-        }
-        let count = properties.each().len();
-        let changed_at = &mut self.changed_at[row * count..][..count];
-        for (i, changed_at) in changed_at.iter_mut().enumerate() {
-            *changed_at = if mask >> i & 1 == 1 { tick } else { *changed_at };
-        }
-        // Rows are below the capacity.
-        self.changed.push(row as u32);
-    }
-
     // --- questions ---------------------------------------------------------------------------------------
 
     /// Rows that changed in the last tick, or got their first state, rising.
     pub fn changed(&self) -> &[u32] {
         &self.changed
+    }
+
+    /// As [`Table::changed`], a bit a row.
+    pub fn changed_blocks(&self) -> &[u64] {
+        &self.changed_blocks
     }
 
     /// The tick of the row's first state.
@@ -347,6 +256,11 @@ impl Table {
     /// The newest value of a property without words.
     pub fn value(&self, row: u32, property: usize) -> Option<&Encoded> {
         self.wordless.value(row as usize, property)
+    }
+
+    /// The mask of the properties that changed in the last tick.
+    pub(super) fn changed_now(&self, row: u32) -> u64 {
+        self.tick.checked_sub(1).map_or(0, |before| self.changed_since(row, before))
     }
 
     /// The mask of the properties that changed after `tick`.
