@@ -8,9 +8,10 @@
 //!
 //! | layer | modules | promises |
 //! |---|---|---|
-//! | 8 | [`python`] (feature `python`) | converts and delegates; the only place that knows PyO3 |
-//! | 7 | [`driver`], [`netsim`] | sockets and clocks; links that misbehave on purpose |
-//! | 6 | [`session`] | one tick in code: an endpoint and what is above it, in order |
+//! | 9 | [`python`] (feature `python`) | converts and delegates; the only place that knows PyO3 |
+//! | 8 | [`driver`], [`netsim`] | sockets and clocks; links that misbehave on purpose |
+//! | 7 | [`session`] | one tick in code: an endpoint and what is above it, in order |
+//! | 6 | [`replication`] | ghosts: the server's world in every client, by rows and acked baselines |
 //! | 5 | [`endpoint`] | servers, clients and hosts as sans-IO machines: peers, events, messages |
 //! | 4 | [`netcode`], [`transport`], [`slices`] | secure connections (netcode 1.02); one conversation: acks, channels, framing; large blocks |
 //! | 3 | [`wire`] | bytes and bits (serialize 1.0), message schemas |
@@ -36,6 +37,8 @@ pub mod slices;
 pub mod transport;
 
 pub mod endpoint;
+
+pub mod replication;
 
 pub mod session;
 

@@ -1,0 +1,331 @@
+//! Classes of ghosts: what of them is sent, to whom, and how many there may be.
+//!
+//! A class's id is its place among [`Classes`]; both sides compare [`Classes::hash`] when they meet.
+//!
+//! Refuses, when it is made, what could never be sent: a class whose whole record has no room in half a datagram.
+
+use core::fmt;
+use std::sync::Arc;
+
+use crate::wire::{Properties, SchemaError};
+use sha2::{Digest, Sha256};
+
+/// Most classes of a world: an id is at most 8 bits.
+pub const MAX_CLASSES: usize = 256;
+
+/// Most ghosts of a class: ids have 16 bits on the wire.
+pub const MAX_CAPACITY: u32 = 1 << 16;
+
+/// Most bits of a whole record's properties: with all that stands before it, half of the smallest datagram.
+pub const MAX_RECORD_BITS: usize = 480 * 8;
+
+/// States that a client keeps of each ghost, those with the newest ticks, and that the server remembers of each row: part of
+/// the protocol.
+pub const HISTORY: u8 = 32;
+
+/// Who gets a property.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Condition {
+    /// Every client that has the ghost.
+    #[default]
+    Always,
+    /// Every client, only as the ghost is created for it.
+    Initial,
+    /// Only the owner.
+    OwnerOnly,
+    /// All but the owner.
+    ExceptOwner,
+}
+
+/// Why there is no such class, or not all of these.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClassError {
+    /// Too many fields.
+    Schema(SchemaError),
+    /// A number of conditions other than that of fields.
+    Conditions {
+        /// The class.
+        class: String,
+        /// How many there are.
+        count: usize,
+        /// How many there should be.
+        fields: usize,
+    },
+    /// A capacity outside of 1 to [`MAX_CAPACITY`].
+    Capacity {
+        /// The class.
+        class: String,
+        /// What was given.
+        capacity: u32,
+    },
+    /// A record that has no room in a packet.
+    TooLarge {
+        /// The class.
+        class: String,
+        /// Bits of a whole record.
+        bits: usize,
+    },
+    /// No classes, or more than [`MAX_CLASSES`].
+    Count {
+        /// How many.
+        count: usize,
+    },
+    /// Two classes of one name.
+    Duplicate {
+        /// The name.
+        class: String,
+    },
+}
+
+impl fmt::Display for ClassError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClassError::Schema(error) => error.fmt(f),
+            ClassError::Conditions { class, count, fields } => {
+                write!(
+                    f,
+                    "ghost class {class:?} must have a condition for each field ({fields}), not {count}"
+                )
+            }
+            ClassError::Capacity { class, capacity } => {
+                write!(f, "capacity of ghost class {class:?} must be 1 to {MAX_CAPACITY}, not {capacity}")
+            }
+            ClassError::TooLarge { class, bits } => write!(
+                f,
+                "a ghost of class {class:?} must take at most {MAX_RECORD_BITS} bits, not {bits}: shorten its texts and \
+                 lists, or send them as messages"
+            ),
+            ClassError::Count { count } => {
+                write!(f, "a world must have 1 to {MAX_CLASSES} ghost classes, not {count}")
+            }
+            ClassError::Duplicate { class } => write!(f, "ghost class {class:?} is declared twice"),
+        }
+    }
+}
+
+impl core::error::Error for ClassError {}
+
+/// A class of ghosts.
+#[derive(Clone, Debug)]
+pub struct GhostClass {
+    /// Its name.
+    pub name: String,
+    /// Its properties.
+    pub properties: Properties,
+    /// Who gets each of them.
+    pub conditions: Box<[Condition]>,
+    /// Most ghosts at a time.
+    pub capacity: u32,
+    /// Masks by whether the client owns the ghost.
+    created: [u64; 2],
+    updated: [u64; 2],
+}
+
+impl GhostClass {
+    /// A class whose properties have these conditions, with at most `capacity` ghosts at a time.
+    ///
+    /// # Errors
+    /// When the numbers don't fit, or a whole ghost is larger than [`MAX_RECORD_BITS`].
+    pub fn new(
+        name: impl Into<String>,
+        properties: Properties,
+        conditions: impl Into<Box<[Condition]>>,
+        capacity: u32,
+    ) -> Result<Self, ClassError> {
+        let (class, conditions) = (name.into(), conditions.into());
+        let fields = properties.each().len();
+        if conditions.len() != fields {
+            return Err(ClassError::Conditions { class, count: conditions.len(), fields });
+        }
+        if !(1..=MAX_CAPACITY).contains(&capacity) {
+            return Err(ClassError::Capacity { class, capacity });
+        }
+        let bits = properties.schema().max_bits();
+        if bits > MAX_RECORD_BITS {
+            return Err(ClassError::TooLarge { class, bits });
+        }
+        let of = |allowed: &dyn Fn(Condition) -> bool| {
+            let bits =
+                conditions.iter().enumerate().map(|(i, condition)| u64::from(allowed(*condition)) << i);
+            bits.fold(0, |mask, bit| mask | bit)
+        };
+        let created = [of(&|it| it != Condition::OwnerOnly), of(&|it| it != Condition::ExceptOwner)];
+        let initial = of(&|it| it == Condition::Initial);
+        let updated = created.map(|mask| mask & !initial);
+        Ok(GhostClass { name: class, properties, conditions, capacity, created, updated })
+    }
+
+    /// The properties that a create has, for the ghost's owner or others.
+    pub fn created(&self, owner: bool) -> u64 {
+        self.created[usize::from(owner)]
+    }
+
+    /// The properties that an update may have.
+    pub fn updated(&self, owner: bool) -> u64 {
+        self.updated[usize::from(owner)]
+    }
+
+    /// The properties that only creates have.
+    pub fn initial(&self) -> u64 {
+        self.created[0] & !self.updated[0]
+    }
+
+    /// Whether every property is sent to everybody whenever it changes.
+    pub fn is_plain(&self) -> bool {
+        let all = self.properties.all();
+        self.updated == [all, all]
+    }
+
+    /// Whether a word has more than 32 bits.
+    pub fn has_wide_words(&self) -> bool {
+        let mut ranges = self.properties.each().iter().flat_map(|property| property.words());
+        ranges.any(|range| range.bits() > u32::BITS)
+    }
+}
+
+/// The classes of a world.
+#[derive(Clone, Debug)]
+pub struct Classes {
+    classes: Box<[Arc<GhostClass>]>,
+    class_bits: u32,
+    hash: u64,
+}
+
+impl Classes {
+    /// These, in the order of their ids.
+    ///
+    /// # Errors
+    /// When there are none or too many, or two of one name.
+    pub fn new(classes: impl IntoIterator<Item = Arc<GhostClass>>) -> Result<Self, ClassError> {
+        let classes: Box<[Arc<GhostClass>]> = classes.into_iter().collect();
+        let count = classes.len();
+        if !(1..=MAX_CLASSES).contains(&count) {
+            return Err(ClassError::Count { count });
+        }
+        for (i, class) in classes.iter().enumerate() {
+            if classes[..i].iter().any(|other| other.name == class.name) {
+                return Err(ClassError::Duplicate { class: class.name.clone() });
+            }
+        }
+        let class_bits = usize::BITS - (count - 1).leading_zeros();
+        let mut all = Classes { classes, class_bits, hash: 0 };
+        let digest = Sha256::digest(all.describe());
+        all.hash = u64::from_le_bytes(core::array::from_fn(|i| digest[i]));
+        Ok(all)
+    }
+
+    /// How many there are.
+    #[allow(clippy::len_without_is_empty)] // There is always one.
+    pub fn len(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// The class of an id.
+    pub fn get(&self, id: usize) -> Option<&Arc<GhostClass>> {
+        self.classes.get(id)
+    }
+
+    /// All, in the order of their ids.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<GhostClass>> {
+        self.classes.iter()
+    }
+
+    /// Bits of a class id on the wire: none when there is only one.
+    pub fn class_bits(&self) -> u32 {
+        self.class_bits
+    }
+
+    /// 64 bits over everything that both sides must agree on.
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// The canonical text that the hash is made of: equal texts are equal wires. For each class a line with its name's length
+    /// in bytes, a colon, the name and its capacity, then the fields as a schema describes them, each with its condition's
+    /// letter (a, i, o or e) and a space before.
+    pub fn describe(&self) -> String {
+        let mut text = format!("tickwire ghosts 1\nhistory {HISTORY}\n");
+        for GhostClass { name, properties, conditions, capacity, .. } in self.classes.iter().map(|it| &**it) {
+            text += &format!("class {}:{name} {capacity}\n", name.len());
+            for (field, condition) in properties.schema().fields().iter().zip(conditions) {
+                let letter = match condition {
+                    Condition::Always => 'a',
+                    Condition::Initial => 'i',
+                    Condition::OwnerOnly => 'o',
+                    Condition::ExceptOwner => 'e',
+                };
+                let name = field.name();
+                text += &format!("{letter} {}:{name} {}\n", name.len(), field.kind());
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Kind, Schema};
+
+    fn properties(kinds: &[(&str, Kind)]) -> Properties {
+        Properties::new(Schema::new(kinds.iter().cloned()).unwrap()).unwrap()
+    }
+
+    fn tank() -> Properties {
+        let bits = |bits| Kind::Bits { bits };
+        properties(&[
+            ("x", bits(8)),
+            ("name", Kind::Text { max_bytes: 8 }),
+            ("ammo", bits(4)),
+            ("pose", bits(2)),
+        ])
+    }
+
+    const CONDITIONS: [Condition; 4] =
+        [Condition::Always, Condition::Initial, Condition::OwnerOnly, Condition::ExceptOwner];
+
+    #[test]
+    fn conditions_say_who_gets_what() {
+        let class = GhostClass::new("Tank", tank(), CONDITIONS, 9).unwrap();
+        assert_eq!((class.created(false), class.created(true)), (0b1011, 0b0111));
+        assert_eq!((class.updated(false), class.updated(true)), (0b1001, 0b0101));
+        assert_eq!((class.initial(), class.is_plain()), (0b0010, false));
+        assert!(GhostClass::new("Tank", tank(), [Condition::Always; 4], 9).unwrap().is_plain());
+    }
+
+    #[test]
+    fn all_that_both_sides_must_agree_on_is_in_the_hash() {
+        let hash = |name: &str, conditions: [Condition; 4], capacity| {
+            let class = GhostClass::new(name, tank(), conditions, capacity).unwrap();
+            Classes::new([Arc::new(class)]).unwrap().hash()
+        };
+        let first = hash("Tank", CONDITIONS, 9);
+        assert_eq!(first, hash("Tank", CONDITIONS, 9));
+        assert_ne!(first, hash("Tanks", CONDITIONS, 9));
+        assert_ne!(first, hash("Tank", CONDITIONS, 10));
+        assert_ne!(first, hash("Tank", [Condition::Always; 4], 9));
+    }
+
+    #[test]
+    fn what_can_never_be_sent_is_refused() {
+        let text = |error: ClassError| error.to_string();
+        let short = GhostClass::new("Tank", tank(), [Condition::Always; 3], 9).unwrap_err();
+        assert_eq!(text(short), "ghost class \"Tank\" must have a condition for each field (4), not 3");
+        for capacity in [0, MAX_CAPACITY + 1] {
+            let error = GhostClass::new("Tank", tank(), CONDITIONS, capacity).unwrap_err();
+            assert_eq!(
+                text(error),
+                format!("capacity of ghost class \"Tank\" must be 1 to 65536, not {capacity}")
+            );
+        }
+        let long = properties(&[("story", Kind::Text { max_bytes: 600 })]);
+        let error = GhostClass::new("Book", long, [Condition::Always], 1).unwrap_err();
+        assert!(text(error).starts_with("a ghost of class \"Book\" must take at most 3840 bits, not 48"));
+        let class = Arc::new(GhostClass::new("Tank", tank(), CONDITIONS, 9).unwrap());
+        assert_eq!(
+            text(Classes::new([class.clone(), class]).unwrap_err()),
+            "ghost class \"Tank\" is declared twice"
+        );
+        assert_eq!(text(Classes::new([]).unwrap_err()), "a world must have 1 to 256 ghost classes, not 0");
+    }
+}

@@ -1,0 +1,177 @@
+//! A client's side: the ghosts that it has.
+//!
+//! Packets are read as they arrive ([`Mirror::handle_payload`]); the game takes what changed once a tick ([`Mirror::take`]),
+//! into its own columns, which have a cell for each ghost id. What is in them between is what was taken last.
+//!
+//! Promises: see [`super`]. Memory is bounded by the classes' capacities, whatever arrives.
+
+mod events;
+mod ghosts;
+mod states;
+
+use std::sync::Arc;
+
+use self::events::Pending;
+pub use self::events::{GhostEvent, Happened};
+use self::ghosts::{Against, Ghosts, Outcome};
+use super::class::Classes;
+use super::packet::{Heads, Op, TICK_BITS, Violation};
+use crate::wire::BitReader;
+
+/// The first tick's base: so that earlier ones, which arrive later, are none below 0.
+const FIRST_TICK: u32 = 1 << TICK_BITS;
+
+/// What arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MirrorCounters {
+    /// Packets read.
+    pub packets: u64,
+    /// Updates, creates and destroys.
+    pub records: u64,
+    /// Those of them that were of ghosts which aren't there, or came too late to be of use.
+    pub skipped: u64,
+}
+
+/// A client's ghosts.
+#[derive(Debug)]
+pub struct Mirror {
+    classes: Arc<Classes>,
+    ghosts: Box<[Ghosts]>,
+    pending: Pending,
+    /// The newest tick, 0 before the first.
+    tick: u32,
+    counters: MirrorCounters,
+}
+
+impl Mirror {
+    /// A client that has no ghosts.
+    pub fn new(classes: Arc<Classes>) -> Self {
+        let ghosts = (0..).zip(classes.iter()).map(|(i, class)| Ghosts::new(class.clone(), i)).collect();
+        Mirror { classes, ghosts, pending: Pending::default(), tick: 0, counters: MirrorCounters::default() }
+    }
+
+    /// The classes.
+    pub fn classes(&self) -> &Arc<Classes> {
+        &self.classes
+    }
+
+    /// Reads a packet.
+    ///
+    /// # Errors
+    /// How it breaks the protocol. What stands before that was read.
+    pub fn handle_payload(&mut self, mut reader: BitReader<'_>) -> Result<(), Violation> {
+        let reader = &mut reader;
+        let tick = self.unwrap(reader.bits(TICK_BITS)? as u32)?;
+        self.tick = self.tick.max(tick);
+        self.counters.packets += 1;
+        let mut heads = Heads::new(tick);
+        while reader.bool()? {
+            let class = match self.classes.class_bits() {
+                0 => 0,
+                bits => reader.bits(bits)? as u32,
+            };
+            let Some(ghosts) = self.ghosts.get_mut(class as usize) else {
+                return Err(Violation::Class { class });
+            };
+            heads.begin_section(class);
+            let properties = ghosts.class().properties.each().len() as u32;
+            let allowed = ghosts.class().updated(false) | ghosts.class().updated(true);
+            let capacity = ghosts.class().capacity;
+            while let Some((id, op)) = heads.next(reader, properties, allowed, capacity)? {
+                let at = id as usize;
+                let outcome = match op {
+                    Op::Update { baseline, older, mask } => {
+                        ghosts.update(at, Against { tick, baseline, older }, mask, reader)?
+                    }
+                    Op::Create { owner } => ghosts.create(at, tick, owner, reader)?,
+                    Op::Destroy => ghosts.destroy(at, tick),
+                };
+                self.counters.records += 1;
+                // There are at most 256 classes.
+                let class = class as u16;
+                match outcome {
+                    Outcome::Quiet => {}
+                    Outcome::Spawned => {
+                        self.pending.push(GhostEvent { class, id, happened: Happened::Spawned });
+                    }
+                    Outcome::Despawned => {
+                        self.pending.push(GhostEvent { class, id, happened: Happened::Despawned });
+                    }
+                    Outcome::Vanished => self.pending.cancel_spawn(class, id),
+                    Outcome::Skipped => self.counters.skipped += 1,
+                }
+            }
+        }
+        match reader.remaining_bits() {
+            0 => Ok(()),
+            bits => Err(Violation::Trailing { bits }),
+        }
+    }
+
+    /// The tick with these low bits that is nearest to the newest one.
+    fn unwrap(&self, low: u32) -> Result<u32, Violation> {
+        if self.tick == 0 {
+            return Ok(FIRST_TICK + low);
+        }
+        // The difference, as a number of 16 bits with a sign.
+        let ahead = (low as u16).wrapping_sub(self.tick as u16).cast_signed();
+        let tick = i64::from(self.tick) + i64::from(ahead);
+        u32::try_from(tick).ok().filter(|tick| *tick > 0).ok_or(Violation::Tick)
+    }
+
+    /// Puts what changed since the last call into the game's columns, and what happened into `events`: spawns and despawns in
+    /// their order, then what changed, by class and id.
+    ///
+    /// `columns` has for each class one column a property, of [`Mirror::rows`] cells or more; those of properties without words
+    /// aren't looked at (see [`Mirror::value`]). Ghosts that have no cell wait.
+    pub fn take<'a, C: AsMut<[&'a mut [u8]]>>(&mut self, columns: &mut [C], events: &mut Vec<GhostEvent>) {
+        self.pending.take(events);
+        for ((ghosts, columns), class) in self.ghosts.iter_mut().zip(columns).zip(0..) {
+            ghosts.take(columns.as_mut(), |id, mask, fresh, owner| {
+                let mut tell = |happened| events.push(GhostEvent { class, id, happened });
+                if let Some(owner) = owner {
+                    tell(Happened::Owned { owner });
+                }
+                if mask != 0 && !fresh {
+                    tell(Happened::Changed { mask });
+                }
+            });
+        }
+    }
+
+    /// The newest tick of the server that arrived: its low 16 bits are those of the server's tick. 0 before the first.
+    pub fn tick(&self) -> u32 {
+        self.tick
+    }
+
+    /// As many cells as a column of this class must have: one more than the highest id that was ever used.
+    pub fn rows(&self, class: usize) -> usize {
+        self.ghosts.get(class).map_or(0, Ghosts::rows)
+    }
+
+    /// Whether there is such a ghost.
+    pub fn is_alive(&self, class: usize, id: u32) -> bool {
+        self.ghosts.get(class).is_some_and(|ghosts| ghosts.is_alive(id as usize))
+    }
+
+    /// Whether there is such a ghost and the client owns it.
+    pub fn owns(&self, class: usize, id: u32) -> bool {
+        self.ghosts.get(class).is_some_and(|ghosts| ghosts.is_owned(id as usize))
+    }
+
+    /// The tick of a ghost's newest state, 0 where there is none.
+    pub fn tick_of(&self, class: usize, id: u32) -> u32 {
+        self.ghosts.get(class).map_or(0, |ghosts| ghosts.tick(id as usize))
+    }
+
+    /// The newest value of a property without words: a body as [`crate::wire::Field::load`] takes. None when the ghost isn't
+    /// there or never got it.
+    pub fn value(&self, class: usize, id: u32, property: usize) -> Option<&[u8]> {
+        self.ghosts.get(class)?.value(id as usize, property)
+    }
+
+    /// What arrived.
+    pub fn counters(&self) -> MirrorCounters {
+        self.counters
+    }
+}

@@ -1,0 +1,245 @@
+//! The words of a client's ghosts: of each the newest, and earlier ones that the server may name as a baseline.
+//!
+//! Promises: of each ghost the states with the newest ticks are kept, however they arrive. Memory is taken for ids up to the
+//! highest that was used, and for a place of the history when a ghost first has so many states.
+
+use super::super::class::HISTORY;
+
+/// States besides the newest.
+const DEPTH: usize = HISTORY as usize;
+
+/// Words of many ghosts.
+#[derive(Clone, Debug)]
+enum Words {
+    /// Where no word of the class has more than 32 bits.
+    Narrow(Vec<u32>),
+    Wide(Vec<u64>),
+}
+
+impl Words {
+    fn new(narrow: bool) -> Self {
+        if narrow { Words::Narrow(Vec::new()) } else { Words::Wide(Vec::new()) }
+    }
+
+    fn grow(&mut self, len: usize) {
+        match self {
+            Words::Narrow(all) if all.len() < len => all.resize(len, 0),
+            Words::Wide(all) if all.len() < len => all.resize(len, 0),
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn load(&self, at: usize, words: &mut [u64]) {
+        match self {
+            Words::Narrow(all) => {
+                let from = &all[at..][..words.len()];
+                words.iter_mut().zip(from).for_each(|(to, word)| *to = u64::from(*word));
+            }
+            Words::Wide(all) => words.copy_from_slice(&all[at..][..words.len()]),
+        }
+    }
+
+    #[inline]
+    fn store(&mut self, at: usize, words: &[u64]) {
+        match self {
+            Words::Narrow(all) => {
+                // Words of a narrow class have 32 bits.
+                let to = &mut all[at..][..words.len()];
+                to.iter_mut().zip(words).for_each(|(to, word)| *to = *word as u32);
+            }
+            Words::Wide(all) => all[at..][..words.len()].copy_from_slice(words),
+        }
+    }
+}
+
+/// Where a ghost's earlier states are: a ring, by rising ticks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ring {
+    /// Place of the oldest.
+    first: u8,
+    len: u8,
+}
+
+impl Ring {
+    #[inline]
+    fn place(self, index: usize) -> usize {
+        (usize::from(self.first) + index) % DEPTH
+    }
+}
+
+/// The states of a class's ghosts.
+#[derive(Clone, Debug)]
+pub(super) struct States {
+    /// Words of a state.
+    width: usize,
+    /// Ghosts that there is memory for.
+    reserved: usize,
+    /// The tick of the newest state, 0 where there is none.
+    ticks: Vec<u32>,
+    newest: Words,
+    rings: Vec<Ring>,
+    /// By ghost and place.
+    earlier_ticks: Vec<u32>,
+    /// By place, then by ghost.
+    earlier: Box<[Words]>,
+}
+
+impl States {
+    pub(super) fn new(width: usize, narrow: bool) -> Self {
+        States {
+            width,
+            reserved: 0,
+            ticks: Vec::new(),
+            newest: Words::new(narrow),
+            rings: Vec::new(),
+            earlier_ticks: Vec::new(),
+            earlier: (0..DEPTH).map(|_| Words::new(narrow)).collect(),
+        }
+    }
+
+    /// Makes room for so many ghosts.
+    pub(super) fn reserve(&mut self, ghosts: usize) {
+        self.reserved = ghosts;
+        self.ticks.resize(ghosts, 0);
+        self.newest.grow(ghosts * self.width);
+        self.rings.resize(ghosts, Ring::default());
+        self.earlier_ticks.resize(ghosts * DEPTH, 0);
+    }
+
+    /// The tick of a ghost's newest state, or 0.
+    #[inline]
+    pub(super) fn tick(&self, id: usize) -> u32 {
+        self.ticks[id]
+    }
+
+    /// Gives the newest words, zeros if there are none.
+    #[inline]
+    pub(super) fn newest(&self, id: usize, words: &mut [u64]) {
+        if self.ticks[id] == 0 { words.fill(0) } else { self.newest.load(id * self.width, words) }
+    }
+
+    /// Gives the words that a ghost had at exactly this tick; false when there are none.
+    #[inline]
+    pub(super) fn at(&self, id: usize, tick: u32, words: &mut [u64]) -> bool {
+        if self.ticks[id] == tick {
+            self.newest.load(id * self.width, words);
+            return true;
+        }
+        let (ring, ticks) = (self.rings[id], &self.earlier_ticks[id * DEPTH..][..DEPTH]);
+        for index in (0..usize::from(ring.len)).rev() {
+            let place = ring.place(index);
+            if ticks[place] == tick {
+                self.earlier[place].load(id * self.width, words);
+                return true;
+            }
+            if ticks[place] < tick {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Keeps the state of a tick above that of the newest one, as the newest. `before` are the newest words.
+    #[inline]
+    pub(super) fn push(&mut self, id: usize, tick: u32, words: &[u64], before: &[u64]) {
+        if self.ticks[id] != 0 {
+            let ring = &mut self.rings[id];
+            if usize::from(ring.len) == DEPTH {
+                ring.first = ring.place(1) as u8;
+                ring.len -= 1;
+            }
+            let place = ring.place(ring.len.into());
+            ring.len += 1;
+            self.put(id, place, self.ticks[id], before);
+        }
+        self.ticks[id] = tick;
+        self.newest.store(id * self.width, words);
+    }
+
+    /// Keeps the state of a tick before that of the newest one, if it is among the newest. `other` is lent.
+    pub(super) fn insert(&mut self, id: usize, tick: u32, words: &[u64], other: &mut [u64]) {
+        let ring = self.rings[id];
+        let len = usize::from(ring.len);
+        let ticks = &self.earlier_ticks[id * DEPTH..][..DEPTH];
+        let index = (0..len).position(|index| ticks[ring.place(index)] >= tick).unwrap_or(len);
+        if index < len && ticks[ring.place(index)] == tick {
+            return;
+        }
+        if len == DEPTH {
+            // The oldest makes room; when this one is older, it isn't kept.
+            let Some(index) = index.checked_sub(1) else { return };
+            for index in 0..index {
+                self.shift(id, ring.place(index + 1), ring.place(index), other);
+            }
+            self.put(id, ring.place(index), tick, words);
+            return;
+        }
+        for index in (index..len).rev() {
+            self.shift(id, ring.place(index), ring.place(index + 1), other);
+        }
+        self.rings[id].len += 1;
+        self.put(id, ring.place(index), tick, words);
+    }
+
+    /// Forgets a ghost's states.
+    pub(super) fn clear(&mut self, id: usize) {
+        self.ticks[id] = 0;
+        self.rings[id] = Ring::default();
+    }
+
+    fn shift(&mut self, id: usize, from: usize, to: usize, words: &mut [u64]) {
+        self.earlier[from].load(id * self.width, words);
+        self.put(id, to, self.earlier_ticks[id * DEPTH + from], words);
+    }
+
+    #[inline]
+    fn put(&mut self, id: usize, place: usize, tick: u32, words: &[u64]) {
+        self.earlier_ticks[id * DEPTH + place] = tick;
+        let earlier = &mut self.earlier[place];
+        earlier.grow(self.reserved * self.width);
+        earlier.store(id * self.width, words);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_states_with_the_newest_ticks_are_kept_in_whatever_order_they_come() {
+        for seed in 0..60 {
+            let (mut rng, narrow) = (Rng::seeded(seed), seed % 2 == 0);
+            let (mut states, mut model) = (States::new(2, narrow), BTreeSet::new());
+            states.reserve(3);
+            for step in 0..400u32 {
+                let tick = (1 + step + rng.below(40) as u32).saturating_sub(20).max(1);
+                let of = |tick: u32| [u64::from(tick), u64::from(tick) + 7];
+                let newest = states.tick(1);
+                let mut before = [0; 2];
+                states.newest(1, &mut before);
+                match tick {
+                    _ if tick > newest => states.push(1, tick, &of(tick), &before),
+                    _ if tick < newest => states.insert(1, tick, &of(tick), &mut before),
+                    _ => {}
+                }
+                model.insert(tick);
+                while model.len() > DEPTH + 1 {
+                    model.pop_first();
+                }
+                for tick in 1..500 {
+                    let mut words = [0; 2];
+                    let found = states.at(1, tick, &mut words);
+                    assert_eq!(found, model.contains(&tick), "seed {seed} step {step} tick {tick}");
+                    assert!(!found || words == of(tick));
+                }
+                if rng.chance(0.01) {
+                    states.clear(1);
+                    model.clear();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Ghosts: a world that copies itself.
+//!
+//! The server's objects are rows of a table a class; each client has ghosts of those that matter to it, and gets what changed
+//! of them within its budget. [`Publisher`] is the server's side, [`Mirror`] a client's.
+//!
+//! Promises: a client's state of a ghost at a tick is the server's of that tick, quantised, and what it shows never goes back.
+//! After a loss only what no later packet carries goes again, with its newest value; a ghost whose newest state is acked costs
+//! nothing. What isn't relevant to a client changes no byte that it gets.
+
+pub mod class;
+mod history;
+pub mod mirror;
+pub mod packet;
+pub mod publisher;
+mod scan;
+pub mod table;
+mod wordless;
+
+pub use class::{ClassError, Classes, Condition, GhostClass, HISTORY};
+pub use mirror::{GhostEvent, Happened, Mirror, MirrorCounters};
+pub use packet::Violation;
+pub use publisher::{ClassCosts, Costs, Publisher, PublisherConfig};
+pub use table::{Column, Full, Table, Wrong};

@@ -1,0 +1,227 @@
+//! A packet of ghosts: the payload of their channel.
+//!
+//! | part | bits |
+//! |---|---|
+//! | tick | 16: the low ones of the tick whose states these are |
+//! | sections | each 1, the class id, records, 0; then 0 |
+//! | record | 1, gap, op, what the op has |
+//! | gap | id - (id before in this section) - 1, or the first id. 0: 1; to 8: 01 and 3 bits; to 72: 001 and 6; to 1,096: 0001 and 10; others: 0000 and 16 |
+//! | op | update 1; create 01; destroy 00 |
+//! | create | 1 when the client owns the ghost, else 0; its properties whole |
+//! | update | ages: 1 those of the update before in this packet; or 0 and 6 bits of the baseline's age - 1, or 63 and the low 16 of its tick; then 1 and 6 bits of (age of an older one - age - 1), or 0. Mask: 1 that of the update before in this section, or 0 and a bit a property. Then the mask's properties, against the baseline |
+//! | properties | those with words in the order of the fields, then those without, whole. Against a baseline that has an older one, a bit stands before them: 1 when both are extrapolated to the packet's tick, 0 when the baseline stays as it is |
+//!
+//! All numbers have one form. What is read may be anything: see [`Violation`].
+
+mod read;
+mod write;
+
+use core::fmt;
+
+pub(in crate::replication) use read::{Heads, Op};
+pub(in crate::replication) use write::{Ages, Drafted, Writer};
+
+use crate::wire::ReadError;
+
+/// Bits of a packet's tick.
+pub(in crate::replication) const TICK_BITS: u32 = 16;
+
+/// Tiers of a gap: bits, and the first gap of each.
+const GAP_TIERS: [(u32, u32); 4] = [(0, 0), (3, 1), (6, 9), (10, 73)];
+
+/// The first gap that is in none, and its bits.
+const FAR_GAP: u32 = 1097;
+const FAR_GAP_BITS: u32 = 16;
+
+/// Bits of an age, and the number that says that another form follows.
+const AGE_BITS: u32 = 6;
+const FAR_AGE: u32 = (1 << AGE_BITS) - 1;
+
+/// Oldest baseline that can be named.
+pub(in crate::replication) const MAX_AGE: u32 = u16::MAX as u32;
+
+/// How far an older state may lie before the baseline.
+pub(in crate::replication) const MAX_OLDER: u32 = 1 << AGE_BITS;
+
+/// The most that stands before the properties of the first record of a packet, and behind the last: the tick; a section and
+/// its class; a record with its gap, op, ages and mask; and three ends.
+pub(in crate::replication) const MAX_OVERHEAD: usize =
+    (TICK_BITS + (1 + 8) + (1 + 20 + 2 + 30 + 65) + 3) as usize;
+
+/// Why a packet of ghosts breaks the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Violation {
+    /// A value that can't be read.
+    Read(ReadError),
+    /// A class id of no class.
+    Class {
+        /// The id.
+        class: u32,
+    },
+    /// A ghost's id beyond its class's capacity.
+    Id {
+        /// The class.
+        class: u32,
+        /// The id.
+        id: u32,
+    },
+    /// A gap or an age that has a shorter form, or no age before that it could be like.
+    Form,
+    /// A mask without properties, or of some that updates don't have, or none before that it could be like.
+    Mask {
+        /// The class.
+        class: u32,
+        /// The mask.
+        mask: u64,
+    },
+    /// A baseline that the client never had.
+    Baseline {
+        /// The class.
+        class: u32,
+        /// The ghost's id.
+        id: u32,
+    },
+    /// Bits behind the end.
+    Trailing {
+        /// How many.
+        bits: usize,
+    },
+    /// The tick is further ahead than a server can have come.
+    Tick,
+    /// A client sent this, which only a server does.
+    Forged,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::Read(error) => error.fmt(f),
+            Violation::Class { class } => write!(f, "there is no ghost class {class}"),
+            Violation::Id { class, id } => {
+                write!(f, "ghost {id} of class {class} is beyond the class's capacity")
+            }
+            Violation::Form => write!(f, "a gap or an age is not in its shortest form"),
+            Violation::Mask { class, mask } => {
+                write!(f, "an update of class {class} can't have the property mask {mask:#x}")
+            }
+            Violation::Baseline { class, id } => {
+                write!(f, "ghost {id} of class {class} has no state at the tick of its baseline")
+            }
+            Violation::Trailing { bits } => write!(f, "{bits} bits are left behind the last section"),
+            Violation::Tick => write!(f, "the tick is beyond the last one"),
+            Violation::Forged => write!(f, "a client sent ghosts"),
+        }
+    }
+}
+
+impl core::error::Error for Violation {}
+
+impl From<ReadError> for Violation {
+    fn from(error: ReadError) -> Self {
+        Violation::Read(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use crate::wire::{BitReader, BitSink, BitWriter};
+
+    /// Records of one section, as they are written and read.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Said {
+        id: u32,
+        op: Op,
+    }
+
+    fn random(rng: &mut Rng, tick: u32) -> Vec<Said> {
+        let (mut id, mut said) = (0, Vec::new());
+        let one = |rng: &mut Rng, bounds: &[u64]| {
+            let bound = bounds[rng.below(bounds.len() as u64) as usize];
+            rng.below(bound) as u32
+        };
+        for _ in 0..rng.below(40) {
+            id += one(rng, &[1, 2, 10, 80, 1100, 3000]);
+            let baseline = tick - 1 - one(rng, &[1, 3, 70, 65_535]);
+            let older = baseline - 1 - one(rng, &[1, 64]);
+            let older = rng.chance(0.5).then_some(older);
+            let op = match rng.below(6) {
+                0 => Op::Create { owner: rng.chance(0.5) },
+                1 => Op::Destroy,
+                _ => Op::Update { baseline, older, mask: 1 + rng.below(3) },
+            };
+            said.push(Said { id, op });
+            id += 1;
+        }
+        said
+    }
+
+    #[test]
+    fn heads_are_read_as_they_were_written() {
+        for seed in 0..300 {
+            let mut rng = Rng::seeded(seed);
+            let tick = 200_000 + rng.below(100_000) as u32;
+            let said = random(&mut rng, tick);
+            let (mut bits, mut writer) = (BitWriter::new(), Writer::new(tick, 3));
+            writer.begin(&mut bits);
+            writer.begin_section(&mut bits, 5);
+            for Said { id, op } in &said {
+                let drafted = match *op {
+                    Op::Create { owner } => writer.create(*id, owner),
+                    Op::Destroy => writer.destroy(*id),
+                    Op::Update { baseline, older, mask } => {
+                        writer.update(*id, Ages { baseline, older: older.unwrap_or(0) }, mask, 7)
+                    }
+                };
+                let before = bits.bit_len();
+                writer.write(&mut bits, &drafted);
+                assert_eq!(bits.bit_len() - before, drafted.bits());
+            }
+            writer.end_section(&mut bits);
+            writer.end(&mut bits);
+            let length = bits.bit_len();
+            let bytes = bits.into_bytes();
+            let mut reader = BitReader::with_range(&bytes, 0, length);
+            assert_eq!(reader.bits(16).unwrap() as u32, tick & 0xFFFF);
+            assert!(reader.bool().unwrap());
+            assert_eq!(reader.bits(3).unwrap(), 5);
+            let (mut heads, mut found) = (Heads::new(tick), Vec::new());
+            heads.begin_section(5);
+            while let Some((id, op)) = heads.next(&mut reader, 7, 0x7F, 1 << 16).unwrap() {
+                found.push(Said { id, op });
+            }
+            assert_eq!(found, said, "seed {seed}");
+            assert!(!reader.bool().unwrap());
+            assert_eq!(reader.remaining_bits(), 0);
+        }
+    }
+
+    #[test]
+    fn what_has_a_shorter_form_or_no_meaning_is_refused() {
+        let read = |write: &dyn Fn(&mut BitWriter)| {
+            let mut bits = BitWriter::new();
+            bits.bool(true);
+            write(&mut bits);
+            bits.bits(0, 64);
+            let bytes = bits.into_bytes();
+            let (mut reader, mut heads) = (BitReader::new(&bytes), Heads::new(100));
+            heads.begin_section(0);
+            heads.next(&mut reader, 3, 0b101, 2000)
+        };
+        let far = |gap: u64| read(&move |bits| bits.bits(gap << 4, 20));
+        assert_eq!(far(1096), Err(Violation::Form));
+        assert_eq!(far(2000), Err(Violation::Id { class: 0, id: 2000 }));
+        assert!(far(1999).is_ok());
+        // Id 0, an update: like none, of an age that has a short form, and of a tick before the first.
+        assert_eq!(read(&|bits| bits.bits(0b111, 3)), Err(Violation::Form));
+        assert_eq!(read(&|bits| bits.bits(0b11 | 63 << 3 | 99 << 9, 25)), Err(Violation::Form));
+        assert_eq!(read(&|bits| bits.bits(0b11 | 63 << 3 | 200 << 9, 25)), Err(Violation::Form));
+        // A mask of nothing, of what updates don't have, and like none.
+        let mask = |mask: u64| read(&move |bits| bits.bits(0b011 | mask << 11, 14));
+        assert_eq!(mask(0), Err(Violation::Mask { class: 0, mask: 0 }));
+        assert_eq!(mask(2), Err(Violation::Mask { class: 0, mask: 2 }));
+        assert_eq!(mask(5), Ok(Some((0, Op::Update { baseline: 99, older: None, mask: 5 }))));
+        assert_eq!(read(&|bits| bits.bits(0b011 | 1 << 10, 11)), Err(Violation::Mask { class: 0, mask: 0 }));
+    }
+}

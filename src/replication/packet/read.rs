@@ -1,0 +1,132 @@
+//! What stands before the properties of records, read.
+
+use super::{AGE_BITS, FAR_AGE, FAR_GAP, FAR_GAP_BITS, GAP_TIERS, TICK_BITS, Violation};
+use crate::wire::BitReader;
+
+/// What a record says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::replication) enum Op {
+    /// What changed, against the state at an earlier tick.
+    Update { baseline: u32, older: Option<u32>, mask: u64 },
+    /// All.
+    Create { owner: bool },
+    /// The ghost is gone.
+    Destroy,
+}
+
+/// Record flag, gap of 0, update, ages and mask as before: the head of most records where much changes.
+const USUAL: u64 = 0b11111;
+const USUAL_BITS: u32 = 5;
+
+/// Reads a packet's heads.
+#[derive(Debug)]
+pub(in crate::replication) struct Heads {
+    tick: u32,
+    class: u32,
+    next: u32,
+    /// Of the update before in the packet.
+    ages: Option<(u32, Option<u32>)>,
+    /// Of the update before in the section, or 0.
+    mask: u64,
+}
+
+impl Heads {
+    /// Of a packet of this tick.
+    pub(in crate::replication) fn new(tick: u32) -> Self {
+        Heads { tick, class: 0, next: 0, ages: None, mask: 0 }
+    }
+
+    pub(in crate::replication) fn begin_section(&mut self, class: u32) {
+        (self.class, self.next, self.mask) = (class, 0, 0);
+    }
+
+    /// The next record's id and op; none at the section's end. Of a class with so many properties, of which updates may have
+    /// those of `allowed`.
+    #[inline]
+    pub(in crate::replication) fn next(
+        &mut self,
+        reader: &mut BitReader<'_>,
+        properties: u32,
+        allowed: u64,
+        capacity: u32,
+    ) -> Result<Option<(u32, Op)>, Violation> {
+        if let (Some((baseline, older)), true) = (self.ages, self.mask != 0 && self.next < capacity)
+            && reader.clone().bits(USUAL_BITS) == Ok(USUAL)
+        {
+            reader.bits(USUAL_BITS)?;
+            let id = self.next;
+            self.next += 1;
+            return Ok(Some((id, Op::Update { baseline, older, mask: self.mask })));
+        }
+        if !reader.bool()? {
+            return Ok(None);
+        }
+        let gap = read_gap(reader)?;
+        // Both below 2^17.
+        let id = self.next + gap;
+        if id >= capacity {
+            return Err(Violation::Id { class: self.class, id });
+        }
+        self.next = id + 1;
+        let op = if reader.bool()? {
+            let (baseline, older) = self.read_ages(reader)?;
+            self.ages = Some((baseline, older));
+            self.mask = self.read_mask(reader, properties, allowed)?;
+            Op::Update { baseline, older, mask: self.mask }
+        } else if reader.bool()? {
+            Op::Create { owner: reader.bool()? }
+        } else {
+            Op::Destroy
+        };
+        Ok(Some((id, op)))
+    }
+
+    fn read_ages(&self, reader: &mut BitReader<'_>) -> Result<(u32, Option<u32>), Violation> {
+        if reader.bool()? {
+            return self.ages.ok_or(Violation::Form);
+        }
+        // All of 16 bits at most.
+        let age = match reader.bits(AGE_BITS)? as u32 {
+            FAR_AGE => {
+                let low = reader.bits(TICK_BITS)? as u32;
+                let age = self.tick.wrapping_sub(low) & 0xFFFF;
+                if age <= FAR_AGE {
+                    return Err(Violation::Form);
+                }
+                age
+            }
+            age => age + 1,
+        };
+        let baseline = self.tick.checked_sub(age).filter(|tick| *tick > 0).ok_or(Violation::Form)?;
+        if !reader.bool()? {
+            return Ok((baseline, None));
+        }
+        let before = reader.bits(AGE_BITS)? as u32 + 1;
+        let older = baseline.checked_sub(before).filter(|tick| *tick > 0).ok_or(Violation::Form)?;
+        Ok((baseline, Some(older)))
+    }
+
+    fn read_mask(&self, reader: &mut BitReader<'_>, properties: u32, allowed: u64) -> Result<u64, Violation> {
+        let same = reader.bool()?;
+        let mask = match properties {
+            _ if same => self.mask,
+            0 => 0,
+            bits => reader.bits(bits)?,
+        };
+        if mask == 0 || mask & !allowed != 0 {
+            return Err(Violation::Mask { class: self.class, mask });
+        }
+        Ok(mask)
+    }
+}
+
+fn read_gap(reader: &mut BitReader<'_>) -> Result<u32, Violation> {
+    for (bits, first) in GAP_TIERS {
+        if reader.bool()? {
+            // At most 10 bits.
+            return Ok(if bits == 0 { first } else { first + reader.bits(bits)? as u32 });
+        }
+    }
+    let gap = reader.bits(FAR_GAP_BITS)? as u32;
+    if gap < FAR_GAP { Err(Violation::Form) } else { Ok(gap) }
+}

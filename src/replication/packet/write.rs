@@ -1,0 +1,164 @@
+//! What stands before the properties of records, written.
+//!
+//! A record is drafted first, so that its size is known before anything of it is written.
+
+use super::{AGE_BITS, FAR_AGE, FAR_GAP, FAR_GAP_BITS, GAP_TIERS, TICK_BITS};
+use crate::wire::{BitSink, BitWriter};
+
+/// Which states an update is written against.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::replication) struct Ages {
+    /// The tick of the baseline.
+    pub(in crate::replication) baseline: u32,
+    /// The tick of an older one, or 0.
+    pub(in crate::replication) older: u32,
+}
+
+/// A record's head, not written yet.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::replication) struct Drafted {
+    id: u32,
+    head: u64,
+    head_bits: u32,
+    /// A mask that is written behind the head: of as many bits, or none.
+    mask_bits: u32,
+    mask: u64,
+    /// 0 of what is no update.
+    ages: Ages,
+}
+
+impl Drafted {
+    /// What it takes.
+    #[inline]
+    pub(in crate::replication) fn bits(&self) -> usize {
+        (self.head_bits + self.mask_bits) as usize
+    }
+}
+
+/// Writes a packet's heads.
+#[derive(Debug)]
+pub(in crate::replication) struct Writer {
+    tick: u32,
+    class_bits: u32,
+    /// One more than the id before.
+    next: u32,
+    ages: Ages,
+    /// That of the update before in the section, or 0.
+    mask: u64,
+}
+
+impl Writer {
+    pub(in crate::replication) fn new(tick: u32, class_bits: u32) -> Self {
+        Writer { tick, class_bits, next: 0, ages: Ages::default(), mask: 0 }
+    }
+
+    /// The packet's tick.
+    pub(in crate::replication) fn begin(&self, bits: &mut BitWriter) {
+        bits.bits(u64::from(self.tick) & 0xFFFF, TICK_BITS);
+    }
+
+    /// Bits of a section without records.
+    pub(in crate::replication) fn section_bits(&self) -> usize {
+        (1 + self.class_bits + 1) as usize
+    }
+
+    pub(in crate::replication) fn begin_section(&mut self, bits: &mut BitWriter, class: usize) {
+        bits.bits(1 | (class as u64) << 1, 1 + self.class_bits);
+        self.reset_section();
+    }
+
+    /// As the writer is when a section begins.
+    #[inline]
+    pub(in crate::replication) fn reset_section(&mut self) {
+        (self.next, self.mask) = (0, 0);
+    }
+
+    pub(in crate::replication) fn end_section(&self, bits: &mut BitWriter) {
+        bits.bool(false);
+    }
+
+    pub(in crate::replication) fn end(&self, bits: &mut BitWriter) {
+        bits.bool(false);
+    }
+
+    pub(in crate::replication) fn create(&self, id: u32, owner: bool) -> Drafted {
+        self.draft(id, 0b10 | u64::from(owner) << 2, 3)
+    }
+
+    pub(in crate::replication) fn destroy(&self, id: u32) -> Drafted {
+        self.draft(id, 0b00, 2)
+    }
+
+    /// An update, with a mask of so many properties.
+    #[inline]
+    pub(in crate::replication) fn update(&self, id: u32, ages: Ages, mask: u64, properties: u32) -> Drafted {
+        let (mut rest, mut bits) = (1, 1);
+        if ages == self.ages {
+            rest |= 1 << 1;
+            bits += 1;
+        } else {
+            let age = self.tick - ages.baseline;
+            bits += 1;
+            if age <= FAR_AGE {
+                rest |= u64::from(age - 1) << bits;
+                bits += AGE_BITS;
+            } else {
+                rest |= u64::from(FAR_AGE | (ages.baseline & 0xFFFF) << AGE_BITS) << bits;
+                bits += AGE_BITS + TICK_BITS;
+            }
+            if ages.older != 0 {
+                rest |= (1 | u64::from(ages.baseline - ages.older - 1) << 1) << bits;
+                bits += AGE_BITS;
+            }
+            bits += 1;
+        }
+        let mut drafted = Drafted { ages, mask, ..self.draft(id, rest, bits) };
+        if mask == self.mask {
+            drafted.head |= 1 << drafted.head_bits;
+        } else {
+            drafted.mask_bits = properties;
+        }
+        drafted.head_bits += 1;
+        drafted
+    }
+
+    /// The record's flag and its gap, then `rest`.
+    #[inline]
+    fn draft(&self, id: u32, rest: u64, rest_bits: u32) -> Drafted {
+        let (gap, gap_bits) = gap(id - self.next);
+        Drafted {
+            id,
+            head: 1 | gap << 1 | rest << (1 + gap_bits),
+            head_bits: 1 + gap_bits + rest_bits,
+            mask_bits: 0,
+            mask: 0,
+            ages: Ages::default(),
+        }
+    }
+
+    #[inline]
+    pub(in crate::replication) fn write(&mut self, bits: &mut BitWriter, drafted: &Drafted) {
+        bits.bits(drafted.head, drafted.head_bits);
+        if drafted.mask_bits > 0 {
+            bits.bits(drafted.mask, drafted.mask_bits);
+        }
+        if drafted.mask != 0 {
+            (self.ages, self.mask) = (drafted.ages, drafted.mask);
+        }
+        self.next = drafted.id + 1;
+    }
+}
+
+#[inline]
+fn gap(gap: u32) -> (u64, u32) {
+    if gap == 0 {
+        return (1, 1);
+    }
+    for (tier, (bits, first)) in (1u32..).zip(&GAP_TIERS[1..]) {
+        if gap < first + (1 << bits) {
+            return ((1 | u64::from(gap - first) << 1) << tier, tier + 1 + bits);
+        }
+    }
+    debug_assert!(gap >= FAR_GAP);
+    (u64::from(gap) << GAP_TIERS.len(), GAP_TIERS.len() as u32 + FAR_GAP_BITS)
+}

@@ -1,0 +1,44 @@
+//! How large a client's records are on average, to know how many fit. Each client has its own: what others have must change
+//! nothing that it gets.
+
+use super::scope::State;
+
+/// Average bits of records, measured as they are written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Averages {
+    update: f32,
+    create: f32,
+}
+
+/// How much a record changes the average.
+const GAIN: f32 = 1.0 / 64.0;
+
+/// A destroy takes about so many bits.
+const DESTROY: f32 = 8.0;
+
+impl Averages {
+    pub(super) fn new(max_bits: usize) -> Self {
+        let bits = max_bits.min(256) as f32;
+        Averages { update: bits / 2.0, create: bits }
+    }
+
+    pub(super) fn note_updates(&mut self, bits: usize, count: usize) {
+        self.update += (bits as f32 / count as f32 - self.update) * (GAIN * count as f32).min(1.0);
+    }
+
+    pub(super) fn note_creates(&mut self, bits: usize, count: usize) {
+        self.create += (bits as f32 / count as f32 - self.create) * (GAIN * count as f32).min(1.0);
+    }
+
+    pub(super) fn of(&self, state: State) -> f32 {
+        match state {
+            State::Live => self.update,
+            State::Creating => self.create,
+            State::Destroying => DESTROY,
+        }
+    }
+
+    pub(super) fn max(&self) -> f32 {
+        self.update.max(self.create).max(DESTROY)
+    }
+}

@@ -1,0 +1,301 @@
+//! What updates and creates of a tick are on the wire, made once for all clients that share it.
+//!
+//! Two clients share the bits of an object when they have the same baseline (and older state) and may have the same
+//! properties. Entries are a list for each row; a row has few, and in the order of the rows they lie one behind the other.
+//!
+//! Promises: nothing is hashed, and nothing is allocated once a tick of the same size was. What a word costs is kept by
+//! property, for the costs of all who took it.
+
+use super::super::class::GhostClass;
+use super::super::packet::Ages;
+use super::super::table::Table;
+use crate::wire::{BitSink, BitWriter, Property};
+
+/// No entry.
+const NONE: u32 = u32::MAX;
+
+/// Bits that are written without a baseline.
+const WHOLE: Ages = Ages { baseline: 0, older: 0 };
+
+/// The words of one object, encoded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    /// Against what; nothing of a create.
+    ages: Ages,
+    /// Properties, with and without words. 0: there is nothing to say, or no such baseline any more.
+    pub(super) mask: u64,
+    /// Where the bits begin: a word of the arena.
+    start: u32,
+    /// How many, of those with words.
+    pub(super) bits: u32,
+    next: u32,
+    /// Where what each property costs begins.
+    costs: u32,
+    /// How many clients took it.
+    uses: u32,
+    owner: bool,
+    /// The state of the baseline is forgotten.
+    pub(super) forgotten: bool,
+}
+
+/// The entries of one row.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    tick: u32,
+    first: u32,
+}
+
+/// What a tick's packets have of a class.
+#[derive(Debug)]
+pub(super) struct Cache {
+    with_words: u64,
+    /// Whether owners may have other properties than others.
+    by_owner: bool,
+    heads: Vec<Head>,
+    entries: Vec<Entry>,
+    /// Bits of entries, each from a new word on.
+    arena: Vec<u64>,
+    costs: Vec<u16>,
+    tick: u32,
+    /// Lent.
+    base: Box<[u64]>,
+    older: Box<[u64]>,
+    linear: Box<[u64]>,
+}
+
+impl Cache {
+    pub(super) fn new(class: &GhostClass) -> Self {
+        let lent = || vec![0; class.properties.word_count()].into_boxed_slice();
+        Cache {
+            with_words: class.properties.with_words(),
+            by_owner: class.created(false) != class.created(true),
+            heads: Vec::new(),
+            entries: Vec::new(),
+            arena: Vec::new(),
+            costs: Vec::new(),
+            tick: 0,
+            base: lent(),
+            older: lent(),
+            linear: lent(),
+        }
+    }
+
+    /// Begins a tick. Adds what the last one's words cost to `costs`, by property.
+    pub(super) fn begin_tick(&mut self, tick: u32, rows: usize, costs: &mut [u64]) {
+        self.add_costs(costs);
+        self.tick = tick;
+        self.entries.clear();
+        self.arena.clear();
+        self.costs.clear();
+        if self.heads.len() < rows {
+            self.heads.resize(rows, Head { tick: 0, first: NONE });
+        }
+    }
+
+    /// Adds what this tick's words cost so far.
+    pub(super) fn add_costs(&self, costs: &mut [u64]) {
+        for entry in &self.entries {
+            let mut mask = entry.mask & self.with_words;
+            for bits in &self.costs[entry.costs as usize..][..mask.count_ones() as usize] {
+                costs[mask.trailing_zeros() as usize] += u64::from(*bits) * u64::from(entry.uses);
+                mask &= mask - 1;
+            }
+        }
+    }
+
+    /// The update of a row against these states, for its owner or another.
+    #[inline]
+    pub(super) fn update(&mut self, table: &Table, row: u32, ages: Ages, owner: bool) -> usize {
+        let owner = owner && self.by_owner;
+        self.find(row, ages, owner).unwrap_or_else(|| self.encode_update(table, row, ages, owner))
+    }
+
+    /// The create of a row.
+    #[inline]
+    pub(super) fn create(&mut self, table: &Table, row: u32, owner: bool) -> usize {
+        let owner = owner && self.by_owner;
+        self.find(row, WHOLE, owner).unwrap_or_else(|| self.encode_create(table, row, owner))
+    }
+
+    #[inline]
+    pub(super) fn entry(&self, entry: usize) -> &Entry {
+        &self.entries[entry]
+    }
+
+    /// Writes the bits of an entry.
+    #[inline]
+    pub(super) fn copy(&mut self, entry: usize, writer: &mut BitWriter) {
+        let entry = &mut self.entries[entry];
+        entry.uses += 1;
+        let mut left = entry.bits;
+        for word in &self.arena[entry.start as usize..] {
+            if left <= 64 {
+                if left > 0 {
+                    writer.bits(*word, left);
+                }
+                return;
+            }
+            writer.bits(*word, 64);
+            left -= 64;
+        }
+    }
+
+    #[inline]
+    fn find(&self, row: u32, ages: Ages, owner: bool) -> Option<usize> {
+        let head = self.heads[row as usize];
+        let mut at = if head.tick == self.tick { head.first } else { NONE };
+        while let Some(entry) = self.entries.get(at as usize) {
+            if entry.ages == ages && entry.owner == owner {
+                return Some(at as usize);
+            }
+            at = entry.next;
+        }
+        None
+    }
+
+    fn encode_update(&mut self, table: &Table, row: u32, ages: Ages, owner: bool) -> usize {
+        let class = table.class();
+        let mask = table.changed_since(row, ages.baseline) & class.updated(owner);
+        let known = table.words_at(row, ages.baseline, &mut self.base);
+        let mut into = Into::new(&mut self.arena, &mut self.costs);
+        let older = ages.older != 0 && table.words_at(row, ages.older, &mut self.older);
+        if mask != 0 && known {
+            let words = table.newest(row);
+            let of = |mask: u64| each(class, mask & self.with_words);
+            let (past, ahead) = (ages.baseline - ages.older, self.tick - ages.baseline);
+            let (mut still, mut moved) = (0, 0);
+            if older {
+                for (property, range) in of(mask) {
+                    let (older, base) = (&self.older[range.clone()], &self.base[range.clone()]);
+                    let linear = &mut self.linear[range.clone()];
+                    // Ages have 16 bits.
+                    property.extrapolate(older, base, past as u16, ahead as u16, linear);
+                    let mut count = Count(0);
+                    property.write_delta(&words[range.clone()], base, &mut count);
+                    still += count.0;
+                    let mut count = Count(0);
+                    property.write_delta(&words[range], linear, &mut count);
+                    moved += count.0;
+                }
+            }
+            let linear = older && moved < still;
+            if ages.older != 0 {
+                into.bool(linear);
+            }
+            let base = if linear { &self.linear } else { &self.base };
+            for (property, range) in of(mask) {
+                let before = into.bits;
+                property.write_delta(&words[range.clone()], &base[range], &mut into);
+                into.cost(before);
+            }
+        }
+        let (start, bits, costs) = into.finish();
+        let mask = if known { mask } else { 0 };
+        self.push(row, Entry { mask, start, bits, costs, ..blank(ages, owner, !known) })
+    }
+
+    fn encode_create(&mut self, table: &Table, row: u32, owner: bool) -> usize {
+        let class = table.class();
+        let (mask, words) = (class.created(owner), table.newest(row));
+        let mut into = Into::new(&mut self.arena, &mut self.costs);
+        for (property, range) in each(class, mask & self.with_words) {
+            let before = into.bits;
+            property.write(&words[range], &mut into);
+            into.cost(before);
+        }
+        let (start, bits, costs) = into.finish();
+        self.push(row, Entry { mask, start, bits, costs, ..blank(WHOLE, owner, false) })
+    }
+
+    fn push(&mut self, row: u32, entry: Entry) -> usize {
+        let (at, head) = (self.entries.len(), &mut self.heads[row as usize]);
+        let next = if head.tick == self.tick { head.first } else { NONE };
+        self.entries.push(Entry { next, ..entry });
+        // A tick has fewer entries: each is of a row and an age.
+        *head = Head { tick: self.tick, first: at as u32 };
+        at
+    }
+}
+
+fn blank(ages: Ages, owner: bool, forgotten: bool) -> Entry {
+    Entry { ages, owner, forgotten, mask: 0, start: 0, bits: 0, next: NONE, costs: 0, uses: 0 }
+}
+
+/// The properties of a mask, each with where its words are in a row.
+fn each(class: &GhostClass, mask: u64) -> impl Iterator<Item = (&Property, core::ops::Range<usize>)> {
+    let properties = class.properties.each().iter().enumerate();
+    properties.filter(move |(i, _)| mask >> i & 1 == 1).map(|(i, property)| {
+        let start = class.properties.word_start(i);
+        (property, start..start + property.words().len())
+    })
+}
+
+/// Counts bits.
+struct Count(u32);
+
+impl BitSink for Count {
+    #[inline]
+    fn bits(&mut self, _: u64, n: u32) {
+        self.0 += n;
+    }
+
+    fn align(&mut self) {}
+
+    fn bytes(&mut self, data: &[u8]) {
+        // What has words has neither.
+        self.0 += data.len() as u32 * 8;
+    }
+}
+
+/// Writes to the arena, from a new word on.
+struct Into<'a> {
+    arena: &'a mut Vec<u64>,
+    costs: &'a mut Vec<u16>,
+    start: u32,
+    first_cost: u32,
+    bits: u32,
+    /// The bits since the last whole word.
+    scratch: u64,
+}
+
+impl<'a> Into<'a> {
+    fn new(arena: &'a mut Vec<u64>, costs: &'a mut Vec<u16>) -> Self {
+        // An arena of a tick has far fewer words.
+        let (start, first_cost) = (arena.len() as u32, costs.len() as u32);
+        Into { arena, costs, start, first_cost, bits: 0, scratch: 0 }
+    }
+
+    /// Notes what the property took that was written since there were `before` bits.
+    fn cost(&mut self, before: u32) {
+        // A record has fewer than 2^12.
+        self.costs.push((self.bits - before) as u16);
+    }
+
+    fn finish(self) -> (u32, u32, u32) {
+        if !self.bits.is_multiple_of(64) {
+            self.arena.push(self.scratch);
+        }
+        (self.start, self.bits, self.first_cost)
+    }
+}
+
+impl BitSink for Into<'_> {
+    #[inline]
+    fn bits(&mut self, value: u64, n: u32) {
+        let used = self.bits % 64;
+        self.scratch |= value << used;
+        if used + n >= 64 {
+            self.arena.push(self.scratch);
+            self.scratch = value.unbounded_shr(64 - used);
+        }
+        self.bits += n;
+    }
+
+    fn align(&mut self) {
+        debug_assert!(false, "what has words has no align");
+    }
+
+    fn bytes(&mut self, _: &[u8]) {
+        debug_assert!(false, "what has words has no bytes");
+    }
+}

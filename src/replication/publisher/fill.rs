@@ -1,0 +1,245 @@
+//! A client's packet, written.
+
+use super::super::packet::{Drafted, TICK_BITS, Writer};
+use super::super::table::Table;
+use super::cache::Cache;
+use super::costs::ClassCosts;
+use super::peer::Peer;
+use super::scope::{CarriedOp, Due, Scope};
+use crate::wire::BitWriter;
+
+/// Bits that an align may take.
+const MAX_ALIGN: usize = 7;
+
+/// What the world has, of which a client gets some.
+pub(super) struct World<'a> {
+    pub(super) tick: u32,
+    pub(super) class_bits: u32,
+    pub(super) tables: &'a [Table],
+    pub(super) caches: &'a mut [Cache],
+    pub(super) costs: &'a mut [ClassCosts],
+}
+
+/// Whether there was room for a record.
+enum Wrote {
+    /// It was written.
+    Bits(usize),
+    /// There is nothing to say.
+    Nothing,
+    /// Not in this tick.
+    Later,
+    NoRoom,
+}
+
+/// A class's records, in a packet.
+struct Section<'a> {
+    table: &'a Table,
+    cache: &'a mut Cache,
+    costs: &'a mut ClassCosts,
+    tick: u32,
+    class: usize,
+    properties: u32,
+    /// Properties without words.
+    without_words: u64,
+    left: usize,
+    updates: (usize, usize),
+    creates: (usize, usize),
+    begun: bool,
+}
+
+impl World<'_> {
+    /// Writes what is ready for a client into `bits` bits at most; false when that is nothing. Gives what sections and the
+    /// packet's head cost.
+    pub(super) fn fill(&mut self, peer: &mut Peer, bits: usize, out: &mut BitWriter) -> Option<u64> {
+        let mut writer = Writer::new(self.tick, self.class_bits);
+        let Some(mut left) = bits.checked_sub(TICK_BITS as usize + 1) else { return None };
+        let (mut overhead, mut full) = (TICK_BITS as usize + 1, false);
+        writer.begin(out);
+        let Peer { scopes, averages, writing, .. } = peer;
+        writing.clear();
+        for (class, scope) in scopes.iter_mut().enumerate() {
+            if full || left < writer.section_bits() {
+                break;
+            }
+            if scope.due_count() == 0 {
+                continue;
+            }
+            let table = &self.tables[class];
+            let properties = &table.class().properties;
+            let mut section = Section {
+                table,
+                cache: &mut self.caches[class],
+                costs: &mut self.costs[class],
+                tick: self.tick,
+                class,
+                properties: properties.each().len() as u32,
+                without_words: properties.all() & !properties.with_words(),
+                left: left - writer.section_bits(),
+                updates: (0, 0),
+                creates: (0, 0),
+                begun: false,
+            };
+            full = section.fill(scope, &mut writer, out, writing);
+            if section.begun {
+                overhead += writer.section_bits();
+                writer.end_section(out);
+                left = section.left;
+            }
+            if section.updates.1 > 0 {
+                averages[class].note_updates(section.updates.0, section.updates.1);
+            }
+            if section.creates.1 > 0 {
+                averages[class].note_creates(section.creates.0, section.creates.1);
+            }
+        }
+        writer.end(out);
+        (!writing.is_empty()).then_some(overhead as u64)
+    }
+}
+
+impl Section<'_> {
+    /// Writes what is ready, by id; whether the packet is full.
+    fn fill(
+        &mut self,
+        scope: &mut Scope,
+        writer: &mut Writer,
+        out: &mut BitWriter,
+        carried: &mut Vec<super::scope::Carried>,
+    ) -> bool {
+        for block in 0..scope.ready.len() {
+            let mut ready = scope.ready[block];
+            while ready != 0 {
+                let id = block as u32 * 64 + ready.trailing_zeros();
+                ready &= ready - 1;
+                match self.write(scope, id, writer, out, carried) {
+                    Wrote::Bits(bits) => self.left -= bits,
+                    Wrote::Nothing => scope.clear_due(id),
+                    Wrote::Later => scope.ready[block] &= !(1 << (id % 64)),
+                    Wrote::NoRoom => return true,
+                }
+            }
+        }
+        false
+    }
+
+    #[inline]
+    fn write(
+        &mut self,
+        scope: &mut Scope,
+        id: u32,
+        writer: &mut Writer,
+        out: &mut BitWriter,
+        carried: &mut Vec<super::scope::Carried>,
+    ) -> Wrote {
+        let (row, owner) = match scope.due(id, self.tick) {
+            Due::Update { row, ages, owner } => {
+                let at = self.cache.update(self.table, row, ages, owner);
+                let entry = *self.cache.entry(at);
+                if !entry.forgotten {
+                    if entry.mask == 0 {
+                        return Wrote::Nothing;
+                    }
+                    let next = self.next(writer);
+                    let drafted = next.update(id, ages, entry.mask, self.properties);
+                    let Some(bits) = self.put(&drafted, at, row, writer, out) else { return Wrote::NoRoom };
+                    self.costs.updates += (drafted.bits() + usize::from(ages.older != 0)) as u64;
+                    self.updates = (self.updates.0 + bits, self.updates.1 + 1);
+                    let older = ages.older != 0;
+                    carried.push(scope.track_sent(self.class, id, self.tick, CarriedOp::Update, older));
+                    return Wrote::Bits(bits);
+                }
+                scope.create_again(id, self.tick);
+                (row, owner)
+            }
+            Due::Create { row, owner } => (row, owner),
+            Due::Destroy => {
+                let drafted = self.next(writer).destroy(id);
+                if drafted.bits() > self.left {
+                    return Wrote::NoRoom;
+                }
+                self.begin(writer, out);
+                writer.write(out, &drafted);
+                self.costs.destroys += drafted.bits() as u64;
+                carried.push(scope.track_sent(self.class, id, self.tick, CarriedOp::Destroy, false));
+                return Wrote::Bits(drafted.bits());
+            }
+            Due::Later => return Wrote::Later,
+        };
+        if !self.table.has_state(row) {
+            // It is due again when it has one.
+            return Wrote::Nothing;
+        }
+        let at = self.cache.create(self.table, row, owner);
+        let drafted = self.next(writer).create(id, owner);
+        let Some(bits) = self.put(&drafted, at, row, writer, out) else { return Wrote::NoRoom };
+        self.costs.creates += drafted.bits() as u64;
+        self.creates = (self.creates.0 + bits, self.creates.1 + 1);
+        carried.push(scope.track_sent(self.class, id, self.tick, CarriedOp::Create, false));
+        Wrote::Bits(bits)
+    }
+
+    /// The writer as it will be once the section has begun.
+    #[inline]
+    fn next<'w>(&self, writer: &'w mut Writer) -> &'w Writer {
+        if !self.begun {
+            writer.reset_section();
+        }
+        writer
+    }
+
+    #[inline]
+    fn begin(&mut self, writer: &mut Writer, out: &mut BitWriter) {
+        if !self.begun {
+            self.begun = true;
+            writer.begin_section(out, self.class);
+        }
+    }
+
+    /// Writes a record with an entry's properties, if there is room; gives its bits.
+    #[inline]
+    fn put(
+        &mut self,
+        drafted: &Drafted,
+        entry: usize,
+        row: u32,
+        writer: &mut Writer,
+        out: &mut BitWriter,
+    ) -> Option<usize> {
+        let (mask, words) = (self.cache.entry(entry).mask, self.cache.entry(entry).bits as usize);
+        let bits = drafted.bits() + words;
+        let others = mask & self.without_words;
+        if others != 0 {
+            let most: usize = bits + self.most_of(row, others);
+            if most > self.left {
+                return None;
+            }
+        } else if bits > self.left {
+            return None;
+        }
+        self.begin(writer, out);
+        writer.write(out, drafted);
+        self.cache.copy(entry, out);
+        if others == 0 {
+            return Some(bits);
+        }
+        Some(bits + self.write_others(row, others, out))
+    }
+
+    /// The most that properties without words take, wherever the payload lies.
+    fn most_of(&self, row: u32, mask: u64) -> usize {
+        let each = super::scope::ones(mask).filter_map(|property| self.table.value(row, property));
+        each.map(|value| value.bits() + MAX_ALIGN).sum::<usize>() + MAX_ALIGN
+    }
+
+    fn write_others(&mut self, row: u32, mask: u64, out: &mut BitWriter) -> usize {
+        let start = out.bit_len();
+        for property in super::scope::ones(mask) {
+            let before = out.bit_len();
+            if let Some(value) = self.table.value(row, property) {
+                out.append(value);
+            }
+            self.costs.properties[property] += (out.bit_len() - before) as u64;
+        }
+        out.bit_len() - start
+    }
+}

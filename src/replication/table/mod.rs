@@ -1,0 +1,371 @@
+//! The server's objects of one class, as rows: what changed in a tick, and what each was at an earlier one.
+//!
+//! The cells belong to the caller, a column for each property that has words. [`Table::update`] compares them with those of
+//! the last tick, makes words of what differs, once for all peers, and notes which properties have other words than before.
+//!
+//! Promises: a row's number is its own until nobody has it any more (see [`Table::release`]), and new rows take the lowest.
+//! A row whose values can't be written keeps the state that it had, with all its properties, and is looked at again each tick
+//! until they can: an object is never half of one tick and half of another. A row that never had a good state has none. Nothing
+//! is allocated a tick but where there are more rows than ever. Refuses more rows than the class's capacity, and a despawn
+//! of what isn't alive. Trusted: rows are numbers that it gave, and ticks rise.
+
+use std::sync::Arc;
+
+use super::class::GhostClass;
+use super::history::History;
+use super::scan::{BLOCK, Scan, ones};
+use super::wordless::Wordless;
+use crate::wire::{Encoded, ValueError};
+
+/// Rows that memory is first taken for.
+const FIRST_ROWS: usize = BLOCK;
+
+/// The cells of a property of all rows, one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Column<'a> {
+    /// As many as there are rows, or more. Not looked at for properties without words.
+    pub cells: &'a [u8],
+    /// Whether cells may have changed since the last tick. Those of new rows are looked at anyway.
+    pub scan: bool,
+}
+
+/// The class has no row left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full {
+    /// Its capacity.
+    pub capacity: u32,
+}
+
+/// A value that can't be written; the row keeps the state that it had.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wrong {
+    /// The row.
+    pub row: u32,
+    /// The index of the property.
+    pub property: usize,
+    /// The value and its bounds.
+    pub error: ValueError,
+}
+
+/// The rows of a class.
+#[derive(Debug)]
+pub struct Table {
+    class: Arc<GhostClass>,
+    /// Properties with words, each with its index.
+    scans: Box<[(usize, Scan)]>,
+    wordless: Wordless,
+    /// Words of a row.
+    width: usize,
+    /// Rows below are or were in use, and rows below `reserved` have memory.
+    rows: usize,
+    reserved: usize,
+    /// No row below is free.
+    first_free: usize,
+    /// A bit a row: has a number that isn't given to others, is alive, has a state, is to be looked at whole.
+    held: Vec<u64>,
+    alive: Vec<u64>,
+    has_state: Vec<u64>,
+    fresh: Vec<u64>,
+    newest: Vec<u64>,
+    /// The tick from which the newest words hold.
+    newest_since: Vec<u32>,
+    spawned_at: Vec<u32>,
+    /// By row and property: the tick of the last change.
+    changed_at: Vec<u32>,
+    history: History,
+    changed: Vec<u32>,
+}
+
+impl Table {
+    /// A table without rows, which remembers so many replaced states of each.
+    pub fn new(class: Arc<GhostClass>, history: u8) -> Self {
+        let properties = &class.properties;
+        let each = properties.each().iter().enumerate().filter(|(_, property)| property.has_words());
+        let scans = each.map(|(i, property)| (i, Scan::new(property, properties.word_start(i)))).collect();
+        let width = properties.word_count();
+        Table {
+            scans,
+            wordless: Wordless::new(properties),
+            width,
+            rows: 0,
+            reserved: 0,
+            first_free: 0,
+            held: Vec::new(),
+            alive: Vec::new(),
+            has_state: Vec::new(),
+            fresh: Vec::new(),
+            newest: Vec::new(),
+            newest_since: Vec::new(),
+            spawned_at: Vec::new(),
+            changed_at: Vec::new(),
+            history: History::new(width, !class.has_wide_words(), history),
+            changed: Vec::new(),
+            class,
+        }
+    }
+
+    /// The class.
+    pub fn class(&self) -> &Arc<GhostClass> {
+        &self.class
+    }
+
+    // --- rows --------------------------------------------------------------------------------------------
+
+    /// A new row: the lowest that is free. Its cells are the caller's to write before the next tick.
+    ///
+    /// # Errors
+    /// When as many rows as the class's capacity are alive or not released.
+    pub fn spawn(&mut self) -> Result<u32, Full> {
+        let full = Full { capacity: self.class.capacity };
+        let row = self.lowest_free();
+        // A row that doesn't fit is above any capacity.
+        let number = u32::try_from(row).ok().filter(|number| *number < full.capacity).ok_or(full)?;
+        if row >= self.reserved {
+            self.reserve();
+        }
+        self.rows = self.rows.max(row + 1);
+        self.first_free = row + 1;
+        for bits in [&mut self.held, &mut self.alive, &mut self.fresh] {
+            bits[row / BLOCK] |= 1 << (row % BLOCK);
+        }
+        clear(&mut self.has_state, row);
+        self.history.clear(row);
+        self.wordless.clear(row);
+        Ok(number)
+    }
+
+    /// Ends a row's life; false when it isn't alive. Its number stays taken until it is released.
+    pub fn despawn(&mut self, row: u32) -> bool {
+        let alive = self.is_alive(row);
+        if alive {
+            clear(&mut self.alive, row as usize);
+            clear(&mut self.fresh, row as usize);
+        }
+        alive
+    }
+
+    /// Gives a row's number to others, after its despawn, when no peer has it any more.
+    pub fn release(&mut self, row: u32) {
+        if !self.is_alive(row) && contains(&self.held, row as usize) {
+            clear(&mut self.held, row as usize);
+            self.first_free = self.first_free.min(row as usize);
+        }
+    }
+
+    /// Whether the row is in use.
+    pub fn is_alive(&self, row: u32) -> bool {
+        contains(&self.alive, row as usize)
+    }
+
+    /// Whether the row has a state: not before the first update that found only good values.
+    pub fn has_state(&self, row: u32) -> bool {
+        contains(&self.has_state, row as usize)
+    }
+
+    /// One more than the highest row that was ever in use: as many cells as a column must have.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The rows in use that have a state, rising.
+    pub fn alive(&self) -> impl Iterator<Item = u32> {
+        let blocks = self.alive.iter().zip(&self.has_state).enumerate();
+        // Rows are below the capacity.
+        blocks
+            .flat_map(|(block, (alive, has))| ones(alive & has).map(move |row| (block * BLOCK + row) as u32))
+    }
+
+    fn lowest_free(&self) -> usize {
+        let mut block = self.first_free / BLOCK;
+        let mut taken = self.held.get(block).map(|held| held | ((1 << (self.first_free % BLOCK)) - 1));
+        while taken == Some(u64::MAX) {
+            block += 1;
+            taken = self.held.get(block).copied();
+        }
+        block * BLOCK + taken.map_or(0, |taken| taken.trailing_ones() as usize)
+    }
+
+    /// Takes memory for twice as many rows.
+    fn reserve(&mut self) {
+        let capacity = (self.class.capacity as usize).next_multiple_of(BLOCK);
+        let rows = (self.reserved * 2).clamp(FIRST_ROWS, capacity);
+        self.reserved = rows;
+        for bits in [&mut self.held, &mut self.alive, &mut self.fresh, &mut self.has_state] {
+            bits.resize(rows / BLOCK, 0);
+        }
+        self.newest.resize(rows * self.width, 0);
+        self.newest_since.resize(rows, 0);
+        self.spawned_at.resize(rows, 0);
+        self.changed_at.resize(rows * self.class.properties.each().len(), 0);
+        self.history.reserve(rows);
+        self.wordless.reserve(rows);
+        self.scans.iter_mut().for_each(|(_, scan)| scan.reserve(rows));
+        self.changed.reserve(rows);
+    }
+
+    // --- a tick ------------------------------------------------------------------------------------------
+
+    /// Sets the value of a property without words, from a body that [`crate::wire::Schema::write_row`] would take. It is the
+    /// row's state from the next tick on. Says whether it differs from the last one.
+    ///
+    /// # Errors
+    /// Why the value can't be written; nothing has changed then.
+    pub fn set_cell(&mut self, row: u32, property: usize, body: &[u8]) -> Result<bool, ValueError> {
+        if !self.is_alive(row) {
+            return Err(ValueError::Row);
+        }
+        let row = row as usize;
+        let changed = self.wordless.set(&self.class.properties, row, property, body)?;
+        if changed {
+            self.fresh[row / BLOCK] |= 1 << (row % BLOCK);
+        }
+        Ok(changed)
+    }
+
+    /// Reads the cells, a column for each property in the order of the fields: they are the rows' state from this tick on.
+    ///
+    /// # Errors
+    /// The first row that keeps the state it had, and why. All others have their new one. When a column is too short, nothing
+    /// is read.
+    pub fn update(&mut self, tick: u32, columns: &[Column<'_>]) -> Result<(), Wrong> {
+        self.changed.clear();
+        for (property, scan) in &self.scans {
+            let held = columns.get(*property).map_or(0, |column| scan.rows_in(column.cells));
+            if held < self.rows {
+                return Err(Wrong { row: held as u32, property: *property, error: ValueError::Row });
+            }
+        }
+        let mut wrong = None;
+        for block in 0..self.rows.div_ceil(BLOCK) {
+            self.update_block(tick, block, columns, &mut wrong);
+        }
+        wrong.map_or(Ok(()), Err)
+    }
+
+    fn update_block(&mut self, tick: u32, block: usize, columns: &[Column<'_>], wrong: &mut Option<Wrong>) {
+        let first = block * BLOCK;
+        let (rows, alive) = ((self.rows - first).min(BLOCK), self.alive[block]);
+        let fresh = self.fresh[block];
+        let mut any = fresh;
+        let mut dirty = [0; u64::BITS as usize];
+        for ((property, scan), dirty) in self.scans.iter_mut().zip(&mut dirty) {
+            let column = columns[*property];
+            let changed = if column.scan { scan.changed(column.cells, first, rows) } else { 0 };
+            *dirty = changed & alive | fresh;
+            any |= *dirty;
+        }
+        if any == 0 {
+            return;
+        }
+        let (mut masks, mut marked, mut refused) = ([0; BLOCK], fresh & !self.has_state[block], 0);
+        let mut refuse = |row: usize, property: usize, error: ValueError| {
+            refused |= 1 << row;
+            wrong.get_or_insert(Wrong { row: (first + row) as u32, property, error });
+        };
+        let newest = &self.newest[first * self.width..];
+        for ((property, scan), dirty) in self.scans.iter_mut().zip(dirty) {
+            let (i, cells) = (*property, columns[*property].cells);
+            let rule = &self.class.properties.each()[i];
+            scan.quantize(rule, cells, first, dirty, |row, error| refuse(row, i, error));
+            marked |= scan.mark(newest, self.width, 1 << i, &mut masks);
+        }
+        if !self.wordless.is_empty() {
+            for row in ones(fresh) {
+                if let Some((property, error)) = self.wordless.lacks(first + row) {
+                    refuse(row, property, error);
+                }
+            }
+            for row in ones(fresh & !refused) {
+                masks[row] |= self.wordless.commit(first + row);
+                marked |= u64::from(masks[row] != 0) << row;
+            }
+        }
+        self.fresh[block] = refused;
+        for row in ones(marked & !refused) {
+            self.commit(tick, first, row, masks[row]);
+        }
+    }
+
+    /// Makes the words that were found the state of a row.
+    #[inline]
+    fn commit(&mut self, tick: u32, first: usize, in_block: usize, mut mask: u64) {
+        let (row, properties) = (first + in_block, &self.class.properties);
+        let newest = &mut self.newest[row * self.width..][..self.width];
+        if !contains(&self.has_state, row) {
+            self.has_state[row / BLOCK] |= 1 << in_block;
+            self.spawned_at[row] = tick;
+            mask = properties.all();
+        } else if mask & properties.with_words() != 0 {
+            self.history.push(row, self.newest_since[row], newest);
+        }
+        if mask & properties.with_words() != 0 {
+            self.newest_since[row] = tick;
+        }
+        for (_, scan) in self.scans.iter().filter(|(property, _)| mask >> property & 1 == 1) {
+            scan.copy(in_block, newest);
+        }
+        let count = properties.each().len();
+        let changed_at = &mut self.changed_at[row * count..][..count];
+        for (i, changed_at) in changed_at.iter_mut().enumerate() {
+            *changed_at = if mask >> i & 1 == 1 { tick } else { *changed_at };
+        }
+        // Rows are below the capacity.
+        self.changed.push(row as u32);
+    }
+
+    // --- questions ---------------------------------------------------------------------------------------
+
+    /// Rows that changed in the last tick, or got their first state, rising.
+    pub fn changed(&self) -> &[u32] {
+        &self.changed
+    }
+
+    /// The tick of the row's first state.
+    pub fn spawned_at(&self, row: u32) -> u32 {
+        self.spawned_at[row as usize]
+    }
+
+    /// The newest words of a row.
+    pub fn newest(&self, row: u32) -> &[u64] {
+        &self.newest[row as usize * self.width..][..self.width]
+    }
+
+    /// Gives the words that the row had at `tick`, as many as its properties have; false when these are forgotten, or it had none.
+    #[inline]
+    pub fn words_at(&self, row: u32, tick: u32, words: &mut [u64]) -> bool {
+        let at = row as usize;
+        if !contains(&self.has_state, at) {
+            return false;
+        }
+        if self.newest_since[at] <= tick {
+            words.copy_from_slice(self.newest(row));
+            return true;
+        }
+        self.history.words_at(at, tick, words)
+    }
+
+    /// The newest value of a property without words.
+    pub fn value(&self, row: u32, property: usize) -> Option<&Encoded> {
+        self.wordless.value(row as usize, property)
+    }
+
+    /// The mask of the properties that changed after `tick`.
+    #[inline]
+    pub fn changed_since(&self, row: u32, tick: u32) -> u64 {
+        let count = self.class.properties.each().len();
+        let changed_at = self.changed_at[row as usize * count..][..count].iter().enumerate();
+        changed_at.fold(0, |mask, (i, at)| mask | u64::from(*at > tick) << i)
+    }
+}
+
+#[inline]
+fn contains(bits: &[u64], row: usize) -> bool {
+    bits.get(row / BLOCK).is_some_and(|block| block >> (row % BLOCK) & 1 == 1)
+}
+
+fn clear(bits: &mut [u64], row: usize) {
+    bits[row / BLOCK] &= !(1 << (row % BLOCK));
+}
+
+#[cfg(test)]
+mod tests;
