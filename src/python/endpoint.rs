@@ -13,8 +13,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::address::Address;
-use super::errors::{ClosedError, channel_error, not_connected, os_error, stale_client, value_error};
+use super::errors::{channel_error, closed_error, not_connected, os_error, stale_client, value_error};
 use super::forks::Process;
+use super::ghosts::Population;
 use super::hooks::{Candidates, Moment, ask_priority};
 use super::inbox::{Inbox, Pending};
 use super::log::{Dropped, Level, log};
@@ -35,6 +36,7 @@ const LONGEST_STEP: Duration = Duration::from_secs(3600);
 /// What kind of endpoint the game made.
 #[derive(Debug)]
 pub(super) struct Kind {
+    pub(super) is_server: bool,
     /// What it is, for sentences.
     pub(super) name: &'static str,
     /// What is raised where a peer isn't connected.
@@ -45,9 +47,15 @@ pub(super) struct Kind {
     pub(super) absent_text: &'static str,
 }
 
-pub(super) static SERVER: Kind =
-    Kind { name: "server", missing: stale_client, absent: Sent::Gone, absent_text: "the client is gone" };
+pub(super) static SERVER: Kind = Kind {
+    is_server: true,
+    name: "server",
+    missing: stale_client,
+    absent: Sent::Gone,
+    absent_text: "the client is gone",
+};
 pub(super) static CLIENT: Kind = Kind {
+    is_server: false,
     name: "client",
     missing: not_connected,
     absent: Sent::NotConnected,
@@ -64,6 +72,8 @@ pub(super) struct Endpoint {
     pub(super) protocol: Py<Protocol>,
     pub(super) factory: Option<Py<PyAny>>,
     priority: Option<Py<PyAny>>,
+    /// The ghosts of the protocol's classes.
+    pub(super) population: Arc<Population>,
     /// Candidates refer to it while their hook runs.
     pub(super) state: Arc<Shared<State>>,
 }
@@ -85,8 +95,11 @@ impl Endpoint {
         let bell = socket.map(|socket| Bell::new(socket.handle()?)).transpose();
         let bell = bell.map_err(|error| os_error(py, &error, address.0))?;
         let state = Shared::new(py, kind.name, State::new(host, driver, hooks, pending), bell, process)?;
+        let server = kind.is_server.then(|| Arc::downgrade(&state));
+        let population = Arc::new(Population::new(py, &protocol.get().ghosts, server)?);
         Ok(Endpoint {
             kind,
+            population,
             strict,
             ticked: AtomicBool::new(false),
             address,
@@ -369,7 +382,7 @@ impl Endpoint {
     }
 
     pub(super) fn closed_error(&self) -> PyErr {
-        ClosedError::new_err(format!("the {} is closed: make a new one to go on", self.kind.name))
+        closed_error(self.kind.name)
     }
 
     fn log_drops(&self, py: Python<'_>, dropped: Option<Dropped>) {
