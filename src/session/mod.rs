@@ -5,8 +5,10 @@
 //! event comes at least a tick before all else of that peer, and its last one at least a tick after, so that whoever reads a
 //! tick can do so in any order. What lingers is ticked without its application, and is over in time.
 
+mod ghosts;
 mod tick;
 
+pub use ghosts::Ghosts;
 pub use tick::Tick;
 
 use core::net::SocketAddr;
@@ -14,7 +16,7 @@ use core::net::SocketAddr;
 use crate::endpoint::{Goodbye, Host, MAX_LINGER, PeerHandle};
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
-use crate::transport::Read;
+use crate::transport::{Read, Received};
 
 /// While an endpoint lingers nobody ticks it: this often it is as if. The copies of redundant messages go out with ticks.
 const LINGER_TICK: Duration = Duration::from_millis(16);
@@ -25,6 +27,9 @@ pub struct Session {
     /// How often it was changed, or may have been.
     version: u64,
     lingering: Option<Lingering>,
+    ghosts: Ghosts,
+    /// Memory used again.
+    payloads: Vec<(PeerHandle, Received)>,
 }
 
 /// A wait for the peers, after the application closed the session.
@@ -36,7 +41,12 @@ struct Lingering {
 impl Session {
     /// Of an endpoint that nothing was done with yet.
     pub fn new(host: Host) -> Self {
-        Session { host, version: 0, lingering: None }
+        Self::with_ghosts(host, Ghosts::None)
+    }
+
+    /// As [`Session::new`], with a part in ghosts.
+    pub fn with_ghosts(host: Host, ghosts: Ghosts) -> Self {
+        Session { host, version: 0, lingering: None, ghosts, payloads: Vec::new() }
     }
 
     /// The endpoint, to ask.
@@ -55,6 +65,11 @@ impl Session {
         self.version
     }
 
+    /// Its part in ghosts.
+    pub fn ghosts(&mut self) -> &mut Ghosts {
+        &mut self.ghosts
+    }
+
     /// Takes one datagram; it is decrypted in place. Answers of the handshake are appended to `out`.
     pub fn handle_datagram(
         &mut self,
@@ -65,6 +80,9 @@ impl Session {
         out: &mut Datagrams,
     ) {
         self.change().handle_datagram(now, unix, from, datagram, out);
+        if self.host.ghost_channel().is_some() {
+            self.ghosts.read(now, &mut self.host, &mut self.payloads, out);
+        }
     }
 
     /// Takes all that waits for the application. Where the core can't read what came, that comes alone: read it, and give
@@ -96,17 +114,21 @@ impl Session {
         host.take_chunk_events(&mut tick.chunks);
         host.take_notifications(&mut tick.notifications);
         host.take_packet_fates(&mut tick.packet_fates);
+        self.ghosts.take_notifications(self.host.ghost_channel(), &mut tick.notifications);
         // Last: nothing of a peer comes before the application knows of it.
         let (mut events, mut final_stats, mut here) = (Vec::new(), Vec::new(), None);
         let is_here = |peer| here.get_or_insert_with(|| tick.peers()).contains(&peer);
         self.host.take_events(is_here, &mut events, &mut final_stats);
+        self.ghosts.note_events(&events);
         tick.events.append(&mut events);
         tick.final_stats.append(&mut final_stats);
     }
 
-    /// Appends all that is due, messages included: once a tick.
+    /// Appends all that is due, messages and ghosts included: once a tick.
     pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
-        self.change().transmit(now, out);
+        self.version += 1;
+        let channel = self.host.ghost_channel();
+        self.ghosts.transmit(now, &mut self.host, channel, out);
     }
 
     /// Appends what needn't wait for a tick of the application; while it lingers, ticks included.

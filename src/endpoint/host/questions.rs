@@ -18,6 +18,11 @@ impl Host {
         self.peers.iter().filter(|peer| peer.closing.is_none()).map(|peer| peer.handle)
     }
 
+    /// The channel of ghosts, if the protocol has them.
+    pub fn ghost_channel(&self) -> Option<usize> {
+        self.protocol.ghost_channel()
+    }
+
     /// RTT, jitter, loss and bandwidth of one peer; None when it is not connected.
     pub fn stats(&self, peer: PeerHandle) -> Option<(PacketStats, PacketCounters)> {
         let connection = &self.peers.live(peer)?.connection;

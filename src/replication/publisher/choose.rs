@@ -6,7 +6,6 @@
 //!
 //! Promises: two passes over what is due, no sorting.
 
-use super::averages::Averages;
 use super::peer::Peer;
 use super::scope::State;
 

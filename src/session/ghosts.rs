@@ -1,0 +1,99 @@
+//! Ghosts in a session: a server's world, or a client's picture of one, over the endpoint's peers.
+//!
+//! Promises: what arrives for ghosts is read when it arrives, so that what is acked was read; nothing of a server's world goes to a
+//! client before the application knows of it. Refuses what a peer writes whose part it isn't: its connection is over.
+
+use crate::endpoint::{Event, Host, PeerHandle};
+use crate::replication::{Mirror, Publisher};
+use crate::store::Datagrams;
+use crate::time::Instant;
+use crate::transport::{Notification, OpaqueBody, Received};
+use crate::wire::BitReader;
+
+/// An endpoint's part in ghosts.
+#[derive(Default)]
+pub enum Ghosts {
+    /// The protocol has none.
+    #[default]
+    None,
+    /// A server's: it has the world.
+    Publisher(Box<Publisher>),
+    /// A client's: it has what it was shown of it.
+    Mirror(Box<Mirror>),
+}
+
+impl Ghosts {
+    /// The world, if it is here.
+    pub fn publisher(&mut self) -> Option<&mut Publisher> {
+        if let Ghosts::Publisher(publisher) = self { Some(publisher) } else { None }
+    }
+
+    /// What is known of the world, if it is elsewhere.
+    pub fn mirror(&mut self) -> Option<&mut Mirror> {
+        if let Ghosts::Mirror(mirror) = self { Some(mirror) } else { None }
+    }
+
+    /// Takes what arrived with a datagram.
+    pub(super) fn read(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        payloads: &mut Vec<(PeerHandle, Received)>,
+        out: &mut Datagrams,
+    ) {
+        host.take_ghost_payloads(payloads);
+        for (peer, received) in payloads.drain(..) {
+            let body = OpaqueBody::read(&received.body);
+            let reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+            let Ghosts::Mirror(mirror) = self else {
+                host.refuse_ghosts(now, peer, "a client writes what only its server may", out);
+                continue;
+            };
+            if let Err(violation) = mirror.handle_payload(reader) {
+                host.refuse_ghosts(now, peer, &violation.to_string(), out);
+            }
+        }
+    }
+
+    /// Keeps the fates of its own packets from the application's.
+    pub(super) fn take_notifications(
+        &mut self,
+        channel: Option<usize>,
+        notifications: &mut Vec<(PeerHandle, Notification)>,
+    ) {
+        let (Ghosts::Publisher(publisher), Some(channel)) = (self, channel) else { return };
+        notifications.retain(|(peer, notification)| {
+            let other = usize::from(notification.channel) != channel;
+            if !other {
+                publisher.handle_notification(*peer, notification.tag, notification.delivered);
+            }
+            other
+        });
+    }
+
+    /// Lets those in whom the application now knows, and those go who are gone.
+    pub(super) fn note_events(&mut self, events: &[Event]) {
+        let Ghosts::Publisher(publisher) = self else { return };
+        for event in events {
+            match event {
+                Event::Accepted { peer, .. } => publisher.add_peer(*peer),
+                Event::Disconnected { peer, .. } => publisher.remove_peer(*peer),
+                Event::Dialled { .. } => {}
+            }
+        }
+    }
+
+    /// Sends what is due, ghosts included.
+    pub(super) fn transmit(&mut self, now: Instant, host: &mut Host, channel: Option<usize>, out: &mut Datagrams) {
+        let (Ghosts::Publisher(publisher), Some(channel)) = (self, channel) else {
+            return host.transmit(now, out);
+        };
+        publisher.poll_wants(|publisher, peer, least_bits| {
+            // Who is about to go wants nothing any more.
+            if host.want(peer, channel, least_bits).is_ok() {
+                publisher.choose(peer, host.budget_bits(now, peer));
+            }
+        });
+        host.transmit_with(now, out, &mut **publisher);
+    }
+}
