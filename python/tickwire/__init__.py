@@ -152,7 +152,7 @@ from tickwire.fields import (
     u128,
     up_to,
 )
-from tickwire.ghost import Always, Grid, Owner, ghost
+from tickwire.ghost import Always, Chosen, Grid, Owner, ghost
 from tickwire.handlers import Handlers
 from tickwire.hooks import AdmissionHook, PriorityHook
 from tickwire.log import UnconfiguredLog
@@ -182,6 +182,7 @@ __all__ = [
     "ChannelFullError",
     "ChannelSnapshot",
     "ChannelStats",
+    "Chosen",
     "Chunk",
     "ChunkProgress",
     "ChunkReceiver",

@@ -18,7 +18,7 @@ from tickwire._core import FieldType, Ghost, Properties, Property
 from tickwire.fields import Condition
 from tickwire.message import check_bases, default_of, own_fields, rebind_class_cell, resolve_hints, unwrapped
 
-__all__ = ["DEFAULT_CAPACITY", "Always", "Grid", "Owner", "ghost"]
+__all__ = ["DEFAULT_CAPACITY", "Always", "Chosen", "Grid", "Owner", "ghost"]
 
 _T = TypeVar("_T")
 
@@ -83,7 +83,7 @@ def _declared(cls: type[_T], names: dict[str, Any], capacity: int, kw_only: bool
     for place, field in enumerate(fields):
         setattr(made, field.name, Property(properties, place))
     defaults = {field.name: default_of(field, by_name[field.name][0]) for field in fields}
-    properties.check(types.SimpleNamespace(**defaults))
+    properties.set_defaults(types.SimpleNamespace(**defaults))
     return made
 
 
@@ -127,17 +127,25 @@ class Owner(NamedTuple):
     """Only the client that owns a ghost has it."""
 
 
-class Grid(NamedTuple):
-    """A client has the ghosts that are near: within ``radius`` of what it looks from.
+class Chosen(NamedTuple):
+    """A client has the ghosts that the game says: :meth:`World.show`."""
 
-    That is where its own ghosts of the class are, or what :meth:`World.look_from` says.
+
+class Grid(NamedTuple):
+    """A client has the ghosts that are near, and its own.
+
+    Near is within ``radius`` of what it looks from: its own ghosts of the class, or what
+    :meth:`World.look_from` says.
     """
 
     property: str
-    """The property that says where a ghost is, of two or three numbers."""
-    cell: float
-    """The width of the grid's cells, in the property's units: about a third of the radius is good."""
+    """The property that says where a ghost is, a vector."""
     radius: float
     """How far a client sees."""
-    linger: float = 2.0
-    """Seconds for which it still has a ghost that is no longer near."""
+    cell: float | None = None
+    """The width of the grid's cells, which changes nothing but the time that it takes. None: a quarter of the radius."""
+    leave_radius: float | None = None
+    """How far away a ghost that the client has may be and stay, so that one at the edge doesn't come and go. None:
+    an eighth more than the radius."""
+    linger: int = 2
+    """How many flushes one stays that is further away."""

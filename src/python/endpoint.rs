@@ -15,7 +15,7 @@ use pyo3::types::PyDict;
 use super::address::Address;
 use super::errors::{channel_error, closed_error, not_connected, os_error, stale_client, value_error};
 use super::forks::Process;
-use super::ghosts::Population;
+use super::ghosts::{self, Copies, Population};
 use super::hooks::{Candidates, Moment, ask_priority};
 use super::inbox::{Inbox, Pending};
 use super::log::{Dropped, Level, log};
@@ -74,6 +74,7 @@ pub(super) struct Endpoint {
     priority: Option<Py<PyAny>>,
     /// The ghosts of the protocol's classes.
     pub(super) population: Arc<Population>,
+    copies: Copies,
     /// Candidates refer to it while their hook runs.
     pub(super) state: Arc<Shared<State>>,
 }
@@ -94,12 +95,15 @@ impl Endpoint {
         let socket = driver.socket().filter(|_| threaded);
         let bell = socket.map(|socket| Bell::new(socket.handle()?)).transpose();
         let bell = bell.map_err(|error| os_error(py, &error, address.0))?;
-        let state = Shared::new(py, kind.name, State::new(host, driver, hooks, pending), bell, process)?;
+        let part = ghosts::part(protocol.get(), kind.is_server);
+        let state = State::new(host, driver, part, hooks, pending);
+        let state = Shared::new(py, kind.name, state, bell, process)?;
         let server = kind.is_server.then(|| Arc::downgrade(&state));
         let population = Arc::new(Population::new(py, &protocol.get().ghosts, server)?);
         Ok(Endpoint {
             kind,
             population,
+            copies: Copies::default(),
             strict,
             ticked: AtomicBool::new(false),
             address,
@@ -212,6 +216,7 @@ impl Endpoint {
     pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
         self.ticked.store(true, Ordering::Relaxed);
         let answer = self.ask_priority(py);
+        let copies = self.has_world().then(|| self.copies.take(&self.population));
         let mut state = self.state.lock()?;
         state.asking &= !matches!(answer, Ok(Some(_)));
         if state.is_closed() {
@@ -227,11 +232,22 @@ impl Endpoint {
                 .prioritize(&scores)
                 .map_err(|error| value_error(format!("the priority hook {error}"))),
         });
+        let mut wrong = Vec::new();
+        if let Some(copies) = &copies {
+            ghosts::begin_tick(&mut state, &copies.columns(), &mut wrong);
+        }
         state.transmit();
         drop(state);
+        drop(copies);
         // What was sent may be due again before what the thread sleeps for.
         self.state.wake();
-        ordered.map(|()| true)
+        ordered?;
+        self.population.error(py, &wrong).map_or(Ok(true), Err)
+    }
+
+    /// Whether there are ghosts to send.
+    fn has_world(&self) -> bool {
+        self.kind.is_server && !self.population.is_empty()
     }
 
     /// The scores of what waits, and the version of the core they are for, which the thread leaves as it is until they

@@ -12,7 +12,7 @@ use super::shared::Shared;
 use super::stats::Counted;
 use crate::driver::{AFTER_ERROR, BETWEEN_TURNS, Carrier, Driver, Station, Turn};
 use crate::endpoint::{Goodbye, Host, PeerHandle};
-use crate::session::{Session, Tick};
+use crate::session::{Ghosts, Session, Tick};
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::{Attribute, Column, Read};
@@ -40,9 +40,15 @@ pub(super) struct State {
 
 impl State {
     /// Of an endpoint that nothing was done with yet.
-    pub(super) fn new(host: Host, driver: Driver, hooks: HookClock, pending: Pending) -> Self {
+    pub(super) fn new(
+        host: Host,
+        driver: Driver,
+        ghosts: Ghosts,
+        hooks: HookClock,
+        pending: Pending,
+    ) -> Self {
         State {
-            carrier: Carrier::new(Session::new(host), driver),
+            carrier: Carrier::new(Session::with_ghosts(host, ghosts), driver),
             drops: DropLog::default(),
             hooks,
             refusals: Refusals::default(),

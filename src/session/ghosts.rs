@@ -84,7 +84,13 @@ impl Ghosts {
     }
 
     /// Sends what is due, ghosts included.
-    pub(super) fn transmit(&mut self, now: Instant, host: &mut Host, channel: Option<usize>, out: &mut Datagrams) {
+    pub(super) fn transmit(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        channel: Option<usize>,
+        out: &mut Datagrams,
+    ) {
         let (Ghosts::Publisher(publisher), Some(channel)) = (self, channel) else {
             return host.transmit(now, out);
         };

@@ -7,18 +7,23 @@ mod arrays;
 mod client_world;
 mod core;
 mod events;
+mod flush;
 mod ghost;
 mod memory;
 mod news;
 mod population;
 mod properties;
+mod relevancy;
 mod rows;
 mod store;
 mod world;
 
+pub(super) use core::{begin_tick, part};
+
 pub(crate) use arrays::GhostArrays;
 pub(crate) use client_world::ClientWorld;
 pub(crate) use events::{GhostChanged, GhostDespawned, GhostOwned, GhostSpawned};
+pub(super) use flush::Copies;
 pub(crate) use ghost::Ghost;
 pub(super) use population::Population;
 pub(crate) use properties::{Properties, Property};

@@ -36,7 +36,7 @@ impl Population {
         if self.classes.is_empty() {
             return Ok(());
         }
-        let (mut events, mut bodies) = (Vec::new(), Bodies::new());
+        let (mut events, mut bodies, mut owned) = (Vec::new(), Bodies::new(), Vec::new());
         {
             let mut state = state.lock()?;
             let Some(mirror) = core::mirror(&mut state) else { return Ok(()) };
@@ -49,7 +49,10 @@ impl Population {
                 let (class, rows) = (usize::from(*class), &self.classes[usize::from(*class)]);
                 let without = rows.without_words();
                 let changed = match happened {
-                    Happened::Spawned => without,
+                    Happened::Spawned => {
+                        owned.push(mirror.owns(class, *id));
+                        without
+                    }
                     Happened::Changed { mask } => without & mask,
                     Happened::Owned { .. } | Happened::Despawned => 0,
                 };
@@ -67,13 +70,19 @@ impl Population {
             let spawn = GhostEvent { happened: Happened::Spawned, ..*event };
             matches!(event.happened, Happened::Owned { .. }) && events.contains(&spawn)
         };
+        let mut owned = owned.into_iter();
         // An id that was given away meanwhile is another ghost's from its spawn on.
         let mut bodies = bodies.into_iter().peekable();
         for event in &events {
             let (class, row) = (usize::from(event.class), event.id);
             let rows = &self.classes[class];
             match event.happened {
-                Happened::Spawned => rows.appear(row),
+                Happened::Spawned => {
+                    let owner = owned.next().unwrap_or(false);
+                    rows.appear(row);
+                    rows.set_owner(row, if owner { 1 } else { NOBODY });
+                    rows.begin_unsent(row, owner);
+                }
                 Happened::Owned { owner } => rows.set_owner(row, if owner { 1 } else { NOBODY }),
                 Happened::Changed { .. } | Happened::Despawned => {}
             }

@@ -34,6 +34,11 @@ impl Population {
         Ok(Population { classes: each.collect::<PyResult<_>>()?, side })
     }
 
+    /// Whether the protocol has no ghosts.
+    pub(in crate::python) fn is_empty(&self) -> bool {
+        self.classes.is_empty()
+    }
+
     /// The rows of a ghost class.
     ///
     /// # Errors

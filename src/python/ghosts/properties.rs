@@ -1,7 +1,7 @@
 //! The compiled program of a ghost class: its properties, and the descriptors by which objects reach them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -14,7 +14,7 @@ use crate::python::fields::{FieldType, bounded};
 use crate::python::lock;
 use crate::python::shape::Shape;
 use crate::replication::{Condition, GhostClass};
-use crate::wire::{self, BitReader, BitWriter, Measure, Property as CoreProperty, Schema};
+use crate::wire::{self, BitReader, BitWriter, Property as CoreProperty, Schema};
 
 /// Most ghosts of a class: ids have so many bits.
 const MAX_CAPACITY: u32 = 1 << 16;
@@ -29,6 +29,7 @@ pub(crate) struct Properties {
     name: String,
     pub(in crate::python) class: Arc<GhostClass>,
     attributes: Vec<Attribute>,
+    defaults: OnceLock<Vec<Vec<u8>>>,
     /// The names of what is in a mask, by mask.
     names: Mutex<HashMap<u64, Py<PyTuple>>>,
 }
@@ -69,6 +70,7 @@ impl Properties {
         });
         Ok(Properties {
             attributes: attributes.collect(),
+            defaults: OnceLock::new(),
             name,
             class: Arc::new(class),
             names: Mutex::default(),
@@ -95,14 +97,13 @@ impl Properties {
             .collect()
     }
 
-    /// Raises the FieldError that spawning an object with these attributes would raise, if any.
+    /// Takes the values of an object's attributes as the class's defaults. Raises the FieldError that spawning it would raise, if
+    /// any.
     #[pyo3(signature = (ghost, /))]
-    fn check(&self, ghost: &Bound<'_, PyAny>) -> PyResult<()> {
-        for (i, attribute) in self.attributes.iter().enumerate() {
-            let object = ghost.getattr(attribute.name.bind(ghost.py()))?;
-            let written = attribute.shape.write(self.core(i).field().node(), &object, &mut Measure::new());
-            written.map_err(|refusal| refusal.raise(&self.name, self.property_name(i), &object))?;
-        }
+    fn set_defaults(&self, ghost: &Bound<'_, PyAny>) -> PyResult<()> {
+        let defaults = self.values(ghost)?;
+        // A class is declared once.
+        let _ = self.defaults.set(defaults);
         Ok(())
     }
 }
@@ -117,6 +118,28 @@ impl Properties {
 
     pub(super) fn len(&self) -> usize {
         self.attributes.len()
+    }
+
+    /// The values of the class: cells, and bodies of what has none.
+    pub(super) fn defaults(&self) -> &[Vec<u8>] {
+        self.defaults.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// The values of an object: cells, and bodies of what has none.
+    ///
+    /// # Errors
+    /// FieldError or FieldTypeError, when one can't be written.
+    pub(super) fn values(&self, ghost: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<u8>>> {
+        let each = (0..self.len()).map(|property| {
+            let value = ghost.getattr(self.attribute_name(ghost.py(), property))?;
+            if !self.core(property).has_words() {
+                return self.body(property, &value);
+            }
+            let mut cell = vec![0; self.core(property).field().node().size()];
+            self.cell(property, &value, &mut cell)?;
+            Ok(cell)
+        });
+        each.collect()
     }
 
     /// The core's part of a property.

@@ -168,6 +168,19 @@ impl Rows {
         }
     }
 
+    /// The value of a property with words, without conversions to types of the game's own.
+    pub(super) fn plain_value<'py>(
+        &self,
+        py: Python<'py>,
+        row: u32,
+        property: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let memory = &self.columns[property];
+        let mut cell = Copied::zeroed(memory.size());
+        memory.read(row as usize, cell.bytes());
+        self.properties.get().load::<false>(py, property, cell.bytes(), 0)
+    }
+
     /// Changes the value of a property, on a server.
     pub(super) fn assign(&self, row: u32, property: usize, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let properties = self.properties.get();
@@ -201,17 +214,7 @@ impl Rows {
 
     /// Checks the values of an object that may become a row.
     pub(super) fn check(&self, ghost: &Bound<'_, PyAny>) -> PyResult<Checked> {
-        let properties = self.properties.get();
-        let each = (0..properties.len()).map(|property| {
-            let value = ghost.getattr(properties.attribute_name(ghost.py(), property))?;
-            if !properties.core(property).has_words() {
-                return properties.body(property, &value);
-            }
-            let mut cell = vec![0; properties.core(property).field().node().size()];
-            properties.cell(property, &value, &mut cell)?;
-            Ok(cell)
-        });
-        each.collect::<PyResult<_>>().map(Checked)
+        self.properties.get().values(ghost).map(Checked)
     }
 
     // --- rows --------------------------------------------------------------------------------------------
@@ -229,6 +232,22 @@ impl Rows {
         self.set_owner(row, owner);
         self.appear(row);
         self.grown.store(true, Ordering::Relaxed);
+    }
+
+    /// Gives the properties that this client isn't sent the values of the class.
+    pub(super) fn begin_unsent(&self, row: u32, owner: bool) {
+        let properties = self.properties.get();
+        let sent = properties.class.created(owner);
+        for (property, value) in properties.defaults().iter().enumerate() {
+            if sent >> property & 1 == 1 {
+                continue;
+            }
+            if properties.core(property).has_words() {
+                self.columns[property].write(row as usize, value);
+            } else {
+                self.keep_body(row, property, value.clone());
+            }
+        }
     }
 
     /// Notes that a row lives.

@@ -9,13 +9,14 @@ use std::sync::{Arc, Mutex, Weak};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyType};
+use pyo3::types::{PyDict, PyList, PyType};
 
 use super::arrays::{GhostArrays, numbers, rows_of};
 use super::client_world::{counted, objects};
 use super::core;
 use super::ghost::{Ghost, Live};
 use super::population::Population;
+use super::relevancy;
 use super::rows::{Checked, NOBODY, Rows};
 use crate::endpoint::PeerHandle;
 use crate::python::errors::{GhostError, closed_error, stale_client};
@@ -188,6 +189,103 @@ impl World {
     #[pyo3(signature = (ghost, /))]
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
         self.population.live(ghost).map(|live| live.row)
+    }
+
+    /// Says which clients are sent which ghosts of a class: :class:`Always`, as where nothing is said, :class:`Owner`,
+    /// :class:`Grid` or :class:`Chosen`.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    ///     TypeError, ValueError: naming what is wrong with the rule.
+    #[pyo3(signature = (class_, rule, /))]
+    fn relevancy(&self, class_: &Bound<'_, PyAny>, rule: &Bound<'_, PyAny>) -> PyResult<()> {
+        let rows = self.population.rows_of(class_)?;
+        let rule = relevancy::rule(rows.properties.get(), rule)?;
+        self.with(|state| core::set_relevancy(state, rows.index, rule))?
+            .map_err(|error| PyValueError::new_err(format!("{}: {error}", rows.name())))
+    }
+
+    /// Says from where a client looks at the ghosts of a class that has a :class:`Grid`: places of two or three numbers. None, or
+    /// no places: from where its own are. False when the client is gone.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    ///     StaleClientError: with ``strict=True``, the client is gone.
+    #[pyo3(signature = (client, class_, places, /))]
+    fn look_from(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        class_: &Bound<'_, PyAny>,
+        places: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let rows = self.population.rows_of(class_)?;
+        let places = places.map_or_else(|| Ok(Vec::new()), relevancy::places)?;
+        let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
+        let client = PeerHandle::from_number(client);
+        self.with(|state| core::look_from(state, client, rows.index, places))?;
+        Ok(true)
+    }
+
+    /// Says which ghosts of a class that is :class:`Chosen` a client is sent from now on: a buffer of bool, a row each; rows beyond
+    /// are not. False when the client is gone.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    ///     StaleClientError: with ``strict=True``, the client is gone.
+    #[pyo3(signature = (client, class_, rows, /))]
+    fn show(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        class_: &Bound<'_, PyAny>,
+        rows: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
+        let class = self.population.rows_of(class_)?;
+        let mask = relevancy::mask(rows)?;
+        let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
+        self.with(|state| core::show(state, PeerHandle::from_number(client), class.index, mask))?;
+        Ok(true)
+    }
+
+    /// Says by how much the priorities of a class's ghosts are multiplied where not all that is due has room: a buffer of float32, a
+    /// row each; rows beyond have 1. It holds until it is said again.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    #[pyo3(signature = (class_, weights, /))]
+    fn set_weights(&self, class_: &Bound<'_, PyAny>, weights: &Bound<'_, PyAny>) -> PyResult<()> {
+        let rows = self.population.rows_of(class_)?;
+        let weights = relevancy::weights(weights)?;
+        self.with(|state| core::set_weights(state, rows.index, &weights))
+    }
+
+    /// The bits of all that ghosts have sent, by class and then by property. What is in parentheses is no class or property:
+    /// what records and packets need besides. The sum is the payloads' on the wire.
+    fn costs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let costs = self.with(core::costs)?;
+        let all = PyDict::new(py);
+        for (rows, class) in self.population.classes.iter().zip(&costs.classes) {
+            let each = PyDict::new(py);
+            for (property, bits) in class.properties.iter().enumerate() {
+                each.set_item(rows.properties.get().attribute_name(py, property), bits)?;
+            }
+            for (name, bits) in
+                [("(updates)", class.updates), ("(creates)", class.creates), ("(destroys)", class.destroys)]
+            {
+                each.set_item(name, bits)?;
+            }
+            all.set_item(rows.name(), each)?;
+        }
+        let packets = PyDict::new(py);
+        packets.set_item("(packets)", costs.packets)?;
+        all.set_item("(world)", packets)?;
+        Ok(all)
+    }
+
+    /// The bits of all that ghosts have sent to a client that is connected.
+    #[pyo3(signature = (client, /))]
+    fn client_bits(&self, client: &Bound<'_, ClientHandle>) -> PyResult<u64> {
+        let Some(client) = self.owner_of(Some(client))? else { return Ok(0) };
+        self.with(|state| core::client_bits(state, PeerHandle::from_number(client)))
     }
 
     fn __contains__(&self, ghost: &Bound<'_, PyAny>) -> bool {
