@@ -88,18 +88,21 @@ impl Ghosts {
         &mut self,
         now: Instant,
         host: &mut Host,
-        channel: Option<usize>,
+        wants: &mut Vec<(PeerHandle, usize)>,
         out: &mut Datagrams,
     ) {
+        let channel = host.ghost_channel();
         let (Ghosts::Publisher(publisher), Some(channel)) = (self, channel) else {
             return host.transmit(now, out);
         };
-        publisher.poll_wants(|publisher, peer, least_bits| {
-            // Who is about to go wants nothing any more.
+        wants.clear();
+        wants.extend(publisher.wants());
+        for (peer, least_bits) in wants.drain(..) {
+            // Whoever is about to go wants nothing any more.
             if host.want(peer, channel, least_bits).is_ok() {
                 publisher.choose(peer, host.budget_bits(now, peer));
             }
-        });
+        }
         host.transmit_with(now, out, &mut **publisher);
     }
 }

@@ -30,6 +30,7 @@ pub struct Session {
     ghosts: Ghosts,
     /// Memory used again.
     payloads: Vec<(PeerHandle, Received)>,
+    wants: Vec<(PeerHandle, usize)>,
 }
 
 /// A wait for the peers, after the application closed the session.
@@ -46,7 +47,7 @@ impl Session {
 
     /// As [`Session::new`], with a part in ghosts.
     pub fn with_ghosts(host: Host, ghosts: Ghosts) -> Self {
-        Session { host, version: 0, lingering: None, ghosts, payloads: Vec::new() }
+        Session { host, version: 0, lingering: None, ghosts, payloads: Vec::new(), wants: Vec::new() }
     }
 
     /// The endpoint, to ask.
@@ -127,8 +128,7 @@ impl Session {
     /// Appends all that is due, messages and ghosts included: once a tick.
     pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
         self.version += 1;
-        let channel = self.host.ghost_channel();
-        self.ghosts.transmit(now, &mut self.host, channel, out);
+        self.ghosts.transmit(now, &mut self.host, &mut self.wants, out);
     }
 
     /// Appends what needn't wait for a tick of the application; while it lingers, ticks included.
