@@ -4,6 +4,8 @@
 //! once each place was used. States lie by their place in the row's ring and then by row: where all rows change each tick,
 //! they are written and read as one run of memory, and a place that no row has come to takes none.
 
+use super::scan::ones;
+
 /// Words of many rows.
 #[derive(Clone, Debug)]
 enum Words {
@@ -13,42 +15,70 @@ enum Words {
 }
 
 impl Words {
-    fn store(&mut self, at: usize, len: usize, words: &[u64]) {
-        // Words of a narrow class have 32 bits.
+    fn grow(&mut self, len: usize) {
         match self {
-            Words::Narrow(all) => {
-                grow(all, len);
-                all[at..][..words.len()].iter_mut().zip(words).for_each(|(to, word)| *to = *word as u32);
-            }
-            Words::Wide(all) => {
-                grow(all, len);
-                all[at..][..words.len()].copy_from_slice(words);
-            }
+            Words::Narrow(all) => all.resize(len, 0),
+            Words::Wide(all) => all.resize(len, 0),
         }
     }
 
+    #[inline]
+    fn store(&mut self, at: usize, words: &[u64]) {
+        match self {
+            Words::Narrow(all) => {
+                // Words of a narrow class have 32 bits.
+                all[at..][..words.len()].iter_mut().zip(words).for_each(|(to, word)| *to = *word as u32);
+            }
+            Words::Wide(all) => all[at..][..words.len()].copy_from_slice(words),
+        }
+    }
+
+    #[inline]
     fn load(&self, at: usize, words: &mut [u64]) {
         match self {
             Words::Narrow(all) => {
-                words.iter_mut().zip(&all[at..]).for_each(|(to, word)| *to = u64::from(*word));
+                let from = &all[at..][..words.len()];
+                words.iter_mut().zip(from).for_each(|(to, word)| *to = u64::from(*word));
             }
             Words::Wide(all) => words.copy_from_slice(&all[at..][..words.len()]),
         }
     }
 }
 
-fn grow<T: Copy + Default>(all: &mut Vec<T>, len: usize) {
-    if all.len() < len {
-        all.resize(len, T::default());
+/// The states of all rows at one place of their rings.
+#[derive(Clone, Debug)]
+struct Place {
+    words: Words,
+    /// From which tick each held.
+    since: Vec<u32>,
+}
+
+impl Place {
+    /// With room for so many rows.
+    #[inline]
+    fn reserved(&mut self, rows: usize, width: usize) -> &mut Self {
+        if self.since.len() < rows {
+            self.since.resize(rows, 0);
+            self.words.grow(rows * width);
+        }
+        self
     }
 }
 
 /// Which places of a row's ring have a state.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Ring {
     /// Where the next one goes.
     next: u8,
     len: u8,
+}
+
+impl Ring {
+    fn push(&mut self, depth: usize) {
+        // At most 255.
+        self.next = if usize::from(self.next) + 1 == depth { 0 } else { self.next + 1 };
+        self.len = (self.len + 1).min(depth as u8);
+    }
 }
 
 /// The replaced states of all rows.
@@ -56,24 +86,21 @@ struct Ring {
 pub(super) struct History {
     /// Words of a state.
     width: usize,
-    places: Box<[Words]>,
+    places: Box<[Place]>,
     rings: Vec<Ring>,
-    /// From which tick each held, by row and place.
-    since: Vec<u32>,
 }
 
 impl History {
     /// Of states of so many words, `depth` of each row.
     pub(super) fn new(width: usize, narrow: bool, depth: u8) -> Self {
-        let empty = || if narrow { Words::Narrow(Vec::new()) } else { Words::Wide(Vec::new()) };
-        let places = (0..depth).map(|_| empty()).collect();
-        History { width, places, rings: Vec::new(), since: Vec::new() }
+        let words = || if narrow { Words::Narrow(Vec::new()) } else { Words::Wide(Vec::new()) };
+        let places = (0..depth).map(|_| Place { words: words(), since: Vec::new() }).collect();
+        History { width, places, rings: Vec::new() }
     }
 
     /// Makes room for rows below `rows`.
     pub(super) fn reserve(&mut self, rows: usize) {
         self.rings.resize(rows, Ring::default());
-        self.since.resize(rows * self.places.len(), 0);
     }
 
     /// Forgets the states of a row.
@@ -81,30 +108,41 @@ impl History {
         self.rings[row] = Ring::default();
     }
 
-    /// Remembers the state that the row had from `since` on.
+    /// Remembers what rows from `first` on had, a bit each: `words` are theirs, and `since` the ticks from which they held.
     #[inline]
-    pub(super) fn push(&mut self, row: usize, since: u32, words: &[u64]) {
-        let (depth, rows) = (self.places.len(), self.rings.len());
-        let ring = &mut self.rings[row];
-        let place = usize::from(ring.next);
-        let Some(states) = self.places.get_mut(place) else { return };
-        states.store(row * self.width, rows * self.width, words);
-        self.since[row * depth + place] = since;
-        // At most 255.
-        ring.next = if place + 1 == depth { 0 } else { place as u8 + 1 };
-        ring.len = (ring.len + 1).min(depth as u8);
+    pub(super) fn push(&mut self, first: usize, rows: u64, since: &[u32], words: &[u64]) {
+        let (depth, all, width) = (self.places.len(), self.rings.len(), self.width);
+        let count = rows.count_ones() as usize;
+        let run = rows & rows.wrapping_add(1) == 0;
+        let rings = &mut self.rings[first..];
+        if depth == 0 || count == 0 {
+            return;
+        }
+        if run && rings[1..count].iter().all(|ring| *ring == rings[0]) {
+            let place = self.places[usize::from(rings[0].next)].reserved(all, width);
+            place.since[first..][..count].copy_from_slice(&since[..count]);
+            place.words.store(first * width, &words[..count * width]);
+            rings[..count].iter_mut().for_each(|ring| ring.push(depth));
+            return;
+        }
+        for row in ones(rows) {
+            let place = self.places[usize::from(rings[row].next)].reserved(all, width);
+            place.since[first + row] = since[row];
+            place.words.store((first + row) * width, &words[row * width..][..width]);
+            rings[row].push(depth);
+        }
     }
 
     /// Gives the words that the row had at `tick`; false when these are forgotten, or it had none.
     #[inline]
     pub(super) fn words_at(&self, row: usize, tick: u32, words: &mut [u64]) -> bool {
         let (depth, ring) = (self.places.len(), self.rings[row]);
-        let since = &self.since[row * depth..][..depth];
-        let mut place = usize::from(ring.next);
+        let mut at = usize::from(ring.next);
         for _ in 0..ring.len {
-            place = place.checked_sub(1).unwrap_or(depth - 1);
-            if since[place] <= tick {
-                self.places[place].load(row * self.width, words);
+            at = at.checked_sub(1).unwrap_or(depth - 1);
+            let place = &self.places[at];
+            if place.since[row] <= tick {
+                place.words.load(row * self.width, words);
                 return true;
             }
         }
@@ -127,7 +165,7 @@ mod tests {
             };
             assert_eq!(at(&history, 0, 9), None);
             for tick in [10, 12, 15, 20] {
-                history.push(0, tick, &[tick.into(), 7]);
+                history.push(0, 1, &[tick], &[tick.into(), 7]);
             }
             assert_eq!(
                 [11, 12, 14, 15, 19, 25].map(|tick| at(&history, 0, tick).map(|words| words[0])),
@@ -135,14 +173,14 @@ mod tests {
             );
             assert_eq!(at(&history, 1, 25), None, "the other row had none");
             history.reserve(9);
-            history.push(8, 21, &[1, u32::MAX.into()]);
+            history.push(7, 2, &[0, 21], &[0, 0, 1, u32::MAX.into()]);
             assert_eq!(
                 (at(&history, 8, 21), at(&history, 0, 13)),
                 (Some([1, u32::MAX.into()]), Some([12, 7]))
             );
             history.clear(0);
             assert_eq!(at(&history, 0, 25), None);
-            history.push(0, 30, &[30, 30]);
+            history.push(0, 1, &[30], &[30, 30]);
             assert_eq!((at(&history, 0, 29), at(&history, 0, 30)), (None, Some([30, 30])));
         }
     }
@@ -151,7 +189,7 @@ mod tests {
     fn without_depth_nothing_is_kept() {
         let mut history = History::new(1, true, 0);
         history.reserve(1);
-        history.push(0, 1, &[5]);
+        history.push(0, 1, &[1], &[5]);
         assert!(!history.words_at(0, 1, &mut [0]));
     }
 }

@@ -128,13 +128,33 @@ impl Scan {
         marked
     }
 
-    /// Copies the new words of a dirty row of the block into its newest ones.
+    /// Copies the new words of those of the block's rows that are dirty and in `rows` into their newest ones.
     #[inline]
-    pub(super) fn copy(&self, row: usize, newest: &mut [u64]) {
-        let place = (self.dirty & ((1 << row) - 1)).count_ones() as usize;
-        let words = &self.words[place * self.count..][..self.count];
-        // Most have few: a loop is cheaper than a call.
-        newest[self.start..][..self.count].iter_mut().zip(words).for_each(|(to, word)| *to = *word);
+    pub(super) fn copy(&self, newest: &mut [u64], width: usize, rows: u64) {
+        match self.count {
+            1 => self.copy_of::<1>(newest, width, rows),
+            2 => self.copy_of::<2>(newest, width, rows),
+            3 => self.copy_of::<3>(newest, width, rows),
+            4 => self.copy_of::<4>(newest, width, rows),
+            count => {
+                for (row, words) in ones(self.dirty).zip(self.words.chunks_exact(count)) {
+                    if rows >> row & 1 == 1 {
+                        newest[row * width + self.start..][..count].copy_from_slice(words);
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn copy_of<const N: usize>(&self, newest: &mut [u64], width: usize, rows: u64) {
+        for (row, words) in ones(self.dirty).zip(self.words.as_chunks::<N>().0) {
+            if rows >> row & 1 == 1
+                && let Some(to) = newest[row * width + self.start..].first_chunk_mut::<N>()
+            {
+                *to = *words;
+            }
+        }
     }
 }
 
@@ -253,10 +273,15 @@ mod tests {
                 scan.quantize(property, &cells, BLOCK, dirty, |row, error| panic!("{row} {error}"));
                 let (newest, mut masks) = (vec![u64::MAX; count * BLOCK], [0; BLOCK]);
                 assert_eq!(scan.mark(&newest, count, 4, &mut masks), dirty);
+                let mut copied = vec![0; count * BLOCK];
+                scan.copy(&mut copied, count, dirty & 5);
                 for row in ones(dirty) {
-                    let mut copied = vec![0; count];
-                    scan.copy(row, &mut copied);
-                    assert_eq!(copied, words[(BLOCK + row) * count..][..count]);
+                    let expected = &words[(BLOCK + row) * count..][..count];
+                    let none = vec![0; count];
+                    assert_eq!(
+                        copied[row * count..][..count],
+                        *if row % 2 == 0 && row < 4 { expected } else { &none }
+                    );
                     assert_eq!(masks[row], 4);
                 }
                 assert_eq!(scan.mark(&words[BLOCK * count..], count, 4, &mut [0; BLOCK]), 0, "as they were");

@@ -22,6 +22,7 @@ mod fuzz_seeds;
 #[allow(unreachable_pub)] // A crate of its own, for the fuzzer.
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz_targets;
+mod ghost_scenes;
 mod hostile_chunks;
 mod hostile_fragments;
 mod hostile_peer;

@@ -74,6 +74,8 @@ pub struct Table {
     changed_at: Vec<u32>,
     history: History,
     changed: Vec<u32>,
+    /// The last tick.
+    tick: u32,
 }
 
 impl Table {
@@ -100,6 +102,7 @@ impl Table {
             changed_at: Vec::new(),
             history: History::new(width, !class.has_wide_words(), history),
             changed: Vec::new(),
+            tick: 0,
             class,
         }
     }
@@ -175,6 +178,11 @@ impl Table {
             .flat_map(|(block, (alive, has))| ones(alive & has).map(move |row| (block * BLOCK + row) as u32))
     }
 
+    /// As [`Table::alive`], a bit a row.
+    pub(super) fn present(&self) -> impl Iterator<Item = u64> {
+        self.alive.iter().zip(&self.has_state).map(|(alive, has)| alive & has)
+    }
+
     fn lowest_free(&self) -> usize {
         let mut block = self.first_free / BLOCK;
         let mut taken = self.held.get(block).map(|held| held | ((1 << (self.first_free % BLOCK)) - 1));
@@ -229,6 +237,7 @@ impl Table {
     /// is read.
     pub fn update(&mut self, tick: u32, columns: &[Column<'_>]) -> Result<(), Wrong> {
         self.changed.clear();
+        self.tick = tick;
         for (property, scan) in &self.scans {
             let held = columns.get(*property).map_or(0, |column| scan.rows_in(column.cells));
             if held < self.rows {
@@ -281,36 +290,38 @@ impl Table {
             }
         }
         self.fresh[block] = refused;
-        for row in ones(marked & !refused) {
-            self.commit(tick, first, row, masks[row]);
-        }
+        self.commit(tick, block, marked & !refused, &masks);
     }
 
-    /// Makes the words that were found the state of a row.
+    /// Makes the words that were found the state of rows, of those whose masks say what changed.
     #[inline]
-    fn commit(&mut self, tick: u32, first: usize, in_block: usize, mut mask: u64) {
-        let (row, properties) = (first + in_block, &self.class.properties);
-        let newest = &mut self.newest[row * self.width..][..self.width];
-        if !contains(&self.has_state, row) {
-            self.has_state[row / BLOCK] |= 1 << in_block;
-            self.spawned_at[row] = tick;
-            mask = properties.all();
-        } else if mask & properties.with_words() != 0 {
-            self.history.push(row, self.newest_since[row], newest);
+    fn commit(&mut self, tick: u32, block: usize, rows: u64, masks: &[u64; BLOCK]) {
+        let (first, width, properties) = (block * BLOCK, self.width, &self.class.properties);
+        let had = self.has_state[block];
+        self.has_state[block] |= rows;
+        let (all, with_words, count) = (properties.all(), properties.with_words(), properties.each().len());
+        let mut other_words = rows & !had;
+        for row in ones(rows) {
+            let mut mask = masks[row];
+            other_words |= u64::from(mask & with_words != 0) << row;
+            if had >> row & 1 == 0 {
+                self.spawned_at[first + row] = tick;
+                mask = all;
+            }
+            let changed_at = &mut self.changed_at[(first + row) * count..][..count];
+            for property in ones(mask) {
+                changed_at[property] = tick;
+            }
+            // Rows are below the capacity.
+            self.changed.push((first + row) as u32);
         }
-        if mask & properties.with_words() != 0 {
-            self.newest_since[row] = tick;
+        let since = &mut self.newest_since[first..];
+        let newest = &mut self.newest[first * width..];
+        self.history.push(first, other_words & had, since, newest);
+        for row in ones(other_words) {
+            since[row] = tick;
         }
-        for (_, scan) in self.scans.iter().filter(|(property, _)| mask >> property & 1 == 1) {
-            scan.copy(in_block, newest);
-        }
-        let count = properties.each().len();
-        let changed_at = &mut self.changed_at[row * count..][..count];
-        for (i, changed_at) in changed_at.iter_mut().enumerate() {
-            *changed_at = if mask >> i & 1 == 1 { tick } else { *changed_at };
-        }
-        // Rows are below the capacity.
-        self.changed.push(row as u32);
+        self.scans.iter().for_each(|(_, scan)| scan.copy(newest, width, other_words));
     }
 
     // --- questions ---------------------------------------------------------------------------------------
@@ -347,6 +358,11 @@ impl Table {
     /// The newest value of a property without words.
     pub fn value(&self, row: u32, property: usize) -> Option<&Encoded> {
         self.wordless.value(row as usize, property)
+    }
+
+    /// The mask of the properties that changed in the last tick.
+    pub(super) fn changed_now(&self, row: u32) -> u64 {
+        self.tick.checked_sub(1).map_or(0, |before| self.changed_since(row, before))
     }
 
     /// The mask of the properties that changed after `tick`.

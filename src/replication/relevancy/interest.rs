@@ -1,0 +1,108 @@
+//! What of one class one client is to have.
+
+use super::super::scan::{BLOCK, ones};
+use super::super::table::Table;
+
+/// Rows that a client is to have from now on, and no more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Rising.
+    pub entered: Vec<u32>,
+    /// Without those that ended.
+    pub left: Vec<u32>,
+}
+
+/// The rows of a class that matter to a client.
+#[derive(Clone, Debug, Default)]
+pub struct Interest {
+    /// A bit a row: the client is to have it; it is relevant; what the client has of it may stay.
+    members: Vec<u64>,
+    pub(super) wanted: Vec<u64>,
+    pub(super) kept: Vec<u64>,
+    /// Members that may not stay, with the tick from which they didn't.
+    lingering: Vec<(u32, u32)>,
+    /// The rule's version and the viewpoints when it was last asked.
+    pub(super) seen: u64,
+    pub(super) views: Vec<[f64; 3]>,
+}
+
+impl Interest {
+    /// Whether the client is to have a row.
+    pub fn contains(&self, row: u32) -> bool {
+        let block = self.members.get(row as usize / BLOCK);
+        block.is_some_and(|block| block >> (row as usize % BLOCK) & 1 == 1)
+    }
+
+    /// A row ended: what has its number later is another.
+    pub fn forget(&mut self, row: u32) {
+        if let Some(block) = self.members.get_mut(row as usize / BLOCK) {
+            *block &= !(1 << (row as usize % BLOCK));
+        }
+        self.lingering.retain(|(lingering, _)| *lingering != row);
+        // Its number may have come back between two ticks.
+        self.seen = 0;
+    }
+
+    /// Whether time alone can change something.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.lingering.is_empty()
+    }
+
+    /// Begins with nothing relevant, of so many rows.
+    pub(super) fn begin(&mut self, rows: usize) {
+        let blocks = rows.div_ceil(BLOCK).max(self.members.len());
+        self.members.resize(blocks, 0);
+        for bits in [&mut self.wanted, &mut self.kept] {
+            bits.clear();
+            bits.resize(blocks, 0);
+        }
+    }
+
+    /// Makes a row relevant.
+    #[inline]
+    pub(super) fn want(&mut self, row: u32) {
+        self.wanted[row as usize / BLOCK] |= 1 << (row as usize % BLOCK);
+    }
+
+    /// Lets a row stay if the client has it.
+    #[inline]
+    pub(super) fn keep(&mut self, row: u32) {
+        self.kept[row as usize / BLOCK] |= 1 << (row as usize % BLOCK);
+    }
+
+    /// Compares what is relevant with what the client has. What may not stay leaves after `linger` ticks.
+    pub(super) fn finish(&mut self, tick: u32, linger: u32, table: &Table, changes: &mut Changes) {
+        let blocks = self.members.iter_mut().zip(self.wanted.iter().zip(&mut self.kept)).enumerate();
+        for (block, (members, (wanted, kept))) in blocks {
+            // A row is below the capacity.
+            let row = |bit: usize| (block * BLOCK + bit) as u32;
+            *kept |= wanted;
+            for bit in ones(*members & !*kept) {
+                let row = row(bit);
+                if !table.is_alive(row) {
+                    *members &= !(1 << bit);
+                } else if linger == 0 {
+                    *members &= !(1 << bit);
+                    changes.left.push(row);
+                } else if !self.lingering.iter().any(|(lingering, _)| *lingering == row) {
+                    self.lingering.push((row, tick));
+                }
+            }
+            changes.entered.extend(ones(*wanted & !*members).map(row));
+            *members |= wanted;
+        }
+        let (members, kept) = (&mut self.members, &self.kept);
+        self.lingering.retain(|(row, since)| {
+            let (block, bit) = (*row as usize / BLOCK, 1 << (*row as usize % BLOCK));
+            if members[block] & bit == 0 || kept[block] & bit != 0 {
+                return false;
+            }
+            let waits = tick - since < linger;
+            if !waits {
+                members[block] &= !bit;
+                changes.left.push(*row);
+            }
+            waits
+        });
+    }
+}

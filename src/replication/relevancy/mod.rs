@@ -1,0 +1,261 @@
+//! What matters to whom: which rows of a class each client is to have.
+//!
+//! | rule | a client has |
+//! |---|---|
+//! | always | all rows |
+//! | owner | what it owns |
+//! | grid | what is within a radius of one of its viewpoints (given, or else where what it owns is), and what it owns. A row that it has stays up to a larger radius, and beyond that for some ticks |
+//! | mask | what the application says, a byte a row |
+//!
+//! Promises: only rows that are alive and have a state are relevant. Changes are told once. A rule, rows and viewpoints that
+//! are as they were cost a comparison for each client. Who ended is told to [`Interest::forget`]: its number may soon be
+//! another's.
+
+mod grid;
+mod interest;
+
+use core::fmt;
+
+use grid::Grid;
+pub use interest::{Changes, Interest};
+
+use super::class::GhostClass;
+use super::scan::BLOCK;
+use super::table::Table;
+use crate::wire::{Kind, Steps};
+
+/// Near is relevant. Lengths are in the position's unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GridConfig {
+    /// The index of the position: a vector.
+    pub property: usize,
+    /// The side of a cell: about a quarter of the radius is best. What is relevant doesn't depend on it.
+    pub cell: f64,
+    /// Rows enter within this distance.
+    pub radius: f64,
+    /// And stay within this one, so that what moves about the border doesn't come and go.
+    pub leave_radius: f64,
+    /// Ticks that a row beyond it stays.
+    pub linger: u32,
+}
+
+/// Which rows of a class a client is to have.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Relevancy {
+    /// All.
+    #[default]
+    Always,
+    /// What it owns.
+    Owner,
+    /// What is near.
+    Grid(GridConfig),
+    /// What the application says.
+    Mask,
+}
+
+/// Why a class can't have such a relevancy.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RelevancyError {
+    /// A property that is no vector.
+    Property {
+        /// Its index.
+        property: usize,
+        /// Its name, if there is one.
+        name: Option<String>,
+    },
+    /// A length that is none, or one below another.
+    Length {
+        /// What it is.
+        name: &'static str,
+        /// What was given.
+        value: f64,
+        /// What it must be above, or as much as.
+        min: f64,
+    },
+}
+
+impl fmt::Display for RelevancyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RelevancyError::Property { property, name: None } => {
+                write!(f, "grid's property must be one of the class's, not number {property}")
+            }
+            RelevancyError::Property { name: Some(name), .. } => {
+                write!(f, "grid's property must be a vector, not {name:?}")
+            }
+            RelevancyError::Length { name, value, min } if *min > 0.0 => {
+                write!(f, "grid's {name} must be at least {min}, not {value}")
+            }
+            RelevancyError::Length { name, value, .. } => {
+                write!(f, "grid's {name} must be a number above 0, not {value}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for RelevancyError {}
+
+/// What a client's relevancy depends on besides the rows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct View<'a> {
+    /// The rows that it owns.
+    pub owned: &'a [u32],
+    /// Where it looks from; if nowhere, from where what it owns is.
+    pub viewpoints: &'a [[f64; 3]],
+    /// Of a mask: a byte a row, not 0 where it is relevant.
+    pub mask: &'a [u8],
+}
+
+/// A grid with its lengths in steps.
+#[derive(Debug)]
+struct Near {
+    config: GridConfig,
+    grid: Grid,
+    steps: Steps,
+}
+
+/// The relevancy of a class, for all clients.
+#[derive(Debug)]
+pub struct ClassRelevancy {
+    near: Option<Near>,
+    rule: Relevancy,
+    /// Rows that are alive and have a state, as they were.
+    present: Vec<u64>,
+    /// Another number when rows came, went or moved. Never 0.
+    version: u64,
+}
+
+impl ClassRelevancy {
+    /// Of this class.
+    ///
+    /// # Errors
+    /// When the class has no such position, or a length is none.
+    pub fn new(class: &GhostClass, rule: Relevancy) -> Result<Self, RelevancyError> {
+        let near = if let Relevancy::Grid(config) = rule { Some(Near::new(class, config)?) } else { None };
+        Ok(ClassRelevancy { near, rule, present: Vec::new(), version: 1 })
+    }
+
+    /// Looks at the rows, after [`Table::update`] and before clients are asked about.
+    pub fn begin_tick(&mut self, table: &Table) {
+        let same = table.present().eq(self.present.iter().copied());
+        if !same {
+            self.present.clear();
+            self.present.extend(table.present());
+        }
+        let moved = self.near.as_ref().is_some_and(|near| {
+            let mut changed = table.changed().iter();
+            changed.any(|row| table.changed_now(*row) >> near.config.property & 1 == 1)
+        });
+        if same && !moved {
+            return;
+        }
+        self.version += 1;
+        if let Some(near) = &mut self.near {
+            near.grid.sort(table);
+        }
+    }
+
+    /// Adds to `changes` what enters and leaves a client's interest in this tick.
+    pub fn update(
+        &self,
+        tick: u32,
+        table: &Table,
+        view: View<'_>,
+        interest: &mut Interest,
+        changes: &mut Changes,
+    ) {
+        let same = interest.seen == self.version;
+        let linger = self.near.as_ref().map_or(0, |near| near.config.linger);
+        match (self.rule, &self.near) {
+            (Relevancy::Always, _) if same => return,
+            (Relevancy::Grid(_), Some(near)) => {
+                interest.views.resize(near.views(table, view).count(), [0.0; 3]);
+                let mut unmoved = true;
+                for (old, new) in interest.views.iter_mut().zip(near.views(table, view)) {
+                    unmoved &= *old == new;
+                    *old = new;
+                }
+                let owns = view.owned.iter().all(|row| interest.contains(*row));
+                if same && unmoved && owns && !interest.is_waiting() {
+                    return;
+                }
+            }
+            _ => {}
+        }
+        interest.seen = self.version;
+        interest.begin(self.present.len() * BLOCK);
+        match (self.rule, &self.near) {
+            (Relevancy::Always, _) => interest.wanted[..self.present.len()].copy_from_slice(&self.present),
+            (Relevancy::Mask, _) => {
+                let rows = view.mask.chunks(BLOCK).zip(&self.present).zip(&mut interest.wanted);
+                for ((mask, present), wanted) in rows {
+                    let bits = mask.iter().enumerate();
+                    *wanted = bits.fold(0, |bits, (i, byte)| bits | u64::from(*byte != 0) << i) & present;
+                }
+            }
+            (Relevancy::Grid(_), Some(near)) => {
+                let (enter, leave) =
+                    (near.in_steps(near.config.radius), near.in_steps(near.config.leave_radius));
+                let views = core::mem::take(&mut interest.views);
+                for view in &views {
+                    near.grid.near(*view, leave, |row, square| {
+                        interest.keep(row);
+                        if square <= enter * enter {
+                            interest.want(row);
+                        }
+                    });
+                }
+                interest.views = views;
+            }
+            _ => {}
+        }
+        if matches!(self.rule, Relevancy::Owner | Relevancy::Grid(_)) {
+            for row in view.owned.iter().filter(|row| table.is_alive(**row) && table.has_state(**row)) {
+                interest.want(*row);
+            }
+        }
+        interest.finish(tick, linger, table, changes);
+    }
+}
+
+impl Near {
+    fn new(class: &GhostClass, config: GridConfig) -> Result<Self, RelevancyError> {
+        let GridConfig { property, cell, radius, leave_radius, .. } = config;
+        let field = class.properties.schema().fields().get(property);
+        let refused = || RelevancyError::Property { property, name: field.map(|it| it.name().to_owned()) };
+        let Some(Kind::Vector { axes, lo, hi, resolution }) = field.map(|field| field.kind()) else {
+            return Err(refused());
+        };
+        let steps = Steps::range(*lo, *hi, *resolution).map_err(|_| refused())?;
+        for (name, value, min) in
+            [("cell", cell, 0.0), ("radius", radius, 0.0), ("leave_radius", leave_radius, radius)]
+        {
+            if !(value.is_finite() && value > 0.0 && value >= min) {
+                return Err(RelevancyError::Length { name, value, min });
+            }
+        }
+        let start = class.properties.word_start(property);
+        // A cell smaller than a step finds no more.
+        let grid = Grid::new(start, *axes as usize, (cell / steps.size()).max(1.0));
+        Ok(Near { config, grid, steps })
+    }
+
+    fn in_steps(&self, length: f64) -> f64 {
+        length / self.steps.size()
+    }
+
+    /// Where a client looks from, in steps.
+    fn views<'a>(&'a self, table: &'a Table, view: View<'a>) -> impl Iterator<Item = [f64; 3]> + 'a {
+        let lo = self.steps.bounds().0;
+        let axes = self.grid.axes();
+        let given = view.viewpoints.iter().map(move |at| {
+            core::array::from_fn(|axis| if axis < axes { self.in_steps(at[axis] - lo) } else { 0.0 })
+        });
+        let owned = if view.viewpoints.is_empty() { view.owned } else { &[] };
+        let owned = owned.iter().filter(|row| table.is_alive(**row) && table.has_state(**row));
+        given.chain(owned.map(|row| self.grid.place(table, *row)))
+    }
+}
+
+#[cfg(test)]
+mod tests;
