@@ -96,7 +96,8 @@ impl Endpoint {
         let bell = socket.map(|socket| Bell::new(socket.handle()?)).transpose();
         let bell = bell.map_err(|error| os_error(py, &error, address.0))?;
         let part = ghosts::part(protocol.get(), kind.is_server);
-        let state = State::new(host, driver, part, hooks, pending);
+        let mut state = State::new(host, driver, part, hooks, pending);
+        state.interests = ghosts::interests(protocol.get(), kind.is_server);
         let state = Shared::new(py, kind.name, state, bell, process)?;
         let server = kind.is_server.then(|| Arc::downgrade(&state));
         let population = Arc::new(Population::new(py, &protocol.get().ghosts, server)?);

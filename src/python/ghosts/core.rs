@@ -3,10 +3,10 @@
 use crate::endpoint::PeerHandle;
 use crate::python::protocol::Protocol;
 use crate::python::state::State;
-use crate::replication::{Column, Costs, Mirror, Publisher, PublisherConfig, Wrong};
+use crate::replication::{
+    Column, Costs, Interests, Mirror, Publisher, PublisherConfig, Relevancy, RelevancyError, Wrong,
+};
 use crate::session::Ghosts;
-
-use super::relevancy::{Relevancy, RelevancyError};
 
 /// An endpoint's part in the ghosts of its protocol.
 pub(in crate::python) fn part(protocol: &Protocol, is_server: bool) -> Ghosts {
@@ -18,6 +18,11 @@ pub(in crate::python) fn part(protocol: &Protocol, is_server: bool) -> Ghosts {
     } else {
         Ghosts::Mirror(Box::new(Mirror::new(classes.clone())))
     }
+}
+
+/// The relevancy of a server's world.
+pub(in crate::python) fn interests(protocol: &Protocol, is_server: bool) -> Option<Interests> {
+    protocol.ghost_classes.as_ref().filter(|_| is_server).map(|classes| Interests::new(classes))
 }
 
 fn publisher(state: &mut State) -> Option<&mut Publisher> {
@@ -33,6 +38,9 @@ pub(super) fn spawn(state: &mut State, class: usize, owner: Option<PeerHandle>) 
 }
 
 pub(super) fn despawn(state: &mut State, class: usize, row: u32) -> bool {
+    if let Some(interests) = &mut state.interests {
+        interests.forget(class, row);
+    }
     publisher(state).is_some_and(|publisher| publisher.despawn(class, row))
 }
 
@@ -50,16 +58,20 @@ pub(super) fn set_owner(state: &mut State, class: usize, row: u32, owner: Option
 }
 
 pub(super) fn set_relevancy(state: &mut State, class: usize, rule: Relevancy) -> Result<(), RelevancyError> {
-    let _ = (state, class, rule);
-    Ok(())
+    let Some(classes) = publisher(state).map(|publisher| publisher.classes().clone()) else { return Ok(()) };
+    state.interests.as_mut().map_or(Ok(()), |interests| interests.set_rule(&classes, class, rule))
 }
 
 pub(super) fn look_from(state: &mut State, client: PeerHandle, class: usize, places: Vec<[f64; 3]>) {
-    let _ = (state, client, class, places);
+    if let Some(interests) = &mut state.interests {
+        interests.set_viewpoints(client, class, places);
+    }
 }
 
 pub(super) fn show(state: &mut State, client: PeerHandle, class: usize, mask: Vec<u8>) {
-    let _ = (state, client, class, mask);
+    if let Some(interests) = &mut state.interests {
+        interests.set_mask(client, class, mask);
+    }
 }
 
 pub(super) fn set_weights(state: &mut State, class: usize, weights: &[f32]) {
@@ -84,13 +96,10 @@ pub(in crate::python) fn begin_tick(
 ) {
     if let Some(publisher) = publisher(state) {
         publisher.begin_tick(columns, wrong);
-        // STOP-GAP until the publisher has relevancy.
-        let peers: Vec<_> = publisher.peers().collect();
-        for class in 0..columns.len() {
-            let rows: Vec<u32> = publisher.table(class).alive().collect();
-            for (peer, row) in peers.iter().flat_map(|peer| rows.iter().map(move |row| (*peer, *row))) {
-                publisher.enter(peer, class, row);
-            }
+        // The endpoint has them beside each other.
+        let Ghosts::Publisher(publisher) = state.carrier.session.ghosts() else { return };
+        if let Some(interests) = &mut state.interests {
+            interests.update(publisher);
         }
     }
 }

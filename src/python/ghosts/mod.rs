@@ -18,7 +18,7 @@ mod rows;
 mod store;
 mod world;
 
-pub(super) use core::{begin_tick, part};
+pub(super) use core::{begin_tick, interests, part};
 
 pub(crate) use arrays::GhostArrays;
 pub(crate) use client_world::ClientWorld;

@@ -8,24 +8,7 @@ use pyo3::types::PyType;
 
 use super::properties::Properties;
 use crate::python::buffers::Raw;
-
-/// STOP-GAP: the core's.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct GridConfig {
-    pub property: usize,
-    pub cell: f64,
-    pub radius: f64,
-    pub leave_radius: f64,
-    pub linger: u32,
-}
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Relevancy {
-    Always,
-    Owner,
-    Grid(GridConfig),
-    Mask,
-}
-pub(super) type RelevancyError = String;
+use crate::replication::{GridConfig, Relevancy};
 
 /// The default of a grid's cells, and of the distance at which it lets go, by the radius.
 const CELLS: f64 = 1.0 / 4.0;
