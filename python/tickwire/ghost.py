@@ -143,9 +143,10 @@ class Grid(NamedTuple):
     radius: float
     """How far a client sees."""
     cell: float | None = None
-    """The width of the grid's cells, which changes nothing but the time that it takes. None: a quarter of the radius."""
+    """The width of the grid's cells, on which only the time that it takes depends. None: a quarter of the
+    radius."""
     leave_radius: float | None = None
-    """How far away a ghost that the client has may be and stay, so that one at the edge doesn't come and go. None:
-    an eighth more than the radius."""
+    """How far away a ghost that the client has may be and stay, so that one at the edge doesn't come and go.
+    None: an eighth more than the radius."""
     linger: int = 2
     """How many flushes one stays that is further away."""

@@ -23,7 +23,7 @@ use crate::python::lock;
 use crate::wire::{Column, Node};
 
 /// The ghosts of a class as columns, a row a ghost: :meth:`World.arrays` and :meth:`ClientWorld.arrays` give it.
-#[pyclass(frozen, generic, mapping, module = "tickwire")]
+#[pyclass(frozen, mapping, module = "tickwire")]
 pub(crate) struct GhostArrays(pub(super) Arc<Rows>);
 
 #[pymethods]

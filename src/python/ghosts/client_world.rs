@@ -11,7 +11,7 @@ use super::ghost::Ghost;
 use super::population::Population;
 
 /// What a server shows a client: its ghosts, as objects and as columns. Only the server changes them.
-#[pyclass(frozen, generic, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire")]
 pub(crate) struct ClientWorld(pub(in crate::python) Arc<Population>);
 
 #[pymethods]

@@ -6,7 +6,7 @@ use pyo3::types::PyTuple;
 use super::ghost::Ghost;
 
 /// A ghost has appeared, with its first values.
-#[pyclass(frozen, generic, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire")]
 pub(crate) struct GhostSpawned {
     /// The ghost.
     #[pyo3(get)]
@@ -14,7 +14,7 @@ pub(crate) struct GhostSpawned {
 }
 
 /// Properties of a ghost have changed.
-#[pyclass(frozen, generic, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire")]
 pub(crate) struct GhostChanged {
     /// The ghost.
     #[pyo3(get)]
@@ -25,7 +25,7 @@ pub(crate) struct GhostChanged {
 }
 
 /// From now on this client owns a ghost that it had already, or no longer.
-#[pyclass(frozen, generic, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire")]
 pub(crate) struct GhostOwned {
     /// The ghost.
     #[pyo3(get)]
@@ -36,7 +36,7 @@ pub(crate) struct GhostOwned {
 }
 
 /// A ghost is gone: it was despawned, or is no longer relevant. It keeps its last values.
-#[pyclass(frozen, generic, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire")]
 pub(crate) struct GhostDespawned {
     /// The ghost.
     #[pyo3(get)]

@@ -77,7 +77,7 @@ impl Population {
             return Ok(live);
         }
         Err(GhostError::new_err(format!(
-            "the {name} of row {} lives in the world of another {}",
+            "the {name} of row {} lives in another world than this {}'s",
             live.row, self.side
         )))
     }

@@ -10,6 +10,7 @@ use pyo3::types::{PyString, PyTuple, PyType};
 
 use super::ghost::Ghost;
 use super::store::store;
+use crate::python::errors::value_error;
 use crate::python::fields::{FieldType, bounded};
 use crate::python::lock;
 use crate::python::shape::Shape;
@@ -62,7 +63,7 @@ impl Properties {
         let conditions = fields.iter().map(|(_, _, condition)| condition_of(condition));
         let conditions: Vec<Condition> = conditions.collect::<PyResult<_>>()?;
         let class = GhostClass::new(name.clone(), properties, conditions, capacity);
-        let class = class.map_err(|error| wrong(&error))?;
+        let class = class.map_err(value_error)?;
         let attributes = fields.into_iter().map(|(name, field_type, _)| Attribute {
             name: PyString::intern(field_type.py(), &name).unbind(),
             shape: field_type.get().shape.clone(),

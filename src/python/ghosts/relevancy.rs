@@ -42,7 +42,8 @@ pub(super) fn rule(properties: &Properties, given: &Bound<'_, PyAny>) -> PyResul
     let linger: i128 = given.getattr(intern!(py, "linger"))?.extract()?;
     Ok(Relevancy::Grid(GridConfig {
         property,
-        cell: number("cell")?.unwrap_or(radius * CELLS),
+        // Of a radius that is none, the error is the radius.
+        cell: number("cell")?.unwrap_or(if radius > 0.0 { radius * CELLS } else { 1.0 }),
         radius,
         leave_radius: number("leave_radius")?.unwrap_or(radius * LEAVES),
         linger: crate::python::fields::within("grid's linger", linger, 0, 1 << 16)?,
@@ -75,7 +76,7 @@ pub(super) fn mask(given: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         return Err(wrong(&given.get_type().name()?.to_string()));
     };
     if raw.item_size() != 1 || raw.dimensions() != 1 {
-        return Err(wrong(&format!("{} dimensions of {} bytes", raw.dimensions(), raw.item_size())));
+        return Err(wrong(&format!("{} of {} bytes each", raw.format().to_string_lossy(), raw.item_size())));
     }
     let mut bytes = Vec::new();
     raw.append_to(given.py(), &mut bytes)?;

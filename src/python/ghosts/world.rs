@@ -27,7 +27,7 @@ use crate::python::shared::Shared;
 use crate::python::state::State;
 
 /// A server's ghosts: what is spawned here appears at its clients.
-#[pyclass(frozen, generic, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire")]
 pub(crate) struct World {
     pub(in crate::python) population: Arc<Population>,
     /// Gone with the server, which has it.
