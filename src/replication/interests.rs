@@ -113,7 +113,10 @@ impl Interests {
                     publisher.leave(*peer, class, row);
                 }
                 for row in self.changes.entered.drain(..) {
-                    publisher.enter(*peer, class, row);
+                    // Where it has no id for it yet it is asked for again.
+                    if !publisher.enter(*peer, class, row) && !publisher.has(*peer, class, row) {
+                        interest.forget(row);
+                    }
                 }
             }
         }

@@ -23,6 +23,8 @@ mod fuzz_seeds;
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz_targets;
 mod ghost_scenes;
+mod ghost_session;
+mod ghosts;
 mod hostile_chunks;
 mod hostile_fragments;
 mod hostile_peer;

@@ -3,6 +3,8 @@
 mod client;
 mod world;
 
+pub(crate) use self::world::class;
+
 use tickwire::endpoint::PeerHandle;
 use tickwire::rng::Rng;
 

@@ -1,0 +1,231 @@
+//! Ghosts through sessions: a server's world in its clients, over secure connections.
+
+use std::sync::Arc;
+
+use tickwire::endpoint::{
+    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, DisconnectReason, Event, Host,
+    ServerConfig,
+};
+use tickwire::netcode::{self, ConnectToken, TokenParams};
+use tickwire::replication::{
+    Classes, Column, Condition, GhostEvent, Happened, Mirror, Publisher, PublisherConfig,
+};
+use tickwire::rng::Rng;
+use tickwire::session::{Ghosts, Session, Tick};
+use tickwire::store::Datagrams;
+use tickwire::time::{Instant, UnixSeconds};
+use tickwire::transport::{
+    ChannelConfig, ConnectionConfig, Framing, Protocol, SendOptions, Share, Violation, YojimboConfig,
+};
+use tickwire::wire::{BitSink, BitWriter, Kind};
+
+use crate::endpoint::ms;
+use crate::ghosts::class;
+use crate::pair::{DIALLED, number, protocol as game};
+
+const PROTOCOL_ID: u64 = 7;
+const UNIX: UnixSeconds = UnixSeconds(1_000_000);
+const ROWS: u32 = 40;
+
+fn classes(bits: u32) -> Arc<Classes> {
+    let fields = vec![
+        ("uid", Kind::Bits { bits: 32 }, Condition::Always),
+        ("x", Kind::Bits { bits }, Condition::Always),
+    ];
+    Arc::new(Classes::new([class("Thing", fields, 100)]).unwrap())
+}
+
+fn protocol(classes: &Classes) -> Arc<Protocol> {
+    let protocol = (*game()).clone();
+    Arc::new(protocol.with_ghosts(classes.describe(), Share::default()).unwrap())
+}
+
+/// A server with a world, and clients; datagrams take no time, and some are lost.
+struct World {
+    now: Instant,
+    rng: Rng,
+    loss: f64,
+    server: Session,
+    clients: Vec<Session>,
+    xs: Vec<u32>,
+    out: Datagrams,
+}
+
+impl World {
+    fn new(clients: u64, loss: f64) -> Self {
+        let (mut rng, classes) = (Rng::seeded(1), classes(20));
+        let protocol = protocol(&classes);
+        let config = ServerConfig {
+            netcode: netcode::ServerConfig::new(PROTOCOL_ID, DEVELOPMENT_KEY, 8, vec![DEVELOPMENT_ADDRESS]),
+            connection: ConnectionConfig::default(),
+            chunks: ChunkLimits::CLIENT,
+        };
+        let channel = protocol.ghost_channel().unwrap();
+        let publisher = Publisher::new(classes.clone(), PublisherConfig { channel });
+        let server = Host::server(config, protocol.clone(), &mut rng, UNIX).unwrap();
+        World {
+            now: Instant::ZERO,
+            rng,
+            loss,
+            server: Session::with_ghosts(server, Ghosts::Publisher(Box::new(publisher))),
+            clients: (1..=clients).map(|id| Self::client(id, &classes, &protocol)).collect(),
+            xs: vec![0; ROWS as usize],
+            out: Datagrams::new(),
+        }
+    }
+
+    fn client(id: u64, classes: &Arc<Classes>, protocol: &Arc<Protocol>) -> Session {
+        let mut rng = Rng::seeded(id + 100);
+        let params = TokenParams {
+            protocol_id: PROTOCOL_ID,
+            private_key: &DEVELOPMENT_KEY,
+            client_id: id,
+            created: UNIX,
+            lifetime: Some(30),
+            timeout: Some(5),
+            public_addresses: &["10.0.0.1:1".parse().unwrap()],
+            internal_addresses: Some(&[DEVELOPMENT_ADDRESS]),
+            user_data: &[0; 256],
+            dated: true,
+        };
+        let token = ConnectToken::generate(&params, &mut rng).unwrap();
+        let config = ClientConfig {
+            netcode: netcode::ClientConfig::new(PROTOCOL_ID),
+            connection: ConnectionConfig::default(),
+            chunks: ChunkLimits::CLIENT,
+        };
+        let (client, _) = Host::client(config, protocol.clone(), token, Instant::ZERO).unwrap();
+        Session::with_ghosts(client, Ghosts::Mirror(Box::new(Mirror::new(classes.clone()))))
+    }
+
+    fn publisher(&mut self) -> &mut Publisher {
+        self.server.ghosts().publisher().unwrap()
+    }
+
+    /// A tick of all; gives what the server's game was handed.
+    fn tick(&mut self) -> Tick {
+        self.now += ms(16);
+        for client in 0..self.clients.len() {
+            self.clients[client].transmit(self.now, &mut self.out);
+            self.deliver(client, true);
+        }
+        let mut tick = Tick::default();
+        self.server.take(&mut tick);
+        let cells: Vec<[u8; 4]> = self.xs.iter().map(|x| x.to_le_bytes()).collect();
+        let uids: Vec<[u8; 4]> = (0..ROWS).map(u32::to_le_bytes).collect();
+        let columns = [
+            Column { cells: uids.as_flattened(), scan: true },
+            Column { cells: cells.as_flattened(), scan: true },
+        ];
+        self.publisher().begin_tick(&[columns], &mut Vec::new());
+        self.server.transmit(self.now, &mut self.out);
+        self.deliver(0, false);
+        tick
+    }
+
+    fn deliver(&mut self, client: usize, mut up: bool) {
+        let mut from = client;
+        while !self.out.is_empty() {
+            let sent = core::mem::take(&mut self.out);
+            for (to, datagram) in sent.iter() {
+                if self.rng.chance(self.loss) {
+                    continue;
+                }
+                let datagram = &mut datagram.to_vec();
+                if up {
+                    let address = format!("10.0.0.2:{}", from + 2).parse().unwrap();
+                    self.server.handle_datagram(self.now, UNIX, address, datagram, &mut self.out);
+                } else {
+                    from = usize::from(to.port()) - 2;
+                    let address = "10.0.0.1:1".parse().unwrap();
+                    self.clients[from].handle_datagram(self.now, UNIX, address, datagram, &mut self.out);
+                }
+            }
+            up = !up;
+        }
+    }
+
+    /// What a client has, by the server's rows, and what it was told.
+    fn shown(&mut self, client: usize) -> (Vec<Option<u32>>, Vec<GhostEvent>) {
+        let mirror = self.clients[client].ghosts().mirror().unwrap();
+        let rows = mirror.rows(0);
+        let (mut uids, mut xs, mut events) = (vec![[0; 4]; rows], vec![[0; 4]; rows], Vec::new());
+        mirror.take(&mut [vec![uids.as_flattened_mut(), xs.as_flattened_mut()]], &mut events);
+        let mut shown = vec![None; ROWS as usize];
+        for id in (0..rows).filter(|id| mirror.is_alive(0, *id as u32)) {
+            shown[u32::from_le_bytes(uids[id]) as usize] = Some(u32::from_le_bytes(xs[id]));
+        }
+        (shown, events)
+    }
+}
+
+#[test]
+fn clients_have_the_servers_world_and_the_game_hears_nothing_of_how() {
+    let mut world = World::new(3, 0.2);
+    for row in 0..ROWS {
+        assert_eq!(world.publisher().spawn(0, None), Ok(row));
+    }
+    let mut peers = Vec::new();
+    for step in 0..400 {
+        let tick = world.tick();
+        assert!(tick.notifications.is_empty(), "they are the world's own");
+        assert!(!tick.inbox.has_any());
+        for event in &tick.events {
+            if let Event::Accepted { peer, .. } = event {
+                peers.push(*peer);
+                (0..ROWS).for_each(|row| assert!(world.publisher().enter(*peer, 0, row)));
+            }
+        }
+        if step < 300 {
+            let row = world.rng.below(ROWS.into()) as usize;
+            world.xs[row] = world.rng.below(1 << 20) as u32;
+        }
+    }
+    assert_eq!(peers.len(), 3);
+    let want: Vec<Option<u32>> = world.xs.iter().map(|x| Some(*x)).collect();
+    for client in 0..3 {
+        let mut tick = Tick::default();
+        world.clients[client].take(&mut tick);
+        assert!(!tick.inbox.has_any());
+        let (shown, events) = world.shown(client);
+        assert_eq!(shown, want, "client {client}");
+        assert_eq!(events.iter().filter(|event| event.happened == Happened::Spawned).count(), ROWS as usize);
+    }
+    // Quiet: nothing is due for anybody.
+    peers.iter().for_each(|peer| assert_eq!(world.publisher().due(*peer), 0));
+}
+
+#[test]
+fn a_client_that_writes_ghosts_is_sent_away_and_others_stay() {
+    let mut world = World::new(2, 0.0);
+    (0..30).for_each(|_| drop(world.tick()));
+    let channel = world.server.host().ghost_channel().unwrap();
+    let mut forged = BitWriter::new();
+    forged.bits(0x1_2345, 17);
+    let now = world.now;
+    world.clients[0].change().send_payload(now, DIALLED, channel, forged.encoded(), 0).unwrap();
+    let ended: Vec<Event> = (0..4).flat_map(|_| world.tick().events).collect();
+    let [Event::Disconnected { reason, violation, .. }] = &ended[..] else { panic!("{ended:?}") };
+    assert_eq!(*reason, DisconnectReason::ProtocolViolation);
+    assert!(matches!(violation, Some(Violation::Ghosts(_))));
+    assert_eq!(world.server.host().connected().count(), 1);
+    // One that talks is heard.
+    let now = world.now;
+    world.clients[1].change().send(now, DIALLED, 0, number(3), SendOptions::default()).unwrap();
+    assert!((0..3).any(|_| world.tick().inbox.has_any()));
+}
+
+#[test]
+fn the_classes_are_part_of_what_both_sides_agree_on() {
+    let hash = |bits| protocol(&classes(bits)).hash();
+    assert_eq!(hash(20), hash(20));
+    assert_ne!(hash(20), hash(21));
+    assert_ne!(hash(20), game().hash());
+    assert_eq!((game().ghost_channel(), game().game_channels()), (None, 2));
+    let with = protocol(&classes(20));
+    assert_eq!((with.ghost_channel(), with.game_channels(), with.channels().len()), (Some(2), 2, 3));
+    let yojimbo = Framing::Yojimbo(YojimboConfig::default());
+    let messages = game().messages()[..1].to_vec();
+    let yojimbo = Protocol::with_framing(messages, vec![ChannelConfig::unreliable()], yojimbo).unwrap();
+    assert!(yojimbo.with_ghosts(classes(20).describe(), Share::default()).is_err());
+}
