@@ -9,13 +9,14 @@ use crate::fuzz_targets::*;
 
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 12] = [
+const TARGETS: [Target; 13] = [
     ("acks", acks::run),
     ("atomic", atomic::run),
     ("bits", bits::run),
     ("calls", calls::run),
     ("connected", connected::run),
     ("fresh", fresh::run),
+    ("ghosts", ghosts::run),
     ("netcode", netcode::run),
     ("packets", packets::run),
     ("schema", |data| {

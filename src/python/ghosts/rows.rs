@@ -317,11 +317,6 @@ impl Rows {
         kept.bind(object.py()).clone()
     }
 
-    /// The object of a row, if there is one.
-    pub(super) fn known_object(&self, py: Python<'_>, row: u32) -> Option<Py<Ghost>> {
-        lock(&self.held).objects.get(&row).map(|object| object.clone_ref(py))
-    }
-
     /// The rows that live, rising.
     pub(super) fn alive_rows(&self) -> Vec<u32> {
         let mut alive = Vec::new();

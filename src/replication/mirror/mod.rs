@@ -175,3 +175,6 @@ impl Mirror {
         self.counters
     }
 }
+
+#[cfg(test)]
+mod tests;

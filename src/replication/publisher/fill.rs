@@ -11,6 +11,9 @@ use crate::wire::BitWriter;
 /// Bits that an align may take.
 const MAX_ALIGN: usize = 7;
 
+/// Ghosts whose records are looked at in one go.
+const BATCH: usize = 64;
+
 /// What the world has, of which a client gets some.
 pub(super) struct World<'a> {
     pub(super) tick: u32,
@@ -52,7 +55,7 @@ impl World<'_> {
     /// packet's head cost.
     pub(super) fn fill(&mut self, peer: &mut Peer, bits: usize, out: &mut BitWriter) -> Option<u64> {
         let mut writer = Writer::new(self.tick, self.class_bits);
-        let Some(mut left) = bits.checked_sub(TICK_BITS as usize + 1) else { return None };
+        let mut left = bits.checked_sub(TICK_BITS as usize + 1)?;
         let (mut overhead, mut full) = (TICK_BITS as usize + 1, false);
         writer.begin(out);
         let Peer { scopes, averages, writing, .. } = peer;
@@ -106,20 +109,21 @@ impl Section<'_> {
         out: &mut BitWriter,
         carried: &mut Vec<super::scope::Carried>,
     ) -> bool {
-        for block in 0..scope.ready.len() {
-            let mut ready = scope.ready[block];
-            while ready != 0 {
-                let id = block as u32 * 64 + ready.trailing_zeros();
-                ready &= ready - 1;
-                match self.write(scope, id, writer, out, carried) {
+        let (mut from, mut ids) = (0, [0; BATCH]);
+        loop {
+            let count = scope.next_ready(&mut from, &mut ids);
+            if count == 0 {
+                return false;
+            }
+            for id in &ids[..count] {
+                match self.write(scope, *id, writer, out, carried) {
                     Wrote::Bits(bits) => self.left -= bits,
-                    Wrote::Nothing => scope.clear_due(id),
-                    Wrote::Later => scope.ready[block] &= !(1 << (id % 64)),
+                    Wrote::Nothing => scope.clear_due(*id),
+                    Wrote::Later => scope.clear_ready(*id),
                     Wrote::NoRoom => return true,
                 }
             }
         }
-        false
     }
 
     #[inline]

@@ -360,3 +360,6 @@ impl Feature for Publisher {
         Some(peer.track_sent(self.tick))
     }
 }
+
+#[cfg(test)]
+mod tests;

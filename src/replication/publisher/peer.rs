@@ -75,6 +75,11 @@ impl Peer {
         }
         while let Some(sent) = self.in_flight.pop_front() {
             let (is_it, count) = (sent.record == record, sent.count as usize);
+            // Where the ring is in two pieces, the second one isn't loaded first.
+            let (carried, _) = self.carried.as_slices();
+            for carried in carried[..count.min(carried.len())].chunk_by(|a, b| a.class == b.class) {
+                self.scopes[usize::from(carried[0].class)].load(carried.iter().map(|it| it.id.into()));
+            }
             for carried in self.carried.drain(..count) {
                 let scope = &mut self.scopes[usize::from(carried.class)];
                 if is_it && delivered {

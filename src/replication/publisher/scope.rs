@@ -229,6 +229,42 @@ impl Scope {
         self.ready[at] &= !bit;
     }
 
+    #[inline]
+    pub(super) fn clear_ready(&mut self, id: u32) {
+        self.ready[id as usize / 64] &= !(1 << (id % 64));
+    }
+
+    /// Gives the next ids that are ready, from `from` on, and how many these are. Their records are loaded, all at once: where a
+    /// tenth of many is due, each is in a line of memory of its own, and waiting for one after the other was two thirds of
+    /// the time that a packet took.
+    #[inline]
+    pub(super) fn next_ready<const N: usize>(&self, from: &mut usize, ids: &mut [u32; N]) -> usize {
+        let mut count = 0;
+        while let Some(ready) = self.ready.get(*from / 64) {
+            let mut ready = ready & (u64::MAX << (*from % 64));
+            while ready != 0 && count < N {
+                // Below the capacity.
+                ids[count] = (*from / 64 * 64) as u32 + ready.trailing_zeros();
+                ready &= ready - 1;
+                count += 1;
+            }
+            if count == N {
+                *from = ids[N - 1] as usize + 1;
+                break;
+            }
+            *from = (*from / 64 + 1) * 64;
+        }
+        self.load(ids[..count].iter().copied());
+        count
+    }
+
+    /// Brings records near.
+    #[inline]
+    pub(super) fn load(&self, ids: impl Iterator<Item = u32>) {
+        let loaded = ids.fold(0, |sum, id| sum | self.records[id as usize].sent);
+        core::hint::black_box(loaded);
+    }
+
     /// Says all that is due in this tick.
     pub(super) fn ready_all(&mut self) {
         self.ready.copy_from_slice(&self.due);

@@ -7,6 +7,7 @@ pub mod bits;
 pub mod calls;
 pub mod connected;
 pub mod fresh;
+pub mod ghosts;
 pub mod input;
 pub mod netcode;
 pub mod packets;

@@ -8,20 +8,21 @@ use tickwire::replication::{Classes, GhostEvent, Happened, Mirror, Publisher};
 use tickwire::rng::Rng;
 use tickwire::wire::{BitReader, BitSink, BitWriter};
 
-use super::world::{FIRST_TICK, UID, World, columns_of, size_of_cell, take, text_of};
+use super::world::{FIRST_TICK, UID, World, size_of_cell, text_of};
+use crate::fuzz_targets::ghosts::{columns_of, take};
 
 /// How bad a link is.
 #[derive(Clone, Copy, Debug)]
-pub struct Line {
-    pub loss: f64,
-    pub duplicates: f64,
+pub(super) struct Line {
+    pub(super) loss: f64,
+    pub(super) duplicates: f64,
     /// Ticks there, and back, at least and at most.
-    pub delay: (u64, u64),
+    pub(super) delay: (u64, u64),
     /// Acks that don't arrive: the packet counts as lost though it wasn't.
-    pub false_losses: f64,
+    pub(super) false_losses: f64,
 }
 
-pub const GOOD: Line = Line { loss: 0.0, duplicates: 0.0, delay: (1, 2), false_losses: 0.0 };
+pub(super) const GOOD: Line = Line { loss: 0.0, duplicates: 0.0, delay: (1, 2), false_losses: 0.0 };
 
 struct Sent {
     record: u32,
@@ -30,12 +31,12 @@ struct Sent {
     delivered: bool,
 }
 
-pub struct Client {
-    pub handle: PeerHandle,
-    pub mirror: Mirror,
-    pub columns: Vec<Vec<Vec<u8>>>,
-    pub events: Vec<GhostEvent>,
-    pub line: Line,
+pub(super) struct Client {
+    pub(super) handle: PeerHandle,
+    pub(super) mirror: Mirror,
+    pub(super) columns: Vec<Vec<Vec<u8>>>,
+    pub(super) events: Vec<GhostEvent>,
+    pub(super) line: Line,
     rng: Rng,
     /// Payloads on their way, each with its first bit and bits.
     under_way: Vec<(u64, usize, usize, Vec<u8>)>,
@@ -43,14 +44,14 @@ pub struct Client {
     alive: BTreeSet<(u16, u32)>,
     /// The tick of what was shown last.
     shown: BTreeMap<(usize, u32), u32>,
-    pub uids: BTreeMap<(u16, u32), u32>,
+    pub(super) uids: BTreeMap<(u16, u32), u32>,
     /// Bytes of all payloads, for comparing runs.
-    pub transcript: Vec<u8>,
-    pub bits: u64,
+    pub(super) transcript: Vec<u8>,
+    pub(super) bits: u64,
 }
 
 impl Client {
-    pub fn new(slot: u32, classes: &Arc<Classes>, line: Line, seed: u64) -> Self {
+    pub(super) fn new(slot: u32, classes: &Arc<Classes>, line: Line, seed: u64) -> Self {
         Client {
             handle: PeerHandle { slot, generation: 0 },
             mirror: Mirror::new(classes.clone()),
@@ -69,7 +70,7 @@ impl Client {
     }
 
     /// Tells the server what became of packets, in their order.
-    pub fn notify(&mut self, now: u64, publisher: &mut Publisher) {
+    pub(super) fn notify(&mut self, now: u64, publisher: &mut Publisher) {
         while self.fates.front().is_some_and(|sent| sent.told_at <= now) {
             let sent = self.fates.pop_front().unwrap();
             publisher.handle_notification(self.handle, sent.record, sent.delivered);
@@ -77,7 +78,7 @@ impl Client {
     }
 
     /// Sends packets of so many bits until there is nothing to say or the budget is spent.
-    pub fn send(&mut self, now: u64, publisher: &mut Publisher, budget: usize, packet: usize) {
+    pub(super) fn send(&mut self, now: u64, publisher: &mut Publisher, budget: usize, packet: usize) {
         let Some((_, least)) = publisher.wants().find(|(peer, _)| *peer == self.handle) else { return };
         publisher.choose(self.handle, budget);
         let (mut left, mut writer) = (budget, BitWriter::new());
@@ -123,7 +124,7 @@ impl Client {
         self.under_way.push((there, start, bits, bytes));
     }
 
-    pub fn receive(&mut self, now: u64) {
+    pub(super) fn receive(&mut self, now: u64) {
         let (mut arrived, later): (Vec<_>, Vec<_>) =
             core::mem::take(&mut self.under_way).into_iter().partition(|(at, ..)| *at <= now);
         self.under_way = later;
@@ -139,12 +140,24 @@ impl Client {
         }
     }
 
-    pub fn is_quiet(&self) -> bool {
+    /// What was sent to it: bits, and the bytes that hold them.
+    pub(super) fn payloads(&self) -> Vec<(usize, Vec<u8>)> {
+        let (mut found, mut rest) = (Vec::new(), &self.transcript[..]);
+        while let Some((bits, after)) = rest.split_first_chunk() {
+            let bits = u32::from_le_bytes(*bits) as usize;
+            let (bytes, after) = after.split_at(bits.div_ceil(8));
+            found.push((bits, bytes.to_vec()));
+            rest = after;
+        }
+        found
+    }
+
+    pub(super) fn is_quiet(&self) -> bool {
         self.under_way.is_empty() && self.fates.is_empty()
     }
 
     /// Takes what came, and checks it against all that ever was.
-    pub fn take(&mut self, world: &World) {
+    pub(super) fn take(&mut self, world: &World) {
         self.events.clear();
         take(&mut self.mirror, &mut self.columns, &mut self.events);
         for GhostEvent { class, id, happened } in &self.events {
@@ -204,7 +217,7 @@ impl Client {
         }
     }
 
-    pub fn value(&self, class: usize, id: u32, property: usize) -> Vec<u8> {
+    pub(super) fn value(&self, class: usize, id: u32, property: usize) -> Vec<u8> {
         let of = self.mirror.classes().get(class).unwrap();
         if of.properties.each()[property].has_words() {
             let size = size_of_cell(of, property);
@@ -214,7 +227,7 @@ impl Client {
     }
 
     /// It has just what is relevant to it, in the newest state.
-    pub fn check_all(&self, world: &World) {
+    pub(super) fn check_all(&self, world: &World) {
         for class in 0..world.rows.len() {
             let of = world.class(class);
             let mut had = 0;

@@ -1,15 +1,17 @@
 //! Ghosts against a simple model of the world: whatever a link does, what a client shows is what the server had.
 
 mod client;
+mod connections;
 mod world;
 
 pub(crate) use self::world::class;
 
 use tickwire::endpoint::PeerHandle;
-use tickwire::rng::Rng;
+use tickwire::rng::{Entropy, Rng};
 
 use self::client::{Client, GOOD, Line};
-use self::world::{World, classes};
+use self::world::World;
+use crate::fuzz_targets::ghosts::{Fed, classes};
 
 /// One run's dials.
 #[derive(Clone, Copy)]
@@ -155,4 +157,149 @@ fn short_budgets_show_less_often_and_never_what_was_not() {
     for seed in 50..58 {
         run(seed, Scene { line, budget: (300, 6_000), changing: 0.8, ..SCENE });
     }
+}
+
+/// What a client gets when others have other things, and there are things that are relevant to nobody.
+fn transcript(others: u64) -> Vec<u8> {
+    let classes = classes();
+    let (mut rng, mut elsewhere, mut world) = (Rng::seeded(7), Rng::seeded(others), World::new(&classes));
+    let line = Line { loss: 0.1, duplicates: 0.0, delay: (1, 4), false_losses: 0.05 };
+    let mut clients = [Client::new(0, &classes, line, 1), Client::new(1, &classes, line, others)];
+    clients.iter().for_each(|client| world.publisher.add_peer(client.handle));
+    let [ours, other] = [clients[0].handle, clients[1].handle];
+    // By uid: rows are others each time.
+    let (mut relevant, mut next) = ([Vec::new(), Vec::new()], 1);
+    for now in 0..150 {
+        clients.iter_mut().for_each(|client| client.notify(now, &mut world.publisher));
+        for (class, relevant) in relevant.iter_mut().enumerate() {
+            for _ in 0..elsewhere.below(3) {
+                if let Some(row) =
+                    world.spawn(class, Some(other), Some(1_000_000 + now as u32), &mut elsewhere)
+                {
+                    world.publisher.enter(other, class, row);
+                }
+            }
+            let rows: Vec<u32> = world.rows[class].keys().copied().collect();
+            for row in rows {
+                if world.rows[class][&row] >= 1_000_000 && elsewhere.chance(0.05) {
+                    world.despawn(class, row);
+                } else if world.rows[class][&row] >= 1_000_000 {
+                    world.write(class, row, 1, &mut elsewhere);
+                }
+            }
+            if rng.chance(0.7) && relevant.len() < 60 {
+                let owner = rng.chance(0.5).then_some(ours);
+                let row = world.spawn(class, owner, Some(next), &mut rng).unwrap();
+                next += 1;
+                world.publisher.enter(ours, class, row);
+                relevant.push(row);
+            }
+            let of = world.class(class);
+            for at in (0..relevant.len()).rev() {
+                let row = relevant[at];
+                match rng.below(40) {
+                    0 => {
+                        world.despawn(class, row);
+                        relevant.swap_remove(at);
+                    }
+                    1 => assert!(
+                        world.publisher.leave(ours, class, row) || !world.publisher.has(ours, class, row)
+                    ),
+                    2 => drop(world.publisher.enter(ours, class, row)),
+                    3..10 => {
+                        let property = 1 + rng.below(of.properties.each().len() as u64 - 1) as usize;
+                        world.write(class, row, property, &mut rng);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        world.begin_tick();
+        let budget = 500 + rng.below(3_000) as usize;
+        clients[0].send(now, &mut world.publisher, budget, 2_000);
+        clients[1].send(now, &mut world.publisher, 1 + elsewhere.below(9_000) as usize, 2_000);
+        clients.iter_mut().for_each(|client| client.receive(now));
+    }
+    clients[0].transcript.clone()
+}
+
+#[test]
+fn what_is_not_relevant_to_a_client_changes_no_byte_of_what_it_gets() {
+    let first = transcript(1);
+    assert!(first.len() > 10_000);
+    assert!(transcript(2) == first && transcript(3) == first);
+}
+
+/// A property that a client doesn't get, or gets only with creates, is due for nobody else.
+#[test]
+fn changes_of_what_a_client_may_not_see_cost_it_nothing() {
+    let classes = classes();
+    let (mut rng, mut world) = (Rng::seeded(3), World::new(&classes));
+    let mut clients = [Client::new(0, &classes, GOOD, 1), Client::new(1, &classes, GOOD, 2)];
+    clients.iter().for_each(|client| world.publisher.add_peer(client.handle));
+    let row = world.spawn(1, Some(clients[0].handle), None, &mut rng).unwrap();
+    clients.iter().for_each(|client| assert!(world.publisher.enter(client.handle, 1, row)));
+    for now in 0..100 {
+        clients.iter_mut().for_each(|client| client.notify(now, &mut world.publisher));
+        let due = |world: &World| clients.each_ref().map(|client| world.publisher.due(client.handle));
+        world.begin_tick();
+        if now > 20 {
+            // ammo, which its owner gets; pose, which others get; name and model, which creates have.
+            let property = [4, 5, 3, 6][now as usize % 4];
+            let expected = [[1, 0], [0, 1], [0, 0], [0, 0]][now as usize % 4];
+            world.write(1, row, property, &mut rng);
+            let before = due(&world);
+            world.begin_tick();
+            let after = due(&world);
+            assert_eq!([after[0] - before[0], after[1] - before[1]], expected, "property {property}");
+        }
+        for client in &mut clients {
+            client.send(now, &mut world.publisher, 10_000, 9_000);
+            client.receive(now + 2);
+            client.take(&world);
+        }
+    }
+}
+
+/// Packets as a server sends them, some with a few bits turned, cut short or out of order, and some that nobody wrote.
+#[test]
+fn no_payload_breaks_a_client() {
+    let line = Line { loss: 0.1, duplicates: 0.1, delay: (1, 5), false_losses: 0.1 };
+    let scene = Scene { line, clients: 1, ticks: 60, objects: 20, ..SCENE };
+    let payloads = run(70, scene)[0].payloads();
+    let (mut broken, mut whole) = (0, 0);
+    for seed in 0..300 {
+        let (mut rng, mut fed) = (Rng::seeded(seed), Fed::new());
+        let turned = [0.0, 0.02, 0.2][seed as usize % 3];
+        let from = rng.below(payloads.len() as u64 / 2) as usize;
+        let from = if seed % 2 == 0 { 0 } else { from };
+        whole += 1;
+        for (bits, bytes) in &payloads[from..] {
+            let (mut bits, mut bytes) = (*bits, bytes.clone());
+            if turned > 0.0 && rng.chance(0.02) {
+                continue;
+            }
+            if rng.chance(turned) {
+                match rng.below(4) {
+                    0 => bits = rng.below(bits as u64 + 1) as usize,
+                    1 => rng.fill(&mut bytes[2..]),
+                    _ => {
+                        for _ in 0..1 + rng.below(3) {
+                            let at = rng.below(bits as u64) as usize;
+                            bytes[at / 8] ^= 1 << (at % 8);
+                        }
+                    }
+                }
+            }
+            if !fed.feed(&bytes, 0, bits) {
+                (broken, whole) = (broken + 1, whole - 1);
+                break;
+            }
+            if rng.chance(0.3) {
+                fed.take();
+            }
+        }
+        fed.take();
+    }
+    assert!(broken > 50 && whole > 50, "{broken} {whole}");
 }

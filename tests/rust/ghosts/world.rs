@@ -4,90 +4,57 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tickwire::endpoint::PeerHandle;
-use tickwire::replication::{
-    Classes, Column, Condition, GhostClass, Mirror, Publisher, PublisherConfig, Table,
-};
+use tickwire::replication::{Classes, Column, GhostClass, Publisher, PublisherConfig, Table};
 use tickwire::rng::Rng;
-use tickwire::wire::{Kind, Properties, Schema, Value};
+use tickwire::wire::{Kind, Value};
 
 /// The property by which the test knows an object: always the same.
-pub const UID: usize = 0;
+pub(super) const UID: usize = 0;
 
 /// What the client's first tick is above the server's.
-pub const FIRST_TICK: u32 = 1 << 16;
-
-pub fn class(name: &str, fields: Vec<(&str, Kind, Condition)>, capacity: u32) -> Arc<GhostClass> {
-    let conditions: Vec<Condition> = fields.iter().map(|(_, _, condition)| *condition).collect();
-    let schema = Schema::new(fields.into_iter().map(|(name, kind, _)| (name, kind))).unwrap();
-    Arc::new(GhostClass::new(name, Properties::new(schema).unwrap(), conditions, capacity).unwrap())
-}
-
-/// Two classes: one of plain words, one with everything.
-pub fn classes() -> Arc<Classes> {
-    use Condition::{Always, ExceptOwner, Initial, OwnerOnly};
-    let bits = |bits| Kind::Bits { bits };
-    let vector = |axes| Kind::Vector { axes, lo: -100.0, hi: 100.0, resolution: 1.0 / 64.0 };
-    let cubes = vec![
-        ("uid", bits(32), Always),
-        ("position", vector(3), Always),
-        ("turn", Kind::Rotation { bits: 9 }, Always),
-        ("health", bits(10), Always),
-    ];
-    let tanks = vec![
-        ("uid", bits(32), Always),
-        ("position", vector(2), Always),
-        ("heading", Kind::Angle { lo: 0.0, hi: 360.0, resolution: 0.5 }, Always),
-        ("name", Kind::Text { max_bytes: 12 }, Initial),
-        ("ammo", bits(10), OwnerOnly),
-        ("pose", bits(4), ExceptOwner),
-        ("model", bits(6), Initial),
-        ("says", Kind::Text { max_bytes: 20 }, Always),
-        ("fuel", Kind::Optional(Box::new(bits(40))), Always),
-    ];
-    Arc::new(Classes::new([class("Cube", cubes, 600), class("Tank", tanks, 300)]).unwrap())
-}
+pub(super) const FIRST_TICK: u32 = 1 << 16;
 
 /// A value as it is compared: a cell, or a text.
 type Bytes = Vec<u8>;
 
 /// An object that is or was.
 #[derive(Default)]
-pub struct Object {
-    pub alive: bool,
+pub(super) struct Object {
+    pub(super) alive: bool,
     /// By property, the values with the tick from which each held.
-    pub values: BTreeMap<usize, Vec<(u32, Bytes)>>,
+    pub(super) values: BTreeMap<usize, Vec<(u32, Bytes)>>,
 }
 
 impl Object {
-    pub fn at(&self, property: usize, tick: u32) -> Option<&Bytes> {
+    pub(super) fn at(&self, property: usize, tick: u32) -> Option<&Bytes> {
         let values = self.values.get(&property)?;
         let after = values.partition_point(|(since, _)| *since <= tick);
         values.get(after.checked_sub(1)?).map(|(_, value)| value)
     }
 
     /// Whether it ever had this value up to a tick.
-    pub fn had(&self, property: usize, tick: u32, value: &[u8]) -> bool {
+    pub(super) fn had(&self, property: usize, tick: u32, value: &[u8]) -> bool {
         self.values[&property].iter().any(|(since, each)| *since <= tick && each == value)
     }
 }
 
-pub struct World {
-    pub publisher: Publisher,
+pub(super) struct World {
+    pub(super) publisher: Publisher,
     /// By class and property.
-    pub columns: Vec<Vec<Vec<u8>>>,
+    pub(super) columns: Vec<Vec<Vec<u8>>>,
     /// By class, the uid of each row that is alive.
-    pub rows: Vec<BTreeMap<u32, u32>>,
+    pub(super) rows: Vec<BTreeMap<u32, u32>>,
     /// By class and uid.
-    pub objects: Vec<BTreeMap<u32, Object>>,
+    pub(super) objects: Vec<BTreeMap<u32, Object>>,
     next_uid: u32,
 }
 
-pub fn size_of_cell(class: &GhostClass, property: usize) -> usize {
+pub(super) fn size_of_cell(class: &GhostClass, property: usize) -> usize {
     class.properties.each()[property].field().node().size()
 }
 
 impl World {
-    pub fn new(classes: &Arc<Classes>) -> Self {
+    pub(super) fn new(classes: &Arc<Classes>) -> Self {
         let columns = classes.iter().map(|class| {
             let sizes = (0..class.properties.each().len()).map(|i| size_of_cell(class, i));
             sizes.map(|size| vec![0; size * class.capacity as usize]).collect()
@@ -101,12 +68,12 @@ impl World {
         }
     }
 
-    pub fn class(&self, class: usize) -> Arc<GhostClass> {
+    pub(super) fn class(&self, class: usize) -> Arc<GhostClass> {
         self.publisher.classes().get(class).unwrap().clone()
     }
 
     /// Spawns an object with random values, if there is room.
-    pub fn spawn(
+    pub(super) fn spawn(
         &mut self,
         class: usize,
         owner: Option<PeerHandle>,
@@ -121,12 +88,15 @@ impl World {
         let size = size_of_cell(&self.class(class), UID);
         self.columns[class][UID][row as usize * size..][..size].copy_from_slice(&uid.to_le_bytes()[..size]);
         for property in 1..self.columns[class].len() {
+            // Values near the old one begin from the same, whatever was in the row.
+            let size = size_of_cell(&self.class(class), property);
+            self.columns[class][property][row as usize * size..][..size].fill(0);
             self.write(class, row, property, rng);
         }
         Some(row)
     }
 
-    pub fn despawn(&mut self, class: usize, row: u32) {
+    pub(super) fn despawn(&mut self, class: usize, row: u32) {
         assert!(self.publisher.despawn(class, row));
         assert!(!self.publisher.despawn(class, row), "once");
         let uid = self.rows[class].remove(&row).unwrap();
@@ -134,7 +104,7 @@ impl World {
     }
 
     /// Writes a random value near the old one, or anywhere.
-    pub fn write(&mut self, class: usize, row: u32, property: usize, rng: &mut Rng) {
+    pub(super) fn write(&mut self, class: usize, row: u32, property: usize, rng: &mut Rng) {
         let of = self.class(class);
         let (field, size) = (of.properties.each()[property].field(), size_of_cell(&of, property));
         let cell = &mut self.columns[class][property][row as usize * size..][..size];
@@ -179,7 +149,7 @@ impl World {
     }
 
     /// Begins a tick and notes what changed.
-    pub fn begin_tick(&mut self) -> u32 {
+    pub(super) fn begin_tick(&mut self) -> u32 {
         let columns: Vec<Vec<Column<'_>>> = self
             .columns
             .iter()
@@ -226,33 +196,9 @@ fn note(object: &mut Object, table: &Table, row: u32, tick: u32) {
     }
 }
 
-pub fn text_of(class: &GhostClass, property: usize, body: &[u8]) -> Vec<u8> {
+pub(super) fn text_of(class: &GhostClass, property: usize, body: &[u8]) -> Vec<u8> {
     match class.properties.each()[property].field().load(body) {
         Value::Text(text) => text.as_bytes().to_vec(),
         other => panic!("{other:?}"),
     }
-}
-
-/// A client's columns.
-pub fn columns_of(classes: &Classes) -> Vec<Vec<Vec<u8>>> {
-    classes.iter().map(|class| class.properties.each().iter().map(|_| Vec::new()).collect()).collect()
-}
-
-/// Takes what a client has into its columns, grown as needed.
-pub fn take(
-    mirror: &mut Mirror,
-    columns: &mut [Vec<Vec<u8>>],
-    events: &mut Vec<tickwire::replication::GhostEvent>,
-) {
-    let classes = mirror.classes().clone();
-    for (class, columns) in columns.iter_mut().enumerate() {
-        for (i, column) in columns.iter_mut().enumerate() {
-            column.resize(size_of_cell(classes.get(class).unwrap(), i) * mirror.rows(class), 0);
-        }
-    }
-    let mut views: Vec<Vec<&mut [u8]>> = columns
-        .iter_mut()
-        .map(|columns| columns.iter_mut().map(|column| column.as_mut_slice()).collect())
-        .collect();
-    mirror.take(&mut views, events);
 }

@@ -1,0 +1,99 @@
+use super::*;
+use crate::replication::class::{Condition, GhostClass};
+use crate::wire::{BitSink, BitWriter, Kind, Properties, ReadError, Schema};
+
+/// One class of a byte and a text that only creates have.
+fn mirror() -> Mirror {
+    let fields = [("x", Kind::Bits { bits: 8 }), ("name", Kind::Text { max_bytes: 3 })];
+    let properties = Properties::new(Schema::new(fields).unwrap()).unwrap();
+    let class = GhostClass::new("Dot", properties, [Condition::Always, Condition::Initial], 100).unwrap();
+    Mirror::new(Arc::new(Classes::new([Arc::new(class)]).unwrap()))
+}
+
+/// A packet of one section.
+fn packet(tick: u64, write: impl FnOnce(&mut BitWriter)) -> (usize, Vec<u8>) {
+    let mut bits = BitWriter::new();
+    bits.bits(tick, 16);
+    bits.bool(true);
+    write(&mut bits);
+    bits.bits(0, 2);
+    (bits.bit_len(), bits.into_bytes())
+}
+
+fn create(bits: &mut BitWriter, x: u64, name: &str) {
+    // The first id, a create, of another owner.
+    bits.bits(0b01011, 5);
+    bits.bits(x, 8);
+    bits.string(name, 3);
+}
+
+fn update(bits: &mut BitWriter, age: u64, x: u64, base: u64) {
+    // The first id, an update, no older one, a mask of the first property.
+    bits.bits(0b111, 3);
+    bits.bool(false);
+    bits.bits(age - 1, 6);
+    bits.bits(0b0100, 4);
+    let schema = Schema::new([("x", Kind::Bits { bits: 8 })]).unwrap();
+    Properties::new(schema).unwrap().each()[0].write_delta(&[x], &[base], bits);
+}
+
+fn feed(mirror: &mut Mirror, (bits, bytes): (usize, Vec<u8>)) -> Result<(), Violation> {
+    mirror.handle_payload(BitReader::with_range(&bytes, 0, bits))
+}
+
+fn take(mirror: &mut Mirror, x: &mut [u8]) -> Vec<Happened> {
+    let mut events = Vec::new();
+    mirror.take(&mut [[x, &mut []]], &mut events);
+    assert!(events.iter().all(|event| (event.class, event.id) == (0, 0)));
+    events.iter().map(|event| event.happened).collect()
+}
+
+#[test]
+fn the_newest_tick_is_shown_however_packets_arrive() {
+    let (mut mirror, mut x) = (mirror(), [0]);
+    feed(&mut mirror, packet(10, |bits| create(bits, 5, "a"))).unwrap();
+    assert_eq!((take(&mut mirror, &mut x), x), (vec![Happened::Spawned], [5]));
+    feed(&mut mirror, packet(14, |bits| update(bits, 4, 7, 5))).unwrap();
+    feed(&mut mirror, packet(12, |bits| update(bits, 2, 6, 5))).unwrap();
+    assert_eq!((take(&mut mirror, &mut x), x), (vec![Happened::Changed { mask: 1 }], [7]));
+    // What came late is a baseline all the same.
+    feed(&mut mirror, packet(16, |bits| update(bits, 4, 9, 6))).unwrap();
+    assert_eq!((take(&mut mirror, &mut x), x), (vec![Happened::Changed { mask: 1 }], [9]));
+    // The end, and what was sent before it.
+    feed(&mut mirror, packet(20, |bits| bits.bits(0b0011, 4))).unwrap();
+    feed(&mut mirror, packet(19, |bits| create(bits, 1, "b"))).unwrap();
+    feed(&mut mirror, packet(18, |bits| update(bits, 2, 1, 9))).unwrap();
+    assert_eq!(take(&mut mirror, &mut x), [Happened::Despawned]);
+    assert_eq!((mirror.is_alive(0, 0), mirror.counters().skipped), (false, 2));
+}
+
+#[test]
+fn ghosts_without_a_cell_wait() {
+    let (mut mirror, mut x) = (mirror(), [0]);
+    feed(&mut mirror, packet(10, |bits| create(bits, 5, "abc"))).unwrap();
+    assert_eq!((take(&mut mirror, &mut []), mirror.rows(0)), (vec![Happened::Spawned], 1));
+    assert_eq!((take(&mut mirror, &mut x), x), (vec![Happened::Changed { mask: 3 }], [5]));
+    assert!(mirror.value(0, 0, 1).is_some() && mirror.value(0, 0, 0).is_none());
+    assert!(take(&mut mirror, &mut x).is_empty());
+}
+
+#[test]
+fn what_breaks_the_protocol_is_named() {
+    let broken = |packet: (usize, Vec<u8>)| {
+        let mut mirror = mirror();
+        feed(&mut mirror, self::packet(10, |bits| create(bits, 5, "a"))).unwrap();
+        feed(&mut mirror, packet).unwrap_err()
+    };
+    assert_eq!(broken(packet(14, |bits| update(bits, 3, 7, 5))), Violation::Baseline { class: 0, id: 0 });
+    assert_eq!(broken(packet(14, |bits| bits.bits(1 | 200 << 5, 21))), Violation::Form);
+    assert_eq!(broken(packet(14, |bits| bits.bits(1 | 1200 << 5, 21))), Violation::Id { class: 0, id: 1200 });
+    let (bits, bytes) = packet(14, |bits| bits.bits(0b0011, 4));
+    assert_eq!(broken((bits + 1, bytes.clone())), Violation::Trailing { bits: 1 });
+    assert_eq!(broken((bits - 1, bytes)), Violation::Read(ReadError::PastEnd { needed: 1, remaining: 0 }));
+    let name = packet(14, |bits| {
+        bits.bits(0b01011, 5);
+        bits.bits(0, 8);
+        bits.data(b"a\0", 3);
+    });
+    assert_eq!(broken(name), Violation::Read(ReadError::InteriorNul));
+}
