@@ -11,7 +11,7 @@ SOURCES := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links compare fuzz mutations sanitize soak wheel clean
+.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links ghosts compare fuzz mutations sanitize soak wheel clean
 
 build: $(VENV)/.built
 
@@ -65,6 +65,11 @@ else
 links:
 	cargo bench --bench links
 endif
+
+# Ghosts in the scenes of benches/ghosts, and the same by hand in NumPy; writes benches/ghosts/results.json.
+ghosts: $(VENV)/.dev
+	cargo bench --bench ghosts -- $(ARGS)
+	$(BIN)/python benches/ghosts/broadcast.py $(ARGS)
 
 # Tickwire beside other libraries, some minutes; writes benches/compare/RESULTS.md, results.json and the README's table.
 compare: $(VENV)/.built

@@ -1,8 +1,128 @@
-//! Ghosts: the scenes of `scene.rs`, and the tables alone.
+//! Ghosts: what a server and its clients pay in the scenes of `scene.rs`, and what goes over the wire. Prints a table and writes
+//! `benches/ghosts/results.json`; with names of scenes, only these, and nothing is written.
+//!
+//! Measured is the CPU time of this thread: of the server's part of a tick (the application's writes, acks, comparing,
+//! quantising, relevancy, packets), and of a client's (packets, columns). Without sockets and encryption; bytes are those of
+//! payloads. An update is an object that changed, for a client that has it, so that what is sent twice counts once.
 
+mod clock;
+mod game;
+mod line;
 mod scene;
 mod tables;
 
+use std::fs;
+
+use clock::quantile;
+use game::{Game, Setup};
+use line::Path;
+use serde_json::{Value, json};
+
+const RESULTS: &str = "benches/ghosts/results.json";
+
+/// At 30 Hz about 50 ms.
+const LATE: Path = Path { ticks: 2, loss: 0.0 };
+const BAD: Path = Path { ticks: 2, loss: 0.05 };
+const NEAR: Path = Path { ticks: 0, loss: 0.0 };
+
+const fn setup(scene: &'static str, clients: usize, path: Path) -> Setup {
+    Setup { scene, clients, path, sight: None, scan: true }
+}
+
+const SCENES: [(&str, Setup); 10] = [
+    ("S1", setup("S1", 16, NEAR)),
+    ("S2", setup("S2", 64, NEAR)),
+    ("S2d", setup("S2", 64, LATE)),
+    ("S3", setup("S3", 64, NEAR)),
+    ("S3 unwritten", Setup { scan: false, ..setup("S3", 64, NEAR) }),
+    ("S5", setup("S1", 16, BAD)),
+    ("S6", Setup { sight: Some(200.0), ..setup("S6", 64, NEAR) }),
+    ("S6b", Setup { sight: Some(200.0), ..setup("S6b", 64, NEAR) }),
+    ("C901", setup("C901", 1, NEAR)),
+    ("S4", setup("S2", 64, NEAR)),
+];
+
+/// Ticks before measuring, and measured.
+const WARM: usize = 60;
+const MEASURED: usize = 150;
+
 fn main() {
-    tables::report();
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    let of = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
+    let mut results: Vec<Value> = Vec::new();
+    if of("tables") {
+        for (what, time) in tables::report() {
+            println!("10,000 rows, {what}: {time:.1} us");
+            results.push(json!({"scene": "tables", "rows": 10_000, "what": what, "us": rounded(time)}));
+        }
+    }
+    for (name, setup) in SCENES.into_iter().filter(|(name, _)| of(name)) {
+        let row = if name == "S4" { join(setup) } else { scene(name, setup) };
+        println!("{row}");
+        results.push(row);
+    }
+    if wanted.is_empty() {
+        // What others measured stays.
+        let before = fs::read_to_string(RESULTS).ok().and_then(|text| serde_json::from_str(&text).ok());
+        let mut all: Value = before.unwrap_or_else(|| json!({}));
+        all["tickwire"] = results.into();
+        fs::write(RESULTS, serde_json::to_string_pretty(&all).expect("text") + "\n").expect("a file");
+    }
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}
+
+fn scene(name: &str, setup: Setup) -> Value {
+    let mut game = Game::new(setup);
+    let hz = f64::from(game.scene.plan.hz);
+    // Cubes fall first, and rest.
+    let warm = if setup.scene == "C901" { 1200 } else { WARM };
+    (0..warm).for_each(|_| _ = game.tick(true));
+    let (mut server, mut client, mut ages) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut bytes, mut updates) = (0, 0);
+    for tick in 0..MEASURED {
+        let cost = game.tick(true);
+        server.push(cost.server * 1e3);
+        client.push(cost.client * 1e3);
+        (bytes, updates) = (bytes + cost.bytes, updates + cost.updates);
+        if tick % 10 == 0 {
+            game.ages(&mut ages);
+        }
+    }
+    // Nothing moves until all has arrived, lost or not.
+    (0..60).for_each(|_| _ = game.tick(false));
+    game.check();
+    let a_second = bytes as f64 / MEASURED as f64 * hz / setup.clients as f64;
+    json!({
+        "scene": name,
+        "clients": setup.clients,
+        "server_ms": rounded(quantile(server, 0.5)),
+        "bytes_a_client_and_second": a_second.round(),
+        "bytes_an_update": if updates == 0 { Value::Null } else { json!(rounded(bytes as f64 / updates as f64)) },
+        "client_ms": rounded(quantile(client, 0.5)),
+        "age_p95_ticks": quantile(ages, 0.95),
+    })
+}
+
+/// One more client joins: its bytes and ticks until it has all, and the server's time above that of usual ticks.
+fn join(setup: Setup) -> Value {
+    let mut game = Game::new(setup);
+    let usual: Vec<f64> = (0..WARM + MEASURED).map(|_| game.tick(true).server * 1e3).collect();
+    let usual = quantile(usual[WARM..].to_vec(), 0.5);
+    game.join();
+    let (mut ticks, mut above) = (0, 0.0);
+    while !game.has_all(setup.clients) {
+        above += game.tick(true).server * 1e3 - usual;
+        ticks += 1;
+    }
+    json!({
+        "scene": "S4",
+        "clients": setup.clients + 1,
+        "server_ms": rounded(usual),
+        "joiner_bytes": game.bytes_of(setup.clients),
+        "joiner_ticks": ticks,
+        "ms_above_a_usual_tick": rounded(above),
+    })
 }

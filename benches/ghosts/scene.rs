@@ -18,19 +18,19 @@
 //! round. Health changes in 1 % of the moves, flags in 0.5 %. Cubes are kicked, while they rest, with a chance of 1 in 200 a
 //! tick, upwards with 3 to 6 m/s; a bounce keeps half of the height's velocity and 0.7 of the rest; below 1 m/s they rest.
 
-pub const SEED: u32 = 20_240_607;
+pub(crate) const SEED: u32 = 20_240_607;
 
 /// What a scene is made of.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
-    pub name: &'static str,
-    pub entities: usize,
+pub(crate) struct Plan {
+    pub(crate) name: &'static str,
+    pub(crate) entities: usize,
     /// Of 2^32 draws: those that move.
-    pub moving: u64,
+    pub(crate) moving: u64,
     /// Where they are, from minus to plus, by axis.
-    pub reach: [f32; 3],
-    pub hz: u32,
-    pub cubes: bool,
+    pub(crate) reach: [f32; 3],
+    pub(crate) hz: u32,
+    pub(crate) cubes: bool,
 }
 
 const CUBE: [f32; 3] = [1000.0; 3];
@@ -42,7 +42,7 @@ const fn plan(name: &'static str, entities: usize, moving: u64, reach: [f32; 3])
     Plan { name, entities, moving, reach, hz: 30, cubes: false }
 }
 
-pub const PLANS: [Plan; 6] = [
+pub(crate) const PLANS: [Plan; 6] = [
     plan("S1", 1000, ALL, CUBE),
     plan("S2", 10_000, TENTH, CUBE),
     plan("S3", 10_000, 0, CUBE),
@@ -53,16 +53,16 @@ pub const PLANS: [Plan; 6] = [
 
 /// What draws are for.
 mod stream {
-    pub const POSITION: u32 = 0;
-    pub const ROTATION: u32 = 3;
-    pub const HEALTH: u32 = 7;
-    pub const FLAGS: u32 = 8;
-    pub const MOVES: u32 = 9;
-    pub const VELOCITY: u32 = 10;
-    pub const SPIN: u32 = 13;
-    pub const HEALTH_CHANGES: u32 = 16;
-    pub const FLAGS_CHANGE: u32 = 18;
-    pub const KICKED: u32 = 20;
+    pub(crate) const POSITION: u32 = 0;
+    pub(crate) const ROTATION: u32 = 3;
+    pub(crate) const HEALTH: u32 = 7;
+    pub(crate) const FLAGS: u32 = 8;
+    pub(crate) const MOVES: u32 = 9;
+    pub(crate) const VELOCITY: u32 = 10;
+    pub(crate) const SPIN: u32 = 13;
+    pub(crate) const HEALTH_CHANGES: u32 = 16;
+    pub(crate) const FLAGS_CHANGE: u32 = 18;
+    pub(crate) const KICKED: u32 = 20;
 }
 
 const HURT: u32 = (ALL / 100) as u32;
@@ -104,27 +104,27 @@ impl Draws {
 }
 
 /// A scene in one of its ticks.
-pub struct Scene {
-    pub plan: Plan,
-    pub tick: u32,
-    pub position: Vec<[f32; 3]>,
+pub(crate) struct Scene {
+    pub(crate) plan: Plan,
+    pub(crate) tick: u32,
+    pub(crate) position: Vec<[f32; 3]>,
     /// x, y, z, w.
-    pub rotation: Vec<[f32; 4]>,
-    pub health: Vec<u16>,
-    pub flags: Vec<u8>,
+    pub(crate) rotation: Vec<[f32; 4]>,
+    pub(crate) health: Vec<u16>,
+    pub(crate) flags: Vec<u8>,
     /// What moved in this tick, rising.
-    pub moved: Vec<u32>,
+    pub(crate) moved: Vec<u32>,
     velocity: Vec<[f32; 3]>,
     spin: Vec<[f32; 3]>,
 }
 
 impl Scene {
-    pub fn named(name: &str) -> Self {
+    pub(crate) fn named(name: &str) -> Self {
         Self::new(*PLANS.iter().find(|plan| plan.name == name).expect("a scene"))
     }
 
     /// A scene before its first tick.
-    pub fn new(plan: Plan) -> Self {
+    pub(crate) fn new(plan: Plan) -> Self {
         let draws = |stream: u32| Draws::new(stream, 0);
         let signed = |stream: u32, i: usize| draws(stream).signed(i);
         let three = |stream: u32, i: usize| [0, 1, 2].map(|axis| signed(stream + axis, i));
@@ -160,7 +160,7 @@ impl Scene {
     }
 
     /// Goes on by a tick.
-    pub fn step(&mut self) {
+    pub(crate) fn step(&mut self) {
         self.tick += 1;
         self.moved.clear();
         if self.plan.cubes {
@@ -243,7 +243,7 @@ impl Scene {
     }
 
     /// CRC-32 of all that is seen and of what moved, after `before`.
-    pub fn checksum(&self, before: u32) -> u32 {
+    pub(crate) fn checksum(&self, before: u32) -> u32 {
         let mut crc = crc32fast::Hasher::new_with_initial(before);
         for number in self.position.iter().flatten().chain(self.rotation.iter().flatten()) {
             crc.update(&number.to_le_bytes());

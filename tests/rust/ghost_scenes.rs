@@ -1,6 +1,6 @@
 //! The scenes of `benches/ghosts`, which a program in Python makes too: `tests/py/test_ghost_scenes.py` compares that one.
 
-#[allow(dead_code, unreachable_pub)]
+#[allow(dead_code)]
 #[path = "../../benches/ghosts/scene.rs"]
 mod scene;
 

@@ -74,6 +74,7 @@ pub struct Table {
     changed_at: Vec<u32>,
     history: History,
     changed: Vec<u32>,
+    changed_blocks: Vec<u64>,
     /// The last tick.
     tick: u32,
 }
@@ -102,6 +103,7 @@ impl Table {
             changed_at: Vec::new(),
             history: History::new(width, !class.has_wide_words(), history),
             changed: Vec::new(),
+            changed_blocks: Vec::new(),
             tick: 0,
             class,
         }
@@ -198,7 +200,9 @@ impl Table {
         let capacity = (self.class.capacity as usize).next_multiple_of(BLOCK);
         let rows = (self.reserved * 2).clamp(FIRST_ROWS, capacity);
         self.reserved = rows;
-        for bits in [&mut self.held, &mut self.alive, &mut self.fresh, &mut self.has_state] {
+        for bits in
+            [&mut self.held, &mut self.alive, &mut self.fresh, &mut self.has_state, &mut self.changed_blocks]
+        {
             bits.resize(rows / BLOCK, 0);
         }
         self.newest.resize(rows * self.width, 0);
@@ -237,6 +241,7 @@ impl Table {
     /// is read.
     pub fn update(&mut self, tick: u32, columns: &[Column<'_>]) -> Result<(), Wrong> {
         self.changed.clear();
+        self.changed_blocks.fill(0);
         self.tick = tick;
         for (property, scan) in &self.scans {
             let held = columns.get(*property).map_or(0, |column| scan.rows_in(column.cells));
@@ -298,6 +303,7 @@ impl Table {
     fn commit(&mut self, tick: u32, block: usize, rows: u64, masks: &[u64; BLOCK]) {
         let (first, width, properties) = (block * BLOCK, self.width, &self.class.properties);
         let had = self.has_state[block];
+        self.changed_blocks[block] = rows;
         self.has_state[block] |= rows;
         let (all, with_words, count) = (properties.all(), properties.with_words(), properties.each().len());
         let mut other_words = rows & !had;
@@ -329,6 +335,11 @@ impl Table {
     /// Rows that changed in the last tick, or got their first state, rising.
     pub fn changed(&self) -> &[u32] {
         &self.changed
+    }
+
+    /// As [`Table::changed`], a bit a row.
+    pub fn changed_blocks(&self) -> &[u64] {
+        &self.changed_blocks
     }
 
     /// The tick of the row's first state.

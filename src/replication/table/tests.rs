@@ -265,6 +265,9 @@ fn every_tick_is_as_a_simple_table_has_it() {
                 }
             }
             assert_eq!(table.changed(), changed);
+            let blocks = table.changed_blocks().iter().enumerate();
+            let bits = blocks.flat_map(|(block, bits)| ones(*bits).map(move |row| (block * 64 + row) as u32));
+            assert_eq!(bits.collect::<Vec<_>>(), changed);
         }
     }
 }
