@@ -114,7 +114,8 @@ def _with_base(cls: type[_T]) -> type[_T]:
     bases = tuple(base for base in cls.__bases__ if base is not object)
     if not any(issubclass(base, Ghost) for base in bases):
         bases += (Ghost,)
-    made: type[_T] = type(cls)(cls.__name__, bases, members)
+    metaclass: Any = type(cls)
+    made: type[_T] = metaclass(cls.__name__, bases, members)
     rebind_class_cell(cls, made)
     return made
 

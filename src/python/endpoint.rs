@@ -356,8 +356,9 @@ impl Endpoint {
 
     /// Whether the next receive has something for the game.
     pub(super) fn has_news(&self) -> PyResult<bool> {
-        let state = self.state.lock()?;
-        Ok(state.host().has_news() || state.transfers.has_news() || state.unfinished)
+        let mut state = self.state.lock()?;
+        let told = state.carrier.session.ghosts().has_news();
+        Ok(told || state.host().has_news() || state.transfers.has_news() || state.unfinished)
     }
 
     /// The system's number of the socket.

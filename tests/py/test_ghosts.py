@@ -41,8 +41,8 @@ class Weapon:
 
 @tw.ghost
 class Tank:
-    position: Annotated[tw.Vec2, tw.vec2(-2000, 2000, 1 / 256)]
-    heading: Annotated[float, tw.angle(0, 360, 0.5)]
+    position: Annotated[tw.Vec2, tw.vec2(-2000, 2000, 1 / 256)] = tw.default()
+    heading: Annotated[float, tw.angle(0, 360, 0.5)] = tw.default()
     health: Annotated[int, tw.ranged(0, 100)] = 100
     name: Annotated[str, tw.text(24), tw.initial] = ""
     ammo: Annotated[int, tw.ranged(0, 999), tw.owner_only] = 50
@@ -318,13 +318,13 @@ def test_slots_of_its_own_go_nowhere() -> None:
         health: Annotated[int, tw.ranged(0, 100)] = 100
 
         def __post_init__(self) -> None:
-            self.mind = "calm"  # type: ignore[misc]
+            self.mind = "calm"
 
     bot = Bot()
-    assert bot.mind == "calm"  # type: ignore[attr-defined]
+    assert bot.mind == "calm"
     protocol = tw.Protocol(1, [Order], ghosts=[Bot])
     server = tw.Server("10.0.0.1:4000", protocol, network=testing.SimulatedNetwork())
-    assert server.world.spawn(bot).mind == "calm"  # type: ignore[attr-defined]
+    assert server.world.spawn(bot).mind == "calm"
 
 
 def test_super_and_bases_work() -> None:
@@ -426,6 +426,20 @@ def test_a_message_finds_the_ghost_that_came_before_it() -> None:
                 return
         scene.server.receive()
     pytest.fail("the message didn't come")
+
+
+def test_a_ghost_that_changed_is_news() -> None:
+    scene = Scene()
+    tank = scene.world.spawn(Tank)
+    scene.run()
+    assert not scene.clients[0].has_news
+    tank.health = 3
+    scene.server.flush()
+    scene.network.advance(1 / 60)
+    scene.clients[0].step()
+    assert scene.clients[0].has_news
+    scene.clients[0].receive()
+    assert not scene.clients[0].has_news
 
 
 @pytest.mark.parametrize("driver", ["polled", "thread"])

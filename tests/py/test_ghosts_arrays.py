@@ -20,9 +20,9 @@ class Order:
 
 @tw.ghost(capacity=2000)
 class Wanderer:
-    position: Annotated[tw.Vec2, tw.vec2(-1000, 1000, 1 / 64)]
-    heading: Annotated[float, tw.angle(0, 360, 0.5)]
-    mood: Annotated[int, tw.ranged(-3, 3)]
+    position: Annotated[tw.Vec2, tw.vec2(-1000, 1000, 1 / 64)] = tw.default()
+    heading: Annotated[float, tw.angle(0, 360, 0.5)] = tw.default()
+    mood: Annotated[int, tw.ranged(-3, 3)] = 0
     pose: Annotated[tw.Quaternion, tw.quaternion(9)] = (0, 0, 0, 1)
     target: tw.u16 | None = None
     name: Annotated[str, tw.text(8)] = ""

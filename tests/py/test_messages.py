@@ -66,7 +66,7 @@ class Stranger:
 
 @tw.ghost(capacity=3)
 class Tank:
-    position: Annotated[tw.Vec2, tw.vec2(-100, 100, 1 / 256)]
+    position: Annotated[tw.Vec2, tw.vec2(-100, 100, 1 / 256)] = tw.default()
     health: Annotated[int, tw.ranged(0, 100)] = 100
     name: Annotated[str, tw.text(8), tw.initial] = ""
 

@@ -58,6 +58,10 @@ impl Pending {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.len() == self.cancelled
+    }
+
     pub(super) fn take(&mut self, events: &mut Vec<GhostEvent>) {
         events.extend(self.events.drain(..).flatten());
         self.cancelled = 0;

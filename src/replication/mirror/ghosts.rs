@@ -102,6 +102,11 @@ impl Ghosts {
         self.flags.len()
     }
 
+    /// Whether there is anything that the game has not seen.
+    pub(super) fn has_news(&self) -> bool {
+        !self.listed.is_empty()
+    }
+
     pub(super) fn is_alive(&self, id: usize) -> bool {
         self.flags.get(id).is_some_and(|flags| flags & ALIVE != 0)
     }

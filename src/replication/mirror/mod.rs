@@ -139,6 +139,11 @@ impl Mirror {
         }
     }
 
+    /// Whether [`Mirror::take`] has something to tell.
+    pub fn has_news(&self) -> bool {
+        !self.pending.is_empty() || self.ghosts.iter().any(Ghosts::has_news)
+    }
+
     /// The newest tick of the server that arrived: its low 16 bits are those of the server's tick. 0 before the first.
     pub fn tick(&self) -> u32 {
         self.tick
