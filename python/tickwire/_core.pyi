@@ -10,7 +10,7 @@ from types import GenericAlias, TracebackType
 from typing import Any, Final, Generic, Literal, Self, TypeAlias, TypeVar, final, overload
 from typing import Protocol as Protocol_
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, disjoint_base
 from typing_extensions import TypeVar as DefaultTypeVar
 
 from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event, SendResult
@@ -38,6 +38,7 @@ __all__ = [
     "ChunkStats",
     "Client",
     "ClientHandle",
+    "ClientWorld",
     "Conditions",
     "Congestion",
     "ConnectToken",
@@ -45,6 +46,12 @@ __all__ = [
     "ConnectionStats",
     "Disconnected",
     "FieldType",
+    "Ghost",
+    "GhostArrays",
+    "GhostChanged",
+    "GhostDespawned",
+    "GhostOwned",
+    "GhostSpawned",
     "GoodBad",
     "Inbox",
     "IncomingChunk",
@@ -54,6 +61,8 @@ __all__ = [
     "PacketFates",
     "PacketOpener",
     "PacketStats",
+    "Properties",
+    "Property",
     "Protocol",
     "Proxy",
     "ReceivedChunk",
@@ -68,6 +77,7 @@ __all__ = [
     "Tick",
     "Transfer",
     "VirtualConnection",
+    "World",
     "__version__",
     "angle",
     "arena",
@@ -1516,6 +1526,7 @@ class Congestion:
 
 # --- ghosts -------------------------------------------------------------------------------------------
 
+@disjoint_base
 class Ghost:
     """The base of the classes that :func:`tickwire.ghost` makes."""
 
