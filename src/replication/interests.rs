@@ -123,3 +123,94 @@ impl Interests {
         self.owned.retain(|_, rows| !rows.is_empty());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::replication::{Column, Condition, GhostClass, PublisherConfig};
+    use crate::wire::{Kind, Properties, Schema};
+
+    const ONE: PeerHandle = PeerHandle { slot: 0, generation: 0 };
+    const OTHER: PeerHandle = PeerHandle { slot: 1, generation: 0 };
+
+    struct World {
+        publisher: Publisher,
+        interests: Interests,
+        cells: Vec<u8>,
+    }
+
+    impl World {
+        fn new(capacity: u32) -> Self {
+            let schema = Schema::new([("x", Kind::Bits { bits: 8 })]).unwrap();
+            let properties = Properties::new(schema).unwrap();
+            let class = GhostClass::new("Dot", properties, [Condition::Always], capacity).unwrap();
+            let classes = Arc::new(Classes::new([Arc::new(class)]).unwrap());
+            let mut publisher = Publisher::new(classes.clone(), PublisherConfig { channel: 3 });
+            publisher.add_peer(ONE);
+            publisher.add_peer(OTHER);
+            World { publisher, interests: Interests::new(&classes), cells: vec![0; capacity as usize] }
+        }
+
+        fn rule(&mut self, rule: Relevancy) {
+            let classes = self.publisher.classes().clone();
+            self.interests.set_rule(&classes, 0, rule).unwrap();
+        }
+
+        fn tick(&mut self) -> [Vec<u32>; 2] {
+            let columns = [[Column { cells: &self.cells, scan: true }]];
+            self.publisher.begin_tick(&columns, &mut Vec::new());
+            self.interests.update(&mut self.publisher);
+            [ONE, OTHER].map(|peer| (0..9).filter(|row| self.publisher.has(peer, 0, *row)).collect())
+        }
+    }
+
+    #[test]
+    fn rules_say_who_has_what_and_may_change() {
+        let mut world = World::new(9);
+        for owner in [Some(ONE), Some(OTHER), None] {
+            world.publisher.spawn(0, owner).unwrap();
+        }
+        assert_eq!(world.tick(), [vec![0, 1, 2], vec![0, 1, 2]]);
+        world.rule(Relevancy::Owner);
+        assert_eq!(world.tick(), [vec![0], vec![1]]);
+        world.publisher.set_owner(0, 2, Some(ONE));
+        assert_eq!(world.tick(), [vec![0, 2], vec![1]]);
+        world.rule(Relevancy::Mask);
+        world.interests.set_mask(OTHER, 0, vec![1, 0, 1]);
+        assert_eq!(world.tick(), [vec![], vec![0, 2]]);
+        world.rule(Relevancy::Always);
+        assert_eq!(world.tick(), [vec![0, 1, 2], vec![0, 1, 2]]);
+    }
+
+    #[test]
+    fn a_row_that_ended_is_another_when_it_comes_again() {
+        let mut world = World::new(9);
+        world.publisher.spawn(0, None).unwrap();
+        assert_eq!(world.tick()[0], [0]);
+        world.interests.forget(0, 0);
+        world.publisher.despawn(0, 0);
+        assert_eq!(world.publisher.spawn(0, None), Ok(0));
+        assert_eq!(world.tick()[0], [0]);
+    }
+
+    #[test]
+    fn what_has_no_id_yet_is_asked_for_again() {
+        let mut world = World::new(1);
+        world.publisher.spawn(0, None).unwrap();
+        assert_eq!(world.tick()[0], [0]);
+        // Its create went out, so that its end takes a way and back.
+        let mut writer = crate::wire::BitWriter::new();
+        let create = crate::endpoint::Feature::fill(&mut world.publisher, ONE, 3, 9000, &mut writer).unwrap();
+        world.publisher.handle_notification(ONE, create, true);
+        world.interests.forget(0, 0);
+        world.publisher.despawn(0, 0);
+        world.publisher.spawn(0, None).unwrap();
+        assert_eq!(world.tick(), [vec![], vec![0]]);
+        writer.clear();
+        let end = crate::endpoint::Feature::fill(&mut world.publisher, ONE, 3, 9000, &mut writer).unwrap();
+        world.publisher.handle_notification(ONE, end, true);
+        assert_eq!(world.tick(), [vec![0], vec![0]]);
+    }
+}

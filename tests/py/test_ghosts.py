@@ -390,6 +390,21 @@ def test_costs_sum_to_what_each_client_was_sent() -> None:
     assert total == sum(scene.world.client_bits(handle) for handle in scene.handles) > 0
 
 
+def test_tools_know_of_ghosts() -> None:
+    client = pytest.importorskip("prometheus_client")
+    from tickwire import inspection, metrics
+
+    scene = Scene()
+    scene.world.spawn(Tank)
+    scene.run()
+    registry = client.CollectorRegistry()
+    registry.register(metrics.ServerCollector(scene.server, "arena"))
+    assert registry.get_sample_value("tickwire_channel_queued", {"server": "arena", "channel": "ghosts"}) == 0
+    lines = inspection.describe(scene.protocol).splitlines()
+    assert "Soldier: 247 to 494 bits, at most 4 at a time" in lines
+    assert "  ammo            10 bits  ranged(0, 999), owner_only" in lines
+
+
 def test_handlers_are_called_with_events_of_ghosts() -> None:
     handlers, told = tw.Handlers(), []
 

@@ -1,11 +1,13 @@
 //! What arrived of a client's ghosts: into the columns, and as events of those classes that come as objects.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 
 use super::core;
 use super::events::{GhostChanged, GhostDespawned, GhostOwned, GhostSpawned};
+use super::ghost::Values;
 use super::population::Population;
 use super::rows::{NOBODY, Rows};
 use crate::python::lock;
@@ -36,6 +38,15 @@ impl Population {
         if self.classes.is_empty() {
             return Ok(());
         }
+        // An id may be another ghost's in one take, and then its cells are.
+        let ended: Vec<(usize, u32)> = {
+            let mut state = state.lock()?;
+            core::mirror(&mut state).map(|mirror| mirror.ended().collect()).unwrap_or_default()
+        };
+        let last = ended.into_iter().filter_map(|(class, row)| {
+            self.classes[class].last_values(py, row).map(|values| ((class, row), values))
+        });
+        let mut last: HashMap<(usize, u32), Values> = last.collect();
         let (mut events, mut bodies, mut owned) = (Vec::new(), Bodies::new(), Vec::new());
         {
             let mut state = state.lock()?;
@@ -101,7 +112,7 @@ impl Population {
                 objects.push(object(py, rows, event)?);
             }
             if event.happened == Happened::Despawned {
-                drop(rows.end(py, row));
+                rows.end(py, row, last.remove(&(class, row)));
             }
         }
         Ok(())

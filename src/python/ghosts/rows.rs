@@ -259,15 +259,23 @@ impl Rows {
         }
     }
 
-    /// Ends a row's life; its object keeps its last values, and is given back.
-    pub(super) fn end(&self, py: Python<'_>, row: u32) -> Option<Py<Ghost>> {
-        let object = lock(&self.held).objects.get(&row).map(|object| object.clone_ref(py));
-        if let Some(object) = &object {
-            let values: Values = (0..self.properties.get().len())
-                // Types of the game's own may refuse what they are made of.
-                .map(|property| self.value(py, row, property).ok().map(Bound::unbind))
-                .collect();
-            object.get().leave(values, row);
+    /// The values of a row that has an object.
+    pub(super) fn last_values(&self, py: Python<'_>, row: u32) -> Option<Values> {
+        if !lock(&self.held).objects.contains_key(&row) {
+            return None;
+        }
+        let each = 0..self.properties.get().len();
+        // Types of the game's own may refuse what they are made of.
+        Some(each.map(|property| self.value(py, row, property).ok().map(Bound::unbind)).collect())
+    }
+
+    /// Ends a row's life. Its object keeps its last values: these, or those that the row has now.
+    pub(super) fn end(&self, py: Python<'_>, row: u32, last: Option<Values>) {
+        if let Some(values) = last.or_else(|| self.last_values(py, row)) {
+            let object = lock(&self.held).objects.get(&row).map(|object| object.clone_ref(py));
+            if let Some(object) = object {
+                object.get().leave(values, row);
+            }
         }
         if self.is_alive(row) {
             self.alive.write(row as usize, &[0]);
@@ -282,7 +290,6 @@ impl Rows {
             held.objects.remove(&row)
         };
         drop(removed);
-        object
     }
 
     /// Whose the row is: on a server a client's number, on a client 1 for its own.

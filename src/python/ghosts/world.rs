@@ -402,7 +402,7 @@ impl World {
     fn end(&self, py: Python<'_>, rows: &Rows, ended: &[u32]) -> PyResult<()> {
         for row in ended {
             self.with(|state| core::despawn(state, rows.index, *row))?;
-            drop(rows.end(py, *row));
+            rows.end(py, *row, None);
         }
         Ok(())
     }

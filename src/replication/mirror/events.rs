@@ -58,6 +58,10 @@ impl Pending {
         }
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = &GhostEvent> {
+        self.events.iter().flatten()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.events.len() == self.cancelled
     }

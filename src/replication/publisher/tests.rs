@@ -163,3 +163,22 @@ fn too_little_room_is_left_alone() {
     assert_eq!(publisher.fill(ONE, 2, 9000, &mut BitWriter::new()), None, "another's channel");
     assert_eq!(packets(&mut publisher, ONE, least).len(), 1);
 }
+
+#[test]
+fn a_client_is_never_given_an_id_beyond_the_capacity() {
+    let mut publisher = publisher(1);
+    let first = publisher.spawn(0, None).unwrap();
+    assert!(publisher.enter(ONE, 0, first));
+    tick(&mut publisher, &[1]);
+    let create = packets(&mut publisher, ONE, 9000)[0].0;
+    publisher.handle_notification(ONE, create, true);
+    publisher.despawn(0, first);
+    let second = publisher.spawn(0, None).unwrap();
+    assert!(!publisher.enter(ONE, 0, second), "the only id is still the first one's");
+    tick(&mut publisher, &[2]);
+    let end = packets(&mut publisher, ONE, 9000)[0].0;
+    assert!(!publisher.enter(ONE, 0, second));
+    publisher.handle_notification(ONE, end, true);
+    assert!(publisher.enter(ONE, 0, second));
+    assert_eq!(publisher.ghost_id(ONE, 0, second), Some(0));
+}
