@@ -115,9 +115,23 @@ def _with_base(cls: type[_T]) -> type[_T]:
     if not any(issubclass(base, Ghost) for base in bases):
         bases += (Ghost,)
     metaclass: Any = type(cls)
+    members.setdefault("__reduce__", _reduce)
     made: type[_T] = metaclass(cls.__name__, bases, members)
     rebind_class_cell(cls, made)
     return made
+
+
+def _reduce(ghost: Any) -> tuple[Any, ...]:
+    """How a ghost is copied and pickled: as a plain object with its values."""
+    values = {field.name: getattr(ghost, field.name) for field in dataclasses.fields(ghost)}
+    return _plain, (type(ghost), values)
+
+
+def _plain(cls: type[_T], values: dict[str, Any]) -> _T:
+    ghost = cls.__new__(cls)
+    for name, value in values.items():
+        setattr(ghost, name, value)
+    return ghost
 
 
 class Always(NamedTuple):

@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import enum
 import gc
+import pickle
 import weakref
 from typing import Annotated, Any
 
@@ -303,12 +304,22 @@ def test_a_ghost_is_a_plain_object_until_it_is_spawned() -> None:
     assert tank != Tank(position=(1, 2), health=4)
     assert repr(tank) == "Tank(position=(1, 2), heading=0.0, health=4, name='', ammo=50, noise=5)"
     assert dataclasses.replace(tank, health=5).health == 5
-    assert copy.copy(dataclasses.asdict(tank))["health"] == 4
+    assert dataclasses.asdict(tank)["health"] == 4
     match tank:
         case Tank(position=(x, _)):
             assert x == 1
     with pytest.raises(AttributeError):
         tank.helth = 3  # type: ignore[attr-defined]
+
+
+def test_copies_are_plain_objects() -> None:
+    scene = Scene()
+    tank = scene.world.spawn(Tank(name="Bob", health=3))
+    for twin in (copy.copy(tank), copy.deepcopy(tank), pickle.loads(pickle.dumps(tank))):
+        assert (type(twin), twin.name, twin.health) == (Tank, "Bob", 3)
+        twin.health = 4
+        assert tank.health == 3
+        assert scene.world.spawn(twin) is twin
 
 
 def test_slots_of_its_own_go_nowhere() -> None:

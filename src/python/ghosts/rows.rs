@@ -284,7 +284,8 @@ impl Rows {
         self.set_owner(row, NOBODY);
         let removed = {
             let mut held = lock(&self.held);
-            (0..self.properties.get().len()).for_each(|property| {
+            let without = self.without_words();
+            (0..64).filter(|property| without >> property & 1 == 1).for_each(|property| {
                 held.bodies.remove(&(row, property));
             });
             held.objects.remove(&row)
