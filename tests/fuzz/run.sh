@@ -14,7 +14,7 @@ fi
 shift || true
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
-    targets=(bits schema netcode fresh connected packets calls slices acks virtual_connection words atomic)
+    targets=(bits schema netcode fresh connected packets calls slices acks virtual_connection words atomic ghosts)
 fi
 
 cargo +nightly fuzz build --fuzz-dir . --sanitizer none
