@@ -21,7 +21,7 @@ const PAYLOAD_BITS: usize = 1170 * 8;
 const WORDS: usize = 9;
 
 /// Of the payload channel.
-const CHANNEL: usize = 0;
+pub(crate) const CHANNEL: usize = 0;
 
 /// One client. Most only ack: a real server shares its processor's caches with no clients, nor they with each other.
 struct Player {
@@ -116,44 +116,63 @@ impl Game {
     /// One more client.
     pub(crate) fn join(&mut self) {
         let slot = self.players.len() as u32;
-        let (handle, rows) = (PeerHandle { slot, generation: 1 }, self.scene.plan.entities);
+        self.join_as(PeerHandle { slot, generation: 1 }, self.setup.clients);
+    }
+
+    /// One more of so many clients.
+    pub(crate) fn join_as(&mut self, handle: PeerHandle, clients: usize) {
+        let (number, rows) = (self.players.len(), self.scene.plan.entities);
         self.publisher.add_peer(handle);
         let owned = if self.setup.sight.is_some() {
-            let row = slot * (rows / self.setup.clients) as u32;
+            let row = (number * (rows / clients)) as u32;
             self.publisher.set_owner(0, row, Some(handle));
             vec![row]
         } else {
             Vec::new()
         };
-        self.players.push(Player {
-            handle,
-            owned,
-            interest: Interest::default(),
-            seen: [0, self.setup.clients].contains(&(slot as usize)).then(|| Seen {
-                mirror: Mirror::new(self.publisher.classes().clone()),
-                cells: Cells::new(rows),
-                events: Vec::new(),
-            }),
-            line: Line::new(self.setup.path, slot.into()),
+        let seen = [0, clients].contains(&number).then(|| Seen {
+            mirror: Mirror::new(self.publisher.classes().clone()),
+            cells: Cells::new(rows),
+            events: Vec::new(),
         });
+        let (interest, line) = (Interest::default(), Line::new(self.setup.path, number as u64));
+        self.players.push(Player { handle, owned, interest, seen, line });
     }
 
-    /// A tick of all, in which the scene goes on or rests.
-    pub(crate) fn tick(&mut self, moves: bool) -> Cost {
-        let mut cost = Cost::default();
+    pub(crate) fn publisher(&mut self) -> &mut Publisher {
+        &mut self.publisher
+    }
+
+    /// The scene goes on or rests.
+    pub(crate) fn go_on(&mut self, moves: bool) {
         self.tick += 1;
         if moves {
             self.scene.step();
         } else {
             self.scene.moved.clear();
         }
+    }
+
+    /// Objects that changed in the tick, for each client that has them.
+    pub(crate) fn updates(&self) -> usize {
+        let changed = self.publisher.table(0).changed();
+        if self.setup.sight.is_none() {
+            return changed.len() * self.players.len();
+        }
+        let of = |player: &Player| changed.iter().filter(|row| player.interest.contains(**row)).count();
+        self.players.iter().map(of).sum()
+    }
+
+    /// A tick of all, in which the scene goes on or rests.
+    pub(crate) fn tick(&mut self, moves: bool) -> Cost {
+        let mut cost = Cost::default();
+        self.go_on(moves);
         self.told.clear();
         for Player { handle, line, .. } in &mut self.players {
             line.notifications(self.tick, |record, delivered| self.told.push((*handle, record, delivered)));
         }
         // At once, for the clock costs as much as a small packet.
         timed(&mut cost.server, || {
-            self.cells.apply(&self.scene, false);
             for (handle, record, delivered) in &self.told {
                 self.publisher.handle_notification(*handle, *record, *delivered);
             }
@@ -166,12 +185,7 @@ impl Game {
             self.players[slot].line.send(self.tick, (Some(record), bytes, bits));
         }
         self.players.iter_mut().for_each(|player| player.line.keep_alive(self.tick));
-        let changed = self.publisher.table(0).changed();
-        for player in &self.players {
-            let has = |row: &&u32| player.interest.contains(**row);
-            cost.updates +=
-                if self.setup.sight.is_some() { changed.iter().filter(has).count() } else { changed.len() };
-        }
+        cost.updates = self.updates();
         for (i, player) in self.players.iter_mut().enumerate() {
             let time = player.receive(self.tick);
             cost.client += if i == 0 { time } else { 0.0 };
@@ -179,8 +193,9 @@ impl Game {
         cost
     }
 
-    /// Reads the cells, and finds out what matters to whom.
-    fn begin(&mut self) {
+    /// Writes what moved into the cells, reads them, and finds out what matters to whom.
+    pub(crate) fn begin(&mut self) {
+        self.cells.apply(&self.scene, false);
         let mut errors = Vec::new();
         self.publisher.begin_tick(&[self.cells.columns(self.setup.scan)], &mut errors);
         assert!(errors.is_empty(), "{errors:?}");

@@ -7,7 +7,9 @@
 
 mod clock;
 mod game;
+mod hosted;
 mod line;
+#[allow(dead_code)] // Some of it is for tests/rust/ghost_scenes.rs.
 mod scene;
 mod tables;
 
@@ -15,6 +17,7 @@ use std::fs;
 
 use clock::quantile;
 use game::{Game, Setup};
+use hosted::Hosted;
 use line::Path;
 use serde_json::{Value, json};
 
@@ -42,6 +45,9 @@ const SCENES: [(&str, Setup); 10] = [
     ("S4", setup("S2", 64, NEAR)),
 ];
 
+/// Those that are played through sessions too.
+const HOSTED: [&str; 4] = ["S1", "S2", "S3", "S6"];
+
 /// Ticks before measuring, and measured.
 const WARM: usize = 60;
 const MEASURED: usize = 150;
@@ -58,6 +64,11 @@ fn main() {
     }
     for (name, setup) in SCENES.into_iter().filter(|(name, _)| of(name)) {
         let row = if name == "S4" { join(setup) } else { scene(name, setup) };
+        println!("{row}");
+        results.push(row);
+    }
+    for (name, setup) in SCENES.into_iter().filter(|(name, _)| of(name) && HOSTED.contains(name)) {
+        let row = hosted(name, setup);
         println!("{row}");
         results.push(row);
     }
@@ -103,6 +114,23 @@ fn scene(name: &str, setup: Setup) -> Value {
         "bytes_an_update": if updates == 0 { Value::Null } else { json!(rounded(bytes as f64 / updates as f64)) },
         "client_ms": rounded(quantile(client, 0.5)),
         "age_p95_ticks": quantile(ages, 0.95),
+    })
+}
+
+/// Through sessions.
+fn hosted(name: &str, setup: Setup) -> Value {
+    let mut game = Hosted::new(setup);
+    (0..WARM).for_each(|_| _ = game.tick());
+    let costs: Vec<_> = (0..MEASURED).map(|_| game.tick()).collect();
+    let bytes: usize = costs.iter().map(|cost| cost.bytes).sum();
+    let updates: usize = costs.iter().map(|cost| cost.updates).sum();
+    json!({
+        "scene": name,
+        "what": "with sessions and encryption",
+        "clients": setup.clients,
+        "server_ms": rounded(quantile(costs.iter().map(|cost| cost.server * 1e3).collect(), 0.5)),
+        "bytes_a_client_and_second": (bytes as f64 / MEASURED as f64 * 30.0 / setup.clients as f64).round(),
+        "bytes_an_update": if updates == 0 { Value::Null } else { json!(rounded(bytes as f64 / updates as f64)) },
     })
 }
 

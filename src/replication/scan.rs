@@ -120,8 +120,8 @@ impl Scan {
     ) -> u64 {
         let mut marked = 0;
         for (row, words) in ones(self.dirty).zip(self.words.as_chunks::<N>().0) {
-            let before = newest[row * width + self.start..].first_chunk::<N>();
-            let differs = before != Some(words);
+            let before = &newest[row * width + self.start..][..N];
+            let differs = before.iter().zip(words).fold(0, |found, (a, b)| found | (a ^ b)) != 0;
             masks[row % BLOCK] |= if differs { bit } else { 0 };
             marked |= u64::from(differs) << row;
         }
@@ -190,7 +190,17 @@ fn differing(size: usize, cells: &[u8], before: &[u8]) -> u64 {
 #[inline]
 fn differing_of<const N: usize>(cells: &[u8], before: &[u8]) -> u64 {
     let rows = cells.as_chunks::<N>().0.iter().zip(before.as_chunks::<N>().0).enumerate();
-    rows.fold(0, |found, (row, (cell, before))| found | u64::from(cell != before) << row)
+    rows.fold(0, |found, (row, (cell, before))| found | u64::from(differs(cell, before)) << row)
+}
+
+/// Whether bytes differ, without a branch on them: a comparison of arrays ends at the first that does.
+#[inline]
+fn differs<const N: usize>(a: &[u8; N], b: &[u8; N]) -> bool {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let words =
+        a.iter().zip(b).fold(0, |found, (a, b)| found | u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b));
+    let rest = a_rest.iter().zip(b_rest).fold(0, |found, (a, b)| found | a ^ b);
+    words | u64::from(rest) != 0
 }
 
 /// The cells of these rows one after the other.

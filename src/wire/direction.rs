@@ -306,7 +306,7 @@ const AS_SINGLES_SAY_ONE: f64 = 2.5e-7;
 #[inline]
 pub(super) fn normalized<const N: usize>(v: [f64; N]) -> Result<[f64; N], ValueError> {
     let squared = v.iter().map(|c| c * c).sum::<f64>();
-    if (squared - 1.0).abs() < AS_SINGLES_SAY_ONE {
+    if is_one(squared) {
         return Ok(v);
     }
     // Then all are finite, and some are not zero.
@@ -317,6 +317,12 @@ pub(super) fn normalized<const N: usize>(v: [f64; N]) -> Result<[f64; N], ValueE
         return Ok(v);
     }
     normalized_slowly(v)
+}
+
+/// Whether [`normalized`] leaves a vector with this square of its length as it is.
+#[inline]
+pub(super) fn is_one(squared: f64) -> bool {
+    (squared - 1.0).abs() < AS_SINGLES_SAY_ONE
 }
 
 #[cold]

@@ -16,7 +16,7 @@
 use super::field::Field;
 use super::node::Leaf;
 use super::words::{Metric, WordRange};
-use super::{BitReader, BitSink, Kind, Node, ReadError, ValueError};
+use super::{BitReader, BitSink, Kind, Measure, Node, ReadError, ValueError};
 
 /// A field with the words of its values.
 #[derive(Clone, Debug)]
@@ -119,6 +119,24 @@ impl Property {
                 Parts { ranges: &self.ranges, words }.write_delta(node, &mut base, sink);
             }
         }
+    }
+
+    /// Bits that [`Property::write_delta`] takes.
+    #[inline]
+    pub fn delta_bits(&self, words: &[u64], baseline: &[u64]) -> u32 {
+        if matches!(self.field.node(), Node::Leaf(_)) {
+            let words = words.iter().zip(baseline);
+            return self
+                .ranges
+                .iter()
+                .zip(words)
+                .map(|(range, (word, base))| range.delta_bits(*word, *base))
+                .sum();
+        }
+        let mut measure = Measure::new();
+        self.write_delta(words, baseline, &mut measure);
+        // What has words has no align: the bound is exact, and below 2^16.
+        measure.bits_bound() as u32
     }
 
     /// Reads words that were written against this baseline.

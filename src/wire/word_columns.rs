@@ -4,8 +4,8 @@
 //! decided by the value, so that the compiler makes it one of vectors; if one of their values turns out to be wrong,
 //! or on a circle a turn away, all are looked at again one by one.
 
-use super::codec::{Codec, quantizable, singles};
-use super::direction::normalized;
+use super::codec::{Codec, quantizable};
+use super::direction::{is_one, normalized};
 use super::property::Property;
 use super::steps::rounded;
 use super::{Column, Node, SmallestThree, Steps, ValueError};
@@ -178,8 +178,16 @@ fn step_within(steps: &Steps) -> impl Fn([u8; 8]) -> (u64, bool) {
 
 fn rotations(rotation: &SmallestThree, cells: &[u8], stride: usize, words: &mut [u64]) -> bool {
     for (row, words) in words.as_chunks_mut::<4>().0.iter_mut().enumerate() {
-        let Ok(Ok(q)) = singles::<4>(cells, row * stride).map(normalized) else { return false };
-        *words = rotation.code(q);
+        let cell = cells.get(row * stride..).map_or(&[][..], |rest| rest.as_chunks::<4>().0);
+        let Some(q) = cell.first_chunk::<4>() else { return false };
+        let q = q.map(|single| f64::from(f32::from_le_bytes(single)));
+        // Most are unit quaternions: what may fail is kept apart, so that these stay in registers.
+        *words = if is_one(q.iter().map(|c| c * c).sum()) {
+            rotation.code(q)
+        } else {
+            let Ok(q) = normalized(q) else { return false };
+            rotation.code(q)
+        };
     }
     true
 }

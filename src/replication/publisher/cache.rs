@@ -170,12 +170,8 @@ impl Cache {
                     let linear = &mut self.linear[range.clone()];
                     // Ages have 16 bits.
                     property.extrapolate(older, base, past as u16, ahead as u16, linear);
-                    let mut count = Count(0);
-                    property.write_delta(&words[range.clone()], base, &mut count);
-                    still += count.0;
-                    let mut count = Count(0);
-                    property.write_delta(&words[range], linear, &mut count);
-                    moved += count.0;
+                    still += property.delta_bits(&words[range.clone()], base);
+                    moved += property.delta_bits(&words[range], linear);
                 }
             }
             let linear = older && moved < still;
@@ -228,23 +224,6 @@ fn each(class: &GhostClass, mask: u64) -> impl Iterator<Item = (&Property, core:
         let start = class.properties.word_start(i);
         (property, start..start + property.words().len())
     })
-}
-
-/// Counts bits.
-struct Count(u32);
-
-impl BitSink for Count {
-    #[inline]
-    fn bits(&mut self, _: u64, n: u32) {
-        self.0 += n;
-    }
-
-    fn align(&mut self) {}
-
-    fn bytes(&mut self, data: &[u8]) {
-        // What has words has neither.
-        self.0 += data.len() as u32 * 8;
-    }
 }
 
 /// Writes to the arena, from a new word on.

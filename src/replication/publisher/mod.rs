@@ -261,7 +261,7 @@ impl Publisher {
             let (class_of, tick) = (table.class(), self.tick);
             if class_of.is_plain() {
                 for peer in self.peers.iter_mut().flatten() {
-                    peer.scopes[class].mark_changed(changed);
+                    peer.scopes[class].mark_changed(table.changed_blocks());
                 }
                 continue;
             }

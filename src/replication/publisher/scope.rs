@@ -94,8 +94,9 @@ pub(super) struct Scope {
     due_count: usize,
     /// No id in a block before is free.
     free_block: usize,
-    /// By row.
+    /// By row; and a bit a row for those that there are.
     of_row: Vec<u32>,
+    rows: Vec<u64>,
 }
 
 impl Scope {
@@ -147,6 +148,10 @@ impl Scope {
             self.of_row.resize(row as usize + 1, NONE);
         }
         self.of_row[row as usize] = id as u32;
+        if self.rows.len() <= row as usize / 64 {
+            self.rows.resize(row as usize / 64 + 1, 0);
+        }
+        self.rows[row as usize / 64] |= 1 << (row % 64);
         self.mark_due(id as u32);
         true
     }
@@ -155,6 +160,7 @@ impl Scope {
     pub(super) fn leave(&mut self, row: u32) -> bool {
         let Some(id) = self.id_of(row) else { return false };
         self.of_row[row as usize] = NONE;
+        self.rows[row as usize / 64] &= !(1 << (row % 64));
         let record = &mut self.records[id as usize];
         if record.sent == 0 {
             self.clear_due(id);
@@ -177,15 +183,16 @@ impl Scope {
         }
     }
 
-    /// Marks changed rows.
+    /// Marks changed rows, a bit a row: what the client doesn't have of them costs nothing.
     #[inline]
-    pub(super) fn mark_changed(&mut self, rows: &[u32]) {
-        for row in rows {
-            match self.of_row.get(*row as usize) {
-                Some(id) if *id != NONE => self.mark_due(*id),
-                _ => {}
+    pub(super) fn mark_changed(&mut self, changed: &[u64]) {
+        let rows = core::mem::take(&mut self.rows);
+        for (block, (rows, changed)) in rows.iter().zip(changed).enumerate() {
+            for row in ones(rows & changed) {
+                self.mark_due(self.of_row[block * 64 + row]);
             }
         }
+        self.rows = rows;
     }
 
     /// As [`Scope::mark_changed`], of rows that changed for owners or for others only.

@@ -154,11 +154,8 @@ impl Grid {
             let first = line * self.size[0];
             let run = self.starts[first + left] as usize..self.starts[first + right + 1] as usize;
             for placed in &self.sorted[run] {
-                let mut square = 0.0;
-                for axis in 0..3 {
-                    let apart = f64::from(placed.at[axis]) - view[axis];
-                    square += apart * apart;
-                }
+                let apart: [f64; 3] = core::array::from_fn(|axis| f64::from(placed.at[axis]) - view[axis]);
+                let square = apart.iter().map(|apart| apart * apart).sum::<f64>();
                 if square <= far * far {
                     each(placed.row, square);
                 }

@@ -62,6 +62,9 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
+/// A client: what it has, its viewpoints, and the rows that it should have with the tick when each was last near.
+type Watcher = (Interest, Vec<[f64; 3]>, BTreeMap<u32, u32>);
+
 /// Random walks, spawns and despawns; what each client has is what comparing all with all gives.
 #[test]
 fn a_grid_finds_what_comparing_all_with_all_finds() {
@@ -76,8 +79,7 @@ fn a_grid_finds_what_comparing_all_with_all_finds() {
         let mut rule = ClassRelevancy::new(&class, Relevancy::Grid(config)).unwrap();
         let mut world = World::new(&class, axes);
         let spread = reach.min(120.0);
-        let mut clients: Vec<(Interest, Vec<[f64; 3]>, BTreeMap<u32, u32>)> =
-            (0..4).map(|_| Default::default()).collect();
+        let mut clients: Vec<Watcher> = (0..4).map(|_| Default::default()).collect();
         for _ in 0..25 {
             let some = |rng: &mut Rng| -> [f64; 3] {
                 core::array::from_fn(|_| ((rng.unit() * 2.0 - 1.0) * spread * 4.0).round() / 4.0)

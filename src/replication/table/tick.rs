@@ -1,0 +1,120 @@
+//! A tick of a table: the cells are read, and what they say is the rows' state.
+
+use super::super::scan::{BLOCK, ones};
+use super::{Column, Table, Wrong};
+use crate::wire::ValueError;
+
+impl Table {
+    /// Sets the value of a property without words, from a body that [`crate::wire::Schema::write_row`] would take. It is the
+    /// row's state from the next tick on. Says whether it differs from the last one.
+    ///
+    /// # Errors
+    /// Why the value can't be written; nothing has changed then.
+    pub fn set_cell(&mut self, row: u32, property: usize, body: &[u8]) -> Result<bool, ValueError> {
+        if !self.is_alive(row) {
+            return Err(ValueError::Row);
+        }
+        let row = row as usize;
+        let changed = self.wordless.set(&self.class.properties, row, property, body)?;
+        if changed {
+            self.fresh[row / BLOCK] |= 1 << (row % BLOCK);
+        }
+        Ok(changed)
+    }
+
+    /// Reads the cells, a column for each property in the order of the fields: they are the rows' state from this tick on.
+    ///
+    /// # Errors
+    /// The first row that keeps the state it had, and why. All others have their new one. When a column is too short, nothing
+    /// is read.
+    pub fn update(&mut self, tick: u32, columns: &[Column<'_>]) -> Result<(), Wrong> {
+        self.changed.clear();
+        self.changed_blocks.fill(0);
+        self.tick = tick;
+        for (property, scan) in &self.scans {
+            let held = columns.get(*property).map_or(0, |column| scan.rows_in(column.cells));
+            if held < self.rows {
+                return Err(Wrong { row: held as u32, property: *property, error: ValueError::Row });
+            }
+        }
+        let mut wrong = None;
+        for block in 0..self.rows.div_ceil(BLOCK) {
+            self.update_block(tick, block, columns, &mut wrong);
+        }
+        wrong.map_or(Ok(()), Err)
+    }
+
+    fn update_block(&mut self, tick: u32, block: usize, columns: &[Column<'_>], wrong: &mut Option<Wrong>) {
+        let first = block * BLOCK;
+        let (rows, alive) = ((self.rows - first).min(BLOCK), self.alive[block]);
+        let fresh = self.fresh[block];
+        let mut any = fresh;
+        let mut dirty = [0; u64::BITS as usize];
+        for ((property, scan), dirty) in self.scans.iter_mut().zip(&mut dirty) {
+            let column = columns[*property];
+            let changed = if column.scan { scan.changed(column.cells, first, rows) } else { 0 };
+            *dirty = changed & alive | fresh;
+            any |= *dirty;
+        }
+        if any == 0 {
+            return;
+        }
+        let (mut masks, mut marked, mut refused) = ([0; BLOCK], fresh & !self.has_state[block], 0);
+        let mut refuse = |row: usize, property: usize, error: ValueError| {
+            refused |= 1 << row;
+            wrong.get_or_insert(Wrong { row: (first + row) as u32, property, error });
+        };
+        let newest = &self.newest[first * self.width..];
+        for ((property, scan), dirty) in self.scans.iter_mut().zip(dirty) {
+            let (i, cells) = (*property, columns[*property].cells);
+            let rule = &self.class.properties.each()[i];
+            scan.quantize(rule, cells, first, dirty, |row, error| refuse(row, i, error));
+            marked |= scan.mark(newest, self.width, 1 << i, &mut masks);
+        }
+        if !self.wordless.is_empty() {
+            for row in ones(fresh) {
+                if let Some((property, error)) = self.wordless.lacks(first + row) {
+                    refuse(row, property, error);
+                }
+            }
+            for row in ones(fresh & !refused) {
+                masks[row] |= self.wordless.commit(first + row);
+                marked |= u64::from(masks[row] != 0) << row;
+            }
+        }
+        self.fresh[block] = refused;
+        self.commit(tick, block, marked & !refused, &masks);
+    }
+
+    /// Makes the words that were found the state of rows, of those whose masks say what changed.
+    #[inline]
+    fn commit(&mut self, tick: u32, block: usize, rows: u64, masks: &[u64; BLOCK]) {
+        let (first, width, properties) = (block * BLOCK, self.width, &self.class.properties);
+        let had = self.has_state[block];
+        self.changed_blocks[block] = rows;
+        self.has_state[block] |= rows;
+        let (all, with_words, count) = (properties.all(), properties.with_words(), properties.each().len());
+        let mut other_words = rows & !had;
+        for row in ones(rows) {
+            let mut mask = masks[row];
+            other_words |= u64::from(mask & with_words != 0) << row;
+            if had >> row & 1 == 0 {
+                self.spawned_at[first + row] = tick;
+                mask = all;
+            }
+            let changed_at = &mut self.changed_at[(first + row) * count..][..count];
+            for property in ones(mask) {
+                changed_at[property] = tick;
+            }
+            // Rows are below the capacity.
+            self.changed.push((first + row) as u32);
+        }
+        let since = &mut self.newest_since[first..];
+        let newest = &mut self.newest[first * width..];
+        self.history.push(first, other_words & had, since, newest);
+        for row in ones(other_words) {
+            since[row] = tick;
+        }
+        self.scans.iter().for_each(|(_, scan)| scan.copy(newest, width, other_words));
+    }
+}
