@@ -297,6 +297,34 @@ def test_worlds_are_collected_with_their_endpoints() -> None:
     assert held() is None
 
 
+def test_last_values_are_its_own_where_its_row_is_anothers_at_once() -> None:
+    """A client that isn't ticked for long hears of an end and of the next one with the same id in one tick."""
+    scene = Scene()
+    first = scene.world.spawn(Tank(name="first", health=1))
+    scene.run()
+    client = scene.clients[0]
+    [ghost] = client.world.objects(Tank)
+    scene.world.despawn(first)
+    for _ in range(30):
+        with scene.server.tick():
+            pass
+        scene.network.advance(1 / 60)
+        client.step()
+    scene.world.spawn(Tank(name="second", health=2))
+    for _ in range(10):
+        with scene.server.tick():
+            pass
+        scene.network.advance(1 / 60)
+        client.step()
+    despawned, spawned = client.receive().ghosts
+    assert isinstance(despawned, tw.GhostDespawned)
+    assert despawned.ghost is ghost
+    assert (ghost.name, ghost.health) == ("first", 1)
+    assert (spawned.ghost.name, spawned.ghost.health) == ("second", 2)
+    assert client.world.row(spawned.ghost) == 0
+    assert client.world.objects(Tank) == [spawned.ghost]
+
+
 def test_a_ghost_is_a_plain_object_until_it_is_spawned() -> None:
     tank = Tank(position=(1, 2), health=3)
     tank.health = 4

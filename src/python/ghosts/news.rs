@@ -97,7 +97,9 @@ impl Population {
                 Happened::Owned { owner } => rows.set_owner(row, if owner { 1 } else { NOBODY }),
                 Happened::Changed { .. } | Happened::Despawned => {}
             }
-            while let Some((.., property, body)) = bodies.next_if(|next| (next.0, next.1) == (class, row)) {
+            let has_values = matches!(event.happened, Happened::Spawned | Happened::Changed { .. });
+            let is_its = |next: &(usize, u32, usize, Vec<u8>)| has_values && (next.0, next.1) == (class, row);
+            while let Some((.., property, body)) = bodies.next_if(is_its) {
                 rows.keep_body(row, property, body);
             }
             if as_columns.contains(&class) {
