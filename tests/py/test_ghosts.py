@@ -298,7 +298,7 @@ def test_worlds_are_collected_with_their_endpoints() -> None:
 
 
 def test_last_values_are_its_own_where_its_row_is_anothers_at_once() -> None:
-    """A client that isn't ticked for long hears of an end and of the next one with the same id in one tick."""
+    """A client that isn't ticked for long hears of an end and of the next with the same id in one tick."""
     scene = Scene()
     first = scene.world.spawn(Tank(name="first", health=1))
     scene.run()

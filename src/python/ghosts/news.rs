@@ -1,6 +1,6 @@
 //! What arrived of a client's ghosts: into the columns, and as events of those classes that come as objects.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
@@ -77,9 +77,13 @@ impl Population {
         for rows in &self.classes {
             *lock(&rows.news) = News::default();
         }
-        let is_new = |event: &GhostEvent| {
-            let spawn = GhostEvent { happened: Happened::Spawned, ..*event };
-            matches!(event.happened, Happened::Owned { .. }) && events.contains(&spawn)
+        let any_owned = events.iter().any(|event| matches!(event.happened, Happened::Owned { .. }));
+        let is_spawn = |event: &&GhostEvent| any_owned && event.happened == Happened::Spawned;
+        let spawned: HashSet<(u16, u32)> =
+            events.iter().filter(is_spawn).map(|event| (event.class, event.id)).collect();
+        // Whose a new ghost is, its spawn says.
+        let is_known = |event: &GhostEvent| {
+            matches!(event.happened, Happened::Owned { .. }) && spawned.contains(&(event.class, event.id))
         };
         let mut owned = owned.into_iter();
         // An id that was given away meanwhile is another ghost's from its spawn on.
@@ -110,7 +114,7 @@ impl Population {
                     Happened::Despawned => news.despawned.push(row),
                     Happened::Owned { .. } => {}
                 }
-            } else if !is_new(event) {
+            } else if !is_known(event) {
                 objects.push(object(py, rows, event)?);
             }
             if event.happened == Happened::Despawned {
