@@ -4,7 +4,7 @@ mod client;
 mod connections;
 mod world;
 
-pub(crate) use self::world::class;
+pub(crate) use crate::fuzz_targets::ghosts::class;
 
 use tickwire::endpoint::PeerHandle;
 use tickwire::rng::{Entropy, Rng};
