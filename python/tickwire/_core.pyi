@@ -7,13 +7,14 @@ from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from types import GenericAlias, TracebackType
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, final, overload
+from typing import Any, Final, Generic, Literal, Self, TypeAlias, TypeVar, final, overload
 from typing import Protocol as Protocol_
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, disjoint_base
 from typing_extensions import TypeVar as DefaultTypeVar
 
 from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event, SendResult
+from tickwire.ghost import Always, Chosen, Grid, Owner
 from tickwire.hooks import AdmissionHook, PriorityHook
 from tickwire.message import MessageFactory
 from tickwire.rows import Row
@@ -37,6 +38,7 @@ __all__ = [
     "ChunkStats",
     "Client",
     "ClientHandle",
+    "ClientWorld",
     "Conditions",
     "Congestion",
     "ConnectToken",
@@ -44,6 +46,12 @@ __all__ = [
     "ConnectionStats",
     "Disconnected",
     "FieldType",
+    "Ghost",
+    "GhostArrays",
+    "GhostChanged",
+    "GhostDespawned",
+    "GhostOwned",
+    "GhostSpawned",
     "GoodBad",
     "Inbox",
     "IncomingChunk",
@@ -53,6 +61,8 @@ __all__ = [
     "PacketFates",
     "PacketOpener",
     "PacketStats",
+    "Properties",
+    "Property",
     "Protocol",
     "Proxy",
     "ReceivedChunk",
@@ -67,6 +77,7 @@ __all__ = [
     "Tick",
     "Transfer",
     "VirtualConnection",
+    "World",
     "__version__",
     "angle",
     "arena",
@@ -406,6 +417,44 @@ class Schema:
         """An upper bound of what a message costs, alignment included."""
     def check(self, message: object, /) -> None:
         """Raises the FieldError that sending an object with these attributes would raise, if any."""
+
+@final
+class Properties:
+    """The compiled program of a class made by :func:`tickwire.ghost`.
+
+    Raises:
+        TypeError, ValueError: naming class, property, value and bound.
+    """
+
+    def __new__(
+        cls, name: str, fields: Sequence[tuple[str, FieldType, str]], capacity: int, /
+    ) -> Properties: ...
+    @property
+    def name(self) -> str:
+        """The ghost class's name."""
+    @property
+    def capacity(self) -> int:
+        """How many ghosts there may be at a time."""
+    @property
+    def fields(self) -> list[tuple[str, FieldType, str]]:
+        """Names, types and conditions of the properties, in order."""
+    def set_defaults(self, ghost: object, /) -> None:
+        """Takes the values of an object's attributes as the class's defaults. Raises the FieldError that spawning it would
+        raise, if any."""
+
+@final
+class Property:
+    """How the objects of a ghost class reach a property: a plain value until they are spawned, then a cell of the world."""
+
+    def __new__(cls, properties: Properties, place: int, /) -> Property: ...
+    @property
+    def name(self) -> str:
+        """What it is called."""
+    @property
+    def field_type(self) -> FieldType:
+        """How it is sent."""
+    def __get__(self, instance: Any, owner: Any = None, /) -> Any: ...
+    def __set__(self, instance: Any, value: Any, /) -> None: ...
 
 # Of NumPy's arrays, whose stubs say that they are buffers only to type checkers of Python 3.12 and later.
 class _HasType(Protocol_):
@@ -931,6 +980,8 @@ class Protocol(Generic[_P]):
         messages (Sequence[type]): classes made by :func:`tickwire.message` or derived from :class:`tickwire.Message`.
         channels (Sequence[Channel], default ...): 1 to 64 channels. The ``channel`` argument of ``send`` is the index
             in this list, or the name.
+        ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`, up to 256: what the server's world
+            consists of.
         framing (Literal['native', 'yojimbo'], default 'native'): how packets look: ``"native"``, or ``"yojimbo"`` to
             talk to that C++ library (``docs/yojimbo.md``).
         fold_hash (bool, default False): yojimbo only: put :attr:`hash` into :attr:`id`, so that sides that differ
@@ -948,6 +999,7 @@ class Protocol(Generic[_P]):
         messages: Sequence[type[_P]],
         channels: Sequence[Channel] = ...,
         *,
+        ghosts: Sequence[type] = (),
         framing: Literal["native", "yojimbo"] = "native",
         fold_hash: bool = False,
         max_packet_size: int | None = None,
@@ -969,6 +1021,9 @@ class Protocol(Generic[_P]):
     @property
     def messages(self) -> list[type[_P]]:
         """The message classes, in order."""
+    @property
+    def ghosts(self) -> list[type]:
+        """The classes of ghosts, in order."""
     @property
     def channels(self) -> list[Channel]:
         """The channels, in order."""
@@ -1558,6 +1613,255 @@ class Congestion:
 
 # --- endpoints ---------------------------------------------------------------------------------------
 
+# --- ghosts -------------------------------------------------------------------------------------------
+
+@disjoint_base
+class Ghost:
+    """The base of the classes that :func:`tickwire.ghost` makes."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...
+
+@final
+class GhostSpawned:
+    """A ghost has appeared, with its first values."""
+
+    __match_args__: Final = ("ghost",)
+    @property
+    def ghost(self) -> Any:
+        """The ghost."""
+
+@final
+class GhostChanged:
+    """Properties of a ghost have changed."""
+
+    __match_args__: Final = ("ghost", "names")
+    @property
+    def ghost(self) -> Any:
+        """The ghost, with its new values."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of those properties."""
+
+@final
+class GhostOwned:
+    """From now on this client owns a ghost that it had already, or no longer."""
+
+    __match_args__: Final = ("ghost", "owned")
+    @property
+    def ghost(self) -> Any:
+        """The ghost."""
+    @property
+    def owned(self) -> bool:
+        """Whether it is this client's."""
+
+@final
+class GhostDespawned:
+    """A ghost is gone: it was despawned, or is no longer relevant. It keeps its last values."""
+
+    __match_args__: Final = ("ghost",)
+    @property
+    def ghost(self) -> Any:
+        """The ghost."""
+
+@final
+class GhostArrays:
+    """The ghosts of a class as columns, a row a ghost: :meth:`World.arrays` and :meth:`ClientWorld.arrays` give it.
+
+    ``arrays["position"]`` is the world's own memory: with NumPy an array, else a memoryview. On a server it is written to,
+    and the next flush finds what changed; on a client it is read. A row is one ghost's as long as that lives, so views stay
+    good; one that was made before the world grew has the rows that there were. Cells of rows in which nothing lives mean
+    nothing, and may be written to.
+    """
+
+    @property
+    def ghost_class(self) -> type:
+        """The ghost class."""
+    @property
+    def names(self) -> list[str]:
+        """The names of those properties that have a column, in order: all but texts, bytes, lists and the like."""
+    @property
+    def capacity(self) -> int:
+        """How many ghosts there may be at a time."""
+    @property
+    def living(self) -> int:
+        """How many ghosts live."""
+    @property
+    def alive(self) -> Any:
+        """A column of bool that says which rows live."""
+    @property
+    def rows(self) -> Any:
+        """The rows that live, rising, as uint32."""
+    @property
+    def owners(self) -> Any:
+        """Whose each row is: on a server the :attr:`ClientHandle.number` of a client, and 2^64 - 1 where it is nobody's; on a
+        client whether it is its own."""
+    @property
+    def spawned(self) -> Any:
+        """The rows of ghosts that appeared in the last tick, on a client to which the class comes as columns."""
+    @property
+    def changed(self) -> Any:
+        """The rows of ghosts that changed in the last tick; as :attr:`spawned`."""
+    @property
+    def despawned(self) -> Any:
+        """The rows of ghosts that went away in the last tick; as :attr:`spawned`. Their cells have the last values."""
+    def ghost(self, row: int, /) -> Any:
+        """The object of a row, made when it is first asked for.
+
+        Raises:
+            GhostError: no ghost lives in this row.
+        """
+    def __len__(self) -> int: ...
+    def __getitem__(self, name: str, /) -> Any: ...
+    def __setitem__(self, name: str, value: Any, /) -> None: ...
+    def __delitem__(self, name: str, /) -> None: ...
+    def __contains__(self, name: str, /) -> bool: ...
+
+@final
+class World:
+    """A server's ghosts: what is spawned here appears at its clients. :attr:`Server.world` has it."""
+
+    @overload
+    def spawn(self, ghost: type[_T], /, *, owner: ClientHandle | None = None) -> _T: ...
+    @overload
+    def spawn(self, ghost: _T, /, *, owner: ClientHandle | None = None) -> _T:
+        """Puts a ghost into the world: an object, which is live from then on, or one of the class with its defaults. Returns
+        it.
+
+        Args:
+            ghost: an object, or a class.
+            owner: the client whose it is; None, or one that is gone: nobody's.
+
+        Raises:
+            FieldError: a property's value is not in its range.
+            GhostError: it lives already, or there are as many as the class's capacity.
+            StaleClientError: with ``strict=True``, the owner is gone.
+        """
+    def spawn_rows(self, ghost: object, count: int, /, *, owner: ClientHandle | None = None) -> Any:
+        """Puts many ghosts into the world that begin alike, without an object for each. Returns their rows, as uint32.
+
+        Args:
+            ghost: an object whose values they begin with, or a class for its defaults.
+            count: how many.
+            owner: the client whose they are.
+
+        Raises:
+            As :meth:`spawn`; when there is no room for all of them none is there.
+        """
+    def despawn(self, ghost: object, /) -> None:
+        """Takes a ghost out of the world, at all clients too. Its object keeps its last values, and is never live again.
+
+        Raises:
+            GhostError: it is not in this world, or not any more.
+        """
+    def despawn_rows(self, class_: type, rows: Any, /) -> None:
+        """Takes many ghosts of a class out of the world, by row.
+
+        Raises:
+            GhostError: nothing lives in one of these rows, or one is there twice; none was taken out.
+        """
+    def objects(self, class_: type[_T], /) -> list[_T]:
+        """The ghosts of a class, as objects, by row.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+        """
+    def arrays(self, class_: type, /) -> GhostArrays:
+        """The ghosts of a class, as columns to write to: what changed is found at the flush.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+        """
+    def owner(self, ghost: object, /) -> ClientHandle | None:
+        """The client that owns a ghost; None where it is nobody's, or its owner is gone.
+
+        Raises:
+            GhostError: it is not in this world, or not any more.
+        """
+    def set_owner(self, ghost: object, owner: ClientHandle | None, /) -> None:
+        """Gives a ghost to a client, or to nobody.
+
+        Raises:
+            GhostError: it is not in this world, or not any more.
+            StaleClientError: with ``strict=True``, the client is gone.
+        """
+    def row(self, ghost: object, /) -> int:
+        """The row of a ghost in the columns of its class.
+
+        Raises:
+            GhostError: it is not in this world, or not any more.
+        """
+    def relevancy(self, class_: type, rule: Always | Owner | Grid | Chosen, /) -> None:
+        """Says which clients are sent which ghosts of a class: :class:`Always`, as where nothing is said, :class:`Owner`,
+        :class:`Grid` or :class:`Chosen`.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+            TypeError, ValueError: naming what is wrong with the rule.
+        """
+    def look_from(
+        self, client: ClientHandle, class_: type, places: Iterable[Sequence[float]] | None, /
+    ) -> bool:
+        """Says from where a client looks at the ghosts of a class that has a :class:`Grid`: places of two or three numbers.
+        None, or no places: from where its own are. False when the client is gone.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+            StaleClientError: with ``strict=True``, the client is gone.
+        """
+    def show(self, client: ClientHandle, class_: type, rows: _Array, /) -> bool:
+        """Says which ghosts of a class that is :class:`Chosen` a client is sent from now on: a buffer of bool, a row each;
+        rows beyond are not. False when the client is gone.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+            StaleClientError: with ``strict=True``, the client is gone.
+        """
+    def set_weights(self, class_: type, weights: _Array, /) -> None:
+        """Says by how much the priorities of a class's ghosts are multiplied where not all that is due has room: a buffer of
+        float32, a row each; rows beyond have 1. It holds until it is said again.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+        """
+    def costs(self) -> dict[str, dict[str, int]]:
+        """The bits of all that ghosts have sent, by class and then by property. What is in parentheses is no class or
+        property: what records and packets need besides. The sum is the payloads' on the wire."""
+    def client_bits(self, client: ClientHandle, /) -> int:
+        """The bits of all that ghosts have sent to a client that is connected."""
+    def __contains__(self, ghost: object, /) -> bool: ...
+
+@final
+class ClientWorld:
+    """What a server shows a client: its ghosts, as objects and as columns. Only the server changes them.
+    :attr:`Client.world` has it."""
+
+    def objects(self, class_: type[_T], /) -> list[_T]:
+        """The ghosts of a class, as objects, by row.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+        """
+    def arrays(self, class_: type, /) -> GhostArrays:
+        """The ghosts of a class, as columns that can only be read. They are of the newest tick when :meth:`Client.receive`
+        returns, and change in place with the next.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+        """
+    def owns(self, ghost: object, /) -> bool:
+        """Whether this client owns a ghost.
+
+        Raises:
+            GhostError: it is gone, or another client's.
+        """
+    def row(self, ghost: object, /) -> int:
+        """The row of a ghost in the columns of its class.
+
+        Raises:
+            GhostError: it is gone, or another client's.
+        """
+    def __contains__(self, ghost: object, /) -> bool: ...
+
 @final
 class Inbox(Generic[_M, _W, _L]):
     """What arrived since the last tick.
@@ -1598,6 +1902,10 @@ class Inbox(Generic[_M, _W, _L]):
     def chunk_failures(self) -> list[Any]:
         """Chunks that the peer was sending and that will not come: ``(client, label, error)`` on a server,
         ``(label, error)`` on a client. The error is a sentence."""
+    @property
+    def ghosts(self) -> list[GhostSpawned | GhostChanged | GhostOwned | GhostDespawned]:
+        """What happened to a client's ghosts: first which came and went, in order, then what changed. None of classes that
+        come as columns, and none on a server."""
     @property
     def notifications(self) -> Notifications:
         """What became of messages sent with ``notify=True``, and of payloads: each exactly once while its
@@ -1761,6 +2069,9 @@ class Server(Generic[_P]):
     @property
     def network(self) -> SimulatedNetwork | None:
         """The simulated network it is on; None on a real one."""
+    @property
+    def world(self) -> World:
+        """Its ghosts: what is spawned here appears at its clients."""
     @property
     def max_clients(self) -> int:
         """The number of client slots."""
@@ -2419,6 +2730,9 @@ class Client(Generic[_P]):
     @property
     def network(self) -> SimulatedNetwork | None:
         """The simulated network it is on; None on a real one."""
+    @property
+    def world(self) -> ClientWorld:
+        """What its server shows it: ghosts."""
     @property
     def counters(self) -> dict[str, int]:
         """Everything counted since the start, drops by name."""

@@ -21,6 +21,7 @@ __all__ = [
     "ConnectFailedError",
     "FieldError",
     "FieldTypeError",
+    "GhostError",
     "MessageTooLargeError",
     "NotConnectedError",
     "StaleClientError",
@@ -82,6 +83,10 @@ class StaleClientError(TickwireError, LookupError):
 
 class NotConnectedError(TickwireError, RuntimeError):
     """The client's connection is not up (yet, or any more)."""
+
+
+class GhostError(TickwireError, RuntimeError):
+    """A ghost, or its class, is not where it must be for this: in this world, alive, or on the server."""
 
 
 class ClosedError(TickwireError, RuntimeError):

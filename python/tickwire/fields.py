@@ -65,6 +65,7 @@ __all__ = [
     "converted",
     "data",
     "default",
+    "except_owner",
     "f32",
     "f64",
     "fixed",
@@ -73,7 +74,9 @@ __all__ = [
     "i16",
     "i32",
     "i64",
+    "initial",
     "network_id",
+    "owner_only",
     "quantized",
     "quaternion",
     "ranged",
@@ -185,6 +188,22 @@ def default() -> Any:
     return NATURAL
 
 
+class Condition(Bound):
+    """What ``Annotated`` says of whom a property of a ghost is for. These are :data:`initial`,
+    :data:`owner_only` and :data:`except_owner`.
+    """
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+initial: Final = Condition("initial")
+"""The property comes with the ghost's creation, and what changes later is not sent."""
+owner_only: Final = Condition("owner_only")
+"""Only the client that owns the ghost is sent the property."""
+except_owner: Final = Condition("except_owner")
+"""All clients but the one that owns the ghost are sent the property."""
+
 _V = TypeVar("_V")
 
 
@@ -255,7 +274,14 @@ def place_of_declaration() -> str:
 BARE: dict[type, FieldType] = {bool: boolean(), float: float64()}
 # How many numbers the tuples of these have.
 NUMBERS = {"vec2": 2, "vec3": 3, "unit_vector": 3, "quaternion": 4}
-BOUNDED = {"up_to": "lists, tuples, sets and dicts", "sparse": "dict[int, ...], whose keys are slots"}
+_PROPERTIES = "the properties of ghosts (@tickwire.ghost)"
+BOUNDED = {
+    "up_to": "lists, tuples, sets and dicts",
+    "sparse": "dict[int, ...], whose keys are slots",
+    "initial": _PROPERTIES,
+    "owner_only": _PROPERTIES,
+    "except_owner": _PROPERTIES,
+}
 MUST_SAY: dict[type, str] = {
     int: "how many bits (tw.u16, tw.bits(12)) or which range (tw.ranged(0, 100))",
     str: "how long it may be (tw.text(200), tw.wide_text(100))",

@@ -51,7 +51,7 @@ class Handlers:
 
     def on(self, class_: type[_M], /) -> _Register[_M]:
         """Makes the decorated function the one for a message class, or for :class:`Connected`,
-        :class:`Disconnected` or :class:`Reconnecting`.
+        :class:`Disconnected`, :class:`Reconnecting` or an event of ghosts, as :class:`GhostSpawned`.
 
         Raises:
             TypeError: this is no class.
@@ -72,12 +72,14 @@ class Handlers:
     def dispatch(self, inbox: Inbox[Any], /) -> list[Any]:
         """Calls the function of each event and message; returns those that have none, as the inbox has them.
 
-        Events come first, in their order: a tick that has one of a client has none of its messages.
+        Events come first, in their order: a tick that has one of a client has none of its messages. Those of
+        ghosts are next, so that a message's function finds the ghost that it names.
         What comes of latest and payload channels is left in :attr:`Inbox.latest` and :attr:`Inbox.payloads`.
         """
         if not hasattr(inbox, "events"):
             raise TypeError(f"inbox must be an Inbox, not {type(inbox).__name__}")
         unhandled: list[Any] = [event for event in inbox.events if not self._call(event.client, event)]
+        unhandled += [event for event in inbox.ghosts if not self._call(None, event)]
         for item in inbox.messages:
             client, message = item if type(item) is tuple else (None, item)
             if not self._call(client, message):

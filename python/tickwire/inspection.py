@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from types import ModuleType
 
-from tickwire._core import Channel, Protocol, Schema
+from tickwire._core import Channel, Properties, Protocol, Schema
 from tickwire.message import Message
 
 __all__ = ["describe", "find"]
@@ -86,7 +86,7 @@ def _imported(name: str) -> ModuleType:
 
 
 def describe(protocol: Protocol) -> str:
-    """The channels, then the messages with the bits that their fields take."""
+    """The channels, then the messages and the ghosts, with the bits that their fields take."""
     type_bits = (len(protocol.messages) - 1).bit_length()
     lines = [f"protocol {protocol.id:#x}, hash {protocol.hash:016x}"]
     lines += ["", f"channels: {len(protocol.channels)}"]
@@ -97,6 +97,13 @@ def describe(protocol: Protocol) -> str:
     lines += ["", f"messages: {len(protocol.messages)}, {_bits(type_bits, type_bits)} for the type of each"]
     for cls in protocol.messages:
         lines += ["", *_message(cls, _own_channel(protocol, cls))]
+    if protocol.ghosts:
+        lines += [
+            "",
+            f"ghosts: {len(protocol.ghosts)}, their properties whole; what changes goes as a difference",
+        ]
+    for cls in protocol.ghosts:
+        lines += ["", *_ghost(cls)]
     return "\n".join(lines)
 
 
@@ -123,6 +130,22 @@ def _message(cls: type, channel: Channel | None) -> Iterator[str]:
     rows: list[Row] = [
         (name, _bits(field.min_bits, field.max_bits), str(field)) for name, field in schema.fields
     ]
+    yield from _table(rows)
+
+
+def _ghost(cls: type) -> Iterator[str]:
+    properties: Properties = cls.__dict__["__tickwire_properties__"]
+    types = [field_type for _, field_type, _ in properties.fields]
+    size = _bits(sum(each.min_bits for each in types), sum(each.max_bits for each in types))
+    yield f"{cls.__name__}: {size}, at most {properties.capacity:,} at a time"
+    rows: list[Row] = [
+        (name, _bits(each.min_bits, each.max_bits), f"{each}, {said}" if said else str(each))
+        for name, each, said in properties.fields
+    ]
+    yield from _table(rows)
+
+
+def _table(rows: list[Row]) -> Iterator[str]:
     widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
     for name, bits, kind in rows:
         yield f"  {name:<{widths[0]}}  {bits:>{widths[1]}}  {kind}"

@@ -36,7 +36,7 @@ from tickwire._core import (
     tuple_of,
     union_of,
 )
-from tickwire.fields import BARE, BOUNDED, MUST_SAY, NATURAL, NUMBERS, REGISTERED, Bound, Converter
+from tickwire.fields import BARE, BOUNDED, MUST_SAY, NATURAL, NUMBERS, REGISTERED, Bound, Condition, Converter
 
 __all__ = ["BlockMessage", "Message", "MessageFactory", "message"]
 
@@ -122,8 +122,39 @@ def _declared(
             "or use @message to declare fields, not both"
         )
     _check_channel(cls.__name__, channel)
-    hints = _resolve_hints(cls, names)
+    hints = resolve_hints(cls, names)
     block_inherited = getattr(cls, BLOCK, False)
+    own = own_fields(cls, hints)
+    if block and not block_inherited:
+        if "block" in hints:
+            raise TypeError(f"{cls.__name__}.block is what block=True adds; call the field something else")
+        cls.__annotations__["block"] = bytes
+        cls.block = dataclasses.field(default=b"", kw_only=True, repr=False)  # type: ignore[attr-defined]
+    made: type[_T] = dataclasses.dataclass(slots=True, **options)(cls)
+    rebind_class_cell(cls, made)
+    if block:
+        made.__tickwire_block__ = True  # type: ignore[attr-defined]
+    if channel is not None:
+        made.__tickwire_channel__ = channel  # type: ignore[attr-defined]
+
+    with_block = block or block_inherited
+    fields = [field for field in dataclasses.fields(made) if not (with_block and field.name == "block")]  # type: ignore[arg-type]
+    inherited: dict[str, FieldType] = {}
+    for base in reversed(made.__mro__[1:]):
+        schema = base.__dict__.get("__tickwire_schema__")
+        if schema is not None:
+            inherited.update(schema.fields)
+    types_by_name = {**inherited, **own}
+    check_bases(cls, fields, types_by_name, "message")
+    schema = Schema(cls.__name__, [(field.name, types_by_name[field.name]) for field in fields])
+    made.__tickwire_schema__ = schema  # type: ignore[attr-defined]
+    defaults = {field.name: default_of(field, types_by_name[field.name]) for field in fields}
+    schema.check(types.SimpleNamespace(**defaults))
+    return made
+
+
+def own_fields(cls: type, hints: dict[str, Any]) -> dict[str, FieldType]:
+    """The types of the fields that the class itself declares; those without a default get the natural one."""
     own = {
         name: _field_type(cls, f"{cls.__name__}.{name}", hints[name])
         for name in inspect.get_annotations(cls)
@@ -138,37 +169,19 @@ def _declared(
             mutable = isinstance(natural, dataclasses.Field)
             given.default = dataclasses.MISSING if mutable else natural
             given.default_factory = natural.default_factory if mutable else dataclasses.MISSING
-    if block and not block_inherited:
-        if "block" in hints:
-            raise TypeError(f"{cls.__name__}.block is what block=True adds; call the field something else")
-        cls.__annotations__["block"] = bytes
-        cls.block = dataclasses.field(default=b"", kw_only=True, repr=False)  # type: ignore[attr-defined]
-    made: type[_T] = dataclasses.dataclass(slots=True, **options)(cls)
-    _rebind_class_cell(cls, made)
-    if block:
-        made.__tickwire_block__ = True  # type: ignore[attr-defined]
-    if channel is not None:
-        made.__tickwire_channel__ = channel  # type: ignore[attr-defined]
+    return own
 
-    with_block = block or block_inherited
-    fields = [field for field in dataclasses.fields(made) if not (with_block and field.name == "block")]  # type: ignore[arg-type]
-    inherited: dict[str, FieldType] = {}
-    for base in reversed(made.__mro__[1:]):
-        schema = base.__dict__.get("__tickwire_schema__")
-        if schema is not None:
-            inherited.update(schema.fields)
-    types_by_name = {**inherited, **own}
+
+def check_bases(
+    cls: type, fields: list[dataclasses.Field[Any]], types_by_name: dict[str, Any], decorator: str
+) -> None:
+    """Refuses fields of base classes that were not declared by the same decorator."""
     for field in fields:
         if field.name not in types_by_name:
             raise TypeError(
-                f"{cls.__name__}.{field.name} comes from a base class that is not a message: "
-                "make that one with @message too"
+                f"{cls.__name__}.{field.name} comes from a base class that is not a {decorator}: "
+                f"make that one with @{decorator} too"
             )
-    schema = Schema(cls.__name__, [(field.name, types_by_name[field.name]) for field in fields])
-    made.__tickwire_schema__ = schema  # type: ignore[attr-defined]
-    defaults = {field.name: _default(field, types_by_name[field.name]) for field in fields}
-    schema.check(types.SimpleNamespace(**defaults))
-    return made
 
 
 def _natural(where: str, field_type: FieldType) -> Any:
@@ -182,13 +195,13 @@ def _natural(where: str, field_type: FieldType) -> Any:
     return dataclasses.field(default_factory=made_anew) if field_type.is_mutable else natural
 
 
-def _default(field: dataclasses.Field[Any], field_type: FieldType) -> Any:
+def default_of(field: dataclasses.Field[Any], field_type: FieldType) -> Any:
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
     return field_type.default if field.default is dataclasses.MISSING else field.default
 
 
-def _resolve_hints(cls: type, names: dict[str, Any]) -> dict[str, Any]:
+def resolve_hints(cls: type, names: dict[str, Any]) -> dict[str, Any]:
     """The class's annotations as objects, also where they are text that names locals of a function."""
     own = {**names, cls.__name__: cls, **vars(cls)}
     try:
@@ -231,7 +244,7 @@ def _is_class_variable(hint: Any) -> bool:
     return hint is ClassVar or typing.get_origin(hint) is ClassVar
 
 
-def _unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+def unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     """A type without its names (``NewType``, ``type`` statements), and what ``Annotated`` says of it."""
     metadata: tuple[Any, ...] = ()
     while True:
@@ -248,9 +261,9 @@ def _unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 
 def _field_type(cls: type, where: str, hint: Any) -> FieldType:
     """The field type an annotation stands for."""
-    plain, metadata = _unwrapped(hint)
+    plain, metadata = unwrapped(hint)
     # Also Annotated[PlayerId, tw.u16], whose second part is an Annotated of its own.
-    said = [extra for part in metadata for extra in (_unwrapped(part)[1] or (part,))]
+    said = [extra for part in metadata for extra in (unwrapped(part)[1] or (part,))]
     extras = [extra for extra in said if isinstance(extra, FieldType | Bound | Converter)]
     common = next((extra for extra in extras if isinstance(extra, Bound) and extra.name == "common"), None)
     found = [extra for extra in extras if not isinstance(extra, Bound)]
@@ -281,7 +294,7 @@ def _bounded_type(
         extras = (*found, *bounds.values())
         bounds.clear()
         # What a field says of itself is said of what is on the wire.
-        wire = Annotated[(_unwrapped(registered.wire)[0], *extras)] if extras else registered.wire
+        wire = Annotated[(unwrapped(registered.wire)[0], *extras)] if extras else registered.wire
         return _converted_type(cls, where, plain, registered, wire)
     if said is None:
         return _plain_type(cls, where, plain, bounds)
@@ -303,6 +316,9 @@ def _converted_type(cls: type, where: str, plain: Any, converter: Converter, wir
 
 def _not_for(bounds: dict[str, Bound], plain: Any) -> str:
     """Of bounds that a type doesn't take: what it takes instead."""
+    condition = next((name for name, bound in bounds.items() if isinstance(bound, Condition)), None)
+    if condition:
+        return f"{condition} is for {BOUNDED[condition]}"
     if plain in (list, tuple, set, frozenset, dict):
         held = "tw.u8, tw.u8" if plain is dict else "tw.u8"
         return f"{plain.__name__} must say what it holds, as {plain.__name__}[{held}]"
@@ -388,7 +404,7 @@ _VECTORS = ((float, float), (float, float, float), (float, float, float, float))
 def _union_type(cls: type, held: list[Any]) -> FieldType:
     found = []
     for hint in held:
-        plain, _ = _unwrapped(hint)
+        plain, _ = unwrapped(hint)
         schema = _schema(plain)
         if plain is cls or schema is None:
             raise TypeError(f"a union must be of classes made by @message, and {_name(plain)} is none")
@@ -404,7 +420,7 @@ def _name(hint: Any) -> str:
     return hint.__name__ if isinstance(hint, type) and typing.get_origin(hint) is None else str(hint)
 
 
-def _rebind_class_cell(old: type, new: type) -> None:
+def rebind_class_cell(old: type, new: type) -> None:
     """Points ``super()`` and ``__class__`` in the methods at the class that slots made necessary.
 
     Python does this itself from 3.14 on.

@@ -103,7 +103,10 @@ class ServerCollector(Collector):
             snapshot = self._server.channel_stats()
         except tw.ClosedError:
             return
-        channels = self._server.protocol.channels
+        protocol = self._server.protocol
+        # Ghosts have one behind the game's.
+        channels = [each.name or str(number) for number, each in enumerate(protocol.channels)]
+        channels += ["ghosts"] * bool(protocol.ghosts)
         queued = [0] * len(channels)
         latencies: list[list[float]] = [[] for _ in channels]
         for place, waiting, latency in zip(
@@ -121,8 +124,7 @@ class ServerCollector(Collector):
             "Smoothed times from send to ack. Quantiles over connections.",
             labels=["server", "channel", "quantile"],
         )
-        for number, channel in enumerate(channels):
-            name = channel.name or str(number)
+        for number, name in enumerate(channels):
             waits.add_metric([self._name, name], queued[number])
             for quantile, value in _quantiles(latencies[number]):
                 times.add_metric([self._name, name, f"{quantile:g}"], value)

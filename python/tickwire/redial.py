@@ -19,6 +19,7 @@ from tickwire._core import (
     Capture,
     Chunk,
     Client,
+    ClientWorld,
     Congestion,
     Connected,
     ConnectionStats,
@@ -248,6 +249,11 @@ class Redialler(Generic[_P]):
     def client(self) -> Client[_P]:
         """The client of now, or the last one: another after each dial."""
         return self._client
+
+    @property
+    def world(self) -> ClientWorld:
+        """What the server shows the client of now: another world, empty at first, after each dial."""
+        return self._client.world
 
     @property
     def protocol(self) -> Protocol[_P]:

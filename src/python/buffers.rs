@@ -36,6 +36,11 @@ impl Raw {
         usize::try_from(self.0.itemsize).unwrap_or(0)
     }
 
+    /// Where its bytes begin.
+    pub(super) fn address(&self) -> usize {
+        self.0.buf as usize
+    }
+
     pub(super) fn dimensions(&self) -> c_int {
         self.0.ndim
     }
@@ -118,6 +123,7 @@ macro_rules! number {
     };
 }
 
+number!(i64, b"ql");
 number!(u32, b"IL");
 number!(u64, b"QL");
 number!(f32, b"f");

@@ -20,6 +20,7 @@ use super::endpoint::{CLIENT, Endpoint};
 use super::errors::{not_connected, value_error};
 use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
 use super::fields::within;
+use super::ghosts::ClientWorld;
 use super::inbox::{Inbox, Pending, Tick, Ticking, payload};
 use super::log::{Level, log, log_end};
 use super::network::SimulatedNetwork;
@@ -89,6 +90,7 @@ pub(crate) struct Client {
     endpoint: Endpoint,
     /// What the core calls the server.
     server: PeerHandle,
+    world: Py<ClientWorld>,
     made_at: std::time::Instant,
     /// That it was never ticked was said, or is nobody's business.
     told: AtomicBool,
@@ -282,6 +284,12 @@ impl Client {
     #[getter]
     fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
         self.endpoint.protocol.clone_ref(py)
+    }
+
+    /// What its server shows it: ghosts.
+    #[getter]
+    fn world(&self, py: Python<'_>) -> Py<ClientWorld> {
+        self.world.clone_ref(py)
     }
 
     /// Everything counted since the start, drops by name.
@@ -602,7 +610,8 @@ impl Client {
         let endpoint = Endpoint::new(py, &CLIENT, host, driver, protocol, settings)?;
         // A thread keeps it going, and in virtual time whoever tests something else needs no ticks.
         let told = AtomicBool::new(network.is_some() || endpoint.state.is_threaded());
-        Ok(Client { endpoint, server, made_at: std::time::Instant::now(), told })
+        let world = Py::new(py, ClientWorld(endpoint.population.clone()))?;
+        Ok(Client { endpoint, server, world, made_at: std::time::Instant::now(), told })
     }
 
     /// Says that nobody ticked it. An exception that is under way stays what it is.
@@ -653,6 +662,7 @@ impl Client {
     /// Makes Python objects of what was taken. The lock is held for moments only, never while Python runs.
     fn make_objects(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
         self.make_events(py, pending, events)?;
+        pending.make_ghosts(py, &self.endpoint)?;
         pending.make_chunks(py, |_| Some(None))?;
         let mut refused = Vec::new();
         let made = pending.make_messages(py, &self.endpoint, &mut refused, |_, what| match what {

@@ -40,17 +40,26 @@ impl Converted {
         object: &Bound<'_, PyAny>,
         sink: &mut S,
     ) -> Result<(), Refusal> {
+        let (item, converted) = self.to_wire(object)?;
+        match item.write(node, &converted, sink) {
+            // What was made of the object says more than the object.
+            Err(refusal) => Err(refusal.within(" (to_wire)", &converted)),
+            written => written,
+        }
+    }
+
+    /// What is on the wire for an object, and its shape.
+    pub(super) fn to_wire<'py>(
+        &self,
+        object: &Bound<'py, PyAny>,
+    ) -> Result<(&Shape, Bound<'py, PyAny>), Refusal> {
         let py = object.py();
         if !object.is_instance(self.class.bind(py)).map_err(Refusal::Raised)? {
             return Err(instance_of(&self.class, py));
         }
         let converted =
             self.to_wire.bind(py).call1((object,)).map_err(|error| Refusal::to_wire(py, error))?;
-        match self.item.write(node, &converted, sink) {
-            // What was made of the object says more than the object.
-            Err(refusal) => Err(refusal.within(" (to_wire)", &converted)),
-            written => written,
-        }
+        Ok((&self.item, converted))
     }
 
     pub(super) fn load<'py, const CONVERT: bool>(

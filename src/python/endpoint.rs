@@ -14,8 +14,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::address::Address;
-use super::errors::{ClosedError, channel_error, not_connected, os_error, stale_client, value_error};
+use super::errors::{channel_error, closed_error, not_connected, os_error, stale_client, value_error};
 use super::forks::Process;
+use super::ghosts::{self, Copies, Population};
 use super::hooks::{Candidates, Moment, ask_priority};
 use super::inbox::{Inbox, Pending};
 use super::log::{Dropped, Level, log};
@@ -37,6 +38,7 @@ const LONGEST_STEP: Duration = Duration::from_secs(3600);
 /// What kind of endpoint the game made.
 #[derive(Debug)]
 pub(super) struct Kind {
+    pub(super) is_server: bool,
     /// What it is, for sentences.
     pub(super) name: &'static str,
     /// What is raised where a peer isn't connected.
@@ -47,9 +49,15 @@ pub(super) struct Kind {
     pub(super) absent_text: &'static str,
 }
 
-pub(super) static SERVER: Kind =
-    Kind { name: "server", missing: stale_client, absent: Sent::Gone, absent_text: "the client is gone" };
+pub(super) static SERVER: Kind = Kind {
+    is_server: true,
+    name: "server",
+    missing: stale_client,
+    absent: Sent::Gone,
+    absent_text: "the client is gone",
+};
 pub(super) static CLIENT: Kind = Kind {
+    is_server: false,
     name: "client",
     missing: not_connected,
     absent: Sent::NotConnected,
@@ -76,6 +84,9 @@ pub(super) struct Endpoint {
     priority: Option<Py<PyAny>>,
     /// Whose time it has, instead of the system's.
     pub(super) network: Option<Py<SimulatedNetwork>>,
+    /// The ghosts of the protocol's classes.
+    pub(super) population: Arc<Population>,
+    copies: Copies,
     /// Candidates refer to it while their hook runs.
     pub(super) state: Arc<Shared<State>>,
 }
@@ -97,9 +108,16 @@ impl Endpoint {
         let socket = driver.socket().filter(|_| threaded);
         let bell = socket.map(|socket| Bell::new(socket.handle()?)).transpose();
         let bell = bell.map_err(|error| os_error(py, &error, address.0))?;
-        let state = Shared::new(py, kind.name, State::new(host, driver, hooks, pending), bell, process)?;
+        let part = ghosts::part(protocol.get(), kind.is_server);
+        let mut state = State::new(host, driver, part, hooks, pending);
+        state.interests = ghosts::interests(protocol.get(), kind.is_server);
+        let state = Shared::new(py, kind.name, state, bell, process)?;
+        let server = kind.is_server.then(|| Arc::downgrade(&state));
+        let population = Arc::new(Population::new(py, &protocol.get().ghosts, server)?);
         Ok(Endpoint {
             kind,
+            population,
+            copies: Copies::default(),
             strict,
             ticked: AtomicBool::new(false),
             received_alone: AtomicU32::new(if threaded { SENT } else { 0 }),
@@ -234,6 +252,7 @@ impl Endpoint {
         self.ticked.store(true, Ordering::Relaxed);
         self.received_alone.store(SENT, Ordering::Relaxed);
         let answer = self.ask_priority(py);
+        let copies = self.has_world().then(|| self.copies.take(&self.population));
         let mut state = self.state.lock()?;
         state.asking &= !matches!(answer, Ok(Some(_)));
         if state.is_closed() {
@@ -249,11 +268,22 @@ impl Endpoint {
                 .prioritize(&scores)
                 .map_err(|error| value_error(format!("the priority hook {error}"))),
         });
+        let mut wrong = Vec::new();
+        if let Some(copies) = &copies {
+            ghosts::begin_tick(&mut state, &copies.columns(), &mut wrong);
+        }
         state.transmit();
         drop(state);
+        drop(copies);
         // What was sent may be due again before what the thread sleeps for.
         self.state.wake();
-        ordered.map(|()| true)
+        ordered?;
+        self.population.error(py, &wrong).map_or(Ok(true), Err)
+    }
+
+    /// Whether there are ghosts to send.
+    fn has_world(&self) -> bool {
+        self.kind.is_server && !self.population.is_empty()
     }
 
     /// The scores of what waits, and the version of the core they are for, which the thread leaves as it is until they
@@ -362,8 +392,9 @@ impl Endpoint {
 
     /// Whether the next receive has something for the game.
     pub(super) fn has_news(&self) -> PyResult<bool> {
-        let state = self.state.lock()?;
-        Ok(state.host().has_news() || state.transfers.has_news() || state.unfinished)
+        let mut state = self.state.lock()?;
+        let told = state.carrier.session.ghosts().has_news();
+        Ok(told || state.host().has_news() || state.transfers.has_news() || state.unfinished)
     }
 
     /// The system's number of the socket.
@@ -405,7 +436,7 @@ impl Endpoint {
     }
 
     pub(super) fn closed_error(&self) -> PyErr {
-        ClosedError::new_err(format!("the {} is closed: make a new one to go on", self.kind.name))
+        closed_error(self.kind.name)
     }
 
     fn log_drops(&self, py: Python<'_>, dropped: Option<Dropped>) {

@@ -21,6 +21,7 @@ mod classes {
     import_exception!(tickwire.errors, ClosedError);
     import_exception!(tickwire.errors, FieldError);
     import_exception!(tickwire.errors, FieldTypeError);
+    import_exception!(tickwire.errors, GhostError);
     import_exception!(tickwire.errors, MessageTooLargeError);
     import_exception!(tickwire.errors, NotConnectedError);
     import_exception!(tickwire.errors, StaleClientError);
@@ -47,6 +48,11 @@ pub(crate) fn not_connected() -> PyErr {
     NotConnectedError::new_err(
         "the connection is not up: wait for its Connected event, or ask disconnect_reason why not",
     )
+}
+
+/// The exception for an endpoint that was closed.
+pub(crate) fn closed_error(kind: &str) -> PyErr {
+    ClosedError::new_err(format!("the {kind} is closed: make a new one to go on"))
 }
 
 /// The exception for a message that a channel doesn't take.

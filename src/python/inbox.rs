@@ -121,6 +121,9 @@ pub(crate) struct Inbox {
     /// Chunks that will not be: ``(client, label, error)`` on a server, ``(label, error)`` on a client.
     #[pyo3(get)]
     chunk_failures: Py<PyList>,
+    /// What happened to a client's ghosts, in order: spawns and despawns, then changes.
+    #[pyo3(get)]
+    ghosts: Py<PyList>,
     fates: Arc<Fates>,
     /// None if they aren't asked for.
     packets: Option<Arc<Packets>>,
@@ -181,7 +184,7 @@ impl Inbox {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let lists = [&self.events, &self.messages, &self.latest, &self.payloads, &self.missed];
-        let lists = lists.into_iter().chain([&self.chunks, &self.chunk_failures]);
+        let lists = lists.into_iter().chain([&self.chunks, &self.chunk_failures, &self.ghosts]);
         lists.into_iter().try_for_each(|list| visit.call(list))?;
         self.columns.iter().try_for_each(|columns| visit.call(&columns.class))
     }
@@ -246,6 +249,9 @@ pub(super) struct Pending {
     missed: Vec<Py<PyAny>>,
     chunks: Vec<Py<PyAny>>,
     chunk_failures: Vec<Py<PyAny>>,
+    ghosts: Vec<Py<PyAny>>,
+    /// The numbers of the classes of ghosts that come as columns.
+    ghost_columns: Vec<usize>,
     /// As the core has it.
     pub(super) tick: session::Tick,
     /// The first record that no object was made of.
@@ -267,6 +273,10 @@ impl Pending {
         let mut pending = Pending { packet_fates, ..Pending::default() };
         let mut types = Vec::new();
         for class in columns {
+            if let Some(place) = protocol.ghosts.iter().position(|(ghost, _)| ghost.is(class)) {
+                pending.ghost_columns.push(place);
+                continue;
+            }
             pending.columns.push((class.clone().unbind(), declared(class)?.unbind()));
             let number = protocol.number_of_class(class)?;
             if protocol.class_of(number).has_block() {
@@ -351,6 +361,11 @@ impl Pending {
         Ok(())
     }
 
+    /// Brings a client's world up to date, and makes objects of what happened in it.
+    pub(super) fn make_ghosts(&mut self, py: Python<'_>, endpoint: &Endpoint) -> PyResult<()> {
+        endpoint.population.take_news(py, &endpoint.state, &self.ghost_columns, &mut self.ghosts)
+    }
+
     /// Makes objects of the chunks that came in. `peer` is who sent them, by handle (on a client None); None drops what
     /// strangers sent.
     pub(super) fn make_chunks(
@@ -397,6 +412,7 @@ impl Pending {
             missed: list(&mut self.missed)?,
             chunks: list(&mut self.chunks)?,
             chunk_failures: list(&mut self.chunk_failures)?,
+            ghosts: list(&mut self.ghosts)?,
             fates: Arc::new(self.tick.notifications.drain(..).collect()),
             packets: self.packet_fates.then(|| Arc::new(self.tick.packet_fates.drain(..).collect())),
             columns,
@@ -406,14 +422,16 @@ impl Pending {
 
     /// Whether the last tick was handed over whole.
     pub(super) fn is_empty(&self) -> bool {
-        let Pending { events, messages, latest, payloads, missed, chunks, chunk_failures, tick, .. } = self;
-        let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures];
+        let Pending {
+            events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, tick, ..
+        } = self;
+        let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts];
         objects.iter().all(|objects| objects.is_empty()) && tick.is_empty()
     }
 
     pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Pending { events, messages, latest, payloads, missed, chunks, chunk_failures, .. } = self;
-        let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures];
+        let Pending { events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, .. } = self;
+        let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts];
         objects.into_iter().flatten().try_for_each(|object| visit.call(object))?;
         self.columns.iter().try_for_each(|(class, _)| visit.call(class))
     }

@@ -27,6 +27,7 @@ mod exit;
 mod faults;
 mod fields;
 mod forks;
+mod ghosts;
 mod goodbye;
 mod held;
 mod hooks;
@@ -90,6 +91,11 @@ pub mod module {
         float32, float64, items_of, list_of, literal_of, map_of, nested_of, network_id, optional_of,
         quantized, quaternion, ranged, raw, set_of, signed_quaternion, sparse_of, text, transform, tuple_of,
         uint128, union_of, unit_vector, vec2, vec3, wide_text,
+    };
+    #[pymodule_export]
+    use super::ghosts::{
+        ClientWorld, Ghost, GhostArrays, GhostChanged, GhostDespawned, GhostOwned, GhostSpawned, Properties,
+        Property, World,
     };
     #[pymodule_export]
     use super::hooks::Candidates;

@@ -15,9 +15,11 @@ use super::codec::Class;
 use super::errors::{ChannelError, StreamError, UnregisteredMessageError, value_error};
 use super::events::ClientHandle;
 use super::fields::bounded;
+use super::ghosts::Properties;
 use crate::netcode::Spoken;
+use crate::replication::Classes;
 use crate::time::Duration;
-use crate::transport::{self, ChannelConfig, ChannelKind, Framing, Message, YojimboConfig};
+use crate::transport::{self, ChannelConfig, ChannelKind, Framing, Message, Share, YojimboConfig};
 
 /// Requests or answers about chunks that wait to be sent: more than our client asks for at once.
 const PULL_QUEUE: usize = 256;
@@ -41,6 +43,7 @@ pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
 ///     messages (Sequence[type]): classes made by :func:`tickwire.message` or derived from :class:`tickwire.Message`.
 ///     channels (Sequence[Channel], default ...): 1 to 64 channels; the index in this list is the ``channel``
 ///         argument of ``send``.
+///     ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`: what the server's world consists of.
 ///     framing (Literal['native', 'yojimbo'], default 'native'): how packets look: ``"native"``, or ``"yojimbo"`` to
 ///         talk to that C++ library (``docs/yojimbo.md``).
 ///     fold_hash (bool, default False): yojimbo only: put :attr:`hash` into :attr:`id`, so that sides that differ
@@ -62,14 +65,17 @@ pub(crate) struct Protocol {
     channels: Vec<Py<Channel>>,
     /// The channel of each class's messages, where `send` says nothing else.
     own_channels: Vec<usize>,
+    /// The classes of ghosts with their programs, in order, and the core's part of them.
+    pub(super) ghosts: Vec<(Py<PyType>, Py<Properties>)>,
+    pub(super) ghost_classes: Option<Arc<Classes>>,
 }
 
 #[pymethods]
 impl Protocol {
     #[new]
-    #[pyo3(signature = (id, messages, channels = None, *, framing = "native", fold_hash = false,
+    #[pyo3(signature = (id, messages, channels = None, *, ghosts = None, framing = "native", fold_hash = false,
                         max_packet_size = None, packet_fragment_size = None))]
-    #[pyo3(text_signature = "(id, messages, channels=..., *, framing='native', fold_hash=False, \
+    #[pyo3(text_signature = "(id, messages, channels=..., *, ghosts=(), framing='native', fold_hash=False, \
                              max_packet_size=None, packet_fragment_size=None)")]
     #[allow(clippy::too_many_arguments)] // Settings, most by keyword.
     fn new(
@@ -77,6 +83,7 @@ impl Protocol {
         id: &Bound<'_, PyAny>,
         messages: &Bound<'_, PyAny>,
         channels: Option<&Bound<'_, PyAny>>,
+        ghosts: Option<&Bound<'_, PyAny>>,
         framing: &str,
         #[pyo3(from_py_with = truth::fold_hash)] fold_hash: bool,
         #[pyo3(from_py_with = optional_int::max_packet_size)] max_packet_size: Option<i128>,
@@ -146,7 +153,18 @@ impl Protocol {
             }
         };
         let types = classes.iter().map(Class::message_type).collect();
-        let core = transport::Protocol::with_framing(types, configs, framing).map_err(value_error)?;
+        let ghosts: Vec<Bound<'_, PyAny>> = match ghosts {
+            Some(ghosts) => argument("ghosts", ghosts, "a list of ghost classes")?,
+            None => Vec::new(),
+        };
+        let ghosts = ghost_classes(&ghosts)?;
+        let cores = ghosts.iter().map(|(_, properties)| properties.get().class.clone());
+        let ghost_classes = if ghosts.is_empty() { None } else { Some(Classes::new(cores)) };
+        let ghost_classes = ghost_classes.transpose().map_err(value_error)?.map(Arc::new);
+        let mut core = transport::Protocol::with_framing(types, configs, framing).map_err(value_error)?;
+        if let Some(classes) = &ghost_classes {
+            core = core.with_ghosts(classes.describe(), Share::default()).map_err(value_error)?;
+        }
         let id = if fold_hash { id ^ core.hash() } else { id };
         let address = |class: &Class| class.class().as_ptr() as usize;
         let mut by_type: Vec<(usize, u16)> = classes.iter().map(address).zip(0..=u16::MAX).collect();
@@ -160,7 +178,8 @@ impl Protocol {
         }
         let own_channels = classes.iter().map(|class| own_channel(py, class, &channels));
         let own_channels = own_channels.collect::<PyResult<_>>()?;
-        Ok(Protocol { id, core: Arc::new(core), classes, by_type, channels, own_channels })
+        let core = Arc::new(core);
+        Ok(Protocol { id, core, classes, by_type, channels, own_channels, ghosts, ghost_classes })
     }
 
     /// The 64-bit netcode protocol id.
@@ -194,6 +213,12 @@ impl Protocol {
     #[getter]
     fn messages(&self, py: Python<'_>) -> Vec<Py<PyType>> {
         self.classes.iter().map(|class| class.class().clone_ref(py)).collect()
+    }
+
+    /// The classes of ghosts, in order.
+    #[getter]
+    fn ghosts(&self, py: Python<'_>) -> Vec<Py<PyType>> {
+        self.ghosts.iter().map(|(class, _)| class.clone_ref(py)).collect()
     }
 
     /// The channels, in order.
@@ -260,6 +285,7 @@ impl Protocol {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.ghosts.iter().try_for_each(|(class, _)| visit.call(class))?;
         self.classes.iter().try_for_each(|class| class.traverse(visit))
     }
 }
@@ -421,6 +447,25 @@ fn with_pulls<'py>(
         channels.push(Py::new(py, Channel::from(config))?);
     }
     Ok((messages, channels))
+}
+
+/// Classes made by `@tickwire.ghost`, each once.
+fn ghost_classes(given: &[Bound<'_, PyAny>]) -> PyResult<Vec<(Py<PyType>, Py<Properties>)>> {
+    let mut classes: Vec<(Py<PyType>, Py<Properties>)> = Vec::new();
+    for (position, class) in given.iter().enumerate() {
+        let Some(properties) = Properties::of(class) else {
+            let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
+            let sentence = format!("ghosts[{position}]: {shown} is no class made by @tickwire.ghost");
+            return Err(PyTypeError::new_err(sentence));
+        };
+        if classes.iter().any(|(other, _)| other.is(class)) {
+            let sentence =
+                format!("ghosts must be different classes, and {} is there twice", properties.get().name());
+            return Err(PyTypeError::new_err(sentence));
+        }
+        classes.push((class.cast::<PyType>()?.clone().unbind(), properties.unbind()));
+    }
+    Ok(classes)
 }
 
 fn named(channels: &[Py<Channel>], name: &str) -> Option<usize> {

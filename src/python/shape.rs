@@ -140,6 +140,10 @@ impl Nested {
         self.slots.class()
     }
 
+    pub(super) fn schema(&self) -> &Schema {
+        self.schema.get()
+    }
+
     pub(super) fn write<S: BitSink>(&self, object: &Bound<'_, PyAny>, sink: &mut S) -> Result<(), Refusal> {
         let schema = self.schema.get();
         schema.write_fields(object, Some(&self.slots), sink).map_err(|(field, object, refusal)| {
@@ -192,7 +196,18 @@ impl Shape {
         sink: &mut S,
     ) -> Result<(), Refusal> {
         let mut floats = [0.0; NUMBERS];
-        let value = match self {
+        let value = self.leaf_value(object, &mut floats)?;
+        Ok(leaf.write(value, sink)?)
+    }
+
+    /// The value of an object that is one value, not yet checked against any bound; numbers of a vector are put into `floats`.
+    pub(super) fn leaf_value<'a>(
+        &self,
+        object: &'a Bound<'_, PyAny>,
+        floats: &'a mut [f64; NUMBERS],
+    ) -> Result<Value<'a>, Refusal> {
+        Ok(match self {
+            Shape::Plain(takes) => takes.value(object)?,
             Shape::Member(members) => Value::Int(members.value(object)?),
             Shape::Literal(literals) => literals.value(object)?,
             Shape::Flags(class) => class.value(object)?,
@@ -202,12 +217,11 @@ impl Shape {
                 Value::Floats(floats)
             }
             Shape::Transform => {
-                fill_transform(&mut floats, object)?;
-                Value::Floats(&floats)
+                fill_transform(floats, object)?;
+                Value::Floats(floats)
             }
             _ => return Err(Refusal::Raised(broken())),
-        };
-        Ok(leaf.write(value, sink)?)
+        })
     }
 
     fn write_parts<S: BitSink>(

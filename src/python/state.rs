@@ -12,7 +12,8 @@ use super::shared::Shared;
 use super::stats::Counted;
 use crate::driver::{AFTER_ERROR, BETWEEN_TURNS, Carrier, Driver, Station, Turn};
 use crate::endpoint::{Goodbye, Host, PeerHandle};
-use crate::session::{Session, Tick};
+use crate::replication::Interests;
+use crate::session::{Ghosts, Session, Tick};
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::{Attribute, Column, Read};
@@ -29,6 +30,8 @@ pub(super) struct State {
     /// None while objects are being made of it.
     pub(super) pending: Option<Pending>,
     pub(super) transfers: Transfers,
+    /// Of a server whose protocol has ghosts.
+    pub(super) interests: Option<Interests>,
     /// The last receive raised, and left something for the next.
     pub(super) unfinished: bool,
     /// The logger knows that the capture ended.
@@ -40,9 +43,15 @@ pub(super) struct State {
 
 impl State {
     /// Of an endpoint that nothing was done with yet.
-    pub(super) fn new(host: Host, driver: Driver, hooks: HookClock, pending: Pending) -> Self {
+    pub(super) fn new(
+        host: Host,
+        driver: Driver,
+        ghosts: Ghosts,
+        hooks: HookClock,
+        pending: Pending,
+    ) -> Self {
         State {
-            carrier: Carrier::new(Session::new(host), driver),
+            carrier: Carrier::new(Session::with_ghosts(host, ghosts), driver),
             drops: DropLog::default(),
             hooks,
             refusals: Refusals::default(),
@@ -50,6 +59,7 @@ impl State {
             failed: None,
             pending: Some(pending),
             transfers: Transfers::default(),
+            interests: None,
             unfinished: false,
             capture_told: false,
             #[cfg(feature = "faults")]

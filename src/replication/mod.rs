@@ -9,6 +9,7 @@
 
 pub mod class;
 mod history;
+pub mod interests;
 pub mod mirror;
 pub mod packet;
 pub mod publisher;
@@ -18,6 +19,7 @@ pub mod table;
 mod wordless;
 
 pub use class::{ClassError, Classes, Condition, GhostClass, HISTORY};
+pub use interests::Interests;
 pub use mirror::{GhostEvent, Happened, Mirror, MirrorCounters};
 pub use packet::Violation;
 pub use publisher::{ClassCosts, Costs, Publisher, PublisherConfig};

@@ -33,6 +33,11 @@ impl Ghosts {
         if let Ghosts::Mirror(mirror) = self { Some(mirror) } else { None }
     }
 
+    /// Whether a client's picture has changed since the application looked.
+    pub fn has_news(&self) -> bool {
+        if let Ghosts::Mirror(mirror) = self { mirror.has_news() } else { false }
+    }
+
     /// Takes what arrived with a datagram.
     pub(super) fn read(
         &mut self,

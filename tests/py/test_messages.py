@@ -67,6 +67,20 @@ class Stranger:
     n: tw.u8
 
 
+@tw.ghost(capacity=3)
+class Tank:
+    position: Annotated[tw.Vec2, tw.vec2(-100, 100, 1 / 256)] = tw.default()
+    health: Annotated[int, tw.ranged(0, 100)] = 100
+    name: Annotated[str, tw.text(8), tw.initial] = ""
+
+
+@tw.ghost
+class Foreign:
+    """Not among the protocol's ghosts."""
+
+    n: tw.u8
+
+
 class Odd(tw.Message):
     """With a ``serialize`` of its own."""
 
@@ -113,6 +127,14 @@ class Scene:
         settings = {"protocol": self.protocol, "network": self.network, **settings}
         return tw.Client.connect("127.0.0.1:40000", **settings)
 
+    def worlds(self, *, strict: bool = False) -> tuple[tw.World, tw.ClientWorld, tw.ClientHandle]:
+        """The worlds of a server and of its client, in which a Tank lives that is the client's."""
+        protocol = tw.Protocol(1, [Say], ghosts=[Tank])
+        self.server, self.client, handle = self.pair(protocol, strict=strict)
+        self.server.world.spawn(Tank(name="Bob"), owner=handle)
+        testing.run(self.network, self.server, self.client, seconds=0.2)
+        return self.server.world, self.client.world, handle
+
     def alone(self, *, strict: bool = False) -> tw.Client:
         """A client that nobody answers."""
         network = testing.SimulatedNetwork()
@@ -144,7 +166,22 @@ class Scene:
 def raised_by(mistake: Mistake, folder: Path) -> str:
     """What the code raises, as the tables write it; warnings too."""
     scene = Scene(folder)
-    tools = (Annotated, Any, asyncio, enum, tw, aio, capture, testing, Say, Move, Stranger, Odd)
+    tools = (
+        Annotated,
+        Any,
+        asyncio,
+        enum,
+        tw,
+        aio,
+        capture,
+        testing,
+        Say,
+        Move,
+        Stranger,
+        Odd,
+        Tank,
+        Foreign,
+    )
     names = {tool.__name__.rpartition(".")[2]: tool for tool in tools}
     module = types.ModuleType("game")
     vars(module).update(names, tw=tw, scene=scene, protocol=scene.protocol, folder=folder)

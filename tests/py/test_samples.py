@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import tickwire as tw
-from tickwire.samples import command, echo, filedrop
+from tickwire.samples import command, crowd, echo, filedrop
 from tickwire.samples.arena import __main__ as arena
 from tickwire.samples.chat import __main__ as chat
 from tickwire.samples.login import __main__ as login
@@ -23,9 +23,10 @@ MAINS = {
     "chat": chat.main,
     "filedrop": filedrop.main,
     "arena": arena.main,
+    "crowd": crowd.main,
     "login": login.main,
 }
-SERVERS = ["echo", "chat", "filedrop", "arena"]
+SERVERS = ["echo", "chat", "filedrop", "arena", "crowd"]
 PATIENCE = 60.0
 
 
@@ -145,6 +146,23 @@ def test_an_arena_is_served_to_a_window_elsewhere(tmp_path: Path) -> None:
     assert picture.stat().st_size > 1000
 
 
+def test_a_crowd_is_watched(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving("crowd", "--wanderers", "2000") as (address, process):
+        assert crowd.main(["watch", address, "--headless", "--seconds", "1.5"]) == 0
+        assert process.poll() is None
+    sight, rest = capsys.readouterr().out.split(" wanderers in sight, changed in ")
+    assert 5 < int(sight) < 60
+    assert int(rest.split()[0]) > 5
+
+
+def test_a_crowd_and_its_watchers_are_one_program(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["serve", "--listen", "127.0.0.1:0", "--wanderers", "500", "--watchers", "2", "--seconds", "1"]
+    assert crowd.main(line) == 0
+    served = capsys.readouterr().out.splitlines()
+    assert served[1].startswith("a tick took ")
+    assert len(served) == 4
+
+
 def test_the_list_of_samples_names_each() -> None:
     line = [sys.executable, "-m", "tickwire.samples"]
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE, check=True)
@@ -169,6 +187,7 @@ def test_the_list_of_samples_names_each() -> None:
         ("filedrop", ["serve", "--limit", "much"], "'much'"),
         ("arena", ["play", "--bots", "99"], "from 0 to 15"),
         ("arena", ["play", "--seconds", "-1"], "--seconds"),
+        ("crowd", ["serve", "--wanderers", "0"], "from 1 to 50,000"),
         ("login", ["play"], "NAME"),
     ],
 )

@@ -24,6 +24,7 @@ class Collected:
     missed: list[Any] = field(default_factory=list)
     chunks: list[ReceivedChunk] = field(default_factory=list)
     chunk_failures: list[Any] = field(default_factory=list)
+    ghosts: list[Any] = field(default_factory=list)
     notifications: list[tuple[int, int, int, bool]] = field(default_factory=list)
     """``(slot, channel, tag, delivered)``, as the columns of :class:`tickwire.Notifications` have them."""
 
@@ -36,6 +37,7 @@ class Collected:
         self.missed += inbox.missed
         self.chunks += inbox.chunks
         self.chunk_failures += inbox.chunk_failures
+        self.ghosts += inbox.ghosts
         told = inbox.notifications
         self.notifications += zip(told.slot, told.channel, told.tag, told.delivered, strict=True)
 

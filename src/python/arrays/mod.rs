@@ -12,7 +12,7 @@ mod send;
 mod taken;
 
 pub(super) use received::Received;
-pub(super) use row_type::RowTypes;
+pub(super) use row_type::{RowTypes, cell_format, numpy};
 pub(crate) use rows::Rows as ReceivedRows;
 pub(super) use send::{Recipients, Rows, check_message};
 

@@ -22,7 +22,7 @@ pub(in crate::python) struct RowTypes {
 }
 
 /// A class of NumPy; None where NumPy is not installed.
-pub(super) fn numpy<'py>(py: Python<'py>, class: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+pub(in crate::python) fn numpy<'py>(py: Python<'py>, class: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     match py.import("numpy") {
         Ok(numpy) => numpy.getattr(class).map(Some),
         Err(error) if error.is_instance_of::<PyModuleNotFoundError>(py) => Ok(None),
@@ -155,6 +155,11 @@ fn format<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py, PyAny>> {
         Node::List(_) | Node::Sparse(_) | Node::Union(_) => PyString::new(py, "(2,)<u4").into_any(),
         Node::Nested(schema) => row(py, schema)?.into_any(),
     })
+}
+
+/// What `numpy.dtype` takes of a cell.
+pub(in crate::python) fn cell_format<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py, PyAny>> {
+    format(py, node)
 }
 
 fn parts<'py>(py: Python<'py>, node: &Node, specs: &mut Vec<Bound<'py, PyAny>>) -> PyResult<()> {

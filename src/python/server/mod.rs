@@ -27,6 +27,7 @@ use super::endpoint::{Endpoint, SERVER};
 use super::errors::{stale_client, value_error};
 use super::events::ClientHandle;
 use super::fields::within;
+use super::ghosts::World;
 use super::goodbye::goodbye;
 use super::hooks;
 use super::inbox::{Inbox, Tick, Ticking, payload};
@@ -125,6 +126,7 @@ pub(crate) struct Server {
     /// What newcomers are sent. Locked inside of the endpoint's lock, so that none misses a value.
     retained: Mutex<Retained>,
     rooms: Rooms,
+    world: Py<World>,
 }
 
 /// Whom something is for.
@@ -229,11 +231,16 @@ impl Server {
         }
         host.set_stalled_timeout(stalled_timeout);
         static SERVERS: AtomicU64 = AtomicU64::new(0);
+        let id = SERVERS.fetch_add(1, Ordering::Relaxed);
+        let endpoint = Endpoint::new(py, &SERVER, host, driver, protocol, settings)?;
+        let state = Arc::downgrade(&endpoint.state);
+        let world = World::new(endpoint.population.clone(), state, id, endpoint.strict);
         Ok(Server {
-            id: SERVERS.fetch_add(1, Ordering::Relaxed),
+            id,
             max_clients,
             admission,
-            endpoint: Endpoint::new(py, &SERVER, host, driver, protocol, settings)?,
+            endpoint,
+            world: Py::new(py, world)?,
             players: Mutex::default(),
             retained: Mutex::default(),
             rooms: Rooms::default(),
@@ -256,6 +263,12 @@ impl Server {
     #[getter]
     fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
         self.endpoint.protocol.clone_ref(py)
+    }
+
+    /// Its ghosts: what is spawned here appears at its clients.
+    #[getter]
+    fn world(&self, py: Python<'_>) -> Py<World> {
+        self.world.clone_ref(py)
     }
 
     /// The number of client slots.

@@ -145,7 +145,9 @@ impl Server {
     fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
         let mut final_stats = core::mem::take(&mut pending.tick.final_stats);
         let gone = events.iter().filter(|event| matches!(event, Event::Disconnected { .. }));
-        drop(self.rooms.leave(&gone.map(Event::peer).collect::<Vec<_>>()));
+        let gone: Vec<PeerHandle> = gone.map(Event::peer).collect();
+        drop(self.rooms.leave(&gone));
+        self.world.get().forget_owners(&gone);
         for event in events {
             let object = match event {
                 Event::Accepted { peer: client, client_id, address, user_data } => {

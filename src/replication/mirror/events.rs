@@ -42,10 +42,6 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    pub(super) fn is_empty(&self) -> bool {
-        self.events.iter().all(Option::is_none)
-    }
-
     pub(super) fn push(&mut self, event: GhostEvent) {
         self.events.push(Some(event));
     }
@@ -60,6 +56,14 @@ impl Pending {
             self.events.retain(Option::is_some);
             self.cancelled = 0;
         }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &GhostEvent> {
+        self.events.iter().flatten()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.len() == self.cancelled
     }
 
     pub(super) fn take(&mut self, events: &mut Vec<GhostEvent>) {

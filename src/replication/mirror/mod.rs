@@ -139,6 +139,13 @@ impl Mirror {
         }
     }
 
+    /// The class and the id of each ghost whose end [`Mirror::take`] will tell. Its cells have its last values until then; after
+    /// it they may be those of another ghost with its id.
+    pub fn ended(&self) -> impl Iterator<Item = (usize, u32)> {
+        let ended = self.pending.iter().filter(|event| event.happened == Happened::Despawned);
+        ended.map(|event| (usize::from(event.class), event.id))
+    }
+
     /// Whether anything waits for [`Mirror::take`].
     pub fn has_news(&self) -> bool {
         !self.pending.is_empty() || self.ghosts.iter().any(Ghosts::has_news)

@@ -208,11 +208,16 @@ impl Publisher {
 
     // --- relevancy ---------------------------------------------------------------------------------------
 
-    /// Lets a client have an object; false when it has it, or there is no such client or object.
+    /// Lets a client have an object; false when it has it, or there is no such client or object, or no id: ask again in a
+    /// later tick, when the client knows of ends.
     pub fn enter(&mut self, handle: PeerHandle, class: usize, row: u32) -> bool {
         let (tick, owner) = (self.tick, self.owner(class, row) == Some(handle));
+        let capacity = self.tables[class].class().capacity;
         self.tables[class].is_alive(row)
-            && self.peer_mut(handle).is_some_and(|peer| peer.scopes[class].enter(row, tick, owner))
+            && self.peer_mut(handle).is_some_and(|peer| {
+                let scope = &mut peer.scopes[class];
+                scope.has_room(capacity) && scope.enter(row, tick, owner)
+            })
     }
 
     /// Takes an object from a client; false when it doesn't have it.

@@ -110,6 +110,11 @@ impl Scope {
 
     // --- what the client is to have ----------------------------------------------------------------------
 
+    /// Whether there is an id below this capacity: those of ghosts whose end isn't acked are taken.
+    pub(super) fn has_room(&mut self, capacity: u32) -> bool {
+        self.lowest_free() < capacity as usize
+    }
+
     /// Lets the client have a row; false when it has it.
     pub(super) fn enter(&mut self, row: u32, tick: u32, owner: bool) -> bool {
         if self.id_of(row).is_some() {

@@ -192,3 +192,22 @@ fn a_client_of_a_quiet_world_keeps_up_with_its_ticks() {
     assert_eq!(u32::from_le_bytes(cells[0]), 2);
     assert!(lost > 10 && sent < 150, "{sent} sent, {lost} lost");
 }
+
+#[test]
+fn a_client_is_never_given_an_id_beyond_the_capacity() {
+    let mut publisher = publisher(1);
+    let first = publisher.spawn(0, None).unwrap();
+    assert!(publisher.enter(ONE, 0, first));
+    tick(&mut publisher, &[1]);
+    let create = packets(&mut publisher, ONE, 9000)[0].0;
+    publisher.handle_notification(ONE, create, true);
+    publisher.despawn(0, first);
+    let second = publisher.spawn(0, None).unwrap();
+    assert!(!publisher.enter(ONE, 0, second), "the only id is still the first one's");
+    tick(&mut publisher, &[2]);
+    let end = packets(&mut publisher, ONE, 9000)[0].0;
+    assert!(!publisher.enter(ONE, 0, second));
+    publisher.handle_notification(ONE, end, true);
+    assert!(publisher.enter(ONE, 0, second));
+    assert_eq!(publisher.ghost_id(ONE, 0, second), Some(0));
+}

@@ -1,0 +1,167 @@
+"""Ghost classes: objects of the server's world that appear in every client.
+
+A class declared with :func:`ghost` has properties, declared as the fields of messages are. Its objects are
+plain until :meth:`World.spawn` makes them live: then a property is a cell of the world's columns, and what is
+assigned to it goes out with the next flush.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+import types
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple, TypeVar, dataclass_transform, overload
+
+from tickwire._core import FieldType, Ghost, Properties, Property
+from tickwire.fields import Condition
+from tickwire.message import check_bases, default_of, own_fields, rebind_class_cell, resolve_hints, unwrapped
+
+__all__ = ["DEFAULT_CAPACITY", "Always", "Chosen", "Grid", "Owner", "ghost"]
+
+_T = TypeVar("_T")
+
+DEFAULT_CAPACITY = 65_536
+"""How many ghosts of a class there may be at a time, where the class doesn't say. It is also the most."""
+
+# The attribute in which a class has its program. Read by the native core.
+PROPERTIES = "__tickwire_properties__"
+
+
+@overload
+@dataclass_transform(field_specifiers=(dataclasses.field,), eq_default=False)
+def ghost(cls: type[_T], /) -> type[_T]: ...
+
+
+@overload
+@dataclass_transform(field_specifiers=(dataclasses.field,), eq_default=False)
+def ghost(*, capacity: int = DEFAULT_CAPACITY, kw_only: bool = False) -> Callable[[type[_T]], type[_T]]: ...
+
+
+def ghost(cls: type[_T] | None = None, /, *, capacity: int = DEFAULT_CAPACITY, kw_only: bool = False) -> Any:
+    """Makes a class one of ghosts by its annotated properties, in order.
+
+    They are declared as the fields of messages are, and besides may say whom they are for:
+    ``Annotated[int, tw.ranged(0, 999), tw.owner_only]``. The class gets a constructor and a repr as a
+    dataclass has. Two ghosts are equal only if they are the same. Objects have no other attributes, unless
+    ``__slots__`` names them: those are this side's own and go nowhere.
+
+    ``capacity`` is how many there may be at a time, 1 to 65,536; memory is taken as they come.
+
+    Raises:
+        TypeError, ValueError: naming the class, the property and what is wrong with it.
+    """
+    names = sys._getframe(1).f_locals
+    if cls is None:
+        return lambda cls: _declared(cls, names, capacity, kw_only)
+    return _declared(cls, names, capacity, kw_only)
+
+
+def _declared(cls: type[_T], names: dict[str, Any], capacity: int, kw_only: bool) -> type[_T]:
+    if not isinstance(cls, type):
+        raise TypeError(f"@tickwire.ghost goes on a class, not on {cls!r}")
+    if any("__tickwire_schema__" in base.__dict__ for base in cls.__mro__):
+        raise TypeError(f"{cls.__name__} is a message: what is sent is either that or a ghost")
+    hints = resolve_hints(cls, names)
+    declared = inspect.get_annotations(cls)
+    conditions = {name: _condition(f"{cls.__name__}.{name}", hints[name]) for name in declared}
+    own = own_fields(cls, {name: _without_conditions(hint) for name, hint in hints.items()})
+    cls = dataclasses.dataclass(eq=False, kw_only=kw_only)(cls)
+    made = _with_base(cls)
+
+    inherited: dict[str, tuple[FieldType, str]] = {}
+    for base in reversed(made.__mro__[1:]):
+        properties = base.__dict__.get(PROPERTIES)
+        if properties is not None:
+            inherited.update({name: (field_type, said) for name, field_type, said in properties.fields})
+    fields = list(dataclasses.fields(made))  # type: ignore[arg-type]
+    by_name = {**inherited, **{name: (field_type, conditions[name]) for name, field_type in own.items()}}
+    check_bases(cls, fields, by_name, "ghost")
+    properties = Properties(cls.__name__, [(field.name, *by_name[field.name]) for field in fields], capacity)
+    setattr(made, PROPERTIES, properties)
+    for place, field in enumerate(fields):
+        setattr(made, field.name, Property(properties, place))
+    defaults = {field.name: default_of(field, by_name[field.name][0]) for field in fields}
+    properties.set_defaults(types.SimpleNamespace(**defaults))
+    return made
+
+
+def _condition(where: str, hint: Any) -> str:
+    """The name of the condition that an annotation says; the empty text where it says none."""
+    found = [extra.name for extra in unwrapped(hint)[1] if isinstance(extra, Condition)]
+    if len(found) > 1:
+        raise TypeError(f"{where}: {' and '.join(found)} contradict each other; give one")
+    return found[0] if found else ""
+
+
+def _without_conditions(hint: Any) -> Any:
+    plain, metadata = unwrapped(hint)
+    rest = tuple(extra for extra in metadata if not isinstance(extra, Condition))
+    if len(rest) == len(metadata):
+        return hint
+    return Annotated[(plain, *rest)] if rest else plain
+
+
+def _with_base(cls: type[_T]) -> type[_T]:
+    """The class again, derived from the native base that has its values."""
+    left_out = {"__dict__", "__weakref__", *(field.name for field in dataclasses.fields(cls))}  # type: ignore[arg-type]
+    members = {name: value for name, value in vars(cls).items() if name not in left_out}
+    slots = members.setdefault("__slots__", ())
+    for name in (slots,) if isinstance(slots, str) else slots:
+        # What the slots of the first class have left; the second one's get their own.
+        members.pop(name, None)
+    bases = tuple(base for base in cls.__bases__ if base is not object)
+    if not any(issubclass(base, Ghost) for base in bases):
+        bases += (Ghost,)
+    metaclass: Any = type(cls)
+    members.setdefault("__reduce__", _reduce)
+    made: type[_T] = metaclass(cls.__name__, bases, members)
+    rebind_class_cell(cls, made)
+    return made
+
+
+def _reduce(ghost: Any) -> tuple[Any, ...]:
+    """How a ghost is copied and pickled: as a plain object with its values."""
+    values = {field.name: getattr(ghost, field.name) for field in dataclasses.fields(ghost)}
+    return _plain, (type(ghost), values)
+
+
+def _plain(cls: type[_T], values: dict[str, Any]) -> _T:
+    ghost = cls.__new__(cls)
+    for name, value in values.items():
+        setattr(ghost, name, value)
+    return ghost
+
+
+class Always(NamedTuple):
+    """All clients have all ghosts of the class, as they do where nothing else is said."""
+
+
+class Owner(NamedTuple):
+    """Only the client that owns a ghost has it."""
+
+
+class Chosen(NamedTuple):
+    """A client has the ghosts that the game says: :meth:`World.show`."""
+
+
+class Grid(NamedTuple):
+    """A client has the ghosts that are near, and its own.
+
+    Near is within ``radius`` of what it looks from: its own ghosts of the class, or what
+    :meth:`World.look_from` says.
+    """
+
+    property: str
+    """The property that says where a ghost is, a vector."""
+    radius: float
+    """How far a client sees."""
+    cell: float | None = None
+    """The width of the grid's cells, on which only the time that it takes depends. None: a quarter of the
+    radius."""
+    leave_radius: float | None = None
+    """How far away a ghost that the client has may be and stay, so that one at the edge doesn't come and go.
+    None: an eighth more than the radius."""
+    linger: int = 2
+    """How many flushes one stays that is further away."""

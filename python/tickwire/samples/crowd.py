@@ -1,0 +1,254 @@
+"""A crowd: ten thousand wanderers as columns of ghosts, of which every client is sent those that are near::
+
+    python -m tickwire.samples.crowd serve
+    python -m tickwire.samples.crowd watch --network wifi-bad
+
+Arrows move the window of a client over the field. With ``--headless`` it has none, drifts, and sums up in the
+end what arrived. ``serve --seconds 10 --watchers 3`` does all of it in one program.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Annotated, Any
+
+import tickwire as tw
+from tickwire.arguments import Parser
+from tickwire.samples import command
+
+# pygame greets on standard output unless told not to.
+os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+
+TICKS_PER_SECOND = 30
+FIELD = 4000.0
+"""The field goes from minus this to this, along both axes."""
+SIGHT = 400.0
+"""How far a client sees."""
+MAX_WATCHERS = 64
+
+
+@tw.ghost(capacity=50_000)
+class Wanderer:
+    """Somebody who walks, and now and then turns."""
+
+    position: Annotated[tw.Vec2, tw.vec2(-FIELD, FIELD, 1 / 32)] = (0.0, 0.0)
+    heading: Annotated[float, tw.angle(0, 360, 1.0)] = 0.0
+    coat: Annotated[int, tw.ranged(0, 7), tw.initial] = 0
+
+
+@tw.message
+class Look:
+    """Where a client looks from now on."""
+
+    at: Annotated[tw.Vec2, tw.vec2(-FIELD, FIELD, 1.0)]
+
+
+PROTOCOL = tw.Protocol(
+    id=0x7469636B_63726F77,
+    messages=[Look],
+    channels=[tw.latest("look", keys=1)],
+    ghosts=[Wanderer],
+)
+
+
+class Crowd:
+    """The wanderers. Each :meth:`tick` is a tick of the world."""
+
+    def __init__(self, server: tw.Server, count: int, seed: int = 1) -> None:
+        numpy = command.extra("numpy")
+        self._numpy, self._server = numpy, server
+        self._random = numpy.random.default_rng(seed)
+        server.world.relevancy(Wanderer, tw.Grid("position", radius=SIGHT))
+        server.world.spawn_rows(Wanderer, count)
+        self._wanderers = server.world.arrays(Wanderer)
+        self._wanderers["position"] = self._random.uniform(-FIELD, FIELD, (count, 2))
+        self._wanderers["heading"] = self._random.uniform(0, 360, count)
+        self._wanderers["coat"] = self._random.integers(0, 8, count)
+        self._speed = self._random.uniform(10, 60, count)
+        self.seconds: list[float] = []
+        """What each tick took, the flush included."""
+
+    def tick(self) -> None:
+        """Takes in where clients look, and moves everybody."""
+        begun_at = perf_counter()
+        with self._server.tick() as inbox:
+            for client, _, look in inbox.latest:
+                self._server.world.look_from(client, Wanderer, [look.at])
+            self._walk()
+        self.seconds.append(perf_counter() - begun_at)
+
+    def _walk(self) -> None:
+        numpy, wanderers = self._numpy, self._wanderers
+        heading = wanderers["heading"]
+        # A twentieth of them turn in a tick; who comes to the edge turns round.
+        turning = self._random.random(len(heading)) < 0.05
+        heading[turning] = (heading[turning] + self._random.uniform(-60, 60, int(turning.sum()))) % 360
+        radians = numpy.radians(heading)
+        step = numpy.stack((numpy.cos(radians), numpy.sin(radians)), axis=1)
+        position = wanderers["position"]
+        position += step * (self._speed / TICKS_PER_SECOND)[:, None]
+        outside = (numpy.abs(position) > FIELD - 1).any(axis=1)
+        heading[outside] = (heading[outside] + 180) % 360
+        numpy.clip(position, -FIELD, FIELD, out=position)
+
+
+@dataclass
+class Watcher:
+    """Somebody who looks at the crowd, from a place that drifts."""
+
+    client: tw.Client
+    at: tuple[float, float] = (0.0, 0.0)
+    ended: tw.DisconnectReason | None = None
+    seen: set[int] = field(default_factory=set[int])
+    """The rows in which there was ever somebody."""
+    ticks_with_news: int = 0
+
+    def tick(self, steer: tuple[float, float] = (1.0, 0.0)) -> None:
+        """Takes what arrived, and drifts on."""
+        with self.client.tick() as inbox:
+            for event in inbox.events:
+                if isinstance(event, tw.Disconnected):
+                    self.ended = event.reason
+            wanderers = self.client.world.arrays(Wanderer)
+            self.seen.update(wanderers.spawned.tolist())
+            self.ticks_with_news += len(wanderers.changed) > 0
+            if self.client.connected:
+                reach = FIELD - SIGHT
+                x, y = (place + way * 5 for place, way in zip(self.at, steer, strict=True))
+                self.at = (max(-reach, min(reach, x)), max(-reach, min(reach, y)))
+                self.client.send(Look(self.at))
+
+    def summary(self) -> str:
+        """What arrived, in a line."""
+        wanderers, stats = self.client.world.arrays(Wanderer), self.client.stats()
+        return (
+            f"{wanderers.living} wanderers in sight, changed in {self.ticks_with_news} ticks, "
+            f"{stats.received_kbps:.0f} kbit/s in the end"
+        )
+
+
+def serve(parsed: argparse.Namespace) -> None:
+    """A dedicated server until Ctrl-C, perhaps with watchers without a window."""
+    command.extra("numpy")
+    with command.open_server(parsed, PROTOCOL, max_clients=MAX_WATCHERS) as server, ExitStack() as clients:
+        print(f"{parsed.wanderers:,} wanderers on {server.address}; Ctrl-C ends it.", flush=True)
+        crowd = Crowd(server, parsed.wanderers)
+        watchers: list[Watcher] = []
+        for _ in range(parsed.watchers):
+            client = tw.Client.connect(server.address, PROTOCOL, key=parsed.key, columns=[Wanderer])
+            watchers.append(Watcher(clients.enter_context(client)))
+        for _ in tw.ticks(TICKS_PER_SECOND, parsed.seconds):
+            crowd.tick()
+            for watcher in watchers:
+                watcher.tick()
+        crowd.seconds.sort()
+        print(f"a tick took {crowd.seconds[len(crowd.seconds) // 2] * 1000:.1f} ms (median)")
+        for watcher in watchers:
+            print(watcher.summary())
+
+
+def watch(parsed: argparse.Namespace) -> None:
+    """A window onto the crowd of a server elsewhere, or a summary of what would be seen there."""
+    with command.dial(parsed, PROTOCOL, columns=[Wanderer]) as client:
+        watcher = Watcher(client)
+        window = None if parsed.headless else Window()
+        for _ in tw.ticks(TICKS_PER_SECOND, parsed.seconds):
+            watcher.tick(window.steer() if window else (1.0, 0.0))
+            if watcher.ended is not None:
+                raise command.disconnected(watcher.ended, parsed.address)
+            if window and not window.draw(watcher):
+                break
+        print(watcher.summary())
+
+
+class Window:
+    """Shows who is near. Arrows steer, Escape leaves.
+
+    Raises:
+        SampleError: there is no display.
+    """
+
+    SIZE = 800
+
+    def __init__(self) -> None:
+        self._pygame: Any = command.extra("pygame")
+        try:
+            self._pygame.display.init()
+            self._surface = self._pygame.display.set_mode((self.SIZE, self.SIZE))
+        except self._pygame.error as error:
+            raise command.SampleError(
+                f"can't open a window: {error}; on a machine without a screen, take --headless"
+            ) from None
+        self._pygame.display.set_caption("Tickwire crowd")
+        self._coats = [
+            (235, 120, 100),
+            (235, 190, 100),
+            (190, 225, 110),
+            (110, 220, 150),
+            (110, 210, 225),
+            (120, 150, 235),
+            (180, 130, 235),
+            (230, 130, 190),
+        ]
+
+    def steer(self) -> tuple[float, float]:
+        """Where the pressed keys steer."""
+        pressed, key = self._pygame.key.get_pressed(), self._pygame
+        return (
+            float(pressed[key.K_RIGHT] - pressed[key.K_LEFT]),
+            float(pressed[key.K_DOWN] - pressed[key.K_UP]),
+        )
+
+    def draw(self, watcher: Watcher) -> bool:
+        """Draws those that are near; false: the player leaves."""
+        pygame = self._pygame
+        self._surface.fill((18, 22, 30))
+        wanderers, scale = watcher.client.world.arrays(Wanderer), self.SIZE / (2 * SIGHT)
+        rows = wanderers.rows
+        places = ((wanderers["position"][rows] - watcher.at) * scale + self.SIZE / 2).astype(int)
+        for place, coat in zip(places.tolist(), wanderers["coat"][rows].tolist(), strict=True):
+            pygame.draw.circle(self._surface, self._coats[coat], place, 3)
+        pygame.display.flip()
+        leaving = (pygame.QUIT,)
+        return not any(
+            event.type in leaving or (event.type == pygame.KEYDOWN and event.key == pygame.K_ESCAPE)
+            for event in pygame.event.get()
+        )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit code."""
+    prog = "python -m tickwire.samples.crowd"
+    parser = Parser(
+        prog=prog, description="Thousands of wanderers, of which everybody sees those that are near."
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    server = commands.add_parser("serve", help="the server, on which they wander")
+    command.add_server_options(server)
+    count = command.number(int, 1, 50_000)
+    text = "how many there are (10,000)"
+    server.add_argument("--wanderers", type=count, default=10_000, metavar="N", help=text)
+    text = "clients without a window in the same program (0)"
+    server.add_argument(
+        "--watchers", type=command.number(int, 0, MAX_WATCHERS), default=0, metavar="N", help=text
+    )
+    server.set_defaults(run=serve)
+    client = commands.add_parser("watch", help="a window onto them")
+    command.add_client_options(client)
+    command.add_network_option(client)
+    client.add_argument("--headless", action="store_true", help="no window, and a summary at the end")
+    client.set_defaults(run=watch)
+    for each in (server, client):
+        seconds = command.number(float, 0.1, 1_000_000)
+        each.add_argument("--seconds", type=seconds, metavar="N", help="ends by itself after so long")
+    return command.run(parser, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

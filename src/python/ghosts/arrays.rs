@@ -1,0 +1,252 @@
+//! The ghosts of a class as arrays: a column a property, a row a ghost.
+//!
+//! Promises: no Python object is made for a ghost; a column is the world's own memory. Rows are stable, and so are views: of a
+//! world that grew meanwhile they have the rows that there were.
+
+use std::ffi::CStr;
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyMemoryView, PySlice, PyString};
+
+use super::ghost::Ghost;
+use super::memory::{Cells, Memory};
+use super::rows::Rows;
+use crate::python::arrays::{cell_format, numpy};
+use crate::python::buffers::Raw;
+use crate::python::errors::GhostError;
+use crate::python::fields::bounded;
+use crate::python::lock;
+use crate::wire::{Column, Node};
+
+/// The ghosts of a class as columns, a row a ghost: :meth:`World.arrays` and :meth:`ClientWorld.arrays` give it.
+#[pyclass(frozen, mapping, module = "tickwire")]
+pub(crate) struct GhostArrays(pub(super) Arc<Rows>);
+
+#[pymethods]
+impl GhostArrays {
+    /// The ghost class.
+    #[getter]
+    fn ghost_class(&self, py: Python<'_>) -> Py<PyAny> {
+        self.0.class.clone_ref(py).into_any()
+    }
+
+    /// The names of those properties that have a column, in order.
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        let properties = self.0.properties.get();
+        let with_words = (0..properties.len()).filter(|property| properties.core(*property).has_words());
+        with_words.map(|property| properties.property_name(property).to_owned()).collect()
+    }
+
+    /// How many ghosts there may be at a time.
+    #[getter]
+    fn capacity(&self) -> u32 {
+        self.0.properties.get().capacity()
+    }
+
+    /// How many ghosts live.
+    #[getter]
+    fn living(&self) -> usize {
+        self.0.living()
+    }
+
+    /// A column that says which rows live.
+    #[getter]
+    fn alive<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.view(py, &self.0.alive, false, (c"?", None))
+    }
+
+    /// The rows that live, rising.
+    #[getter]
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        numbers(py, &self.0.alive_rows())
+    }
+
+    /// Whose each row is: on a server the :attr:`ClientHandle.number` of a client, and 2^64 - 1 where it is nobody's; on a client
+    /// whether it is its own.
+    #[getter]
+    fn owners<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let format = if self.0.is_servers() { c"Q" } else { c"?" };
+        self.view(py, &self.0.owners, false, (format, None))
+    }
+
+    /// The rows of ghosts that appeared in the last tick, on a client to which the class comes as columns.
+    #[getter]
+    fn spawned<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let rows = lock(&self.0.news).spawned.clone();
+        numbers(py, &rows)
+    }
+
+    /// The rows of ghosts that changed in the last tick; as :attr:`spawned`.
+    #[getter]
+    fn changed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let rows = lock(&self.0.news).changed.clone();
+        numbers(py, &rows)
+    }
+
+    /// The rows of ghosts that went away in the last tick; as :attr:`spawned`.
+    #[getter]
+    fn despawned<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let rows = lock(&self.0.news).despawned.clone();
+        numbers(py, &rows)
+    }
+
+    /// The object of a row, made when it is first asked for.
+    ///
+    /// Raises:
+    ///     GhostError: no ghost lives in this row.
+    #[pyo3(signature = (row, /))]
+    fn ghost<'py>(&self, row: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Ghost>> {
+        let number = bounded("row", row, 0, self.capacity() - 1)?;
+        if !self.0.is_alive(number) {
+            return Err(GhostError::new_err(format!("no {} lives in row {number}", self.0.name())));
+        }
+        self.0.object(row.py(), number)
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.count()
+    }
+
+    fn __getitem__<'py>(&self, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+        let property = self.property(name)?;
+        let py = name.py();
+        let node = self.0.properties.get().core(property).field().node();
+        let memory = self.0.column(property);
+        let column = if let Node::Leaf(leaf) = node { format_of(leaf.column()) } else { None };
+        if let Some(format) = column {
+            return self.view(py, memory, self.0.is_servers(), format);
+        }
+        // What has parts: an array of records, or bytes where there is no NumPy.
+        let bytes = self.view(py, memory, self.0.is_servers(), (c"B", Some(memory.size())))?;
+        let Some(dtype) = numpy(py, "dtype")? else { return Ok(bytes) };
+        let records = bytes.call_method1(intern!(py, "view"), (dtype.call1((cell_format(py, node)?,))?,))?;
+        records.call_method1(intern!(py, "reshape"), (self.0.count(),))
+    }
+
+    fn __setitem__(&self, name: &Bound<'_, PyString>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let property = self.property(name)?;
+        let py = name.py();
+        if !self.0.is_servers() {
+            return Err(GhostError::new_err(format!(
+                "{}.{name} can't be set on a client: its server does, send it a message",
+                self.0.name()
+            )));
+        }
+        let memory = self.0.column(property);
+        // What `column += ...` has come to: the column itself, and all is done.
+        if let Ok(raw) = Raw::get(value, ffi::PyBUF_FULL_RO)
+            && raw.address() == memory.address()
+            && raw.len() == memory.size() * self.0.count()
+        {
+            return Ok(());
+        }
+        let column = self.__getitem__(name)?;
+        if numpy(py, "ndarray")?.is_some() {
+            return column.set_item(py.Ellipsis(), value);
+        }
+        column.set_item(PySlice::full(py), value)
+    }
+
+    fn __contains__(&self, name: &Bound<'_, PyString>) -> PyResult<bool> {
+        Ok(self.property(name).is_ok())
+    }
+
+    fn __repr__(&self) -> String {
+        let (name, living, count) = (self.0.name(), self.0.living(), self.0.count());
+        format!("<GhostArrays of {name}: {living} ghosts in {count} rows>")
+    }
+}
+
+impl GhostArrays {
+    fn property(&self, name: &Bound<'_, PyString>) -> PyResult<usize> {
+        let properties = self.0.properties.get();
+        let property = properties.named(name.to_str()?).map_err(PyKeyError::new_err)?;
+        if properties.core(property).has_words() {
+            return Ok(property);
+        }
+        Err(PyKeyError::new_err(format!(
+            "{}.{name} has no column, as its size differs by value: take the object, ghost(row).{name}",
+            self.0.name()
+        )))
+    }
+
+    /// Cells as an array, or as a memoryview where there is no NumPy.
+    fn view<'py>(
+        &self,
+        py: Python<'py>,
+        memory: &Arc<Memory>,
+        writable: bool,
+        format: (&'static CStr, Option<usize>),
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let cells = Bound::new(py, Cells::new(memory, self.0.count(), writable, format))?;
+        let view = PyMemoryView::from(cells.as_any())?.into_any();
+        match numpy(py, "asarray")? {
+            Some(asarray) => asarray.call1((view,)),
+            None => Ok(view),
+        }
+    }
+}
+
+/// Integers as an array, or as a memoryview where there is no NumPy.
+pub(super) fn numbers<'py>(py: Python<'py>, numbers: &[u32]) -> PyResult<Bound<'py, PyAny>> {
+    let memory = Arc::new(Memory::new(size_of::<u32>(), numbers.len()));
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+    memory.write(0, &bytes);
+    let cells = Bound::new(py, Cells::new(&memory, numbers.len(), true, (c"I", None)))?;
+    let view = PyMemoryView::from(cells.as_any())?.into_any();
+    match numpy(py, "asarray")? {
+        Some(asarray) => asarray.call1((view,)),
+        None => Ok(view),
+    }
+}
+
+/// Rows that the game gives, as a buffer of integers or an iterable.
+pub(super) fn rows_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
+    let row = |row: &Bound<'_, PyAny>| bounded("rows", row, 0, u32::MAX);
+    if let Ok(one) = row(given) {
+        return Ok(vec![one]);
+    }
+    if let Ok(raw) = Raw::get(given, ffi::PyBUF_FULL_RO) {
+        if let Some(numbers) = raw.numbers::<u32>(given.py())? {
+            return Ok(numbers);
+        }
+        if let Some(numbers) = raw.numbers::<i64>(given.py())? {
+            let fits = |number: i64| {
+                u32::try_from(number).map_err(|_| {
+                    PyValueError::new_err(format!("rows must be 0 to {}, not {number}", u32::MAX))
+                })
+            };
+            return numbers.into_iter().map(fits).collect();
+        }
+    }
+    let Ok(each) = given.try_iter() else {
+        let class = given.get_type().name()?;
+        return Err(PyTypeError::new_err(format!("rows must be ints or a buffer of them, not {class}")));
+    };
+    each.map(|each| row(&each?)).collect()
+}
+
+/// The format of a column of one value, and how many numbers that is if it may be several.
+fn format_of(column: Column) -> Option<(&'static CStr, Option<usize>)> {
+    Some(match column {
+        Column::Bool => (c"?", None),
+        Column::Uint8 => (c"B", None),
+        Column::Uint16 => (c"H", None),
+        Column::Uint32 => (c"I", None),
+        Column::Uint64 => (c"Q", None),
+        Column::Int8 => (c"b", None),
+        Column::Int16 => (c"h", None),
+        Column::Int32 => (c"i", None),
+        Column::Int64 => (c"q", None),
+        Column::Float32 => (c"f", None),
+        Column::Float64 => (c"d", None),
+        Column::Singles(count) => (c"f", Some(count.into())),
+        Column::Doubles(count) => (c"d", Some(count.into())),
+        Column::Uint128 | Column::Int128 | Column::Text | Column::Data => return None,
+    })
+}

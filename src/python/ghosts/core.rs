@@ -1,0 +1,105 @@
+//! What the bindings ask of the core's ghosts, all behind the endpoint's lock. Of an endpoint whose protocol has none, nothing.
+
+use crate::endpoint::PeerHandle;
+use crate::python::protocol::Protocol;
+use crate::python::state::State;
+use crate::replication::{
+    Column, Costs, Interests, Mirror, Publisher, PublisherConfig, Relevancy, RelevancyError, Wrong,
+};
+use crate::session::Ghosts;
+
+/// An endpoint's part in the ghosts of its protocol.
+pub(in crate::python) fn part(protocol: &Protocol, is_server: bool) -> Ghosts {
+    let (Some(classes), Some(channel)) = (&protocol.ghost_classes, protocol.core.ghost_channel()) else {
+        return Ghosts::None;
+    };
+    if is_server {
+        Ghosts::Publisher(Box::new(Publisher::new(classes.clone(), PublisherConfig { channel })))
+    } else {
+        Ghosts::Mirror(Box::new(Mirror::new(classes.clone())))
+    }
+}
+
+/// The relevancy of a server's world.
+pub(in crate::python) fn interests(protocol: &Protocol, is_server: bool) -> Option<Interests> {
+    protocol.ghost_classes.as_ref().filter(|_| is_server).map(|classes| Interests::new(classes))
+}
+
+fn publisher(state: &mut State) -> Option<&mut Publisher> {
+    state.carrier.session.ghosts().publisher()
+}
+
+pub(super) fn mirror(state: &mut State) -> Option<&mut Mirror> {
+    state.carrier.session.mirror()
+}
+
+pub(super) fn spawn(state: &mut State, class: usize, owner: Option<PeerHandle>) -> Option<u32> {
+    publisher(state)?.spawn(class, owner).ok()
+}
+
+pub(super) fn despawn(state: &mut State, class: usize, row: u32) -> bool {
+    if let Some(interests) = &mut state.interests {
+        interests.forget(class, row);
+    }
+    publisher(state).is_some_and(|publisher| publisher.despawn(class, row))
+}
+
+/// Sets a property without words, whose value was checked.
+pub(super) fn set_value(state: &mut State, class: usize, row: u32, property: usize, body: &[u8]) {
+    if let Some(publisher) = publisher(state) {
+        let _ = publisher.set_cell(class, row, property, body);
+    }
+}
+
+pub(super) fn set_owner(state: &mut State, class: usize, row: u32, owner: Option<PeerHandle>) {
+    if let Some(publisher) = publisher(state) {
+        publisher.set_owner(class, row, owner);
+    }
+}
+
+pub(super) fn set_relevancy(state: &mut State, class: usize, rule: Relevancy) -> Result<(), RelevancyError> {
+    let Some(classes) = publisher(state).map(|publisher| publisher.classes().clone()) else { return Ok(()) };
+    state.interests.as_mut().map_or(Ok(()), |interests| interests.set_rule(&classes, class, rule))
+}
+
+pub(super) fn look_from(state: &mut State, client: PeerHandle, class: usize, places: Vec<[f64; 3]>) {
+    if let Some(interests) = &mut state.interests {
+        interests.set_viewpoints(client, class, places);
+    }
+}
+
+pub(super) fn show(state: &mut State, client: PeerHandle, class: usize, mask: Vec<u8>) {
+    if let Some(interests) = &mut state.interests {
+        interests.set_mask(client, class, mask);
+    }
+}
+
+pub(super) fn set_weights(state: &mut State, class: usize, weights: &[f32]) {
+    if let Some(publisher) = publisher(state) {
+        publisher.set_weights(class, weights);
+    }
+}
+
+pub(super) fn costs(state: &mut State) -> Costs {
+    publisher(state).map(|publisher| publisher.costs()).unwrap_or_default()
+}
+
+pub(super) fn client_bits(state: &mut State, client: PeerHandle) -> u64 {
+    publisher(state).map_or(0, |publisher| publisher.peer_bits(client))
+}
+
+/// Begins the world's next tick with these columns.
+pub(in crate::python) fn begin_tick(
+    state: &mut State,
+    columns: &[Vec<Column<'_>>],
+    wrong: &mut Vec<(usize, Wrong)>,
+) {
+    if let Some(publisher) = publisher(state) {
+        publisher.begin_tick(columns, wrong);
+        // The endpoint has them beside each other.
+        let Ghosts::Publisher(publisher) = state.carrier.session.ghosts() else { return };
+        if let Some(interests) = &mut state.interests {
+            interests.update(publisher);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What happens to a client's ghosts, as the tick hands it up.
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::ghost::Ghost;
+
+/// A ghost has appeared, with its first values.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct GhostSpawned {
+    /// The ghost.
+    #[pyo3(get)]
+    pub(super) ghost: Py<Ghost>,
+}
+
+/// Properties of a ghost have changed.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct GhostChanged {
+    /// The ghost.
+    #[pyo3(get)]
+    pub(super) ghost: Py<Ghost>,
+    /// The names of those properties.
+    #[pyo3(get)]
+    pub(super) names: Py<PyTuple>,
+}
+
+/// From now on this client owns a ghost that it had already, or no longer.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct GhostOwned {
+    /// The ghost.
+    #[pyo3(get)]
+    pub(super) ghost: Py<Ghost>,
+    /// Whether it is this client's.
+    #[pyo3(get)]
+    pub(super) owned: bool,
+}
+
+/// A ghost is gone: it was despawned, or is no longer relevant. It keeps its last values.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct GhostDespawned {
+    /// The ghost.
+    #[pyo3(get)]
+    pub(super) ghost: Py<Ghost>,
+}
+
+fn shown(py: Python<'_>, ghost: &Py<Ghost>) -> String {
+    ghost.bind(py).repr().map_or_else(|_| "it".into(), |text| text.to_string())
+}
+
+#[pymethods]
+impl GhostSpawned {
+    #[classattr]
+    fn __match_args__() -> (&'static str,) {
+        ("ghost",)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        format!("GhostSpawned(ghost={})", shown(py, &self.ghost))
+    }
+}
+
+#[pymethods]
+impl GhostChanged {
+    #[classattr]
+    fn __match_args__() -> (&'static str, &'static str) {
+        ("ghost", "names")
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        format!("GhostChanged(ghost={}, names={})", shown(py, &self.ghost), self.names.bind(py))
+    }
+}
+
+#[pymethods]
+impl GhostOwned {
+    #[classattr]
+    fn __match_args__() -> (&'static str, &'static str) {
+        ("ghost", "owned")
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let owned = if self.owned { "True" } else { "False" };
+        format!("GhostOwned(ghost={}, owned={owned})", shown(py, &self.ghost))
+    }
+}
+
+#[pymethods]
+impl GhostDespawned {
+    #[classattr]
+    fn __match_args__() -> (&'static str,) {
+        ("ghost",)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        format!("GhostDespawned(ghost={})", shown(py, &self.ghost))
+    }
+}

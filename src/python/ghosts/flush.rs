@@ -1,0 +1,79 @@
+//! A server's columns on their way to the core, once a flush.
+//!
+//! Promises: what other threads write meanwhile is some mixture, checked like any other. Nothing is copied of what rests.
+
+use std::sync::{Mutex, MutexGuard};
+
+use pyo3::prelude::*;
+
+use super::population::Population;
+use super::rows::Rows;
+use crate::python::errors::FieldError;
+use crate::python::lock;
+use crate::python::value::bound;
+use crate::replication::{Column, Wrong};
+use crate::wire::ValueError;
+
+/// The cells of a class as they were at the last flush, by property, and the mask of those that may have changed since.
+#[derive(Default)]
+pub(super) struct Copied {
+    cells: Vec<Vec<u8>>,
+    changed: u64,
+}
+
+/// The columns of all classes.
+#[derive(Default)]
+pub(in crate::python) struct Copies(Mutex<Vec<Copied>>);
+
+/// As the core takes them.
+pub(in crate::python) struct Copying<'a>(MutexGuard<'a, Vec<Copied>>);
+
+impl Copies {
+    /// Copies what may have changed since it was last called.
+    pub(in crate::python) fn take(&self, population: &Population) -> Copying<'_> {
+        let mut copies = lock(&self.0);
+        copies.resize_with(population.classes.len(), Copied::default);
+        for (copied, rows) in copies.iter_mut().zip(&population.classes) {
+            copied.changed = rows.copy_changed(&mut copied.cells);
+        }
+        Copying(copies)
+    }
+}
+
+impl Copying<'_> {
+    /// By class and property.
+    pub(in crate::python) fn columns(&self) -> Vec<Vec<Column<'_>>> {
+        self.0.iter().map(Copied::columns).collect()
+    }
+}
+
+impl Copied {
+    fn columns(&self) -> Vec<Column<'_>> {
+        let each = self.cells.iter().enumerate();
+        each.map(|(i, cells)| Column { cells, scan: self.changed >> i & 1 == 1 }).collect()
+    }
+}
+
+impl Population {
+    /// The exception for the first of what can't be sent.
+    #[cold]
+    pub(in crate::python) fn error(&self, py: Python<'_>, wrong: &[(usize, Wrong)]) -> Option<PyErr> {
+        let (class, wrong) = wrong.first()?;
+        self.classes.get(*class).map(|rows| field_error(py, rows, wrong))
+    }
+}
+
+fn field_error(py: Python<'_>, rows: &Rows, wrong: &Wrong) -> PyErr {
+    let (properties, row) = (rows.properties.get(), wrong.row);
+    let name = format!("{} of row {row}", properties.property_name(wrong.property));
+    let value = match wrong.error {
+        ValueError::FloatOutOfRange { value, .. } | ValueError::NotFinite { value } => {
+            value.into_pyobject(py).map(|value| value.into_any().unbind()).map_err(Into::into)
+        }
+        _ => rows.plain_value(py, row, wrong.property).map(Bound::unbind),
+    };
+    match value {
+        Ok(value) => FieldError::new_err((rows.name().to_owned(), name, value, bound(&wrong.error))),
+        Err(error) => error,
+    }
+}

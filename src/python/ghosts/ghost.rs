@@ -1,0 +1,148 @@
+//! The base of all ghosts' classes: it has their values, or knows where these are.
+
+use std::sync::{Arc, Mutex};
+
+use pyo3::exceptions::PyAttributeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::properties::Properties;
+use super::rows::Rows;
+use crate::python::errors::GhostError;
+use crate::python::lock;
+
+/// The base of the classes that :func:`tickwire.ghost` makes.
+#[pyclass(frozen, subclass, weakref, module = "tickwire")]
+pub(crate) struct Ghost {
+    life: Mutex<Life>,
+}
+
+/// The values of an object, by property.
+pub(super) type Values = Vec<Option<Py<PyAny>>>;
+
+enum Life {
+    /// It is in no world.
+    Plain(Values),
+    /// It is a row.
+    Live(Live),
+    /// It was one, whose last values these are.
+    Over { values: Values, row: u32 },
+}
+
+/// A row of a class in a world.
+#[derive(Clone)]
+pub(super) struct Live {
+    pub(super) rows: Arc<Rows>,
+    pub(super) row: u32,
+}
+
+#[pymethods]
+impl Ghost {
+    #[new]
+    #[pyo3(signature = (*args, **kwargs))]
+    fn new(args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> Self {
+        let _ = (args, kwargs);
+        Ghost { life: Mutex::new(Life::Plain(Vec::new())) }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Ok(life) = self.life.try_lock() else { return Ok(()) };
+        match &*life {
+            Life::Plain(values) | Life::Over { values, .. } => {
+                values.iter().flatten().try_for_each(|value| visit.call(value))
+            }
+            Life::Live(_) => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        let taken = match &mut *lock(&self.life) {
+            Life::Plain(values) | Life::Over { values, .. } => core::mem::take(values),
+            Life::Live(_) => Vec::new(),
+        };
+        drop(taken);
+    }
+}
+
+impl Ghost {
+    pub(super) fn get<'py>(
+        slf: &Bound<'py, Self>,
+        properties: &Properties,
+        property: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let Live { rows, row } = {
+            match &*lock(&slf.get().life) {
+                Life::Plain(values) | Life::Over { values, .. } => {
+                    let value = values.get(property).and_then(Option::as_ref);
+                    return value.map(|value| value.bind(py).clone()).ok_or_else(|| {
+                        let (class, name) = (properties.name(), properties.property_name(property));
+                        PyAttributeError::new_err(format!("this {class} has no value of {name:?} yet"))
+                    });
+                }
+                Life::Live(live) => live.clone(),
+            }
+        };
+        rows.value(py, row, property)
+    }
+
+    pub(super) fn set(
+        slf: &Bound<'_, Self>,
+        properties: &Properties,
+        property: usize,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let (mut old, mut live) = (None, None);
+        match &mut *lock(&slf.get().life) {
+            Life::Plain(values) => {
+                if values.len() <= property {
+                    values.resize_with(property + 1, || None);
+                }
+                old = values[property].replace(value.clone().unbind());
+            }
+            Life::Live(at) => live = Some(at.clone()),
+            Life::Over { row, .. } => {
+                let (class, name) = (properties.name(), properties.property_name(property));
+                return Err(GhostError::new_err(format!(
+                    "{class}.{name} of row {row} must be set before its despawn, not after"
+                )));
+            }
+        }
+        drop(old);
+        match live {
+            Some(Live { rows, row }) => rows.assign(row, property, value),
+            None => Ok(()),
+        }
+    }
+
+    /// Where it lives, if it does.
+    pub(super) fn live(&self) -> Option<Live> {
+        match &*lock(&self.life) {
+            Life::Live(live) => Some(live.clone()),
+            _ => None,
+        }
+    }
+
+    /// The row that it had, if it was live once and is no more.
+    pub(super) fn was(&self) -> Option<u32> {
+        match &*lock(&self.life) {
+            Life::Over { row, .. } => Some(*row),
+            _ => None,
+        }
+    }
+
+    /// Makes it a row. What it had before is given back, to be dropped where no lock is held.
+    pub(super) fn enter(&self, live: Live) -> Values {
+        match core::mem::replace(&mut *lock(&self.life), Life::Live(live)) {
+            Life::Plain(values) | Life::Over { values, .. } => values,
+            Life::Live(_) => Vec::new(),
+        }
+    }
+
+    /// Ends its life in the world, with these last values.
+    pub(super) fn leave(&self, values: Values, row: u32) {
+        let old = core::mem::replace(&mut *lock(&self.life), Life::Over { values, row });
+        drop(old);
+    }
+}

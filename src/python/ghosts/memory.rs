@@ -1,0 +1,198 @@
+//! The memory of a column: a cell a row, of which Python has views.
+//!
+//! Promises: a column never moves, so that views of it stay good while rows come and go; pages that nobody wrote to take no
+//! memory. What views may have changed is known: [`Memory::take_exported`].
+//!
+//! Views are written to without Tickwire's knowledge, by NumPy also while other threads run. So cells are copied before they are
+//! looked at, as bytes of any value, and never referred to.
+
+use core::alloc::Layout;
+use core::ffi::{c_char, c_int, c_void};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error};
+use std::ffi::CStr;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyBufferError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+/// What cells are aligned to: all that any of their numbers needs.
+const ALIGNMENT: usize = 64;
+
+/// A cell for each row that there may be.
+pub(super) struct Memory {
+    cells: NonNull<u8>,
+    layout: Layout,
+    /// Bytes of a cell.
+    size: usize,
+    /// Views that can be written to.
+    exports: AtomicUsize,
+    /// There were some since the last [`Memory::take_exported`].
+    exported: AtomicBool,
+}
+
+// SAFETY: the memory is this value's own, and only bytes are copied from it and to it.
+#[allow(unsafe_code)]
+unsafe impl Send for Memory {}
+#[allow(unsafe_code)]
+unsafe impl Sync for Memory {}
+
+#[allow(unsafe_code)] // Memory that views share is no slice.
+impl Memory {
+    /// Zeros.
+    pub(super) fn new(size: usize, capacity: usize) -> Self {
+        let bytes = size.saturating_mul(capacity).clamp(1, isize::MAX as usize - ALIGNMENT);
+        let layout = Layout::from_size_align(bytes, ALIGNMENT).unwrap_or(Layout::new::<u64>());
+        // SAFETY: the layout has a size above 0.
+        let cells = unsafe { alloc_zeroed(layout) };
+        let Some(cells) = NonNull::new(cells) else { handle_alloc_error(layout) };
+        Memory { cells, layout, size, exports: AtomicUsize::new(0), exported: AtomicBool::new(false) }
+    }
+
+    /// Bytes of a cell.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    fn start(&self, row: usize, bytes: usize) -> *mut u8 {
+        let at = row * self.size;
+        assert!(at + bytes <= self.layout.size(), "row {row} is below the capacity");
+        self.cells.as_ptr().wrapping_add(at)
+    }
+
+    /// Copies from the cells from `row` on.
+    pub(super) fn read(&self, row: usize, to: &mut [u8]) {
+        let from = self.start(row, to.len());
+        // SAFETY: so many bytes are within the memory, which is this value's while it lives.
+        unsafe { core::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) }
+    }
+
+    /// Copies to the cells from `row` on.
+    pub(super) fn write(&self, row: usize, from: &[u8]) {
+        let to = self.start(row, from.len());
+        // SAFETY: as for reading.
+        unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) }
+    }
+
+    /// Makes `to` a copy of the first cells.
+    pub(super) fn copy_to(&self, to: &mut Vec<u8>, rows: usize) {
+        to.resize(rows * self.size, 0);
+        self.read(0, to);
+    }
+
+    /// All cells, for the core to write what arrived. Of columns that Python only reads; the caller is attached to the
+    /// interpreter and has the only such slice.
+    #[allow(clippy::mut_from_ref)] // Memory that views share is no value of this.
+    pub(super) fn bytes_mut(&self) -> &mut [u8] {
+        let bytes = if self.size == 0 { 0 } else { self.layout.size() };
+        // SAFETY: so many bytes are within the memory, which is this value's while it lives. Views of it are addresses, by which
+        // nobody writes, and Python reads them between ticks.
+        unsafe { core::slice::from_raw_parts_mut(self.cells.as_ptr(), bytes) }
+    }
+
+    /// Whether the cells may have been written to by views since it was last asked.
+    pub(super) fn take_exported(&self) -> bool {
+        let exported = self.exported.swap(false, Ordering::Relaxed);
+        exported || self.exports.load(Ordering::Relaxed) > 0
+    }
+
+    /// Where the cells are.
+    pub(super) fn address(&self) -> usize {
+        self.cells.as_ptr() as usize
+    }
+}
+
+#[allow(unsafe_code)]
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated with this layout, and no view is left: each keeps the memory alive.
+        unsafe { dealloc(self.cells.as_ptr(), self.layout) }
+    }
+}
+
+/// The cells of a column from the first row on, for the buffer protocol.
+#[pyclass(frozen, module = "tickwire")]
+pub(super) struct Cells {
+    memory: Arc<Memory>,
+    writable: bool,
+    format: &'static CStr,
+    /// Bytes of a number.
+    item: usize,
+    dimensions: c_int,
+    /// Rows, and numbers in a row; the buffer protocol wants them to have an address.
+    shape: [ffi::Py_ssize_t; 2],
+    strides: [ffi::Py_ssize_t; 2],
+}
+
+impl Cells {
+    /// Of so many rows; a cell is `count` numbers of this format, and an item of more dimensions if that isn't 1.
+    pub(super) fn new(
+        memory: &Arc<Memory>,
+        rows: usize,
+        writable: bool,
+        (format, count): (&'static CStr, Option<usize>),
+    ) -> Self {
+        let item = memory.size / count.unwrap_or(1).max(1);
+        Cells {
+            memory: memory.clone(),
+            writable,
+            format,
+            item,
+            dimensions: if count.is_some() { 2 } else { 1 },
+            shape: [rows as isize, count.unwrap_or(1) as isize],
+            strides: [memory.size as isize, item as isize],
+        }
+    }
+}
+
+#[pymethods]
+impl Cells {
+    #[allow(unsafe_code)] // The buffer protocol hands over addresses.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let cells = slf.get();
+        let wanted = |flag: c_int| flags & flag == flag;
+        if view.is_null() || (wanted(ffi::PyBUF_WRITABLE) && !cells.writable) {
+            return Err(PyBufferError::new_err("these cells are read-only"));
+        }
+        if cells.writable {
+            cells.memory.exports.fetch_add(1, Ordering::Relaxed);
+            cells.memory.exported.store(true, Ordering::Relaxed);
+        }
+        let bytes = cells.memory.size * cells.shape[0] as usize;
+        // SAFETY: the interpreter gives a Py_buffer to fill. All addresses in it are of memory that stays where it is while
+        // `obj` lives, and that keeps it alive until the buffer is released; so many rows are within it. What is const here is
+        // only read, by convention.
+        unsafe {
+            (*view).buf = cells.memory.cells.as_ptr().cast::<c_void>();
+            (*view).len = bytes as isize;
+            (*view).itemsize = cells.item as isize;
+            (*view).readonly = c_int::from(!cells.writable);
+            (*view).ndim = cells.dimensions;
+            (*view).format = if wanted(ffi::PyBUF_FORMAT) {
+                cells.format.as_ptr().cast_mut()
+            } else {
+                core::ptr::null_mut::<c_char>()
+            };
+            (*view).shape =
+                if wanted(ffi::PyBUF_ND) { cells.shape.as_ptr().cast_mut() } else { core::ptr::null_mut() };
+            (*view).strides = if wanted(ffi::PyBUF_STRIDES) {
+                cells.strides.as_ptr().cast_mut()
+            } else {
+                core::ptr::null_mut()
+            };
+            (*view).suboffsets = core::ptr::null_mut();
+            (*view).internal = core::ptr::null_mut();
+            (*view).obj = slf.into_any().into_ptr();
+        }
+        Ok(())
+    }
+
+    #[allow(unsafe_code)] // As above.
+    unsafe fn __releasebuffer__(&self, _view: *mut ffi::Py_buffer) {
+        if self.writable {
+            self.memory.exports.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Ghosts for Python: classes and their properties, a server's world and a client's, as objects and as columns.
+//!
+//! Promises: the columns' memory is Python's and never moves; the core copies what may have changed once a flush. Objects are made
+//! of those ghosts only that the game asks for, or hears of by events.
+
+mod arrays;
+mod client_world;
+mod core;
+mod events;
+mod flush;
+mod ghost;
+mod memory;
+mod news;
+mod population;
+mod properties;
+mod relevancy;
+mod rows;
+mod store;
+mod world;
+
+pub(super) use core::{begin_tick, interests, part};
+
+pub(crate) use arrays::GhostArrays;
+pub(crate) use client_world::ClientWorld;
+pub(crate) use events::{GhostChanged, GhostDespawned, GhostOwned, GhostSpawned};
+pub(super) use flush::Copies;
+pub(crate) use ghost::Ghost;
+pub(super) use population::Population;
+pub(crate) use properties::{Properties, Property};
+pub(crate) use world::World;

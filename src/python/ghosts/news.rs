@@ -1,0 +1,140 @@
+//! What arrived of a client's ghosts: into the columns, and as events of those classes that come as objects.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use super::core;
+use super::events::{GhostChanged, GhostDespawned, GhostOwned, GhostSpawned};
+use super::ghost::Values;
+use super::population::Population;
+use super::rows::{NOBODY, Rows};
+use crate::python::lock;
+use crate::python::shared::Shared;
+use crate::python::state::State;
+use crate::replication::{GhostEvent, Happened};
+
+/// The rows of a class to which something happened in the last tick.
+#[derive(Default)]
+pub(super) struct News {
+    pub(super) spawned: Vec<u32>,
+    pub(super) changed: Vec<u32>,
+    pub(super) despawned: Vec<u32>,
+}
+
+/// Values of properties without words: class, row, property, body.
+type Bodies = Vec<(usize, u32, usize, Vec<u8>)>;
+
+impl Population {
+    /// Brings a client's columns up to date, and appends what happened to ghosts of all but these classes.
+    pub(in crate::python) fn take_news(
+        &self,
+        py: Python<'_>,
+        state: &Arc<Shared<State>>,
+        as_columns: &[usize],
+        objects: &mut Vec<Py<PyAny>>,
+    ) -> PyResult<()> {
+        if self.classes.is_empty() {
+            return Ok(());
+        }
+        // An id may be another ghost's in one take, and then its cells are.
+        let ended: Vec<(usize, u32)> = {
+            let mut state = state.lock()?;
+            core::mirror(&mut state).map(|mirror| mirror.ended().collect()).unwrap_or_default()
+        };
+        let last = ended.into_iter().filter_map(|(class, row)| {
+            self.classes[class].last_values(py, row).map(|values| ((class, row), values))
+        });
+        let mut last: HashMap<(usize, u32), Values> = last.collect();
+        let (mut events, mut bodies, mut owned) = (Vec::new(), Bodies::new(), Vec::new());
+        {
+            let mut state = state.lock()?;
+            let Some(mirror) = core::mirror(&mut state) else { return Ok(()) };
+            {
+                let mut columns: Vec<Vec<&mut [u8]>> =
+                    self.classes.iter().map(|rows| rows.cells_to_write()).collect();
+                mirror.take(&mut columns, &mut events);
+            }
+            for GhostEvent { class, id, happened } in &events {
+                let (class, rows) = (usize::from(*class), &self.classes[usize::from(*class)]);
+                let without = rows.without_words();
+                let changed = match happened {
+                    Happened::Spawned => {
+                        owned.push(mirror.owns(class, *id));
+                        without
+                    }
+                    Happened::Changed { mask } => without & mask,
+                    Happened::Owned { .. } | Happened::Despawned => 0,
+                };
+                for property in (0..64).filter(|property| changed >> property & 1 == 1) {
+                    if let Some(body) = mirror.value(class, *id, property) {
+                        bodies.push((class, *id, property, body.to_vec()));
+                    }
+                }
+            }
+        }
+        for rows in &self.classes {
+            *lock(&rows.news) = News::default();
+        }
+        let any_owned = events.iter().any(|event| matches!(event.happened, Happened::Owned { .. }));
+        let is_spawn = |event: &&GhostEvent| any_owned && event.happened == Happened::Spawned;
+        let spawned: HashSet<(u16, u32)> =
+            events.iter().filter(is_spawn).map(|event| (event.class, event.id)).collect();
+        // Whose a new ghost is, its spawn says.
+        let is_known = |event: &GhostEvent| {
+            matches!(event.happened, Happened::Owned { .. }) && spawned.contains(&(event.class, event.id))
+        };
+        let mut owned = owned.into_iter();
+        // An id that was given away meanwhile is another ghost's from its spawn on.
+        let mut bodies = bodies.into_iter().peekable();
+        for event in &events {
+            let (class, row) = (usize::from(event.class), event.id);
+            let rows = &self.classes[class];
+            match event.happened {
+                Happened::Spawned => {
+                    let owner = owned.next().unwrap_or(false);
+                    rows.appear(row);
+                    rows.set_owner(row, if owner { 1 } else { NOBODY });
+                    rows.begin_unsent(row, owner);
+                }
+                Happened::Owned { owner } => rows.set_owner(row, if owner { 1 } else { NOBODY }),
+                Happened::Changed { .. } | Happened::Despawned => {}
+            }
+            let has_values = matches!(event.happened, Happened::Spawned | Happened::Changed { .. });
+            let is_its = |next: &(usize, u32, usize, Vec<u8>)| has_values && (next.0, next.1) == (class, row);
+            while let Some((.., property, body)) = bodies.next_if(is_its) {
+                rows.keep_body(row, property, body);
+            }
+            if as_columns.contains(&class) {
+                let mut news = lock(&rows.news);
+                match event.happened {
+                    Happened::Spawned => news.spawned.push(row),
+                    Happened::Changed { .. } => news.changed.push(row),
+                    Happened::Despawned => news.despawned.push(row),
+                    Happened::Owned { .. } => {}
+                }
+            } else if !is_known(event) {
+                objects.push(object(py, rows, event)?);
+            }
+            if event.happened == Happened::Despawned {
+                rows.end(py, row, last.remove(&(class, row)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the game is told.
+fn object(py: Python<'_>, rows: &Arc<Rows>, event: &GhostEvent) -> PyResult<Py<PyAny>> {
+    let ghost = rows.object(py, event.id)?.unbind();
+    Ok(match event.happened {
+        Happened::Spawned => Py::new(py, GhostSpawned { ghost })?.into_any(),
+        Happened::Changed { mask } => {
+            let names = rows.properties.get().names(py, mask)?.unbind();
+            Py::new(py, GhostChanged { ghost, names })?.into_any()
+        }
+        Happened::Owned { owner } => Py::new(py, GhostOwned { ghost, owned: owner })?.into_any(),
+        Happened::Despawned => Py::new(py, GhostDespawned { ghost })?.into_any(),
+    })
+}

@@ -1,0 +1,304 @@
+//! The compiled program of a ghost class: its properties, and the descriptors by which objects reach them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple, PyType};
+
+use super::ghost::Ghost;
+use super::store::store;
+use crate::python::errors::value_error;
+use crate::python::fields::{FieldType, bounded};
+use crate::python::lock;
+use crate::python::shape::Shape;
+use crate::replication::{Condition, GhostClass};
+use crate::wire::{self, BitReader, BitWriter, Property as CoreProperty, Schema};
+
+/// Most ghosts of a class: ids have so many bits.
+const MAX_CAPACITY: u32 = 1 << 16;
+
+/// The compiled program of a class made by :func:`tickwire.ghost`.
+///
+/// Raises:
+///     TypeError, ValueError: naming class, property, value and bound.
+#[pyclass(frozen, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct Properties {
+    name: String,
+    pub(in crate::python) class: Arc<GhostClass>,
+    attributes: Vec<Attribute>,
+    defaults: OnceLock<Vec<Vec<u8>>>,
+    /// The names of what is in a mask, by mask.
+    names: Mutex<HashMap<u64, Py<PyTuple>>>,
+}
+
+/// What Python needs of a property besides the core's part of it.
+#[derive(Debug)]
+struct Attribute {
+    name: Py<PyString>,
+    shape: Arc<Shape>,
+    field_type: Py<FieldType>,
+}
+
+#[pymethods]
+impl Properties {
+    #[new]
+    #[pyo3(signature = (name, fields, capacity, /))]
+    fn new(
+        name: String,
+        fields: Vec<(String, Bound<'_, FieldType>, String)>,
+        capacity: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let capacity = bounded(&format!("{name}: capacity"), capacity, 1, MAX_CAPACITY)?;
+        if fields.is_empty() {
+            return Err(PyTypeError::new_err(format!("{name} has no properties: a ghost must have one")));
+        }
+        let wrong = |error: &dyn core::fmt::Display| PyValueError::new_err(format!("{name}: {error}"));
+        let kinds = fields.iter().map(|(name, field_type, _)| (name.clone(), field_type.get().kind.clone()));
+        let schema = Schema::new(kinds).map_err(|error| wrong(&error))?;
+        let properties = wire::Properties::new(schema).map_err(|error| wrong(&error))?;
+        let conditions = fields.iter().map(|(_, _, condition)| condition_of(condition));
+        let conditions: Vec<Condition> = conditions.collect::<PyResult<_>>()?;
+        let class = GhostClass::new(name.clone(), properties, conditions, capacity);
+        let class = class.map_err(value_error)?;
+        let attributes = fields.into_iter().map(|(name, field_type, _)| Attribute {
+            name: PyString::intern(field_type.py(), &name).unbind(),
+            shape: field_type.get().shape.clone(),
+            field_type: field_type.unbind(),
+        });
+        Ok(Properties {
+            attributes: attributes.collect(),
+            defaults: OnceLock::new(),
+            name,
+            class: Arc::new(class),
+            names: Mutex::default(),
+        })
+    }
+
+    /// The ghost class's name.
+    #[getter]
+    pub(in crate::python) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many ghosts there may be at a time.
+    #[getter]
+    pub(super) fn capacity(&self) -> u32 {
+        self.class.capacity
+    }
+
+    /// Names, types and conditions of the properties, in order.
+    #[getter]
+    fn fields(&self, py: Python<'_>) -> Vec<(Py<PyString>, Py<FieldType>, &'static str)> {
+        let each = self.attributes.iter().zip(&self.class.conditions);
+        each.map(|(a, said)| (a.name.clone_ref(py), a.field_type.clone_ref(py), condition_name(*said)))
+            .collect()
+    }
+
+    /// Takes the values of an object's attributes as the class's defaults. Raises the FieldError that spawning it would raise, if
+    /// any.
+    #[pyo3(signature = (ghost, /))]
+    fn set_defaults(&self, ghost: &Bound<'_, PyAny>) -> PyResult<()> {
+        let defaults = self.values(ghost)?;
+        // A class is declared once.
+        let _ = self.defaults.set(defaults);
+        Ok(())
+    }
+}
+
+impl Properties {
+    /// Those of a class made by `@tickwire.ghost`.
+    pub(in crate::python) fn of<'py>(class: &Bound<'py, PyAny>) -> Option<Bound<'py, Properties>> {
+        let py = class.py();
+        let own = class.cast::<PyType>().ok()?.getattr(intern!(py, "__dict__")).ok()?;
+        own.get_item(intern!(py, "__tickwire_properties__")).ok()?.cast_into().ok()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.attributes.len()
+    }
+
+    /// The values of the class: cells, and bodies of what has none.
+    pub(super) fn defaults(&self) -> &[Vec<u8>] {
+        self.defaults.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// The values of an object: cells, and bodies of what has none.
+    ///
+    /// # Errors
+    /// FieldError or FieldTypeError, when one can't be written.
+    pub(super) fn values(&self, ghost: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<u8>>> {
+        let each = (0..self.len()).map(|property| {
+            let value = ghost.getattr(self.attribute_name(ghost.py(), property))?;
+            if !self.core(property).has_words() {
+                return self.body(property, &value);
+            }
+            let mut cell = vec![0; self.core(property).field().node().size()];
+            self.cell(property, &value, &mut cell)?;
+            Ok(cell)
+        });
+        each.collect()
+    }
+
+    /// The core's part of a property.
+    pub(super) fn core(&self, property: usize) -> &CoreProperty {
+        &self.class.properties.each()[property]
+    }
+
+    pub(super) fn shape(&self, property: usize) -> &Shape {
+        &self.attributes[property].shape
+    }
+
+    pub(super) fn property_name(&self, property: usize) -> &str {
+        self.core(property).field().name()
+    }
+
+    pub(super) fn attribute_name<'py>(&self, py: Python<'py>, property: usize) -> &Bound<'py, PyString> {
+        self.attributes[property].name.bind(py)
+    }
+
+    /// The property of this name.
+    ///
+    /// # Errors
+    /// Naming those that there are.
+    pub(super) fn named(&self, name: &str) -> Result<usize, String> {
+        let found = (0..self.len()).find(|property| self.property_name(*property) == name);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = (0..self.len()).map(|property| self.property_name(property)).collect();
+            format!("{} has no property {name:?}, only {}", self.name, names.join(", "))
+        })
+    }
+
+    /// The names of the properties of a mask.
+    pub(super) fn names<'py>(&self, py: Python<'py>, mask: u64) -> PyResult<Bound<'py, PyTuple>> {
+        if let Some(known) = lock(&self.names).get(&mask) {
+            return Ok(known.bind(py).clone());
+        }
+        let names = (0..self.len()).filter(|property| mask >> property & 1 == 1);
+        let names: Vec<_> = names.map(|property| self.attribute_name(py, property)).collect();
+        let names = PyTuple::new(py, names)?;
+        // Of 64 properties there are too many masks to keep each.
+        let mut known = lock(&self.names);
+        if known.len() < 256 {
+            known.insert(mask, names.clone().unbind());
+        }
+        Ok(names)
+    }
+
+    /// The cell of a value of a property with words.
+    ///
+    /// # Errors
+    /// FieldError or FieldTypeError, when it can't be written.
+    pub(super) fn cell(&self, property: usize, object: &Bound<'_, PyAny>, cell: &mut [u8]) -> PyResult<()> {
+        store(self.shape(property), self.core(property).field().node(), object, cell)
+            .map_err(|refusal| refusal.raise(&self.name, self.property_name(property), object))
+    }
+
+    /// A body with the value of a property without words.
+    ///
+    /// # Errors
+    /// FieldError or FieldTypeError, when it can't be written.
+    pub(super) fn body(&self, property: usize, object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+        let mut writer = BitWriter::new();
+        self.shape(property)
+            .write(self.core(property).field().node(), object, &mut writer)
+            .map_err(|refusal| refusal.raise(&self.name, self.property_name(property), object))?;
+        let mut body = Vec::new();
+        let mut reader = BitReader::new(writer.as_bytes());
+        let read = self.class.properties.read_fields(&mut reader, 1 << property, &mut body);
+        read.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(body)
+    }
+
+    /// The value of a body at this offset; `CONVERT` as in [`Shape::load`].
+    pub(super) fn load<'py, const CONVERT: bool>(
+        &self,
+        py: Python<'py>,
+        property: usize,
+        body: &[u8],
+        at: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.shape(property).load::<CONVERT>(py, self.core(property).field().node(), body, at)
+    }
+}
+
+fn condition_of(name: &str) -> PyResult<Condition> {
+    Ok(match name {
+        "" => Condition::Always,
+        "initial" => Condition::Initial,
+        "owner_only" => Condition::OwnerOnly,
+        "except_owner" => Condition::ExceptOwner,
+        other => return Err(PyValueError::new_err(format!("there is no condition {other:?}"))),
+    })
+}
+
+fn condition_name(condition: Condition) -> &'static str {
+    match condition {
+        Condition::Always => "",
+        Condition::Initial => "initial",
+        Condition::OwnerOnly => "owner_only",
+        Condition::ExceptOwner => "except_owner",
+    }
+}
+
+/// How the objects of a ghost class reach a property: a plain value until they are spawned, then a cell of the world.
+#[pyclass(frozen, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct Property {
+    properties: Py<Properties>,
+    place: usize,
+}
+
+#[pymethods]
+impl Property {
+    #[new]
+    #[pyo3(signature = (properties, place, /))]
+    fn new(properties: Bound<'_, Properties>, place: usize) -> PyResult<Self> {
+        let count = properties.get().len();
+        if place >= count {
+            return Err(PyValueError::new_err(format!("place must be 0 to {}, not {place}", count - 1)));
+        }
+        Ok(Property { properties: properties.unbind(), place })
+    }
+
+    /// What it is called.
+    #[getter]
+    fn name(&self) -> &str {
+        self.properties.get().property_name(self.place)
+    }
+
+    /// How it is sent.
+    #[getter]
+    fn field_type(&self, py: Python<'_>) -> Py<FieldType> {
+        self.properties.get().attributes[self.place].field_type.clone_ref(py)
+    }
+
+    fn __get__<'py>(
+        slf: &Bound<'py, Self>,
+        ghost: &Bound<'py, PyAny>,
+        owner: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = owner;
+        if ghost.is_none() {
+            return Ok(slf.clone().into_any());
+        }
+        let Property { properties, place } = slf.get();
+        Ghost::get(live(ghost)?, properties.get(), *place)
+    }
+
+    fn __set__(&self, ghost: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        Ghost::set(live(ghost)?, self.properties.get(), self.place, value)
+    }
+
+    fn __repr__(&self) -> String {
+        let properties = self.properties.get();
+        format!("<Property {}.{}>", properties.name, properties.property_name(self.place))
+    }
+}
+
+fn live<'a, 'py>(ghost: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Ghost>> {
+    ghost.cast().map_err(|_| PyAttributeError::new_err("only objects of ghost classes have properties"))
+}

@@ -1,0 +1,102 @@
+//! Which clients are sent which ghosts, as the game says it.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use super::properties::Properties;
+use crate::python::buffers::Raw;
+use crate::replication::{GridConfig, Relevancy};
+
+/// The default of a grid's cells, and of the distance at which it lets go, by the radius.
+const CELLS: f64 = 1.0 / 4.0;
+const LEAVES: f64 = 1.125;
+
+/// One of the classes of `tickwire.ghost`, as the core's rule.
+pub(super) fn rule(properties: &Properties, given: &Bound<'_, PyAny>) -> PyResult<Relevancy> {
+    let py = given.py();
+    let module = py.import("tickwire.ghost")?;
+    let is = |name: &str| -> PyResult<bool> { given.is_instance(&module.getattr(name)?) };
+    if is("Always")? {
+        return Ok(Relevancy::Always);
+    }
+    if is("Owner")? {
+        return Ok(Relevancy::Owner);
+    }
+    if is("Chosen")? {
+        return Ok(Relevancy::Mask);
+    }
+    if !is("Grid")? {
+        let shown = given.repr()?;
+        let hint = if given.is_instance_of::<PyType>() { ": make an object of it" } else { "" };
+        return Err(PyTypeError::new_err(format!(
+            "rule must be tw.Always(), tw.Owner(), tw.Grid(...) or tw.Chosen(), not {shown}{hint}"
+        )));
+    }
+    let name: String = given.getattr(intern!(py, "property"))?.extract()?;
+    let property = properties.named(&name).map_err(PyValueError::new_err)?;
+    let number = |name: &str| -> PyResult<Option<f64>> { given.getattr(name)?.extract() };
+    let radius = number("radius")?.unwrap_or(f64::NAN);
+    let linger: i128 = given.getattr(intern!(py, "linger"))?.extract()?;
+    Ok(Relevancy::Grid(GridConfig {
+        property,
+        // Of a radius that is none, the error is the radius.
+        cell: number("cell")?.unwrap_or(if radius > 0.0 { radius * CELLS } else { 1.0 }),
+        radius,
+        leave_radius: number("leave_radius")?.unwrap_or(radius * LEAVES),
+        linger: crate::python::fields::within("grid's linger", linger, 0, 1 << 16)?,
+    }))
+}
+
+/// Places of two or three numbers each.
+pub(super) fn places(given: &Bound<'_, PyAny>) -> PyResult<Vec<[f64; 3]>> {
+    let wrong = || PyTypeError::new_err("viewpoints must be tuples of 2 or 3 numbers");
+    let each = given.try_iter().map_err(|_| wrong())?;
+    let place = |each: PyResult<Bound<'_, PyAny>>| {
+        let numbers: Vec<f64> = each?.extract().map_err(|_: PyErr| wrong())?;
+        if numbers.iter().any(|number| !number.is_finite()) {
+            return Err(PyValueError::new_err("viewpoints must be finite numbers"));
+        }
+        match *numbers {
+            [x, y] => Ok([x, y, 0.0]),
+            [x, y, z] => Ok([x, y, z]),
+            _ => Err(wrong()),
+        }
+    };
+    each.map(place).collect()
+}
+
+/// A byte a row, of a buffer of bools or bytes.
+pub(super) fn mask(given: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    let wrong =
+        |what: &str| PyTypeError::new_err(format!("rows must be a buffer of bool, a row each, not {what}"));
+    let Ok(raw) = Raw::get(given, ffi::PyBUF_FULL_RO) else {
+        return Err(wrong(&given.get_type().name()?.to_string()));
+    };
+    if raw.item_size() != 1 || raw.dimensions() != 1 {
+        return Err(wrong(&format!("{} of {} bytes each", raw.format().to_string_lossy(), raw.item_size())));
+    }
+    let mut bytes = Vec::new();
+    raw.append_to(given.py(), &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Weights of rows, of a buffer of float32.
+pub(super) fn weights(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
+    let wrong = |what: &str| {
+        PyTypeError::new_err(format!("weights must be a buffer of float32, a row each, not {what}"))
+    };
+    let Ok(raw) = Raw::get(given, ffi::PyBUF_FULL_RO) else {
+        return Err(wrong(&given.get_type().name()?.to_string()));
+    };
+    let format = raw.format().to_string_lossy().into_owned();
+    let Some(weights) = raw.numbers::<f32>(given.py())? else {
+        return Err(wrong(&format!("of format {format:?}")));
+    };
+    if let Some(row) = weights.iter().position(|weight| weight.is_nan()) {
+        return Err(PyValueError::new_err(format!("weights must be numbers, and that of row {row} is NaN")));
+    }
+    Ok(weights)
+}

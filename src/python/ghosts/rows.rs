@@ -1,0 +1,382 @@
+//! The ghosts of one class in one world: columns of cells by row, values that have none, and the objects of those rows that
+//! the game asked for.
+//!
+//! Promises: a row keeps its number as long as it lives, and one object has it. What objects or views may have changed since the
+//! last flush is known by property, so that what rests costs nothing. No lock is held while Python runs.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use super::core;
+use super::ghost::{Ghost, Live, Values};
+use super::memory::Memory;
+use super::news::News;
+use super::properties::Properties;
+use crate::python::errors::GhostError;
+use crate::python::lock;
+use crate::python::shared::Shared;
+use crate::python::slots::Slots;
+use crate::python::state::State;
+
+/// Whose a row is, where it is nobody's.
+pub(super) const NOBODY: u64 = u64::MAX;
+
+pub(in crate::python) struct Rows {
+    /// The class's number in the protocol.
+    pub(super) index: usize,
+    pub(super) class: Py<PyType>,
+    pub(super) properties: Py<Properties>,
+    slots: Slots,
+    /// By property; of those without words there is nothing in them.
+    columns: Box<[Arc<Memory>]>,
+    /// A byte a row: 1 while it lives.
+    pub(super) alive: Arc<Memory>,
+    /// On a server the number of the client that owns it; on a client 1 where it is that client's.
+    pub(super) owners: Arc<Memory>,
+    /// One more than the highest row there ever was.
+    count: AtomicUsize,
+    /// How many live.
+    living: AtomicUsize,
+    /// The properties that objects have written since the last flush.
+    written: AtomicU64,
+    /// Rows came since the last flush.
+    grown: AtomicBool,
+    /// Where a server's world goes; None on a client, whose world is only read.
+    server: Option<Weak<Shared<State>>>,
+    held: Mutex<Held>,
+    /// What the last tick brought, of a class that comes as columns.
+    pub(super) news: Mutex<News>,
+}
+
+#[derive(Default)]
+struct Held {
+    objects: HashMap<u32, Py<Ghost>>,
+    /// Values of properties without words, by row and property.
+    bodies: HashMap<(u32, usize), Arc<[u8]>>,
+}
+
+/// A cell, copied: most fit without memory of their own.
+enum Copied {
+    Small([u8; 32], usize),
+    Large(Vec<u8>),
+}
+
+impl Copied {
+    fn zeroed(size: usize) -> Self {
+        if size <= 32 { Copied::Small([0; 32], size) } else { Copied::Large(vec![0; size]) }
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        match self {
+            Copied::Small(bytes, size) => &mut bytes[..*size],
+            Copied::Large(bytes) => bytes,
+        }
+    }
+}
+
+/// The values of a row to be, checked: its cells, and bodies of what has none.
+pub(super) struct Checked(Vec<Vec<u8>>);
+
+impl Rows {
+    pub(super) fn new(
+        index: usize,
+        class: &Bound<'_, PyType>,
+        properties: &Bound<'_, Properties>,
+        server: Option<Weak<Shared<State>>>,
+    ) -> PyResult<Arc<Self>> {
+        let (core, capacity) = (&properties.get().class.properties, properties.get().capacity() as usize);
+        let columns = core.each().iter().map(|property| {
+            let size = if property.has_words() { property.field().node().size() } else { 0 };
+            Arc::new(Memory::new(size, capacity))
+        });
+        let owner_size = if server.is_some() { size_of::<u64>() } else { 1 };
+        Ok(Arc::new(Rows {
+            index,
+            class: class.clone().unbind(),
+            slots: Slots::new(class, ::core::iter::empty())?,
+            columns: columns.collect(),
+            alive: Arc::new(Memory::new(1, capacity)),
+            owners: Arc::new(Memory::new(owner_size, capacity)),
+            properties: properties.clone().unbind(),
+            count: AtomicUsize::new(0),
+            living: AtomicUsize::new(0),
+            written: AtomicU64::new(0),
+            grown: AtomicBool::new(false),
+            server,
+            held: Mutex::default(),
+            news: Mutex::default(),
+        }))
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.properties.get().name()
+    }
+
+    /// Whether the game writes to it.
+    pub(super) fn is_servers(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// One more than the highest row there ever was: as many cells as views have.
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// How many live.
+    pub(super) fn living(&self) -> usize {
+        self.living.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn column(&self, property: usize) -> &Arc<Memory> {
+        &self.columns[property]
+    }
+
+    pub(super) fn is_alive(&self, row: u32) -> bool {
+        let mut alive = [0];
+        if (row as usize) < self.count() {
+            self.alive.read(row as usize, &mut alive);
+        }
+        alive == [1]
+    }
+
+    // --- values ------------------------------------------------------------------------------------------
+
+    /// The value of a property.
+    pub(super) fn value<'py>(
+        &self,
+        py: Python<'py>,
+        row: u32,
+        property: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let properties = self.properties.get();
+        let core = properties.core(property);
+        if core.has_words() {
+            let mut cell = Copied::zeroed(core.field().node().size());
+            self.columns[property].read(row as usize, cell.bytes());
+            return properties.load::<true>(py, property, cell.bytes(), 0);
+        }
+        let body = lock(&self.held).bodies.get(&(row, property)).cloned();
+        match body {
+            Some(body) => properties.load::<true>(py, property, &body, core.field().offset()),
+            // One that this client isn't sent, or hasn't got yet.
+            None => Ok(py.None().into_bound(py)),
+        }
+    }
+
+    /// The value of a property with words, without conversions to types of the game's own.
+    pub(super) fn plain_value<'py>(
+        &self,
+        py: Python<'py>,
+        row: u32,
+        property: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let memory = &self.columns[property];
+        let mut cell = Copied::zeroed(memory.size());
+        memory.read(row as usize, cell.bytes());
+        self.properties.get().load::<false>(py, property, cell.bytes(), 0)
+    }
+
+    /// Changes the value of a property, on a server.
+    pub(super) fn assign(&self, row: u32, property: usize, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let properties = self.properties.get();
+        let Some(server) = &self.server else {
+            let (class, name) = (properties.name(), properties.property_name(property));
+            return Err(GhostError::new_err(format!(
+                "{class}.{name} of row {row} can't be set on a client: its server does, send it a message"
+            )));
+        };
+        let core = properties.core(property);
+        if core.has_words() {
+            let mut cell = Copied::zeroed(core.field().node().size());
+            properties.cell(property, value, cell.bytes())?;
+            self.columns[property].write(row as usize, cell.bytes());
+            self.written.fetch_or(1 << property, Ordering::Relaxed);
+            return Ok(());
+        }
+        let body = properties.body(property, value)?;
+        // After its end the world goes nowhere, and is a plain one.
+        if let Some(shared) = server.upgrade() {
+            core::set_value(&mut *shared.lock()?, self.index, row, property, &body);
+        }
+        self.keep_body(row, property, body);
+        Ok(())
+    }
+
+    /// Keeps the value of a property without words.
+    pub(super) fn keep_body(&self, row: u32, property: usize, body: Vec<u8>) {
+        lock(&self.held).bodies.insert((row, property), body.into());
+    }
+
+    /// Checks the values of an object that may become a row.
+    pub(super) fn check(&self, ghost: &Bound<'_, PyAny>) -> PyResult<Checked> {
+        self.properties.get().values(ghost).map(Checked)
+    }
+
+    // --- rows --------------------------------------------------------------------------------------------
+
+    /// Makes a row live, with these values; `set` has the core know of those without words.
+    pub(super) fn begin(&self, row: u32, values: &Checked, owner: u64, mut set: impl FnMut(usize, &[u8])) {
+        for (property, value) in values.0.iter().enumerate() {
+            if self.properties.get().core(property).has_words() {
+                self.columns[property].write(row as usize, value);
+            } else {
+                set(property, value);
+                self.keep_body(row, property, value.clone());
+            }
+        }
+        self.set_owner(row, owner);
+        self.appear(row);
+        self.grown.store(true, Ordering::Relaxed);
+    }
+
+    /// Gives the properties that this client isn't sent the values of the class.
+    pub(super) fn begin_unsent(&self, row: u32, owner: bool) {
+        let properties = self.properties.get();
+        let sent = properties.class.created(owner);
+        for (property, value) in properties.defaults().iter().enumerate() {
+            if sent >> property & 1 == 1 {
+                continue;
+            }
+            if properties.core(property).has_words() {
+                self.columns[property].write(row as usize, value);
+            } else {
+                self.keep_body(row, property, value.clone());
+            }
+        }
+    }
+
+    /// Notes that a row lives.
+    pub(super) fn appear(&self, row: u32) {
+        self.count.fetch_max(row as usize + 1, Ordering::Relaxed);
+        if !self.is_alive(row) {
+            self.alive.write(row as usize, &[1]);
+            self.living.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The values of a row that has an object.
+    pub(super) fn last_values(&self, py: Python<'_>, row: u32) -> Option<Values> {
+        if !lock(&self.held).objects.contains_key(&row) {
+            return None;
+        }
+        let each = 0..self.properties.get().len();
+        // Types of the game's own may refuse what they are made of.
+        Some(each.map(|property| self.value(py, row, property).ok().map(Bound::unbind)).collect())
+    }
+
+    /// Ends a row's life. Its object keeps its last values: these, or those that the row has now.
+    pub(super) fn end(&self, py: Python<'_>, row: u32, last: Option<Values>) {
+        if let Some(values) = last.or_else(|| self.last_values(py, row)) {
+            let object = lock(&self.held).objects.get(&row).map(|object| object.clone_ref(py));
+            if let Some(object) = object {
+                object.get().leave(values, row);
+            }
+        }
+        if self.is_alive(row) {
+            self.alive.write(row as usize, &[0]);
+            self.living.fetch_sub(1, Ordering::Relaxed);
+        }
+        self.set_owner(row, NOBODY);
+        let removed = {
+            let mut held = lock(&self.held);
+            let without = self.without_words();
+            (0..64).filter(|property| without >> property & 1 == 1).for_each(|property| {
+                held.bodies.remove(&(row, property));
+            });
+            held.objects.remove(&row)
+        };
+        drop(removed);
+    }
+
+    /// Whose the row is: on a server a client's number, on a client 1 for its own.
+    pub(super) fn owner(&self, row: u32) -> u64 {
+        let mut bytes = [0; 8];
+        self.owners.read(row as usize, &mut bytes[..self.owners.size()]);
+        u64::from_le_bytes(bytes)
+    }
+
+    pub(super) fn set_owner(&self, row: u32, owner: u64) {
+        if self.is_servers() {
+            self.owners.write(row as usize, &owner.to_ne_bytes());
+        } else {
+            self.owners.write(row as usize, &[u8::from(owner == 1)]);
+        }
+    }
+
+    /// The object of a row, made if there is none.
+    pub(super) fn object<'py>(self: &Arc<Self>, py: Python<'py>, row: u32) -> PyResult<Bound<'py, Ghost>> {
+        if let Some(object) = lock(&self.held).objects.get(&row) {
+            return Ok(object.bind(py).clone());
+        }
+        let object = self.slots.make(py)?.cast_into::<Ghost>()?;
+        drop(object.get().enter(Live { rows: self.clone(), row }));
+        Ok(self.adopt(row, &object))
+    }
+
+    /// Has the row be this object, unless it has one; gives the row's.
+    pub(super) fn adopt<'py>(&self, row: u32, object: &Bound<'py, Ghost>) -> Bound<'py, Ghost> {
+        let mut held = lock(&self.held);
+        let kept = held.objects.entry(row).or_insert_with(|| object.clone().unbind());
+        kept.bind(object.py()).clone()
+    }
+
+    /// The rows that live, rising.
+    pub(super) fn alive_rows(&self) -> Vec<u32> {
+        let mut alive = Vec::new();
+        self.alive.copy_to(&mut alive, self.count());
+        (0..).zip(alive).filter(|(_, alive)| *alive == 1).map(|(row, _)| row).collect()
+    }
+
+    /// The mask of the properties without words.
+    pub(super) fn without_words(&self) -> u64 {
+        let properties = &self.properties.get().class.properties;
+        properties.all() & !properties.with_words()
+    }
+
+    /// The cells of all columns, for what arrived; none of properties without words.
+    pub(super) fn cells_to_write(&self) -> Vec<&mut [u8]> {
+        self.columns.iter().map(|memory| memory.bytes_mut()).collect()
+    }
+
+    // --- a flush -----------------------------------------------------------------------------------------
+
+    /// Copies the columns that may have changed since the last flush, into as many buffers, in which the others are as they
+    /// were then. Gives their mask.
+    pub(super) fn copy_changed(&self, cells: &mut Vec<Vec<u8>>) -> u64 {
+        cells.resize_with(self.columns.len(), Vec::new);
+        let grown = self.grown.swap(false, Ordering::Relaxed);
+        let written = self.written.swap(0, Ordering::Relaxed);
+        let mut mask = 0;
+        for (property, (memory, cells)) in self.columns.iter().zip(cells).enumerate() {
+            let changed = memory.take_exported() || written >> property & 1 == 1;
+            mask |= u64::from(changed) << property;
+            if changed || grown {
+                memory.copy_to(cells, self.count());
+            }
+        }
+        mask
+    }
+
+    // --- the garbage collector ---------------------------------------------------------------------------
+
+    /// For the world, which has the objects.
+    pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.class)?;
+        visit.call(&self.properties)?;
+        match self.held.try_lock() {
+            Ok(held) => held.objects.values().try_for_each(|object| visit.call(object)),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Lets go of all objects, which know of this and are known to it.
+    pub(super) fn forget_objects(&self) {
+        let objects = ::core::mem::take(&mut lock(&self.held).objects);
+        drop(objects);
+    }
+}

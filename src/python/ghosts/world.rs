@@ -1,0 +1,425 @@
+//! A server's world: its ghosts, who owns them, and who is sent which.
+//!
+//! Promises: what a spawn refuses has changed nothing. A row with a value that can't be sent keeps the state that it had, and
+//! costs the others nothing; the flush says so when everything is out.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyType};
+
+use super::arrays::{GhostArrays, numbers, rows_of};
+use super::client_world::{counted, objects};
+use super::core;
+use super::ghost::{Ghost, Live};
+use super::population::Population;
+use super::relevancy;
+use super::rows::{Checked, NOBODY, Rows};
+use crate::endpoint::PeerHandle;
+use crate::python::errors::{GhostError, closed_error, stale_client};
+use crate::python::events::ClientHandle;
+use crate::python::fields::within;
+use crate::python::lock;
+use crate::python::shared::Shared;
+use crate::python::state::State;
+
+/// A server's ghosts: what is spawned here appears at its clients.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct World {
+    pub(in crate::python) population: Arc<Population>,
+    /// Gone with the server, which has it.
+    state: Weak<Shared<State>>,
+    /// Which server that is.
+    server: u64,
+    strict: bool,
+    /// Those who were ever given a ghost and are still connected, by number.
+    owners: Mutex<HashMap<u64, Py<ClientHandle>>>,
+}
+
+#[pymethods]
+impl World {
+    /// Puts a ghost into the world: an object, which is live from then on, or one of the class with its defaults. Returns it.
+    ///
+    /// Args:
+    ///     ghost: an object, or a class.
+    ///     owner: the client whose it is; None, or one that is gone: nobody's.
+    ///
+    /// Raises:
+    ///     FieldError: a property's value is not in its range.
+    ///     GhostError: it lives already, or there are as many as the class's capacity.
+    ///     StaleClientError: with ``strict=True``, the owner is gone.
+    #[pyo3(signature = (ghost, /, *, owner = None))]
+    fn spawn<'py>(
+        &self,
+        ghost: &Bound<'py, PyAny>,
+        owner: Option<&Bound<'py, ClientHandle>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let object = self.plain(ghost)?;
+        let ghost = object.cast::<Ghost>()?;
+        let rows = self.population.rows_of(object.get_type().as_any())?;
+        let values = rows.check(&object)?;
+        let row = self.begin(rows, &values, self.owner_of(owner)?)?;
+        if let Some(owner) = owner {
+            self.keep_owner(owner);
+        }
+        drop(ghost.get().enter(Live { rows: rows.clone(), row }));
+        rows.adopt(row, ghost);
+        Ok(object)
+    }
+
+    /// Puts many ghosts into the world that begin alike, without an object for each. Returns their rows.
+    ///
+    /// Args:
+    ///     ghost: an object whose values they begin with, or a class for its defaults.
+    ///     count: how many.
+    ///     owner: the client whose they are.
+    ///
+    /// Raises:
+    ///     As :meth:`spawn`; when there is no room for all of them none is there.
+    #[pyo3(signature = (ghost, count, /, *, owner = None))]
+    fn spawn_rows<'py>(
+        &self,
+        ghost: &Bound<'py, PyAny>,
+        count: i128,
+        owner: Option<&Bound<'py, ClientHandle>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = ghost.py();
+        let object = self.plain(ghost)?;
+        let rows = self.population.rows_of(object.get_type().as_any())?;
+        let count = within("count", count, 0, u32::MAX)?;
+        let values = rows.check(&object)?;
+        let number = self.owner_of(owner)?;
+        let mut begun = Vec::new();
+        for _ in 0..count {
+            match self.begin(rows, &values, number) {
+                Ok(row) => begun.push(row),
+                Err(error) => {
+                    self.end(py, rows, &begun)?;
+                    return Err(error);
+                }
+            }
+        }
+        if let Some(owner) = owner {
+            self.keep_owner(owner);
+        }
+        numbers(py, &begun)
+    }
+
+    /// Takes a ghost out of the world, at all clients too. Its object keeps its last values, and is never live again.
+    ///
+    /// Raises:
+    ///     GhostError: it is not in this world, or not any more.
+    #[pyo3(signature = (ghost, /))]
+    fn despawn(&self, ghost: &Bound<'_, Ghost>) -> PyResult<()> {
+        let Live { rows, row } = self.population.live(ghost)?;
+        self.end(ghost.py(), &rows, &[row])
+    }
+
+    /// Takes many ghosts of a class out of the world, by row.
+    ///
+    /// Raises:
+    ///     GhostError: nothing lives in one of these rows, or one is there twice; none was taken out.
+    #[pyo3(signature = (class_, rows, /))]
+    fn despawn_rows(&self, class_: &Bound<'_, PyAny>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
+        let class = self.population.rows_of(class_)?;
+        let mut given = rows_of(rows)?;
+        given.sort_unstable();
+        if let Some(row) = given.iter().find(|row| !class.is_alive(**row)) {
+            return Err(GhostError::new_err(format!("no {} lives in row {row}", class.name())));
+        }
+        if let Some(twice) = given.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(GhostError::new_err(format!("row {} of {} is there twice", twice[0], class.name())));
+        }
+        self.end(class_.py(), class, &given)
+    }
+
+    /// The ghosts of a class, as objects, by row.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    #[pyo3(signature = (class_, /))]
+    fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        objects(&self.population, class_)
+    }
+
+    /// The ghosts of a class, as columns to write to: what changed is found at the flush.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    #[pyo3(signature = (class_, /))]
+    fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
+        self.population.rows_of(class_).cloned().map(GhostArrays)
+    }
+
+    /// The client that owns a ghost; None where it is nobody's, or its owner is gone.
+    ///
+    /// Raises:
+    ///     GhostError: it is not in this world, or not any more.
+    #[pyo3(signature = (ghost, /))]
+    fn owner(&self, py: Python<'_>, ghost: &Bound<'_, Ghost>) -> PyResult<Option<Py<ClientHandle>>> {
+        let Live { rows, row } = self.population.live(ghost)?;
+        let owner = rows.owner(row);
+        Ok(lock(&self.owners).get(&owner).map(|handle| handle.clone_ref(py)))
+    }
+
+    /// Gives a ghost to a client, or to nobody.
+    ///
+    /// Raises:
+    ///     GhostError: it is not in this world, or not any more.
+    ///     StaleClientError: with ``strict=True``, the client is gone.
+    #[pyo3(signature = (ghost, owner, /))]
+    fn set_owner(&self, ghost: &Bound<'_, Ghost>, owner: Option<&Bound<'_, ClientHandle>>) -> PyResult<()> {
+        let Live { rows, row } = self.population.live(ghost)?;
+        let number = self.owner_of(owner)?;
+        self.with(|state| core::set_owner(state, rows.index, row, number.map(PeerHandle::from_number)))?;
+        rows.set_owner(row, number.unwrap_or(NOBODY));
+        if let Some(owner) = owner {
+            self.keep_owner(owner);
+        }
+        Ok(())
+    }
+
+    /// The row of a ghost in the columns of its class.
+    ///
+    /// Raises:
+    ///     GhostError: it is not in this world, or not any more.
+    #[pyo3(signature = (ghost, /))]
+    fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
+        self.population.live(ghost).map(|live| live.row)
+    }
+
+    /// Says which clients are sent which ghosts of a class: :class:`Always`, as where nothing is said, :class:`Owner`,
+    /// :class:`Grid` or :class:`Chosen`.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    ///     TypeError, ValueError: naming what is wrong with the rule.
+    #[pyo3(signature = (class_, rule, /))]
+    fn relevancy(&self, class_: &Bound<'_, PyAny>, rule: &Bound<'_, PyAny>) -> PyResult<()> {
+        let rows = self.population.rows_of(class_)?;
+        let rule = relevancy::rule(rows.properties.get(), rule)?;
+        self.with(|state| core::set_relevancy(state, rows.index, rule))?
+            .map_err(|error| PyValueError::new_err(format!("{}: {error}", rows.name())))
+    }
+
+    /// Says from where a client looks at the ghosts of a class that has a :class:`Grid`: places of two or three numbers. None, or
+    /// no places: from where its own are. False when the client is gone.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    ///     StaleClientError: with ``strict=True``, the client is gone.
+    #[pyo3(signature = (client, class_, places, /))]
+    fn look_from(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        class_: &Bound<'_, PyAny>,
+        places: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let rows = self.population.rows_of(class_)?;
+        let places = places.map_or_else(|| Ok(Vec::new()), relevancy::places)?;
+        let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
+        let client = PeerHandle::from_number(client);
+        self.with(|state| core::look_from(state, client, rows.index, places))?;
+        Ok(true)
+    }
+
+    /// Says which ghosts of a class that is :class:`Chosen` a client is sent from now on: a buffer of bool, a row each; rows beyond
+    /// are not. False when the client is gone.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    ///     StaleClientError: with ``strict=True``, the client is gone.
+    #[pyo3(signature = (client, class_, rows, /))]
+    fn show(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        class_: &Bound<'_, PyAny>,
+        rows: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
+        let class = self.population.rows_of(class_)?;
+        let mask = relevancy::mask(rows)?;
+        let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
+        self.with(|state| core::show(state, PeerHandle::from_number(client), class.index, mask))?;
+        Ok(true)
+    }
+
+    /// Says by how much the priorities of a class's ghosts are multiplied where not all that is due has room: a buffer of float32, a
+    /// row each; rows beyond have 1. It holds until it is said again.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    #[pyo3(signature = (class_, weights, /))]
+    fn set_weights(&self, class_: &Bound<'_, PyAny>, weights: &Bound<'_, PyAny>) -> PyResult<()> {
+        let rows = self.population.rows_of(class_)?;
+        let weights = relevancy::weights(weights)?;
+        self.with(|state| core::set_weights(state, rows.index, &weights))
+    }
+
+    /// The bits of all that ghosts have sent, by class and then by property. What is in parentheses is no class or property:
+    /// what records and packets need besides. The sum is the payloads' on the wire.
+    fn costs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let costs = self.with(core::costs)?;
+        let all = PyDict::new(py);
+        for (rows, class) in self.population.classes.iter().zip(&costs.classes) {
+            let each = PyDict::new(py);
+            for (property, bits) in class.properties.iter().enumerate() {
+                each.set_item(rows.properties.get().attribute_name(py, property), bits)?;
+            }
+            for (name, bits) in
+                [("(updates)", class.updates), ("(creates)", class.creates), ("(destroys)", class.destroys)]
+            {
+                each.set_item(name, bits)?;
+            }
+            all.set_item(rows.name(), each)?;
+        }
+        let packets = PyDict::new(py);
+        packets.set_item("(packets)", costs.packets)?;
+        all.set_item("(world)", packets)?;
+        Ok(all)
+    }
+
+    /// The bits of all that ghosts have sent to a client that is connected.
+    #[pyo3(signature = (client, /))]
+    fn client_bits(&self, client: &Bound<'_, ClientHandle>) -> PyResult<u64> {
+        let Some(client) = self.owner_of(Some(client))? else { return Ok(0) };
+        self.with(|state| core::client_bits(state, PeerHandle::from_number(client)))
+    }
+
+    fn __contains__(&self, ghost: &Bound<'_, PyAny>) -> bool {
+        ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<World of {}>", counted(&self.population))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.population.traverse(visit)?;
+        match self.owners.try_lock() {
+            Ok(owners) => owners.values().try_for_each(|handle| visit.call(handle)),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        self.population.forget_objects();
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.population.forget_objects();
+    }
+}
+
+impl World {
+    pub(in crate::python) fn new(
+        population: Arc<Population>,
+        state: Weak<Shared<State>>,
+        server: u64,
+        strict: bool,
+    ) -> Self {
+        World { population, state, server, strict, owners: Mutex::default() }
+    }
+
+    /// Has the server's state, if the server is open.
+    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> PyResult<T> {
+        let shared = self.state.upgrade().ok_or_else(|| closed_error("server"))?;
+        let mut state = shared.lock()?;
+        if state.is_closed() {
+            return Err(closed_error("server"));
+        }
+        Ok(work(&mut state))
+    }
+
+    /// An object that may be spawned: this one, or a new one of this class.
+    fn plain<'py>(&self, ghost: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if ghost.is_instance_of::<PyType>() {
+            self.population.rows_of(ghost)?;
+            return ghost.call0();
+        }
+        let Ok(plain) = ghost.cast::<Ghost>() else {
+            let class = ghost.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "ghost must be an object of a class made by @tickwire.ghost, or the class, not {class}"
+            )));
+        };
+        let name = ghost.get_type().name()?;
+        if let Some(live) = plain.get().live() {
+            let sentence = format!("this {name} lives already, in row {}", live.row);
+            return Err(GhostError::new_err(sentence));
+        }
+        if let Some(row) = plain.get().was() {
+            return Err(GhostError::new_err(format!(
+                "the {name} of row {row} was despawned: spawn a new one, dataclasses.replace() makes a copy"
+            )));
+        }
+        Ok(ghost.clone())
+    }
+
+    /// The number of an owner that is connected.
+    fn owner_of(&self, owner: Option<&Bound<'_, ClientHandle>>) -> PyResult<Option<u64>> {
+        let Some(owner) = owner else { return Ok(None) };
+        let owner = owner.get();
+        if owner.server != self.server {
+            return Err(PyValueError::new_err(format!(
+                "owner must be a client of this server, and {} is another server's: forget handles with their server",
+                owner.described()
+            )));
+        }
+        if self.with(|state| state.host().is_connected(owner.core))? {
+            return Ok(Some(owner.core.number()));
+        }
+        if self.strict { Err(stale_client()) } else { Ok(None) }
+    }
+
+    fn keep_owner(&self, owner: &Bound<'_, ClientHandle>) {
+        let old = lock(&self.owners).insert(owner.get().core.number(), owner.clone().unbind());
+        drop(old);
+    }
+
+    /// Makes a row with these values.
+    fn begin(&self, rows: &Rows, values: &Checked, owner: Option<u64>) -> PyResult<u32> {
+        self.with(|state| {
+            let row = core::spawn(state, rows.index, owner.map(PeerHandle::from_number))?;
+            let set = |property, body: &[u8]| core::set_value(state, rows.index, row, property, body);
+            rows.begin(row, values, owner.unwrap_or(NOBODY), set);
+            Some(row)
+        })?
+        .ok_or_else(|| {
+            let (name, capacity) = (rows.name(), rows.properties.get().capacity());
+            GhostError::new_err(format!(
+                "{name} must have at most {capacity} ghosts at a time, its capacity: despawn some, or declare more by \
+                 @tw.ghost(capacity=...)"
+            ))
+        })
+    }
+
+    /// Ends the lives of rows.
+    fn end(&self, py: Python<'_>, rows: &Rows, ended: &[u32]) -> PyResult<()> {
+        for row in ended {
+            self.with(|state| core::despawn(state, rows.index, *row))?;
+            rows.end(py, *row, None);
+        }
+        Ok(())
+    }
+
+    /// Forgets clients that are gone: what was theirs is nobody's.
+    pub(in crate::python) fn forget_owners(&self, gone: &[PeerHandle]) {
+        let forgotten: Vec<_> = {
+            let mut owners = lock(&self.owners);
+            gone.iter().filter_map(|peer| owners.remove(&peer.number())).collect()
+        };
+        for owner in &forgotten {
+            let number = owner.get().core.number();
+            for rows in &self.population.classes {
+                let owned = (0..).take(rows.count()).filter(|row| rows.owner(*row) == number);
+                owned.for_each(|row| rows.set_owner(row, NOBODY));
+            }
+        }
+        drop(forgotten);
+    }
+}

@@ -1,0 +1,216 @@
+//! The relevancy of a whole world: a rule a class, and what each client is to have by it.
+//!
+//! Promises: after [`Interests::update`] each client of the publisher has what is relevant to it, and nothing else. A class whose
+//! rule, rows and viewpoints are as they were costs a comparison for each client.
+
+use std::collections::HashMap;
+
+use super::class::Classes;
+use super::publisher::Publisher;
+use super::relevancy::{Changes, ClassRelevancy, Interest, Relevancy, RelevancyError, View};
+use crate::endpoint::PeerHandle;
+
+/// The rules, and what clients have by them.
+#[derive(Debug)]
+pub struct Interests {
+    /// By class, as all that follow.
+    rules: Box<[(Relevancy, ClassRelevancy)]>,
+    peers: HashMap<PeerHandle, Box<[Of]>>,
+    /// Memory used again.
+    owned: HashMap<PeerHandle, Vec<u32>>,
+    changes: Changes,
+}
+
+/// What of a class a client has, and what that depends on.
+#[derive(Debug, Default)]
+struct Of {
+    interest: Interest,
+    viewpoints: Vec<[f64; 3]>,
+    mask: Vec<u8>,
+}
+
+impl Interests {
+    /// Everything is everybody's.
+    pub fn new(classes: &Classes) -> Self {
+        let rule = Relevancy::Always;
+        // All classes may have this one.
+        let each = classes.iter().filter_map(|class| Some((rule, ClassRelevancy::new(class, rule).ok()?)));
+        Interests {
+            rules: each.collect(),
+            peers: HashMap::new(),
+            owned: HashMap::new(),
+            changes: Changes::default(),
+        }
+    }
+
+    /// Changes the rule of a class.
+    ///
+    /// # Errors
+    /// When the class can't have it.
+    pub fn set_rule(
+        &mut self,
+        classes: &Classes,
+        class: usize,
+        rule: Relevancy,
+    ) -> Result<(), RelevancyError> {
+        let (Some(of), Some(place)) = (classes.get(class), self.rules.get_mut(class)) else { return Ok(()) };
+        *place = (rule, ClassRelevancy::new(of, rule)?);
+        for of in self.peers.values_mut() {
+            // No row has this number: all are looked at anew.
+            of[class].interest.forget(u32::MAX);
+        }
+        Ok(())
+    }
+
+    /// Says from where a client looks at a class with a grid; from nowhere: from where its own are.
+    pub fn set_viewpoints(&mut self, peer: PeerHandle, class: usize, viewpoints: Vec<[f64; 3]>) {
+        self.of(peer)[class].viewpoints = viewpoints;
+    }
+
+    /// Says what of a class a client is to have, a byte a row.
+    pub fn set_mask(&mut self, peer: PeerHandle, class: usize, mask: Vec<u8>) {
+        self.of(peer)[class].mask = mask;
+    }
+
+    fn of(&mut self, peer: PeerHandle) -> &mut [Of] {
+        let count = self.rules.len();
+        self.peers.entry(peer).or_insert_with(|| (0..count).map(|_| Of::default()).collect())
+    }
+
+    /// A row ended: what has its number later is another.
+    pub fn forget(&mut self, class: usize, row: u32) {
+        self.peers.values_mut().for_each(|of| of[class].interest.forget(row));
+    }
+
+    /// Lets clients have what is relevant from now on, and takes what isn't any more: after [`Publisher::begin_tick`].
+    pub fn update(&mut self, publisher: &mut Publisher) {
+        let tick = publisher.tick();
+        let handles: Vec<PeerHandle> = publisher.peers().collect();
+        if self.peers.len() > handles.len() {
+            self.peers.retain(|peer, _| handles.contains(peer));
+        }
+        for class in 0..self.rules.len() {
+            let table = publisher.table(class);
+            let (rule, relevancy) = &mut self.rules[class];
+            relevancy.begin_tick(table);
+            self.owned.values_mut().for_each(Vec::clear);
+            if matches!(rule, Relevancy::Owner | Relevancy::Grid(_)) {
+                for row in table.alive() {
+                    if let Some(owner) = publisher.owner(class, row) {
+                        self.owned.entry(owner).or_default().push(row);
+                    }
+                }
+            }
+            for peer in &handles {
+                let count = self.rules.len();
+                let of = self.peers.entry(*peer);
+                let of = of.or_insert_with(|| (0..count).map(|_| Of::default()).collect());
+                let Of { interest, viewpoints, mask } = &mut of[class];
+                let owned = self.owned.get(peer).map_or(&[][..], Vec::as_slice);
+                let view = View { owned, viewpoints, mask };
+                self.rules[class].1.update(tick, publisher.table(class), view, interest, &mut self.changes);
+                for row in self.changes.left.drain(..) {
+                    publisher.leave(*peer, class, row);
+                }
+                for row in self.changes.entered.drain(..) {
+                    // Where it has no id for it yet it is asked for again.
+                    if !publisher.enter(*peer, class, row) && !publisher.has(*peer, class, row) {
+                        interest.forget(row);
+                    }
+                }
+            }
+        }
+        self.owned.retain(|_, rows| !rows.is_empty());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::replication::{Column, Condition, GhostClass, PublisherConfig};
+    use crate::wire::{Kind, Properties, Schema};
+
+    const ONE: PeerHandle = PeerHandle { slot: 0, generation: 0 };
+    const OTHER: PeerHandle = PeerHandle { slot: 1, generation: 0 };
+
+    struct World {
+        publisher: Publisher,
+        interests: Interests,
+        cells: Vec<u8>,
+    }
+
+    impl World {
+        fn new(capacity: u32) -> Self {
+            let schema = Schema::new([("x", Kind::Bits { bits: 8 })]).unwrap();
+            let properties = Properties::new(schema).unwrap();
+            let class = GhostClass::new("Dot", properties, [Condition::Always], capacity).unwrap();
+            let classes = Arc::new(Classes::new([Arc::new(class)]).unwrap());
+            let mut publisher = Publisher::new(classes.clone(), PublisherConfig { channel: 3 });
+            publisher.add_peer(ONE);
+            publisher.add_peer(OTHER);
+            World { publisher, interests: Interests::new(&classes), cells: vec![0; capacity as usize] }
+        }
+
+        fn rule(&mut self, rule: Relevancy) {
+            let classes = self.publisher.classes().clone();
+            self.interests.set_rule(&classes, 0, rule).unwrap();
+        }
+
+        fn tick(&mut self) -> [Vec<u32>; 2] {
+            let columns = [[Column { cells: &self.cells, scan: true }]];
+            self.publisher.begin_tick(&columns, &mut Vec::new());
+            self.interests.update(&mut self.publisher);
+            [ONE, OTHER].map(|peer| (0..9).filter(|row| self.publisher.has(peer, 0, *row)).collect())
+        }
+    }
+
+    #[test]
+    fn rules_say_who_has_what_and_may_change() {
+        let mut world = World::new(9);
+        for owner in [Some(ONE), Some(OTHER), None] {
+            world.publisher.spawn(0, owner).unwrap();
+        }
+        assert_eq!(world.tick(), [vec![0, 1, 2], vec![0, 1, 2]]);
+        world.rule(Relevancy::Owner);
+        assert_eq!(world.tick(), [vec![0], vec![1]]);
+        world.publisher.set_owner(0, 2, Some(ONE));
+        assert_eq!(world.tick(), [vec![0, 2], vec![1]]);
+        world.rule(Relevancy::Mask);
+        world.interests.set_mask(OTHER, 0, vec![1, 0, 1]);
+        assert_eq!(world.tick(), [vec![], vec![0, 2]]);
+        world.rule(Relevancy::Always);
+        assert_eq!(world.tick(), [vec![0, 1, 2], vec![0, 1, 2]]);
+    }
+
+    #[test]
+    fn a_row_that_ended_is_another_when_it_comes_again() {
+        let mut world = World::new(9);
+        world.publisher.spawn(0, None).unwrap();
+        assert_eq!(world.tick()[0], [0]);
+        world.interests.forget(0, 0);
+        world.publisher.despawn(0, 0);
+        assert_eq!(world.publisher.spawn(0, None), Ok(0));
+        assert_eq!(world.tick()[0], [0]);
+    }
+
+    #[test]
+    fn what_has_no_id_yet_is_asked_for_again() {
+        let mut world = World::new(1);
+        world.publisher.spawn(0, None).unwrap();
+        assert_eq!(world.tick()[0], [0]);
+        // Its create went out, so that its end takes a way and back.
+        let mut writer = crate::wire::BitWriter::new();
+        let create = crate::endpoint::Feature::fill(&mut world.publisher, ONE, 3, 9000, &mut writer).unwrap();
+        world.publisher.handle_notification(ONE, create, true);
+        world.interests.forget(0, 0);
+        world.publisher.despawn(0, 0);
+        world.publisher.spawn(0, None).unwrap();
+        assert_eq!(world.tick(), [vec![], vec![0]]);
+        writer.clear();
+        let end = crate::endpoint::Feature::fill(&mut world.publisher, ONE, 3, 9000, &mut writer).unwrap();
+        world.publisher.handle_notification(ONE, end, true);
+        assert_eq!(world.tick(), [vec![0], vec![0]]);
+    }
+}
