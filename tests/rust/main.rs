@@ -62,4 +62,5 @@ mod threaded;
 mod vectors;
 mod virtual_connection;
 mod virtual_internet;
+mod words;
 mod yojimbo;
