@@ -2,7 +2,7 @@
 //! of a tick but the system's part, sealing and opening included, datagrams handed over in memory.
 //!
 //! The servers take turns, tick by tick, so that what else the machine does falls on all. `cargo bench --bench gaps`;
-//! `gaps gaps 1 1 300` of the program itself runs one of them alone, for so many packets, messages and ticks, and profilers count
+//! `gaps gaps 1 1 300` of the program itself runs one of them alone, for this many packets, messages and ticks, and profilers count
 //! what [`World::serve_counted`] does: `valgrind --tool=callgrind --toggle-collect='*serve_counted*'`.
 
 use std::net::SocketAddr;
@@ -112,7 +112,7 @@ impl World {
         world
     }
 
-    /// A tick: each peer says so many packets, and is sent so many messages. The time of the server's part.
+    /// A tick: each peer says this many packets, and is sent this many messages. The time of the server's part.
     fn tick(&mut self, packets: usize, messages: usize, serve: fn(&mut Self, usize)) -> u64 {
         self.now += TICK;
         for peer in &mut self.peers {

@@ -69,7 +69,7 @@ fn tokens(c: &mut Criterion) {
     });
 }
 
-/// A server with so many connected clients, one of them at hand.
+/// A server with this many connected clients, one of them at hand.
 fn connected(clients: u16) -> (Server, Client, ClientHandle, SocketAddr) {
     let server_address = SocketAddr::from(([10, 0, 0, 1], 40_000));
     let config = ServerConfig::new(PROTOCOL, KEY, clients.into(), vec![server_address]);

@@ -37,8 +37,8 @@ fn ways() -> [(&'static str, UdpConfig); 4] {
     let all = UdpConfig::default();
     [
         ("plain", UdpConfig { batched: false, ..all }),
-        ("batched", UdpConfig { cut: false, joined: false, ..all }),
-        ("+ GSO", UdpConfig { joined: false, ..all }),
+        ("batched", UdpConfig { gso: false, gro: false, ..all }),
+        ("+ GSO", UdpConfig { gro: false, ..all }),
         ("+ GSO, GRO", all),
     ]
 }

@@ -9,7 +9,6 @@ pub use core::time::Duration;
 pub struct Instant(u64);
 
 impl Instant {
-    /// The origin.
     pub const ZERO: Instant = Instant(0);
     /// Later than every other instant: a deadline that never comes.
     pub const NEVER: Instant = Instant(u64::MAX);
@@ -43,7 +42,7 @@ impl Instant {
 
 impl Add<Duration> for Instant {
     type Output = Instant;
-    /// Saturates at [`Instant::NEVER`].
+    // Saturates at `Instant::NEVER`.
     fn add(self, rhs: Duration) -> Instant {
         Instant(self.0.saturating_add(u64::try_from(rhs.as_nanos()).unwrap_or(u64::MAX)))
     }

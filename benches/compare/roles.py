@@ -28,7 +28,7 @@ PATIENCE = 30.0
 STEPS = 16
 """Steps in which the bots of a tick take their turns, as the clients of the native swarm do."""
 SETTLE = 0.2
-"""A flood settles how much was lost after so many seconds."""
+"""A flood settles how much was lost after this many seconds."""
 SILENCE = 5.0
 """Seconds after which what did not come counts as lost."""
 
@@ -49,7 +49,7 @@ def system_drops(end: Endpoint) -> int:
 
 
 async def connected(end: Endpoint, count: int) -> None:
-    """Waits until so many peers are there."""
+    """Waits until this many peers are there."""
     until = time.monotonic() + PATIENCE
     while len(end.peers) < count:
         if time.monotonic() > until:

@@ -59,7 +59,7 @@ LINKS = {
 product."""
 
 
-MOST_TIMES_IDEAL, PATIENCE = 6, 5.0
+MAX_TIMES_IDEAL, PATIENCE = 6, 5.0
 """A block that takes longer, and more than some seconds, is not waited for."""
 
 
@@ -259,7 +259,7 @@ def block(contender: ModuleType, variant: str, _plan: Plan, link: str, size: int
         options = Options(reliable=True, block=size)
         receiver, sender = through_proxy(started, contender, variant, link, "block", options)
         began = sender.hear("result", 30)["at"]
-        took = receiver.hear("result", max(MOST_TIMES_IDEAL * ideal, PATIENCE))["at"] - began
+        took = receiver.hear("result", max(MAX_TIMES_IDEAL * ideal, PATIENCE))["at"] - began
     return {(f"links/{link}", f"block of {size >> 10} KiB, times ideal", ""): [took / ideal]}
 
 

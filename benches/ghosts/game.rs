@@ -119,7 +119,7 @@ impl Game {
         self.join_as(PeerHandle { slot, generation: 1 }, self.setup.clients);
     }
 
-    /// One more of so many clients.
+    /// One more of this many clients.
     pub(crate) fn join_as(&mut self, handle: PeerHandle, clients: usize) {
         let (number, rows) = (self.players.len(), self.scene.plan.entities);
         self.publisher.add_peer(handle);

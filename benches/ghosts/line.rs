@@ -1,4 +1,4 @@
-//! A client's line: packets to it and acks from it, each so many ticks late, some of them lost.
+//! A client's line: packets to it and acks from it, each this many ticks late, some of them lost.
 //!
 //! A client acks what it got with the next packet that it sends in a tick; an ack that is lost is in the one after it. The
 //! server hears of packets in their order, of each once: of those between two that arrived, that they are lost.

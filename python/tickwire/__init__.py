@@ -3,7 +3,7 @@
 A protocol is a list of message classes and a list of channels. A :class:`Server` and its :class:`Client`\\ s
 share it, and are ticked by the game's own loop.
 
-Their building blocks are here too, to use alone. The logger ``tickwire`` of :mod:`logging` is told of
+Their building blocks are here too, to use alone. The logger ``tickwire`` of :mod:`logging` is notified of
 connections, and of dropped datagrams at most once a second.
 """
 
@@ -48,7 +48,7 @@ from tickwire._core import (
     Link,
     Notifications,
     Outages,
-    PacketFates,
+    PacketNotifications,
     PacketOpener,
     PacketStats,
     Protocol,
@@ -227,7 +227,7 @@ __all__ = [
     "Notifications",
     "Outages",
     "Owner",
-    "PacketFates",
+    "PacketNotifications",
     "PacketOpener",
     "PacketStats",
     "PriorityHook",

@@ -58,7 +58,7 @@ __all__ = [
     "Link",
     "Notifications",
     "Outages",
-    "PacketFates",
+    "PacketNotifications",
     "PacketOpener",
     "PacketStats",
     "Properties",
@@ -959,7 +959,7 @@ class Capture:
 
 @final
 class PacketOpener:
-    """Opens captured packets, for who holds their keys.
+    """Opens captured packets, for whoever has their keys.
 
     Args:
         keys: private keys of servers, 32 bytes each.
@@ -1361,7 +1361,7 @@ class Notifications:
         """True: the other side has it. False: it is lost for good."""
 
 @final
-class PacketFates:
+class PacketNotifications:
     """What became of packets, as columns (read-only memoryviews), in the order in which each connection sent them."""
 
     def __len__(self) -> int: ...
@@ -1593,7 +1593,7 @@ class Congestion:
         double_below: float = 10.0,
         halve_every: float = 10.0,
     ) -> Congestion:
-        """So many packets a second while the RTT is short, fewer while it isn't. It holds for all packets of the
+        """This many packets a second while the RTT is short, fewer while it isn't. It holds for all packets of the
         connection, those of messages too. Arguments as for :class:`GoodBad`.
 
         Args:
@@ -1893,7 +1893,7 @@ class Inbox(Generic[_M, _W, _L]):
         """Of payload channels: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client."""
     @property
     def missed(self) -> list[Any]:
-        """Gaps in redundant channels, in which so many messages never came: ``(client, channel, count)`` on a server,
+        """Gaps in redundant channels, in which this many messages never came: ``(client, channel, count)`` on a server,
         ``(channel, count)`` on a client."""
     @property
     def chunks(self) -> list[ReceivedChunk]:
@@ -1923,11 +1923,11 @@ class Inbox(Generic[_M, _W, _L]):
             ValueError: the class comes as objects.
         """
     @property
-    def packets(self) -> PacketFates:
+    def packets(self) -> PacketNotifications:
         """What became of packets, of each connection's newest 1,024 at most, each once.
 
         Raises:
-            AttributeError: the endpoint was made without ``packet_fates=True``.
+            AttributeError: the endpoint was made without ``packet_notifications=True``.
         """
     def __iter__(self) -> Iterator[_W]:
         """Events, messages, and the messages of :attr:`latest`, one after the other: on a server each as ``(client,
@@ -2020,7 +2020,7 @@ class Server(Generic[_P]):
         mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280. For
             paths that lose larger ones and don't say so. Each side sets its own. With ``framing="yojimbo"`` the
             protocol's ``packet_fragment_size`` bounds them instead.
-        packet_fates (bool, default False): whether :attr:`Inbox.packets` tells what became of each packet: nothing is
+        packet_notifications (bool, default False): whether :attr:`Inbox.packets` tells what became of each packet: nothing is
             kept of them otherwise.
 
     Raises:
@@ -2057,7 +2057,7 @@ class Server(Generic[_P]):
         columns: Sequence[type] | None = None,
         capture: Capture | str | PathLike[str] | None = None,
         mtu: int = 1280,
-        packet_fates: bool = False,
+        packet_notifications: bool = False,
     ) -> Server[_P]: ...
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
@@ -2577,7 +2577,7 @@ class Client(Generic[_P]):
         mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280. For
             paths that lose larger ones and don't say so. Each side sets its own. With ``framing="yojimbo"`` the
             protocol's ``packet_fragment_size`` bounds them instead.
-        packet_fates (bool, default False): whether :attr:`Inbox.packets` tells what became of each packet: nothing is
+        packet_notifications (bool, default False): whether :attr:`Inbox.packets` tells what became of each packet: nothing is
             kept of them otherwise.
         strict (bool, default False): what the connection does raises too: :class:`NotConnectedError` and
             :class:`ChannelFullError`, where otherwise the call's result says so.
@@ -2610,7 +2610,7 @@ class Client(Generic[_P]):
         columns: Sequence[type] | None = None,
         capture: Capture | str | PathLike[str] | None = None,
         mtu: int = 1280,
-        packet_fates: bool = False,
+        packet_notifications: bool = False,
         strict: bool = False,
     ) -> Client[_P]: ...
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
@@ -2640,11 +2640,11 @@ class Client(Generic[_P]):
         columns: Sequence[type] | None = None,
         capture: Capture | str | PathLike[str] | None = None,
         mtu: int = 1280,
-        packet_fates: bool = False,
+        packet_notifications: bool = False,
         strict: bool = False,
     ) -> Client[_Q]:
         """Development mode: makes its own token, with the well-known key or a shared one. Not for
-        production: who holds the key can be anyone. A warning is given unless the address is loopback.
+        production: whoever has the key can be anyone. A warning is given unless the address is loopback.
 
         Args:
             address (AddressLike): where the server is, with its port.
@@ -2695,7 +2695,7 @@ class Client(Generic[_P]):
             mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
                 For paths that lose larger ones and don't say so. Each side sets its own. With ``framing="yojimbo"``
                 the protocol's ``packet_fragment_size`` bounds them instead.
-            packet_fates (bool, default False): whether :attr:`Inbox.packets` tells what became of each packet:
+            packet_notifications (bool, default False): whether :attr:`Inbox.packets` tells what became of each packet:
                 nothing is kept of them otherwise.
             strict (bool, default False): what the connection does raises too: :class:`NotConnectedError` and
                 :class:`ChannelFullError`, where otherwise the call's result says so.
@@ -2933,9 +2933,9 @@ class Socket:
         """Whether :meth:`close` was called."""
     @property
     def counters(self) -> dict[str, int]:
-        """What went through and what passed by: ``sent``, ``sent_joined``, ``send_calls``, ``received``,
-        ``received_joined``, ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``,
-        ``unreachable``, ``interrupted``, ``send_errors``, ``cut_refused``. Those of ``server.counters`` have the
+        """What went through and what passed by: ``sent``, ``sent_gso``, ``send_calls``, ``received``,
+        ``received_gro``, ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``,
+        ``unreachable``, ``interrupted``, ``send_errors``, ``gso_refused``. Those of ``server.counters`` have the
         same names."""
     def send(self, to: AddressLike, data: bytes, /) -> bool:
         """Sends one datagram, which may be empty. False when it could not go now, which is counted and no worse
@@ -3885,9 +3885,9 @@ class Conditions:
         latency (float, default 0.0): seconds, one way, after the queue; at most 10.
         jitter (float, default 0.0): seconds, at most the latency; each packet is late by latency +- jitter,
             uniformly, so packets may overtake.
-        wander (float, default 0.0): seconds; jitter in runs: a delay within +- wander that is similar for
+        random_walk (float, default 0.0): seconds; jitter in runs: a delay within +- random_walk that is similar for
             neighbouring packets, none of which overtakes for it. With the jitter at most the latency.
-        wander_time (float, default 1.0): seconds for which that delay stays similar (its correlation time).
+        random_walk_time (float, default 1.0): seconds for which that delay stays similar (its correlation time).
         loss (float, default 0.0): probability that a packet is lost by itself, 0 to 1.
         bursts (Bursts | None, default None): losses in bursts.
         outages (Outages | None, default None): times at which nothing passes.
@@ -3913,8 +3913,8 @@ class Conditions:
         *,
         latency: float = 0.0,
         jitter: float = 0.0,
-        wander: float = 0.0,
-        wander_time: float = 1.0,
+        random_walk: float = 0.0,
+        random_walk_time: float = 1.0,
         loss: float = 0.0,
         bursts: Bursts | None = None,
         outages: Outages | None = None,
@@ -3950,10 +3950,10 @@ class Conditions:
     def jitter(self) -> float:
         """Seconds that each packet is early or late at most."""
     @property
-    def wander(self) -> float:
+    def random_walk(self) -> float:
         """The same of a delay that changes slowly."""
     @property
-    def wander_time(self) -> float:
+    def random_walk_time(self) -> float:
         """Seconds for which that delay stays similar."""
     @property
     def loss(self) -> float:

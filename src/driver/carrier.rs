@@ -6,7 +6,7 @@ use std::io;
 
 use super::gathering::Gathering;
 use super::polled::{Driver, DriverCounters};
-use super::threaded::Turn;
+use super::threaded::Next;
 use super::udp::DEFAULT_RECEIVE_BOUND;
 use crate::endpoint::{Dial, Goodbye};
 use crate::session::Session;
@@ -23,9 +23,8 @@ pub const AFTER_ERROR: Duration = Duration::from_millis(100);
 
 /// A session on its way.
 pub struct Carrier {
-    /// The session.
     pub session: Session,
-    /// None once closed.
+    // None once closed.
     driver: Option<Driver>,
     /// Of the driver, once closed, and when that was.
     counters: DriverCounters,
@@ -123,13 +122,13 @@ impl Carrier {
     ///
     /// # Errors
     /// As [`Carrier::step`].
-    pub fn turn(&mut self) -> io::Result<Turn> {
+    pub fn turn(&mut self) -> io::Result<Next> {
         // Before anything, too: a game that looks all the time leaves nothing to read.
         if let Some(pause) = self.gathering_pause() {
-            return Ok(Turn::Pause(pause));
+            return Ok(Next::Pause(pause));
         }
         Ok(match self.step()? {
-            Turn::Wait(wait) => self.gathering_pause().map_or(Turn::Wait(wait), Turn::Pause),
+            Next::Wait(wait) => self.gathering_pause().map_or(Next::Wait(wait), Next::Pause),
             turn => turn,
         })
     }
@@ -142,10 +141,10 @@ impl Carrier {
     ///
     /// # Errors
     /// As [`Driver::receive`]. What is to be sent was sent all the same.
-    pub fn step(&mut self) -> io::Result<Turn> {
+    pub fn step(&mut self) -> io::Result<Next> {
         self.hear_refusals();
         let Carrier { session, driver, gathering, .. } = self;
-        let Some(driver) = driver else { return Ok(Turn::Over) };
+        let Some(driver) = driver else { return Ok(Next::Over) };
         let (mut read, mut largest) = (false, 0);
         let received = driver.receive_at_most(READ_BOUND, |now, unix, from, datagram, out| {
             (read, largest) = (true, largest.max(datagram.len()));
@@ -163,7 +162,7 @@ impl Carrier {
         gathering.note_largest(now, largest);
         let turn = received.map(|more_waits| {
             if more_waits {
-                return Turn::Pause(BETWEEN_TURNS);
+                return Next::Pause(BETWEEN_TURNS);
             }
             if read {
                 gathering.note_emptied(now);
@@ -171,10 +170,10 @@ impl Carrier {
             // Only now: finding out takes a look at each peer.
             let due = session.next_deadline().min(driver.next_delivery());
             gathering.note_due(due);
-            Turn::Wait(due - now)
+            Next::Wait(due - now)
         });
         self.end_linger();
-        turn.map(|turn| if self.is_closed() { Turn::Over } else { turn })
+        turn.map(|turn| if self.is_closed() { Next::Over } else { turn })
     }
 
     /// Ends the connections, or begins to, if they linger longer than now: true when there is a wait ahead, of this call or

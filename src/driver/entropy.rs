@@ -23,7 +23,6 @@ pub struct Recorded<'a> {
 }
 
 impl<'a> Recorded<'a> {
-    /// Draws from `from`.
     pub fn new(from: &'a mut dyn Entropy) -> Self {
         Recorded { from, drawn: Vec::new() }
     }
@@ -46,7 +45,6 @@ impl Entropy for Recorded<'_> {
 pub struct Replayed(VecDeque<u8>);
 
 impl Replayed {
-    /// Gives these bytes.
     pub fn new(drawn: Vec<u8>) -> Self {
         Replayed(drawn.into())
     }

@@ -9,7 +9,7 @@ use std::io;
 use super::carrier::{AFTER_ERROR, BETWEEN_TURNS, READ_BOUND};
 use super::polled::{Driver, DriverCounters};
 use super::router::{MemberId, Router};
-use super::threaded::{Station, Turn};
+use super::threaded::{Next, Service};
 use super::udp::DEFAULT_RECEIVE_BOUND;
 use crate::endpoint::Host;
 use crate::session::Session;
@@ -63,7 +63,6 @@ impl Hub {
         self.sessions.get_mut(&member)
     }
 
-    /// The driver.
     pub fn driver(&self) -> &Driver {
         &self.driver
     }
@@ -103,7 +102,7 @@ impl Hub {
     ///
     /// # Errors
     /// As [`Driver::receive`]. What is to be sent was sent all the same.
-    pub fn turn(&mut self) -> io::Result<Turn> {
+    pub fn turn(&mut self) -> io::Result<Next> {
         let received = self.receive_at_most(READ_BOUND);
         let Hub { driver, router, sessions, .. } = self;
         for (member, session) in &mut *sessions {
@@ -112,7 +111,7 @@ impl Hub {
         }
         let due = sessions.values().map(Session::next_deadline).fold(driver.next_delivery(), Instant::min);
         let wait = due - driver.now();
-        Ok(if received? { Turn::Pause(BETWEEN_TURNS) } else { Turn::Wait(wait) })
+        Ok(if received? { Next::Pause(BETWEEN_TURNS) } else { Next::Wait(wait) })
     }
 
     /// Ends a session's connections with all that is to be said then, and its routes. The others stay as they are.
@@ -130,14 +129,14 @@ impl Hub {
 }
 
 /// A thread keeps all sessions going.
-impl Station for Hub {
-    fn turn(&mut self) -> Turn {
+impl Service for Hub {
+    fn turn(&mut self) -> Next {
         if self.closed {
-            return Turn::Over;
+            return Next::Over;
         }
         Hub::turn(self).unwrap_or_else(|error| {
             self.failed = Some(error);
-            Turn::Pause(AFTER_ERROR)
+            Next::Pause(AFTER_ERROR)
         })
     }
 
@@ -150,7 +149,7 @@ impl Station for Hub {
         }
     }
 
-    fn forsake(&mut self) {
+    fn discard(&mut self) {
         self.closed = true;
         self.sessions.clear();
     }
@@ -158,7 +157,7 @@ impl Station for Hub {
 
 impl Drop for Hub {
     fn drop(&mut self) {
-        Station::close(self);
+        Service::close(self);
     }
 }
 

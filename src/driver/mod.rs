@@ -27,5 +27,5 @@ pub use hub::Hub;
 pub use polled::{Driver, DriverCounters, unix_now};
 pub use router::{MemberId, Router};
 pub use simulated::VirtualNetwork;
-pub use threaded::{Bell, Shared, Station, Turn};
+pub use threaded::{Next, Poller, Service, Shared};
 pub use used_tokens::{ClaimedToken, UsedTokens, claim_token};

@@ -131,7 +131,6 @@ impl Driver {
         }
     }
 
-    /// What was counted.
     pub fn counters(&self) -> DriverCounters {
         let udp = match &self.port {
             Port::Udp { socket, .. } => socket.counters(),
@@ -180,14 +179,14 @@ impl Driver {
         result
     }
 
-    /// See [`UdpSocket::watch_refusals`].
+    // See `UdpSocket::watch_refusals`.
     pub fn watch_refusals(&mut self, watch: bool) {
         if let Port::Udp { socket, .. } = &mut self.port {
             socket.watch_refusals(watch);
         }
     }
 
-    /// See [`UdpSocket::refused`].
+    // See `UdpSocket::refused`.
     pub fn refused(&mut self) -> Option<SocketAddr> {
         match &mut self.port {
             Port::Udp { socket, .. } => socket.refused().map(canonical),

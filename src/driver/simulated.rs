@@ -24,10 +24,10 @@ const FIRST_EPHEMERAL_PORT: u16 = 49_152;
 
 /// A network in virtual time. A clone is the same network.
 #[derive(Clone, Debug)]
-pub struct VirtualNetwork(Arc<Mutex<State>>);
+pub struct VirtualNetwork(Arc<Mutex<SimulatedState>>);
 
 #[derive(Debug)]
-struct State {
+struct SimulatedState {
     network: Network,
     entropy: Rng,
     /// Where the hosts are; those that were unplugged are nowhere.
@@ -51,7 +51,7 @@ impl VirtualNetwork {
     pub fn new(conditions: Conditions, seed: u64) -> Result<Self, ConditionsError> {
         let mut entropy = Rng::seeded(seed);
         let network = Network::new(conditions, entropy.next_u64())?;
-        let state = State {
+        let state = SimulatedState {
             network,
             entropy,
             places: BTreeMap::new(),
@@ -99,7 +99,6 @@ impl VirtualNetwork {
         self.state().epoch
     }
 
-    /// The virtual time.
     pub fn now(&self) -> Instant {
         self.state().network.now()
     }
@@ -232,7 +231,7 @@ impl VirtualNetwork {
         state.network.receive(at)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SimulatedState> {
         // Each call leaves the network whole, also one that panicked elsewhere.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

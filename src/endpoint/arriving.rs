@@ -2,7 +2,7 @@
 //! the end of a tick they are handed over whole.
 //!
 //! Promises: a datagram that is refused leaves nothing; each channel's bound holds, whether its messages wait here or there.
-//! Refuses: more than [`MOST_BYTES`] in all, and whatever comes before the application has shown which tables it wants. That
+//! Refuses: more than [`MAX_BYTES`] in all, and whatever comes before the application has shown which tables it wants. That
 //! waits in its channel, within its bounds.
 
 use std::collections::HashMap;
@@ -14,9 +14,8 @@ use crate::time::Instant;
 use crate::transport::{Landing, Protocol};
 
 /// Bytes beyond which messages wait in their channels: what a server of a thousand players gets in half a second.
-const MOST_BYTES: usize = 32 << 20;
+const MAX_BYTES: usize = 32 << 20;
 
-/// See the module.
 pub(super) struct Arriving {
     /// The application's, as of the last tick that it took.
     layout: Option<Layout>,
@@ -72,7 +71,6 @@ impl Arriving {
         self
     }
 
-    /// Whether nothing came.
     pub(super) fn is_empty(&self) -> bool {
         self.log.is_empty()
     }
@@ -180,7 +178,7 @@ impl Landing for Arriving {
     fn place(&mut self, packet_sequence: u16, channel: u8, message_type: u16) -> Option<&mut Vec<u8>> {
         let seat = self.layout.as_ref()?.seat(message_type);
         let peer = self.current.peer?;
-        if self.bytes > MOST_BYTES {
+        if self.bytes > MAX_BYTES {
             return None;
         }
         let received_at = self.current.now;

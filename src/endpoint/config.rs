@@ -10,15 +10,13 @@ use crate::transport::ConnectionConfig;
 pub const DEVELOPMENT_KEY: Key = *b"TICKWIRE DEVELOPMENT KEY, PUBLIC";
 
 /// What development tokens call their server inside. A server can't know by which address a client dials it, so
-/// every server answers to this name too; only who holds the key can use it.
+/// every server answers to this name too; only whoever has the key can use it.
 pub const DEVELOPMENT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// Settings of an endpoint that listens.
 #[derive(Clone)]
 pub struct ServerConfig {
-    /// Slots, keys, addresses.
     pub netcode: netcode::ServerConfig,
-    /// Each peer's transport.
     pub connection: ConnectionConfig,
     /// Which chunks are taken from each peer.
     pub chunks: ChunkLimits,
@@ -27,9 +25,7 @@ pub struct ServerConfig {
 /// Settings of an endpoint that dials one server.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
-    /// The secure connection.
     pub netcode: netcode::ClientConfig,
-    /// The transport.
     pub connection: ConnectionConfig,
     /// Which chunks are taken from the server.
     pub chunks: ChunkLimits,

@@ -14,7 +14,7 @@ use crate::transport::Protocol;
 /// A server that is dialled, or was.
 pub struct Dial {
     pub(super) peer: PeerHandle,
-    /// See [`Host::dial`](super::Host::dial).
+    // See `Host::dial`(super::Host::dial).
     id: u64,
     pub(super) netcode: netcode::Client,
     slot: Option<u32>,
@@ -59,7 +59,6 @@ impl Dial {
         self.netcode.token_use()
     }
 
-    /// What was dropped.
     pub fn counters(&self) -> &Counters {
         self.netcode.counters()
     }

@@ -19,7 +19,7 @@ pub enum SendError {
 /// Why a chunk can't be sent. Nothing was queued.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendChunkError {
-    /// As [`SendError::NotConnected`].
+    // As `SendError::NotConnected`.
     NotConnected,
     /// The channel doesn't take it.
     Chunk(ChunkError),
@@ -28,7 +28,7 @@ pub enum SendChunkError {
 /// Why a budget or a rate can't be set. Nothing was changed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BudgetError {
-    /// As [`SendError::NotConnected`].
+    // As `SendError::NotConnected`.
     NotConnected,
     /// A number is out of its bounds.
     Config(acks::ConfigError),
@@ -39,7 +39,7 @@ pub enum BudgetError {
 pub enum ConfigError {
     /// Of the secure connection.
     Netcode(netcode::ConfigError),
-    /// Of the transport.
+    // Of the transport.
     Transport(acks::ConfigError),
 }
 

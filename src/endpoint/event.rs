@@ -12,30 +12,20 @@ use crate::transport::{CloseReason, Violation};
 pub enum Event {
     /// A client that dialled us is in one of our slots.
     Accepted {
-        /// The client's handle.
         peer: PeerHandle,
         /// The id in its connect token.
         client_id: u64,
-        /// Where it is.
         address: SocketAddr,
         /// The user data in its connect token.
         user_data: Box<[u8; USER_DATA_BYTES]>,
     },
     /// We are in a slot of a server that we dialled.
-    Dialled {
-        /// The server's handle.
-        peer: PeerHandle,
-        /// Our slot.
-        client_index: u32,
-        /// The server's slots.
-        max_clients: u32,
-    },
+    Dialled { peer: PeerHandle, client_index: u32, max_clients: u32 },
     /// A connection is over, or one that we dialled never came up. Messages that the peer had sent still come with the
     /// inbox.
     Disconnected {
         /// The handle, stale now.
         peer: PeerHandle,
-        /// Why.
         reason: DisconnectReason,
         /// How the peer broke the protocol, if it did.
         violation: Option<Violation>,

@@ -42,7 +42,6 @@ impl Detail {
         }
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

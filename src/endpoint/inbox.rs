@@ -18,14 +18,12 @@ use crate::transport::{Block, Body, Connection, End, Layer, Owner, Protocol, Rea
 
 /// Bytes of texts and lists in tables beyond which no more messages are taken until the next tick: a cell has 32 bits
 /// to say where they lie, and what waits as leftovers must find room too.
-const MOST_ARENA_BYTES: usize = 1 << 30;
+const MAX_ARENA_BYTES: usize = 1 << 30;
 
-/// One message received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// From whom.
+    // From whom.
     pub peer: PeerHandle,
-    /// The channel's index.
     pub channel: u8,
     /// Index into the protocol's message types.
     pub message_type: u16,
@@ -52,9 +50,8 @@ impl Record {
 /// A message that never came, before one that lies in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// From whom.
+    // From whom.
     pub peer: PeerHandle,
-    /// The channel's index.
     pub channel: u8,
     /// How many messages are missing.
     pub missed: u16,
@@ -68,7 +65,6 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// One for each.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
@@ -106,7 +102,7 @@ impl Messages {
         (self.records.len(), self.arena.len())
     }
 
-    /// Drops what came since there were so many.
+    /// Drops what came since there were this many.
     pub(super) fn cut(&mut self, (records, bytes): (usize, usize)) {
         self.records.truncate(records);
         self.arena.truncate(bytes);
@@ -162,7 +158,6 @@ impl Messages {
 /// Messages received and taken from the connections.
 #[derive(Clone, Debug, Default)]
 pub struct Inbox {
-    /// The game's.
     game: Messages,
     /// Each layer's, as in [`Layer::ALL`].
     system: [Messages; Layer::ALL.len()],
@@ -187,7 +182,6 @@ struct Tables {
 pub(super) enum Seat {
     /// Into the table of this number.
     Table(u16),
-    /// Among the records.
     Record,
     /// It has a table, and its row points behind itself.
     Pointing,
@@ -207,7 +201,6 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The tables, empty.
     pub(super) fn tables(&self) -> Vec<Table> {
         self.row_sizes.iter().map(|(row_size, _)| Table::new(*row_size)).collect()
     }
@@ -223,7 +216,6 @@ impl Layout {
 }
 
 impl Inbox {
-    /// An empty inbox.
     pub fn new() -> Self {
         Self::default()
     }
@@ -253,7 +245,6 @@ impl Inbox {
         self.game.body(record)
     }
 
-    /// A layer's messages.
     pub fn system(&self, layer: Layer) -> &Messages {
         &self.system[layer as usize]
     }
@@ -366,7 +357,7 @@ impl Inbox {
                 (Body::Declared(schema), Some(place)) => {
                     row_sizes[place] = (schema.row_size(), number);
                     // At most as many as types.
-                    if schema.points() { Seat::Pointing } else { Seat::Table(place as u16) }
+                    if schema.has_tail() { Seat::Pointing } else { Seat::Table(place as u16) }
                 }
                 _ => Seat::Record,
             }
@@ -386,7 +377,7 @@ impl Inbox {
         own.zip(tables).for_each(|(table, arrived)| table.absorb(arrived));
     }
 
-    /// Puts the game's messages that lie in no table, but for the first so many, into the order of slots and channels; those of
+    /// Puts the game's messages that lie in no table, but for the first this many, into the order of slots and channels; those of
     /// one channel stay as they are. So a game that goes through them does the same however their packets overtook each other.
     pub(super) fn sort(&mut self, first: usize) {
         let Some(records) = self.game.records.get_mut(first..) else { return };
@@ -464,10 +455,9 @@ impl Inbox {
     }
 
     fn is_full(&self) -> bool {
-        self.tables.as_ref().is_some_and(|tables| tables.arena.len() > MOST_ARENA_BYTES)
+        self.tables.as_ref().is_some_and(|tables| tables.arena.len() > MAX_ARENA_BYTES)
     }
 
-    /// Routes a message.
     fn push(&mut self, owner: Owner, head: &Head, message_type: u16, body: &[u8], block: Option<Block>) {
         let messages = match owner {
             Owner::System(layer) => &mut self.system[layer as usize],

@@ -208,7 +208,7 @@ impl IncomingChunks {
     }
 
     /// What became of chunks of ours. What came in stays, for someone to read.
-    pub(super) fn take_fates(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
+    pub(super) fn take_sent_events(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
         let ours = |event: &ChunkEvent| matches!(event, ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. });
         let (fates, rest): (VecDeque<_>, _) =
             core::mem::take(&mut self.events).into_iter().partition(|(_, event)| ours(event));

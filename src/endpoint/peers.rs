@@ -27,12 +27,11 @@ pub(super) struct Peer {
 pub(super) enum News {
     Messages = 1,
     Notifications = 2,
-    PacketFates = 4,
+    PacketNotifications = 4,
     Chunks = 8,
 }
 
 impl News {
-    /// All kinds.
     const ALL: u8 = 15;
 }
 
@@ -78,13 +77,13 @@ impl Peer {
         let kinds = [
             (News::Messages, self.connection.has_received()),
             (News::Notifications, self.connection.has_notification()),
-            (News::PacketFates, self.connection.has_packet_fate()),
+            (News::PacketNotifications, self.connection.has_packet_fate()),
             (News::Chunks, has_chunks),
         ];
         kinds.into_iter().filter(|(_, is_here)| *is_here).fold(0, |news, (kind, _)| news | kind as u8)
     }
 
-    /// Whether the application is told of what it does.
+    /// Whether the application is notified of what it does.
     pub(super) fn is_heard(&self) -> bool {
         self.is_admitted() && self.closing.is_none()
     }
@@ -96,7 +95,7 @@ impl Peer {
         reason: CloseReason,
         detail: Option<&str>,
     ) -> Option<Words> {
-        let understood = self.connection.is_greeted() || reason == CloseReason::Mismatch;
+        let understood = self.connection.has_received_hello() || reason == CloseReason::Mismatch;
         let payload = self.connection.farewell(now, reason, detail)?;
         Some(Words { payload, understood })
     }
@@ -114,7 +113,7 @@ pub(super) enum Pace {
 /// All peers of an endpoint.
 pub(super) struct Peers {
     slots: Vec<Option<Peer>>,
-    /// By slot.
+    // By slot.
     schedules: Vec<Schedule>,
 }
 

@@ -35,7 +35,7 @@ struct FullChannel {
     delivered: u64,
     acked: u64,
     moved_at: Instant,
-    /// What waited at some moment is through when so many are delivered.
+    /// What waited at some moment is through when this many are delivered.
     goal: u64,
     goal_set_at: Instant,
 }

@@ -16,9 +16,8 @@ pub struct PeerStats {
     pub budget: BudgetConfig,
     /// Bytes a second at which chunks may go out.
     pub bulk_rate: f64,
-    /// What chunks cost.
     pub chunks: ChunkCounters,
-    /// By channel.
+    // By channel.
     pub channels: Vec<ChannelStats>,
 }
 

@@ -1,6 +1,6 @@
 //! Messages of one type as rows: for applications that take them as arrays.
 //!
-//! A row is a head that says whence the message came, then the row of its schema. All numbers are little-endian.
+//! A row is a head that says from where the message came, then the row of its schema. All numbers are little-endian.
 
 use core::ops::Range;
 
@@ -10,7 +10,6 @@ use crate::time::{Duration, Instant};
 /// One column of a row's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadColumn {
-    /// Its name.
     pub name: &'static str,
     /// Its NumPy type string.
     pub dtype: &'static str,

@@ -98,7 +98,6 @@ enum Trust {
     Unproven { allowance: Option<usize> },
 }
 
-/// The other end.
 #[derive(Clone, Copy, Debug)]
 struct Peer {
     address: SocketAddr,

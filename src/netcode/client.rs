@@ -51,12 +51,10 @@ pub enum ClientState {
     SendingRequest = 1,
     /// Answering the challenge: waiting for a keep-alive.
     SendingResponse = 2,
-    /// Connected.
     Connected = 3,
 }
 
 impl ClientState {
-    /// The standard's number.
     pub fn number(self) -> i8 {
         self as i8
     }
@@ -128,19 +126,14 @@ impl TokenUse {
 pub enum ClientEvent {
     /// The server has a slot for us.
     Connected {
-        /// Our slot.
         client_index: u32,
         /// The server's number of slots.
         max_clients: u32,
     },
     /// The client has finished. Its own disconnect raises no event.
-    Disconnected {
-        /// Why.
-        reason: ClientDisconnect,
-    },
+    Disconnected { reason: ClientDisconnect },
 }
 
-/// A netcode client.
 pub struct Client {
     protocol_id: u64,
     development: bool,
@@ -375,7 +368,6 @@ impl Client {
         self.send_at.min(silence).min(expiry)
     }
 
-    /// What was dropped.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }

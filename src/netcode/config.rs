@@ -20,7 +20,6 @@ pub struct ServerConfig {
     pub protocol_id: u64,
     /// The key shared with the backend.
     pub private_key: Key,
-    /// Client slots: 1..=65,536.
     pub max_clients: usize,
     /// The addresses of this server as the tokens' internal lists name them, usually one per IP version.
     pub public_addresses: Vec<SocketAddr>,
@@ -123,13 +122,10 @@ fn check_replay_window(size: usize) -> Result<(), ConfigError> {
 /// Why a configuration is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
-    /// Outside 1..=65,536.
     MaxClients(usize),
     /// No token could name this server.
     NoPublicAddress,
-    /// Nobody could connect.
     NoHalfOpen,
-    /// Nobody could connect.
     NoTokenHistory,
     /// Not a size a replay window can have.
     ReplayWindow(usize),

@@ -9,7 +9,6 @@
 use chacha20poly1305::{AeadInOut, KeyInit, XChaCha20Poly1305};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
-/// A symmetric key.
 pub type Key = [u8; 32];
 
 /// Bytes of the authentication tag behind every ciphertext.
@@ -18,7 +17,6 @@ pub(crate) const TAG_BYTES: usize = 16;
 /// Bytes of the nonce of a connect token.
 pub(crate) const TOKEN_NONCE_BYTES: usize = 24;
 
-/// The tag itself.
 pub(crate) type Tag = [u8; TAG_BYTES];
 
 /// Encrypts `text` in place with ChaCha20-Poly1305. A sequence must never be used twice under one key.

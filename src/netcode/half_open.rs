@@ -2,7 +2,7 @@
 //!
 //! Promises: constant memory; an entry in use is never evicted by a newcomer. Refuses: newcomers while every
 //! place is taken. Each entry takes a valid token, which has one in each family of IP at most, and goes when its client has been silent for the
-//! token's timeout or [`LONGEST_SILENCE`], whichever is shorter, so a token without a timeout can't keep one.
+//! token's timeout or [`MAX_SILENCE`], whichever is shorter, so a token without a timeout can't keep one.
 //!
 //! Trusted: the token, which has been opened. Not trusted: the address, which nothing has proven yet. So
 //! whoever holds a valid token and can send from another's address and port can replace that other's entry in
@@ -17,7 +17,7 @@ use super::keyed_hash::{KeyedHash, KeyedMap};
 use crate::time::{Duration, Instant};
 
 /// The standard's timeout of a client that waits for an answer, as most tokens have it.
-pub(crate) const LONGEST_SILENCE: Duration = Duration::from_secs(10);
+pub(crate) const MAX_SILENCE: Duration = Duration::from_secs(10);
 
 /// What a request leaves behind.
 #[derive(Clone)]
@@ -34,7 +34,7 @@ pub(crate) struct HalfOpen {
 impl HalfOpen {
     /// When the entry goes, unless its client is heard before.
     fn expires(&self) -> Instant {
-        self.challenged + self.timeout.map_or(LONGEST_SILENCE, |t| t.min(LONGEST_SILENCE))
+        self.challenged + self.timeout.map_or(MAX_SILENCE, |t| t.min(MAX_SILENCE))
     }
 }
 

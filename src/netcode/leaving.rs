@@ -35,7 +35,6 @@ impl Farewell<'_> {
 
 /// One client to be told.
 pub(crate) struct Leaver {
-    /// Named the connection.
     pub(crate) client: ClientHandle,
     pub(crate) address: SocketAddr,
     pub(crate) sealer: Sealer,
@@ -58,7 +57,7 @@ impl Leaver {
     }
 }
 
-struct Entry {
+struct Parting {
     leaver: Leaver,
     repeats_left: u32,
     next: Instant,
@@ -66,13 +65,13 @@ struct Entry {
 
 #[derive(Default)]
 pub(crate) struct LeavingList {
-    entries: Vec<Entry>,
+    entries: Vec<Parting>,
 }
 
 impl LeavingList {
     /// Tells a client once now; the repeats follow from [`LeavingList::update`].
     pub(crate) fn add(&mut self, now: Instant, leaver: Leaver, out: &mut Datagrams) {
-        let mut entry = Entry { leaver, repeats_left: DISCONNECT_REPEATS, next: now };
+        let mut entry = Parting { leaver, repeats_left: DISCONNECT_REPEATS, next: now };
         if self.entries.len() >= CAPACITY {
             entry.finish(out);
         } else {
@@ -84,7 +83,7 @@ impl LeavingList {
     /// Tells a client as [`LeavingList::add`] does, beginning with [`LeavingList::update`], so that its farewell can still
     /// be set.
     pub(crate) fn add_later(&mut self, now: Instant, leaver: Leaver, out: &mut Datagrams) {
-        let mut entry = Entry { leaver, repeats_left: DISCONNECT_REPEATS, next: now };
+        let mut entry = Parting { leaver, repeats_left: DISCONNECT_REPEATS, next: now };
         if self.entries.len() >= CAPACITY {
             entry.finish(out);
         } else {
@@ -120,7 +119,7 @@ impl LeavingList {
     }
 }
 
-impl Entry {
+impl Parting {
     fn tell(&mut self, now: Instant, out: &mut Datagrams) {
         self.leaver.tell(out);
         self.repeats_left -= 1;

@@ -62,7 +62,7 @@ pub use server::{Received, Server, ServerDisconnect, ServerEvent};
 pub use slots::ClientHandle;
 pub use token::{ConnectToken, TOKEN_BYTES, TokenError, TokenIdentity, TokenParams};
 
-/// Bytes of [`VERSION`].
+// Bytes of `VERSION`.
 const VERSION_BYTES: usize = 13;
 
 /// How the [`VERSION`]s of netcode begin.

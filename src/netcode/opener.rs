@@ -1,4 +1,4 @@
-//! Opens the packets of others' connections, for who holds the keys: what a capture is read with.
+//! Opens the packets of others' connections, for whoever has the keys: what a capture is read with.
 //!
 //! Promises: learns the keys of a connection from its request, with the servers' private key or with the client's connect
 //! token; alters nothing it is given. Refuses what it has no keys for, and what doesn't open with them. It
@@ -25,10 +25,8 @@ struct Session {
     server_to_client: Key,
 }
 
-/// Client and server.
 type Pair = (SocketAddr, SocketAddr);
 
-/// What opens packets.
 #[derive(Default)]
 pub struct Opener {
     private_keys: Vec<Key>,

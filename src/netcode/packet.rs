@@ -86,11 +86,9 @@ impl Kind {
 
 /// A connection request as it arrived. Nothing in it is proven.
 pub struct Request<'a> {
-    /// The protocol id.
     pub protocol_id: u64,
     /// When the token claims to expire; proven by opening the private part.
     pub expires: UnixSeconds,
-    /// The token's nonce.
     pub nonce: [u8; TOKEN_NONCE_BYTES],
     /// The sealed private part of the token.
     pub sealed: &'a mut [u8; PRIVATE_TOKEN_BYTES],
@@ -171,7 +169,6 @@ pub fn keep_alive_body(client_index: u32, max_clients: u32) -> [u8; KEEP_ALIVE_B
 pub struct Header {
     /// The kind of packet.
     pub kind: Kind,
-    /// Its sequence.
     pub sequence: u64,
     prefix: u8,
     body_at: usize,
@@ -233,7 +230,7 @@ impl Header {
 /// What an authentic packet says.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Body<'a> {
-    /// See [`Kind::Denied`].
+    // See `Kind::Denied`.
     Denied,
     /// See [`Kind::Challenge`] and [`Kind::Response`].
     Challenge {
@@ -242,16 +239,16 @@ pub enum Body<'a> {
         /// The challenge token, sealed.
         token: &'a mut [u8; CHALLENGE_TOKEN_BYTES],
     },
-    /// See [`Kind::KeepAlive`].
+    // See `Kind::KeepAlive`.
     KeepAlive {
         /// The client's slot; a client sends 0.
         client_index: u32,
         /// The server's number of slots; a client sends 0.
         max_clients: u32,
     },
-    /// See [`Kind::Payload`].
+    // See `Kind::Payload`.
     Payload(&'a [u8]),
-    /// See [`Kind::Disconnect`].
+    // See `Kind::Disconnect`.
     Disconnect,
 }
 

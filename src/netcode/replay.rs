@@ -57,7 +57,6 @@ impl ReplayWindow {
         self.seen[word] |= mask;
     }
 
-    /// Forgets everything.
     pub fn reset(&mut self) {
         self.newest = 0;
         self.seen.fill(0);

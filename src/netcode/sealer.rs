@@ -22,7 +22,7 @@ pub enum SendError {
     NotConnected,
     /// Netcode has no empty payloads.
     Empty,
-    /// Longer than [`MAX_PAYLOAD`].
+    // Longer than `MAX_PAYLOAD`.
     TooLong(usize),
 }
 

@@ -27,7 +27,6 @@ use crate::time::{Instant, UnixSeconds};
 pub enum Received<'a> {
     /// A payload of a connected client.
     Payload {
-        /// Who sent it.
         client: ClientHandle,
         /// What it says, in the datagram's own memory.
         payload: &'a [u8],
@@ -39,9 +38,7 @@ pub enum Received<'a> {
 /// Why a client is gone, other than by [`Server::disconnect`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ServerDisconnect {
-    /// It fell silent.
     TimedOut,
-    /// It said so.
     ByPeer,
     /// The same client connected again: its next connection is the next event.
     Replaced,
@@ -53,25 +50,17 @@ pub enum ServerDisconnect {
 pub enum ServerEvent {
     /// A client has a slot.
     Connected {
-        /// Names the connection.
         client: ClientHandle,
         /// Who it is, to the backend.
         client_id: u64,
-        /// Where it is.
         address: SocketAddr,
         /// What the backend says about it.
         user_data: Box<[u8; USER_DATA_BYTES]>,
     },
     /// A client is gone and its slot is free. Our own disconnects raise no event.
-    Disconnected {
-        /// Named the connection.
-        client: ClientHandle,
-        /// Why.
-        reason: ServerDisconnect,
-    },
+    Disconnected { client: ClientHandle, reason: ServerDisconnect },
 }
 
-/// A netcode server.
 pub struct Server {
     protocol_id: u64,
     max_clients: u32,
@@ -309,7 +298,6 @@ impl Server {
         self.next_scan.min(self.leaving.next_deadline())
     }
 
-    /// What was dropped.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }

@@ -48,7 +48,6 @@ fn key(address: SocketAddr) -> AddressKey {
     (ip.to_bits(), u64::from(scope) << 16 | u64::from(address.port()))
 }
 
-/// One connected client.
 pub(crate) struct Connection {
     pub(crate) client_id: u64,
     pub(crate) address: SocketAddr,

@@ -36,7 +36,6 @@ pub struct TokenParams<'a> {
     pub private_key: &'a Key,
     /// Who the client is, to the backend.
     pub client_id: u64,
-    /// The backend's clock.
     pub created: UnixSeconds,
     /// Seconds after which the token can't start a connection any more; `None`: never.
     pub lifetime: Option<u32>,
@@ -76,7 +75,6 @@ pub enum TokenError {
     Expiry {
         /// When it was created.
         created: UnixSeconds,
-        /// When it expires.
         expires: UnixSeconds,
     },
     /// Its list of addresses has a count outside 1..=32 or an unknown type of address.
@@ -120,7 +118,6 @@ impl fmt::Display for TokenError {
 
 impl core::error::Error for TokenError {}
 
-/// A connect token.
 pub struct ConnectToken {
     pub(crate) protocol_id: u64,
     pub(crate) created: UnixSeconds,
@@ -183,7 +180,6 @@ impl ConnectToken {
         })
     }
 
-    /// The token's bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(TOKEN_BYTES);
         out.extend_from_slice(VERSION);

@@ -16,7 +16,7 @@ use core::net::{IpAddr, SocketAddr};
 
 use super::crypto::Tag;
 use super::drops::DropReason;
-use super::half_open::LONGEST_SILENCE;
+use super::half_open::MAX_SILENCE;
 use super::keyed_hash::{KeyedHash, KeyedMap};
 use crate::time::UnixSeconds;
 
@@ -82,7 +82,7 @@ impl TokenHistory {
         if self.entries.len() >= self.capacity {
             return Err(DropReason::TokenHistoryFull);
         }
-        let expires = UnixSeconds(expires.0.saturating_add(LONGEST_SILENCE.as_secs()));
+        let expires = UnixSeconds(expires.0.saturating_add(MAX_SILENCE.as_secs()));
         self.earliest = self.earliest.min(expires);
         let mut addresses = [0; 2];
         addresses[family] = hash;

@@ -5,7 +5,7 @@ use core::fmt;
 pub use super::bottleneck::{Bottleneck, DEFAULT_QUEUE, MAX_QUEUE, MAX_RATE};
 pub use super::bursts::Bursts;
 pub use super::outages::Outages;
-pub use super::wander::Wander;
+pub use super::random_walk::RandomWalk;
 use crate::time::Duration;
 
 /// The longest latency, delay or mean time: an hour. A packet later than that is a mistake in the settings.
@@ -37,7 +37,6 @@ pub struct Conditions {
     pub max_datagram: Option<u64>,
     /// Times at which nothing passes.
     pub outages: Option<Outages>,
-    /// Losses in bursts.
     pub bursts: Option<Bursts>,
     /// The probability that a packet is lost by itself.
     pub loss: f64,
@@ -50,7 +49,7 @@ pub struct Conditions {
     pub jitter: Duration,
     /// Jitter in runs: a delay that is similar for neighbouring packets, beside the jitter. None overtakes for
     /// it.
-    pub wander: Option<Wander>,
+    pub random_walk: Option<RandomWalk>,
     /// The probability that a packet is held back by `reorder_delay` more.
     pub reorder: f64,
     /// How long packets picked by `reorder` are held back.
@@ -69,7 +68,7 @@ impl Default for Conditions {
             duplicate: 0.0,
             latency: Duration::ZERO,
             jitter: Duration::ZERO,
-            wander: None,
+            random_walk: None,
             reorder: 0.0,
             reorder_delay: Duration::ZERO,
         }
@@ -82,7 +81,7 @@ impl Conditions {
         Self::default()
     }
 
-    /// With so many bytes a second passing, and so many that may wait for it.
+    /// With this many bytes a second passing, and this many that may wait for it.
     pub fn rate(self, rate: u64, queue: u64) -> Self {
         Conditions { bottleneck: Some(Bottleneck { rate, queue }), ..self }
     }
@@ -92,7 +91,7 @@ impl Conditions {
         Conditions { overhead: bytes, ..self }
     }
 
-    /// With datagrams above so many bytes vanishing.
+    /// With datagrams above this many bytes vanishing.
     pub fn max_datagram(self, bytes: u64) -> Self {
         Conditions { max_datagram: Some(bytes), ..self }
     }
@@ -122,9 +121,9 @@ impl Conditions {
         Conditions { latency, jitter, ..self }
     }
 
-    /// With a delay that wanders within ± `range` and stays similar for about `memory`.
-    pub fn wander(self, range: Duration, memory: Duration) -> Self {
-        Conditions { wander: Some(Wander { range, memory }), ..self }
+    /// With a delay that walks at random within ± `range` and stays similar for about `memory`.
+    pub fn random_walk(self, range: Duration, memory: Duration) -> Self {
+        Conditions { random_walk: Some(RandomWalk { range, memory }), ..self }
     }
 
     /// With packets held back by `delay` more at this probability.
@@ -139,10 +138,10 @@ impl Conditions {
     pub fn check(&self) -> Result<(), ConditionsError> {
         time("latency", self.latency, Duration::ZERO)?;
         time("reorder_delay", self.reorder_delay, Duration::ZERO)?;
-        let wander = self.wander.map_or(Duration::ZERO, |wander| wander.range);
-        if self.jitter.saturating_add(wander) > self.latency {
+        let random_walk = self.random_walk.map_or(Duration::ZERO, |random_walk| random_walk.range);
+        if self.jitter.saturating_add(random_walk) > self.latency {
             let (jitter, latency) = (self.jitter, self.latency);
-            return Err(ConditionsError::Jitter { jitter, wander, latency });
+            return Err(ConditionsError::Jitter { jitter, random_walk, latency });
         }
         probability("loss", self.loss)?;
         probability("duplicate", self.duplicate)?;
@@ -152,7 +151,7 @@ impl Conditions {
         self.bottleneck.map_or(Ok(()), |bottleneck| bottleneck.check())?;
         self.outages.map_or(Ok(()), |outages| outages.check())?;
         self.bursts.map_or(Ok(()), |bursts| bursts.check())?;
-        self.wander.map_or(Ok(()), |wander| wander.check())
+        self.random_walk.map_or(Ok(()), |random_walk| random_walk.check())
     }
 }
 
@@ -190,10 +189,9 @@ pub enum ConditionsError {
     },
     /// A packet could arrive before it is sent.
     Jitter {
-        /// The jitter.
         jitter: Duration,
-        /// The range of the wandering delay.
-        wander: Duration,
+        /// The range of the randomly walking delay.
+        random_walk: Duration,
         /// The most that both may be together.
         latency: Duration,
     },
@@ -237,12 +235,12 @@ impl fmt::Display for ConditionsError {
             ConditionsError::Time { field, value, least } => {
                 write!(f, "{field} must be {least:?} to {MAX_DELAY:?}, not {value:?}")
             }
-            ConditionsError::Jitter { jitter, wander: Duration::ZERO, latency } => {
+            ConditionsError::Jitter { jitter, random_walk: Duration::ZERO, latency } => {
                 write!(f, "jitter must be at most the latency, {latency:?}, not {jitter:?}")
             }
-            ConditionsError::Jitter { jitter, wander, latency } => write!(
+            ConditionsError::Jitter { jitter, random_walk, latency } => write!(
                 f,
-                "jitter and wander together must be at most the latency, {latency:?}, not {jitter:?} and {wander:?}"
+                "jitter and random_walk together must be at most the latency, {latency:?}, not {jitter:?} and {random_walk:?}"
             ),
             ConditionsError::Probability { field, value } => {
                 write!(f, "{field} must be a probability, 0 to 1, not {value}")
@@ -285,12 +283,12 @@ mod tests {
             "jitter must be at most the latency, 5ms, not 6ms"
         );
         assert_eq!(
-            message(perfect.latency(ms(5), ms(3)).wander(ms(4), ms(100))),
-            "jitter and wander together must be at most the latency, 5ms, not 3ms and 4ms"
+            message(perfect.latency(ms(5), ms(3)).random_walk(ms(4), ms(100))),
+            "jitter and random_walk together must be at most the latency, 5ms, not 3ms and 4ms"
         );
         assert_eq!(
-            message(perfect.latency(ms(5), ms(0)).wander(ms(4), ms(0))),
-            "wander_time must be 1µs to 3600s, not 0ns"
+            message(perfect.latency(ms(5), ms(0)).random_walk(ms(4), ms(0))),
+            "random_walk_time must be 1µs to 3600s, not 0ns"
         );
         assert_eq!(
             message(perfect.reorder(0.1, ms(3_600_001))),

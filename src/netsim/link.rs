@@ -15,7 +15,6 @@ pub const DEFAULT_CAPACITY: usize = 65_536;
 counters! {
     /// What became of the packets of a link.
     pub struct LinkCounters {
-        /// Packets put in.
         sent,
         /// Packets dropped because the link passes none so large.
         too_large,
@@ -29,7 +28,6 @@ counters! {
         lost_in_outages,
         /// Packets of which a second copy was made.
         duplicated,
-        /// Copies held back.
         reordered,
         /// Copies dropped because too many were under way.
         overflowed,
@@ -113,7 +111,7 @@ impl<T: Clone> Link<T> {
         Ok(())
     }
 
-    /// Puts a packet of so many bytes in. The bytes matter only to a link with a rate or a largest datagram.
+    /// Puts a packet of this many bytes in. The bytes matter only to a link with a rate or a largest datagram.
     pub fn send(&mut self, now: Instant, item: T, bytes: usize) {
         self.run(now);
         self.counters.sent += 1;

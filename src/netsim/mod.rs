@@ -14,9 +14,9 @@ pub mod network;
 mod outages;
 mod path;
 pub mod presets;
+mod random_walk;
 pub mod topology;
 mod transcript;
-mod wander;
 
 pub use conditions::{Bursts, Conditions};
 pub use link::Link;

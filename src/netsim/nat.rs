@@ -43,7 +43,7 @@ impl NatKind {
 
 /// Why something from outside doesn't get in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum NatRefusal {
     /// The port belongs to nobody, or not any more.
     Unmapped,
     /// The port belongs to a host that did not ask for it.
@@ -70,7 +70,7 @@ pub(super) struct Nat {
     next_port: u16,
     mappings: HashMap<u16, Mapping>,
     ports: HashMap<(SocketAddr, Option<SocketAddr>), u16>,
-    /// At so many mappings those that are over are forgotten.
+    /// At this many mappings those that are over are forgotten.
     sweep_at: usize,
 }
 
@@ -117,12 +117,12 @@ impl Nat {
         now: Instant,
         remote: SocketAddr,
         port: u16,
-    ) -> Result<SocketAddr, Refusal> {
-        let mapping = self.live(now, port).ok_or(Refusal::Unmapped)?;
+    ) -> Result<SocketAddr, NatRefusal> {
+        let mapping = self.live(now, port).ok_or(NatRefusal::Unmapped)?;
         let allowed = self
             .peer(remote)
             .is_none_or(|peer| mapping.peers.get(&peer).is_some_and(|used| now.since(*used) < self.lifetime));
-        if allowed { Ok(mapping.inside) } else { Err(Refusal::Filtered) }
+        if allowed { Ok(mapping.inside) } else { Err(NatRefusal::Filtered) }
     }
 
     /// Whose a port is, whoever may use it.
@@ -222,7 +222,7 @@ mod tests {
             let peers = [remote(1, 1), remote(1, 2), remote(2, 1)];
             let lets_in = peers.map(|peer| nat.incoming(at(1), peer, seen.port()) == Ok(inside(5)));
             assert_eq!(lets_in, expected, "{kind:?}");
-            assert_eq!(nat.incoming(at(1), remote(1, 1), seen.port() + 1), Err(Refusal::Unmapped));
+            assert_eq!(nat.incoming(at(1), remote(1, 1), seen.port() + 1), Err(NatRefusal::Unmapped));
         }
     }
 
@@ -245,12 +245,12 @@ mod tests {
         assert_eq!(nat.outgoing(at(29), inside(5), remote(2, 1)), Some(first));
         assert_eq!(
             nat.incoming(at(30), remote(1, 1), first.port()),
-            Err(Refusal::Filtered),
+            Err(NatRefusal::Filtered),
             "only that peer"
         );
         assert_eq!(nat.incoming(at(58), remote(2, 1), first.port()), Ok(inside(5)));
         assert_eq!(nat.owner(at(58), first.port()), Some(inside(5)));
-        assert_eq!(nat.incoming(at(59), remote(2, 1), first.port()), Err(Refusal::Unmapped));
+        assert_eq!(nat.incoming(at(59), remote(2, 1), first.port()), Err(NatRefusal::Unmapped));
         assert_ne!(nat.outgoing(at(59), inside(5), remote(2, 1)), Some(first), "the next is another");
     }
 
@@ -259,7 +259,7 @@ mod tests {
         let mut nat = nat(NatKind::FullCone);
         let first = nat.outgoing(at(0), inside(5), remote(1, 1)).unwrap();
         nat.restart();
-        assert_eq!(nat.incoming(at(1), remote(1, 1), first.port()), Err(Refusal::Unmapped));
+        assert_eq!(nat.incoming(at(1), remote(1, 1), first.port()), Err(NatRefusal::Unmapped));
         assert_ne!(nat.outgoing(at(1), inside(5), remote(1, 1)), Some(first));
     }
 
@@ -284,7 +284,7 @@ mod tests {
         let mapping = nat.mappings.values().next().unwrap();
         assert_eq!(mapping.peers.len(), MAX_PEERS);
         let now = Instant::from_millis(MAX_PEERS as u64 + 5);
-        assert_eq!(nat.incoming(now, peer(4), FIRST_PORT), Err(Refusal::Filtered));
+        assert_eq!(nat.incoming(now, peer(4), FIRST_PORT), Err(NatRefusal::Filtered));
         assert_eq!(nat.incoming(now, peer(5), FIRST_PORT), Ok(inside(5)));
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use super::conditions::{Conditions, ConditionsError};
 use super::link::{Link, LinkCounters};
-use super::nat::{NatKind, Refusal};
+use super::nat::{NatKind, NatRefusal};
 use super::topology::{Arrival, NatError, Route, Topology};
 use super::transcript::Transcript;
 use crate::rng::Rng;
@@ -58,13 +58,13 @@ struct Direction {
     link: Link<Datagram>,
     /// Directions have their turn in the order they were first used.
     number: u64,
-    /// When the agenda has it next.
+    /// When the event_queue has it next.
     due: Instant,
 }
 
 /// When a link has something to do. It is void when the link is gone or due at another time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Appointment {
+struct Delivery {
     at: Instant,
     number: u64,
     pair: Pair,
@@ -84,7 +84,7 @@ pub struct Network {
     // happens.
     directions: HashMap<Pair, Direction>,
     next_number: u64,
-    agenda: BinaryHeap<Reverse<Appointment>>,
+    event_queue: BinaryHeap<Reverse<Delivery>>,
     in_flight: usize,
     topology: Topology,
     transcript: Transcript,
@@ -108,7 +108,7 @@ impl Network {
             mailboxes: HashMap::new(),
             directions: HashMap::new(),
             next_number: 0,
-            agenda: BinaryHeap::new(),
+            event_queue: BinaryHeap::new(),
             in_flight: 0,
             topology: Topology::default(),
             transcript: Transcript::new(),
@@ -211,7 +211,6 @@ impl Network {
         Ok(())
     }
 
-    /// The virtual time.
     pub fn now(&self) -> Instant {
         self.now
     }
@@ -242,7 +241,7 @@ impl Network {
     pub fn advance(&mut self, to: Instant) {
         loop {
             let change = self.changes.front().map_or(Instant::NEVER, |(at, ..)| *at);
-            let arrival = self.agenda.peek().map_or(Instant::NEVER, |Reverse(next)| next.at);
+            let arrival = self.event_queue.peek().map_or(Instant::NEVER, |Reverse(next)| next.at);
             if change.min(arrival) > to {
                 break;
             }
@@ -251,8 +250,8 @@ impl Network {
                 let Some((_, choice, conditions)) = self.changes.pop_front() else { break };
                 self.change(choice, conditions);
             } else {
-                let Some(Reverse(appointment)) = self.agenda.pop() else { break };
-                self.keep(appointment);
+                let Some(Reverse(delivery)) = self.event_queue.pop() else { break };
+                self.keep(delivery);
             }
         }
         self.now = self.now.max(to);
@@ -261,7 +260,7 @@ impl Network {
     /// When the next datagram arrives anywhere, or moves on within a link: where the clock may jump to when
     /// nobody has anything to do.
     pub fn next_delivery(&self) -> Option<Instant> {
-        let next = self.agenda.peek().map(|Reverse(next)| next.at)?;
+        let next = self.event_queue.peek().map(|Reverse(next)| next.at)?;
         Some(self.changes.front().map_or(next, |(at, ..)| next.min(*at)))
     }
 
@@ -270,7 +269,6 @@ impl Network {
         self.mailboxes.get_mut(&at)?.pop_front()
     }
 
-    /// Datagrams under way.
     pub fn in_flight(&self) -> usize {
         self.in_flight
     }
@@ -332,11 +330,11 @@ impl Network {
         self.in_flight = self.in_flight + link.in_flight() - before;
         if let Some(at) = link.next_delivery().filter(|at| at < due) {
             *due = at;
-            self.agenda.push(Reverse(Appointment { at, number: *number, pair }));
+            self.event_queue.push(Reverse(Delivery { at, number: *number, pair }));
         }
     }
 
-    fn keep(&mut self, Appointment { at, number, pair }: Appointment) {
+    fn keep(&mut self, Delivery { at, number, pair }: Delivery) {
         match self.directions.get_mut(&pair) {
             Some(direction) if direction.number == number && direction.due == at => {
                 direction.due = Instant::NEVER;
@@ -353,8 +351,8 @@ impl Network {
         let host = match self.topology.arrive(self.now, from, to) {
             Arrival::Host(host) => host,
             Arrival::Nowhere => return self.counters.unknown_destination += 1,
-            Arrival::Refused(Refusal::Unmapped) => return self.counters.nat_unmapped += 1,
-            Arrival::Refused(Refusal::Filtered) => return self.counters.nat_filtered += 1,
+            Arrival::Refused(NatRefusal::Unmapped) => return self.counters.nat_unmapped += 1,
+            Arrival::Refused(NatRefusal::Filtered) => return self.counters.nat_filtered += 1,
         };
         match self.mailboxes.get_mut(&host) {
             None => self.counters.unknown_destination += 1,
@@ -527,7 +525,7 @@ mod tests {
         }
         assert_eq!(network.links(), 1000);
         network.advance(Instant::from_millis(20));
-        assert_eq!((network.links(), network.agenda.len(), network.in_flight()), (0, 0, 0));
+        assert_eq!((network.links(), network.event_queue.len(), network.in_flight()), (0, 0, 0));
     }
 
     #[test]

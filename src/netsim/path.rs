@@ -2,7 +2,7 @@
 
 use super::conditions::Conditions;
 use super::outages::OutageState;
-use super::wander::WanderState;
+use super::random_walk::RandomWalkState;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ pub(super) struct Path {
     /// In a burst of losses.
     bad: bool,
     outage: OutageState,
-    wander: WanderState,
+    random_walk: RandomWalkState,
 }
 
 /// What becomes of a packet.
@@ -37,13 +37,13 @@ impl Path {
             rng: Rng::seeded(seed),
             bad: false,
             outage: OutageState::default(),
-            wander: WanderState::default(),
+            random_walk: RandomWalkState::default(),
         }
     }
 
     /// What becomes of a packet transmitted at `now`, not before the last one.
     pub(super) fn fate(&mut self, now: Instant, conditions: &Conditions) -> Fate {
-        let Path { rng, bad, outage, wander } = self;
+        let Path { rng, bad, outage, random_walk } = self;
         // The chain counts packets, also those that are lost for another reason.
         let in_burst = conditions.bursts.is_some_and(|bursts| bursts.step(bad, rng));
         if conditions.outages.is_some_and(|outages| outage.is_out(now, &outages, rng)) {
@@ -55,8 +55,8 @@ impl Path {
         if rng.chance(conditions.loss) {
             return Fate::Lost;
         }
-        let range = conditions.wander.map_or(Duration::ZERO, |wander| wander.range);
-        let passed = conditions.wander.map_or(now, |settings| wander.pass(now, &settings, rng));
+        let range = conditions.random_walk.map_or(Duration::ZERO, |random_walk| random_walk.range);
+        let passed = conditions.random_walk.map_or(now, |settings| random_walk.pass(now, &settings, rng));
         let early = conditions.latency.saturating_sub(conditions.jitter).saturating_sub(range);
         let twice = rng.chance(conditions.duplicate);
         let mut held_back = 0;

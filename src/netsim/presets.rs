@@ -67,10 +67,10 @@ pub fn satellite() -> Preset {
     Preset { up: both.rate(mbit(3), 150_000), down: both.rate(mbit(25), 1_000_000) }
 }
 
-/// Latency and a wandering delay with its memory, in milliseconds. Such networks seldom reorder, so there is no
+/// Latency and a randomly walking delay with its memory, in milliseconds. Such networks seldom reorder, so there is no
 /// other jitter.
 fn path(latency: u64, range: u64, memory: u64) -> Conditions {
-    Conditions::perfect().latency(ms(latency), Duration::ZERO).wander(ms(range), ms(memory))
+    Conditions::perfect().latency(ms(latency), Duration::ZERO).random_walk(ms(range), ms(memory))
 }
 
 fn ms(millis: u64) -> Duration {

@@ -3,7 +3,7 @@
 use core::net::{IpAddr, SocketAddr};
 use std::collections::HashMap;
 
-use super::nat::{Nat, NatKind, Refusal};
+use super::nat::{Nat, NatKind, NatRefusal};
 use crate::time::{Duration, Instant};
 
 /// The longest lifetime of a mapping: an hour.
@@ -47,12 +47,11 @@ pub(super) enum Route {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
     Host(SocketAddr),
-    Refused(Refusal),
+    Refused(NatRefusal),
     /// An address that means nothing here: it is inside another network.
     Nowhere,
 }
 
-/// Boxes and partitions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Topology {
     /// By their public address.

@@ -28,10 +28,10 @@ use crate::netcode::{self, Key};
 pub(super) const DEFAULT_MAX_BYTES: i128 = 1 << 30;
 
 /// The least a file may be bound to: its header and some packets.
-const LEAST_MAX_BYTES: u64 = 4096;
+const MIN_BYTES_BOUND: u64 = 4096;
 
 /// The most: a terabyte.
-const MOST_MAX_BYTES: u64 = 1 << 40;
+const MAX_BYTES_BOUND: u64 = 1 << 40;
 
 /// Where `tickwire capture run` says that endpoints without a capture of their own write to.
 const PATH_VARIABLE: &str = "TICKWIRE_CAPTURE";
@@ -68,7 +68,7 @@ impl Capture {
         #[pyo3(from_py_with = int::max_bytes)] max_bytes: i128,
         keys: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let max_bytes = within("max_bytes", max_bytes, LEAST_MAX_BYTES, MOST_MAX_BYTES)?;
+        let max_bytes = within("max_bytes", max_bytes, MIN_BYTES_BOUND, MAX_BYTES_BOUND)?;
         if keys.as_ref() == Some(&path) {
             return Err(PyValueError::new_err("keys must be another file than path"));
         }
@@ -122,9 +122,9 @@ impl Capture {
         #[pyo3(from_py_with = truth::outgoing)] outgoing: bool,
         #[pyo3(from_py_with = truth::opened)] opened: bool,
     ) -> PyResult<()> {
-        if datagram.len() > MOST_DATAGRAM {
+        if datagram.len() > MAX_DATAGRAM {
             let length = datagram.len();
-            let sentence = format!("datagram must be at most {MOST_DATAGRAM} bytes, not {length}");
+            let sentence = format!("datagram must be at most {MAX_DATAGRAM} bytes, not {length}");
             return Err(PyValueError::new_err(sentence));
         }
         self.core.record(&Captured {
@@ -174,7 +174,7 @@ impl Capture {
 }
 
 /// What UDP carries, with IPv4's headers.
-const MOST_DATAGRAM: usize = 65_535 - 20 - 8;
+const MAX_DATAGRAM: usize = 65_535 - 20 - 8;
 
 impl Capture {
     /// Captures what a driver carries. `secrets` has what its connections can be opened with, as the fields of a line of
@@ -195,9 +195,14 @@ impl Capture {
 /// What opens and replays the connections of an endpoint.
 pub(super) enum Secrets<'a> {
     /// Of a server: the key it shares with its backend, and what it drew at its start.
-    Server { key: &'a Key, entropy: &'a [u8] },
-    /// Of a client.
-    Client { token: &'a netcode::ConnectToken },
+    Server {
+        key: &'a Key,
+        entropy: &'a [u8],
+    },
+    // Of a client.
+    Client {
+        token: &'a netcode::ConnectToken,
+    },
 }
 
 impl Secrets<'_> {
@@ -287,7 +292,7 @@ fn own(path: PathBuf) -> PathBuf {
     path.with_file_name(format!("{name}.{}.{extension}", std::process::id()))
 }
 
-/// Opens captured packets, for who holds their keys.
+/// Opens captured packets, for whoever has their keys.
 ///
 /// Args:
 ///     keys: private keys of servers, 32 bytes each.

@@ -65,7 +65,7 @@ const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 ///         chunk_file_limit.
 ///     resume (Client | None, default None): a client whose connection is over: what is there of chunks from the same
 ///         server is not sent again. factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit,
-///         chunk_directory_limit, congestion, driver, conditions, seed, network, columns, capture, mtu, packet_fates:
+///         chunk_directory_limit, congestion, driver, conditions, seed, network, columns, capture, mtu, packet_notifications:
 ///         as for :class:`Server`, but ``chunk_memory`` is 64 MiB unless said.
 ///     congestion (Congestion | None, default None): how fast chunks may go out; None: adaptive.
 ///     driver (Literal['polled', 'thread'], default 'polled'): "polled": the socket is read and written when the game
@@ -79,7 +79,7 @@ const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 ///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` of all datagrams, or the path
 ///         of a new one.
 ///     mtu (int, default 1280): bytes of the largest IP packets to send, 1,126 to 1,280.
-///     packet_fates (bool, default False): whether ``inbox.packets`` tells what became of each packet.
+///     packet_notifications (bool, default False): whether ``inbox.packets`` tells what became of each packet.
 ///     strict (bool, default False): whether what the connection does raises, as :meth:`send` says.
 ///
 /// Raises:
@@ -104,7 +104,7 @@ impl Client {
                              chunk_memory=67108864, chunk_directory=None, chunk_file_limit=None, \
                              chunk_directory_limit=None, resume=None, congestion=None, driver='polled', \
                              conditions=None, seed=None, network=None, columns=None, capture=None, mtu=1280, \
-                             packet_fates=False, strict=False)")]
+                             packet_notifications=False, strict=False)")]
     fn new<'py>(
         py: Python<'py>,
         protocol: Py<Protocol>,
@@ -118,7 +118,7 @@ impl Client {
     }
 
     /// Development mode: makes its own token, with the well-known key or a shared one. Not for
-    /// production: who holds the key can be anyone. A warning is given unless the address is loopback.
+    /// production: whoever has the key can be anyone. A warning is given unless the address is loopback.
     ///
     /// Args:
     ///     address (AddressLike): where the server is, with its port.
@@ -157,7 +157,7 @@ impl Client {
     ///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` of all datagrams, or the
     ///         path of a new one.
     ///     mtu (int, default 1280): bytes of the largest IP packets to send, 1,126 to 1,280.
-    ///     packet_fates (bool, default False): whether ``inbox.packets`` tells what became of each packet.
+    ///     packet_notifications (bool, default False): whether ``inbox.packets`` tells what became of each packet.
     ///     strict (bool, default False): whether what the connection does raises, as :meth:`send` says.
     #[staticmethod]
     #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
@@ -167,7 +167,7 @@ impl Client {
                              chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
                              resume=None, congestion=None, driver='polled', conditions=None, \
                              seed=None, network=None, columns=None, capture=None, mtu=1280, \
-                             packet_fates=False, strict=False)")]
+                             packet_notifications=False, strict=False)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect<'py>(
         py: Python<'py>,
@@ -196,7 +196,7 @@ impl Client {
         let network = settings.network.clone();
         if network.is_none() && !address.ip().is_loopback() {
             let sentence = format!(
-                "connecting to {address} in development mode: who holds the key can be any player. \
+                "connecting to {address} in development mode: whoever has the key can be any player. \
                  Use tickwire.Client with a connect token from your login backend"
             );
             development::warn(py, sentence)?;
@@ -648,7 +648,7 @@ impl Client {
         Ok(state.change().take_partial_chunks())
     }
 
-    /// See [`Endpoint::break_thread`].
+    // See `Endpoint::break_thread`.
     #[cfg(feature = "faults")]
     pub(super) fn break_thread(&self) -> PyResult<()> {
         self.endpoint.break_thread()

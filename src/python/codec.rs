@@ -26,7 +26,7 @@ use crate::transport::{Block, Body, MessageType, OpaqueBody};
 use crate::wire::{self, BitWriter, Encoded};
 
 /// Most bytes of memory that a thread keeps for the next message it writes.
-const MOST_KEPT: usize = 4096;
+const MAX_KEPT: usize = 4096;
 
 thread_local! {
     /// What messages are written with; nothing while one is.
@@ -130,7 +130,7 @@ impl Class {
                 writer.clear();
                 let written = schema.get().write(message, Some(&self.slots), &mut writer);
                 let encoded = written.map(|()| writer.encoded());
-                if writer.byte_len() <= MOST_KEPT {
+                if writer.byte_len() <= MAX_KEPT {
                     WRITER.set(Some(writer));
                 }
                 encoded

@@ -33,7 +33,7 @@ pub(super) enum Slice<'a> {
     /// Rows of several columns.
     Rows {
         rows: &'a [u8],
-        /// Bytes of each.
+        // Bytes of each.
         size: usize,
         count: usize,
         format: &'a CStr,
@@ -56,8 +56,8 @@ impl<'a> Slice<'a> {
 }
 
 /// One column, for the buffer protocol.
-#[pyclass(frozen, module = "tickwire")]
-pub(super) struct Column {
+#[pyclass(frozen, name = "Column", module = "tickwire")]
+pub(super) struct ColumnView {
     owner: Arc<dyn Columns>,
     index: usize,
     /// Entries; the buffer protocol wants it to have an address.
@@ -72,11 +72,11 @@ pub(super) fn view<'py>(
     index: usize,
 ) -> PyResult<Bound<'py, PyMemoryView>> {
     let (_, entries, size, _) = owner.column(index).parts();
-    let column = Column { shape: [entries as isize], strides: [size as isize], owner, index };
+    let column = ColumnView { shape: [entries as isize], strides: [size as isize], owner, index };
     PyMemoryView::from(Bound::new(py, column)?.as_any())
 }
 
-impl Column {
+impl ColumnView {
     /// What the cells of these rows point into.
     pub(super) fn arena<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         let index =
@@ -86,7 +86,7 @@ impl Column {
 }
 
 #[pymethods]
-impl Column {
+impl ColumnView {
     #[allow(unsafe_code)] // The buffer protocol hands over addresses.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let column = slf.get();
@@ -111,7 +111,7 @@ pub(super) struct Parts<'a> {
     pub(super) buf: *const c_void,
     /// Bytes of all entries.
     pub(super) len: usize,
-    /// Bytes of each.
+    // Bytes of each.
     pub(super) size: usize,
     pub(super) format: &'a CStr,
     pub(super) shape: *const ffi::Py_ssize_t,

@@ -52,7 +52,7 @@ impl Congestion {
         Self::checked(CongestionConfig::Fixed(RateConfig { bytes_per_second, burst_bytes }))
     }
 
-    /// So many packets a second while the round trip is short, fewer while it isn't; messages' packets too.
+    /// This many packets a second while the round trip is short, fewer while it isn't; messages' packets too.
     ///
     /// Args:
     ///     bad_rtt (float, default 0.25): seconds of RTT above which the line counts as bad.

@@ -1,5 +1,5 @@
 //! The development mode: no login backend, no key to hand out, and the same code path as with them. Not for
-//! production: who holds the key can be anyone, and this one is public.
+//! production: whoever has the key can be anyone, and this one is public.
 
 use std::ffi::CString;
 

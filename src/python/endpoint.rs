@@ -17,7 +17,7 @@ use super::address::Address;
 use super::errors::{channel_error, closed_error, not_connected, os_error, stale_client, value_error};
 use super::forks::Process;
 use super::ghosts::{self, Copies, Population};
-use super::hooks::{Candidates, Moment, ask_priority};
+use super::hooks::{AskedAt, Candidates, ask_priority};
 use super::inbox::{Inbox, Pending};
 use super::log::{Dropped, Level, log};
 use super::network::SimulatedNetwork;
@@ -28,16 +28,16 @@ use super::shared::Shared;
 use super::state::State;
 use super::stats::ConnectionStats;
 use crate::driver::udp::UdpSocket;
-use crate::driver::{BETWEEN_TURNS, Bell, Driver, Turn};
+use crate::driver::{BETWEEN_TURNS, Driver, Next, Poller};
 use crate::endpoint::{Event, Host, PeerHandle, PeerStats, SendError};
 use crate::time::Duration;
 
 /// The longest that event loops are told to wait: not all of them can wait for ever.
-const LONGEST_STEP: Duration = Duration::from_secs(3600);
+const MAX_STEP: Duration = Duration::from_secs(3600);
 
 /// What kind of endpoint the game made.
 #[derive(Debug)]
-pub(super) struct Kind {
+pub(super) struct EndpointKind {
     pub(super) is_server: bool,
     /// What it is, for sentences.
     pub(super) name: &'static str,
@@ -45,18 +45,17 @@ pub(super) struct Kind {
     pub(super) missing: fn() -> PyErr,
     /// What is answered there where nothing is to be raised.
     pub(super) absent: Sent,
-    /// That in words.
     pub(super) absent_text: &'static str,
 }
 
-pub(super) static SERVER: Kind = Kind {
+pub(super) static SERVER: EndpointKind = EndpointKind {
     is_server: true,
     name: "server",
     missing: stale_client,
     absent: Sent::Gone,
     absent_text: "the client is gone",
 };
-pub(super) static CLIENT: Kind = Kind {
+pub(super) static CLIENT: EndpointKind = EndpointKind {
     is_server: false,
     name: "client",
     missing: not_connected,
@@ -71,7 +70,7 @@ const RECEIVED_ALONE: u32 = 256;
 const SENT: u32 = u32::MAX;
 
 pub(super) struct Endpoint {
-    pub(super) kind: &'static Kind,
+    pub(super) kind: &'static EndpointKind,
     /// What a player does raises, where a player is named.
     pub(super) strict: bool,
     /// The game has ticked it, in whatever way.
@@ -94,7 +93,7 @@ pub(super) struct Endpoint {
 impl Endpoint {
     pub(super) fn new(
         py: Python<'_>,
-        kind: &'static Kind,
+        kind: &'static EndpointKind,
         host: Host,
         driver: Driver,
         protocol: Py<Protocol>,
@@ -106,12 +105,12 @@ impl Endpoint {
         let Settings { threaded, strict, factory, priority, hooks, pending, simulated: network, .. } =
             settings;
         let socket = driver.socket().filter(|_| threaded);
-        let bell = socket.map(|socket| Bell::new(socket.handle()?)).transpose();
-        let bell = bell.map_err(|error| os_error(py, &error, address.0))?;
+        let poller = socket.map(|socket| Poller::new(socket.handle()?)).transpose();
+        let poller = poller.map_err(|error| os_error(py, &error, address.0))?;
         let part = ghosts::part(protocol.get(), kind.is_server);
         let mut state = State::new(host, driver, part, hooks, pending);
         state.interests = ghosts::interests(protocol.get(), kind.is_server);
-        let state = Shared::new(py, kind.name, state, bell, process)?;
+        let state = Shared::new(py, kind.name, state, poller, process)?;
         let server = kind.is_server.then(|| Arc::downgrade(&state));
         let population = Arc::new(Population::new(py, &protocol.get().ghosts, server)?);
         Ok(Endpoint {
@@ -290,7 +289,7 @@ impl Endpoint {
     /// are used. None without a hook or anything to ask it, and when it leaves the order as it is.
     fn ask_priority(&self, py: Python<'_>) -> PyResult<Option<(u64, Vec<f32>)>> {
         let Some(hook) = &self.priority else { return Ok(None) };
-        let (count, moment) = {
+        let (count, asked_at) = {
             let mut state = self.state.lock()?;
             if state.asking {
                 return Err(PyRuntimeError::new_err("flush() was called while the priority hook runs"));
@@ -301,14 +300,14 @@ impl Endpoint {
                 return Ok(None);
             }
             state.asking = true;
-            (count, Moment { now, version: state.carrier.session.version() })
+            (count, AskedAt { now, version: state.carrier.session.version() })
         };
-        let candidates = Candidates::new(count, moment, Arc::downgrade(&self.state) as _);
+        let candidates = Candidates::new(count, asked_at, Arc::downgrade(&self.state) as _);
         let answer = self.clocked(py, "priority", || ask_priority(hook.bind(py), candidates));
         if !matches!(answer, Ok(Some(_))) {
             self.state.lock()?.asking = false;
         }
-        Ok(answer?.map(|scores| (moment.version, scores)))
+        Ok(answer?.map(|scores| (asked_at.version, scores)))
     }
 
     /// Runs a hook by the clock.
@@ -383,10 +382,10 @@ impl Endpoint {
             return Err(os_error(py, &error, self.address.0));
         }
         match turn {
-            Turn::Pause(BETWEEN_TURNS) => Ok(0.0),
-            Turn::Pause(wait) | Turn::Wait(wait) => Ok(wait.min(LONGEST_STEP).as_secs_f64()),
+            Next::Pause(BETWEEN_TURNS) => Ok(0.0),
+            Next::Pause(wait) | Next::Wait(wait) => Ok(wait.min(MAX_STEP).as_secs_f64()),
             // It has lingered to its end.
-            Turn::Over => Ok(0.0),
+            Next::Over => Ok(0.0),
         }
     }
 

@@ -11,7 +11,7 @@ use super::arguments::argument;
 use super::endpoint::Endpoint;
 use super::errors::value_error;
 use super::protocol::{Protocol, seconds};
-use crate::driver::Turn;
+use crate::driver::Next;
 use crate::endpoint::{Detail, Goodbye, MAX_LINGER};
 use crate::time::Duration;
 
@@ -78,14 +78,14 @@ impl Endpoint {
     fn linger_on(&self) -> bool {
         let Ok(mut state) = self.state.lock() else { return false };
         let turn = match () {
-            () if state.is_closed() => Turn::Over,
-            () if self.state.is_threaded() => Turn::Wait(POLL),
+            () if state.is_closed() => Next::Over,
+            () if self.state.is_threaded() => Next::Wait(POLL),
             () => state.step(),
         };
         drop(state);
         match turn {
-            Turn::Over => false,
-            Turn::Pause(wait) | Turn::Wait(wait) => {
+            Next::Over => false,
+            Next::Pause(wait) | Next::Wait(wait) => {
                 thread::sleep(wait.min(POLL));
                 true
             }

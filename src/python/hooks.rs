@@ -1,6 +1,6 @@
 //! Hooks: the game's own decisions, asked once a tick, in columns.
 //!
-//! Promises: no lock is held while a hook runs; what a hook costs is counted, and the logger is told of those that take
+//! Promises: no lock is held while a hook runs; what a hook costs is counted, and the logger is notified of those that take
 //! long. What a hook gets wrong reaches the caller as an exception that says so.
 
 use std::sync::{Arc, OnceLock, Weak};
@@ -33,18 +33,18 @@ pub(super) fn check(py: Python<'_>, name: &str, hook: Option<&Py<PyAny>>) -> PyR
 
 // --- priority --------------------------------------------------------------------------------------------
 
-/// A moment of an endpoint.
+/// A asked_at of an endpoint.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+pub(super) struct AskedAt {
     pub(super) now: Instant,
-    /// Of the core.
+    // Of the core.
     pub(super) version: u64,
 }
 
 /// What candidates are looked up in.
 pub(super) trait Source: Send + Sync {
-    /// An attribute of what waited at that moment; None when it is over.
-    fn describe(&self, moment: Moment, attribute: Attribute) -> Option<Column>;
+    /// An attribute of what waited at that asked_at; None when it is over.
+    fn describe(&self, asked_at: AskedAt, attribute: Attribute) -> Option<Column>;
 }
 
 const ATTRIBUTES: usize = Attribute::Tag as usize + 1;
@@ -54,7 +54,7 @@ const ATTRIBUTES: usize = Attribute::Tag as usize + 1;
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct Candidates {
     count: usize,
-    moment: Moment,
+    asked_at: AskedAt,
     source: Weak<dyn Source>,
     /// By attribute, those that were read.
     columns: [OnceLock<Arc<Column>>; ATTRIBUTES],
@@ -72,15 +72,15 @@ impl Columns for Column {
 }
 
 impl Candidates {
-    pub(super) fn new(count: usize, moment: Moment, source: Weak<dyn Source>) -> Self {
-        Candidates { count, moment, source, columns: Default::default() }
+    pub(super) fn new(count: usize, asked_at: AskedAt, source: Weak<dyn Source>) -> Self {
+        Candidates { count, asked_at, source, columns: Default::default() }
     }
 
     fn column<'py>(&self, py: Python<'py>, attribute: Attribute) -> PyResult<Bound<'py, PyMemoryView>> {
         let column = &self.columns[attribute as usize];
         if column.get().is_none() {
             let source = self.source.upgrade();
-            let made = source.and_then(|source| source.describe(self.moment, attribute));
+            let made = source.and_then(|source| source.describe(self.asked_at, attribute));
             let made = made.ok_or_else(|| {
                 PyRuntimeError::new_err(
                     "the candidates are gone: read their columns while the hook runs, before anything is sent or \
@@ -288,7 +288,6 @@ pub(super) struct Slow {
 }
 
 impl HookClock {
-    /// `slow` in seconds.
     pub(super) fn new(slow: f64) -> PyResult<Self> {
         if slow.is_nan() || slow < 0.0 {
             return Err(PyValueError::new_err(format!("slow_hook must be 0 or more seconds, not {slow}")));

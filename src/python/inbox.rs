@@ -24,7 +24,7 @@ use super::server::Server;
 use crate::endpoint::{self, PeerHandle};
 use crate::session;
 use crate::transport::chunks::ChunkEvent;
-use crate::transport::{ChannelKind, Notification, OpaqueBody, PacketFate};
+use crate::transport::{ChannelKind, Notification, OpaqueBody, PacketNotification};
 use crate::wire::{BitReader, BitSink, BitWriter, Encoded};
 
 columns_class! {
@@ -33,7 +33,6 @@ columns_class! {
     Notifications of Fates {
         /// The client slot it was sent to; 0 on a client.
         slot: U32,
-        /// The channel's index.
         channel: U8,
         /// The tag it was sent with.
         tag: U32,
@@ -44,7 +43,7 @@ columns_class! {
 
 columns_class! {
     /// What became of packets, as columns, in the order in which each connection sent them.
-    PacketFates of Packets {
+    PacketNotifications of Packets {
         /// The client slot it was sent to; 0 on a client.
         slot: U32,
         /// Its 16-bit sequence number.
@@ -54,7 +53,7 @@ columns_class! {
     }
 }
 
-/// See [`PacketFates`].
+// See `PacketNotifications`.
 #[derive(Debug, Default)]
 pub(crate) struct Packets {
     slot: Vec<u32>,
@@ -62,8 +61,8 @@ pub(crate) struct Packets {
     delivered: Vec<bool>,
 }
 
-impl FromIterator<(PeerHandle, PacketFate)> for Packets {
-    fn from_iter<I: IntoIterator<Item = (PeerHandle, PacketFate)>>(fates: I) -> Self {
+impl FromIterator<(PeerHandle, PacketNotification)> for Packets {
+    fn from_iter<I: IntoIterator<Item = (PeerHandle, PacketNotification)>>(fates: I) -> Self {
         let mut columns = Packets::default();
         for (peer, fate) in fates {
             columns.slot.push(peer.slot);
@@ -74,7 +73,7 @@ impl FromIterator<(PeerHandle, PacketFate)> for Packets {
     }
 }
 
-/// See [`Notifications`].
+// See `Notifications`.
 #[derive(Debug, Default)]
 pub(crate) struct Fates {
     slot: Vec<u32>,
@@ -149,11 +148,11 @@ impl Inbox {
 
     /// What became of packets.
     #[getter]
-    fn packets(&self) -> PyResult<PacketFates> {
+    fn packets(&self) -> PyResult<PacketNotifications> {
         let packets = self.packets.clone();
-        packets.map(PacketFates).ok_or_else(|| {
+        packets.map(PacketNotifications).ok_or_else(|| {
             PyAttributeError::new_err(
-                "inbox.packets is kept only with packet_fates=True: give that to the Server or Client",
+                "inbox.packets is kept only with packet_notifications=True: give that to the Server or Client",
             )
         })
     }
@@ -258,7 +257,7 @@ pub(super) struct Pending {
     next: usize,
     /// The classes that come as columns, in the order of the tables.
     columns: Vec<(Py<PyAny>, Py<Schema>)>,
-    packet_fates: bool,
+    packet_notifications: bool,
     /// It is a server's.
     pub(super) has_senders: bool,
 }
@@ -268,9 +267,9 @@ impl Pending {
     pub(super) fn new(
         protocol: &Protocol,
         columns: &[Bound<'_, PyAny>],
-        packet_fates: bool,
+        packet_notifications: bool,
     ) -> PyResult<Self> {
-        let mut pending = Pending { packet_fates, ..Pending::default() };
+        let mut pending = Pending { packet_notifications, ..Pending::default() };
         let mut types = Vec::new();
         for class in columns {
             if let Some(place) = protocol.ghosts.iter().position(|(ghost, _)| ghost.is(class)) {
@@ -394,7 +393,6 @@ impl Pending {
         Ok(())
     }
 
-    /// Hands everything over.
     pub(super) fn take(&mut self, py: Python<'_>) -> PyResult<Inbox> {
         let list = |objects: &mut Vec<Py<PyAny>>| PyList::new(py, objects.drain(..)).map(Bound::unbind);
         let (tables, arena) = self.tick.inbox.take_tables();
@@ -414,7 +412,9 @@ impl Pending {
             chunk_failures: list(&mut self.chunk_failures)?,
             ghosts: list(&mut self.ghosts)?,
             fates: Arc::new(self.tick.notifications.drain(..).collect()),
-            packets: self.packet_fates.then(|| Arc::new(self.tick.packet_fates.drain(..).collect())),
+            packets: self
+                .packet_notifications
+                .then(|| Arc::new(self.tick.packet_notifications.drain(..).collect())),
             columns,
             has_senders: self.has_senders,
         })

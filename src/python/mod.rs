@@ -100,7 +100,7 @@ pub mod module {
     #[pymodule_export]
     use super::hooks::Candidates;
     #[pymodule_export]
-    use super::inbox::{Inbox, Notifications, PacketFates, Tick};
+    use super::inbox::{Inbox, Notifications, PacketNotifications, Tick};
     #[pymodule_export]
     use super::network::{Bursts, Conditions, Outages, SimulatedNetwork};
     #[pymodule_export]

@@ -16,23 +16,23 @@ use super::protocol::seconds;
 use crate::driver::VirtualNetwork;
 use crate::netsim::NatKind;
 use crate::netsim::conditions::{
-    self, Bottleneck, DEFAULT_QUEUE, MAX_DATAGRAM, MAX_DELAY, MAX_OVERHEAD, MAX_QUEUE, MAX_RATE, Wander,
+    self, Bottleneck, DEFAULT_QUEUE, MAX_DATAGRAM, MAX_DELAY, MAX_OVERHEAD, MAX_QUEUE, MAX_RATE, RandomWalk,
 };
 use crate::netsim::network::NetworkCounters;
 use crate::netsim::presets::{self, Preset};
 use crate::time::{Duration, Instant, UnixSeconds};
 
 /// A year: more virtual time at once is a mistake.
-const LONGEST_STEP: f64 = 366.0 * 86_400.0;
+const MAX_STEP: f64 = 366.0 * 86_400.0;
 
 /// The longest delay that conditions may ask for, in seconds.
-const LONGEST_DELAY: f64 = MAX_DELAY.as_secs_f64();
+const MAX_DELAY_SECONDS: f64 = MAX_DELAY.as_secs_f64();
 
 /// The most latency, and what differs from it, in seconds: more is a number of milliseconds by mistake.
 const MAX_LATENCY: f64 = 10.0;
 
-/// How long a delay that wanders stays similar, unless set otherwise.
-const DEFAULT_WANDER_TIME: Duration = Duration::from_secs(1);
+/// How long a delay that walks at random stays similar, unless set otherwise.
+const DEFAULT_RANDOM_WALK_TIME: Duration = Duration::from_secs(1);
 
 /// Losses in bursts: a link is good or bad, and after each packet may turn from one to the other (the chain of
 /// Gilbert and Elliott). :meth:`mean` makes it of what one would measure.
@@ -127,7 +127,7 @@ impl Outages {
         #[pyo3(from_py_with = number::duration)] duration: f64,
         #[pyo3(from_py_with = number::fraction)] fraction: f64,
     ) -> PyResult<Self> {
-        let duration = seconds("duration", duration, LONGEST_DELAY)?;
+        let duration = seconds("duration", duration, MAX_DELAY_SECONDS)?;
         let outages = conditions::Outages { duration, fraction };
         outages.check().map_err(value_error)?;
         Ok(Outages(outages))
@@ -159,9 +159,9 @@ impl Outages {
 ///     latency (float, default 0.0): seconds, one way, after the queue; at most 10.
 ///     jitter (float, default 0.0): seconds, at most the latency; each packet is late by latency +- jitter,
 ///         uniformly, so packets may overtake.
-///     wander (float, default 0.0): seconds; jitter in runs: a delay within +- wander that is similar for
+///     random_walk (float, default 0.0): seconds; jitter in runs: a delay within +- random_walk that is similar for
 ///         neighbouring packets, none of which overtakes for it. With the jitter at most the latency.
-///     wander_time (float, default 1.0): seconds for which that delay stays similar (its correlation time).
+///     random_walk_time (float, default 1.0): seconds for which that delay stays similar (its correlation time).
 ///     loss (float, default 0.0): probability that a packet is lost by itself, 0 to 1.
 ///     bursts (Bursts | None, default None): losses in bursts.
 ///     outages (Outages | None, default None): times at which nothing passes.
@@ -185,21 +185,21 @@ pub(crate) struct Conditions {
     pub(super) core: conditions::Conditions,
     /// What only matters with others, as it was given.
     queue: u64,
-    wander_time: Duration,
+    random_walk_time: Duration,
 }
 
 #[pymethods]
 impl Conditions {
     #[new]
-    #[pyo3(signature = (*, latency = 0.0, jitter = 0.0, wander = 0.0, wander_time = 1.0, loss = 0.0,
+    #[pyo3(signature = (*, latency = 0.0, jitter = 0.0, random_walk = 0.0, random_walk_time = 1.0, loss = 0.0,
                         bursts = None, outages = None, duplicate = 0.0, reorder = 0.0, reorder_delay = 0.05,
                         rate = None, queue = 65_536, overhead = 28, max_datagram = None))]
     #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn new(
         #[pyo3(from_py_with = number::latency)] latency: f64,
         #[pyo3(from_py_with = number::jitter)] jitter: f64,
-        #[pyo3(from_py_with = number::wander)] wander: f64,
-        #[pyo3(from_py_with = number::wander_time)] wander_time: f64,
+        #[pyo3(from_py_with = number::random_walk)] random_walk: f64,
+        #[pyo3(from_py_with = number::random_walk_time)] random_walk_time: f64,
         #[pyo3(from_py_with = number::loss)] loss: f64,
         bursts: Option<&Bound<'_, Bursts>>,
         outages: Option<&Bound<'_, Outages>>,
@@ -213,9 +213,9 @@ impl Conditions {
     ) -> PyResult<Self> {
         let latency = latency_seconds("latency", latency)?;
         let jitter = latency_seconds("jitter", jitter)?;
-        let range = latency_seconds("wander", wander)?;
-        let wander_time = seconds("wander_time", wander_time, LONGEST_DELAY)?;
-        let reorder_delay = seconds("reorder_delay", reorder_delay, LONGEST_DELAY)?;
+        let range = latency_seconds("random_walk", random_walk)?;
+        let random_walk_time = seconds("random_walk_time", random_walk_time, MAX_DELAY_SECONDS)?;
+        let reorder_delay = seconds("reorder_delay", reorder_delay, MAX_DELAY_SECONDS)?;
         let rate = rate.map(|rate| whole("rate", rate, 1, MAX_RATE)).transpose()?;
         let queue = within("queue", queue, 1, MAX_QUEUE)?;
         let mut core = conditions::Conditions::perfect()
@@ -226,12 +226,12 @@ impl Conditions {
             .overhead(within("overhead", overhead, 0, MAX_OVERHEAD)?);
         core.max_datagram =
             max_datagram.map(|bytes| within("max_datagram", bytes, 1, MAX_DATAGRAM)).transpose()?;
-        core.wander = (!range.is_zero()).then_some(Wander { range, memory: wander_time });
+        core.random_walk = (!range.is_zero()).then_some(RandomWalk { range, memory: random_walk_time });
         core.bursts = bursts.map(|bursts| bursts.get().0);
         core.outages = outages.map(|outages| outages.get().0);
         core.bottleneck = rate.map(|rate| Bottleneck { rate, queue });
         core.check().map_err(value_error)?;
-        Ok(Conditions { core, queue, wander_time })
+        Ok(Conditions { core, queue, random_walk_time })
     }
 
     /// Plausible conditions of a kind of network, as a player has them: ``(up, down)``.
@@ -286,14 +286,14 @@ impl Conditions {
 
     /// The same of a delay that changes slowly.
     #[getter]
-    fn wander(&self) -> f64 {
-        self.core.wander.map_or(0.0, |wander| wander.range.as_secs_f64())
+    fn random_walk(&self) -> f64 {
+        self.core.random_walk.map_or(0.0, |random_walk| random_walk.range.as_secs_f64())
     }
 
     /// Seconds for which that delay stays similar.
     #[getter]
-    fn wander_time(&self) -> f64 {
-        self.wander_time.as_secs_f64()
+    fn random_walk_time(&self) -> f64 {
+        self.random_walk_time.as_secs_f64()
     }
 
     /// Probability that a packet is lost by itself.
@@ -392,8 +392,8 @@ pub(super) fn one_conditions<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'
 const SETTINGS: [&str; 14] = [
     "latency",
     "jitter",
-    "wander",
-    "wander_time",
+    "random_walk",
+    "random_walk_time",
     "loss",
     "bursts",
     "outages",
@@ -409,8 +409,9 @@ const SETTINGS: [&str; 14] = [
 impl From<conditions::Conditions> for Conditions {
     fn from(core: conditions::Conditions) -> Self {
         let queue = core.bottleneck.map_or(DEFAULT_QUEUE, |bottleneck| bottleneck.queue);
-        let wander_time = core.wander.map_or(DEFAULT_WANDER_TIME, |wander| wander.memory);
-        Conditions { core, queue, wander_time }
+        let random_walk_time =
+            core.random_walk.map_or(DEFAULT_RANDOM_WALK_TIME, |random_walk| random_walk.memory);
+        Conditions { core, queue, random_walk_time }
     }
 }
 
@@ -447,7 +448,7 @@ impl SimulatedNetwork {
         SimulatedNetwork(VirtualNetwork::replaying(drawn, UnixSeconds(epoch)))
     }
 
-    /// Moves the clock to so many nanoseconds since the start.
+    /// Moves the clock to this many nanoseconds since the start.
     fn _advance_to(&self, nanoseconds: u64) {
         self.0.advance(Instant::from_nanos(nanoseconds) - self.0.now());
     }
@@ -472,7 +473,7 @@ impl SimulatedNetwork {
     /// Lets time pass, and delivers what arrives meanwhile.
     #[pyo3(signature = (seconds, /))]
     fn advance(&self, #[pyo3(from_py_with = number::seconds)] seconds: f64) -> PyResult<()> {
-        let time: Duration = self::seconds("seconds", seconds, LONGEST_STEP)?;
+        let time: Duration = self::seconds("seconds", seconds, MAX_STEP)?;
         self.0.advance(time);
         Ok(())
     }
@@ -512,7 +513,7 @@ impl SimulatedNetwork {
         sender: Option<AddressLike>,
         receiver: Option<AddressLike>,
     ) -> PyResult<()> {
-        let at = Instant::ZERO + seconds("at", at, LONGEST_STEP)?;
+        let at = Instant::ZERO + seconds("at", at, MAX_STEP)?;
         let (from, to) = (sender.map(|address| address.0), receiver.map(|address| address.0));
         self.0.schedule(at, from, to, one_conditions(conditions)?.get().core).map_err(value_error)
     }
@@ -599,7 +600,7 @@ impl SimulatedNetwork {
             let names = NatKind::NAMED.map(|(name, _)| name).join(", ");
             return Err(PyValueError::new_err(format!("kind must be one of {names}, not '{kind}'")));
         };
-        let lifetime = seconds("lifetime", lifetime, LONGEST_DELAY)?;
+        let lifetime = seconds("lifetime", lifetime, MAX_DELAY_SECONDS)?;
         self.0.add_nat(public, &inside, *kind, lifetime).map_err(value_error)
     }
 

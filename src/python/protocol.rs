@@ -413,9 +413,9 @@ impl Protocol {
     }
 
     fn not_registered(&self, shown: &str) -> PyErr {
-        const MOST_SHOWN: usize = 8;
-        let names: Vec<&str> = self.classes.iter().take(MOST_SHOWN).map(Class::name).collect();
-        let more = if self.classes.len() > MOST_SHOWN { ", ..." } else { "" };
+        const MAX_SHOWN: usize = 8;
+        let names: Vec<&str> = self.classes.iter().take(MAX_SHOWN).map(Class::name).collect();
+        let more = if self.classes.len() > MAX_SHOWN { ", ..." } else { "" };
         UnregisteredMessageError::new_err(format!(
             "{shown} is not among the protocol's messages ({}{more}): add it there, on both sides",
             names.join(", ")

@@ -22,13 +22,13 @@ use crate::netsim::conditions;
 use crate::time::Duration;
 
 /// Clients that may be asked for: as many as there are ports for their sockets.
-const MOST_CLIENTS: usize = 65_536;
+const MAX_CLIENTS: usize = 65_536;
 
 /// The least memory: one datagram of any length.
-const LEAST_BYTES: u64 = 1 << 17;
+const MIN_BYTES: u64 = 1 << 17;
 
 /// The most memory: a terabyte.
-const MOST_BYTES: u64 = 1 << 40;
+const MAX_BYTES: u64 = 1 << 40;
 
 /// Seconds of silence after which a client may be forgotten.
 const IDLE_TIMEOUTS: core::ops::RangeInclusive<f64> = 1.0..=86_400.0;
@@ -75,13 +75,13 @@ pub(crate) struct Proxy {
 /// What also the end of the interpreter reaches.
 #[derive(Debug)]
 struct Running {
-    state: Mutex<State>,
+    state: Mutex<ProxyState>,
     /// A fork's child has no thread: it must not wait for one.
     process: Process,
 }
 
 #[derive(Debug)]
-enum State {
+enum ProxyState {
     Open { thread: ProxyThread, conditions: Both<conditions::Conditions> },
     Closed(ProxyCounters),
 }
@@ -117,9 +117,9 @@ impl Proxy {
         let config = ProxyConfig {
             conditions,
             seed: within("seed", seed, 0, u64::MAX)?,
-            max_clients: within("max_clients", max_clients, 1, MOST_CLIENTS)?,
+            max_clients: within("max_clients", max_clients, 1, MAX_CLIENTS)?,
             idle_timeout: Duration::from_secs_f64(idle_timeout),
-            max_bytes: usize::try_from(within("max_bytes", max_bytes, LEAST_BYTES, MOST_BYTES)?)
+            max_bytes: usize::try_from(within("max_bytes", max_bytes, MIN_BYTES, MAX_BYTES)?)
                 .unwrap_or(usize::MAX),
             ..ProxyConfig::new(to.0)
         };
@@ -130,7 +130,7 @@ impl Proxy {
             error => value_error(error),
         })?;
         let address = Address(thread.address());
-        let state = Mutex::new(State::Open { thread, conditions });
+        let state = Mutex::new(ProxyState::Open { thread, conditions });
         let running = Arc::new(Running { state, process: Process::current(py)? });
         close_at_exit(py, Arc::downgrade(&running) as _)?;
         Ok(Proxy { address, to: Address(to.0), running })
@@ -151,15 +151,15 @@ impl Proxy {
     /// Whether :meth:`close` was called.
     #[getter]
     fn closed(&self, py: Python<'_>) -> bool {
-        py.detach(|| matches!(*self.running.state(), State::Closed(_)))
+        py.detach(|| matches!(*self.running.state(), ProxyState::Closed(_)))
     }
 
     /// All that was counted, by name; once closed, the last counts. See docs/proxy.md for the names.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = py.detach(|| match &*self.running.state() {
-            State::Open { thread, .. } => thread.counters(),
-            State::Closed(counters) => *counters,
+            ProxyState::Open { thread, .. } => thread.counters(),
+            ProxyState::Closed(counters) => *counters,
         });
         let counted = PyDict::new(py);
         for (group, name, count) in counters.iter() {
@@ -189,7 +189,7 @@ impl Proxy {
         let Both { up, down } = chosen(conditions, up, down);
         py.detach(|| {
             let mut state = self.running.state();
-            let State::Open { thread, conditions } = &mut *state else {
+            let ProxyState::Open { thread, conditions } = &mut *state else {
                 return Err(ClosedError::new_err("the proxy is closed: make a new one to go on"));
             };
             let changed = Both { up: up.unwrap_or(conditions.up), down: down.unwrap_or(conditions.down) };
@@ -238,21 +238,21 @@ fn chosen(
 
 impl Running {
     /// To be asked for while detached: who holds it may wait for the proxy's thread.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ProxyState> {
         let mut state = lock(&self.state);
         if !self.process.is_here() {
-            std::mem::forget(std::mem::replace(&mut *state, State::Closed(ProxyCounters::default())));
+            std::mem::forget(std::mem::replace(&mut *state, ProxyState::Closed(ProxyCounters::default())));
         }
         state
     }
 
     fn close(&self) {
         let mut state = self.state();
-        let last = match std::mem::replace(&mut *state, State::Closed(ProxyCounters::default())) {
-            State::Open { thread, .. } => thread.stop(),
-            State::Closed(last) => last,
+        let last = match std::mem::replace(&mut *state, ProxyState::Closed(ProxyCounters::default())) {
+            ProxyState::Open { thread, .. } => thread.stop(),
+            ProxyState::Closed(last) => last,
         };
-        *state = State::Closed(last);
+        *state = ProxyState::Closed(last);
     }
 }
 

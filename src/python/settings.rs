@@ -100,7 +100,7 @@ impl<'py> Settings<'py> {
             given.take("columns", "a list of message classes or None", None)?;
         let capture = given.take("capture", "a Capture, a path or None", None)?;
         let mtu: i128 = given.take("mtu", "an int", DEFAULT_MTU as i128)?;
-        let packet_fates: bool = given.take("packet_fates", "True or False", false)?;
+        let packet_notifications: bool = given.take("packet_notifications", "True or False", false)?;
         let strict: bool = given.take("strict", "True or False", false)?;
         given.finish()?;
 
@@ -117,11 +117,11 @@ impl<'py> Settings<'py> {
                 format!("factory must be a MessageFactory, with a method create, or None, not {class}");
             return Err(PyTypeError::new_err(sentence));
         }
-        let pending = Pending::new(protocol, &columns.unwrap_or_default(), packet_fates)?;
+        let pending = Pending::new(protocol, &columns.unwrap_or_default(), packet_notifications)?;
         let connection = ConnectionConfig {
             congestion: Congestion::or_default(congestion.as_ref()),
             packets: packets_within(mtu)?,
-            packet_fates,
+            packet_notifications,
             replayed: network.as_ref().is_some_and(|network| network.recorded().is_some()),
             ..ConnectionConfig::default()
         };

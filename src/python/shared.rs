@@ -12,9 +12,9 @@ use pyo3::prelude::*;
 
 use super::exit::{Exit, close_at_exit};
 use super::forks::Process;
-use crate::driver::{self, Bell, Station};
+use crate::driver::{self, Poller, Service};
 
-pub(super) struct Shared<S: Station> {
+pub(super) struct Shared<S: Service> {
     /// What it is, for sentences.
     name: &'static str,
     shared: driver::Shared<S>,
@@ -22,16 +22,16 @@ pub(super) struct Shared<S: Station> {
     process: Option<Process>,
 }
 
-impl<S: Station> Shared<S> {
-    /// Shares with a thread, if there is a `bell` for it to wait at.
+impl<S: Service> Shared<S> {
+    /// Shares with a thread, if there is a `poller` for it to wait at.
     pub(super) fn new(
         py: Python<'_>,
         name: &'static str,
         state: S,
-        bell: Option<Bell>,
+        poller: Option<Poller>,
         process: Option<Process>,
     ) -> PyResult<Arc<Self>> {
-        let shared = Arc::new(Shared { name, shared: driver::Shared::new(state, bell)?, process });
+        let shared = Arc::new(Shared { name, shared: driver::Shared::new(state, poller)?, process });
         if shared.is_threaded() {
             close_at_exit(py, Arc::downgrade(&shared) as _)?;
         }
@@ -82,7 +82,7 @@ impl<S: Station> Shared<S> {
     }
 }
 
-impl<S: Station> Drop for Shared<S> {
+impl<S: Service> Drop for Shared<S> {
     fn drop(&mut self) {
         if self.is_elsewhere() {
             self.shared.abandon();
@@ -92,7 +92,7 @@ impl<S: Station> Drop for Shared<S> {
     }
 }
 
-impl<S: Station> Exit for Shared<S> {
+impl<S: Service> Exit for Shared<S> {
     fn close(&self, _: Python<'_>) {
         self.close();
     }

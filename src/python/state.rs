@@ -4,13 +4,13 @@
 //! what is in it.
 
 use super::chunks::Transfers;
-use super::hooks::{HookClock, Moment, Source};
+use super::hooks::{AskedAt, HookClock, Source};
 use super::inbox::Pending;
 use super::log::{DropLog, Dropped};
 use super::refusals::Refusals;
 use super::shared::Shared;
 use super::stats::Counted;
-use crate::driver::{AFTER_ERROR, BETWEEN_TURNS, Carrier, Driver, Station, Turn};
+use crate::driver::{AFTER_ERROR, BETWEEN_TURNS, Carrier, Driver, Next, Service};
 use crate::endpoint::{Goodbye, Host, PeerHandle};
 use crate::replication::Interests;
 use crate::session::{Ghosts, Session, Tick};
@@ -94,14 +94,14 @@ impl State {
         self.note_transfers();
     }
 
-    /// As [`Carrier::begin_close`].
+    // As `Carrier::begin_close`.
     pub(super) fn begin_close(&mut self, goodbye: Goodbye) -> bool {
         let lingers = self.carrier.begin_close(goodbye);
         self.note_transfers();
         lingers
     }
 
-    /// As [`Session::handle_read`].
+    // As `Session::handle_read`.
     pub(super) fn handle_read(&mut self, read: Vec<(PeerHandle, Read)>, tick: &mut Tick) {
         match self.carrier.parts() {
             Some((session, driver)) => driver.transmit(|now, out| session.handle_read(now, read, tick, out)),
@@ -146,25 +146,25 @@ impl State {
 
 impl State {
     /// What there is to do between ticks, for a bounded time: what comes then.
-    pub(super) fn step(&mut self) -> Turn {
+    pub(super) fn step(&mut self) -> Next {
         self.act(Carrier::step)
     }
 
-    fn act(&mut self, act: impl FnOnce(&mut Carrier) -> std::io::Result<Turn>) -> Turn {
+    fn act(&mut self, act: impl FnOnce(&mut Carrier) -> std::io::Result<Next>) -> Next {
         if self.asking && !self.is_closed() {
-            return Turn::Pause(BETWEEN_TURNS);
+            return Next::Pause(BETWEEN_TURNS);
         }
         let turn = act(&mut self.carrier);
         self.note_transfers();
         turn.unwrap_or_else(|error| {
             self.failed = Some(error);
-            if self.is_closed() { Turn::Over } else { Turn::Pause(AFTER_ERROR) }
+            if self.is_closed() { Next::Over } else { Next::Pause(AFTER_ERROR) }
         })
     }
 }
 
-impl Station for State {
-    fn turn(&mut self) -> Turn {
+impl Service for State {
+    fn turn(&mut self) -> Next {
         #[cfg(feature = "faults")]
         assert!(!self.broken, "broken on purpose");
         self.act(Carrier::turn)
@@ -175,15 +175,15 @@ impl Station for State {
         self.note_transfers();
     }
 
-    fn forsake(&mut self) {
+    fn discard(&mut self) {
         self.carrier.discard();
     }
 }
 
 impl Source for Shared<State> {
-    fn describe(&self, moment: Moment, attribute: Attribute) -> Option<Column> {
+    fn describe(&self, asked_at: AskedAt, attribute: Attribute) -> Option<Column> {
         let state = self.lock().ok()?;
-        let same = state.carrier.session.version() == moment.version;
-        same.then(|| state.host().describe_candidates(moment.now, attribute))
+        let same = state.carrier.session.version() == asked_at.version;
+        same.then(|| state.host().describe_candidates(asked_at.now, attribute))
     }
 }

@@ -29,7 +29,6 @@ use crate::wire::{self, FixedPoint, MAX_LENGTH, MAX_RELATIVE, Value, ValueError}
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Stream {
-    /// For errors.
     class: Arc<str>,
     /// What errors call the stream within its class: "stream.", or nothing when it is the class.
     prefix: &'static str,
@@ -525,7 +524,7 @@ impl Stream {
 }
 
 impl Stream {
-    /// An unsigned integer of so many bits.
+    /// An unsigned integer of this many bits.
     fn unsigned(&self, value: &Bound<'_, PyAny>, count: u32) -> PyResult<u64> {
         self.bits(value, count.into_pyobject(value.py())?.as_any())
     }

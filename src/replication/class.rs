@@ -31,7 +31,6 @@ pub enum Condition {
     Always,
     /// Every client, only as the ghost is created for it.
     Initial,
-    /// Only the owner.
     OwnerOnly,
     /// All but the owner.
     ExceptOwner,
@@ -40,11 +39,9 @@ pub enum Condition {
 /// Why there is no such class, or not all of these.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClassError {
-    /// Too many fields.
     Schema(SchemaError),
     /// A number of conditions other than that of fields.
     Conditions {
-        /// The class.
         class: String,
         /// How many there are.
         count: usize,
@@ -53,26 +50,21 @@ pub enum ClassError {
     },
     /// A capacity outside of 1 to [`MAX_CAPACITY`].
     Capacity {
-        /// The class.
         class: String,
-        /// What was given.
         capacity: u32,
     },
     /// A record that has no room in a packet.
     TooLarge {
-        /// The class.
         class: String,
         /// Bits of a whole record.
         bits: usize,
     },
     /// No classes, or more than [`MAX_CLASSES`].
     Count {
-        /// How many.
         count: usize,
     },
     /// Two classes of one name.
     Duplicate {
-        /// The name.
         class: String,
     },
 }
@@ -108,9 +100,7 @@ impl core::error::Error for ClassError {}
 /// A class of ghosts.
 #[derive(Clone, Debug)]
 pub struct GhostClass {
-    /// Its name.
     pub name: String,
-    /// Its properties.
     pub properties: Properties,
     /// Who gets each of them.
     pub conditions: Box<[Condition]>,

@@ -54,7 +54,7 @@ struct Place {
 }
 
 impl Place {
-    /// With room for so many rows.
+    /// With room for this many rows.
     #[inline]
     fn reserved(&mut self, rows: usize, width: usize) -> &mut Self {
         if self.since.len() < rows {
@@ -91,7 +91,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Of states of so many words, `depth` of each row.
+    /// Of states of this many words, `depth` of each row.
     pub(super) fn new(width: usize, narrow: bool, depth: u8) -> Self {
         let words = || if narrow { Words::Narrow(Vec::new()) } else { Words::Wide(Vec::new()) };
         let places = (0..depth).map(|_| Place { words: words(), since: Vec::new() }).collect();

@@ -16,7 +16,6 @@ pub struct Interests {
     /// By class, as all that follow.
     rules: Box<[(Relevancy, ClassRelevancy)]>,
     peers: HashMap<PeerHandle, Box<[Of]>>,
-    /// Memory used again.
     owned: HashMap<PeerHandle, Vec<u32>>,
     changes: Changes,
 }
@@ -30,7 +29,6 @@ struct Of {
 }
 
 impl Interests {
-    /// Everything is everybody's.
     pub fn new(classes: &Classes) -> Self {
         let rule = Relevancy::Always;
         // All classes may have this one.

@@ -36,7 +36,7 @@ impl Scan {
         self.shadow.resize(rows * self.size, 0);
     }
 
-    /// Rows that so many bytes hold.
+    /// Rows that this many bytes hold.
     pub(super) fn rows_in(&self, cells: &[u8]) -> usize {
         cells.len().checked_div(self.size).unwrap_or(usize::MAX)
     }

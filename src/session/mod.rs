@@ -32,7 +32,6 @@ pub struct Session {
     /// The application was told in an earlier tick that it is connected: it may see ghosts.
     shows_ghosts: bool,
     is_told_of_server: bool,
-    /// Memory used again.
     payloads: Vec<(PeerHandle, Received)>,
     wants: Vec<(PeerHandle, usize)>,
 }
@@ -133,7 +132,7 @@ impl Session {
         host.take_messages(&mut tick.inbox);
         host.take_chunk_events(&mut tick.chunks);
         host.take_notifications(&mut tick.notifications);
-        host.take_packet_fates(&mut tick.packet_fates);
+        host.take_packet_notifications(&mut tick.packet_notifications);
         self.ghosts.take_notifications(self.host.ghost_channel(), &mut tick.notifications);
         // Last: nothing of a peer comes before the application knows of it.
         let (mut events, mut final_stats, mut here) = (Vec::new(), Vec::new(), None);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::endpoint::{Event, Inbox, PeerHandle, PeerStats};
 use crate::transport::chunks::ChunkEvent;
-use crate::transport::{Notification, PacketFate, Unread};
+use crate::transport::{Notification, PacketNotification, Unread};
 
 /// All that came since the last tick.
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub struct Tick {
     /// The fates of messages whose sender wanted to know, peer by peer, each in the order of its packets.
     pub notifications: Vec<(PeerHandle, Notification)>,
     /// The fates of packets, in the same order; if the configuration says so.
-    pub packet_fates: Vec<(PeerHandle, PacketFate)>,
+    pub packet_notifications: Vec<(PeerHandle, PacketNotification)>,
     /// Connections that came up or ended, in order. Nothing else of a peer is here with them: all that it sends is in later
     /// ticks than its first event, and in earlier ones than its last.
     pub events: Vec<Event>,
@@ -28,11 +28,12 @@ pub struct Tick {
 }
 
 impl Tick {
-    /// Whether nothing came.
     pub fn is_empty(&self) -> bool {
-        let Tick { unread, chunks, notifications, packet_fates, events, .. } = self;
-        let rest =
-            unread.is_empty() && chunks.is_empty() && notifications.is_empty() && packet_fates.is_empty();
+        let Tick { unread, chunks, notifications, packet_notifications, events, .. } = self;
+        let rest = unread.is_empty()
+            && chunks.is_empty()
+            && notifications.is_empty()
+            && packet_notifications.is_empty();
         rest && events.is_empty() && !self.inbox.has_any()
     }
 
@@ -42,7 +43,7 @@ impl Tick {
         self.inbox.note_peers(&mut peers);
         peers.extend(self.chunks.iter().map(|(peer, _)| *peer));
         peers.extend(self.notifications.iter().map(|(peer, _)| *peer));
-        peers.extend(self.packet_fates.iter().map(|(peer, _)| *peer));
+        peers.extend(self.packet_notifications.iter().map(|(peer, _)| *peer));
         peers.extend(self.events.iter().map(Event::peer));
         peers
     }

@@ -24,13 +24,13 @@ impl Acking {
         Acking { received: BitSet::new(count), balance: 0, wanted: false }
     }
 
-    /// A slice of so many bytes came, new or not: it wants an ack, and pays towards it.
+    /// A slice of this many bytes came, new or not: it wants an ack, and pays towards it.
     pub(super) fn slice_came(&mut self, bytes: usize) {
         self.wanted = true;
         self.balance = self.balance.saturating_add(bytes as u64);
     }
 
-    /// Whether an ack of so many bytes may go out now. If so, it counts as sent.
+    /// Whether an ack of this many bytes may go out now. If so, it counts as sent.
     pub(super) fn take(&mut self, bytes: usize) -> bool {
         let paid = self.wanted.then(|| self.balance.checked_sub(bytes as u64)).flatten();
         if let Some(rest) = paid {

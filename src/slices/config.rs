@@ -3,25 +3,25 @@
 use core::fmt;
 
 use super::packet::Format;
-use super::{DEFAULT_MAX_SLICES, MOST_SLICES, SLICE_BYTES};
+use super::{DEFAULT_MAX_SLICES, MAX_SLICES, SLICE_BYTES};
 use crate::time::Duration;
 
 /// IPv4 and UDP headers.
 const IPV4_UDP_OVERHEAD: usize = 20 + 8;
 
 /// The most that layers below may be said to add to a packet: no datagram has more.
-const MOST_OVERHEAD: usize = 65_535;
+const MAX_OVERHEAD: usize = 65_535;
 
 /// The shortest delay between two packets about the same thing. Less is a packet for every call.
-pub(super) const SHORTEST_DELAY: Duration = Duration::from_millis(1);
+pub(super) const MIN_DELAY_SECONDS: Duration = Duration::from_millis(1);
 
 /// The longest delay: a longer one is a mistake in the settings.
-pub(super) const LONGEST_DELAY: Duration = Duration::from_secs(60);
+pub(super) const MAX_DELAY_SECONDS: Duration = Duration::from_secs(60);
 
 /// Settings of a [`ChunkSender`](super::ChunkSender).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChunkSenderConfig {
-    /// The most slices of a chunk, the same at both ends: up to [`MOST_SLICES`].
+    /// The most slices of a chunk, the same at both ends: up to [`MAX_SLICES`].
     pub max_slices: usize,
     /// Bytes per second, headers included.
     pub bytes_per_second: f64,
@@ -43,7 +43,6 @@ pub struct ChunkSenderConfig {
 impl ChunkSenderConfig {
     /// 256 kbit/s: a rate for while a game is being played.
     pub const CONSERVATIVE: f64 = 32_000.0;
-    /// 512 kbit/s.
     pub const MIDDLE: f64 = 64_000.0;
     /// 1 Mbit/s: a rate for load screens.
     pub const AGGRESSIVE: f64 = 125_000.0;
@@ -64,18 +63,18 @@ impl ChunkSenderConfig {
     ///
     /// # Errors
     /// The first that is not.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        within("max_slices", self.max_slices, 1, MOST_SLICES)?;
+    pub fn check(&self) -> Result<(), SliceConfigError> {
+        within("max_slices", self.max_slices, 1, MAX_SLICES)?;
         check_rate(self.bytes_per_second)?;
-        within("overhead", self.overhead, 0, MOST_OVERHEAD)?;
+        within("overhead", self.overhead, 0, MAX_OVERHEAD)?;
         if let Some(bytes) = self.accumulator_bytes {
             // With less, no slice would ever be sent.
             within("accumulator_bytes", bytes, self.longest_packet(), usize::MAX)?;
         }
-        within("resend_delay", self.resend_delay, SHORTEST_DELAY, LONGEST_DELAY)?;
+        within("resend_delay", self.resend_delay, MIN_DELAY_SECONDS, MAX_DELAY_SECONDS)?;
         within("max_queued", self.max_queued, 1, usize::from(u16::MAX))?;
-        within("initial_burst_bytes", self.initial_burst_bytes, 0, MOST_SLICES * SLICE_BYTES)?;
-        within("initial_burst_wait", self.initial_burst_wait, Duration::ZERO, LONGEST_DELAY)
+        within("initial_burst_bytes", self.initial_burst_bytes, 0, MAX_SLICES * SLICE_BYTES)?;
+        within("initial_burst_wait", self.initial_burst_wait, Duration::ZERO, MAX_DELAY_SECONDS)
     }
 }
 
@@ -98,7 +97,7 @@ impl Default for ChunkSenderConfig {
 /// Settings of a [`ChunkReceiver`](super::ChunkReceiver).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChunkReceiverConfig {
-    /// The most slices of a chunk, the same at both ends: up to [`MOST_SLICES`]. It bounds the memory.
+    /// The most slices of a chunk, the same at both ends: up to [`MAX_SLICES`]. It bounds the memory.
     pub max_slices: usize,
     /// The least time between two acks.
     pub ack_interval: Duration,
@@ -111,10 +110,10 @@ impl ChunkReceiverConfig {
     ///
     /// # Errors
     /// The first that is not.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        within("max_slices", self.max_slices, 1, MOST_SLICES)?;
-        within("ack_interval", self.ack_interval, SHORTEST_DELAY, LONGEST_DELAY)?;
-        within("overhead", self.overhead, 0, MOST_OVERHEAD)
+    pub fn check(&self) -> Result<(), SliceConfigError> {
+        within("max_slices", self.max_slices, 1, MAX_SLICES)?;
+        within("ack_interval", self.ack_interval, MIN_DELAY_SECONDS, MAX_DELAY_SECONDS)?;
+        within("overhead", self.overhead, 0, MAX_OVERHEAD)
     }
 }
 
@@ -130,12 +129,12 @@ impl Default for ChunkReceiverConfig {
 }
 
 /// Whether a rate in bytes per second can be kept to.
-pub(super) fn check_rate(bytes_per_second: f64) -> Result<(), ConfigError> {
+pub(super) fn check_rate(bytes_per_second: f64) -> Result<(), SliceConfigError> {
     if bytes_per_second.is_finite() && bytes_per_second > 0.0 {
         return Ok(());
     }
     let bound = "above 0 and finite".to_owned();
-    Err(ConfigError { field: "bytes_per_second", value: bytes_per_second.to_string(), bound })
+    Err(SliceConfigError { field: "bytes_per_second", value: bytes_per_second.to_string(), bound })
 }
 
 fn within<T: PartialOrd + fmt::Debug>(
@@ -143,16 +142,16 @@ fn within<T: PartialOrd + fmt::Debug>(
     value: T,
     lo: T,
     hi: T,
-) -> Result<(), ConfigError> {
+) -> Result<(), SliceConfigError> {
     if (&lo..=&hi).contains(&&value) {
         return Ok(());
     }
-    Err(ConfigError { field, value: format!("{value:?}"), bound: format!("{lo:?} to {hi:?}") })
+    Err(SliceConfigError { field, value: format!("{value:?}"), bound: format!("{lo:?} to {hi:?}") })
 }
 
 /// A setting out of its bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigError {
+pub struct SliceConfigError {
     /// The name of the setting.
     pub field: &'static str,
     /// The value it was given.
@@ -161,13 +160,13 @@ pub struct ConfigError {
     pub bound: String,
 }
 
-impl fmt::Display for ConfigError {
+impl fmt::Display for SliceConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} must be {}, not {}", self.field, self.bound, self.value)
     }
 }
 
-impl core::error::Error for ConfigError {}
+impl core::error::Error for SliceConfigError {}
 
 #[cfg(test)]
 mod tests {

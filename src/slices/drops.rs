@@ -12,7 +12,6 @@ pub enum AckDrop {
     TooShort,
     /// A number is out of its range.
     Malformed,
-    /// Something follows it.
     Trailing,
     /// It is for a chunk that is not in flight: most often a late ack of the one before.
     OtherChunk,
@@ -38,19 +37,15 @@ counters! {
     pub struct SenderCounters {
         /// Chunks that are known to be across.
         chunks_acked,
-        /// Chunks cancelled.
         chunks_cancelled,
-        /// Slice packets sent.
         slices_sent,
         /// Of these, slices sent before.
         slices_resent,
         /// Bytes sent, headers included.
         bytes_sent,
-        /// Acks taken.
         acks_received,
         /// Slice packets where acks belong.
         wrong_kind,
-        /// Acks cut short.
         too_short,
         /// Acks with a number out of its range.
         malformed,
@@ -82,7 +77,6 @@ impl SenderCounters {
 /// Why a slice was dropped. The first three still cause an ack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SliceDrop {
-    /// It came before.
     Duplicate,
     /// Its chunk is complete and waits to be read.
     Complete,
@@ -102,7 +96,6 @@ pub enum SliceDrop {
     TooShort,
     /// A number is out of its range, a slice id not below the count, or the padding not zero.
     Malformed,
-    /// Something follows it.
     Trailing,
 }
 
@@ -126,7 +119,6 @@ counters! {
         chunks_abandoned,
         /// Slices that found their place.
         slices_received,
-        /// Ack packets sent.
         acks_sent,
         /// Bytes of acks sent, headers included.
         bytes_sent,
@@ -146,7 +138,6 @@ counters! {
         slice_count,
         /// Ack packets where slices belong.
         wrong_kind,
-        /// Slices cut short.
         too_short,
         /// Slices with a number out of its range or padding that is not zero.
         malformed,

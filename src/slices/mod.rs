@@ -23,7 +23,7 @@ mod progress;
 pub mod receiver;
 pub mod sender;
 
-pub use config::{ChunkReceiverConfig, ChunkSenderConfig, ConfigError};
+pub use config::{ChunkReceiverConfig, ChunkSenderConfig, SliceConfigError};
 pub use drops::{AckDrop, ReceiverCounters, SenderCounters, SliceDrop};
 pub use progress::Progress;
 pub use receiver::ChunkReceiver;
@@ -37,4 +37,4 @@ pub const DEFAULT_MAX_SLICES: usize = 256;
 
 /// The most slices that a chunk may be set to have. Every ack names them all, and with more it would be longer than a
 /// slice: it would not fit the MTU, and one slice couldn't pay for it.
-pub const MOST_SLICES: usize = 8192;
+pub const MAX_SLICES: usize = 8192;

@@ -180,7 +180,7 @@ fn read_index(reader: &mut BitReader<'_>, lo: i64, hi: i64) -> Result<usize, Rea
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slices::MOST_SLICES;
+    use crate::slices::MAX_SLICES;
 
     fn slice_packet(max_slices: usize, chunk: u16, slice: usize, count: usize, data: &[u8]) -> Vec<u8> {
         let mut writer = BitWriter::new();
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(hex::encode(&middle), "6824020400".to_owned() + &"ab".repeat(1024));
         // The widths follow the most slices: none for a slice id when there is one slice at most.
         assert_eq!(hex::encode(slice_packet(1, 0, 0, 1, b"x")), "0000000078");
-        let wide = slice_packet(MOST_SLICES, 0xFFFF, 8191, 8192, b"x");
+        let wide = slice_packet(MAX_SLICES, 0xFFFF, 8191, 8192, b"x");
         assert_eq!(hex::encode(wide), "feffffffff070078");
         // Kind 1, chunk id 0x1234, 10 slices, of which 0, 3 and 9: 1 + 16 + 8 + 10 bits.
         assert_eq!(hex::encode(ack_packet(256, 0x1234, 10, &[0, 3, 9])), "6924121204");
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back_and_has_the_size_foretold() {
-        for max_slices in [1, 2, 3, 100, 256, 257, MOST_SLICES] {
+        for max_slices in [1, 2, 3, 100, 256, 257, MAX_SLICES] {
             let format = Format::new(max_slices);
             for (slice, count) in [(0, 1), (0, max_slices), (max_slices - 1, max_slices)] {
                 let last = slice == count - 1;
@@ -238,9 +238,9 @@ mod tests {
 
     #[test]
     fn every_packet_fits_the_mtu_and_a_full_slice_pays_for_any_ack() {
-        let format = Format::new(MOST_SLICES);
+        let format = Format::new(MAX_SLICES);
         assert!(format.longest_slice_packet() <= 1200);
-        assert!(format.ack_packet_bytes(MOST_SLICES) <= format.slice_packet_bytes(false, SLICE_BYTES));
+        assert!(format.ack_packet_bytes(MAX_SLICES) <= format.slice_packet_bytes(false, SLICE_BYTES));
     }
 
     #[test]

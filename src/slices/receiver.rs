@@ -13,7 +13,7 @@
 //! chunk every slice whose count isn't that of the first.
 
 use super::assembly::{Acking, Assembly};
-use super::config::{ChunkReceiverConfig, ConfigError};
+use super::config::{ChunkReceiverConfig, SliceConfigError};
 use super::drops::{ReceiverCounters, SliceDrop};
 use super::packet::{Format, SlicePacket};
 use super::progress::Progress;
@@ -22,7 +22,6 @@ use crate::store::sequence;
 use crate::time::Instant;
 use crate::wire::BitWriter;
 
-/// The receiving end.
 #[derive(Debug)]
 pub struct ChunkReceiver {
     config: ChunkReceiverConfig,
@@ -45,7 +44,7 @@ impl ChunkReceiver {
     ///
     /// # Errors
     /// When a setting is out of its bounds.
-    pub fn new(config: ChunkReceiverConfig) -> Result<Self, ConfigError> {
+    pub fn new(config: ChunkReceiverConfig) -> Result<Self, SliceConfigError> {
         config.check()?;
         Ok(ChunkReceiver {
             format: Format::new(config.max_slices),
@@ -170,7 +169,6 @@ impl ChunkReceiver {
         self.assembly.as_ref().map(|assembly| assembly.progress(self.latest))
     }
 
-    /// Everything counted.
     pub fn counters(&self) -> ReceiverCounters {
         self.counters
     }

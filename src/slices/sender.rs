@@ -21,7 +21,7 @@ use core::fmt;
 use std::collections::VecDeque;
 
 use super::SLICE_BYTES;
-use super::config::{ChunkSenderConfig, ConfigError, LONGEST_DELAY, SHORTEST_DELAY, check_rate};
+use super::config::{ChunkSenderConfig, MAX_DELAY_SECONDS, MIN_DELAY_SECONDS, SliceConfigError, check_rate};
 use super::drops::{AckDrop, SenderCounters};
 use super::in_flight::{InFlight, NeverSent};
 use super::packet::{Format, SlicePacket};
@@ -37,14 +37,12 @@ pub enum ChunkSendError {
     Empty,
     /// The chunk is too large.
     TooLarge {
-        /// Its bytes.
         bytes: usize,
         /// The most it may have.
         bound: usize,
     },
     /// The chunk is too large for an initial burst.
     TooLargeForBurst {
-        /// Its bytes.
         bytes: usize,
         /// The most it may have.
         bound: usize,
@@ -91,7 +89,6 @@ struct Queued {
     burst: bool,
 }
 
-/// The sending end.
 #[derive(Debug)]
 pub struct ChunkSender {
     config: ChunkSenderConfig,
@@ -116,7 +113,7 @@ impl ChunkSender {
     ///
     /// # Errors
     /// When a setting is out of its bounds.
-    pub fn new(config: ChunkSenderConfig) -> Result<Self, ConfigError> {
+    pub fn new(config: ChunkSenderConfig) -> Result<Self, SliceConfigError> {
         config.check()?;
         let bytes_per_second = config.bytes_per_second;
         Ok(ChunkSender {
@@ -277,13 +274,12 @@ impl ChunkSender {
     ///
     /// # Errors
     /// When it is not above 0 and finite.
-    pub fn set_bytes_per_second(&mut self, bytes_per_second: f64) -> Result<(), ConfigError> {
+    pub fn set_bytes_per_second(&mut self, bytes_per_second: f64) -> Result<(), SliceConfigError> {
         check_rate(bytes_per_second)?;
         self.bytes_per_second = bytes_per_second;
         Ok(())
     }
 
-    /// The rate.
     pub fn bytes_per_second(&self) -> f64 {
         self.bytes_per_second
     }
@@ -312,7 +308,6 @@ impl ChunkSender {
         self.in_flight.is_none() && self.queue.is_empty()
     }
 
-    /// Everything counted.
     pub fn counters(&self) -> SenderCounters {
         self.counters
     }
@@ -327,7 +322,7 @@ impl ChunkSender {
 
     fn resend_delay(&self) -> Duration {
         match self.rtt {
-            Some(rtt) => (rtt.saturating_mul(5) / 4).clamp(SHORTEST_DELAY, LONGEST_DELAY),
+            Some(rtt) => (rtt.saturating_mul(5) / 4).clamp(MIN_DELAY_SECONDS, MAX_DELAY_SECONDS),
             None => self.config.resend_delay,
         }
     }

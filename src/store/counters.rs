@@ -32,11 +32,8 @@ pub(crate) use counters;
 #[allow(unreachable_pub)] // The macro's fields are public.
 mod tests {
     counters! {
-        /// Two counts.
         struct Fruit {
-            /// Apples.
             apples,
-            /// Pears.
             pears,
         }
     }

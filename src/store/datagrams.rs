@@ -21,7 +21,6 @@ impl<To> Default for Datagrams<To> {
 }
 
 impl<To: Copy> Datagrams<To> {
-    /// An empty batch.
     pub fn new() -> Self {
         Self::default()
     }
@@ -77,7 +76,6 @@ impl<To: Copy> Datagrams<To> {
         self.entries.len()
     }
 
-    /// Whether none waits.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

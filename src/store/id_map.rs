@@ -6,10 +6,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Values by id.
 pub(crate) type IdMap<V> = HashMap<u16, V, BuildHasherDefault<IdHasher>>;
 
-/// Hashes one id.
 #[derive(Debug, Default)]
 pub(crate) struct IdHasher(u64);
 

@@ -50,7 +50,7 @@ impl fmt::Debug for SmallBytes {
 }
 
 /// Most memory kept for later, in bytes: a thousand messages of a kilobyte.
-const MOST_SPARE: usize = 1 << 20;
+const MAX_SPARE: usize = 1 << 20;
 
 /// What capacities are multiples of.
 const BUFFER_STEP: usize = 128;
@@ -59,7 +59,6 @@ const BUFFER_STEP: usize = 128;
 #[derive(Debug, Default)]
 pub struct Spares {
     buffers: Vec<Vec<u8>>,
-    /// Their capacities together.
     bytes: usize,
 }
 
@@ -80,7 +79,7 @@ impl Spares {
     /// Takes the memory of bytes that nobody needs any more.
     pub fn reclaim(&mut self, bytes: SmallBytes) {
         if let Repr::Allocated(buffer) = bytes.0
-            && self.bytes + buffer.capacity() <= MOST_SPARE
+            && self.bytes + buffer.capacity() <= MAX_SPARE
         {
             self.bytes += buffer.capacity();
             self.buffers.push(buffer);
@@ -104,7 +103,7 @@ mod tests {
         let many: Vec<_> = (0..2000).map(|_| spares.keep(&[3; 1000])).collect();
         assert_eq!(spares.bytes, 0);
         many.into_iter().for_each(|kept| spares.reclaim(kept));
-        assert_eq!(spares.bytes, MOST_SPARE);
+        assert_eq!(spares.bytes, MAX_SPARE);
         assert_eq!(spares.bytes, spares.buffers.iter().map(Vec::capacity).sum::<usize>());
     }
 

@@ -1,4 +1,4 @@
-//! The newest sequence numbers, so many of them: what the sequence buffer and the sequence set are of.
+//! The newest sequence numbers, this many of them: what the sequence buffer and the sequence set are of.
 
 use super::sequence::{greater, less};
 

@@ -44,7 +44,7 @@ impl std::error::Error for PayloadTooLarge {}
 pub enum DropReason {
     /// The datagram, or the payload in it, is longer than any the peer may send.
     TooLarge,
-    /// Not a packet.
+    // Not a packet.
     Header(HeaderError),
     /// A fragment without a place.
     Fragment(FragmentError),
@@ -68,9 +68,7 @@ impl std::error::Error for DropReason {}
 counters! {
     /// What an endpoint did, in numbers.
     pub struct EndpointCounters {
-        /// Packets sent.
         sent,
-        /// Packets accepted.
         received,
         /// Sent packets that were acked in time.
         acked,
@@ -94,7 +92,6 @@ counters! {
         refused,
         /// Packets dropped because messages that were not taken hold all the memory they may.
         without_memory,
-        /// Fragments sent.
         fragments_sent,
         /// Fragments that found their place.
         fragments_received,
@@ -146,14 +143,14 @@ impl Piece<'_> {
 
 /// A packet that was sent: its number and the datagrams to transmit, back to back.
 #[derive(Clone, Copy, Debug)]
-pub struct Outgoing<'p> {
+pub struct OutgoingPacket<'p> {
     header: Header,
     payload: &'p [u8],
     /// `None` when the packet goes whole.
     fragment_size: Option<usize>,
 }
 
-impl<'p> Outgoing<'p> {
+impl<'p> OutgoingPacket<'p> {
     /// The packet's number, by which acks and losses name it.
     pub fn sequence(&self) -> u16 {
         self.header.sequence
@@ -184,12 +181,10 @@ enum Payload<'d> {
 }
 
 impl Incoming<'_> {
-    /// The packet's header.
     pub fn header(&self) -> Header {
         self.header
     }
 
-    /// The packet's number.
     pub fn sequence(&self) -> u16 {
         self.header.sequence
     }
@@ -230,7 +225,11 @@ impl AckEndpoint {
     ///
     /// # Errors
     /// When the payload is above the largest packet. Nothing was sent then.
-    pub fn send<'p>(&mut self, now: Instant, payload: &'p [u8]) -> Result<Outgoing<'p>, PayloadTooLarge> {
+    pub fn send<'p>(
+        &mut self,
+        now: Instant,
+        payload: &'p [u8],
+    ) -> Result<OutgoingPacket<'p>, PayloadTooLarge> {
         let mut note = Some(());
         self.send_noted(now, payload, &mut note)
     }
@@ -256,7 +255,7 @@ impl<T: Default> AckEndpoint<T> {
         &self.acks
     }
 
-    /// See [`Acks::remember_received`].
+    // See `Acks::remember_received`.
     pub fn remember_received(&mut self, packets: usize) {
         self.acks.remember_received(packets);
     }
@@ -266,12 +265,12 @@ impl<T: Default> AckEndpoint<T> {
         &mut self.acks
     }
 
-    /// See [`Acks::record_skipped`].
+    // See `Acks::record_skipped`.
     pub(super) fn record_skipped(&mut self) {
         self.acks.record_skipped();
     }
 
-    /// Whether a payload of so many bytes goes in one datagram.
+    /// Whether a payload of this many bytes goes in one datagram.
     pub(super) fn goes_whole(&self, bytes: usize) -> bool {
         bytes <= self.config.fragment_above
     }
@@ -295,7 +294,7 @@ impl<T: Default> AckEndpoint<T> {
         now: Instant,
         payload: &'p [u8],
         note: &mut Option<T>,
-    ) -> Result<Outgoing<'p>, PayloadTooLarge> {
+    ) -> Result<OutgoingPacket<'p>, PayloadTooLarge> {
         let (bytes, bound) = (payload.len(), self.config.max_packet_size);
         if bytes > bound {
             self.counters.too_large_to_send += 1;
@@ -313,7 +312,7 @@ impl<T: Default> AckEndpoint<T> {
             }
         };
         *note = self.acks.track_sent(now, wire_bytes, note.take().unwrap_or_default());
-        Ok(Outgoing { header, payload, fragment_size })
+        Ok(OutgoingPacket { header, payload, fragment_size })
     }
 
     /// Opens a datagram of the peer: a packet to accept or refuse, or `None` when it was a fragment and more

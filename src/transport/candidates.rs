@@ -14,7 +14,6 @@ use crate::time::Instant;
 pub enum Attribute {
     /// The client slot it is for.
     Slot,
-    /// The channel's index.
     Channel,
     /// Index into the protocol's message types; 0 on payload channels.
     MessageType,
@@ -33,13 +32,13 @@ pub enum Attribute {
 /// One attribute of all candidates, an entry each.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// Of channels.
+    // Of channels.
     U8(Vec<u8>),
-    /// Of message types.
+    // Of message types.
     U16(Vec<u16>),
     /// Of slots, sizes, keys, resends and tags.
     U32(Vec<u32>),
-    /// Of ages.
+    // Of ages.
     F32(Vec<f32>),
 }
 
@@ -101,7 +100,7 @@ impl Column {
     }
 }
 
-/// Whether these are scores for so many candidates.
+/// Whether these are scores for this many candidates.
 ///
 /// # Errors
 /// What is wrong with them.
@@ -121,17 +120,9 @@ pub(crate) fn check(scores: &[f32], candidates: usize) -> Result<(), ScoreError>
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScoreError {
     /// Not as many as there are candidates.
-    Length {
-        /// The scores.
-        scores: usize,
-        /// The candidates.
-        candidates: usize,
-    },
+    Length { scores: usize, candidates: usize },
     /// A score is NaN.
-    NotANumber {
-        /// Which.
-        index: usize,
-    },
+    NotANumber { index: usize },
 }
 
 impl fmt::Display for ScoreError {

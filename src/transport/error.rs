@@ -50,7 +50,6 @@ pub enum SendError {
     TooLarge {
         /// The message's upper bound in bytes.
         bytes: usize,
-        /// The channel's.
         max_bytes: usize,
     },
     /// The encoded message is larger than a packet has room for.
@@ -64,14 +63,12 @@ pub enum SendError {
     },
     /// There is no channel of this index.
     NoChannel {
-        /// The index.
         channel: usize,
         /// How many there are.
         channels: usize,
     },
     /// A latest channel has no such key.
     NoKey {
-        /// The key.
         key: u32,
         /// How many there are.
         keys: usize,
@@ -79,15 +76,9 @@ pub enum SendError {
     /// Messages go on channels of messages, payloads on channels of payloads.
     WrongKind,
     /// A message of a layer goes on a channel of a kind that doesn't take such.
-    WrongType {
-        /// The message's type.
-        message_type: u16,
-        /// The channel's kind.
-        kind: &'static str,
-    },
+    WrongType { message_type: u16, kind: &'static str },
     /// A block of no bytes, or of more than the channel takes.
     Block {
-        /// The block's bytes.
         bytes: usize,
         /// The most that the channel takes.
         max_bytes: usize,

@@ -14,7 +14,7 @@
 use super::error::ConfigError;
 use crate::time::{Duration, Instant};
 
-/// Settings of [`GoodBad`].
+// Settings of `GoodBad`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GoodBadConfig {
     /// Conditions are bad while the RTT is above this.
@@ -76,9 +76,7 @@ impl GoodBadConfig {
 /// Whether conditions allow the high rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// The high rate.
     Good,
-    /// The low rate.
     Bad,
 }
 
@@ -156,7 +154,6 @@ impl GoodBad {
         Instant::from_nanos(now.as_nanos().saturating_sub(rest)).max(halved_until)
     }
 
-    /// The mode.
     pub fn mode(&self) -> Mode {
         match self.state {
             State::Good { .. } => Mode::Good,

@@ -27,7 +27,7 @@ pub trait Landing {
 
 /// Bytes of messages of one connection in one tick beyond which the others wait: what is behind in its queues has bounds of its
 /// own, and the two must not add up to twice as much.
-pub(crate) const MOST_LANDED: usize = 96 << 10;
+pub(crate) const MAX_LANDED: usize = 96 << 10;
 
 /// Where the messages of a packet may go as it is read.
 pub(crate) struct Ashore<'a> {

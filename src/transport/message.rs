@@ -13,9 +13,8 @@ pub(crate) const MESSAGE_OVERHEAD_BYTES: usize = 64;
 /// A message encoded once, to be placed in packets of any number of connections.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// Index into [`super::Protocol::messages`].
+    // Index into `super::Protocol::messages`.
     pub message_type: u16,
-    /// Its body.
     pub encoded: Encoded,
     /// What a block message carries besides; only yojimbo's framing has them.
     pub block: Option<Block>,
@@ -37,7 +36,7 @@ impl Message {
     }
 }
 
-/// See [`Message::window_bytes`].
+// See `Message::window_bytes`.
 pub(crate) fn window_bytes(body_bits: usize) -> usize {
     MESSAGE_OVERHEAD_BYTES + body_bits.div_ceil(8)
 }
@@ -45,7 +44,7 @@ pub(crate) fn window_bytes(body_bits: usize) -> usize {
 /// A message received and not yet taken by the application.
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// Index into [`super::Protocol::messages`].
+    // Index into `super::Protocol::messages`.
     pub message_type: u16,
     /// The packet that brought it first.
     pub packet_sequence: u16,

@@ -47,7 +47,7 @@ const MIN_EPOCH: Duration = Duration::from_millis(50);
 const MIN_EPOCH_PACKETS: u32 = 8;
 
 /// Sending this much less shows whether the line was full: then as much as before arrives. If less arrives, in the same
-/// proportion but for noise, it is chance, and so is loss up to so many times as much.
+/// proportion but for noise, it is chance, and so is loss up to this many times as much.
 const SLOWER: f64 = 0.85;
 const AS_MUCH_LESS: f64 = 1.2;
 const CHANCE_SPREAD: f64 = 1.5;
@@ -246,7 +246,7 @@ impl MessageWindow {
         }
     }
 
-    /// A packet goes out that carries so many bytes of messages; 0 for one that carries none.
+    /// A packet goes out that carries this many bytes of messages; 0 for one that carries none.
     pub(crate) fn on_sent(&mut self, now: Instant, bytes: u32) {
         if now > self.sent_at {
             // A pause isn't a tick, and one late tick not the next one's length.
@@ -394,7 +394,7 @@ mod tests {
         sent: u32,
         dropped: u32,
         max_queued: f64,
-        /// Every so many packets one is lost by chance.
+        /// Every this many packets one is lost by chance.
         lose_every: u32,
     }
 

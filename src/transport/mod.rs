@@ -46,7 +46,7 @@ pub use framing::{
 };
 pub use landing::Landing;
 pub use ledger::estimate::Stats as PacketStats;
-pub use ledger::{Notification, PacketFate, acks, estimate};
+pub use ledger::{Notification, PacketNotification, acks, estimate};
 pub use message::{Block, Message, OpaqueBody, Received, SendOptions};
 pub use owner::{Layer, Owner};
 pub use pacing::{BudgetConfig, RateConfig};

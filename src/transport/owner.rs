@@ -30,7 +30,6 @@ impl Layer {
 /// To whom the messages of a type go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The game.
     Game,
     /// A layer. The game's inbox never has them.
     System(Layer),

@@ -40,7 +40,7 @@ pub struct BudgetConfig {
 }
 
 impl BudgetConfig {
-    /// At most so many bytes a second, in bursts of so many, and less while the line shows that it is full.
+    /// At most this many bytes a second, in bursts of this many, and less while the line shows that it is full.
     pub fn new(bytes_per_second: f64, burst_bytes: f64) -> Self {
         BudgetConfig { rate: RateConfig { bytes_per_second, burst_bytes }, adaptive: true }
     }
@@ -66,7 +66,6 @@ impl Budget {
         Budget { config, level: config.burst_bytes, filled_at: None }
     }
 
-    /// The numbers.
     pub(crate) fn config(&self) -> RateConfig {
         self.config
     }

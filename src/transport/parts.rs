@@ -21,7 +21,6 @@ pub(crate) struct MessageFragment {
     pub(crate) bits: usize,
     /// As many as the bits take.
     pub(crate) count: usize,
-    /// Below `count`.
     pub(crate) index: usize,
     /// Where among the packet's fragment bytes its own are: as many as its place asks for.
     pub(crate) bytes: Range<usize>,
@@ -65,7 +64,6 @@ pub(crate) struct BlockFragment {
     /// The message's number in its channel.
     pub(crate) id: u16,
     pub(crate) count: usize,
-    /// Below `count`.
     pub(crate) index: usize,
     pub(crate) data: Box<[u8]>,
     /// The message, with fragment 0.

@@ -19,12 +19,12 @@ pub(super) struct PeerPace {
 }
 
 /// Packets for each of the peer's: each is acked by four headers.
-const MOST_PER_PACKET: f64 = 8.0;
+const MAX_PER_PACKET: f64 = 8.0;
 const FIRST_PER_PACKET: f64 = 4.0;
 /// Packets at once: a header that acks them all has room for some more.
-const MOST_AT_ONCE: f64 = 24.0;
+const MAX_AT_ONCE: f64 = 24.0;
 /// More than this share lost is more than chance.
-const MOST_LOSS: f64 = 0.3;
+const MAX_LOSS: f64 = 0.3;
 /// Of how many packets the share is known.
 const LOSS_MEMORY: f64 = 32.0;
 /// A round trip longer than the least one by this is a queue.
@@ -44,7 +44,7 @@ impl Default for PeerPace {
 
 impl PeerPace {
     pub(super) fn handle_packet(&mut self, now: Instant, round_trip: Option<Duration>) {
-        self.left = (self.left + self.per_packet).min(MOST_AT_ONCE);
+        self.left = (self.left + self.per_packet).min(MAX_AT_ONCE);
         if let Some(round_trip) = round_trip {
             self.least_round_trip = self.least_round_trip.min(round_trip);
             if round_trip > self.least_round_trip + QUEUE && now > self.slowed_at + round_trip {
@@ -55,12 +55,12 @@ impl PeerPace {
 
     pub(super) fn handle_ack(&mut self) {
         self.loss -= self.loss / LOSS_MEMORY;
-        self.per_packet = (self.per_packet + 0.25).min(MOST_PER_PACKET);
+        self.per_packet = (self.per_packet + 0.25).min(MAX_PER_PACKET);
     }
 
     pub(super) fn handle_lost(&mut self, now: Instant) {
         self.loss += (1.0 - self.loss) / LOSS_MEMORY;
-        if self.loss > MOST_LOSS {
+        if self.loss > MAX_LOSS {
             self.slow_down(now);
         }
     }
@@ -70,7 +70,6 @@ impl PeerPace {
         self.left >= 1.0
     }
 
-    /// One goes.
     pub(super) fn spend(&mut self) {
         self.left -= 1.0;
     }
@@ -78,7 +77,7 @@ impl PeerPace {
     fn slow_down(&mut self, now: Instant) {
         self.per_packet = (self.per_packet / 2.0).max(1.0);
         self.left = self.left.min(self.per_packet);
-        self.loss = MOST_LOSS / 2.0;
+        self.loss = MAX_LOSS / 2.0;
         self.slowed_at = now;
     }
 }

@@ -58,7 +58,6 @@ impl<'a> BitReader<'a> {
         Ok(self.word(n, u64::MAX >> (64 - n)))
     }
 
-    /// One bit.
     pub fn bool(&mut self) -> Result<bool, ReadError> {
         Ok(self.bits(1)? == 1)
     }
@@ -101,7 +100,6 @@ impl<'a> BitReader<'a> {
         }
     }
 
-    /// 128 bits.
     pub fn uint128(&mut self) -> Result<u128, ReadError> {
         self.bits128(128)
     }
@@ -245,7 +243,7 @@ impl<'a> BitReader<'a> {
         Ok(None)
     }
 
-    /// The next `bits` bits, to be looked at by [`BitReader::word`], or None if there aren't so many.
+    /// The next `bits` bits, to be looked at by [`BitReader::word`], or None if there aren't this many.
     #[inline]
     pub(super) fn ahead(&self, bits: usize) -> Option<Self> {
         // Beyond its end after a failure.
@@ -329,7 +327,6 @@ impl<'a> BitReader<'a> {
         self.refuse(ReadError::PastEnd { needed: n as u64, remaining })
     }
 
-    /// Fails, for good.
     #[cold]
     pub(super) fn refuse<T>(&mut self, error: ReadError) -> Result<T, ReadError> {
         self.position = FAILED;

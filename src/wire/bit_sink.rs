@@ -18,7 +18,6 @@ pub trait BitSink {
     /// Aligns, also before no bytes at all, then writes `data` as it is. The length is not written.
     fn bytes(&mut self, data: &[u8]);
 
-    /// One bit.
     fn bool(&mut self, value: bool) {
         self.bits(u64::from(value), 1);
     }

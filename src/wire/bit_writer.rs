@@ -33,7 +33,6 @@ impl Default for BitWriter {
 }
 
 impl BitWriter {
-    /// An empty writer.
     pub fn new() -> Self {
         Self::with_buffer(Vec::with_capacity(USUAL_BYTES))
     }
@@ -54,7 +53,7 @@ impl BitWriter {
         self.first_align = None;
     }
 
-    /// Bits written.
+    // Bits written.
     pub fn bit_len(&self) -> usize {
         (self.buffer.len() - WORD) * 8 + self.used as usize
     }

@@ -11,29 +11,19 @@ use std::borrow::Cow;
 pub enum Column {
     /// One byte, 0 or 1.
     Bool,
-    /// 8 bits.
     Uint8,
-    /// 16 bits.
     Uint16,
-    /// 32 bits.
     Uint32,
-    /// 64 bits.
     Uint64,
     /// 128 bits, which array libraries see as 16 opaque bytes.
     Uint128,
-    /// 8 bits, signed.
     Int8,
-    /// 16 bits, signed.
     Int16,
-    /// 32 bits, signed.
     Int32,
-    /// 64 bits, signed.
     Int64,
     /// 128 bits, signed, which array libraries see as 16 opaque bytes.
     Int128,
-    /// An IEEE single.
     Float32,
-    /// An IEEE double.
     Float64,
     /// A vector of this many IEEE singles.
     Singles(u8),

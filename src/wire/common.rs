@@ -14,7 +14,6 @@ pub(super) struct Common {
     item: Codec,
     /// Bits of an encoded value.
     bits: u32,
-    /// The common ones.
     words: Box<[u128]>,
 }
 

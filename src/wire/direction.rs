@@ -65,7 +65,6 @@ impl Levels {
         (code.cast_signed() as f64 - side) / side * self.reach
     }
 
-    /// The highest code.
     fn last(self) -> u64 {
         (1 << self.bits) - 2
     }

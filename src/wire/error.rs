@@ -24,7 +24,6 @@ pub enum ReadError {
     BeyondLastStep {
         /// The step that was read.
         step: u32,
-        /// The last step.
         last: u32,
     },
     /// The padding of an align is not zero.
@@ -42,7 +41,6 @@ pub enum ReadError {
     UnpairedSurrogate,
     /// A relative integer is not above the one before.
     NotIncreasing {
-        /// The number before.
         previous: u32,
         /// The number that was read.
         current: u32,
@@ -114,47 +112,20 @@ pub enum ValueError {
     Type {
         /// What the field takes.
         expected: &'static str,
-        /// What was given.
         found: &'static str,
     },
     /// An integer is outside its range.
-    OutOfRange {
-        /// The value given.
-        value: i128,
-        /// The smallest allowed.
-        lo: i128,
-        /// The largest allowed.
-        hi: i128,
-    },
+    OutOfRange { value: i128, lo: i128, hi: i128 },
     /// An integer is above an `i128`, and so above its range.
-    AboveRange {
-        /// The value given.
-        value: u128,
-        /// The largest allowed.
-        hi: i128,
-    },
+    AboveRange { value: u128, hi: i128 },
     /// A negative integer where there are only others.
-    Negative {
-        /// The value given.
-        value: i128,
-    },
+    Negative { value: i128 },
     /// A float is outside its range.
-    FloatOutOfRange {
-        /// The value given.
-        value: f64,
-        /// The smallest allowed.
-        lo: f64,
-        /// The largest allowed.
-        hi: f64,
-    },
+    FloatOutOfRange { value: f64, lo: f64, hi: f64 },
     /// A NaN or an infinity where there are only numbers.
-    NotFinite {
-        /// The value given.
-        value: f64,
-    },
+    NotFinite { value: f64 },
     /// A text or data is too long.
     TooLong {
-        /// Its length.
         length: usize,
         /// The largest length allowed.
         max: u32,
@@ -174,17 +145,9 @@ pub enum ValueError {
         at: usize,
     },
     /// A relative integer is not above the one before.
-    NotIncreasing {
-        /// The number before.
-        previous: u32,
-        /// The value given.
-        current: u32,
-    },
+    NotIncreasing { previous: u32, current: u32 },
     /// An integer is none of an enumeration's values.
-    NotAMember {
-        /// The value given.
-        value: i128,
-    },
+    NotAMember { value: i128 },
     /// A vector of length zero where a direction is needed.
     NoDirection,
     /// A vector with another number of components.
@@ -196,13 +159,11 @@ pub enum ValueError {
     },
     /// A cell of a row that points to bytes outside of its arena.
     OutsideArena {
-        /// Where it points.
         offset: u32,
         /// How many things it says lie there.
         count: u32,
         /// How many bytes they take.
         bytes: usize,
-        /// The arena's bytes.
         arena: usize,
     },
     /// An item of a set, or a key of a map, that is not above the one before.
@@ -252,83 +213,37 @@ impl core::error::Error for ValueError {}
 #[derive(Clone, Debug, PartialEq)]
 pub enum ParameterError {
     /// A width in bits outside 1..=64.
-    Bits {
-        /// The width given.
-        bits: u32,
-    },
+    Bits { bits: u32 },
     /// A lower bound above the upper one.
-    EmptyRange {
-        /// The lower bound.
-        lo: i128,
-        /// The upper bound.
-        hi: i128,
-    },
+    EmptyRange { lo: i128, hi: i128 },
     /// Float bounds that don't span a finite, positive distance in single precision.
-    FloatRange {
-        /// The lower bound.
-        lo: f64,
-        /// The upper bound.
-        hi: f64,
-    },
+    FloatRange { lo: f64, hi: f64 },
     /// A resolution that is not a finite, positive number in single precision, or too fine for the range.
-    Resolution {
-        /// The resolution given.
-        resolution: f64,
-    },
+    Resolution { resolution: f64 },
     /// Too many fraction bits.
-    FractionBits {
-        /// The number given.
-        bits: u32,
-    },
+    FractionBits { bits: u32 },
     /// A fixed-point range with more bits than a float carries exactly.
     FixedRange {
         /// The lower bound, in whole units.
         lo: i64,
         /// The upper bound, in whole units.
         hi: i64,
-        /// The fraction bits.
         fraction_bits: u32,
     },
     /// A maximum length above [`super::MAX_LENGTH`].
-    Length {
-        /// The maximum given.
-        max: u32,
-    },
+    Length { max: u32 },
     /// Bounds and a resolution that don't make steps of doubles.
-    Steps {
-        /// The lower bound.
-        lo: f64,
-        /// The upper bound.
-        hi: f64,
-        /// The resolution.
-        resolution: f64,
-    },
+    Steps { lo: f64, hi: f64, resolution: f64 },
     /// Translations of a transform of which none is zero.
-    NoZero {
-        /// The lower bound.
-        lo: f64,
-        /// The upper bound.
-        hi: f64,
-        /// The resolution.
-        resolution: f64,
-    },
+    NoZero { lo: f64, hi: f64, resolution: f64 },
     /// A vector of neither 2 nor 3 components.
-    Axes {
-        /// The number given.
-        axes: u32,
-    },
+    Axes { axes: u32 },
     /// A component's width outside [`super::direction::COMPONENT_BITS`].
-    ComponentBits {
-        /// The width given.
-        bits: u32,
-    },
+    ComponentBits { bits: u32 },
     /// An enumeration without members, with more than [`super::MAX_LENGTH`], or with two of one value.
     Members,
     /// Flags that are none or more than 64.
-    Flags {
-        /// The number given.
-        count: usize,
-    },
+    Flags { count: usize },
     /// Common values that are none or more than two, alike, or none of their field's.
     Common,
     /// Common values of a field whose encoding has no fixed width of 1 to 128 bits.
@@ -341,7 +256,7 @@ pub enum ParameterError {
     Variants,
     /// An array without slots.
     NoSlots,
-    /// A message's lists can take more than [`super::schema::MAX_SPREAD`] bytes once read.
+    /// A message's lists can take more than [`super::schema::MAX_TAIL_BYTES`] bytes once read.
     Spread {
         /// The bytes they can take.
         bytes: usize,
@@ -420,7 +335,7 @@ impl fmt::Display for ParameterError {
                 write!(
                     f,
                     "a message's full lists must be at most {} bytes, not {bytes}: lower their bounds",
-                    super::schema::MAX_SPREAD
+                    super::schema::MAX_TAIL_BYTES
                 )
             }
             ParameterError::Depth => {

@@ -7,18 +7,14 @@ use core::fmt;
 /// What a field holds and how it is written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// One bit.
     Bool,
     /// An unsigned integer of 1..=64 bits.
     Bits {
-        /// The width.
         bits: u32,
     },
     /// An integer in `lo..=hi`, in as many bits as `hi - lo` has; none when `lo == hi`.
     Ranged {
-        /// The smallest.
         lo: i128,
-        /// The largest.
         hi: i128,
     },
     /// An unsigned integer of 128 bits.
@@ -29,16 +25,12 @@ pub enum Kind {
     Double,
     /// A float in steps of about `resolution` over `lo..=hi` (the standard's compressed float).
     Quantized {
-        /// The lower bound.
         lo: f64,
-        /// The upper bound.
         hi: f64,
-        /// The step.
         resolution: f64,
     },
     /// A fixed-point number in `lo..=hi` whole units, at most what an `f64` carries exactly.
     Fixed {
-        /// Binary places.
         fraction_bits: u32,
         /// The smallest, in whole units.
         lo: i64,
@@ -55,9 +47,8 @@ pub enum Kind {
         /// The largest length in bytes.
         max_bytes: u32,
     },
-    /// So many bytes, aligned, without their length.
+    /// This many bytes, aligned, without their length.
     Raw {
-        /// How many.
         bytes: u32,
     },
     /// Text without NUL in 32 bits a UTF-16 unit, not aligned.
@@ -77,22 +68,16 @@ pub enum Kind {
     },
     /// A number on a circle from `lo` to `hi`, which is `lo` again; others come round.
     Angle {
-        /// The lower bound.
         lo: f64,
-        /// The upper bound.
         hi: f64,
-        /// The largest step.
         resolution: f64,
     },
     /// A vector of numbers in `lo..=hi`, each in equal steps.
     Vector {
         /// Components, 2 or 3.
         axes: u32,
-        /// The lower bound.
         lo: f64,
-        /// The upper bound.
         hi: f64,
-        /// The largest step.
         resolution: f64,
     },
     /// A unit vector in space, on an unfolded octahedron.
@@ -111,46 +96,37 @@ pub enum Kind {
     Transform {
         /// The lower bound of translations.
         lo: f64,
-        /// Their upper bound.
         hi: f64,
-        /// Their largest step.
         resolution: f64,
         /// Bits of each component of the rotation.
         bits: u32,
     },
     /// A field with one or two values that cost a bit or two.
     Common {
-        /// All values.
         item: Box<Kind>,
         /// The encodings of the common ones.
         words: Vec<u128>,
     },
     /// A value or none.
     Optional(Box<Kind>),
-    /// Up to so many values.
+    /// Up to this many values.
     List {
-        /// The most.
         max: u32,
-        /// What each is.
         item: Box<Kind>,
     },
-    /// Values of some of so many slots.
+    /// Values of some of this many slots.
     Sparse {
         /// How many slots there are.
         slots: u32,
-        /// What each holds.
         item: Box<Kind>,
     },
-    /// Up to so many different values, in their order.
+    /// Up to this many different values, in their order.
     Set {
-        /// The most.
         max: u32,
-        /// What each is.
         item: Box<Kind>,
     },
-    /// Up to so many values by key, in the order of the keys.
+    /// Up to this many values by key, in the order of the keys.
     Map {
-        /// The most.
         max: u32,
         /// What the keys are.
         key: Box<Kind>,
@@ -277,12 +253,10 @@ impl Field {
         Ok(Field { name, kind, offset, node })
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its kind.
     pub fn kind(&self) -> &Kind {
         &self.kind
     }

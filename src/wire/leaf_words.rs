@@ -12,7 +12,7 @@ use super::{BitReader, BitSink, Column, ReadError, SignedThree, SmallestThree, V
 const SINGLE: u64 = u32::MAX as u64;
 
 /// Bits of the name of a rotation's largest component.
-const LARGEST_BITS: u32 = 2;
+const COMPONENT_BITS: u32 = 2;
 
 impl Codec {
     /// Gives the largest word and the metric of each word of a value, in the order of the wire. False when it has none.
@@ -214,7 +214,7 @@ fn joined(ranges: &[WordRange], words: &[u64]) -> u128 {
     written.bits
 }
 
-/// As [`joined`], of words that have so many bits each, the last one fewer perhaps.
+/// As [`joined`], of words that have this many bits each, the last one fewer perhaps.
 #[inline]
 fn joined_levels(words: &[u64], bits: u32) -> u64 {
     words.iter().rev().fold(0, |joined, word| joined << bits | word)
@@ -222,15 +222,15 @@ fn joined_levels(words: &[u64], bits: u32) -> u64 {
 
 #[inline]
 fn rotation_bits(rotation: &SmallestThree, words: &[u64]) -> u64 {
-    let bits = (rotation.bits() - LARGEST_BITS) / 3;
-    words.split_first().map_or(0, |(largest, others)| joined_levels(others, bits) << LARGEST_BITS | largest)
+    let bits = (rotation.bits() - COMPONENT_BITS) / 3;
+    words.split_first().map_or(0, |(largest, others)| joined_levels(others, bits) << COMPONENT_BITS | largest)
 }
 
 /// The words of a rotation's bits.
 #[inline]
 fn rotation_words(rotation: &SmallestThree, word: u64) -> [u64; 4] {
-    let bits = (rotation.bits() - LARGEST_BITS) / 3;
-    let code = |place: u32| word >> (LARGEST_BITS + place * bits) & (u64::MAX >> (64 - bits));
+    let bits = (rotation.bits() - COMPONENT_BITS) / 3;
+    let code = |place: u32| word >> (COMPONENT_BITS + place * bits) & (u64::MAX >> (64 - bits));
     [word & 3, code(0), code(1), code(2)]
 }
 

@@ -12,7 +12,6 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// Nothing measured yet.
     pub fn new() -> Self {
         Self::default()
     }

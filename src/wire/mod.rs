@@ -64,7 +64,7 @@ pub const MAX_LENGTH: u32 = 65_535;
 /// The largest number that a relative integer may be: the standard's domain is 0..=2^31 - 1.
 pub const MAX_RELATIVE: u32 = i32::MAX.cast_unsigned();
 
-/// The bounded tiers of the relative integer's ladder, as inclusive ranges of the difference. Before them
+/// The bounded tiers of the relative integer, as inclusive ranges of the difference. Before them
 /// is one flag for a difference of 1; after them the number itself in 32 bits.
 const RELATIVE_TIERS: [(i64, i64); 5] = [(2, 6), (7, 23), (24, 280), (281, 4377), (4378, 69_914)];
 

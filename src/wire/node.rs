@@ -23,16 +23,14 @@ use super::{
 /// Parts within parts, at most: reading and writing go as deep.
 pub const MAX_DEPTH: usize = 16;
 
-/// A field's tree.
 #[derive(Clone, Debug)]
 pub enum Node {
-    /// One value.
     Leaf(Leaf),
     /// A value or none.
     Optional(Box<Optional>),
-    /// Up to so many values.
+    /// Up to this many values.
     List(Box<List>),
-    /// Values of some of so many slots.
+    /// Values of some of this many slots.
     Sparse(Box<Sparse>),
     /// One of several messages.
     Union(Box<Union>),
@@ -40,7 +38,6 @@ pub enum Node {
     Nested(Box<Schema>),
 }
 
-/// One value.
 #[derive(Clone, Debug)]
 pub struct Leaf {
     codec: Codec,
@@ -176,18 +173,22 @@ impl Node {
     }
 
     /// Bytes that its lists take behind the row when they are full.
-    pub fn spread(&self) -> usize {
-        let full =
-            |item: &Node, stride: usize, max: u32| (stride + item.spread()).saturating_mul(max as usize);
+    pub fn max_tail_bytes(&self) -> usize {
+        let full = |item: &Node, stride: usize, max: u32| {
+            (stride + item.max_tail_bytes()).saturating_mul(max as usize)
+        };
         match self {
             Node::Leaf(_) => 0,
-            Node::Optional(optional) => optional.item.spread(),
+            Node::Optional(optional) => optional.item.max_tail_bytes(),
             Node::List(list) => full(&list.item, list.stride(), list.max),
             Node::Sparse(sparse) => full(&sparse.item, sparse.stride(), sparse.slots),
-            Node::Union(union) => {
-                union.variants.iter().map(|variant| variant.size() + variant.spread()).max().unwrap_or(0)
-            }
-            Node::Nested(schema) => schema.spread(),
+            Node::Union(union) => union
+                .variants
+                .iter()
+                .map(|variant| variant.size() + variant.max_tail_bytes())
+                .max()
+                .unwrap_or(0),
+            Node::Nested(schema) => schema.max_tail_bytes(),
         }
     }
 
@@ -480,7 +481,6 @@ impl Sparse {
 pub struct Slots {
     /// The lowest index that the next entry can have.
     next: u64,
-    /// Entries to come.
     left: u64,
     slots: u64,
 }
@@ -552,7 +552,7 @@ fn reserve(out: &mut Vec<u8>, start: usize, cell: usize, count: usize, stride: u
 
 #[cfg(test)]
 mod tests {
-    use super::super::schema::{MAX_SPREAD, SchemaError};
+    use super::super::schema::{MAX_TAIL_BYTES, SchemaError};
     use super::super::{BitWriter, Kind};
     use super::*;
 
@@ -702,7 +702,10 @@ mod tests {
         };
         let inner = fields(&[("hp", bits(7)), ("at", bits(20)), ("name", Kind::Text { max_bytes: 9 })]);
         let schema = Schema::new([("on", Kind::Bool), ("team", list(3, inner)), ("end", bits(3))]).unwrap();
-        assert_eq!((schema.row_size(), schema.fields()[1].offset(), schema.spread()), (16, 4, 3 * 16));
+        assert_eq!(
+            (schema.row_size(), schema.fields()[1].offset(), schema.max_tail_bytes()),
+            (16, 4, 3 * 16)
+        );
         let read = body(&schema, |w| {
             w.bool(true);
             w.bits(2, 2);
@@ -776,7 +779,7 @@ mod tests {
                 .starts_with("field \"b\": a message's full lists must be at most 262144 bytes, not 524280"),
             "{error}"
         );
-        assert_eq!(Schema::new([two[0].clone()]).unwrap().spread(), MAX_SPREAD - 4);
+        assert_eq!(Schema::new([two[0].clone()]).unwrap().max_tail_bytes(), MAX_TAIL_BYTES - 4);
         let deep = (0..=MAX_DEPTH).fold(bits(1), |kind, _| optional(kind));
         assert_eq!(refusal(deep), ParameterError::Depth);
         let deep = (0..MAX_DEPTH).fold(bits(1), |kind, _| optional(kind));

@@ -11,11 +11,8 @@ use super::{BitReader, BitSink, Column, Node, Value, ValueError};
 /// What must rise from item to item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Nothing.
     Free,
-    /// The items.
     Rising,
-    /// Their first fields.
     Keys,
 }
 
@@ -200,7 +197,7 @@ mod tests {
         let kinds = [fields(*bits(12)), text, nothing];
         let variants = (0..).zip(kinds).map(|(n, kind): (u32, Kind)| (n.to_string(), kind)).collect();
         let schema = schema(Kind::Union { variants });
-        assert_eq!((schema.row_size(), schema.min_bits(), schema.points()), (8, 2, true));
+        assert_eq!((schema.row_size(), schema.min_bits(), schema.has_tail()), (8, 2, true));
         let first = read(&schema, |w| {
             w.bits(0, 2);
             w.bits(0x123, 12);
@@ -337,7 +334,7 @@ mod tests {
                 continue;
             }
             read += 1;
-            assert!(body.len() <= 1 + schema.row_size() + bytes.len() + schema.spread());
+            assert!(body.len() <= 1 + schema.row_size() + bytes.len() + schema.max_tail_bytes());
             let mut writer = BitWriter::new();
             schema.write_row(&body[1..], &mut writer).unwrap();
             let mut first = BitReader::new(&bytes);

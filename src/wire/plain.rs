@@ -20,7 +20,6 @@ pub(super) struct Plain {
     pub(super) signed: bool,
     /// Any byte but 0 is 1.
     pub(super) flag: bool,
-    /// The least number.
     pub(super) lo: u64,
     /// What the wire says is at most this.
     pub(super) span: u64,
@@ -96,7 +95,7 @@ impl Plain {
     }
 }
 
-/// Reads numbers of so many bits in sum into a row, whose cells behind them are still zero and stay so; false when one is
+/// Reads numbers of this many bits in sum into a row, whose cells behind them are still zero and stay so; false when one is
 /// refused, or they aren't all there. The reader hasn't moved then.
 #[inline]
 pub(super) fn read(reader: &mut BitReader<'_>, numbers: &[Plain], bits: usize, row: &mut [u8]) -> bool {

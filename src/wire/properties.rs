@@ -6,7 +6,7 @@
 //! Promises: what is read appends one body, a row and what lies behind it, in which the fields of the mask have their
 //! values and all others are zero. Nothing is appended when bytes are refused, and nothing is in it that reading the
 //! message would refuse. Refuses schemas of more than [`MAX_PROPERTIES`] fields: a mask is one integer, and an object of
-//! so many is better two, or has a message among its fields.
+//! this many is better two, or has a message among its fields.
 
 use super::property::Property;
 use super::{BitReader, BitSink, ReadError, Schema, SchemaError, ValueError};
@@ -45,7 +45,6 @@ impl Properties {
         Ok(Properties { schema, each, starts, word_count })
     }
 
-    /// The schema.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
@@ -76,7 +75,6 @@ impl Properties {
         self.starts[property]
     }
 
-    /// Writes a mask.
     pub fn write_mask<S: BitSink + ?Sized>(&self, mask: u64, sink: &mut S) {
         debug_assert!(mask & !self.all() == 0, "{mask:x} is of more than {} fields", self.each.len());
         if let bits @ 1.. = self.each.len() as u32 {

@@ -35,7 +35,6 @@ impl Property {
         Property { field: field.clone(), ranges }
     }
 
-    /// The field.
     pub fn field(&self) -> &Field {
         &self.field
     }
@@ -84,7 +83,6 @@ impl Property {
         }
     }
 
-    /// Writes words whole.
     pub fn write<S: BitSink + ?Sized>(&self, words: &[u64], sink: &mut S) {
         match self.field.node() {
             _ if !self.has_words() => {}
@@ -313,7 +311,6 @@ impl<'r> Parts<'r, &mut [u64]> {
         (ranges, words)
     }
 
-    /// The next word.
     fn one(&mut self) -> &mut u64 {
         &mut self.take(1).1[0]
     }

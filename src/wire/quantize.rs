@@ -119,7 +119,6 @@ impl FixedPoint {
         self.raw_lo >= -EXACT && self.raw_hi <= EXACT
     }
 
-    /// Binary places.
     pub fn fraction_bits(&self) -> u32 {
         self.fraction_bits
     }

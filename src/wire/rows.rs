@@ -23,7 +23,6 @@ pub struct RowError {
     pub row: usize,
     /// Index of the field.
     pub field: usize,
-    /// Why.
     pub error: ValueError,
 }
 
@@ -52,7 +51,7 @@ impl Schema {
     ) -> Result<(), RowError> {
         let refuse = |(field, error)| RowError { row, field, error };
         let at = rows.arena + row * self.row_size();
-        if self.points() {
+        if self.has_tail() {
             runs::check_row(self, &rows.bytes, at, rows.arena).map_err(refuse)?;
         }
         self.write_at(&rows.bytes, at, sink).map_err(refuse)
@@ -93,7 +92,7 @@ impl Schema {
             self.read_at(reader, &mut out, 0, row * size).map_err(|error| (row, error))?;
         }
         let rows = count * size;
-        if self.points() {
+        if self.has_tail() {
             let by = (rows as u32).wrapping_neg();
             (0..count).for_each(|row| runs::shift_row(self, &mut out, row * size, by));
         }
@@ -104,7 +103,7 @@ impl Schema {
     /// Appends the row of a body that [`Schema::read`] made to `rows`; when it points behind itself, the body goes to
     /// `arena`.
     pub fn split_body(&self, body: &[u8], rows: &mut Vec<u8>, arena: &mut Vec<u8>) {
-        if !self.points() {
+        if !self.has_tail() {
             rows.extend_from_slice(body);
             return;
         }
@@ -158,7 +157,7 @@ mod tests {
     #[test]
     fn rows_are_read_and_written_as_their_messages_one_by_one() {
         let schema = schema();
-        assert!(schema.points());
+        assert!(schema.has_tail());
         for seed in 0..40 {
             let (mut all, bodies) = messages(&schema, 7, seed);
             let mut reader = BitReader::with_range(all.as_bytes(), 0, usize::MAX);

@@ -16,7 +16,7 @@ fn points(node: &Node) -> bool {
         Node::Leaf(leaf) => is_run(leaf.column()),
         Node::Optional(optional) => points(optional.item()),
         Node::List(_) | Node::Sparse(_) | Node::Union(_) => true,
-        Node::Nested(schema) => schema.points(),
+        Node::Nested(schema) => schema.has_tail(),
     }
 }
 

@@ -25,24 +25,21 @@ pub const MAX_FIELDS: usize = 1024;
 
 /// Most bytes that a message's lists may take once read: a bit in a packet can be a row of many bytes in memory,
 /// and that many of them must be no more than a game can bear.
-pub const MAX_SPREAD: usize = 1 << 18;
+pub const MAX_TAIL_BYTES: usize = 1 << 18;
 
 /// Why fields don't make a schema.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SchemaError {
     /// A field's parameters make no sense.
     Parameter {
-        /// The field.
         field: String,
-        /// Why.
         error: ParameterError,
     },
     /// Two fields have one name.
     Duplicate {
-        /// The name.
         field: String,
     },
-    /// More than [`MAX_FIELDS`].
+    // More than `MAX_FIELDS`.
     TooManyFields,
     /// More than [`super::MAX_PROPERTIES`], of a schema that is sent by mask.
     TooManyProperties {
@@ -112,8 +109,8 @@ impl Schema {
             let field = Field::new(name.clone(), kind, end, depth).map_err(refuse)?;
             end = field.offset() + field.node().size();
             alignment = alignment.max(field.node().alignment());
-            spread = spread.saturating_add(field.node().spread());
-            if spread > MAX_SPREAD {
+            spread = spread.saturating_add(field.node().max_tail_bytes());
+            if spread > MAX_TAIL_BYTES {
                 return Err(refuse(ParameterError::Spread { bytes: spread }));
             }
             let (least, most) = field.bit_range();
@@ -146,12 +143,12 @@ impl Schema {
     }
 
     /// Bytes that lists take behind the row when they are full.
-    pub fn spread(&self) -> usize {
+    pub fn max_tail_bytes(&self) -> usize {
         self.spread
     }
 
     /// Whether rows have cells that point behind them: texts, data and lists.
-    pub fn points(&self) -> bool {
+    pub fn has_tail(&self) -> bool {
         self.points
     }
 

@@ -73,7 +73,6 @@ impl Steps {
         bit_len(self.last().into())
     }
 
-    /// The bounds.
     pub fn bounds(&self) -> (f64, f64) {
         (self.lo, self.hi)
     }

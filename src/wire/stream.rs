@@ -19,11 +19,9 @@ use std::sync::Arc;
 /// Why a stream refused an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamError {
-    /// The bytes.
     Read(ReadError),
     /// The value to write.
     Value(ValueError),
-    /// The operation's parameters.
     Parameter(ParameterError),
 }
 
@@ -60,9 +58,7 @@ impl core::error::Error for StreamError {}
 /// A write, read or measure stream.
 #[derive(Clone, Debug)]
 pub enum Stream {
-    /// Writes.
     Write(BitWriter),
-    /// Reads.
     Read(Source),
     /// Counts the bits of a write, as an upper bound.
     Measure(Measure),

@@ -5,21 +5,16 @@ use super::ValueError;
 /// A field's value. Integers come in whichever variant holds them; fields take any that fits their range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// A boolean.
     Bool(bool),
-    /// A signed integer.
     Int(i64),
-    /// An unsigned integer.
     Uint(u64),
     /// A signed integer beyond 64 bits.
     Int128(i128),
     /// An unsigned integer beyond 64 bits.
     Uint128(u128),
-    /// A float.
     Float(f64),
-    /// A text.
     Text(&'a str),
-    /// Bytes.
+    // Bytes.
     Data(&'a [u8]),
     /// The components of a vector, from the application.
     Floats(&'a [f64]),
@@ -30,9 +25,7 @@ pub enum Value<'a> {
 /// The floats of a row's vector, little-endian.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cells<'a> {
-    /// Singles.
     Singles(&'a [[u8; 4]]),
-    /// Doubles.
     Doubles(&'a [[u8; 8]]),
 }
 

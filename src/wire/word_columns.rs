@@ -62,7 +62,7 @@ impl Property {
     }
 }
 
-/// How many rows so many bytes hold.
+/// How many rows this many bytes hold.
 fn held(bytes: usize, stride: usize, size: usize) -> usize {
     match bytes.checked_sub(size) {
         None => 0,

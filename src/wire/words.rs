@@ -20,7 +20,7 @@
 //! Why so. Of a word nothing is known but its range, so that each number of bits is about as likely for its change. A
 //! tier then wastes half of its bits on average, and costs a flag to each that is passed over: steps of three to four
 //! bits are best for words of 9 to 32 bits. The first has room for what was predicted well and for what of a vector
-//! stays as it is (3 bits), and beyond 16 bits, where there is little, they lie farther apart. Of eleven ladders over
+//! stays as it is (3 bits), and beyond 16 bits, where there is little, they lie farther apart. Of eleven sets of tiers over
 //! three scenes (a random walk of all, one of a tenth, falling cubes), baselines 1, 3 and 6 ticks old, as they are and
 //! extrapolated, this one took the fewest bits in sum, with 3-6-9-12-16: 11 to 45 bits for a position of 3 x 21 and 11
 //! to 31 for a rotation of 2 + 3 x 9. A tier of 0 bits before it saves 2 bits a position where half of the words stay,
@@ -89,7 +89,6 @@ impl WordRange {
         WordRange { last, metric, tiers: tiers as u8, rest_bits: bit_len(last - passed) as u8, may_stay }
     }
 
-    /// The largest word.
     pub fn last(&self) -> u64 {
         self.last
     }

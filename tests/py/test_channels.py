@@ -251,7 +251,7 @@ def test_channels_say_their_share() -> None:
 def test_the_fate_of_each_packet_is_told_once_in_order() -> None:
     network = tw.SimulatedNetwork(seed=3, conditions=BAD)
     protocol = make_protocol(channels=[tw.unreliable()])
-    server = tw.Server("127.0.0.1:40000", protocol, network=network, packet_fates=True)
+    server = tw.Server("127.0.0.1:40000", protocol, network=network, packet_notifications=True)
     client = tw.Client.connect(server.address, protocol, network=network)
     run(network, server, client, seconds=2)
     server.receive()
@@ -275,6 +275,6 @@ def test_the_fate_of_each_packet_is_told_once_in_order() -> None:
 def test_fates_of_packets_are_kept_where_they_are_asked_for() -> None:
     _, server, client = pair(tw.unreliable(), None)
     for inbox in (server.receive(), client.receive()):
-        with pytest.raises(AttributeError, match="packet_fates=True"):
+        with pytest.raises(AttributeError, match="packet_notifications=True"):
             _ = inbox.packets
         assert not hasattr(inbox, "packets")

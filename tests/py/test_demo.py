@@ -60,7 +60,7 @@ def test_a_short_match_is_played_and_judged() -> None:
     assert summary["clients"] == 4
     assert summary["seconds"] >= 3
     assert 0 < summary["ticks"] <= 60 * summary["seconds"] + 1
-    # Each bot throws four times a second and is told of the coins.
+    # Each bot throws four times a second and is notified of the coins.
     assert summary["reliable_sent"] == summary["reliable_delivered"] >= 4 * (COINS + 1)
     assert summary["misordered"] == summary["duplicates"] == 0
     assert summary["rtt_ms"] >= 80

@@ -60,7 +60,7 @@ class Game:
         self.port.publish()
 
     def until(self, watcher: Watcher, known: int) -> None:
-        """Goes on until the watcher knows of so many clients."""
+        """Goes on until the watcher knows of this many clients."""
         for _ in tw.ticks(200, PATIENCE):
             self.tick()
             watcher.poll()

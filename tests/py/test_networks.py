@@ -26,7 +26,7 @@ def test_presets_connect_and_carry_a_game(protocol: tw.Protocol) -> None:
         at_server, at_client = received(network, server, client, seconds=10)
         assert min(at_server, at_client) > 500, name
         rtt = client.stats().rtt_ms
-        assert rtt >= 2 * 1000 * (conditions[0].latency - conditions[0].wander), name
+        assert rtt >= 2 * 1000 * (conditions[0].latency - conditions[0].random_walk), name
 
 
 def test_a_script_silences_one_direction_for_a_while(protocol: tw.Protocol) -> None:

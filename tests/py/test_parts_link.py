@@ -103,8 +103,8 @@ def everything() -> tw.Conditions:
     return tw.Conditions(
         latency=0.05,
         jitter=0.01,
-        wander=0.02,
-        wander_time=0.3,
+        random_walk=0.02,
+        random_walk_time=0.3,
         loss=0.01,
         bursts=tw.Bursts.mean(loss=0.02, length=4),
         outages=tw.Outages(duration=0.2, fraction=0.02),
@@ -200,12 +200,12 @@ def test_presets_are_pairs_by_name() -> None:
         ({"rate": 0}, "rate must be 1 to 12500000000, not 0"),
         ({"queue": 0}, "queue must be 1 to 1073741824, not 0"),
         ({"overhead": -1}, "overhead must be 0 to 65535, not -1"),
-        ({"wander": -1}, "wander must be 0 to 10 seconds, not -1"),
+        ({"random_walk": -1}, "random_walk must be 0 to 10 seconds, not -1"),
         (
-            {"latency": 0.1, "wander": 0.1, "wander_time": 0},
-            r"wander_time must be 1µs to 3600s, not 0ns",
+            {"latency": 0.1, "random_walk": 0.1, "random_walk_time": 0},
+            r"random_walk_time must be 1µs to 3600s, not 0ns",
         ),
-        ({"latency": 0.1, "jitter": 0.06, "wander": 0.06}, "together must be at most the latency, 100ms"),
+        ({"latency": 0.1, "jitter": 0.06, "random_walk": 0.06}, "together must be at most the latency, 100ms"),
     ],
 )
 def test_settings_out_of_bounds_are_named(settings: dict[str, Any], sentence: str) -> None:

@@ -291,15 +291,15 @@ def parsed(*arguments: str) -> proxy_options.Options:
 
 def test_options_become_conditions() -> None:
     options = parsed(
-        *("--delay", "50ms", "--jitter", "10ms", "--wander", "20ms:2s", "--loss", "2%", "--burst", "5%:5"),
+        *("--delay", "50ms", "--jitter", "10ms", "--random-walk", "20ms:2s", "--loss", "2%", "--burst", "5%:5"),
         *("--outage", "1%:2s", "--duplicate", "1%", "--reorder", "1%:30ms", "--rate", "10mbit"),
         *("--queue", "64kB", "--overhead", "40B", "--seed", "7", "--seconds", "1.5"),
     )
     expected = tw.Conditions(
         latency=0.05,
         jitter=0.01,
-        wander=0.02,
-        wander_time=2.0,
+        random_walk=0.02,
+        random_walk_time=2.0,
         loss=0.02,
         bursts=tw.Bursts.mean(0.05, 5),
         outages=tw.Outages(2.0, 0.01),

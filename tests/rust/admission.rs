@@ -266,7 +266,7 @@ impl World {
         self.server.take_messages(&mut inbox);
         self.server.take_chunk_events(&mut chunks);
         self.server.take_notifications(&mut told);
-        self.server.take_packet_fates(&mut fates);
+        self.server.take_packet_notifications(&mut fates);
         let events: Vec<_> = core::iter::from_fn(|| self.server.poll_event()).collect();
         self.check(&events, &inbox, &chunks);
         assert!(told.is_empty());

@@ -21,7 +21,7 @@ use crate::tcp::{self, Kind, Tcp};
 /// What sealing adds to a packet; IP and UDP headers are the link's.
 pub(crate) const SEAL_BYTES: usize = 19;
 
-/// The wait for a tick, of each end: so many ticks a second, each end at its own times, or 0 for each millisecond.
+/// The wait for a tick, of each end: this many ticks a second, each end at its own times, or 0 for each millisecond.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Act(pub(crate) [u64; 2]);
 
@@ -62,7 +62,7 @@ pub(crate) struct Flow {
     /// Bytes that the first end sent and that arrived at the second, all headers included.
     pub(crate) sent: usize,
     pub(crate) arrived: usize,
-    /// Its ends tick by so many milliseconds before those of a flow with 0.
+    /// Its ends tick by this many milliseconds before those of a flow with 0.
     pub(crate) phase: u64,
     /// Whether its ends act in this millisecond.
     acts: [bool; 2],
@@ -109,7 +109,7 @@ pub(crate) struct Line {
     act: Act,
     /// Datagrams that arrived at each end, until it acts.
     inboxes: [Vec<(usize, Vec<u8>)>; 2],
-    /// The first end's clock is read early now and then: by up to so many milliseconds, at one of so many ticks.
+    /// The first end's clock is read early now and then: by up to this many milliseconds, at one of this many ticks.
     pub(crate) stale: Option<(u64, u64)>,
     rng: Rng,
     packets: Packets,
@@ -195,7 +195,7 @@ impl Line {
         self.listen();
     }
 
-    /// Lets a flow send a block of so many bytes that nobody looks at.
+    /// Lets a flow send a block of this many bytes that nobody looks at.
     pub(crate) fn send_zeros(&mut self, flow: usize, bytes: u64) {
         let Flow { ends, sent_at, .. } = &mut self.flows[flow];
         // An endless one is never whole, and needs no hash that is right.

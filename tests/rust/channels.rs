@@ -5,8 +5,8 @@ use tickwire::netsim::Conditions;
 use tickwire::rng::Rng;
 use tickwire::time::Duration;
 use tickwire::transport::{
-    BudgetConfig, ChannelConfig, ChannelKind, ConnectionConfig, Notification, OpaqueBody, PacketFate, Resend,
-    SendError, SendOptions, Share,
+    BudgetConfig, ChannelConfig, ChannelKind, ConnectionConfig, Notification, OpaqueBody, PacketNotification,
+    Resend, SendError, SendOptions, Share,
 };
 use tickwire::wire::{BitReader, BitSink, BitWriter};
 
@@ -311,7 +311,7 @@ fn a_value_that_no_packet_carries_is_told_as_lost_when_it_is_replaced() {
     assert_eq!(send(&mut pair, 2), [lost(1)]);
     pair.tick();
     assert_eq!(send(&mut pair, 3), [], "2 is in a packet");
-    pair.ends[0].conclude();
+    pair.ends[0].abandon_all();
     let told: Vec<_> = std::iter::from_fn(|| pair.ends[0].poll_notification()).collect();
     assert_eq!(told, [lost(2), lost(3)]);
 }
@@ -367,7 +367,7 @@ fn a_message_larger_than_the_reserved_tenth_gets_through_beside_a_strict_flood()
 
 #[test]
 fn each_packets_fate_is_told_once_in_order_when_wanted() {
-    let config = ConnectionConfig { packet_fates: true, ..Default::default() };
+    let config = ConnectionConfig { packet_notifications: true, ..Default::default() };
     let channel = ChannelConfig::unreliable();
     let mut pair = Pair::with_config(&config, protocol_with(vec![channel]), terrible(), 12);
     let mut told = Vec::new();
@@ -375,10 +375,10 @@ fn each_packets_fate_is_told_once_in_order_when_wanted() {
         pair.send(0, 0, number(tick)).unwrap();
         bursty_tick(&mut pair, tick as usize);
         pair.take(1, 0);
-        told.extend(std::iter::from_fn(|| pair.ends[0].poll_packet_fate()));
+        told.extend(std::iter::from_fn(|| pair.ends[0].poll_packet_notification()));
     }
     // Some numbers are left out.
-    let rises = |pair: &[PacketFate]| (1..=2).contains(&(pair[1].sequence - pair[0].sequence));
+    let rises = |pair: &[PacketNotification]| (1..=2).contains(&(pair[1].sequence - pair[0].sequence));
     assert!(told.windows(2).all(rises), "each once, in order");
     let delivered = told.iter().filter(|fate| fate.delivered).count();
     assert!(told.len() > 900 && delivered > 500 && delivered < 800, "{delivered} of {}", told.len());

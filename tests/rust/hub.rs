@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use tickwire::driver::udp::UdpConfig;
-use tickwire::driver::{Bell, Driver, Hub, MemberId, OsEntropy, Shared, VirtualNetwork};
+use tickwire::driver::{Driver, Hub, MemberId, OsEntropy, Poller, Shared, VirtualNetwork};
 use tickwire::endpoint::{
     ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Event, Host, PeerHandle, ServerConfig,
 };
@@ -190,8 +190,8 @@ fn a_thread_keeps_all_sessions_of_a_port_going() {
     world.dial(0, 1, &[there]);
     let (mut hubs, members) = (core::mem::take(&mut world.hubs), core::mem::take(&mut world.members));
     let shared = |hub: Hub| {
-        let bell = Bell::new(hub.driver().socket().unwrap().handle().unwrap()).unwrap();
-        Shared::new(hub, Some(bell)).unwrap()
+        let poller = Poller::new(hub.driver().socket().unwrap().handle().unwrap()).unwrap();
+        Shared::new(hub, Some(poller)).unwrap()
     };
     let (second, first) = (shared(hubs.pop().unwrap()), shared(hubs.pop().unwrap()));
     let begun = std::time::Instant::now();

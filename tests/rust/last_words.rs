@@ -270,7 +270,7 @@ fn both_sides_may_end_it_at_once() {
         assert_eq!(server_end(&world).unwrap().0, DisconnectReason::Kicked);
         assert_eq!(client_end(&world).unwrap().0, DisconnectReason::Closed);
         for events in [world.clients[0].2.len(), world.server_events.len()] {
-            assert_eq!(events, 2, "it is told of once");
+            assert_eq!(events, 2, "it is notified of once");
         }
     }
 }

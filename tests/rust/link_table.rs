@@ -8,7 +8,7 @@ use crate::bulk_line::{Act, Line, percentile};
 
 /// Loads the connection's own measurements before a block is sent.
 const WARM_UP: f64 = 1.5;
-const MOST_SECONDS: f64 = 120.0;
+const MAX_SECONDS: f64 = 120.0;
 
 /// A link with a queue of one bandwidth-delay product.
 #[derive(Clone, Copy)]
@@ -108,7 +108,7 @@ pub(crate) fn measure(
     let flow = line.add(congestion, game);
     line.run(WARM_UP);
     line.send(flow, block <= 256 << 10);
-    line.finish(MOST_SECONDS);
+    line.finish(MAX_SECONDS);
     let seconds = line.took(flow);
     let millis: Vec<f64> = line.queue.iter().map(|bytes| *bytes as f64 / link.rate() * 1e3).collect();
     let (resent, lost) = line.resent_and_lost();

@@ -251,12 +251,12 @@ fn duplicates_and_held_back_packets_are_as_many_as_set() {
 
 #[test]
 fn a_wandering_delay_is_uniform_over_all_and_similar_for_neighbours() {
-    let conditions = Conditions::perfect().latency(ms(50), ms(0)).wander(ms(20), ms(100));
+    let conditions = Conditions::perfect().latency(ms(50), ms(0)).random_walk(ms(20), ms(100));
     // So far apart, packets know nothing of each other.
     let (out, _) = measure(conditions, 10, ms(2000));
     are_uniform(out.iter().map(|arrival| secs(arrival.delay)), 0.03, 0.07);
 
-    let (out, _) = measure(conditions.wander(ms(20), ms(500)), 10, ms(10));
+    let (out, _) = measure(conditions.random_walk(ms(20), ms(500)), 10, ms(10));
     assert!(in_order(&out));
     let delays: Vec<f64> = out.iter().map(|arrival| secs(arrival.delay) - 0.05).collect();
     let product = |lag: usize| {
@@ -272,7 +272,7 @@ fn a_wandering_delay_is_uniform_over_all_and_similar_for_neighbours() {
 #[test]
 fn a_wandering_delay_never_reorders_however_dense_the_packets() {
     for spacing in [10, 100, 1000] {
-        let conditions = Conditions::perfect().latency(ms(50), ms(0)).wander(ms(50), ms(50));
+        let conditions = Conditions::perfect().latency(ms(50), ms(0)).random_walk(ms(50), ms(50));
         let (out, _) = measure(conditions, 11, Duration::from_micros(spacing));
         assert!(in_order(&out) && out.len() as u64 == N);
     }
@@ -331,7 +331,7 @@ fn a_seed_is_one_history_of_everything_at_once() {
         .loss(0.01)
         .duplicate(0.01)
         .latency(ms(60), ms(5))
-        .wander(ms(30), ms(200))
+        .random_walk(ms(30), ms(200))
         .reorder(0.01, ms(40));
     let (out, counters) = measure(everything, 14, ms(1));
     assert_eq!((out.clone(), counters), measure(everything, 14, ms(1)));

@@ -37,7 +37,7 @@ pub(crate) const SCENES: [Scene; 12] = [
     ("stale clock", stale_clock),
 ];
 
-/// A link with a queue of so many milliseconds.
+/// A link with a queue of this many milliseconds.
 fn link(mbit: f64, rtt_ms: f64, queue_ms: f64) -> Conditions {
     let rate = mbit * 1e6 / 8.0;
     let latency = Duration::from_secs_f64(rtt_ms / 2e3);
@@ -112,7 +112,7 @@ fn with_flow(conditions: Conditions, act: Act, seed: u64) -> Line {
     line
 }
 
-/// One flow of ours for so many seconds, measured after the first ones.
+/// One flow of ours for this many seconds, measured after the first ones.
 fn alone(conditions: Conditions, act: Act, seed: u64, settle: f64, seconds: f64) -> (Line, Meter) {
     let mut line = with_flow(conditions, act, seed);
     line.send_zeros(0, ENDLESS);
@@ -377,7 +377,7 @@ fn jitter(seed: u64) -> Vec<Row> {
     for time in [20, 100, 500] {
         for (mbit, rtt) in [(10.0, 50.0), (50.0, 40.0)] {
             let base = link(mbit, rtt, 2.0 * rtt);
-            let conditions = base.wander(Duration::from_millis(15), Duration::from_millis(time));
+            let conditions = base.random_walk(Duration::from_millis(15), Duration::from_millis(time));
             let (line, meter) = alone(conditions, Act::AT_ONCE, seed, 3.0, 20.0);
             let figures = alone_figures(&line, &meter, mbit);
             let case = format!("{mbit} Mbit/s, {rtt} ms, +- 15 ms in runs of {time} ms");

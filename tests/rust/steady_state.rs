@@ -20,14 +20,14 @@ const CLIENTS: usize = 64;
 const PROTOCOL_ID: u64 = 7;
 const TICK: Duration = Duration::from_micros(16_667);
 
-/// Of each way, one datagram in so many is lost, and others come up to so much late: in turn and not by chance, so that
+/// Of each way, one datagram in this many is lost, and others come up to so much late: in turn and not by chance, so that
 /// what is the most at once has been seen after some seconds.
 const LOSS: usize = 20;
 const LATENCY: Duration = Duration::from_millis(30);
 const JITTER: Duration = Duration::from_millis(20);
 const JITTERS: usize = 7;
 
-/// Clients begin that turn at so many different places.
+/// Clients begin that turn at this many different places.
 const PHASES: usize = 4;
 
 /// Packets remembered, fewer than usual: those that were lost are until the window has passed them twice.

@@ -10,7 +10,7 @@ use std::thread;
 use tickwire::driver::capture::Capture;
 use tickwire::driver::proxy::{Both, Proxy, ProxyConfig, ProxyThread};
 use tickwire::driver::udp::UdpConfig;
-use tickwire::driver::{Bell, Driver, OsEntropy, Shared, Station, Turn};
+use tickwire::driver::{Driver, Next, OsEntropy, Poller, Service, Shared};
 use tickwire::endpoint::{
     ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, Inbox, PeerHandle, SendError,
     ServerConfig,
@@ -40,10 +40,10 @@ struct Place {
     news: SyncSender<()>,
 }
 
-impl Station for Place {
-    fn turn(&mut self) -> Turn {
+impl Service for Place {
+    fn turn(&mut self) -> Next {
         let Place { core, driver, news } = self;
-        let Some(driver) = driver else { return Turn::Over };
+        let Some(driver) = driver else { return Next::Over };
         let mut read = false;
         let more = driver.receive_at_most(16, |now, unix, from, datagram, out| {
             read = true;
@@ -54,9 +54,9 @@ impl Station for Place {
             let _told_already = news.try_send(());
         }
         if more.unwrap() {
-            return Turn::Pause(Duration::from_micros(100));
+            return Next::Pause(Duration::from_micros(100));
         }
-        Turn::Wait(core.next_deadline() - driver.now())
+        Next::Wait(core.next_deadline() - driver.now())
     }
 
     fn close(&mut self) {
@@ -65,7 +65,7 @@ impl Station for Place {
         driver.finish();
     }
 
-    fn forsake(&mut self) {
+    fn discard(&mut self) {
         self.driver = None;
     }
 }
@@ -79,7 +79,7 @@ struct Game {
 impl Game {
     fn new(core: Host, driver: Driver) -> Self {
         let (sender, news) = sync_channel(1);
-        let bell = Bell::new(driver.socket().unwrap().handle().unwrap()).unwrap();
+        let bell = Poller::new(driver.socket().unwrap().handle().unwrap()).unwrap();
         let host = Place { core, driver: Some(driver), news: sender };
         Game { host: Arc::new(Shared::new(host, Some(bell)).unwrap()), news }
     }
@@ -100,7 +100,7 @@ impl Game {
 }
 
 fn driver(capture: &Capture) -> Driver {
-    let config = UdpConfig { joined: false, ..UdpConfig::default() };
+    let config = UdpConfig { gro: false, ..UdpConfig::default() };
     let mut driver = Driver::udp("127.0.0.1:0".parse().unwrap(), config).unwrap();
     driver.set_capture(capture.clone());
     driver
@@ -174,7 +174,7 @@ fn echo(game: &Game, done: &AtomicBool) -> u32 {
     answered
 }
 
-/// Sends numbers until so many answers came, each once and in order.
+/// Sends numbers until this many answers came, each once and in order.
 fn play(game: &Game, answers: u32) {
     let (protocol, mut inbox) = (protocol(), Inbox::new());
     let (mut sent, mut came) = (0, Vec::new());

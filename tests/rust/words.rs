@@ -91,6 +91,9 @@ fn words_that_are_out_stay_out() {
 fn a_types_name_is_met_in_few_modules() {
     let mut names: BTreeMap<String, BTreeSet<PathBuf>> = BTreeMap::new();
     for (path, text) in files("src", &["rs"]) {
+        if path.ends_with("tests.rs") {
+            continue;
+        }
         let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
         for line in code.lines() {
             let line = line.trim_start();
@@ -113,6 +116,10 @@ fn a_types_name_is_met_in_few_modules() {
 fn doc_comments_say_something() {
     let mut empty = Vec::new();
     for (path, text) in files("src", &["rs"]) {
+        // What Python shows is held to the stub by another test.
+        if path.starts_with("src/python") {
+            continue;
+        }
         let mut lines = text.lines().enumerate().peekable();
         while let Some((number, line)) = lines.next() {
             let Some(first) = line.trim_start().strip_prefix("///") else { continue };

@@ -32,7 +32,7 @@ def _octets(name: str, count: int) -> Part:
 VERSION: Final = "NETCODE 1.02"
 TAG_BYTES: Final = 16
 REQUEST_BYTES: Final = 1 + 13 + 8 + 8 + 24 + 1024
-MOST_PAYLOAD: Final = 1200
+MAX_PAYLOAD: Final = 1200
 
 _CHALLENGE = [_u64("challenge_sequence"), _octets("challenge_token", 300)]
 
@@ -56,7 +56,7 @@ KINDS: Final[dict[int, dict[str, object]]] = {
         "least": 8,
         "most": 8,
     },
-    5: {"name": "payload", "parts": [], "least": 1, "most": MOST_PAYLOAD},
+    5: {"name": "payload", "parts": [], "least": 1, "most": MAX_PAYLOAD},
     6: {"name": "disconnect", "parts": [], "least": 0, "most": 0},
 }
 """Netcode's packets, by the low half of their first byte; the smallest and largest body."""
@@ -77,7 +77,7 @@ CLOSE_REASONS: Final = {
     6: "timed out",
     7: "stalled",
 }
-MOST_DETAIL: Final = 128
+MAX_DETAIL: Final = 128
 VERDICTS: Final = {
     0: "accepted",
     1: "too large",
@@ -102,7 +102,7 @@ SECTIONS: Final[list[dict[str, object]]] = [
         "name": "close",
         "parts": [
             _bits("reason", 8, names=CLOSE_REASONS),
-            {"name": "detail", "type": "string", "most": MOST_DETAIL, "optional": True},
+            {"name": "detail", "type": "string", "most": MAX_DETAIL, "optional": True},
         ],
         "last": True,
     },
@@ -115,7 +115,7 @@ SECTIONS: Final[list[dict[str, object]]] = [
     },
     {
         "name": "ack_ranges",
-        "parts": [{"name": "missing", "type": "ladder"}, {"name": "received", "type": "ladder"}],
+        "parts": [{"name": "missing", "type": "relative"}, {"name": "received", "type": "relative"}],
         "repeated": True,
     },
     {
@@ -129,7 +129,7 @@ SECTIONS: Final[list[dict[str, object]]] = [
 ]
 """Sections of a connection packet, each behind a flag. ``missing`` is the number of packets plus 1."""
 
-MOST_WALK: Final = 32_768
+MAX_WALK: Final = 32_768
 """How far down ack ranges may go."""
 
 FRAGMENT_BYTES: Final = 1024
@@ -138,9 +138,9 @@ FRAGMENT_BYTES: Final = 1024
 WITH_CREDIT: Final = {"reliable_ordered": True, "reliable_unordered": True}
 WITH_IDS: Final = {"reliable_ordered": True, "reliable_unordered": True, "redundant": True}
 
-MOST_SLICE: Final = 1200
-LEAST_SLICE: Final = 512
-MOST_RUNS: Final = 128
+MAX_SLICE: Final = 1200
+MIN_SLICE: Final = 512
+MAX_RUNS: Final = 128
 
 CHUNK_ITEM: Final = [_bits("kind", 2), _bits("number", 16)]
 CHUNK_ITEMS: Final[dict[int, dict[str, object]]] = {
@@ -148,7 +148,7 @@ CHUNK_ITEMS: Final[dict[int, dict[str, object]]] = {
         "name": "slice",
         "parts": [
             _bits("index", 32),
-            _bits("length", 11, most=MOST_SLICE),
+            _bits("length", 11, most=MAX_SLICE),
             {"name": "data", "type": "octets", "length": "length"},
         ],
     },
@@ -156,7 +156,7 @@ CHUNK_ITEMS: Final[dict[int, dict[str, object]]] = {
         "name": "offer",
         "parts": [
             _bits("size", 40),
-            _bits("slice_bytes", 11, least=LEAST_SLICE, most=MOST_SLICE),
+            _bits("slice_bytes", 11, least=MIN_SLICE, most=MAX_SLICE),
             _octets("sha256", 32),
             {"name": "label", "type": "string", "bits": 7, "most": 64},
         ],
@@ -231,7 +231,7 @@ def table() -> dict[str, object]:
         "request_bytes": REQUEST_BYTES,
         "kinds": KINDS,
         "reliable": RELIABLE,
-        "ladder": [
+        "relative": [
             {"first": first, "bits": bits, "last": end - 1}
             for (first, bits), end in zip(
                 LADDER, [*(first for first, _ in LADDER[1:]), LADDER_END], strict=True
@@ -243,8 +243,8 @@ def table() -> dict[str, object]:
         "chunk_item": CHUNK_ITEM,
         "chunk_items": CHUNK_ITEMS,
         "chunk_run": CHUNK_RUN,
-        "most_runs": MOST_RUNS,
-        "most_walk": MOST_WALK,
+        "most_runs": MAX_RUNS,
+        "most_walk": MAX_WALK,
         "with_credit": WITH_CREDIT,
         "filters": filters(),
     }

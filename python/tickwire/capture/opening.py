@@ -1,4 +1,4 @@
-"""Opens the packets of a capture, for who holds the keys."""
+"""Opens the packets of a capture, for whoever has the keys."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _RAW_IP = 101
 _UDP = 17
 _FLAGS = 2
 _OUTGOING = 2
-_LONGEST_BLOCK = 1 << 20
+_MAX_BLOCK = 1 << 20
 _TIME_RESOLUTION = 9
 _NANOSECONDS = 9
 
@@ -73,7 +73,7 @@ def _blocks(file: BinaryIO, path: str) -> Iterator[tuple[int, bytes]]:
     file.seek(0)
     while len(head := file.read(8)) == 8:
         kind, length = struct.unpack("<II", head)
-        if length < 12 or length % 4 or length > _LONGEST_BLOCK:
+        if length < 12 or length % 4 or length > _MAX_BLOCK:
             raise CaptureError(f"{path}: a block of it has {length} bytes, which none can have")
         body = file.read(length - 8)
         if len(body) < length - 8:

@@ -41,7 +41,7 @@ class Load:
     """The mean RTT meanwhile: the game's packets on the same connection."""
 
     def note_rtt(self, ticks: int, rtt_ms: float) -> None:
-        """Takes in the RTT at the latest of so many ticks."""
+        """Takes in the RTT at the latest of this many ticks."""
         self.rtt_ms += (rtt_ms - self.rtt_ms) / ticks
 
 

@@ -15,7 +15,7 @@ from tickwire.doctor.findings import Finding, Verdict
 
 __all__ = ["examine_way"]
 
-LARGEST_DATAGRAM = 1_225
+MAX_DATAGRAM = 1_225
 """Bytes of netcode's largest datagram in use."""
 
 IP_UDP = {socket.AF_INET: 28, socket.AF_INET6: 48}
@@ -98,7 +98,7 @@ def _port_and_size(address: tw.Address) -> Iterator[Finding]:
         refused = False
         for _ in range(3):
             try:
-                probe.send(bytes(LARGEST_DATAGRAM))
+                probe.send(bytes(MAX_DATAGRAM))
                 probe.recv(1)
             except TimeoutError:
                 continue
@@ -124,7 +124,7 @@ def _port_and_size(address: tw.Address) -> Iterator[Finding]:
 
 def path_mtu(known: int, headers: int) -> Finding:
     """Whether netcode's largest packets fit through, by the path MTU that the system knows of now."""
-    needed = LARGEST_DATAGRAM + headers
+    needed = MAX_DATAGRAM + headers
     if known < needed:
         return Finding(
             "path MTU",

@@ -16,7 +16,7 @@ __all__ = ["TopApp"]
 
 POLL = 1 / 20
 REFRESH = 0.5
-MOST_ROWS = 200
+MAX_ROWS = 200
 """Clients in the table: more are no use to eyes, and the first by the chosen order are what is looked for."""
 
 
@@ -77,12 +77,12 @@ class TopApp(App[None]):
         if self.paused:
             return
         self.query_one("#headline", Static).update(
-            headline(self.watcher, self.column, self.reverse, MOST_ROWS)
+            headline(self.watcher, self.column, self.reverse, MAX_ROWS)
         )
         table: DataTable[str] = self.query_one(DataTable)
         at = table.cursor_row
         table.clear()
-        for client in sorted_clients(self.watcher, self.column, self.reverse)[:MOST_ROWS]:
+        for client in sorted_clients(self.watcher, self.column, self.reverse)[:MAX_ROWS]:
             table.add_row(*cells(client, self.watcher), key=str(client.slot))
         table.move_cursor(row=at, animate=False)
 

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import tickwire as tw
 
-MOST_CHANNELS = 64
+MAX_CHANNELS = 64
 """As many as a protocol has."""
 
-MOST_COUNTERS = 400
+MAX_COUNTERS = 400
 """Names of counts that are not 0."""
 
-MOST_SLOTS = 65_536
+MAX_SLOTS = 65_536
 
 
 @tw.message
@@ -42,8 +42,8 @@ class Summary:
     max_clients: tw.u32
     uptime: tw.f64
     """Seconds since the stats port began."""
-    channels: Annotated[list[Named], tw.up_to(MOST_CHANNELS)]
-    counters: Annotated[list[Count], tw.up_to(MOST_COUNTERS)]
+    channels: Annotated[list[Named], tw.up_to(MAX_CHANNELS)]
+    counters: Annotated[list[Count], tw.up_to(MAX_COUNTERS)]
 
 
 @tw.message
@@ -72,7 +72,7 @@ class Row:
     loss_received_percent: tw.f32
     sent_kbps: tw.f32
     received_kbps: tw.f32
-    channels: Annotated[list[Queue], tw.up_to(MOST_CHANNELS)]
+    channels: Annotated[list[Queue], tw.up_to(MAX_CHANNELS)]
 
 
 PROTOCOL = tw.Protocol(
@@ -80,7 +80,7 @@ PROTOCOL = tw.Protocol(
     messages=[Summary, Row],
     channels=[
         tw.latest("summary", keys=1, max_message_bytes=60_000),
-        tw.latest("clients", keys=MOST_SLOTS, max_message_bytes=8_192),
+        tw.latest("clients", keys=MAX_SLOTS, max_message_bytes=8_192),
     ],
 )
 """Each slot of the watched server is a key: a watcher that is slow gets the newest of each, and nothing

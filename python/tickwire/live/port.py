@@ -11,7 +11,7 @@ import tickwire as tw
 from tickwire.live.keys import read_or_make_key
 from tickwire.live.messages import (
     CLIENTS,
-    MOST_COUNTERS,
+    MAX_COUNTERS,
     PROTOCOL,
     SUMMARY,
     Count,
@@ -26,7 +26,7 @@ __all__ = ["StatsPort"]
 INTERVAL = 0.1
 """Seconds between two looks at the server."""
 
-MOST_WATCHERS = 256
+MAX_WATCHERS = 256
 """Each costs the game's tick some time."""
 
 ROWS_AT_ONCE = 50
@@ -69,8 +69,8 @@ class StatsPort:
         watchers: int = 4,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if not 1 <= watchers <= MOST_WATCHERS:
-            raise ValueError(f"watchers must be 1 to {MOST_WATCHERS}, not {watchers}")
+        if not 1 <= watchers <= MAX_WATCHERS:
+            raise ValueError(f"watchers must be 1 to {MAX_WATCHERS}, not {watchers}")
         self._server = server
         self._clock = clock
         key = read_or_make_key(key_file)
@@ -105,7 +105,7 @@ class StatsPort:
                 self._waiting.clear()
                 return
             if any(watcher not in before for watcher in self._watchers):
-                # A newcomer is told of all.
+                # A newcomer is notified of all.
                 self._waiting.clear()
             self._tell(SUMMARY, 0, self._summary(now))
             self._tell_of_clients()
@@ -157,7 +157,7 @@ class StatsPort:
             max_clients=server.max_clients,
             uptime=now - self._started,
             channels=[Named(channel.kind, _short(channel.name)) for channel in protocol.channels],
-            counters=counters[:MOST_COUNTERS],
+            counters=counters[:MAX_COUNTERS],
         )
 
 

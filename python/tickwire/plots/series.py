@@ -14,10 +14,10 @@ __all__ = ["Series", "series_of"]
 HEADERS = {False: 20 + 8, True: 40 + 8}
 """Bytes of IP and UDP in front of each datagram: IPv4, IPv6."""
 
-MOST_BINS = 2000
+MAX_BINS = 2000
 """A plot has no more points than this: longer captures have coarser ones."""
 
-MOST_POINTS = 1_000_000
+MAX_POINTS = 1_000_000
 """However short their steps are asked to be."""
 
 _SECOND = 1_000_000_000
@@ -64,9 +64,9 @@ def series_of(datagrams: Iterable[Datagram], step: float | None = None) -> Serie
     seen.sort(key=lambda one: one[0])
     start, end = seen[0][0], seen[-1][0]
     if step is None:
-        step = max(0.1, (end - start) / _SECOND / MOST_BINS)
+        step = max(0.1, (end - start) / _SECOND / MAX_BINS)
     count = int((end - start) / _SECOND / step) + 1
-    if count > MOST_POINTS:
+    if count > MAX_POINTS:
         raise ValueError(f"steps of {step} seconds make {count:,} points of this capture: take longer ones")
     octets = {True: [0] * count, False: [0] * count}
     packets = {True: [0] * count, False: [0] * count}

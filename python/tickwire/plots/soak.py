@@ -11,7 +11,7 @@ __all__ = ["Soak", "read_soak"]
 PCAPNG = b"\n\r\r\n"
 """How a capture begins, which is not looked through."""
 
-MOST_BYTES = 16 << 20
+MAX_BYTES = 16 << 20
 """More is no soak's output."""
 
 GROUPS = {"kinds": "scenarios", "events": "what happened in them", "ends": "how connections ended"}
@@ -35,7 +35,7 @@ def read_soak(path: Path) -> Soak | None:
     """
     with path.open("rb") as file:
         head = file.read(len(PCAPNG))
-        text = "" if head == PCAPNG else (head + file.read(MOST_BYTES)).decode(errors="replace")
+        text = "" if head == PCAPNG else (head + file.read(MAX_BYTES)).decode(errors="replace")
     for line in reversed(text.splitlines()):
         try:
             return _soak(json.loads(line))

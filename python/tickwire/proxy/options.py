@@ -53,11 +53,11 @@ _SETTINGS = [
         lambda time: {"jitter": time},
     ),
     _Setting(
-        "wander",
+        "random-walk",
         "TIME[:TIME]",
         units.pair(units.duration, units.duration, "10ms:1s", default="1s"),
         "jitter in runs: the same of a delay that changes slowly, and how long it stays similar (1s)",
-        lambda pair: {"wander": pair[0], "wander_time": pair[1]},
+        lambda pair: {"random_walk": pair[0], "random_walk_time": pair[1]},
     ),
     _Setting(
         "loss", "SHARE", units.share, "datagrams lost each by itself, like 2%% or 0.02", lambda p: {"loss": p}

@@ -17,7 +17,7 @@ from tickwire.soak.options import Options
 from tickwire.soak.scenario import draw
 from tickwire.soak.session import Result, play_scenario
 
-MOST_MEGABYTES = 512.0
+MAX_MEGABYTES = 512.0
 """A process that plays scenario after scenario needs no more than the largest of them."""
 
 
@@ -32,7 +32,7 @@ def run(options: Options) -> int:
     try:
         for result in _results(options):
             results.append(result)
-            if result.failure is None and result.megabytes > MOST_MEGABYTES:
+            if result.failure is None and result.megabytes > MAX_MEGABYTES:
                 result.failure = f"the process took {result.megabytes:.0f} MiB of memory"
             if result.failure is not None:
                 broken = result

@@ -55,7 +55,7 @@ class Scenario:
     seconds: float
     players: int
     max_clients: int
-    # Each player's game ticks once in so many ticks of the server.
+    # Each player's game ticks once in this many ticks of the server.
     paces: list[int]
     channels: list[ChannelPlan]
     conditions: tw.Conditions
@@ -207,7 +207,7 @@ def _traffic(rng: Random, name: str, channel: tw.Channel) -> ChannelPlan:
         largest, chance, burst = rng.choice([20, 1100]), 1.0, 40
     largest = max(0, min(largest, channel.max_message_bytes - SMALLEST))
     sizes = [rng.randint(0, largest) for _ in range(16)]
-    # A bad network and a budget can't carry more than so many bytes in the long run.
+    # A bad network and a budget can't carry more than this many bytes in the long run.
     while chance * burst * (sum(sizes) / 16 + 20) > 8000:
         burst = max(1, burst // 2)
         chance /= 2
@@ -223,7 +223,7 @@ def weather(rng: Random, mild: bool) -> tw.Conditions:
     jitter = latency * rng.choice([0, 0.2, 0.5])
     settings: dict[str, Any] = {"latency": latency, "jitter": jitter}
     if rng.random() < 0.3:
-        settings["wander"] = (latency - jitter) * rng.random()
+        settings["random_walk"] = (latency - jitter) * rng.random()
     if rng.random() < 0.6:
         settings["loss"] = rng.choice([0.01, 0.05, 0.2, 0.4])
     if rng.random() < 0.2:

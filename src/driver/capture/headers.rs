@@ -7,9 +7,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// Which way a datagram went, seen from who captures it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// It was received.
     In,
-    /// It was sent.
     Out,
 }
 

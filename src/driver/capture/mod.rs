@@ -63,15 +63,12 @@ pub struct CaptureCounters {
 /// A datagram to capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Captured<'a> {
-    /// Nanoseconds since 1970.
+    // Nanoseconds since 1970.
     pub nanos: u64,
     /// Whether it was sent or received.
     pub way: Way,
-    /// Who sent it.
     pub from: SocketAddr,
-    /// Who receives it.
     pub to: SocketAddr,
-    /// All of it.
     pub datagram: &'a [u8],
     /// It was decrypted: for our own dissector, not as it was on the wire.
     pub opened: bool,
@@ -129,12 +126,10 @@ impl Capture {
         recorder.failure.as_ref().map_or(Ok(()), |error| Err(again(error)))
     }
 
-    /// Where it goes.
     pub fn path(&self) -> PathBuf {
         self.recorder().path.clone()
     }
 
-    /// What was captured.
     pub fn counters(&self) -> CaptureCounters {
         self.recorder().counters
     }

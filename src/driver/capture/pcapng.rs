@@ -27,7 +27,6 @@ pub(super) const RAW_IP: u16 = 101;
 /// (LINKTYPE_WIRESHARK_UPPER_PDU).
 pub(super) const UPPER_PDU: u16 = 252;
 
-/// Begins a file.
 pub(super) fn section(application: &str, comment: &str, out: &mut Vec<u8>) {
     block(out, SECTION, |out| {
         out.extend_from_slice(&BYTE_ORDER.to_le_bytes());

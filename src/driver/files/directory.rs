@@ -17,13 +17,13 @@ use crate::endpoint::ChunkStore;
 use crate::transport::chunks::{Assembly, Offer, Rejection};
 
 /// Files in a directory: looking at all of them takes some 20 ms.
-const MOST_FILES: usize = 16_384;
+const MAX_FILES: usize = 16_384;
 
 /// Places among them that clearing up leaves free.
 const SPARE_FILES: usize = 1024;
 
 /// Parts of the same content for the same peer: more than it may have open, as clients may share a directory.
-const MOST_PARTS: usize = 1024;
+const MAX_PARTS: usize = 1024;
 
 /// How often a full directory is looked at again, at most: what doesn't fit may be offered a thousand times a second.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -136,10 +136,10 @@ impl DirectoryStore {
     }
 
     fn fits(&self, tally: Tally, bytes: u64) -> bool {
-        tally.files < MOST_FILES && tally.bytes.saturating_add(bytes) <= self.max_total_bytes
+        tally.files < MAX_FILES && tally.bytes.saturating_add(bytes) <= self.max_total_bytes
     }
 
-    /// Whether there is room for so many bytes, after looking for some.
+    /// Whether there is room for this many bytes, after looking for some.
     fn make_room(&mut self, bytes: u64) -> bool {
         let fits = |store: &Self| store.fits(*lock(&store.tally), bytes);
         if fits(self) {
@@ -161,7 +161,7 @@ impl DirectoryStore {
         let (mut tally, mut parts) = self.count()?;
         parts.sort();
         for (_, path, length) in parts {
-            if tally.files < MOST_FILES - SPARE_FILES && self.fits(tally, self.max_bytes) {
+            if tally.files < MAX_FILES - SPARE_FILES && self.fits(tally, self.max_bytes) {
                 break;
             }
             if PartFile::remove_unused(&path) {
@@ -183,7 +183,7 @@ impl DirectoryStore {
             let Some(file) = entry.metadata().ok().filter(Metadata::is_file) else { continue };
             tally.files += 1;
             tally.bytes = tally.bytes.saturating_add(file.len());
-            if kind == Kind::Part {
+            if kind == FileKind::Part {
                 let changed = file.modified().unwrap_or(SystemTime::UNIX_EPOCH);
                 parts.push((changed, entry.path(), file.len()));
             }
@@ -197,7 +197,7 @@ impl DirectoryStore {
         let key = (offer.hash, client_id);
         let (tally, known) = (&self.tally, &self.known);
         let room = || Room { tally: tally.clone(), bytes: offer.size, known: known.clone(), key };
-        let mut paths = (0..MOST_PARTS).map(|number| part_path(&whole, client_id, number));
+        let mut paths = (0..MAX_PARTS).map(|number| part_path(&whole, client_id, number));
         let mut next = None;
         for path in &mut paths {
             match PartFile::reopen(&path, &whole, offer, room()) {
@@ -239,19 +239,19 @@ impl ChunkStore for DirectoryStore {
 
 /// What a file is to a directory of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FileKind {
     Whole,
     Part,
 }
 
 /// What a file of this name is; None for those that are not chunks.
-fn kind_of(name: &str) -> Option<Kind> {
+fn kind_of(name: &str) -> Option<FileKind> {
     let (hash, rest) = name.split_at_checked(64)?;
     let digits = hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     match rest {
         _ if !digits => None,
-        "" => Some(Kind::Whole),
-        _ => (rest.starts_with('.') && rest.ends_with(".part")).then_some(Kind::Part),
+        "" => Some(FileKind::Whole),
+        _ => (rest.starts_with('.') && rest.ends_with(".part")).then_some(FileKind::Part),
     }
 }
 
@@ -280,7 +280,6 @@ mod tests {
         (0..bytes).map(|at| (at / 7) as u8 ^ seed).collect()
     }
 
-    /// Stores these slices.
     fn put(assembly: &mut Assembly, offer: &Offer, content: &[u8], slices: impl IntoIterator<Item = u32>) {
         for index in slices {
             let place = offer.slice(index);

@@ -59,7 +59,7 @@ impl Place {
 }
 
 impl Print {
-    /// Of what is there under this name, if that is a file of so many bytes.
+    /// Of what is there under this name, if that is a file of this many bytes.
     pub(super) fn of(path: &Path, bytes: u64) -> Option<Self> {
         Self::read(&std::fs::metadata(path).ok().filter(Metadata::is_file)?)
             .filter(|print| print.bytes == bytes)

@@ -50,7 +50,6 @@ pub(super) struct PartFile {
 pub(super) enum Found {
     /// A part to go on with, and the slices that are there.
     Part(Box<PartFile>, BitSet),
-    /// Nothing.
     Nothing,
     /// Something that is in use, or not a part of this chunk.
     Other,

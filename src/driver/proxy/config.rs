@@ -20,7 +20,6 @@ pub const DEFAULT_MAX_BYTES: usize = 64 << 20;
 /// Settings of a [`Proxy`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProxyConfig {
-    /// The server.
     pub target: SocketAddr,
     /// What each direction of each client's link does.
     pub conditions: Both<Conditions>,

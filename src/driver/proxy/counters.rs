@@ -7,7 +7,6 @@ use crate::store::counters::counters;
 counters! {
     /// Datagrams of one direction at the sockets: those of the side it comes from, and those of the side it goes to.
     pub struct PathCounters {
-        /// Datagrams received.
         received,
         /// Their bytes, without headers.
         received_bytes,
@@ -31,7 +30,6 @@ counters! {
 counters! {
     /// Clients: the addresses that datagrams came from.
     pub struct ClientCounters {
-        /// Clients now.
         present,
         /// Clients ever, those that came back after they were forgotten counted again.
         admitted,
@@ -61,7 +59,6 @@ pub struct ProxyCounters {
     pub paths: Both<PathCounters>,
     /// Each direction on the links, of all clients together.
     pub links: Both<LinkCounters>,
-    /// The clients.
     pub clients: ClientCounters,
     /// What is under way now.
     pub under_way: UnderWay,

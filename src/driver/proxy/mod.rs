@@ -31,7 +31,7 @@ pub use thread::ProxyThread;
 use crate::netsim::conditions::{Conditions, ConditionsError};
 use crate::time::{Duration, Instant};
 use relay::{Bounds, Delivery, Relay};
-use socket::{LARGEST_DATAGRAM, Read, Sent, Socket};
+use socket::{MAX_DATAGRAM, Read, Sent, Socket};
 
 /// How long the proxy sleeps at a time, deaf, when the next delivery is near.
 pub const NAP: Duration = Duration::from_micros(200);
@@ -114,7 +114,7 @@ impl Proxy {
             paths: Both::default(),
             clients: ClientCounters::default(),
             idle_check: Instant::ZERO,
-            buffer: vec![0; LARGEST_DATAGRAM],
+            buffer: vec![0; MAX_DATAGRAM],
         })
     }
 

@@ -12,9 +12,8 @@ use crate::driver::udp::{self, DEFAULT_KERNEL_BUFFER};
 const CLIENT_KERNEL_BUFFER: usize = 1 << 20;
 
 /// One past the longest datagram of UDP: none is ever cut.
-pub(super) const LARGEST_DATAGRAM: usize = 65_536;
+pub(super) const MAX_DATAGRAM: usize = 65_536;
 
-/// A non-blocking socket.
 #[derive(Debug)]
 pub(super) struct Socket(mio::net::UdpSocket);
 

@@ -14,7 +14,7 @@ use crate::netsim::conditions::{Conditions, ConditionsError};
 use crate::time::Duration;
 
 /// How long the thread waits for a datagram at a time; a command ends the wait.
-const LONGEST_WAIT: Duration = Duration::from_millis(500);
+const MAX_WAIT: Duration = Duration::from_millis(500);
 
 /// A [`Proxy`] at work. Dropping it ends the proxy.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ fn run(mut proxy: Proxy, commands: &Receiver<Command>) -> ProxyCounters {
             Ok(Command::SetConditions(conditions, reply)) => {
                 let _asker_gone = reply.send(proxy.set_conditions(*conditions));
             }
-            Err(TryRecvError::Empty) => proxy.turn(LONGEST_WAIT),
+            Err(TryRecvError::Empty) => proxy.turn(MAX_WAIT),
             Err(TryRecvError::Disconnected) => return proxy.counters(),
         }
     }

@@ -1,4 +1,4 @@
-//! What the game and a driver's thread share: a station behind a lock, and who may take it.
+//! What the game and a driver's thread share: a service behind a lock, and who may take it.
 //!
 //! Promises: what a turn that panicked left behind is never seen, and no farewells are said from it. No thread is left when
 //! [`Shared::close`] returns, whoever else closes at the same time.
@@ -8,24 +8,24 @@ use std::mem;
 use std::sync::{PoisonError, TryLockError};
 
 use super::sync::{Arc, Mutex, MutexGuard};
-use super::{Bell, DriverThread, Station};
+use super::{DriverThread, Poller, Service};
 
-/// A station, with a thread or without one. Dropping it ends the thread, and closes nothing.
+/// A service, with a thread or without one. Dropping it ends the thread, and closes nothing.
 #[derive(Debug)]
-pub struct Shared<S: Station> {
-    pub(super) station: Arc<Mutex<S>>,
+pub struct Shared<S: Service> {
+    pub(super) service: Arc<Mutex<S>>,
     thread: Option<DriverThread>,
 }
 
-impl<S: Station> Shared<S> {
-    /// Shares with a thread, if there is a bell for it to wait at.
+impl<S: Service> Shared<S> {
+    /// Shares with a thread, if there is a poller for it to wait at.
     ///
     /// # Errors
     /// When the system has no thread to spare.
-    pub fn new(station: S, bell: Option<Bell>) -> io::Result<Self> {
-        let station = Arc::new(Mutex::new(station));
-        let thread = bell.map(|bell| DriverThread::start(&station, bell)).transpose()?;
-        Ok(Shared { station, thread })
+    pub fn new(service: S, poller: Option<Poller>) -> io::Result<Self> {
+        let service = Arc::new(Mutex::new(service));
+        let thread = poller.map(|poller| DriverThread::start(&service, poller)).transpose()?;
+        Ok(Shared { service, thread })
     }
 
     /// Takes the lock.
@@ -33,15 +33,15 @@ impl<S: Station> Shared<S> {
     /// # Errors
     /// The words with which the thread panicked, if it did.
     pub fn lock(&self) -> Result<MutexGuard<'_, S>, &str> {
-        let station = lock(&self.station);
+        let service = lock(&self.service);
         // Asked with the lock held: what the thread says of itself, it says before it lets go.
-        self.failure().map_or(Ok(station), Err)
+        self.failure().map_or(Ok(service), Err)
     }
 
     /// Takes the lock if nobody has it, whatever became of the thread.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, S>> {
-        match self.station.try_lock() {
-            Ok(station) => Some(station),
+        match self.service.try_lock() {
+            Ok(service) => Some(service),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
@@ -59,15 +59,15 @@ impl<S: Station> Shared<S> {
         }
     }
 
-    /// Closes the station and ends the thread; waits for the rest of a turn. Once is enough.
+    /// Closes the service and ends the thread; waits for the rest of a turn. Once is enough.
     pub fn close(&self) {
-        let mut station = lock(&self.station);
+        let mut service = lock(&self.service);
         if self.failure().is_some() {
-            station.forsake();
+            service.discard();
         } else {
-            station.close();
+            service.close();
         }
-        drop(station);
+        drop(service);
         if let Some(thread) = &self.thread {
             thread.stop();
         }
@@ -77,10 +77,10 @@ impl<S: Station> Shared<S> {
     /// were who held the lock.
     pub fn abandon(&mut self) {
         mem::forget(self.thread.take());
-        if let Some(mut station) = self.try_lock() {
-            station.forsake();
+        if let Some(mut service) = self.try_lock() {
+            service.discard();
         } else {
-            mem::forget(Arc::clone(&self.station));
+            mem::forget(Arc::clone(&self.service));
         }
     }
 

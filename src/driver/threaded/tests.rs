@@ -11,32 +11,32 @@ struct Counting<F> {
     turn: F,
 }
 
-impl<F: FnMut() -> Turn + Send + 'static> Station for Counting<F> {
-    fn turn(&mut self) -> Turn {
+impl<F: FnMut() -> Next + Send + 'static> Service for Counting<F> {
+    fn turn(&mut self) -> Next {
         (self.turn)()
     }
 
     fn close(&mut self) {}
 
-    fn forsake(&mut self) {}
+    fn discard(&mut self) {}
 }
 
-fn start<F: FnMut() -> Turn + Send + 'static>(
+fn start<F: FnMut() -> Next + Send + 'static>(
     turn: F,
 ) -> (Arc<Mutex<Counting<F>>>, std::net::UdpSocket, DriverThread) {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_nonblocking(true).unwrap();
-    let station = Arc::new(Mutex::new(Counting { turn }));
-    let thread = DriverThread::start(&station, Bell::new(socket.try_clone().unwrap()).unwrap()).unwrap();
-    (station, socket, thread)
+    let service = Arc::new(Mutex::new(Counting { turn }));
+    let thread = DriverThread::start(&service, Poller::new(socket.try_clone().unwrap()).unwrap()).unwrap();
+    (service, socket, thread)
 }
 
 /// A turn that reads everything and tells what.
-fn reading(socket: std::net::UdpSocket, told: Sender<usize>) -> impl FnMut() -> Turn {
+fn reading(socket: std::net::UdpSocket, status: Sender<usize>) -> impl FnMut() -> Next {
     move || {
         let mut buffer = [0; 64];
-        told.send(std::iter::from_fn(|| socket.recv(&mut buffer).ok()).count()).unwrap();
-        Turn::Wait(LONG)
+        status.send(std::iter::from_fn(|| socket.recv(&mut buffer).ok()).count()).unwrap();
+        Next::Wait(LONG)
     }
 }
 
@@ -45,8 +45,8 @@ fn turns_come_for_datagrams_for_wakes_and_for_what_is_due() {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_nonblocking(true).unwrap();
     let (sender, turns) = channel();
-    let station = Arc::new(Mutex::new(Counting { turn: reading(socket.try_clone().unwrap(), sender) }));
-    let thread = DriverThread::start(&station, Bell::new(socket.try_clone().unwrap()).unwrap()).unwrap();
+    let service = Arc::new(Mutex::new(Counting { turn: reading(socket.try_clone().unwrap(), sender) }));
+    let thread = DriverThread::start(&service, Poller::new(socket.try_clone().unwrap()).unwrap()).unwrap();
     assert_eq!(turns.recv_timeout(LONG), Ok(0), "the first is at once");
     for _ in 0..10 {
         let other = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -63,20 +63,20 @@ fn turns_come_for_datagrams_for_wakes_and_for_what_is_due() {
 #[test]
 fn a_thread_goes_on_while_there_is_more_and_ends_when_all_is_over() {
     let mut left = 5;
-    let (station, _, thread) = start(move || {
+    let (service, _, thread) = start(move || {
         left -= 1;
-        if left > 0 { Turn::Pause(Duration::from_micros(10)) } else { Turn::Over }
+        if left > 0 { Next::Pause(Duration::from_micros(10)) } else { Next::Over }
     });
     let handle = thread.thread.lock().unwrap().take().unwrap();
     handle.join().unwrap();
-    assert_eq!(Arc::strong_count(&station), 1);
+    assert_eq!(Arc::strong_count(&service), 1);
 }
 
 #[test]
 fn a_thread_ends_with_what_holds_it() {
-    let (station, _, thread) = start(|| Turn::Wait(LONG));
+    let (service, _, thread) = start(|| Next::Wait(LONG));
     drop(thread);
-    assert_eq!(Arc::strong_count(&station), 1, "its thread is gone");
+    assert_eq!(Arc::strong_count(&service), 1, "its thread is gone");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_pause_ends_when_the_thread_is_to_end() {
     let (sender, turns) = channel();
     let (_station, _, thread) = start(move || {
         sender.send(()).unwrap();
-        Turn::Pause(LONG)
+        Next::Pause(LONG)
     });
     turns.recv_timeout(LONG).unwrap();
     thread.wake();
@@ -95,7 +95,7 @@ fn a_pause_ends_when_the_thread_is_to_end() {
 }
 
 /// Panics while somebody wants the lock.
-fn breaking(turns: Sender<()>, breaks: Receiver<()>) -> impl FnMut() -> Turn {
+fn breaking(turns: Sender<()>, breaks: Receiver<()>) -> impl FnMut() -> Next {
     move || {
         turns.send(()).unwrap();
         breaks.recv_timeout(LONG).unwrap();
@@ -108,8 +108,8 @@ fn breaking(turns: Sender<()>, breaks: Receiver<()>) -> impl FnMut() -> Turn {
 fn a_panic_is_told_to_all_who_take_the_lock_after_it() {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let ((turn_sender, turns), (breaker, breaks)) = (channel(), channel());
-    let station = Counting { turn: breaking(turn_sender, breaks) };
-    let shared = Shared::new(station, Some(Bell::new(socket).unwrap())).unwrap();
+    let service = Counting { turn: breaking(turn_sender, breaks) };
+    let shared = Shared::new(service, Some(Poller::new(socket).unwrap())).unwrap();
     turns.recv_timeout(LONG).unwrap();
     std::thread::scope(|scope| {
         let waits = scope.spawn(|| shared.lock().map(drop));

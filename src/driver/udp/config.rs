@@ -28,11 +28,11 @@ pub struct UdpConfig {
     /// Carry several datagrams with one system call, where the system can.
     pub batched: bool,
     /// Let datagrams of one length to one peer leave as one (GSO), where the system can; only with `batched`.
-    pub cut: bool,
+    pub gso: bool,
     /// Let datagrams of one length from one peer arrive as one (GRO), where the system can; only with `batched`.
     /// Some may then wait here and not in the system: not for who waits by [`UdpSocket::number`](super::UdpSocket::number) or
     /// [`UdpSocket::handle`](super::UdpSocket::handle).
-    pub joined: bool,
+    pub gro: bool,
 }
 
 impl Default for UdpConfig {
@@ -44,8 +44,8 @@ impl Default for UdpConfig {
             max_datagram: MAX_DATAGRAM,
             both_families: false,
             batched: true,
-            cut: true,
-            joined: true,
+            gso: true,
+            gro: true,
         }
     }
 }
@@ -56,13 +56,12 @@ counters! {
         /// Datagrams handed to the kernel.
         sent,
         /// Of these, such that left together as one, to be cut apart on their way (GSO).
-        sent_joined,
+        sent_gso,
         /// System calls to send, those in vain included.
         send_calls,
-        /// Datagrams received.
         received,
         /// Of these, such that came together as one (GRO).
-        received_joined,
+        received_gro,
         /// System calls to receive, those in vain included.
         receive_calls,
         /// Datagrams that the kernel dropped, because its receive buffer was full or their checksum wrong, where the
@@ -80,6 +79,6 @@ counters! {
         send_errors,
         /// Times that the system didn't take several datagrams as one. They went one by one, and more of such length to that
         /// destination do for a minute.
-        cut_refused,
+        gso_refused,
     }
 }

@@ -96,7 +96,7 @@ impl Name {
 }
 
 impl Control {
-    /// A message of so many bytes is as long as this.
+    /// A message of this many bytes is as long as this.
     const fn len(bytes: usize) -> usize {
         offset_of!(Self, value) + bytes
     }
@@ -181,7 +181,7 @@ pub(super) fn receive(socket: &UdpSocket, slab: &mut Slab, most: usize) -> io::R
                 control.assume_init_ref(),
             )
         };
-        let segment = joined_of(&header.msg_hdr, control).unwrap_or(vector.iov_len);
+        let segment = gro_size_of(&header.msg_hdr, control).unwrap_or(vector.iov_len);
         arrived.push(Arrived { from: name.address(), len: header.msg_len as usize, segment });
     }
     Ok((received, count))
@@ -196,7 +196,7 @@ fn empty_header(vector: &mut libc::iovec) -> libc::mmsghdr {
 }
 
 /// The length of each datagram, if the system joined several.
-fn joined_of(header: &libc::msghdr, control: &Control) -> Option<usize> {
+fn gro_size_of(header: &libc::msghdr, control: &Control) -> Option<usize> {
     let (value, _) = control.value.split_first_chunk()?;
     let is_whole = header.msg_controllen >= Control::len(value.len()) as _;
     let is_it = (control.header.cmsg_level, control.header.cmsg_type) == (libc::SOL_UDP, libc::UDP_GRO);
@@ -205,7 +205,7 @@ fn joined_of(header: &libc::msghdr, control: &Control) -> Option<usize> {
 }
 
 /// Whether this system cuts what is sent with a segment length. One that doesn't know how would send it whole.
-pub(super) fn can_cut(socket: &UdpSocket) -> bool {
+pub(super) fn has_gso(socket: &UdpSocket) -> bool {
     set(socket, libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok()
 }
 

@@ -42,7 +42,7 @@ use self::slab::Slab;
 use crate::time::Duration;
 
 /// What the length field of UDP can say.
-const LONGEST_DATAGRAM: usize = 65_535;
+const MAX_DATAGRAM: usize = 65_535;
 
 /// Below this, a refused buffer size isn't halved further.
 const SMALLEST_KERNEL_BUFFER: usize = 64 << 10;
@@ -63,7 +63,7 @@ pub struct UdpSocket {
     runs: Vec<Run>,
     counters: UdpCounters,
     kernel_drops: Cell<KernelDrops>,
-    /// See [`UdpSocket::watch_refusals`].
+    // See `UdpSocket::watch_refusals`.
     #[cfg(target_os = "linux")]
     watches: bool,
     #[cfg(test)]
@@ -97,7 +97,7 @@ impl UdpSocket {
         let socket = bind(address, config.both_families, config.send_buffer, config.receive_buffer)?;
         let (send_buffer, receive_buffer) = (socket.send_buffer_size()?, socket.recv_buffer_size()?);
         let socket = std::net::UdpSocket::from(socket);
-        let config = UdpConfig { max_datagram: config.max_datagram.min(LONGEST_DATAGRAM), ..config };
+        let config = UdpConfig { max_datagram: config.max_datagram.min(MAX_DATAGRAM), ..config };
         let (calls, cut, slab) = means(&socket, config);
         Ok(UdpSocket {
             local_address: socket.local_addr()?,
@@ -231,12 +231,11 @@ fn means(socket: &std::net::UdpSocket, config: UdpConfig) -> (Calls, bool, Slab)
     if !config.batched {
         return (Calls::Plain, false, Slab::new(config.max_datagram + 1, 1));
     }
-    let joined = config.joined && linux::join(socket);
-    let slot = if joined { LONGEST_DATAGRAM } else { config.max_datagram } + 1;
-    (Calls::Batched, config.cut && linux::can_cut(socket), Slab::new(slot, Calls::Batched.batch()))
+    let joined = config.gro && linux::join(socket);
+    let slot = if joined { MAX_DATAGRAM } else { config.max_datagram } + 1;
+    (Calls::Batched, config.gso && linux::has_gso(socket), Slab::new(slot, Calls::Batched.batch()))
 }
 
-/// See above.
 #[cfg(not(target_os = "linux"))]
 fn means(_socket: &std::net::UdpSocket, config: UdpConfig) -> (Calls, bool, Slab) {
     (Calls::Plain, false, Slab::new(config.max_datagram + 1, Calls::Plain.batch()))

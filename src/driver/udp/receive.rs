@@ -140,7 +140,7 @@ impl UdpSocket {
             return false;
         }
         self.counters.received += 1;
-        self.counters.received_joined += u64::from(piece.joined);
+        self.counters.received_gro += u64::from(piece.gro);
         true
     }
 }

@@ -22,7 +22,6 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// One datagram.
     pub(super) fn single(to: SocketAddr, bytes: Range<usize>) -> Self {
         // A datagram of more than 65,535 bytes stays single, where this is not looked at.
         let segment = u16::try_from(bytes.len()).unwrap_or(u16::MAX);

@@ -60,7 +60,7 @@ impl UdpSocket {
             self.counters.send_errors += 1;
             return 1;
         }
-        self.counters.cut_refused += 1;
+        self.counters.gso_refused += 1;
         let mut sent = 0;
         for (to, bytes) in entries.iter().take(count) {
             sent += usize::from(self.send(*to, &arena[bytes.clone()]).unwrap_or(false));
@@ -86,7 +86,7 @@ impl UdpSocket {
         let joined = went.iter().filter(|run| run.count > 1).map(|run| run.count).sum::<usize>();
         let datagrams = went.iter().map(|run| run.count).sum::<usize>();
         self.counters.sent += datagrams as u64;
-        self.counters.sent_joined += joined as u64;
+        self.counters.sent_gso += joined as u64;
         if joined > 0 {
             self.gso.taken();
         }

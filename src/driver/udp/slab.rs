@@ -32,7 +32,7 @@ pub(super) struct Piece {
     pub(super) from: SocketAddr,
     pub(super) bytes: Range<usize>,
     /// Whether it came together with others, as one.
-    pub(super) joined: bool,
+    pub(super) gro: bool,
 }
 
 /// Slots of equal length, and what is in them.
@@ -83,7 +83,7 @@ impl Slab {
         let end = len.min(start.saturating_add(segment));
         self.next = if end < len { (index, end) } else { (index + 1, 0) };
         let slot = index * self.stride;
-        Some(Piece { from, bytes: slot + start..slot + end, joined: segment < len })
+        Some(Piece { from, bytes: slot + start..slot + end, gro: segment < len })
     }
 
     /// Whether all was handed out.
@@ -117,7 +117,7 @@ mod tests {
 
     fn take(slab: &mut Slab) -> Option<(u16, Vec<u8>, bool)> {
         let piece = slab.take()?;
-        Some((piece.from.port(), slab.bytes(&piece).to_vec(), piece.joined))
+        Some((piece.from.port(), slab.bytes(&piece).to_vec(), piece.gro))
     }
 
     #[test]

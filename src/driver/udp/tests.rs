@@ -27,8 +27,8 @@ fn ways() -> [UdpConfig; 4] {
     let all = UdpConfig::default();
     [
         UdpConfig { batched: false, ..all },
-        UdpConfig { cut: false, joined: false, ..all },
-        UdpConfig { joined: false, ..all },
+        UdpConfig { gso: false, gro: false, ..all },
+        UdpConfig { gro: false, ..all },
         all,
     ]
 }
@@ -91,10 +91,10 @@ fn every_length_arrives_whole_and_in_order() {
         }
         let (sent, received) = (a.counters(), b.counters());
         assert_eq!((sent.sent, received.received), (2602, 2602));
-        assert_eq!(sent.sent_joined > 2000, LINUX && config.cut && config.batched);
-        assert_eq!(received.received_joined > 2000, LINUX && config.joined && config.batched);
+        assert_eq!(sent.sent_gso > 2000, LINUX && config.gso && config.batched);
+        assert_eq!(received.received_gro > 2000, LINUX && config.gro && config.batched);
         assert_eq!(sent.send_calls < 2602, LINUX && config.batched);
-        assert_eq!((sent.cut_refused, sent.send_errors, received.too_long), (0, 0, 0));
+        assert_eq!((sent.gso_refused, sent.send_errors, received.too_long), (0, 0, 0));
     }
 }
 
@@ -273,7 +273,7 @@ fn a_destination_that_cannot_be_costs_the_others_nothing() {
         let counters = a.counters();
         assert_eq!((counters.sent, counters.send_errors), (8, 6));
         // It was the destination's fault: others still leave as one.
-        assert_eq!(counters.sent_joined, if LINUX && config.cut && config.batched { 8 } else { 0 });
+        assert_eq!(counters.sent_gso, if LINUX && config.gso && config.batched { 8 } else { 0 });
         assert!(a.send(nowhere, b"lost").is_err());
     }
 }
@@ -321,8 +321,8 @@ fn datagrams_that_are_refused_as_one_go_one_by_one() {
             let received = receive_all(&mut b, 10).into_iter().map(|(_, datagram)| datagram.len());
             assert!(received.eq(lengths));
         }
-        let UdpCounters { sent, sent_joined, cut_refused, send_errors, .. } = a.counters();
-        assert_eq!([sent, sent_joined, cut_refused, send_errors], [20, 0, 2, 0]);
+        let UdpCounters { sent, sent_gso, gso_refused, send_errors, .. } = a.counters();
+        assert_eq!([sent, sent_gso, gso_refused, send_errors], [20, 0, 2, 0]);
     }
 }
 
@@ -337,8 +337,8 @@ fn a_path_too_narrow_for_its_datagrams_does_not_end_sending_as_one() {
     let lengths = [1300, 1300, 1300, 10, 600, 600, 600];
     a.send_batch(&batch_of(lengths.map(|len| (to, &zeros[..len]))));
     assert!(receive_all(&mut b, 7).into_iter().map(|(_, datagram)| datagram.len()).eq(lengths));
-    let UdpCounters { sent, sent_joined, cut_refused, .. } = a.counters();
-    assert_eq!([sent, sent_joined, cut_refused], [7, 3, 1]);
+    let UdpCounters { sent, sent_gso, gso_refused, .. } = a.counters();
+    assert_eq!([sent, sent_gso, gso_refused], [7, 3, 1]);
 }
 
 /// Linux would forbid fragments, and lose the first datagrams to a path whose MTU is small, or all.
@@ -374,8 +374,8 @@ fn one_narrow_path_costs_the_others_nothing_and_is_tried_again() {
         a.send_batch(&batch_of(to.map(|to| (to, &zeros[..]))));
         assert_eq!((receive_all(&mut narrow, 3).len(), receive_all(&mut wide, 3).len()), (3, 3));
         let after = a.counters();
-        let joined = after.sent_joined - before.sent_joined;
-        (joined, after.cut_refused - before.cut_refused, after.send_calls - before.send_calls)
+        let joined = after.sent_gso - before.sent_gso;
+        (joined, after.gso_refused - before.gso_refused, after.send_calls - before.send_calls)
     };
     // In vain, three alone, and the others' run.
     assert_eq!(round(&mut a), (3, 1, 5));
@@ -401,7 +401,7 @@ fn a_system_that_cannot_is_asked_seldom() {
         let to = peers.iter().flat_map(|peer| [peer.local_address(); 2]);
         a.send_batch(&batch_of(to.map(|to| (to, &b"two"[..]))));
         assert_eq!(a.counters().sent - before.sent, 80);
-        a.counters().cut_refused - before.cut_refused
+        a.counters().gso_refused - before.gso_refused
     };
     assert!(round(&mut a) <= 8 + 1, "some, and then none");
     assert_eq!(round(&mut a), 0);
@@ -410,7 +410,7 @@ fn a_system_that_cannot_is_asked_seldom() {
     a.skipped += gso::REFUSED_FOR + SECOND;
     a.fault = None;
     round(&mut a);
-    assert_eq!(a.counters().sent_joined, 80);
+    assert_eq!(a.counters().sent_gso, 80);
 }
 
 #[cfg(target_os = "linux")]
@@ -427,7 +427,7 @@ fn what_the_kernel_drops_is_counted() {
             let dropped = b.counters().kernel_drops;
             assert!(received > 0 && dropped > 0);
             // Those that would have arrived as one count as one.
-            assert_eq!(dropped + received < round * 100, config.joined && config.cut && config.batched);
+            assert_eq!(dropped + received < round * 100, config.gro && config.gso && config.batched);
             assert!(dropped + received <= round * 100);
         }
         assert_eq!((a.counters().sent, b.counters().received), (200, received));

@@ -249,9 +249,9 @@ impl Host {
         let Peer { handle, id, mut connection, .. } = peer;
         let channels = self.protocol.game_channels();
         self.leftovers.take_from(handle, &mut connection, channels);
-        connection.conclude();
-        let fates = core::iter::from_fn(|| connection.poll_notification());
-        self.notifications.extend(fates.map(|fate| (handle, fate)));
+        connection.abandon_all();
+        let ready = core::iter::from_fn(|| connection.poll_notification());
+        self.notifications.extend(ready.map(|ready| (handle, ready)));
         self.incoming.finish(handle, id, &mut connection);
         if connection.has_unread() {
             self.unfinished.push((handle, connection));

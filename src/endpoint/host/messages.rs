@@ -47,7 +47,7 @@ impl Host {
         Ok(peer.connection.send_payload(now, channel, payload, tag)?)
     }
 
-    /// A feature above has something for a peer on a payload channel, if a packet has room for at least so many bits:
+    /// A feature above has something for a peer on a payload channel, if a packet has room for at least this many bits:
     /// [`Host::transmit_with`] asks it until it has no more. What becomes of each record comes with the notifications, with
     /// the record as the tag.
     ///

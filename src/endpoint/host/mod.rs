@@ -78,7 +78,7 @@ pub struct Host {
     ended: PacketCounters,
     ended_chunks: ChunkCounters,
     packets: Packets,
-    /// Of all connections.
+    // Of all connections.
     scratch: Scratch,
     incoming: IncomingChunks,
     /// The application wants all connections to end, and no new ones.
@@ -225,7 +225,6 @@ impl Host {
         self.links.dialled(peer)
     }
 
-    /// All of these.
     pub fn dials(&self) -> impl Iterator<Item = &Dial> + Clone {
         self.links.dials()
     }

@@ -11,7 +11,7 @@ use crate::endpoint::stats::PeerStats;
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::chunks::ChunkEvent;
-use crate::transport::{Notification, PacketFate, Read, Received, Unread};
+use crate::transport::{Notification, PacketNotification, Read, Received, Unread};
 
 impl Host {
     /// Whether there are events, messages or fates that weren't taken.
@@ -24,8 +24,8 @@ impl Host {
     }
 
     /// Appends what became of chunks of ours since the last call; what came in stays to be taken.
-    pub fn take_chunk_fates(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
-        self.incoming.take_fates(out);
+    pub fn take_sent_chunk_events(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
+        self.incoming.take_sent_events(out);
     }
 
     /// Moves every message that can be read into `inbox`.
@@ -82,12 +82,14 @@ impl Host {
     }
 
     /// Appends the fates of packets that are known by now, in the same order; they are kept if the configuration says so.
-    pub fn take_packet_fates(&mut self, out: &mut Vec<(PeerHandle, PacketFate)>) {
+    pub fn take_packet_notifications(&mut self, out: &mut Vec<(PeerHandle, PacketNotification)>) {
         let untold = &self.untold;
         let is_told = |peer: &Peer| peer.is_admitted() && !untold.contains(&peer.handle);
-        for (peer, _) in self.peers.with_news(News::PacketFates, is_told) {
+        for (peer, _) in self.peers.with_news(News::PacketNotifications, is_told) {
             let Peer { handle, connection, .. } = peer;
-            out.extend(core::iter::from_fn(|| connection.poll_packet_fate()).map(|fate| (*handle, fate)));
+            out.extend(
+                core::iter::from_fn(|| connection.poll_packet_notification()).map(|fate| (*handle, fate)),
+            );
         }
     }
 

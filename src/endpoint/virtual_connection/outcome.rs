@@ -13,7 +13,6 @@ pub enum VirtualState {
     Listening,
     /// Sending to the peer, which hasn't answered yet.
     Connecting,
-    /// Packets come in.
     Connected,
     /// The peer that we connected to fell silent or never answered. Nothing happens any more.
     Ended,
@@ -28,15 +27,9 @@ pub enum VirtualEvent {
         peer: SocketAddr,
     },
     /// The peer was silent for the whole timeout. A listener listens again.
-    TimedOut {
-        /// Who it was.
-        peer: SocketAddr,
-    },
+    TimedOut { peer: SocketAddr },
     /// The peer we connected to never answered.
-    NoAnswer {
-        /// Whom we tried.
-        peer: SocketAddr,
-    },
+    NoAnswer { peer: SocketAddr },
 }
 
 /// Why a datagram was dropped.
@@ -116,7 +109,6 @@ impl std::error::Error for VirtualSendError {}
 counters! {
     /// What a connection did, in numbers. Those of packets are [`packet_counters`](super::VirtualConnection::packet_counters).
     pub struct VirtualCounters {
-        /// Peers that connected.
         connected,
         /// Peers that fell silent, or never answered.
         timed_out,

@@ -28,7 +28,7 @@ use super::schema::Schema;
 use crate::wire::{BitReader, BitWriter};
 
 /// Most bytes that rows may take: their cells have 32 bits to say where something lies.
-const MOST_BYTES: usize = 1 << 31;
+const MAX_BYTES: usize = 1 << 31;
 
 /// The program of a class made by `@tickwire.message`.
 pub(super) fn declared<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Schema>> {
@@ -110,7 +110,7 @@ pub(crate) fn unpack<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let schema = with_rows(class_)?;
     let core = &schema.get().core;
-    let count = within("count", count, 0, MOST_BYTES / core.row_size())?;
+    let count = within("count", count, 0, MAX_BYTES / core.row_size())?;
     let mut reader = BitReader::new(data);
     let refuse = |row, error: &dyn core::fmt::Display| {
         StreamError::new_err(format!("{}, row {row}: {error}", schema.get().name()))
@@ -131,7 +131,7 @@ pub(crate) fn arena<'py>(rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyMemo
     let mut at = rows.clone();
     // An array's base is what it is a view of; a memoryview's object, what it was made of.
     for _ in 0..64 {
-        if let Ok(column) = at.cast::<columns::Column>() {
+        if let Ok(column) = at.cast::<columns::ColumnView>() {
             return column.get().arena(py);
         }
         if let Ok(rows) = at.cast::<rows::Rows>() {

@@ -93,7 +93,7 @@ impl Rows {
                 let field = &schema.core.fields()[i];
                 let at = at + self.head_bytes() + field.offset();
                 let shape = schema.shape(i);
-                if !schema.core.points() {
+                if !schema.core.has_tail() {
                     return shape.load::<false>(py, field.node(), rows, at);
                 }
                 let body = self.joined.get_or_init(|| [arena.as_slice(), rows.as_slice()].concat());

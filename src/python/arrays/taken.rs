@@ -5,7 +5,7 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use super::MOST_BYTES;
+use super::MAX_BYTES;
 use crate::python::buffers::Raw;
 use crate::python::errors::FieldError;
 use crate::python::schema::Schema;
@@ -67,9 +67,9 @@ pub(super) fn take(
     let behind = arena.map(buffer).transpose()?;
     let arena_bytes = behind.as_ref().map_or(0, Raw::len);
     for (what, bytes) in [("rows", raw.len()), ("arena", arena_bytes)] {
-        if bytes > MOST_BYTES {
+        if bytes > MAX_BYTES {
             return Err(PyValueError::new_err(format!(
-                "{what} must be at most {MOST_BYTES} bytes, not {bytes}"
+                "{what} must be at most {MAX_BYTES} bytes, not {bytes}"
             )));
         }
     }

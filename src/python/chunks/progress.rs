@@ -17,7 +17,7 @@ pub(super) fn fraction(progress: &Progress) -> f64 {
     f64::from(progress.slices_done) / f64::from(progress.slices)
 }
 
-/// Seconds that the rest takes at the rate of late.
+/// Seconds that the rest takes at the recent rate.
 pub(super) fn time_left(progress: &Progress) -> Option<f64> {
     progress.time_left().map(|left| left.as_secs_f64())
 }

@@ -58,7 +58,7 @@ impl Transfers {
             return;
         }
         let mut fates = Vec::new();
-        host.take_chunk_fates(&mut fates);
+        host.take_sent_chunk_events(&mut fates);
         self.tell(&fates);
         self.news |= !fates.is_empty();
         for (client, transfers) in &self.open {

@@ -14,7 +14,7 @@ use pyo3::types::{PyMemoryView, PySlice, PyString};
 
 use super::ghost::Ghost;
 use super::memory::{Cells, Memory};
-use super::rows::Rows;
+use super::rows::GhostRows;
 use crate::python::arrays::{cell_format, numpy};
 use crate::python::buffers::Raw;
 use crate::python::errors::GhostError;
@@ -24,7 +24,7 @@ use crate::wire::{Column, Node};
 
 /// The ghosts of a class as columns, a row a ghost: :meth:`World.arrays` and :meth:`ClientWorld.arrays` give it.
 #[pyclass(frozen, mapping, module = "tickwire")]
-pub(crate) struct GhostArrays(pub(super) Arc<Rows>);
+pub(crate) struct GhostArrays(pub(super) Arc<GhostRows>);
 
 #[pymethods]
 impl GhostArrays {

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use pyo3::prelude::*;
 
 use super::population::Population;
-use super::rows::Rows;
+use super::rows::GhostRows;
 use crate::python::errors::FieldError;
 use crate::python::lock;
 use crate::python::value::bound;
@@ -63,7 +63,7 @@ impl Population {
     }
 }
 
-fn field_error(py: Python<'_>, rows: &Rows, wrong: &Wrong) -> PyErr {
+fn field_error(py: Python<'_>, rows: &GhostRows, wrong: &Wrong) -> PyErr {
     let (properties, row) = (rows.properties.get(), wrong.row);
     let name = format!("{} of row {row}", properties.property_name(wrong.property));
     let value = match wrong.error {

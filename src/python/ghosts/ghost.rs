@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::properties::Properties;
-use super::rows::Rows;
+use super::rows::GhostRows;
 use crate::python::errors::GhostError;
 use crate::python::lock;
 
@@ -33,7 +33,7 @@ enum Life {
 /// A row of a class in a world.
 #[derive(Clone)]
 pub(super) struct Live {
-    pub(super) rows: Arc<Rows>,
+    pub(super) rows: Arc<GhostRows>,
     pub(super) row: u32,
 }
 

@@ -41,7 +41,6 @@ unsafe impl Sync for Memory {}
 
 #[allow(unsafe_code)] // Memory that views share is no slice.
 impl Memory {
-    /// Zeros.
     pub(super) fn new(size: usize, capacity: usize) -> Self {
         let bytes = size.saturating_mul(capacity).clamp(1, isize::MAX as usize - ALIGNMENT);
         let layout = Layout::from_size_align(bytes, ALIGNMENT).unwrap_or(Layout::new::<u64>());
@@ -65,7 +64,7 @@ impl Memory {
     /// Copies from the cells from `row` on.
     pub(super) fn read(&self, row: usize, to: &mut [u8]) {
         let from = self.start(row, to.len());
-        // SAFETY: so many bytes are within the memory, which is this value's while it lives.
+        // SAFETY: this many bytes are within the memory, which is this value's while it lives.
         unsafe { core::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) }
     }
 
@@ -87,7 +86,7 @@ impl Memory {
     #[allow(clippy::mut_from_ref)] // Memory that views share is no value of this.
     pub(super) fn bytes_mut(&self) -> &mut [u8] {
         let bytes = if self.size == 0 { 0 } else { self.layout.size() };
-        // SAFETY: so many bytes are within the memory, which is this value's while it lives. Views of it are addresses, by which
+        // SAFETY: this many bytes are within the memory, which is this value's while it lives. Views of it are addresses, by which
         // nobody writes, and Python reads them between ticks.
         unsafe { core::slice::from_raw_parts_mut(self.cells.as_ptr(), bytes) }
     }
@@ -127,7 +126,7 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// Of so many rows; a cell is `count` numbers of this format, and an item of more dimensions if that isn't 1.
+    /// Of this many rows; a cell is `count` numbers of this format, and an item of more dimensions if that isn't 1.
     pub(super) fn new(
         memory: &Arc<Memory>,
         rows: usize,
@@ -162,7 +161,7 @@ impl Cells {
         }
         let bytes = cells.memory.size * cells.shape[0] as usize;
         // SAFETY: the interpreter gives a Py_buffer to fill. All addresses in it are of memory that stays where it is while
-        // `obj` lives, and that keeps it alive until the buffer is released; so many rows are within it. What is const here is
+        // `obj` lives, and that keeps it alive until the buffer is released; this many rows are within it. What is const here is
         // only read, by convention.
         unsafe {
             (*view).buf = cells.memory.cells.as_ptr().cast::<c_void>();

@@ -9,7 +9,7 @@ use super::core;
 use super::events::{GhostChanged, GhostDespawned, GhostOwned, GhostSpawned};
 use super::ghost::Values;
 use super::population::Population;
-use super::rows::{NOBODY, Rows};
+use super::rows::{GhostRows, NOBODY};
 use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
@@ -126,7 +126,7 @@ impl Population {
 }
 
 /// What the game is told.
-fn object(py: Python<'_>, rows: &Arc<Rows>, event: &GhostEvent) -> PyResult<Py<PyAny>> {
+fn object(py: Python<'_>, rows: &Arc<GhostRows>, event: &GhostEvent) -> PyResult<Py<PyAny>> {
     let ghost = rows.object(py, event.id)?.unbind();
     Ok(match event.happened {
         Happened::Spawned => Py::new(py, GhostSpawned { ghost })?.into_any(),

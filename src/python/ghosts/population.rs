@@ -8,14 +8,14 @@ use pyo3::types::PyType;
 
 use super::ghost::{Ghost, Live};
 use super::properties::Properties;
-use super::rows::Rows;
+use super::rows::GhostRows;
 use crate::python::errors::GhostError;
 use crate::python::shared::Shared;
 use crate::python::state::State;
 
 /// The ghosts of all classes of a protocol, on one side.
 pub(in crate::python) struct Population {
-    pub(super) classes: Vec<Arc<Rows>>,
+    pub(super) classes: Vec<Arc<GhostRows>>,
     /// What has it, for sentences.
     side: &'static str,
 }
@@ -29,7 +29,7 @@ impl Population {
     ) -> PyResult<Self> {
         let side = if server.is_some() { "server" } else { "client" };
         let each = classes.iter().enumerate().map(|(index, (class, properties))| {
-            Rows::new(index, class.bind(py), properties.bind(py), server.clone())
+            GhostRows::new(index, class.bind(py), properties.bind(py), server.clone())
         });
         Ok(Population { classes: each.collect::<PyResult<_>>()?, side })
     }
@@ -43,7 +43,7 @@ impl Population {
     ///
     /// # Errors
     /// Saying that it is none of these.
-    pub(super) fn rows_of(&self, class: &Bound<'_, PyAny>) -> PyResult<&Arc<Rows>> {
+    pub(super) fn rows_of(&self, class: &Bound<'_, PyAny>) -> PyResult<&Arc<GhostRows>> {
         if let Some(rows) = self.classes.iter().find(|rows| rows.class.is(class)) {
             return Ok(rows);
         }

@@ -17,7 +17,7 @@ use crate::python::shape::Shape;
 use crate::replication::{Condition, GhostClass};
 use crate::wire::{self, BitReader, BitWriter, Property as CoreProperty, Schema};
 
-/// Most ghosts of a class: ids have so many bits.
+/// Most ghosts of a class: ids have this many bits.
 const MAX_CAPACITY: u32 = 1 << 16;
 
 /// The compiled program of a class made by :func:`tickwire.ghost`.

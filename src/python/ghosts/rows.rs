@@ -26,7 +26,7 @@ use crate::python::state::State;
 /// Whose a row is, where it is nobody's.
 pub(super) const NOBODY: u64 = u64::MAX;
 
-pub(in crate::python) struct Rows {
+pub(in crate::python) struct GhostRows {
     /// The class's number in the protocol.
     pub(super) index: usize,
     pub(super) class: Py<PyType>,
@@ -40,7 +40,6 @@ pub(in crate::python) struct Rows {
     pub(super) owners: Arc<Memory>,
     /// One more than the highest row there ever was.
     count: AtomicUsize,
-    /// How many live.
     living: AtomicUsize,
     /// The properties that objects have written since the last flush.
     written: AtomicU64,
@@ -82,7 +81,7 @@ impl Copied {
 /// The values of a row to be, checked: its cells, and bodies of what has none.
 pub(super) struct Checked(Vec<Vec<u8>>);
 
-impl Rows {
+impl GhostRows {
     pub(super) fn new(
         index: usize,
         class: &Bound<'_, PyType>,
@@ -95,7 +94,7 @@ impl Rows {
             Arc::new(Memory::new(size, capacity))
         });
         let owner_size = if server.is_some() { size_of::<u64>() } else { 1 };
-        Ok(Arc::new(Rows {
+        Ok(Arc::new(GhostRows {
             index,
             class: class.clone().unbind(),
             slots: Slots::new(class, ::core::iter::empty())?,

@@ -17,7 +17,7 @@ use super::core;
 use super::ghost::{Ghost, Live};
 use super::population::Population;
 use super::relevancy;
-use super::rows::{Checked, NOBODY, Rows};
+use super::rows::{Checked, GhostRows, NOBODY};
 use crate::endpoint::PeerHandle;
 use crate::python::errors::{GhostError, closed_error, stale_client};
 use crate::python::events::ClientHandle;
@@ -382,7 +382,7 @@ impl World {
     }
 
     /// Makes a row with these values.
-    fn begin(&self, rows: &Rows, values: &Checked, owner: Option<u64>) -> PyResult<u32> {
+    fn begin(&self, rows: &GhostRows, values: &Checked, owner: Option<u64>) -> PyResult<u32> {
         self.with(|state| {
             let row = core::spawn(state, rows.index, owner.map(PeerHandle::from_number))?;
             let set = |property, body: &[u8]| core::set_value(state, rows.index, row, property, body);
@@ -399,7 +399,7 @@ impl World {
     }
 
     /// Ends the lives of rows.
-    fn end(&self, py: Python<'_>, rows: &Rows, ended: &[u32]) -> PyResult<()> {
+    fn end(&self, py: Python<'_>, rows: &GhostRows, ended: &[u32]) -> PyResult<()> {
         for row in ended {
             self.with(|state| core::despawn(state, rows.index, *row))?;
             rows.end(py, *row, None);

@@ -20,10 +20,10 @@ use crate::transport::packet::LossBound;
 use crate::transport::{self};
 
 /// A day: a longer time until a packet counts as lost is a mistake.
-const LONGEST_LOSS: f64 = 86_400.0;
+const MAX_LOSS: f64 = 86_400.0;
 
 /// The most that a packet or a memory bound may be set to, in bytes.
-const MOST_BYTES: usize = 1 << 30;
+const MAX_BYTES: usize = 1 << 30;
 
 /// Acks kept for a caller that doesn't ask for them: half of the sequence numbers.
 const MAX_UNREPORTED: usize = 32_768;
@@ -69,11 +69,11 @@ const MAX_UNREPORTED: usize = 32_768;
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct AckEndpoint {
-    state: Mutex<State>,
+    state: Mutex<AckEndpointState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct AckEndpointState {
     core: ack_endpoint::AckEndpoint,
     /// For [`ack_endpoint::AckEndpoint::accept`].
     newly: Vec<Acked>,
@@ -119,8 +119,8 @@ impl AckEndpoint {
             ("max_fragments", max_fragments, MAX_FRAGMENTS, &mut reassembly.max_fragments),
             ("sent_window", sent_window, 32_768, &mut acks.sent_window),
             ("received_window", received_window, 32_768, &mut acks.received_window),
-            ("max_packet_size", max_packet_size, MOST_BYTES, largest),
-            ("fragment_above", fragment_above, MOST_BYTES, above),
+            ("max_packet_size", max_packet_size, MAX_BYTES, largest),
+            ("fragment_above", fragment_above, MAX_BYTES, above),
         ] {
             if let Some(given) = given {
                 *setting = bounded(name, given, 1, most)?;
@@ -128,14 +128,16 @@ impl AckEndpoint {
         }
         let one_packet = reassembly.fragment_size * reassembly.max_fragments;
         reassembly.max_bytes = match reassembly_bytes {
-            Some(bytes) => bounded("reassembly_bytes", bytes, one_packet, MOST_BYTES)?,
+            Some(bytes) => bounded("reassembly_bytes", bytes, one_packet, MAX_BYTES)?,
             None => reassembly.max_bytes.max(one_packet),
         };
         acks.rtt_smoothing = rtt_smoothing.unwrap_or(acks.rtt_smoothing);
         acks.in_order_only = in_order_only;
         acks.loss_bound = loss_bound(lost_after, lost_after_rtts, lost_not_before)?;
         let core = ack_endpoint::AckEndpoint::new(config).map_err(value_error)?;
-        Ok(AckEndpoint { state: Mutex::new(State { core, newly: Vec::new(), acked: VecDeque::new() }) })
+        Ok(AckEndpoint {
+            state: Mutex::new(AckEndpointState { core, newly: Vec::new(), acked: VecDeque::new() }),
+        })
     }
 
     /// The number of the next packet sent.
@@ -197,7 +199,7 @@ impl AckEndpoint {
             None => Ok(true),
         };
         let mut state = lock(&self.state);
-        let State { core, newly, acked } = &mut *state;
+        let AckEndpointState { core, newly, acked } = &mut *state;
         // Meanwhile a copy of it may have been accepted: by another thread, or from within `accept`.
         let accepted = matches!(verdict, Ok(true)) && core.acks().is_new(incoming.sequence()).is_ok();
         if accepted {
@@ -257,8 +259,8 @@ impl AckEndpoint {
 }
 
 pub(super) fn loss_bound(after: f64, after_rtts: Option<f64>, not_before: f64) -> PyResult<LossBound> {
-    let after = seconds("lost_after", after, LONGEST_LOSS)?;
-    let at_least = seconds("lost_not_before", not_before, LONGEST_LOSS)?;
+    let after = seconds("lost_after", after, MAX_LOSS)?;
+    let at_least = seconds("lost_not_before", not_before, MAX_LOSS)?;
     Ok(match after_rtts {
         None => LossBound::After(after),
         Some(multiple) if multiple.is_finite() && multiple > 0.0 => LossBound::Rtt { multiple, at_least },

@@ -11,7 +11,7 @@ use crate::python::errors::value_error;
 use crate::python::fields::bounded;
 use crate::python::lock;
 use crate::python::protocol::seconds;
-use crate::slices::{self, ChunkReceiverConfig, MOST_SLICES, packet};
+use crate::slices::{self, ChunkReceiverConfig, MAX_SLICES, packet};
 use crate::store::Packets;
 
 /// The receiving end of large blocks of data; see :class:`ChunkSender`.
@@ -61,7 +61,7 @@ impl ChunkReceiver {
             ..ChunkReceiverConfig::default()
         };
         if let Some(slices) = max_slices {
-            config.max_slices = bounded("max_slices", slices, 1, MOST_SLICES)?;
+            config.max_slices = bounded("max_slices", slices, 1, MAX_SLICES)?;
         }
         if let Some(bytes) = overhead {
             config.overhead = bounded("overhead", bytes, 0, 65_535)?;

@@ -11,7 +11,7 @@ use crate::python::errors::{ChannelFullError, MessageTooLargeError, value_error}
 use crate::python::fields::bounded;
 use crate::python::lock;
 use crate::python::protocol::seconds;
-use crate::slices::{self, ChunkSendError, ChunkSenderConfig, MOST_SLICES, Progress, packet};
+use crate::slices::{self, ChunkSendError, ChunkSenderConfig, MAX_SLICES, Progress, packet};
 use crate::store::Packets;
 
 /// The longest of all times here: a longer one is a mistake (milliseconds).
@@ -83,7 +83,7 @@ impl ChunkSender {
             ..ChunkSenderConfig::default()
         };
         for (name, given, least, most, setting) in [
-            ("max_slices", max_slices, 1, MOST_SLICES, &mut config.max_slices),
+            ("max_slices", max_slices, 1, MAX_SLICES, &mut config.max_slices),
             ("overhead", overhead, 0, 65_535, &mut config.overhead),
             ("max_queued", max_queued, 1, 65_535, &mut config.max_queued),
             ("initial_burst_bytes", initial_burst_bytes, 0, 1 << 23, &mut config.initial_burst_bytes),

@@ -17,7 +17,7 @@ use crate::python::protocol::seconds;
 use crate::time::Instant;
 
 /// A terabyte: larger items are mistakes.
-const LARGEST_ITEM: usize = 1 << 40;
+const MAX_ITEM: usize = 1 << 40;
 
 /// One direction of a bad link: what goes in comes out late, twice, out of order, or not at all. The same seed
 /// and the same calls give the same history.
@@ -115,7 +115,7 @@ impl Link {
     #[pyo3(signature = (now, item, /, *, size = None))]
     fn send(&self, now: f64, item: &Bound<'_, PyAny>, size: Option<i128>) -> PyResult<()> {
         let now = instant(now)?;
-        let size = size.map(|size| within("size", size, 0, LARGEST_ITEM)).transpose()?;
+        let size = size.map(|size| within("size", size, 0, MAX_ITEM)).transpose()?;
         let size = size.unwrap_or_else(|| byte_length(item));
         let item = Item { object: Some(item.clone().unbind()), lost: self.lost.clone() };
         self.with_core(|core| core.send(now, item, size));

@@ -39,13 +39,13 @@ use crate::store::sequence::greater;
 #[derive(Debug)]
 pub(crate) struct SequenceBuffer {
     capacity: usize,
-    state: Mutex<State>,
+    state: Mutex<SequenceBufferState>,
 }
 
 /// Objects that leave the state are dropped without the lock: dropping one can run its `__del__`, which may
 /// come back here.
 #[derive(Debug)]
-struct State {
+struct SequenceBufferState {
     values: store::SequenceBuffer<Py<PyAny>>,
     /// Whether the window ever moved.
     begun: bool,
@@ -66,7 +66,7 @@ impl SequenceBuffer {
         if !store::SequenceBuffer::<Py<PyAny>>::valid_capacity(capacity) {
             return Err(refused());
         }
-        Ok(SequenceBuffer { capacity, state: Mutex::new(State::new(capacity)) })
+        Ok(SequenceBuffer { capacity, state: Mutex::new(SequenceBufferState::new(capacity)) })
     }
 
     /// How many sequence numbers the window covers.
@@ -128,7 +128,7 @@ impl SequenceBuffer {
 
     /// Empties the buffer; the window starts again at sequence 0.
     fn reset(&self) {
-        let _emptied = std::mem::replace(&mut *lock(&self.state), State::new(self.capacity));
+        let _emptied = std::mem::replace(&mut *lock(&self.state), SequenceBufferState::new(self.capacity));
     }
 
     fn __getitem__(&self, sequence: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -177,9 +177,9 @@ impl SequenceBuffer {
     }
 }
 
-impl State {
+impl SequenceBufferState {
     fn new(capacity: usize) -> Self {
-        State { values: store::SequenceBuffer::new(capacity), begun: false }
+        SequenceBufferState { values: store::SequenceBuffer::new(capacity), begun: false }
     }
 
     /// Moves the window up to `sequence`; gives back what falls out of it.

@@ -18,16 +18,16 @@ use crate::python::protocol::seconds;
 use crate::store::Datagrams;
 
 /// The longest datagram that UDP over IPv4 carries.
-const LARGEST_DATAGRAM: usize = 65_507;
+const MAX_DATAGRAM: usize = 65_507;
 
 /// Datagrams that one call of `receive_many` may be told to read.
-const LARGEST_BOUND: usize = 1 << 20;
+const MAX_BOUND: usize = 1 << 20;
 
 /// The largest kernel buffer that may be asked for, in bytes: the system's sizes are C ints.
-const LARGEST_KERNEL_BUFFER: usize = 1 << 30;
+const MAX_KERNEL_BUFFER: usize = 1 << 30;
 
 /// The longest wait, in seconds: a day.
-const LONGEST_WAIT: f64 = 86_400.0;
+const MAX_WAIT: f64 = 86_400.0;
 
 /// How long a wait sleeps before it looks whether the socket was closed, in seconds.
 const WAIT_SLICE: f64 = 0.1;
@@ -63,11 +63,11 @@ pub(crate) struct Socket {
     send_buffer: usize,
     receive_buffer: usize,
     max_datagram: usize,
-    state: Mutex<State>,
+    state: Mutex<SocketState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct SocketState {
     /// None once closed.
     socket: Option<UdpSocket>,
     /// Of the socket, once closed.
@@ -90,16 +90,11 @@ impl Socket {
             given.map_or(Ok(default), |given| bounded(name, given, 1, most))
         };
         let config = UdpConfig {
-            send_buffer: size("send_buffer", send_buffer, DEFAULT_KERNEL_BUFFER, LARGEST_KERNEL_BUFFER)?,
-            receive_buffer: size(
-                "receive_buffer",
-                receive_buffer,
-                DEFAULT_KERNEL_BUFFER,
-                LARGEST_KERNEL_BUFFER,
-            )?,
-            max_datagram: size("max_datagram", max_datagram, LARGEST_DATAGRAM, LARGEST_DATAGRAM)?,
+            send_buffer: size("send_buffer", send_buffer, DEFAULT_KERNEL_BUFFER, MAX_KERNEL_BUFFER)?,
+            receive_buffer: size("receive_buffer", receive_buffer, DEFAULT_KERNEL_BUFFER, MAX_KERNEL_BUFFER)?,
+            max_datagram: size("max_datagram", max_datagram, MAX_DATAGRAM, MAX_DATAGRAM)?,
             // Who waits by the socket's number must find in the system all that waits.
-            joined: false,
+            gro: false,
             ..UdpConfig::default()
         };
         let socket = UdpSocket::bind(address.0, config).map_err(|error| os_error(py, &error, address.0))?;
@@ -108,7 +103,7 @@ impl Socket {
             send_buffer: socket.send_buffer(),
             receive_buffer: socket.receive_buffer(),
             max_datagram: config.max_datagram,
-            state: Mutex::new(State { socket: Some(socket), counted: UdpCounters::default() }),
+            state: Mutex::new(SocketState { socket: Some(socket), counted: UdpCounters::default() }),
         })
     }
 
@@ -142,9 +137,9 @@ impl Socket {
         lock(&self.state).socket.is_none()
     }
 
-    /// What went through and what passed by: ``sent``, ``sent_joined``, ``send_calls``, ``received``,
-    /// ``received_joined``, ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``, ``unreachable``,
-    /// ``interrupted``, ``send_errors``, ``cut_refused``. Those of ``server.counters`` have the same names.
+    /// What went through and what passed by: ``sent``, ``sent_gso``, ``send_calls``, ``received``,
+    /// ``received_gro``, ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``, ``unreachable``,
+    /// ``interrupted``, ``send_errors``, ``gso_refused``. Those of ``server.counters`` have the same names.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = {
@@ -219,7 +214,7 @@ impl Socket {
         py: Python<'py>,
         bound: i128,
     ) -> PyResult<Vec<(Bound<'py, PyBytes>, Address)>> {
-        let bound = within("bound", bound, 1, LARGEST_BOUND)?;
+        let bound = within("bound", bound, 1, MAX_BOUND)?;
         let mut batch = Datagrams::<SocketAddr>::new();
         let received = self.with(|socket| {
             socket.receive_each(bound, || (), |(), from, datagram| batch.push(from, datagram))
@@ -238,7 +233,7 @@ impl Socket {
     ///     ClosedError: also when another thread closes the socket meanwhile, within 0.1 s.
     #[pyo3(signature = (timeout, /))]
     fn wait(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
-        let mut left = seconds("timeout", timeout, LONGEST_WAIT)?.as_secs_f64();
+        let mut left = seconds("timeout", timeout, MAX_WAIT)?.as_secs_f64();
         // A handle of its own: the number of one that another thread closes may be given to another file.
         let handle = self.with(|socket| socket.handle())?;
         let handle = handle.map_err(|error| os_error(py, &error, self.address.0))?;

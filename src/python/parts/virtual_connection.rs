@@ -19,7 +19,7 @@ use crate::python::setup::random;
 use crate::store::Datagrams;
 
 /// A day: a longer timeout is a mistake.
-const LONGEST_TIMEOUT: f64 = 86_400.0;
+const MAX_TIMEOUT: f64 = 86_400.0;
 
 /// Datagrams to transmit, as `Socket.send_many` takes them.
 type Outgoing = Vec<(Address, Py<PyBytes>)>;
@@ -261,8 +261,8 @@ impl VirtualConnection {
 fn config(protocol_id: &Bound<'_, PyAny>, timeout: f64, keep_alive: f64) -> PyResult<VirtualConfig> {
     Ok(VirtualConfig {
         secret: Some(random(&mut OsEntropy)),
-        timeout: seconds("timeout", timeout, LONGEST_TIMEOUT)?,
-        keep_alive: seconds("keep_alive", keep_alive, LONGEST_TIMEOUT)?,
+        timeout: seconds("timeout", timeout, MAX_TIMEOUT)?,
+        keep_alive: seconds("keep_alive", keep_alive, MAX_TIMEOUT)?,
         ..VirtualConfig::new(bounded("protocol_id", protocol_id, 0, u32::MAX)?)
     })
 }

@@ -48,10 +48,10 @@ use crate::time::{Duration, Instant};
 use crate::transport::{self, BudgetConfig, Message, SendOptions};
 
 /// The most seconds a token may be said to live: a year.
-const MOST_TOKEN_LIFETIME: u64 = 365 * 24 * 3600;
+const MAX_TOKEN_LIFETIME: u64 = 365 * 24 * 3600;
 
 /// The most seconds by which clocks may be said to differ: an hour. Clocks further apart want mending.
-const MOST_CLOCK_SKEW: u64 = 3600;
+const MAX_CLOCK_SKEW: u64 = 3600;
 
 /// Seconds that a reliable channel may be said to stay full: no game waits longer for one player.
 const STALLED_TIMEOUT: core::ops::RangeInclusive<f64> = 0.1..=3600.0;
@@ -109,7 +109,7 @@ fn extract_stalled_timeout(seconds: f64) -> PyResult<Duration> {
 ///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` of all datagrams, or the path
 ///         of a new one.
 ///     mtu (int, default 1280): bytes of the largest IP packets to send, 1,126 to 1,280.
-///     packet_fates (bool, default False): whether ``inbox.packets`` tells what became of each packet.
+///     packet_notifications (bool, default False): whether ``inbox.packets`` tells what became of each packet.
 ///
 /// Raises:
 ///     OSError: the address can't be bound; errno says why.
@@ -157,7 +157,7 @@ impl Server {
                              chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
                              congestion=None, driver='polled', conditions=None, seed=None, network=None, \
                              columns=None, capture=None, mtu=1280, \
-                             packet_fates=False)")]
+                             packet_notifications=False)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new<'py>(
         py: Python<'py>,
@@ -176,9 +176,9 @@ impl Server {
         hooks::check(py, "admission", admission.as_ref())?;
         let private_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
         let max_clients = within("max_clients", max_clients, 1, MAX_CLIENT_SLOTS)?;
-        let lifetime = |seconds| within("max_token_lifetime", seconds, 1, MOST_TOKEN_LIFETIME);
+        let lifetime = |seconds| within("max_token_lifetime", seconds, 1, MAX_TOKEN_LIFETIME);
         let max_token_lifetime = max_token_lifetime.map(lifetime).transpose()?;
-        let clock_skew = within("clock_skew", clock_skew, 0, MOST_CLOCK_SKEW)?;
+        let clock_skew = within("clock_skew", clock_skew, 0, MAX_CLOCK_SKEW)?;
         let stalled_timeout = stalled_timeout.map(extract_stalled_timeout).transpose()?;
         let none = ChunkLimits::SERVER.memory_bytes;
         let mut settings = Settings::new(py, "Server.__new__", settings, none, protocol.get())?;
@@ -822,7 +822,7 @@ impl Server {
         self.endpoint.transmit(py)
     }
 
-    /// See [`Endpoint::break_thread`].
+    // See `Endpoint::break_thread`.
     #[cfg(feature = "faults")]
     pub(super) fn break_thread(&self) -> PyResult<()> {
         self.endpoint.break_thread()

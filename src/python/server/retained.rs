@@ -19,7 +19,6 @@ struct Kept {
     bytes: usize,
 }
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Retained(BTreeMap<usize, Kept>);
 

@@ -9,27 +9,18 @@ pub enum Happened {
     /// It is there, with its first values.
     Spawned,
     /// Properties of this mask have other values.
-    Changed {
-        /// The mask.
-        mask: u64,
-    },
+    Changed { mask: u64 },
     /// From now on the client owns it, or no longer.
-    Owned {
-        /// Whether it does.
-        owner: bool,
-    },
+    Owned { owner: bool },
     /// It is gone. Its id may be another ghost's.
     Despawned,
 }
 
-/// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GhostEvent {
-    /// The class.
     pub class: u16,
     /// The ghost's id: its row among the client's ghosts of the class.
     pub id: u32,
-    /// What.
     pub happened: Happened,
 }
 

@@ -42,7 +42,6 @@ pub(super) struct Against {
     pub(super) older: Option<u32>,
 }
 
-/// The ghosts.
 #[derive(Debug)]
 pub(super) struct Ghosts {
     class: Arc<GhostClass>,

@@ -21,10 +21,8 @@ use crate::wire::BitReader;
 /// The first tick's base: so that earlier ones, which arrive later, are none below 0.
 const FIRST_TICK: u32 = 1 << TICK_BITS;
 
-/// What arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MirrorCounters {
-    /// Packets read.
     pub packets: u64,
     /// Updates, creates and destroys.
     pub records: u64,
@@ -32,7 +30,6 @@ pub struct MirrorCounters {
     pub skipped: u64,
 }
 
-/// A client's ghosts.
 #[derive(Debug)]
 pub struct Mirror {
     classes: Arc<Classes>,
@@ -50,7 +47,6 @@ impl Mirror {
         Mirror { classes, ghosts, pending: Pending::default(), tick: 0, counters: MirrorCounters::default() }
     }
 
-    /// The classes.
     pub fn classes(&self) -> &Arc<Classes> {
         &self.classes
     }
@@ -182,7 +178,6 @@ impl Mirror {
         self.ghosts.get(class)?.value(id as usize, property)
     }
 
-    /// What arrived.
     pub fn counters(&self) -> MirrorCounters {
         self.counters
     }

@@ -1,7 +1,7 @@
 //! The words of a client's ghosts: of each the newest, and earlier ones that the server may name as a baseline.
 //!
 //! Promises: of each ghost the states with the newest ticks are kept, however they arrive. Memory is taken for ids up to the
-//! highest that was used, and for a place of the history when a ghost first has so many states.
+//! highest that was used, and for a place of the history when a ghost first has this many states.
 
 use super::super::class::HISTORY;
 
@@ -98,7 +98,7 @@ impl States {
         }
     }
 
-    /// Makes room for so many ghosts.
+    /// Makes room for this many ghosts.
     pub(super) fn reserve(&mut self, ghosts: usize) {
         self.reserved = ghosts;
         self.ticks.resize(ghosts, 0);

@@ -54,38 +54,17 @@ pub enum Violation {
     /// A value that can't be read.
     Read(ReadError),
     /// A class id of no class.
-    Class {
-        /// The id.
-        class: u32,
-    },
+    Class { class: u32 },
     /// A ghost's id beyond its class's capacity.
-    Id {
-        /// The class.
-        class: u32,
-        /// The id.
-        id: u32,
-    },
+    Id { class: u32, id: u32 },
     /// A gap or an age that has a shorter form, or no age before that it could be like.
     Form,
     /// A mask without properties, or of some that updates don't have, or none before that it could be like.
-    Mask {
-        /// The class.
-        class: u32,
-        /// The mask.
-        mask: u64,
-    },
+    Mask { class: u32, mask: u64 },
     /// A baseline that the client never had.
-    Baseline {
-        /// The class.
-        class: u32,
-        /// The ghost's id.
-        id: u32,
-    },
+    Baseline { class: u32, id: u32 },
     /// Bits behind the end.
-    Trailing {
-        /// How many.
-        bits: usize,
-    },
+    Trailing { bits: usize },
     /// The tick is further ahead than a server can have come.
     Tick,
     /// A client sent this, which only a server does.

@@ -7,9 +7,14 @@ use crate::wire::BitReader;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::replication) enum Op {
     /// What changed, against the state at an earlier tick.
-    Update { baseline: u32, older: Option<u32>, mask: u64 },
-    /// All.
-    Create { owner: bool },
+    Update {
+        baseline: u32,
+        older: Option<u32>,
+        mask: u64,
+    },
+    Create {
+        owner: bool,
+    },
     /// The ghost is gone.
     Destroy,
 }
@@ -40,7 +45,7 @@ impl Heads {
         (self.class, self.next, self.mask) = (class, 0, 0);
     }
 
-    /// The next record's id and op; none at the section's end. Of a class with so many properties, of which updates may have
+    /// The next record's id and op; none at the section's end. Of a class with this many properties, of which updates may have
     /// those of `allowed`.
     #[inline]
     pub(in crate::replication) fn next(

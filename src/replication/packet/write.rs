@@ -28,7 +28,6 @@ pub(in crate::replication) struct Drafted {
 }
 
 impl Drafted {
-    /// What it takes.
     #[inline]
     pub(in crate::replication) fn bits(&self) -> usize {
         (self.head_bits + self.mask_bits) as usize
@@ -52,7 +51,6 @@ impl Writer {
         Writer { tick, class_bits, next: 0, ages: Ages::default(), mask: 0 }
     }
 
-    /// The packet's tick.
     pub(in crate::replication) fn begin(&self, bits: &mut BitWriter) {
         bits.bits(u64::from(self.tick) & 0xFFFF, TICK_BITS);
     }
@@ -89,7 +87,7 @@ impl Writer {
         self.draft(id, 0b00, 2)
     }
 
-    /// An update, with a mask of so many properties.
+    /// An update, with a mask of this many properties.
     #[inline]
     pub(in crate::replication) fn update(&self, id: u32, ages: Ages, mask: u64, properties: u32) -> Drafted {
         let (mut rest, mut bits) = (1, 1);

@@ -1,7 +1,7 @@
 //! How large a client's records are on average, to know how many fit. Each client has its own: what others have must change
 //! nothing that it gets.
 
-use super::scope::State;
+use super::scope::GhostState;
 
 /// Average bits of records, measured as they are written.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +13,7 @@ pub(super) struct Averages {
 /// How much a record changes the average.
 const GAIN: f32 = 1.0 / 64.0;
 
-/// A destroy takes about so many bits.
+/// A destroy takes about this many bits.
 const DESTROY: f32 = 8.0;
 
 impl Averages {
@@ -30,11 +30,11 @@ impl Averages {
         self.create += (bits as f32 / count as f32 - self.create) * (GAIN * count as f32).min(1.0);
     }
 
-    pub(super) fn of(&self, state: State) -> f32 {
+    pub(super) fn of(&self, state: GhostState) -> f32 {
         match state {
-            State::Live => self.update,
-            State::Creating => self.create,
-            State::Destroying => DESTROY,
+            GhostState::Live => self.update,
+            GhostState::Creating => self.create,
+            GhostState::Destroying => DESTROY,
         }
     }
 

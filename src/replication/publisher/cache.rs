@@ -11,7 +11,6 @@ use super::super::packet::Ages;
 use super::super::table::Table;
 use crate::wire::{BitSink, BitWriter, Property};
 
-/// No entry.
 const NONE: u32 = u32::MAX;
 
 /// Bits that are written without a baseline.
@@ -19,7 +18,7 @@ const WHOLE: Ages = Ages { baseline: 0, older: 0 };
 
 /// The words of one object, encoded.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct CachedBits {
     /// Against what; nothing of a create.
     ages: Ages,
     /// Properties, with and without words. 0: there is nothing to say, or no such baseline any more.
@@ -52,12 +51,12 @@ pub(super) struct Cache {
     /// Whether owners may have other properties than others.
     by_owner: bool,
     heads: Vec<Head>,
-    entries: Vec<Entry>,
+    entries: Vec<CachedBits>,
     /// Bits of entries, each from a new word on.
     arena: Vec<u64>,
     costs: Vec<u16>,
     tick: u32,
-    /// Lent.
+    // Lent.
     base: Box<[u64]>,
     older: Box<[u64]>,
     linear: Box<[u64]>,
@@ -118,7 +117,7 @@ impl Cache {
     }
 
     #[inline]
-    pub(super) fn entry(&self, entry: usize) -> &Entry {
+    pub(super) fn entry(&self, entry: usize) -> &CachedBits {
         &self.entries[entry]
     }
 
@@ -187,7 +186,7 @@ impl Cache {
         }
         let (start, bits, costs) = into.finish();
         let mask = if known { mask } else { 0 };
-        self.push(row, Entry { mask, start, bits, costs, ..blank(ages, owner, !known) })
+        self.push(row, CachedBits { mask, start, bits, costs, ..blank(ages, owner, !known) })
     }
 
     fn encode_create(&mut self, table: &Table, row: u32, owner: bool) -> usize {
@@ -200,21 +199,21 @@ impl Cache {
             into.cost(before);
         }
         let (start, bits, costs) = into.finish();
-        self.push(row, Entry { mask, start, bits, costs, ..blank(WHOLE, owner, false) })
+        self.push(row, CachedBits { mask, start, bits, costs, ..blank(WHOLE, owner, false) })
     }
 
-    fn push(&mut self, row: u32, entry: Entry) -> usize {
+    fn push(&mut self, row: u32, entry: CachedBits) -> usize {
         let (at, head) = (self.entries.len(), &mut self.heads[row as usize]);
         let next = if head.tick == self.tick { head.first } else { NONE };
-        self.entries.push(Entry { next, ..entry });
+        self.entries.push(CachedBits { next, ..entry });
         // A tick has fewer entries: each is of a row and an age.
         *head = Head { tick: self.tick, first: at as u32 };
         at
     }
 }
 
-fn blank(ages: Ages, owner: bool, forgotten: bool) -> Entry {
-    Entry { ages, owner, forgotten, mask: 0, start: 0, bits: 0, next: NONE, costs: 0, uses: 0 }
+fn blank(ages: Ages, owner: bool, forgotten: bool) -> CachedBits {
+    CachedBits { ages, owner, forgotten, mask: 0, start: 0, bits: 0, next: NONE, costs: 0, uses: 0 }
 }
 
 /// The properties of a mask, each with where its words are in a row.

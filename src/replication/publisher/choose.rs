@@ -7,7 +7,7 @@
 //! Promises: two passes over what is due, no sorting.
 
 use super::peer::Peer;
-use super::scope::State;
+use super::scope::GhostState;
 
 /// Priorities are told apart by these many of their bits: the exponent and three of the fraction.
 const STEP_SHIFT: u32 = 20;
@@ -19,7 +19,6 @@ fn step(age: u32, weight: f32) -> usize {
     if priority > 0.0 { (priority.to_bits() >> STEP_SHIFT) as usize } else { 0 }
 }
 
-/// Memory used again.
 #[derive(Debug, Default)]
 pub(super) struct Chooser {
     /// Bits of the candidates of each step.
@@ -27,7 +26,7 @@ pub(super) struct Chooser {
 }
 
 impl Chooser {
-    /// Makes ready what of a client's due ghosts fits so many bits. `averages` and `weights` are by class, weights then by row.
+    /// Makes ready what of a client's due ghosts fits this many bits. `averages` and `weights` are by class, weights then by row.
     pub(super) fn choose(&mut self, peer: &mut Peer, tick: u32, budget: f32, weights: &[Vec<f32>]) {
         let Peer { scopes, averages, .. } = peer;
         let most = scopes.iter().zip(&*averages).map(|(scope, each)| scope.due_count() as f32 * each.max());
@@ -36,7 +35,7 @@ impl Chooser {
             return;
         }
         let of = |state, weights: &[f32], row: u32, age| match state {
-            State::Destroying => STEPS - 1,
+            GhostState::Destroying => STEPS - 1,
             _ => step(age, weights.get(row as usize).copied().unwrap_or(1.0)),
         };
         self.costs.clear();

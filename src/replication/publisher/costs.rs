@@ -1,19 +1,18 @@
 //! What ghosts cost on the wire, in bits: the sum is what the payloads of their channel have.
 
-/// Of a class.
+// Of a class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassCosts {
-    /// By property.
+    // By property.
     pub properties: Vec<u64>,
     /// What stands before the properties of updates: gaps, ages, masks.
     pub updates: u64,
     /// What stands before the properties of creates.
     pub creates: u64,
-    /// Destroys.
     pub destroys: u64,
 }
 
-/// Of all.
+// Of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
     /// In the order of their ids.
@@ -23,7 +22,6 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// The sum.
     pub fn total(&self) -> u64 {
         let of = |class: &ClassCosts| {
             class.properties.iter().sum::<u64>() + class.updates + class.creates + class.destroys

@@ -15,7 +15,7 @@ const MAX_ALIGN: usize = 7;
 const BATCH: usize = 64;
 
 /// What the world has, of which a client gets some.
-pub(super) struct World<'a> {
+pub(super) struct TickData<'a> {
     pub(super) tick: u32,
     pub(super) class_bits: u32,
     pub(super) tables: &'a [Table],
@@ -25,7 +25,6 @@ pub(super) struct World<'a> {
 
 /// Whether there was room for a record.
 enum Wrote {
-    /// It was written.
     Bits(usize),
     /// There is nothing to say.
     Nothing,
@@ -42,7 +41,6 @@ struct Section<'a> {
     tick: u32,
     class: usize,
     properties: u32,
-    /// Properties without words.
     without_words: u64,
     left: usize,
     updates: (usize, usize),
@@ -50,7 +48,7 @@ struct Section<'a> {
     begun: bool,
 }
 
-impl World<'_> {
+impl TickData<'_> {
     /// Writes what is ready for a client into `bits` bits at most; false when that is nothing. Gives what sections and the
     /// packet's head cost.
     pub(super) fn fill(&mut self, peer: &mut Peer, bits: usize, out: &mut BitWriter) -> Option<u64> {

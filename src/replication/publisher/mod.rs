@@ -20,7 +20,7 @@ use std::sync::Arc;
 use self::cache::Cache;
 use self::choose::Chooser;
 pub use self::costs::{ClassCosts, Costs};
-use self::fill::World;
+use self::fill::TickData;
 use self::peer::Peer;
 use super::class::{Classes, HISTORY};
 use super::packet::MAX_OVERHEAD;
@@ -28,7 +28,6 @@ use super::table::{Column, Full, Table, Wrong};
 use crate::endpoint::{Feature, PeerHandle};
 use crate::wire::{BitWriter, ValueError};
 
-/// Settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PublisherConfig {
     /// The payload channel of ghosts.
@@ -50,7 +49,7 @@ pub struct Publisher {
     costs: Box<[ClassCosts]>,
     /// Bits of packets besides records.
     packets: u64,
-    /// By slot.
+    // By slot.
     peers: Vec<Option<Box<Peer>>>,
     chooser: Chooser,
     /// Rows that changed for those who don't own them, and for those who do.
@@ -77,7 +76,6 @@ impl Publisher {
         }
     }
 
-    /// The classes.
     pub fn classes(&self) -> &Arc<Classes> {
         &self.classes
     }
@@ -119,7 +117,6 @@ impl Publisher {
         }
     }
 
-    /// The clients.
     pub fn peers(&self) -> impl Iterator<Item = PeerHandle> {
         self.peers.iter().flatten().map(|peer| peer.handle)
     }
@@ -287,7 +284,7 @@ impl Publisher {
         })
     }
 
-    /// Decides what of a client's due ghosts goes out in this tick, in about so many bits. Without it all does, by id, as far as
+    /// Decides what of a client's due ghosts goes out in this tick, in about this many bits. Without it all does, by id, as far as
     /// there is room.
     pub fn choose(&mut self, handle: PeerHandle, budget_bits: usize) {
         let Publisher { peers, tick, weights, chooser, .. } = self;
@@ -347,7 +344,7 @@ impl Feature for Publisher {
             peer.chosen = true;
             peer.scopes.iter_mut().for_each(|scope| scope.ready_all());
         }
-        let mut world = World {
+        let mut world = TickData {
             tick: self.tick,
             class_bits: self.classes.class_bits(),
             tables: &self.tables,

@@ -7,7 +7,7 @@ use super::averages::Averages;
 use super::scope::{Carried, Scope};
 use crate::endpoint::PeerHandle;
 
-/// A client knows the low 16 bits of a tick, and takes it for the nearest to the newest one that it had: so it is told of one
+/// A client knows the low 16 bits of a tick, and takes it for the nearest to the newest one that it had: so it is notified of one
 /// from time to time, also where nothing changes. Long before half of 16 bits, so that some may be lost.
 const REMIND_AFTER: u32 = 1 << 13;
 
@@ -23,11 +23,10 @@ struct SentPacket {
     count: u32,
 }
 
-/// A client.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) handle: PeerHandle,
-    /// By class.
+    // By class.
     pub(super) scopes: Box<[Scope]>,
     pub(super) averages: Box<[Averages]>,
     /// What was chosen for this tick.

@@ -5,12 +5,11 @@
 //!
 //! A baseline is named only while the client is sure to keep it: it keeps the states with the newest [`HISTORY`] ticks, so
 //! fewer updates than that were sent since. The same must still hold when the ack comes: else the update may have arrived
-//! after so many later ones that it couldn't be read, and the ack says nothing.
+//! after this many later ones that it couldn't be read, and the ack says nothing.
 
 use super::super::class::HISTORY;
 use super::super::packet::{Ages, MAX_AGE, MAX_OLDER};
 
-/// No ghost.
 const NONE: u32 = u32::MAX;
 
 /// For how many ticks the number of records sent since can be told from its low 8 bits.
@@ -18,7 +17,7 @@ const MAX_ACK_AGE: u32 = 200;
 
 /// What a client is about to get, or has, of a ghost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum GhostState {
     /// Nothing that it acked: it gets creates.
     Creating,
     /// A state that it acked.
@@ -41,7 +40,7 @@ pub(super) struct Record {
     older_count: u8,
     acked_count: u8,
     count: u8,
-    state: State,
+    state: GhostState,
     owner: bool,
 }
 
@@ -58,7 +57,6 @@ pub(super) struct Carried {
     pub(super) base_count: u8,
 }
 
-/// What they were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CarriedOp {
     Update,
@@ -130,7 +128,7 @@ impl Scope {
             older_count: 0,
             acked_count: 0,
             count: 0,
-            state: State::Creating,
+            state: GhostState::Creating,
             owner,
         };
         if id == self.records.len() {
@@ -166,7 +164,7 @@ impl Scope {
             self.clear_due(id);
             self.free(id);
         } else {
-            record.state = State::Destroying;
+            record.state = GhostState::Destroying;
             self.mark_due(id);
         }
         true
@@ -265,7 +263,6 @@ impl Scope {
         count
     }
 
-    /// Brings records near.
     #[inline]
     pub(super) fn load(&self, ids: impl Iterator<Item = u32>) {
         let loaded = ids.fold(0, |sum, id| sum | self.records[id as usize].sent);
@@ -282,7 +279,7 @@ impl Scope {
     }
 
     /// What is due, by id: the row, ticks since it was sent or since the client was to have it, and what it is to get.
-    pub(super) fn each_due(&self, tick: u32) -> impl Iterator<Item = (u32, u32, u32, State)> {
+    pub(super) fn each_due(&self, tick: u32) -> impl Iterator<Item = (u32, u32, u32, GhostState)> {
         let blocks = self.due.iter().enumerate();
         blocks.flat_map(move |(block, bits)| {
             ones(*bits).map(move |bit| {
@@ -301,7 +298,7 @@ impl Scope {
         let record = &mut self.records[id as usize];
         let (row, owner) = (record.row.into(), record.owner);
         match record.state {
-            State::Live => {
+            GhostState::Live => {
                 let since = record.since(record.acked_count);
                 if since >= HISTORY || tick - record.acked > MAX_AGE {
                     record.create_again(tick);
@@ -313,9 +310,9 @@ impl Scope {
                     if record.older_age > 0 && near { record.acked - u32::from(record.older_age) } else { 0 };
                 Due::Update { row, owner, ages: Ages { baseline: record.acked, older } }
             }
-            State::Creating => Due::Create { row, owner },
-            State::Destroying if record.sent == tick => Due::Later,
-            State::Destroying => Due::Destroy,
+            GhostState::Creating => Due::Create { row, owner },
+            GhostState::Destroying if record.sent == tick => Due::Later,
+            GhostState::Destroying => Due::Destroy,
         }
     }
 
@@ -352,21 +349,21 @@ impl Scope {
         let record = &mut self.records[usize::from(carried.id)];
         let fresh = tick - sent <= MAX_ACK_AGE;
         match (carried.op, record.state) {
-            (CarriedOp::Destroy, State::Destroying) => {
+            (CarriedOp::Destroy, GhostState::Destroying) => {
                 self.clear_due(id);
                 self.free(id);
             }
-            (CarriedOp::Create, State::Creating)
+            (CarriedOp::Create, GhostState::Creating)
                 if fresh && sent >= record.acked && record.since(carried.count) < HISTORY =>
             {
-                record.state = State::Live;
+                record.state = GhostState::Live;
                 (record.acked, record.acked_count, record.older_age) = (sent, carried.count, 0);
             }
-            (CarriedOp::Create, State::Live) if fresh && record.since(carried.count) < HISTORY => {
+            (CarriedOp::Create, GhostState::Live) if fresh && record.since(carried.count) < HISTORY => {
                 record.acknowledge(sent, carried.count);
             }
             // Whatever the order was in which they arrived, the client had what it was written against.
-            (CarriedOp::Update, State::Live) if fresh && record.since(carried.base_count) < HISTORY => {
+            (CarriedOp::Update, GhostState::Live) if fresh && record.since(carried.base_count) < HISTORY => {
                 record.acknowledge(sent, carried.count);
             }
             _ => {}
@@ -393,7 +390,7 @@ impl Record {
 
     /// From now on creates are sent, and only acks of these count.
     fn create_again(&mut self, tick: u32) {
-        self.state = State::Creating;
+        self.state = GhostState::Creating;
         self.acked = if self.sent >= tick { tick + 1 } else { tick };
         self.older_age = 0;
     }

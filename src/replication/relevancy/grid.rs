@@ -10,7 +10,7 @@
 
 use super::super::table::Table;
 
-/// Cells, at most so many for each row.
+/// Cells, at most this many for each row.
 const CELLS_A_ROW: usize = 4;
 
 /// Cells at least that few rows may have.

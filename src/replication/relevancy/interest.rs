@@ -6,7 +6,6 @@ use super::super::table::Table;
 /// Rows that a client is to have from now on, and no more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Rising.
     pub entered: Vec<u32>,
     /// Without those that ended.
     pub left: Vec<u32>,
@@ -48,7 +47,7 @@ impl Interest {
         !self.lingering.is_empty()
     }
 
-    /// Begins with nothing relevant, of so many rows.
+    /// Begins with nothing relevant, of this many rows.
     pub(super) fn begin(&mut self, rows: usize) {
         let blocks = rows.div_ceil(BLOCK).max(self.members.len());
         self.members.resize(blocks, 0);

@@ -42,12 +42,9 @@ pub struct GridConfig {
 /// Which rows of a class a client is to have.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Relevancy {
-    /// All.
     #[default]
     Always,
-    /// What it owns.
     Owner,
-    /// What is near.
     Grid(GridConfig),
     /// What the application says.
     Mask,
@@ -58,16 +55,13 @@ pub enum Relevancy {
 pub enum RelevancyError {
     /// A property that is no vector.
     Property {
-        /// Its index.
         property: usize,
         /// Its name, if there is one.
         name: Option<String>,
     },
     /// A length that is none, or one below another.
     Length {
-        /// What it is.
         name: &'static str,
-        /// What was given.
         value: f64,
         /// What it must be above, or as much as.
         min: f64,

@@ -34,14 +34,12 @@ pub struct Column<'a> {
 /// The class has no row left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full {
-    /// Its capacity.
     pub capacity: u32,
 }
 
 /// A value that can't be written; the row keeps the state that it had.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wrong {
-    /// The row.
     pub row: u32,
     /// The index of the property.
     pub property: usize,
@@ -77,12 +75,11 @@ pub struct Table {
     history: History,
     changed: Vec<u32>,
     changed_blocks: Vec<u64>,
-    /// The last tick.
     tick: u32,
 }
 
 impl Table {
-    /// A table without rows, which remembers so many replaced states of each.
+    /// A table without rows, which remembers this many replaced states of each.
     pub fn new(class: Arc<GhostClass>, history: u8) -> Self {
         let properties = &class.properties;
         let each = properties.each().iter().enumerate().filter(|(_, property)| property.has_words());
@@ -111,7 +108,6 @@ impl Table {
         }
     }
 
-    /// The class.
     pub fn class(&self) -> &Arc<GhostClass> {
         &self.class
     }

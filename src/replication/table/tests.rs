@@ -18,7 +18,7 @@ fn tanks(capacity: u32) -> Table {
     Table::new(class(capacity, vec![("health", ranged(100)), ("ammo", ranged(999))]), 4)
 }
 
-/// Cells of [`tanks`].
+// Cells of `tanks`.
 #[derive(Default)]
 struct Cells {
     health: Vec<u8>,

@@ -34,7 +34,7 @@ impl ReadBack {
         self.fill((Self::PER_SECOND * past.as_secs_f64()) as u64);
     }
 
-    /// The peer has sent so many bytes of slices.
+    /// The peer has sent this many bytes of slices.
     pub(super) fn pay(&mut self, bytes: usize) {
         self.fill(Self::FOR_EACH * bytes as u64);
     }

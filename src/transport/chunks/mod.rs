@@ -47,7 +47,6 @@ const SLICE_PACKET_OVERHEAD: usize = 39;
 /// The largest chunk: 40 bits of size on the wire.
 pub const MAX_CHUNK_BYTES: u64 = (1 << 40) - 1;
 
-/// The longest label.
 pub const MAX_LABEL_BYTES: usize = 64;
 
 /// Chunks waiting to be sent, those under way included.
@@ -147,10 +146,12 @@ impl fmt::Display for Rejection {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It is taken; these runs of slices are here: (first, count), ascending. While it is paused no more are to come.
-    Accepted { have: Vec<(u32, u32)>, paused: bool },
+    Accepted {
+        have: Vec<(u32, u32)>,
+        paused: bool,
+    },
     /// It is here, whole and verified.
     Complete,
-    /// It is over.
     Rejected(Rejection),
 }
 
@@ -210,29 +211,15 @@ pub enum ChunkEvent {
     /// seemed to be here as a whole and was something else.
     Offered(Offer),
     /// One of ours is at the peer, verified.
-    Sent {
-        /// Which.
-        number: u64,
-    },
+    Sent { number: u64 },
     /// One of ours is not going to be.
-    NotSent {
-        /// Which.
-        number: u64,
-        /// Why.
-        failure: ChunkFailure,
-    },
+    NotSent { number: u64, failure: ChunkFailure },
     /// One of the peer's is here, verified.
-    Received {
-        /// What it is.
-        offer: Offer,
-        /// Where it is.
-        stored: Stored,
-    },
+    Received { offer: Offer, stored: Stored },
     /// One of the peer's is not going to be.
     NotReceived {
         /// What it would have been.
         offer: Offer,
-        /// Why.
         failure: ChunkFailure,
     },
 }
@@ -243,15 +230,9 @@ pub enum ChunkError {
     /// As many chunks wait as may.
     Full,
     /// The chunk is too large.
-    TooLarge {
-        /// Its bytes.
-        bytes: u64,
-    },
+    TooLarge { bytes: u64 },
     /// The chunk is too large to go out at once.
-    Burst {
-        /// Its bytes.
-        bytes: u64,
-    },
+    Burst { bytes: u64 },
     /// The label is too long.
     Label {
         /// Its bytes in UTF-8.
@@ -303,7 +284,7 @@ pub struct Progress {
     pub slices: u32,
     /// Those that are there.
     pub slices_done: u32,
-    /// Bytes per second of late.
+    /// Bytes per second recently.
     pub rate: f64,
     /// This side paused it.
     pub paused: bool,
@@ -312,7 +293,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// How long the rest takes at the rate of late; None before there is one, and while the chunk is paused.
+    /// How long the rest takes at the recent rate; None before there is one, and while the chunk is paused.
     pub fn time_left(&self) -> Option<Duration> {
         if self.paused || self.paused_by_peer {
             return None;
@@ -328,13 +309,11 @@ counters! {
     pub struct ChunkCounters {
         /// Slices sent, each counted once.
         slices_sent,
-        /// Slices sent again.
         slices_resent,
         /// Bytes of slices sent, each time they were sent.
         bytes_sent,
         /// Slices received, each counted once.
         slices_received,
-        /// Slices received again.
         slice_duplicates,
         /// Slices of chunks that are not open: unknown, over, or not accepted yet.
         slices_unexpected,
@@ -351,7 +330,7 @@ counters! {
     }
 }
 
-/// How a rate of late is kept: what came a second ago counts 1 / e of what comes now.
+/// How a recent rate is kept: what came a second ago counts 1 / e of what comes now.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rate {
     bytes: f64,
@@ -367,7 +346,7 @@ impl Rate {
         self.seconds = self.seconds * keep + past;
     }
 
-    /// Bytes per second.
+    // Bytes per second.
     pub(crate) fn per_second(&self, now: Instant) -> f64 {
         let past = (now - self.at.unwrap_or(now)).as_secs_f64();
         let seconds = self.seconds * (-past).exp() + past;
@@ -525,7 +504,6 @@ impl Chunks {
         incoming.reject(rejection, failure, &mut self.events)
     }
 
-    /// What happened next.
     pub(crate) fn poll_event(&mut self) -> Option<ChunkEvent> {
         self.events.pop_front()
     }
@@ -563,7 +541,6 @@ impl Chunks {
         partial
     }
 
-    /// What was counted.
     pub(crate) fn counters(&self) -> ChunkCounters {
         self.counters
     }
@@ -616,7 +593,7 @@ impl Chunks {
         }
     }
 
-    /// Whether there are no chunks, and were none of late.
+    /// Whether there are no chunks, and were none recently.
     pub(crate) fn is_idle(&self) -> bool {
         self.outgoing.is_empty() && self.incoming.is_empty()
     }

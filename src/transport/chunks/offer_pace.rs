@@ -11,7 +11,6 @@ use crate::transport::pacing::{Budget, RateConfig};
 /// Offers and withdrawals a second: a hundredth of a processor's time at some ten microseconds each.
 const PER_SECOND: f64 = 1000.0;
 
-/// And at once.
 const BURST: f64 = 256.0;
 
 /// Bytes of a chunk that count as much as an offer: memory is zeroed at some ten gigabytes a second.

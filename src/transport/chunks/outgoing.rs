@@ -21,7 +21,7 @@ const OFFER_AGAIN: u32 = 16;
 /// cost a round trip each time they are lost.
 const ONCE_MORE_AFTER: Duration = Duration::from_millis(4);
 
-/// Slices that may go once more: one in so many of those sent again, and one in so many of all.
+/// Slices that may go once more: one in this many of those sent again, and one in this many of all.
 const ONCE_MORE_OF_RESENT: u32 = 5;
 const ONCE_MORE_OF_ALL: u32 = 72;
 
@@ -59,11 +59,11 @@ pub(super) struct Outgoing {
     /// Slices to send again, in the order in which they were lost; `waiting` are those in it.
     lost: VecDeque<u32>,
     waiting: BitSet,
-    /// Slices that were sent again, and when, of late.
+    /// Slices that were sent again, and when, recently.
     resent: VecDeque<(Instant, u32)>,
     resent_count: u32,
     /// Slices that went once more.
-    once_more: u32,
+    tail_retransmits: u32,
     last_sent: Instant,
     rate: Rate,
 }
@@ -93,7 +93,7 @@ impl Outgoing {
             waiting: BitSet::new(slices),
             resent: VecDeque::new(),
             resent_count: 0,
-            once_more: 0,
+            tail_retransmits: 0,
             last_sent: now,
             rate: Rate::default(),
         }
@@ -179,15 +179,16 @@ impl Outgoing {
         if self.has_due_slices() {
             return Instant::ZERO;
         }
-        self.next_once_more().map_or(Instant::NEVER, |(at, _)| at)
+        self.next_tail_retransmit().map_or(Instant::NEVER, |(at, _)| at)
     }
 
     /// The slice that goes once more next, and when.
-    fn next_once_more(&self) -> Option<(Instant, u32)> {
+    fn next_tail_retransmit(&self) -> Option<(Instant, u32)> {
         let allowed = self.resent_count / ONCE_MORE_OF_RESENT + self.offer.slices() / ONCE_MORE_OF_ALL;
         let open = self.offer.slices() - self.there.len() as u32;
         let next = self.resent.iter().find(|(_, index)| !self.there.contains(*index as usize));
-        let next = next.filter(|_| !self.withdrawn && !self.is_paused() && self.once_more + open <= allowed);
+        let next =
+            next.filter(|_| !self.withdrawn && !self.is_paused() && self.tail_retransmits + open <= allowed);
         next.map(|(at, index)| (*at + ONCE_MORE_AFTER, *index))
     }
 
@@ -249,9 +250,9 @@ impl Outgoing {
                 return Some((index, false));
             }
         }
-        let (_, index) = self.next_once_more().filter(|(at, _)| *at <= now)?;
+        let (_, index) = self.next_tail_retransmit().filter(|(at, _)| *at <= now)?;
         while self.resent.pop_front().is_some_and(|(_, other)| other != index) {}
-        self.once_more += 1;
+        self.tail_retransmits += 1;
         Some((index, true))
     }
 
@@ -363,7 +364,7 @@ impl Outgoing {
     }
 }
 
-/// Bits of a slice of so many bytes with its item, at most.
+/// Bits of a slice of this many bytes with its item, at most.
 fn slice_bits(bytes: usize) -> usize {
     2 + 16 + 32 + SLICE_LENGTH_BITS as usize + 7 + bytes * 8
 }

@@ -20,7 +20,6 @@ impl core::error::Error for StorageError {}
 
 /// What a chunk is read from.
 pub trait Source: fmt::Debug + Send {
-    /// Its bytes.
     fn size(&self) -> u64;
 
     /// Fills `out` with what is at `offset`, all within the size.
@@ -57,9 +56,9 @@ pub trait Sink: fmt::Debug + Send {
 /// A chunk that was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// In memory.
+    // In memory.
     Bytes(Vec<u8>),
-    /// In a file.
+    // In a file.
     File(PathBuf),
     /// In a file that was there before it was offered, and was not received again.
     Reused(PathBuf),

@@ -63,7 +63,7 @@ const MAX_FASTER: f64 = 0.15;
 const ADDED: f64 = PACKET;
 const MAX_ADDED: f64 = FIRST_GROWTH;
 
-/// How much faster to send while the queue is empty: this, or what makes so many seconds of queue in a round trip; doubled
+/// How much faster to send while the queue is empty: this, or what makes this many seconds of queue in a round trip; doubled
 /// each time that more arrived, up to the number of times.
 const FIRST_GROWTH: f64 = 0.05;
 const FIRST_GROWTH_TIME: f64 = 0.004;
@@ -72,7 +72,7 @@ const MAX_DOUBLINGS: u32 = 4;
 /// And this at least: to fill a link would take minutes over the longest paths.
 const MIN_FIRST_GROWTH: f64 = 0.025;
 
-/// More arrived if it was above what did before by this, and by so many packets: what chance adds.
+/// More arrived if it was above what did before by this, and by this many packets: what chance adds.
 const FRUITFUL: f64 = 0.02;
 const CHANCE: f64 = 1.5 * PACKET;
 
@@ -121,7 +121,6 @@ pub(super) struct Adaptive {
 /// What is on its way.
 #[derive(Debug, Default)]
 struct Flight {
-    /// All of it.
     bytes: f64,
     /// What was sent since the rate is known.
     in_flight_since_startup: f64,

@@ -1,4 +1,4 @@
-//! The good/bad mode of "Networking for Game Programmers": so many packets a second while the round trip is short, fewer
+//! The good/bad mode of "Networking for Game Programmers": this many packets a second while the round trip is short, fewer
 //! at once when it isn't. It holds for all packets, not for bulk only.
 
 use super::{CongestionConfig, Controller, RoundTrip, SentStamp};
@@ -19,7 +19,7 @@ const NEARLY: f64 = 1.0 - 1e-6;
 #[derive(Debug)]
 pub(super) struct Binary {
     mode: GoodBad,
-    /// Seconds.
+    // Seconds.
     round_trip: Option<f64>,
     /// Packets that may go now.
     credit: f64,

@@ -76,7 +76,7 @@ struct ProbeRtt {
 /// A window as TCP Cubic's (RFC 9438).
 #[derive(Debug)]
 struct Cwnd {
-    /// Bytes.
+    // Bytes.
     window: f64,
     /// Where it grows to in no time, and slowly on from.
     plateau: f64,

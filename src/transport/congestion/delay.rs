@@ -15,7 +15,7 @@ const UNKNOWN_RTT: f64 = 0.1;
 /// Longer than this, in seconds, is no tick: a little more than one a second.
 pub(super) const MAX_TICK: f64 = 1.1;
 
-/// A round trip is only as short as the longest of so many in a row that were acked at different times: a clock that was
+/// A round trip is only as short as the longest of this many in a row that were acked at different times: a clock that was
 /// read before the host was busy with something else makes a single one too short, down to none at all.
 const AGREEING: usize = 3;
 

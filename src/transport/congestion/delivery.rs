@@ -9,7 +9,7 @@ const MAX_COMPRESSION: f64 = 2.0;
 /// What counts of former epochs' waits after one more.
 const KEEP_WAITS: f64 = 0.97;
 
-/// Waits before losses are longer than others if their mean is by so many times what chance makes of it, and by so many
+/// Waits before losses are longer than others if their mean is by this many times what chance makes of it, and by this many
 /// seconds at least; of fewer losses than this nothing is concluded.
 const DEVIATIONS: f64 = 3.0;
 const MIN_LONGER: f64 = 0.0003;

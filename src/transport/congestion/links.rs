@@ -33,7 +33,6 @@ fn links() -> [(LinkSetup, f64, f64); 6] {
 }
 
 struct Outcome {
-    /// Times the ideal.
     ratio: f64,
     /// Bytes sent again beyond 1.3 times the lost ones, as a share of the block.
     surplus: f64,

@@ -49,7 +49,7 @@ const MIN_TEST_BYTES: f64 = 30.0 * PACKET;
 /// Fewer bytes than this tell no share.
 const MIN_BYTES: f64 = 40.0 * PACKET;
 const MIN_LOSSES: f64 = 2.5;
-/// A test lasts until so many packets would be lost if the share were still the same.
+/// A test lasts until this many packets would be lost if the share were still the same.
 const MIN_TEST_LOSSES: f64 = 3.0;
 /// Fewer than this part of the share before are lost if the queue overflowed.
 const FEWER: f64 = 0.34;
@@ -92,7 +92,7 @@ const NEAR: f64 = 1.04;
 const RAISE_NEAR: f64 = 1.004;
 
 /// Beside others: packets by which Reno's window grows in a round trip if it keeps 0.7 of it, and Cubic's by the cubed seconds (RFC 9438).
-/// More is tried when Reno would be back, or after so many seconds (as between BBR version 3's probes): what is spread evenly
+/// More is tried when Reno would be back, or after this many seconds (as between BBR version 3's probes): what is spread evenly
 /// overflows a queue less often than what TCP sends.
 const RENO: f64 = 0.53;
 const CUBIC: f64 = 0.4;
@@ -122,7 +122,7 @@ pub(super) struct Loss {
     others_seen: Option<Instant>,
     /// The wait, in seconds, at which the queue overflowed.
     full_queue: Option<f64>,
-    /// Of recent packets.
+    // Of recent packets.
     waits: Waits,
 }
 
@@ -186,7 +186,7 @@ impl Loss {
         self.full_queue
     }
 
-    /// Takes what became of an epoch's packets, which arrived in so many seconds. `target` is the wait in the queue that we aim for.
+    /// Takes what became of an epoch's packets, which arrived in this many seconds. `target` is the wait in the queue that we aim for.
     pub(super) fn end_epoch(&mut self, now: Instant, epoch: &Epoch, seconds: f64, target: f64, rtt: f64) {
         let queue = epoch.least_queue > 0.5 * target;
         self.waits.add(&epoch.waits);

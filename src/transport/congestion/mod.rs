@@ -99,7 +99,7 @@ pub enum CongestionConfig {
     Fixed(RateConfig),
     /// As fast as the link carries it without a queue of more than some milliseconds.
     Adaptive(AdaptiveConfig),
-    /// So many packets a second while the round trip is short, fewer while it isn't; messages' packets too.
+    /// This many packets a second while the round trip is short, fewer while it isn't; messages' packets too.
     GoodBad(GoodBadConfig),
 }
 
@@ -205,7 +205,7 @@ mod tests {
         );
     }
 
-    /// A peer that acks whatever it likes, as fast as it likes, at the times it likes: so many packets in tenths of a
+    /// A peer that acks whatever it likes, as fast as it likes, at the times it likes: this many packets in tenths of a
     /// millisecond.
     #[test]
     fn what_goes_out_grows_by_no_more_than_five_times_in_a_round_trip_whatever_is_acked() {

@@ -25,9 +25,9 @@ pub(super) enum Loss {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkSetup {
-    /// Bytes a second.
+    // Bytes a second.
     pub(super) rate: f64,
-    /// Seconds.
+    // Seconds.
     pub(super) rtt: f64,
     pub(super) queue: f64,
     pub(super) loss: Loss,
@@ -58,7 +58,6 @@ struct Datagram {
     game: Option<Instant>,
 }
 
-/// One direction.
 #[derive(Debug)]
 pub(super) struct Wire {
     pub(super) setup: LinkSetup,
@@ -391,7 +390,6 @@ impl End {
 
 pub(super) struct World {
     pub(super) now: Instant,
-    /// There and back.
     pub(super) wires: [Wire; 2],
     /// Each sender with its receiver.
     pub(super) flows: Vec<[End; 2]>,

@@ -44,13 +44,13 @@ const MISSING_ACK: f64 = 0.004;
 /// Of ticks longer than the other a round has too few.
 const COARSE_TICKS: core::ops::Range<f64> = 0.005..0.06;
 
-/// With such ticks a round is slower only if it is by so many times more than otherwise: losses aren't all known yet.
+/// With such ticks a round is slower only if it is by this many times more than otherwise: losses aren't all known yet.
 const TICKS_BLUR: f64 = 1.1;
 
-/// The fastest round lasts for so many ticks.
+/// The fastest round lasts for this many ticks.
 const MIN_TICKS: f64 = 4.0;
 
-/// The link is full if a round takes so many times as long to arrive as to send.
+/// The link is full if a round takes this many times as long to arrive as to send.
 const LONGER: f64 = 1.25;
 
 /// The same beside others: whoever is as fast as they are together, on a link that they fill, takes twice as long. With 2.5 ten times as
@@ -159,7 +159,7 @@ impl Startup {
         self.window
     }
 
-    /// Whether the round goes on, with so many bytes on their way.
+    /// Whether the round goes on, with this many bytes on their way.
     pub(super) fn has_room(&self, in_flight: f64) -> bool {
         // Offers and acks are on their way too: the last slice of a burst mustn't wait for a round trip.
         let most = if self.bursting { self.window + BESIDE_BURST } else { 0.0 };
@@ -424,7 +424,7 @@ mod tests {
         }
     }
 
-    /// Acks of a round that arrived at so many bytes a second.
+    /// Acks of a round that arrived at this many bytes a second.
     fn play_on(startup: &mut Startup, rate: f64) -> Option<f64> {
         let pace = startup.rate();
         (0..33).find_map(|n| {

@@ -132,9 +132,10 @@ impl Connection {
     }
 
     /// The conversation is over: every message whose fate is open is told as lost.
-    pub fn conclude(&mut self) {
-        let fates = &mut self.notifications;
-        fates.conclude(self.endpoint.acks_mut());
-        self.streams.conclude(|channel, fate| fates.tell(notification(channel as u8, fate, false)));
+    pub fn abandon_all(&mut self) {
+        let notifications = &mut self.notifications;
+        notifications.abandon_all(self.endpoint.acks_mut());
+        self.streams
+            .abandon_all(|channel, fate| notifications.push(notification(channel as u8, fate, false)));
     }
 }

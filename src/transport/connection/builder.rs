@@ -18,7 +18,6 @@ const PACKETS_TO_SHRINK: u16 = 64;
 /// What the packet that was just written is.
 pub(super) struct Written {
     pub(super) hello: bool,
-    /// It carries messages.
     pub(super) messages: bool,
     /// What its ack ranges reported.
     pub(super) reported: Reported,
@@ -44,7 +43,7 @@ impl Connection {
         let mut offer = Offer { fill, draft, writer };
         let filled = self.streams.fill(&context, &self.protocol, room, &mut offer);
         for (channel, tag) in draft.refused.drain(..) {
-            self.notifications.tell(Some(Notification { channel, tag, delivered: false }));
+            self.notifications.push(Some(Notification { channel, tag, delivered: false }));
         }
         filled
     }
@@ -161,7 +160,7 @@ impl Connection {
             let carried = record.unwrap_or_default().carried;
             self.lose(now, &carried);
             let notifications = &mut self.scratch.get().notifications;
-            notifications.drain(..).for_each(|lost| self.notifications.tell(Some(lost)));
+            notifications.drain(..).for_each(|lost| self.notifications.push(Some(lost)));
             self.carried.clear(carried);
             return;
         };

@@ -11,14 +11,13 @@ use crate::transport::stream::WindowViolation;
 /// Settings of one connection's transport.
 #[derive(Clone, Debug)]
 pub struct ConnectionConfig {
-    /// Packets, acks, fragments.
     pub packets: AckEndpointConfig,
     /// How much may be sent in messages.
     pub budget: BudgetConfig,
     /// How fast chunks may go out beside them.
     pub congestion: CongestionConfig,
-    /// Whether the fates of packets are kept for [`Connection::poll_packet_fate`].
-    pub packet_fates: bool,
+    /// Whether the fates of packets are kept for [`Connection::poll_packet_notification`].
+    pub packet_notifications: bool,
     /// Leaves out numbers of packets now and then, so that a peer that acks what it has not received is found out: by this
     /// seed, which the peer must not know. None: no numbers are left out. A server gives each connection its own.
     pub skip_seed: Option<u64>,
@@ -36,7 +35,7 @@ impl Default for ConnectionConfig {
             packets,
             budget: BudgetConfig::default(),
             congestion: CongestionConfig::default(),
-            packet_fates: false,
+            packet_notifications: false,
             skip_seed: None,
             replayed: false,
         }
@@ -57,7 +56,6 @@ pub enum End {
 /// How a peer broke the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Violation {
-    /// A packet's bits.
     Packet(Refusal),
     /// A message or credit beyond the window that both sides know.
     Window,

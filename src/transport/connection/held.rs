@@ -13,7 +13,7 @@ use crate::transport::protocol::{ChannelKind, Protocol};
 const SMALL: usize = 8 << 10;
 
 /// What is held at most, beside that of reliable channels.
-const MOST_HELD: usize = 16 << 20;
+const MAX_HELD: usize = 16 << 20;
 
 /// How many times the window of a reliable channel its messages may take.
 const OF_WINDOW: usize = 16;
@@ -33,7 +33,7 @@ pub(super) fn has_memory(
         _ => 0,
     });
     let held = streams.received_memory();
-    let most = MOST_HELD.saturating_add(OF_WINDOW.saturating_mul(windows.sum()));
+    let most = MAX_HELD.saturating_add(OF_WINDOW.saturating_mul(windows.sum()));
     // What all the others wait for must get through: with it they can be taken.
     let awaited = || {
         let messages = packet.messages.iter().map(|message| (message.channel, message.prefix));

@@ -40,7 +40,7 @@ use super::congestion::{CongestionConfig, Controller};
 use super::error::{ConfigError, SendError};
 use super::ledger::estimate::Stats;
 use super::ledger::numbers::Skips;
-use super::ledger::{AckRanges, Laps, Notification, Notifications, PacketFate};
+use super::ledger::{AckRanges, Laps, Notification, Notifications, PacketNotification};
 use super::message::{Message, Received, SendOptions, Submission};
 use super::message_window::MessageWindow;
 use super::pacing::{Budget, BudgetConfig};
@@ -85,7 +85,7 @@ pub struct Connection {
     /// The peer has a packet with our hello.
     hello_acked: bool,
     /// A packet of the peer had a hello.
-    greeted: bool,
+    hello_received: bool,
     pending_ack: PendingAck,
     /// When the application sent the first message since the tick's last [`Connection::transmit`].
     tick_open: Option<Instant>,
@@ -106,8 +106,8 @@ pub struct Connection {
     /// That is too long ago for slices.
     silent: bool,
     /// What only yojimbo's framing needs, if it is this connection's.
-    yojimbo: Option<Box<yojimbo::State>>,
-    /// See [`ConnectionConfig`].
+    yojimbo: Option<Box<yojimbo::YojimboState>>,
+    // See `ConnectionConfig`.
     replayed: bool,
     /// Chunks had something to say, and acks or keep-alives had taken the last packet that might go: next time they wait.
     chunks_wait: bool,
@@ -134,7 +134,7 @@ impl Connection {
             streams: Streams::new(&protocol),
             chunks: Chunks::new(packets.fragment_above.min(packets.max_packet_size)),
             carried: Lists::default(),
-            notifications: Notifications::new(config.packet_fates),
+            notifications: Notifications::new(config.packet_notifications),
             newest_arrival: 0,
             ranges: AckRanges::default(),
             budget: Budget::new(config.budget.rate),
@@ -144,7 +144,7 @@ impl Connection {
             datagram_bits,
             detail: None,
             hello_acked: false,
-            greeted: false,
+            hello_received: false,
             pending_ack: PendingAck::default(),
             tick_open: None,
             datagram_overhead: config.packets.overhead as usize,
@@ -217,11 +217,11 @@ impl Connection {
         let sending = self.streams.sending(channel).ok_or(SendError::WrongKind)?;
         let replaced = sending.send(Submission { message, at: now, options })?;
         self.tick_open.get_or_insert(now);
-        self.notifications.tell(notification(channel as u8, replaced, false));
+        self.notifications.push(notification(channel as u8, replaced, false));
         Ok(())
     }
 
-    /// A feature above has something to write on a payload channel, if a packet has room for at least so many bits:
+    /// A feature above has something to write on a payload channel, if a packet has room for at least this many bits:
     /// [`Connection::transmit_filled`] asks it until it has no more. What becomes of each record is told by
     /// [`Connection::poll_notification`], with the record as the tag.
     ///
@@ -263,7 +263,7 @@ impl Connection {
     }
 
     /// What became of a packet, in the order of the packets: of the newest 1,024, if the configuration says so.
-    pub fn poll_packet_fate(&mut self) -> Option<PacketFate> {
+    pub fn poll_packet_notification(&mut self) -> Option<PacketNotification> {
         self.notifications.poll_packet()
     }
 
@@ -356,8 +356,8 @@ impl Connection {
     }
 
     /// Whether the peer has shown that it would understand a farewell.
-    pub fn is_greeted(&self) -> bool {
-        self.greeted
+    pub fn has_received_hello(&self) -> bool {
+        self.hello_received
     }
 
     /// What the peer's application said of [`End::ByPeer`], if anything: 1 to [`MAX_DETAIL_BYTES`] bytes.

@@ -29,7 +29,7 @@ pub(super) struct PendingAck {
 }
 
 impl PendingAck {
-    /// A datagram of so many bytes came.
+    /// A datagram of this many bytes came.
     pub(super) fn grant(&mut self, bytes: usize) {
         self.credit = (self.credit + bytes).min(MAX_CREDIT);
         self.blocked_by_credit = false;
@@ -68,7 +68,7 @@ impl PendingAck {
         }
     }
 
-    /// Takes what an ack of so many bytes costs; false when there is not enough.
+    /// Takes what an ack of this many bytes costs; false when there is not enough.
     pub(super) fn try_spend(&mut self, bytes: usize) -> bool {
         self.blocked_by_credit = self.credit < bytes;
         if !self.blocked_by_credit {
@@ -77,7 +77,7 @@ impl PendingAck {
         !self.blocked_by_credit
     }
 
-    /// Whether there is credit for so many bytes.
+    /// Whether there is credit for this many bytes.
     pub(super) fn covers(&self, bytes: usize) -> bool {
         self.credit >= bytes
     }

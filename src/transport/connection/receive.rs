@@ -68,7 +68,12 @@ impl Connection {
         }
         let header = incoming.header();
         let arrival = self.arrival(header.sequence);
-        let context = ReadContext { now, sequence: header.sequence, ack: header.ack, greeted: self.greeted };
+        let context = ReadContext {
+            now,
+            sequence: header.sequence,
+            ack: header.ack,
+            hello_received: self.hello_received,
+        };
         let Memory { packet, bodies, .. } = self.scratch.get();
         let room = |channel| self.streams.landing_room(channel, arrival);
         let ashore = landing.as_deref_mut().map(|landing| Ashore {
@@ -208,15 +213,15 @@ impl Connection {
             slices,
             ..
         } = packet;
-        self.greeted |= control.hello.is_some();
+        self.hello_received |= control.hello.is_some();
         let messages_said = !messages.is_empty() || !landed.is_empty() || !fragments.is_empty();
         let said = control.hello.is_some() || !control.credits.is_empty() || messages_said;
         if said || !chunk_items.is_empty() {
             self.pending_ack.count(now);
         }
         for (channel, unread) in control.credits.drain(..) {
-            let fates = &mut self.notifications;
-            let mut told = |fate| fates.tell(notification(channel, fate, true));
+            let notifications = &mut self.notifications;
+            let mut told = |fate| notifications.push(notification(channel, fate, true));
             let Some(sending) = self.streams.sending(channel.into()) else { continue };
             let credited = sending.handle_credit(now, unread, arrival, &mut told);
             if !self.replayed {
@@ -263,7 +268,7 @@ impl Connection {
         self.notifications.has_told()
     }
 
-    /// Whether something waits for [`Connection::poll_packet_fate`].
+    /// Whether something waits for [`Connection::poll_packet_notification`].
     pub fn has_packet_fate(&self) -> bool {
         self.notifications.has_packet()
     }

@@ -44,8 +44,9 @@ impl Connection {
         } else {
             self.transmit_native(now, out, fill);
         }
-        let fates = &mut self.notifications;
-        self.streams.end_of_tick(|channel, fate| fates.tell(notification(channel as u8, fate, false)));
+        let notifications = &mut self.notifications;
+        self.streams
+            .end_of_tick(|channel, fate| notifications.push(notification(channel as u8, fate, false)));
         self.next_tick()
     }
 

@@ -150,8 +150,8 @@ pub enum Refusal {
     Channel,
     /// Ack ranges walk too far.
     Ranges,
-    /// A number is in the ladder's last tier, or too large for what it counts.
-    Ladder,
+    /// A number is in the last tier of a relative integer, or too large for what it counts.
+    RelativeInteger,
     /// A message of a layer on a channel of a kind that doesn't take such.
     Type,
     /// A body is longer than its type or its channel allows, or a close has a text of no bytes.
@@ -176,7 +176,7 @@ impl fmt::Display for Refusal {
             Refusal::NoHello => f.write_str("the first packet has no hello"),
             Refusal::Channel => f.write_str("channels are out of order or of the wrong kind"),
             Refusal::Ranges => f.write_str("ack ranges walk too far"),
-            Refusal::Ladder => f.write_str("a difference is larger than what it counts can be"),
+            Refusal::RelativeInteger => f.write_str("a difference is larger than what it counts can be"),
             Refusal::Type => f.write_str("a message of this type is not for channels of this kind"),
             Refusal::Length => f.write_str("a message is longer than its class or its channel allows"),
             Refusal::Messages => {
@@ -462,7 +462,7 @@ pub(crate) struct ReadContext {
     pub(crate) sequence: u16,
     pub(crate) ack: u16,
     /// Whether an earlier packet had a hello.
-    pub(crate) greeted: bool,
+    pub(crate) hello_received: bool,
 }
 
 impl ReadContext {
@@ -498,7 +498,7 @@ fn read_control(
             return Err(Refusal::Mismatch);
         }
         control.hello = Some(protocol.hash());
-    } else if !context.greeted {
+    } else if !context.hello_received {
         return Err(Refusal::NoHello);
     }
     if reader.bool()? {
@@ -531,8 +531,8 @@ fn read_control(
 fn read_ranges(reader: &mut BitReader<'_>, ack: u16, ranges: &mut Vec<AckRange>) -> Result<(), Refusal> {
     let mut walked = 32;
     loop {
-        let gap = read_ladder(reader)? - 1;
-        let run = read_ladder(reader)?;
+        let gap = read_relative(reader)? - 1;
+        let run = read_relative(reader)?;
         let newest = walked + gap;
         walked = newest + run;
         if walked > MAX_RANGE_WALK {
@@ -590,7 +590,7 @@ impl Entry<'_> {
             let prefix = match (kind, previous) {
                 (kind, None) if kind.has_ids() => Prefix::Id(reader.bits(16)? as u16),
                 (kind, Some(previous)) if kind.has_ids() => {
-                    let step = u16::try_from(read_ladder(reader)?).map_err(|_| Refusal::Ladder)?;
+                    let step = u16::try_from(read_relative(reader)?).map_err(|_| Refusal::RelativeInteger)?;
                     Prefix::Id(u16::wrapping_add(previous, step))
                 }
                 // At most 65,536 keys.
@@ -791,10 +791,10 @@ fn read_name(reader: &mut BitReader<'_>, count: usize) -> Result<usize, Refusal>
     Ok(reader.int(0, count as i64 - 1)? as usize)
 }
 
-/// A number of at least 1; the ladder's tier for larger numbers is refused.
-fn read_ladder(reader: &mut BitReader<'_>) -> Result<u32, Refusal> {
+/// A number of at least 1; the tier for larger numbers is refused.
+fn read_relative(reader: &mut BitReader<'_>) -> Result<u32, Refusal> {
     // At most 69,914.
-    reader.relative_difference()?.map(|number| number as u32).ok_or(Refusal::Ladder)
+    reader.relative_difference()?.map(|number| number as u32).ok_or(Refusal::RelativeInteger)
 }
 
 /// Channel numbers that must ascend.

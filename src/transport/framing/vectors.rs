@@ -193,7 +193,7 @@ fn write(packet: &Json) -> String {
 fn read(packet: &str, ack: u16) -> Result<Packet, Refusal> {
     let mut read = Packet::default();
     let bytes = hex::decode(packet).unwrap();
-    let context = ReadContext { now: Instant::ZERO, sequence: 0, ack, greeted: true };
+    let context = ReadContext { now: Instant::ZERO, sequence: 0, ack, hello_received: true };
     native::read(&bytes, &protocol(), context, &mut read, &mut Bodies::default(), None).map(|()| read)
 }
 
@@ -258,7 +258,7 @@ fn fragments_put_together_are_the_message() {
     let (packet, protocol) = (with_fragments.unwrap(), protocol());
     let body: String = items(&packet["fragments"]).iter().map(|told| told[5].as_str().unwrap()).collect();
     let mut body = hex::decode(body).unwrap();
-    let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 40, greeted: true };
+    let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 40, hello_received: true };
     let read = |body: &[u8], bits| {
         native::read_body(body, bits, 3, &protocol, &context, &mut Bodies::default()).map(|it| it.body)
     };
@@ -302,7 +302,7 @@ fn what_the_standard_refuses_is_refused() {
 #[test]
 fn another_version_or_hash_is_a_mismatch_and_a_missing_hello_a_violation() {
     let hello = VECTORS["packets"][1]["packet"].as_str().unwrap();
-    let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 0xFFFF, greeted: false };
+    let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 0xFFFF, hello_received: false };
     let read = |bytes: &[u8]| {
         native::read(bytes, &protocol(), context, &mut Packet::default(), &mut Bodies::default(), None)
     };
@@ -379,7 +379,7 @@ fn types_of_layers_are_in_the_hash_and_go_on_the_channels_that_take_them() {
     let read = |packet: &Json| {
         let mut read = Packet::default();
         let bytes = hex::decode(packet.as_str().unwrap()).unwrap();
-        let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 40, greeted: true };
+        let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 40, hello_received: true };
         native::read(&bytes, &protocol, context, &mut read, &mut Bodies::default(), None).map(|()| read)
     };
     for case in items(&system["taken"]) {

@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_says_what_the_ladder_takes() {
+    fn the_table_says_what_relative_integers_take() {
         for before in 0..=u16::MAX {
             assert_eq!(
                 relative_bits(before),

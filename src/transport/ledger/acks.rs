@@ -39,9 +39,9 @@ const INITIAL_RTT: Duration = Duration::from_millis(300);
 const TIMER_GRANULARITY: Duration = Duration::from_millis(2);
 
 /// Probes go out no more often than this.
-const LEAST_PROBE_INTERVAL: Duration = Duration::from_millis(4);
+const MIN_PROBE_INTERVAL: Duration = Duration::from_millis(4);
 
-/// As long as the window of sent packets may grow, it is so many times what is in flight, so that acks that come
+/// As long as the window of sent packets may grow, it is this many times what is in flight, so that acks that come
 /// after the verdict "lost" still find their packet.
 const WINDOWS_IN_FLIGHT: usize = 4;
 
@@ -93,7 +93,6 @@ pub enum RttSampling {
 /// A packet of ours that the peer received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acked {
-    /// Its number.
     pub sequence: u16,
     /// When it was sent.
     pub sent_at: Instant,
@@ -173,7 +172,7 @@ pub struct Acks<T = ()> {
     heard: (u16, u32),
     loss_bound: LossBound,
     reordering: Option<Reordering>,
-    /// How long the peer holds acks, the most of late.
+    /// How long the peer holds acks, the most recently.
     peer_delay: Duration,
     in_order_only: bool,
     initial_window: usize,
@@ -579,7 +578,7 @@ impl<T: Default> Acks<T> {
     /// which of the last ones are lost.
     pub fn probe_interval(&self) -> Duration {
         let round_trip = self.rtt.smoothed().unwrap_or(INITIAL_RTT);
-        (round_trip / 8).max(LEAST_PROBE_INTERVAL)
+        (round_trip / 8).max(MIN_PROBE_INTERVAL)
     }
 
     /// The newest packet received.

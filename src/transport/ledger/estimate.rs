@@ -46,7 +46,7 @@ pub struct Rtt {
 }
 
 impl Rtt {
-    /// No samples yet; each will move the smoothed RTT by the fraction `smoothing` of the difference. So many are remembered.
+    /// No samples yet; each will move the smoothed RTT by the fraction `smoothing` of the difference. This many are remembered.
     pub fn new(smoothing: f64, history: usize) -> Self {
         Rtt {
             smoothing,
@@ -147,7 +147,6 @@ pub(super) struct Recent {
     pub(super) lost: Amount,
     /// Packets of the peer, by their numbers.
     pub(super) peer_sent: Amount,
-    /// Those that came.
     pub(super) received: Amount,
 }
 

@@ -9,7 +9,6 @@
 #[derive(Clone, Debug)]
 pub(in crate::transport) struct Laps {
     step: u64,
-    /// The next multiple.
     next: u64,
     /// The newest packet when the count passed the one before the last multiple, and the last.
     passed: [u64; 2],

@@ -12,4 +12,4 @@ mod standard_estimate;
 pub(super) use ack_ranges::{AckRange, AckRanges, Reported};
 pub(super) use laps::Laps;
 pub(super) use notifications::Notifications;
-pub use notifications::{Notification, PacketFate};
+pub use notifications::{Notification, PacketNotification};

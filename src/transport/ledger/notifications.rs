@@ -12,7 +12,6 @@ use crate::store::{List, Lists};
 /// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// The channel's index.
     pub channel: u8,
     /// What the sender gave the message to be known by.
     pub tag: u32,
@@ -22,15 +21,14 @@ pub struct Notification {
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PacketFate {
-    /// Its number.
+pub struct PacketNotification {
     pub sequence: u16,
     /// Whether the peer has it; otherwise it counts as lost.
     pub delivered: bool,
 }
 
 /// Notifications of packets kept for whoever asks; older ones are forgotten.
-const MOST_PACKET_FATES: usize = 1024;
+const MAX_PACKET_FATES: usize = 1024;
 
 /// What is to be told, and of which packets nothing was told yet.
 #[derive(Debug, Default)]
@@ -41,7 +39,7 @@ pub(in crate::transport) struct Notifications {
     waiting: Lists<Notification>,
     told: VecDeque<Notification>,
     /// Of all packets, when asked for.
-    told_packets: Option<VecDeque<PacketFate>>,
+    told_packets: Option<VecDeque<PacketNotification>>,
 }
 
 /// What became of a packet, by the first verdict that was applied.
@@ -58,7 +56,7 @@ enum Verdict {
     Lost,
 }
 
-/// The part of a packet's record that is told of.
+/// The part of a packet's record that is notified of.
 #[derive(Debug, Default)]
 pub(in crate::transport) struct Telling {
     verdict: Verdict,
@@ -114,7 +112,7 @@ impl Notifications {
             self.told.extend(self.waiting.iter(&waiting));
             self.waiting.clear(waiting);
             if verdict != Verdict::Nothing {
-                self.tell_packet(PacketFate {
+                self.tell_packet(PacketNotification {
                     sequence: self.next,
                     delivered: verdict == Verdict::Delivered,
                 });
@@ -123,21 +121,21 @@ impl Notifications {
         }
     }
 
-    fn tell_packet(&mut self, fate: PacketFate) {
+    fn tell_packet(&mut self, fate: PacketNotification) {
         let Some(told) = &mut self.told_packets else { return };
-        if told.len() == MOST_PACKET_FATES {
+        if told.len() == MAX_PACKET_FATES {
             told.pop_front();
         }
         told.push_back(fate);
     }
 
     /// Tells of a message that never was in a packet.
-    pub(in crate::transport) fn tell(&mut self, notification: Option<Notification>) {
+    pub(in crate::transport) fn push(&mut self, notification: Option<Notification>) {
         self.told.extend(notification);
     }
 
     /// No more fates of packets will be known: tells what waited for them.
-    pub(in crate::transport) fn conclude<T: Told>(&mut self, acks: &mut Acks<T>) {
+    pub(in crate::transport) fn abandon_all<T: Told>(&mut self, acks: &mut Acks<T>) {
         while self.next != acks.next_sequence() {
             let telling = acks.note_mut(self.next).map(Told::telling);
             let waiting = telling.map(|telling| core::mem::take(&mut telling.waiting)).unwrap_or_default();
@@ -147,7 +145,6 @@ impl Notifications {
         }
     }
 
-    /// The next notification.
     pub(in crate::transport) fn poll(&mut self) -> Option<Notification> {
         self.told.pop_front()
     }
@@ -163,7 +160,7 @@ impl Notifications {
     }
 
     /// The fate of the next packet.
-    pub(in crate::transport) fn poll_packet(&mut self) -> Option<PacketFate> {
+    pub(in crate::transport) fn poll_packet(&mut self) -> Option<PacketNotification> {
         self.told_packets.as_mut()?.pop_front()
     }
 }
@@ -220,7 +217,7 @@ mod tests {
         let mut of = vec![Notification { channel: 0, tag: 5, delivered: true }];
         notifications.resolve(&mut acks, 1, true, &mut of);
         assert_eq!(notifications.poll(), None);
-        notifications.conclude(&mut acks);
+        notifications.abandon_all(&mut acks);
         assert_eq!(notifications.poll().map(|told| told.tag), Some(5));
     }
 }

@@ -15,7 +15,7 @@ const MAX_INTERVAL: u64 = 512;
 /// Numbers that may be in use beyond the newest that was acked: below half of all.
 pub(in crate::transport) const MAX_AHEAD: u16 = 32_767;
 
-/// When fewer numbers are left than this, packets wait for each other: no link has so many in flight.
+/// When fewer numbers are left than this, packets wait for each other: no link has this many in flight.
 const ENOUGH_LEFT: u16 = 16_384;
 
 /// How long they wait then. Later ever longer, as the square of what is left shrinks: for an hour not more than a second, for
@@ -26,7 +26,6 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug)]
 pub(in crate::transport) struct Skips {
     rng: Rng,
-    /// Packets until then.
     left: u64,
 }
 
@@ -45,7 +44,7 @@ impl Skips {
     }
 }
 
-/// How long after a packet the next may go, when so many numbers are left.
+/// How long after a packet the next may go, when this many numbers are left.
 pub(in crate::transport) fn wait(left: u16) -> Duration {
     if left >= ENOUGH_LEFT {
         return Duration::ZERO;

@@ -21,7 +21,6 @@ struct Tally {
 }
 
 impl Tally {
-    /// Counts one packet.
     fn add(&mut self, time: Instant, bytes: u32) {
         self.packets += 1;
         self.bytes += u64::from(bytes);
@@ -63,7 +62,7 @@ impl StandardEstimate {
         let _ = self.received.insert(sequence, (now, bytes));
     }
 
-    /// As [`SequenceBuffer::advance`].
+    // As `SequenceBuffer::advance`.
     pub(super) fn advance_received(&mut self, sequence: u16) {
         self.received.advance(sequence);
     }

@@ -38,7 +38,7 @@ pub enum Estimation {
     Recent,
 }
 
-/// Settings of [`Acks`](crate::transport::acks::Acks).
+// Settings of `Acks`(crate::transport::acks::Acks).
 #[derive(Clone, Debug, PartialEq)]
 pub struct AcksConfig {
     /// Sent packets remembered, at first: at `max_window`, more than rate x RTT, or packets count as lost before their ack can
@@ -123,13 +123,11 @@ pub(super) fn check_window(field: &'static str, capacity: usize) -> Result<(), C
 /// Settings of an [`AckEndpoint`](crate::transport::ack_endpoint::AckEndpoint).
 #[derive(Clone, Debug, PartialEq)]
 pub struct AckEndpointConfig {
-    /// Largest payload.
     pub max_packet_size: usize,
     /// Payloads longer than this are sent in fragments.
     pub fragment_above: usize,
     /// The reassembly of fragments. Both ends need the same fragment size and count.
     pub reassembly: ReassemblyConfig,
-    /// The acks.
     pub acks: AcksConfig,
     /// Bytes that the layers below add to each datagram (IP, UDP, ...), counted in bandwidth.
     pub overhead: u32,

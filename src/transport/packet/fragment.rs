@@ -183,7 +183,7 @@ impl fmt::Display for FragmentError {
 
 impl std::error::Error for FragmentError {}
 
-/// Settings of [`Reassembly`].
+// Settings of `Reassembly`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReassemblyConfig {
     /// Partial packets at a time, a power of two.
@@ -222,7 +222,6 @@ struct Partial {
     received: BitSet,
     /// The fragments' ids in the order in which they came.
     order: Vec<u8>,
-    /// Their data, likewise.
     payload: Vec<u8>,
     /// The bytes it may grow to, counted against the bound.
     reserved: usize,
@@ -287,7 +286,6 @@ impl Reassembly {
         Ok(Reassembly { partials: SequenceBuffer::new(config.window), config, spare: Vec::new() })
     }
 
-    /// The settings.
     pub fn config(&self) -> &ReassemblyConfig {
         &self.config
     }

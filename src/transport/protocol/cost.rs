@@ -10,16 +10,14 @@ use crate::wire::Measure;
 pub const FRAGMENT_BYTES: usize = 1024;
 
 /// Bits of a message id whose predecessor isn't known: the widest relative integer.
-pub(crate) const WIDEST_ID_BITS: usize = 23;
+pub(crate) const MAX_ID_BITS: usize = 23;
 
 /// The bits a framing spends around the messages of one channel: upper bounds, so that what a channel selects fits.
 #[derive(Clone, Debug)]
 pub(crate) struct ChannelCost {
-    /// Once per packet.
     pub(crate) entry: usize,
     /// Once per message, besides id, key and body.
     message: usize,
-    /// A key.
     pub(crate) key: usize,
     /// The messages are payloads: no message has a type.
     payload: bool,
@@ -60,7 +58,7 @@ impl Cost<'_> {
         self.channel.message + length as usize + message.encoded.max_bits() + block
     }
 
-    /// Bits of a payload of so many bits, wherever it lies, with its entry.
+    /// Bits of a payload of this many bits, wherever it lies, with its entry.
     pub(crate) fn payload(&self, bits: usize) -> usize {
         // Seven for its first align.
         self.entry + self.channel.message + bits + 7
@@ -93,7 +91,7 @@ impl Cost<'_> {
     /// first of its entry too, and more if another selection's ids come before it.
     pub(crate) fn id(&self, previous: Option<u16>, id: u16) -> usize {
         let step = |previous| Measure::relative(id.wrapping_sub(previous).into());
-        previous.map_or(WIDEST_ID_BITS, step)
+        previous.map_or(MAX_ID_BITS, step)
     }
 }
 

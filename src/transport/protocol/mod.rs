@@ -14,7 +14,7 @@ use core::time::Duration;
 use sha2::{Digest, Sha256};
 
 pub use cost::FRAGMENT_BYTES;
-pub(crate) use cost::{Cost, WIDEST_ID_BITS, key_bits, length_bits};
+pub(crate) use cost::{Cost, MAX_ID_BITS, key_bits, length_bits};
 pub use digest::MAX_DIGEST_BYTES;
 pub use yojimbo::{Framing, FramingError, YojimboChannel, YojimboConfig};
 
@@ -68,7 +68,6 @@ pub enum Body {
     },
 }
 
-/// One message type.
 #[derive(Clone, Debug)]
 pub struct MessageType {
     /// The class name; part of the protocol hash.
@@ -130,15 +129,11 @@ pub enum ChannelKind {
         receive_queue: usize,
     },
     /// Each message at most once, never sent again; older ones are dropped once a newer one came.
-    Sequenced {
-        /// As for unreliable.
-        receive_queue: usize,
-    },
+    Sequenced { receive_queue: usize },
     /// Each message in several packets; at most once, in order, gaps told.
     Redundant {
         /// Packets that carry each message, a tick apart; 0 for as many as it takes until one is acked.
         copies: u8,
-        /// As for unreliable.
         receive_queue: usize,
     },
     /// Of each key the newest value, until the peer has it.
@@ -147,10 +142,7 @@ pub enum ChannelKind {
         keys: usize,
     },
     /// Opaque bits, at most once, whose fate is told exactly once, in packet order.
-    Payload {
-        /// As for unreliable.
-        receive_queue: usize,
-    },
+    Payload { receive_queue: usize },
     /// Large blocks, in slices; they get what the other channels leave. A protocol has at most one such channel.
     Chunks,
 }
@@ -220,7 +212,6 @@ impl Default for Share {
     }
 }
 
-/// One channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelConfig {
     /// For people; not part of the protocol hash.
@@ -257,7 +248,6 @@ impl ChannelConfig {
         Self::new(ChannelKind::Reliable { ordered: true, receive_window, receive_bytes, resend })
     }
 
-    /// Unreliable-unordered.
     pub fn unreliable() -> Self {
         Self::new(ChannelKind::Unreliable { receive_queue: 1024 })
     }
@@ -302,9 +292,7 @@ impl ChannelConfig {
 /// A setting that is out of its bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProtocolError {
-    /// Which setting.
     pub field: &'static str,
-    /// Its value.
     pub value: u64,
     /// The least it may be.
     pub low: usize,
@@ -454,7 +442,6 @@ impl Protocol {
         Ok(self)
     }
 
-    /// How packets look.
     pub fn framing(&self) -> &Framing {
         &self.framing
     }
@@ -469,7 +456,7 @@ impl Protocol {
         self.channels.get(channel).and_then(|channel| channel.yojimbo).unwrap_or_default()
     }
 
-    /// Whether a channel takes a message of so many bytes.
+    /// Whether a channel takes a message of this many bytes.
     pub(crate) fn check_bytes(&self, channel: usize, bytes: usize) -> Result<(), SendError> {
         let max_bytes = self.channels[channel].max_message_bytes;
         let packet = self.yojimbo().map(|yojimbo| (yojimbo.max_packet_bytes, yojimbo.max_message_bytes()));

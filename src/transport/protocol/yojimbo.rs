@@ -24,7 +24,6 @@ const FRAGMENT_SLACK_BYTES: usize = 64;
 /// How a connection's packets look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
-    /// Tickwire's own: `STANDARD.md`.
     #[default]
     Native,
     /// That of the C++ library yojimbo 1.9: `YOJIMBO.md`.
@@ -43,7 +42,6 @@ pub struct YojimboConfig {
 }
 
 impl Default for YojimboConfig {
-    /// yojimbo's own.
     fn default() -> Self {
         YojimboConfig { max_packet_bytes: 8192, packet_fragment_bytes: 1024, block_types: Vec::new() }
     }
@@ -54,7 +52,6 @@ impl Default for YojimboConfig {
 pub struct YojimboChannel {
     /// Messages that a packet may have (yojimbo's `maxMessagesPerPacket`).
     pub max_messages_per_packet: usize,
-    /// Largest block (`maxBlockSize`).
     pub max_block_bytes: usize,
     /// Bytes of a block in each packet (`blockFragmentSize`).
     pub block_fragment_bytes: usize,
@@ -71,7 +68,6 @@ pub(crate) struct Widths {
 }
 
 impl Default for YojimboChannel {
-    /// yojimbo's own.
     fn default() -> Self {
         YojimboChannel {
             max_messages_per_packet: 256,
@@ -165,22 +161,14 @@ pub enum FramingError {
     /// A setting is out of its bound.
     Setting(ProtocolError),
     /// Yojimbo has no channel of this kind.
-    Kind {
-        /// Which channel.
-        channel: usize,
-        /// Its kind.
-        kind: &'static str,
-    },
+    Kind { channel: usize, kind: &'static str },
     /// Yojimbo has no messages but the game's.
     System {
         /// The layer whose they are.
         layer: &'static str,
     },
     /// A channel has settings that only yojimbo's framing has.
-    YojimboChannel {
-        /// Which channel.
-        channel: usize,
-    },
+    YojimboChannel { channel: usize },
 }
 
 impl From<ProtocolError> for FramingError {

@@ -2,7 +2,7 @@
 //!
 //! A feature says once that it has something for a peer, and in which least room (the stream is busy then: one bit). Each
 //! packet that has the room offers it, by share as to any other stream; the feature writes at most that much and gives a
-//! record. What becomes of the packet is told of the record, once and in the order of the packets.
+//! record. What becomes of the packet is notified of the record, once and in the order of the packets.
 //!
 //! Promises: who has nothing to write is asked once and not again before it says that it has something.
 //! Refuses: more bits than were offered, which is the feature's mistake: nothing of them is sent.
@@ -22,6 +22,5 @@ pub(crate) struct Offer<'a, 'f> {
     /// Who is asked; None between ticks.
     pub(crate) fill: Option<&'a mut (dyn Fill + 'f)>,
     pub(crate) draft: &'a mut Draft,
-    /// Memory used again.
     pub(crate) writer: &'a mut BitWriter,
 }

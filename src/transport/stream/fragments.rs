@@ -120,7 +120,7 @@ impl SendFragment {
 #[derive(Debug)]
 pub(super) struct Parts {
     count: usize,
-    /// By index, ascending.
+    // By index, ascending.
     here: Vec<(usize, Box<[u8]>)>,
 }
 

@@ -194,7 +194,7 @@ impl Sending for Latest {
         Fate::Open
     }
 
-    fn conclude(&mut self, lost: &mut dyn FnMut(Fate)) {
+    fn abandon_all(&mut self, lost: &mut dyn FnMut(Fate)) {
         core::mem::take(&mut self.replaced).into_values().for_each(|tag| lost(Fate::Told(tag)));
         self.due.drain().for_each(drop);
         let open = self.values.drain(..).filter(|value| !value.delivered);

@@ -168,7 +168,7 @@ pub(crate) trait Sending {
     fn end_of_tick(&mut self, _dropped: &mut dyn FnMut(Fate)) {}
 
     /// The connection is over: drops all messages and shows the fates of those still open.
-    fn conclude(&mut self, _lost: &mut dyn FnMut(Fate)) {}
+    fn abandon_all(&mut self, _lost: &mut dyn FnMut(Fate)) {}
 
     /// How many messages wait whose order is free.
     fn candidates(&self) -> usize {
@@ -232,7 +232,7 @@ pub(crate) trait Receiving {
         0
     }
 
-    /// So many messages of a packet went there.
+    /// This many messages of a packet went there.
     fn note_landed(&mut self, _arrival: u64, _count: u32) {}
 
     /// The application took those that did.

@@ -190,7 +190,7 @@ impl Sending for Redundant {
         fate
     }
 
-    fn conclude(&mut self, lost: &mut dyn FnMut(Fate)) {
+    fn abandon_all(&mut self, lost: &mut dyn FnMut(Fate)) {
         let copies = self.copies;
         let open = self.queue.drain(..).filter(|outgoing| !outgoing.acked && !outgoing.spent(copies));
         open.for_each(|outgoing| lost(outgoing.submission.fate()));
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(channel.handle_ack(now, 1), Fate::Open, "it was told of");
         assert_eq!(channel.handle_ack(now, 0), Fate::Told(0));
         let mut left = Vec::new();
-        channel.conclude(&mut |fate| left.push(fate));
+        channel.abandon_all(&mut |fate| left.push(fate));
         assert_eq!((left, channel.stats.lost, channel.stats.delivered), (vec![], 1, 1));
     }
 }

@@ -30,7 +30,7 @@ use crate::transport::protocol::Cost;
 use crate::transport::protocol::Resend;
 
 /// How many messages that don't fit into the rest of a packet are passed over in search of one that does.
-const MOST_MISFITS: usize = 16;
+const MAX_MISFITS: usize = 16;
 
 /// Packets, a tick apart, that carry a message that was lost: a second loss would hold up all that is behind it
 /// for another round trip.
@@ -88,7 +88,7 @@ struct Scan {
 
 #[derive(Debug)]
 struct Outgoing {
-    /// None once acked.
+    // None once acked.
     submission: Option<Submission>,
     window_bytes: u32,
     /// Of the whole message.
@@ -271,7 +271,7 @@ impl Sending for Reliable {
                 let bits = cost.message(message) + cost.id(previous, id);
                 if used + bits > bits_left {
                     misfits += 1;
-                    if misfits > MOST_MISFITS {
+                    if misfits > MAX_MISFITS {
                         break;
                     }
                     continue;
@@ -368,7 +368,7 @@ impl Sending for Reliable {
         Fate::Open
     }
 
-    fn conclude(&mut self, lost: &mut dyn FnMut(Fate)) {
+    fn abandon_all(&mut self, lost: &mut dyn FnMut(Fate)) {
         let unacked = self.sender.queue.drain(..).filter_map(|outgoing| outgoing.submission);
         unacked.for_each(|submission| lost(submission.fate()));
     }

@@ -111,7 +111,7 @@ impl Receiver {
         }
     }
 
-    /// Whether the window allows a message, behind others of its packet that claim so many bytes: see
+    /// Whether the window allows a message, behind others of its packet that claim this many bytes: see
     /// [`super::Receiving::check`].
     pub(super) fn check(
         &self,

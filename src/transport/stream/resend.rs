@@ -19,7 +19,7 @@ pub(crate) struct ResendTimer {
 }
 
 impl ResendTimer {
-    /// When it is time for what was sent then, after so many doublings of the timeout.
+    /// When it is time for what was sent then, after this many doublings of the timeout.
     pub(crate) fn due_at(&self, last_sent: Instant, doublings: u32) -> Instant {
         last_sent.max(self.not_before) + self.timeout * (1 << doublings)
     }

@@ -9,7 +9,7 @@ use super::{CreditMark, Fate, Offer, Receiving, ResendTimer, SendContext, Sendin
 use crate::store::sequence::distance;
 use crate::time::Instant;
 use crate::transport::candidates::{Attribute, Column, Wanted};
-use crate::transport::landing::MOST_LANDED;
+use crate::transport::landing::MAX_LANDED;
 use crate::transport::message::{Prefix, Received, Selected};
 use crate::transport::parts::{BlockFragment, BlockLimits, Desync};
 use crate::transport::protocol::{Cost, Protocol, Share};
@@ -121,7 +121,6 @@ impl Set {
         self.0 == 0
     }
 
-    /// The indices, ascending.
     pub(super) fn iter(self) -> impl Iterator<Item = usize> {
         let mut left = self.0;
         core::iter::from_fn(move || {
@@ -152,11 +151,11 @@ impl Streams {
             crediting: none,
             landed: none,
             landing_tick: 0,
-            landing_bytes: MOST_LANDED,
+            landing_bytes: MAX_LANDED,
         }
     }
 
-    /// A feature above has something to write on a payload channel, in a room of at least so many bits; false when it is
+    /// A feature above has something to write on a payload channel, in a room of at least this many bits; false when it is
     /// no payload channel.
     pub(crate) fn want(&mut self, index: usize, least_bits: usize) -> bool {
         let Some(Stream::Unreliable(unreliable)) = self.lanes.get_mut(index).map(|lane| &mut lane.stream)
@@ -254,11 +253,11 @@ impl Streams {
         }
     }
 
-    /// As [`Sending::conclude`], of each.
-    pub(crate) fn conclude(&mut self, mut lost: impl FnMut(usize, Fate)) {
+    /// As [`Sending::abandon_all`], of each.
+    pub(crate) fn abandon_all(&mut self, mut lost: impl FnMut(usize, Fate)) {
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             if let Some(sending) = lane.stream.sending_mut() {
-                sending.conclude(&mut |fate| lost(index, fate));
+                sending.abandon_all(&mut |fate| lost(index, fate));
             }
         }
     }
@@ -316,7 +315,7 @@ impl Streams {
     pub(crate) fn begin_landing(&mut self, tick: u64) {
         if self.landing_tick != tick {
             self.landing_tick = tick;
-            self.landing_bytes = MOST_LANDED;
+            self.landing_bytes = MAX_LANDED;
             for index in core::mem::take(&mut self.landed).iter() {
                 if let Some(receiving) = self.lanes[index].stream.receiving_mut() {
                     receiving.forget_landed();
@@ -335,12 +334,12 @@ impl Streams {
         self.landing_bytes
     }
 
-    /// So many bytes of messages didn't.
+    /// This many bytes of messages didn't.
     pub(crate) fn take_landing_bytes(&mut self, bytes: usize) {
         self.landing_bytes = self.landing_bytes.saturating_sub(bytes);
     }
 
-    /// So many of a packet didn't.
+    /// This many of a packet didn't.
     pub(crate) fn note_landed(&mut self, index: usize, arrival: u64, count: u32) {
         self.landed.insert(index);
         if let Some(receiving) = self.lanes[index].stream.receiving_mut() {

@@ -30,7 +30,7 @@ pub(super) struct Unreliable {
     /// Sequenced channels: the newest packet a message came in.
     newest: Option<u64>,
     sequenced: bool,
-    /// A feature above has something to write, and wants room for at least so many bits: see [`external`](super::external).
+    /// A feature above has something to write, and wants room for at least this many bits: see [`external`](super::external).
     wanted: Option<usize>,
     /// Messages in flight, by mark from the oldest: what to tell of them.
     in_flight: VecDeque<Option<InFlight>>,
@@ -65,7 +65,7 @@ impl Unreliable {
         }
     }
 
-    /// A feature above has something to write, in a room of at least so many bits.
+    /// A feature above has something to write, in a room of at least this many bits.
     pub(super) fn want(&mut self, least_bits: usize) {
         self.wanted = Some(least_bits);
     }
@@ -222,7 +222,7 @@ impl Sending for Unreliable {
         }
     }
 
-    fn conclude(&mut self, lost: &mut dyn FnMut(Fate)) {
+    fn abandon_all(&mut self, lost: &mut dyn FnMut(Fate)) {
         self.in_flight.drain(..).flatten().for_each(|in_flight| lost(in_flight.fate));
         self.waiting.drain().for_each(|submission| lost(submission.fate()));
     }

@@ -49,7 +49,6 @@ impl<T> Waiting<T> {
         self.entries.get(place)?.as_ref()
     }
 
-    /// Takes it.
     pub(super) fn pop(&mut self) -> Option<T> {
         let place = self.next_place();
         let entry = self.entries.get_mut(place)?.take()?;

@@ -38,7 +38,7 @@ struct Scene {
 /// What came of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was applied, with so many messages.
+    /// It was applied, with this many messages.
     Applied(u64),
     /// It was not acked, and comes again.
     Dropped,

@@ -146,7 +146,7 @@ pub fn run(data: &[u8]) {
         }
     }
     for end in &mut ends {
-        end.connection.conclude();
+        end.connection.abandon_all();
         if !altered {
             end.told();
             assert!(end.fates.values().all(|times| *times == 1), "every fate is told in the end");

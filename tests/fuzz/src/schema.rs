@@ -16,7 +16,7 @@ pub fn run(data: &[u8]) -> bool {
         assert_eq!(body, [9]);
         return false;
     }
-    assert!(body.len() <= 1 + schema.row_size() + bytes.len() + schema.spread());
+    assert!(body.len() <= 1 + schema.row_size() + bytes.len() + schema.max_tail_bytes());
     assert!((schema.min_bits()..=schema.max_bits()).contains(&reader.position()));
     let mut writer = BitWriter::new();
     schema.write_row(&body[1..], &mut writer).unwrap();

@@ -158,7 +158,7 @@ fn hostile(properties: &Properties, mask: u64, baseline: Option<&[u64]>, bytes: 
     }
     assert_eq!((passed, skipped.position()), (Ok(()), reader.position()));
     let schema = properties.schema();
-    assert!(out.len() <= 1 + schema.row_size() + bytes.len() + schema.spread());
+    assert!(out.len() <= 1 + schema.row_size() + bytes.len() + schema.max_tail_bytes());
     check_ranges(properties, mask, &words);
     // There is one form of each.
     let (mask, mut reader) = (mask & properties.with_words(), BitReader::new(bytes));

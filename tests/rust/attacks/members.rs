@@ -100,7 +100,7 @@ pub(super) fn channel(writer: &mut BitWriter, channel: usize) {
     writer.bits(channel as u64, 4);
 }
 
-/// A message of so many bytes of a channel without numbers.
+/// A message of this many bytes of a channel without numbers.
 pub(super) fn message(writer: &mut BitWriter, bytes: u64) {
     writer.bits(1, 2);
     writer.bits(bytes * 8, 20);

@@ -77,7 +77,7 @@ impl Client {
         }
     }
 
-    /// Sends packets of so many bits until there is nothing to say or the budget is spent.
+    /// Sends packets of this many bits until there is nothing to say or the budget is spent.
     pub(super) fn send(&mut self, now: u64, publisher: &mut Publisher, budget: usize, packet: usize) {
         let Some((_, least)) = publisher.wants().find(|(peer, _)| *peer == self.handle) else { return };
         publisher.choose(self.handle, budget);

@@ -276,7 +276,7 @@ impl<C: Peer, S: Peer> Link<C, S> {
         }
     }
 
-    /// Runs for so many milliseconds.
+    /// Runs for this many milliseconds.
     pub(super) fn run(&mut self, millis: u64) {
         for _ in 0..millis / STEP_MS {
             self.now += Duration::from_millis(STEP_MS);

@@ -202,7 +202,7 @@ impl World {
         self.server.counters().dropped(reason)
     }
 
-    /// Runs for so many milliseconds.
+    /// Runs for this many milliseconds.
     pub(super) fn run(&mut self, millis: u64) {
         let end = self.now + Duration::from_millis(millis);
         loop {

@@ -2,7 +2,7 @@
 
 use tickwire::netsim::{Conditions, Link};
 use tickwire::slices::{
-    ChunkReceiver, ChunkReceiverConfig, ChunkSendError, ChunkSender, ChunkSenderConfig, MOST_SLICES,
+    ChunkReceiver, ChunkReceiverConfig, ChunkSendError, ChunkSender, ChunkSenderConfig, MAX_SLICES,
 };
 
 use super::{ack_tick, at, content, fast_sender, ms, receiver, send_tick, sender};
@@ -50,11 +50,11 @@ fn chunks_of_every_size_arrive_in_order() {
 
 #[test]
 fn the_largest_chunk_that_can_be_set_arrives() {
-    let config = ChunkSenderConfig { max_slices: MOST_SLICES, bytes_per_second: 1e7, ..Default::default() };
+    let config = ChunkSenderConfig { max_slices: MAX_SLICES, bytes_per_second: 1e7, ..Default::default() };
     let mut sender = ChunkSender::new(config).unwrap();
-    let config = ChunkReceiverConfig { max_slices: MOST_SLICES, ..Default::default() };
+    let config = ChunkReceiverConfig { max_slices: MAX_SLICES, ..Default::default() };
     let mut receiver = ChunkReceiver::new(config).unwrap();
-    let chunk = content(7, MOST_SLICES * 1024 - 1);
+    let chunk = content(7, MAX_SLICES * 1024 - 1);
     sender.send(chunk.clone()).unwrap();
     let (read, _) = run(&mut sender, &mut receiver, 0);
     assert!(read == [chunk]);
@@ -165,22 +165,22 @@ fn one_chunk_is_in_flight_and_the_next_waits_until_it_is_acked_and_read() {
 
 #[test]
 fn a_receiver_takes_memory_as_slices_come_and_gives_it_back() {
-    let config = ChunkReceiverConfig { max_slices: MOST_SLICES, ..Default::default() };
+    let config = ChunkReceiverConfig { max_slices: MAX_SLICES, ..Default::default() };
     let mut receiver = ChunkReceiver::new(config).unwrap();
-    let config = ChunkSenderConfig { max_slices: MOST_SLICES, bytes_per_second: 1e9, ..Default::default() };
+    let config = ChunkSenderConfig { max_slices: MAX_SLICES, bytes_per_second: 1e9, ..Default::default() };
     let mut sender = ChunkSender::new(config).unwrap();
-    sender.send(content(0, MOST_SLICES * 1024)).unwrap();
+    sender.send(content(0, MAX_SLICES * 1024)).unwrap();
     let slices = send_tick(&mut sender, at(0));
-    assert_eq!(slices.len(), MOST_SLICES);
+    assert_eq!(slices.len(), MAX_SLICES);
 
     let before = held();
-    receiver.handle_slice(at(0), &slices[MOST_SLICES - 1]).unwrap();
+    receiver.handle_slice(at(0), &slices[MAX_SLICES - 1]).unwrap();
     let one = held() - before;
     assert!(one < 1024 + 4096, "{one} bytes for one slice");
-    for slice in &slices[..MOST_SLICES - 1] {
+    for slice in &slices[..MAX_SLICES - 1] {
         receiver.handle_slice(at(0), slice).unwrap();
     }
-    let all = (held() - before) as f64 / (MOST_SLICES * 1024) as f64;
+    let all = (held() - before) as f64 / (MAX_SLICES * 1024) as f64;
     assert!(all < 1.05, "{all} of the chunk's bytes");
     drop(receiver.read());
     let rest = held() - before;

@@ -59,9 +59,9 @@ function Reader:octets(count)
     return self.bytes:sub(first + 1, first + count)
 end
 
--- A number of at least 1 on the ladder of serialize's relative integers.
-function Reader:ladder()
-    for _, tier in ipairs(LAYOUT.ladder) do
+-- A number of at least 1 on the relative of serialize's relative integers.
+function Reader:relative()
+    for _, tier in ipairs(LAYOUT.relative) do
         if self:flag() then
             local value = tier.first + (tier.bits > 0 and self:bits(tier.bits) or 0)
             return value <= tier.last and value or refuse("a difference is beyond its tier")

@@ -14,8 +14,8 @@ local function parts(reader, described, path, into)
             value = string.format("0x%08x%08x", reader:bits(part.bits - 32), low)
         elseif part.type == "u64" then
             value = decimal(limbs(reader, 64))
-        elseif part.type == "ladder" then
-            value = reader:ladder()
+        elseif part.type == "relative" then
+            value = reader:relative()
         elseif part.type == "channel" then
             local bits = name_bits(#PROTOCOL.channels)
             value = bits > 0 and reader:bits(bits) or 0
@@ -112,7 +112,7 @@ local function entry(reader, told, above)
         else
             local prefix, from = {}, reader.at
             if LAYOUT.with_ids[config.kind] then
-                previous = previous and (previous + reader:ladder()) % 65536 or reader:bits(16)
+                previous = previous and (previous + reader:relative()) % 65536 or reader:bits(16)
                 prefix[1] = { name = "id", field = "tickwire.message_id", value = previous, from = from, to = reader.at }
             elseif config.keys then
                 local key = reader:length(config.keys - 1)
@@ -215,7 +215,7 @@ local function yojimbo_entry(reader, told)
         local ids, from = {}, reader.at
         for i = 1, reliable and count or 0 do
             from = reader.at
-            ids[i] = i == 1 and reader:bits(16) or (ids[i - 1] + reader:ladder()) % 65536
+            ids[i] = i == 1 and reader:bits(16) or (ids[i - 1] + reader:relative()) % 65536
             put("message_id", ids[i], from)
         end
         for _ = 1, count do

@@ -110,5 +110,5 @@ def printable(text: str) -> str:
 
 
 def shorten(text: str, most_bytes: int) -> str:
-    """As much of the text as fits into so many bytes of UTF-8."""
+    """As much of the text as fits into this many bytes of UTF-8."""
     return text.encode()[:most_bytes].decode(errors="ignore")

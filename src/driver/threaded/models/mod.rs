@@ -3,23 +3,23 @@
 //! The code is that of the library, with loom's locks and threads. A model that hangs in some order fails: nothing in it
 //! ends by the clock. Stations stand in for endpoints, which have nothing shared inside.
 
-pub(super) mod bell;
+pub(super) mod poller;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loom::sync::{Arc, Condvar, Mutex};
 
-use bell::Bell;
+use poller::Poller;
 
-use super::{Shared, Station, Turn};
+use super::{Next, Service, Shared};
 use crate::time::Duration;
 
 /// Ended by somebody, or never.
 const LONG: Duration = Duration::from_secs(3600);
 const SHORT: Duration = Duration::from_micros(100);
 
-/// Tries each order in which a thread that could go on is taken off so many times at most, or all orders where that is few
+/// Tries each order in which a thread that could go on is taken off this many times at most, or all orders where that is few
 /// enough. Prints how many there were.
 fn model(preemptions: Option<usize>, run: impl Fn() + Send + Sync + 'static) {
     let orders = std::sync::Arc::new(AtomicUsize::new(0));
@@ -33,7 +33,7 @@ fn model(preemptions: Option<usize>, run: impl Fn() + Send + Sync + 'static) {
     println!("{} orders", orders.load(Ordering::Relaxed));
 }
 
-/// What the outside sees of a station, behind a lock that is its own.
+/// What the outside sees of a service, behind a lock that is its own.
 #[derive(Debug, Default)]
 struct Outside {
     seen: Mutex<Seen>,
@@ -75,9 +75,9 @@ struct Echo {
     outbox: VecDeque<u32>,
     inbox: Vec<u32>,
     closed: bool,
-    /// So many messages a turn.
+    /// This many messages a turn.
     bound: usize,
-    then: Turn,
+    then: Next,
     /// A turn that begins with this message panics, after it changed something.
     poison: Option<u32>,
     /// Something that a panic leaves untrue.
@@ -92,7 +92,7 @@ impl Echo {
             inbox: Vec::new(),
             closed: false,
             bound: usize::MAX,
-            then: Turn::Wait(LONG),
+            then: Next::Wait(LONG),
             poison: None,
             whole: true,
         }
@@ -101,7 +101,7 @@ impl Echo {
     fn shared(outside: &Arc<Outside>, set: impl FnOnce(&mut Self)) -> Shared<Self> {
         let mut echo = Echo::new(outside);
         set(&mut echo);
-        Shared::new(echo, Some(Bell::default())).unwrap()
+        Shared::new(echo, Some(Poller::default())).unwrap()
     }
 
     fn work(&mut self, bound: usize) {
@@ -113,10 +113,10 @@ impl Echo {
     }
 }
 
-impl Station for Echo {
-    fn turn(&mut self) -> Turn {
+impl Service for Echo {
+    fn turn(&mut self) -> Next {
         if self.closed {
-            return Turn::Over;
+            return Next::Over;
         }
         if self.outbox.front().is_some_and(|message| self.poison == Some(*message)) {
             self.whole = false;
@@ -125,7 +125,7 @@ impl Station for Echo {
         }
         self.work(self.bound);
         self.outside.change(|seen| seen.turns += 1);
-        if self.outbox.is_empty() { self.then } else { Turn::Pause(SHORT) }
+        if self.outbox.is_empty() { self.then } else { Next::Pause(SHORT) }
     }
 
     fn close(&mut self) {
@@ -137,7 +137,7 @@ impl Station for Echo {
         }
     }
 
-    fn forsake(&mut self) {
+    fn discard(&mut self) {
         self.closed = true;
     }
 }
@@ -150,10 +150,10 @@ impl Drop for Echo {
 
 /// A tick: takes what came, leaves a message, and wakes the thread.
 fn tick(shared: &Shared<Echo>, message: u32, into: &mut Vec<u32>) {
-    let mut station = shared.lock().unwrap();
-    into.append(&mut station.inbox);
-    station.outbox.push_back(message);
-    drop(station);
+    let mut service = shared.lock().unwrap();
+    into.append(&mut service.inbox);
+    service.outbox.push_back(message);
+    drop(service);
     shared.wake();
 }
 
@@ -205,7 +205,7 @@ fn two_that_wake_the_thread_are_both_served() {
 
 #[test]
 fn closing_sends_what_is_left_and_ends_the_thread_wherever_it_is() {
-    for then in [Turn::Wait(LONG), Turn::Pause(LONG), Turn::Pause(SHORT), Turn::Over] {
+    for then in [Next::Wait(LONG), Next::Pause(LONG), Next::Pause(SHORT), Next::Over] {
         model(None, move || {
             let outside = Arc::default();
             let shared = Echo::shared(&outside, |echo| echo.then = then);
@@ -231,7 +231,7 @@ fn whoever_closes_waits_until_the_thread_has_ended() {
             let (shared, outside) = (Arc::clone(&shared), Arc::clone(&outside));
             move || {
                 shared.close();
-                assert_eq!(Arc::strong_count(&shared.station), 1, "its thread is gone");
+                assert_eq!(Arc::strong_count(&shared.service), 1, "its thread is gone");
                 assert_eq!(outside.seen().farewells, 1);
             }
         };
@@ -248,12 +248,12 @@ fn a_game_that_goes_on_while_another_closes_sees_it_closed() {
         let shared = Arc::new(Echo::shared(&outside, |_| {}));
         let other = Arc::clone(&shared);
         let thread = loom::thread::spawn(move || other.close());
-        let mut station = shared.lock().unwrap();
-        let closed = station.closed;
+        let mut service = shared.lock().unwrap();
+        let closed = service.closed;
         if !closed {
-            station.outbox.push_back(1);
+            service.outbox.push_back(1);
         }
-        drop(station);
+        drop(service);
         shared.wake();
         thread.join().unwrap();
         // Before it was closed and sent, or after it and refused.
@@ -281,9 +281,9 @@ fn what_a_panic_left_behind_is_never_seen() {
         let mut refused = false;
         for message in 1..=2 {
             match shared.lock() {
-                Ok(mut station) => {
-                    assert!(station.whole && !refused);
-                    station.outbox.push_back(message);
+                Ok(mut service) => {
+                    assert!(service.whole && !refused);
+                    service.outbox.push_back(message);
                 }
                 Err(words) => {
                     assert_eq!(words, "broken on purpose");

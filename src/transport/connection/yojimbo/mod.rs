@@ -27,7 +27,7 @@ use crate::transport::stream::WindowViolation;
 use std::sync::Arc;
 
 /// Bytes of packets that are held unread; beyond them they are dropped, and not acked.
-const MOST_HELD_BYTES: usize = 1 << 20;
+const MAX_HELD_BYTES: usize = 1 << 20;
 
 /// What a held packet counts besides its bytes.
 const HELD_OVERHEAD_BYTES: usize = 64;
@@ -37,7 +37,7 @@ const EMPTY: [u8; 1] = [0];
 
 /// What a connection has for this framing.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct YojimboState {
     pace: PeerPace,
     /// Of the packet being composed, by channel.
     fragments: Vec<(usize, Fragment)>,
@@ -116,12 +116,12 @@ impl Connection {
     /// Takes a packet of the peer.
     pub(super) fn handle_yojimbo(&mut self, now: Instant, incoming: Incoming<'_>) -> Result<(), End> {
         let header = incoming.header();
-        let context = ReadContext { now, sequence: header.sequence, ack: header.ack, greeted: true };
+        let context = ReadContext { now, sequence: header.sequence, ack: header.ack, hello_received: true };
         let hold = self.protocol.holds_packets() && !incoming.payload().is_empty();
         if hold {
             let bytes = incoming.payload().len() + HELD_OVERHEAD_BYTES;
             let empty = incoming.payload() == EMPTY;
-            if !empty && self.yojimbo.get_or_insert_default().held_bytes + bytes > MOST_HELD_BYTES {
+            if !empty && self.yojimbo.get_or_insert_default().held_bytes + bytes > MAX_HELD_BYTES {
                 self.endpoint.refuse(incoming);
                 return Ok(());
             }
@@ -244,7 +244,7 @@ impl Connection {
     }
 }
 
-impl State {
+impl YojimboState {
     /// A packet with a fragment has met its fate.
     pub(super) fn pace_blocks(&mut self, now: Instant, acked: bool) {
         if acked { self.pace.handle_ack() } else { self.pace.handle_lost(now) }

@@ -8,7 +8,7 @@ use crate::store::{List, Packets};
 use crate::time::Instant;
 use crate::transport::framing::yojimbo::{self, Entry};
 use crate::transport::ledger::Reported;
-use crate::transport::protocol::WIDEST_ID_BITS;
+use crate::transport::protocol::MAX_ID_BITS;
 use crate::transport::stream::{Offer, SendContext};
 
 impl Connection {
@@ -98,7 +98,7 @@ impl Connection {
     fn selected_bits(&mut self) -> usize {
         let bits = self.scratch.get().draft.iter().map(|(channel, selected)| {
             let cost = self.protocol.cost(channel);
-            let ids = if self.protocol.channels()[channel].kind.has_ids() { WIDEST_ID_BITS } else { 0 };
+            let ids = if self.protocol.channels()[channel].kind.has_ids() { MAX_ID_BITS } else { 0 };
             selected.iter().map(|s| cost.message(&s.message) + ids).sum::<usize>() + cost.entry
         });
         bits.sum()

@@ -12,21 +12,16 @@ pub enum Fault {
     Packet(PacketFault),
     /// A channel's messages: FAILED_TO_SERIALIZE.
     Messages {
-        /// The channel.
         channel: u8,
         /// What is wrong with them.
         error: BodyFault,
     },
     /// A fragment on an unreliable channel: FAILED_TO_SERIALIZE too.
     UnreliableFragment {
-        /// The channel.
         channel: u8,
     },
-    /// DESYNC.
     Desync {
-        /// The channel.
         channel: u8,
-        /// How.
         desync: Desync,
     },
 }
@@ -36,21 +31,17 @@ pub enum Fault {
 pub enum PacketFault {
     /// It has no bytes.
     Empty,
-    /// Its bits.
     Bits(ReadError),
     /// A fragment on a channel whose blocks are disabled.
     BlocksDisabled {
-        /// The channel.
         channel: u8,
     },
     /// A block's message is of a type that carries none.
     NotABlock {
-        /// The type.
         message_type: u16,
     },
     /// The message of a block, by its own code.
     BlockMessage {
-        /// Why.
         why: String,
     },
 }
@@ -58,7 +49,6 @@ pub enum PacketFault {
 /// What is wrong with a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BodyFault {
-    /// Its bits.
     Bits(ReadError),
     /// What its own code says.
     Own(String),
@@ -67,16 +57,12 @@ pub enum BodyFault {
 /// As yojimbo tells faults apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// READ_PACKET_FAILED.
     ReadPacketFailed,
-    /// FAILED_TO_SERIALIZE.
     FailedToSerialize,
-    /// DESYNC.
     Desync,
 }
 
 impl Fault {
-    /// Its kind.
     pub fn kind(&self) -> FaultKind {
         match self {
             Fault::Packet(_) => FaultKind::ReadPacketFailed,

@@ -58,7 +58,7 @@ pub(crate) fn read_alone(
     bytes: &[u8],
     extent: Extent<'_>,
 ) -> Result<(u16, SmallBytes), Refusal> {
-    let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 0, greeted: true };
+    let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 0, hello_received: true };
     let reader = BitReader::new(bytes);
     let mut alone = Reading { bytes, reader, protocol, context, extent, row: Vec::new() };
     let message_type = alone.message_type()?;

@@ -123,7 +123,7 @@ fn end_of_numbers(bytes: &[u8], start: usize) -> Option<usize> {
 }
 
 fn context() -> ReadContext {
-    ReadContext { now: Instant::ZERO, sequence: 0, ack: 0, greeted: true }
+    ReadContext { now: Instant::ZERO, sequence: 0, ack: 0, hello_received: true }
 }
 
 fn read_all(config: &str, bytes: &[u8]) -> Result<Vec<Item>, Fault> {

@@ -1,52 +1,52 @@
-//! Jitter in runs: a delay that wanders, so that neighbouring packets are late alike and none overtakes.
+//! Jitter in runs: a delay that walks at random, so that neighbouring packets are late alike and none overtakes.
 
 use super::conditions::{ConditionsError, time};
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 
-/// The shortest memory of a wandering delay.
+/// The shortest memory of a randomly walking delay.
 const MIN_MEMORY: Duration = Duration::from_micros(1);
 
 /// A delay that walks at random between two walls: at any one time it is uniform in ± `range`, and the
 /// correlation of two times falls as exp(-apart / `memory`).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wander {
+pub struct RandomWalk {
     /// The most by which the delay differs from the latency.
     pub range: Duration,
     /// How long the delay stays similar: its correlation time.
     pub memory: Duration,
 }
 
-impl Wander {
+impl RandomWalk {
     pub(super) fn check(&self) -> Result<(), ConditionsError> {
-        time("wander", self.range, Duration::ZERO)?;
-        time("wander_time", self.memory, MIN_MEMORY)
+        time("random_walk", self.range, Duration::ZERO)?;
+        time("random_walk_time", self.memory, MIN_MEMORY)
     }
 }
 
 /// Where the delay was, and when it let the last packet out.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct WanderState {
+pub(super) struct RandomWalkState {
     /// The time, and the place between the walls, 0 to 1.
     last: Option<(Instant, f64)>,
     last_out: Instant,
 }
 
-impl WanderState {
+impl RandomWalkState {
     /// When a packet at `now`, not before the last one, has waited for 0 to twice the range: not before the
     /// one ahead of it.
-    pub(super) fn pass(&mut self, now: Instant, wander: &Wander, rng: &mut Rng) -> Instant {
+    pub(super) fn pass(&mut self, now: Instant, random_walk: &RandomWalk, rng: &mut Rng) -> Instant {
         let place = match self.last {
             None => rng.unit(),
             Some((at, place)) => {
                 // A walk with this variance forgets its place, between walls 1 apart, in the time set.
-                let lapse = now.since(at).as_secs_f64() / wander.memory.as_secs_f64();
+                let lapse = now.since(at).as_secs_f64() / random_walk.memory.as_secs_f64();
                 let deviation = core::f64::consts::SQRT_2 / core::f64::consts::PI * lapse.sqrt();
                 fold(place + deviation * nearly_normal(rng))
             }
         };
         self.last = Some((now, place));
-        self.last_out = self.last_out.max(now + (wander.range * 2).mul_f64(place));
+        self.last_out = self.last_out.max(now + (random_walk.range * 2).mul_f64(place));
         self.last_out
     }
 }

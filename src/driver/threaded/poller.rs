@@ -13,21 +13,20 @@ use crate::time::Duration;
 const SOCKET: Token = Token(0);
 const WAKER: Token = Token(1);
 
-/// Waits for a socket and for [`Ringer`]s.
+/// Waits for a socket and for [`PollWaker`]s.
 #[derive(Debug)]
-pub struct Bell {
+pub struct Poller {
     poll: Poll,
     socket: UdpSocket,
     events: Events,
     waker: Arc<Waker>,
 }
 
-/// Ends a wait.
 #[derive(Clone, Debug)]
-pub(super) struct Ringer(Arc<Waker>);
+pub(super) struct PollWaker(Arc<Waker>);
 
-impl Bell {
-    /// A bell at `socket`, a handle of the one that the station reads.
+impl Poller {
+    /// A poller at `socket`, a handle of the one that the service reads.
     ///
     /// # Errors
     /// When the system has nothing to wait with to spare.
@@ -36,19 +35,19 @@ impl Bell {
         let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
         let mut socket = UdpSocket::from_std(socket);
         poll.registry().register(&mut socket, SOCKET, Interest::READABLE)?;
-        Ok(Bell { poll, socket, events: Events::with_capacity(2), waker })
+        Ok(Poller { poll, socket, events: Events::with_capacity(2), waker })
     }
 
-    pub(super) fn ringer(&self) -> Ringer {
-        Ringer(Arc::clone(&self.waker))
+    pub(super) fn waker(&self) -> PollWaker {
+        PollWaker(Arc::clone(&self.waker))
     }
 
     pub(super) fn wait(&mut self, longest: Duration) {
         // The socket is read by another handle, so only this has it tell again everywhere.
-        let told = self.events.iter().any(|event| event.token() == SOCKET);
+        let status = self.events.iter().any(|event| event.token() == SOCKET);
         let registry = self.poll.registry();
         let armed =
-            if told { registry.reregister(&mut self.socket, SOCKET, Interest::READABLE) } else { Ok(()) };
+            if status { registry.reregister(&mut self.socket, SOCKET, Interest::READABLE) } else { Ok(()) };
         match armed.and_then(|()| self.poll.poll(&mut self.events, Some(longest))) {
             Err(error) if error.kind() != ErrorKind::Interrupted => {
                 // Never seen; should it last, it must not take the whole processor.
@@ -59,7 +58,7 @@ impl Bell {
     }
 }
 
-impl Ringer {
+impl PollWaker {
     pub(super) fn ring(&self) {
         // If that fails, the wait ends when it has lasted for long enough.
         let _sooner = self.0.wake();

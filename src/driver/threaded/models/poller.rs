@@ -1,4 +1,4 @@
-//! A bell without a socket, and without a longest wait: a model in which a ring is lost never ends, and fails.
+//! A poller without a socket, and without a longest wait: a model in which a ring is lost never ends, and fails.
 
 use loom::sync::{Arc, Condvar, Mutex};
 
@@ -6,7 +6,7 @@ use crate::time::Duration;
 
 /// What only a ring ends the waits at.
 #[derive(Debug, Default)]
-pub struct Bell(Arc<Rung>);
+pub struct Poller(Arc<Rung>);
 
 #[derive(Debug, Default)]
 struct Rung {
@@ -15,11 +15,11 @@ struct Rung {
 }
 
 #[derive(Clone, Debug)]
-pub(in super::super) struct Ringer(Arc<Rung>);
+pub(in super::super) struct PollWaker(Arc<Rung>);
 
-impl Bell {
-    pub(in super::super) fn ringer(&self) -> Ringer {
-        Ringer(Arc::clone(&self.0))
+impl Poller {
+    pub(in super::super) fn waker(&self) -> PollWaker {
+        PollWaker(Arc::clone(&self.0))
     }
 
     pub(in super::super) fn wait(&mut self, _: Duration) {
@@ -31,7 +31,7 @@ impl Bell {
     }
 }
 
-impl Ringer {
+impl PollWaker {
     pub(in super::super) fn ring(&self) {
         *self.0.rung.lock().unwrap() = true;
         self.0.changed.notify_one();
