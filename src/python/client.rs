@@ -648,7 +648,7 @@ impl Client {
         Ok(state.change().take_partial_chunks())
     }
 
-    // See `Endpoint::break_thread`.
+    /// See [`Endpoint::break_thread`].
     #[cfg(feature = "faults")]
     pub(super) fn break_thread(&self) -> PyResult<()> {
         self.endpoint.break_thread()

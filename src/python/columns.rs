@@ -33,7 +33,7 @@ pub(super) enum Slice<'a> {
     /// Rows of several columns.
     Rows {
         rows: &'a [u8],
-        // Bytes of each.
+        /// Bytes of each.
         size: usize,
         count: usize,
         format: &'a CStr,
@@ -111,7 +111,7 @@ pub(super) struct Parts<'a> {
     pub(super) buf: *const c_void,
     /// Bytes of all entries.
     pub(super) len: usize,
-    // Bytes of each.
+    /// Bytes of each.
     pub(super) size: usize,
     pub(super) format: &'a CStr,
     pub(super) shape: *const ffi::Py_ssize_t,

@@ -45,6 +45,7 @@ pub(super) struct EndpointKind {
     pub(super) missing: fn() -> PyErr,
     /// What is answered there where nothing is to be raised.
     pub(super) absent: Sent,
+    /// That in words.
     pub(super) absent_text: &'static str,
 }
 

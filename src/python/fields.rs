@@ -31,6 +31,7 @@ pub(crate) struct FieldType {
 /// Where the value of a field comes from that its class gives none.
 #[derive(Debug)]
 enum Natural {
+    /// One for all.
     Shared(Py<PyAny>),
     /// What this class makes, for each object anew.
     Made(Py<PyType>),

@@ -37,7 +37,7 @@ pub(super) fn check(py: Python<'_>, name: &str, hook: Option<&Py<PyAny>>) -> PyR
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AskedAt {
     pub(super) now: Instant,
-    // Of the core.
+    /// Of the core.
     pub(super) version: u64,
 }
 
@@ -288,6 +288,7 @@ pub(super) struct Slow {
 }
 
 impl HookClock {
+    /// `slow` in seconds.
     pub(super) fn new(slow: f64) -> PyResult<Self> {
         if slow.is_nan() || slow < 0.0 {
             return Err(PyValueError::new_err(format!("slow_hook must be 0 or more seconds, not {slow}")));

@@ -33,6 +33,7 @@ columns_class! {
     Notifications of Fates {
         /// The client slot it was sent to; 0 on a client.
         slot: U32,
+        /// The channel's index.
         channel: U8,
         /// The tag it was sent with.
         tag: U32,
@@ -53,7 +54,7 @@ columns_class! {
     }
 }
 
-// See `PacketNotifications`.
+/// See [`PacketNotifications`].
 #[derive(Debug, Default)]
 pub(crate) struct Packets {
     slot: Vec<u32>,
@@ -73,7 +74,7 @@ impl FromIterator<(PeerHandle, PacketNotification)> for Packets {
     }
 }
 
-// See `Notifications`.
+/// See [`Notifications`].
 #[derive(Debug, Default)]
 pub(crate) struct Fates {
     slot: Vec<u32>,
@@ -393,6 +394,7 @@ impl Pending {
         Ok(())
     }
 
+    /// Hands everything over.
     pub(super) fn take(&mut self, py: Python<'_>) -> PyResult<Inbox> {
         let list = |objects: &mut Vec<Py<PyAny>>| PyList::new(py, objects.drain(..)).map(Bound::unbind);
         let (tables, arena) = self.tick.inbox.take_tables();

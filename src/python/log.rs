@@ -50,6 +50,7 @@ const PACKET_DROPS: [&str; 10] = [
     "fragments_without_memory",
 ];
 
+/// `logging`'s levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
     Debug = 10,

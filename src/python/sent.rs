@@ -33,6 +33,7 @@ impl Sent {
         }
     }
 
+    /// The member.
     pub(super) fn to_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         static MEMBERS: PyOnceLock<[Py<PyAny>; 4]> = PyOnceLock::new();
         let members = MEMBERS.get_or_try_init(py, || {

@@ -60,6 +60,7 @@ pub(super) fn entropy(network: Option<VirtualNetwork>) -> Box<dyn Entropy> {
     }
 }
 
+/// A random number.
 pub(super) fn random(entropy: &mut dyn Entropy) -> u64 {
     let mut bytes = [0; 8];
     entropy.fill(&mut bytes);

@@ -31,9 +31,11 @@ pub(crate) enum Shape {
     Flags(FlagClass),
     /// A tuple of this many floats.
     Floats(usize),
+    /// A `tickwire.Transform`.
     Transform,
     /// An object or None.
     Optional(Arc<Shape>),
+    /// A list.
     List(Arc<Shape>),
     /// A dict by slot.
     Sparse(Arc<Shape>),
@@ -42,10 +44,7 @@ pub(crate) enum Shape {
     /// A tuple of any length.
     Items(Arc<Shape>),
     /// A set or a frozenset.
-    Set {
-        item: Arc<Shape>,
-        frozen: bool,
-    },
+    Set { item: Arc<Shape>, frozen: bool },
     /// A dict by key.
     Map((Arc<Shape>, Arc<Shape>)),
     /// One of several values.
@@ -62,6 +61,7 @@ pub(crate) enum Shape {
 #[derive(Debug)]
 pub(crate) struct Members {
     class: Py<PyType>,
+    /// Rising by integer.
     members: Vec<(i64, Py<PyAny>)>,
     /// By the address of the member, which `members` keeps alive.
     by_member: HashMap<usize, i64>,

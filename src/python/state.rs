@@ -94,14 +94,14 @@ impl State {
         self.note_transfers();
     }
 
-    // As `Carrier::begin_close`.
+    /// As [`Carrier::begin_close`].
     pub(super) fn begin_close(&mut self, goodbye: Goodbye) -> bool {
         let lingers = self.carrier.begin_close(goodbye);
         self.note_transfers();
         lingers
     }
 
-    // As `Session::handle_read`.
+    /// As [`Session::handle_read`].
     pub(super) fn handle_read(&mut self, read: Vec<(PeerHandle, Read)>, tick: &mut Tick) {
         match self.carrier.parts() {
             Some((session, driver)) => driver.transmit(|now, out| session.handle_read(now, read, tick, out)),

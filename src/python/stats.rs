@@ -17,6 +17,7 @@ use crate::transport::{self, PacketCounters, Protocol};
 #[pyclass(frozen, get_all, module = "tickwire")]
 #[derive(Clone, Debug)]
 pub(crate) struct ChannelStats {
+    /// The channel's name.
     name: String,
     /// The channel's kind, such as ``reliable_ordered``.
     kind: &'static str,
@@ -50,6 +51,7 @@ pub(crate) struct ChannelStats {
 pub(crate) struct ChunkStats {
     /// Slices sent, each counted once.
     slices_sent: u64,
+    /// Slices sent again.
     slices_resent: u64,
     /// Bytes of slices sent, each time they were.
     bytes_sent: u64,
@@ -121,7 +123,9 @@ pub(crate) struct ConnectionStats {
     received_kbps: f64,
     /// Rate of what the other side is known to have.
     acked_kbps: f64,
+    /// Packets sent.
     packets_sent: u64,
+    /// Packets received.
     packets_received: u64,
     /// Packets that the other side is known to have.
     packets_acked: u64,
@@ -210,21 +214,32 @@ fn milliseconds(time: Duration) -> f64 {
 columns_class! {
     /// Counts of all channels of all connections, as columns; each entry is one channel of one client.
     ChannelSnapshot of SnapshotColumns {
+        /// The client slot.
         slot: U32,
+        /// The channel's index.
         channel: U8,
+        /// As :attr:`ChannelStats.queued`.
         queued: U64,
+        /// As :attr:`ChannelStats.sent`.
         sent: U64,
+        /// As :attr:`ChannelStats.resent`.
         resent: U64,
+        /// As :attr:`ChannelStats.delivered`.
         delivered: U64,
+        /// As :attr:`ChannelStats.lost`.
         lost: U64,
+        /// As :attr:`ChannelStats.received`.
         received: U64,
+        /// As :attr:`ChannelStats.dropped`.
         dropped: U64,
+        /// As :attr:`ChannelStats.bytes_sent`.
         bytes_sent: U64,
+        /// As :attr:`ChannelStats.latency_ms`.
         latency_ms: F32,
     }
 }
 
-// See `ChannelSnapshot`.
+/// See [`ChannelSnapshot`].
 #[derive(Debug, Default)]
 pub(crate) struct SnapshotColumns {
     slot: Vec<u32>,

@@ -29,6 +29,7 @@ use crate::wire::{self, FixedPoint, MAX_LENGTH, MAX_RELATIVE, Value, ValueError}
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Stream {
+    /// For errors.
     class: Arc<str>,
     /// What errors call the stream within its class: "stream.", or nothing when it is the class.
     prefix: &'static str,

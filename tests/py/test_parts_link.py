@@ -205,7 +205,10 @@ def test_presets_are_pairs_by_name() -> None:
             {"latency": 0.1, "random_walk": 0.1, "random_walk_time": 0},
             r"random_walk_time must be 1µs to 3600s, not 0ns",
         ),
-        ({"latency": 0.1, "jitter": 0.06, "random_walk": 0.06}, "together must be at most the latency, 100ms"),
+        (
+            {"latency": 0.1, "jitter": 0.06, "random_walk": 0.06},
+            "together must be at most the latency, 100ms",
+        ),
     ],
 )
 def test_settings_out_of_bounds_are_named(settings: dict[str, Any], sentence: str) -> None:

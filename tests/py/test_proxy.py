@@ -291,7 +291,18 @@ def parsed(*arguments: str) -> proxy_options.Options:
 
 def test_options_become_conditions() -> None:
     options = parsed(
-        *("--delay", "50ms", "--jitter", "10ms", "--random-walk", "20ms:2s", "--loss", "2%", "--burst", "5%:5"),
+        *(
+            "--delay",
+            "50ms",
+            "--jitter",
+            "10ms",
+            "--random-walk",
+            "20ms:2s",
+            "--loss",
+            "2%",
+            "--burst",
+            "5%:5",
+        ),
         *("--outage", "1%:2s", "--duplicate", "1%", "--reorder", "1%:30ms", "--rate", "10mbit"),
         *("--queue", "64kB", "--overhead", "40B", "--seed", "7", "--seconds", "1.5"),
     )

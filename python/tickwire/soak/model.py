@@ -1,5 +1,5 @@
-"""What each kind of channel promises, as a model that knows what was sent: it is notified of all that is sent and
-received in one direction of one connection, and says what must not be."""
+"""What each kind of channel promises, as a model that knows what was sent: it is notified of all that is
+sent and received in one direction of one connection, and says what must not be."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ const FILES: u64 = 8;
 #[derive(Debug)]
 pub(in crate::python) struct Arrivals {
     pub(in crate::python) limits: ChunkLimits,
-    // None: memory.
+    /// None: memory.
     pub(in crate::python) directory: Option<DirectoryStore>,
 }
 

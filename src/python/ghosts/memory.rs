@@ -41,6 +41,7 @@ unsafe impl Sync for Memory {}
 
 #[allow(unsafe_code)] // Memory that views share is no slice.
 impl Memory {
+    /// Zeros.
     pub(super) fn new(size: usize, capacity: usize) -> Self {
         let bytes = size.saturating_mul(capacity).clamp(1, isize::MAX as usize - ALIGNMENT);
         let layout = Layout::from_size_align(bytes, ALIGNMENT).unwrap_or(Layout::new::<u64>());

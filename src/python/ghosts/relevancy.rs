@@ -52,12 +52,12 @@ pub(super) fn rule(properties: &Properties, given: &Bound<'_, PyAny>) -> PyResul
 
 /// Places of two or three numbers each.
 pub(super) fn places(given: &Bound<'_, PyAny>) -> PyResult<Vec<[f64; 3]>> {
-    let wrong = || PyTypeError::new_err("viewpoints must be tuples of 2 or 3 numbers");
+    let wrong = || PyTypeError::new_err("places must be tuples of 2 or 3 numbers");
     let each = given.try_iter().map_err(|_| wrong())?;
     let place = |each: PyResult<Bound<'_, PyAny>>| {
         let numbers: Vec<f64> = each?.extract().map_err(|_: PyErr| wrong())?;
         if numbers.iter().any(|number| !number.is_finite()) {
-            return Err(PyValueError::new_err("viewpoints must be finite numbers"));
+            return Err(PyValueError::new_err("places must be finite numbers"));
         }
         match *numbers {
             [x, y] => Ok([x, y, 0.0]),

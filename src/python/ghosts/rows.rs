@@ -40,6 +40,7 @@ pub(in crate::python) struct GhostRows {
     pub(super) owners: Arc<Memory>,
     /// One more than the highest row there ever was.
     count: AtomicUsize,
+    /// How many live.
     living: AtomicUsize,
     /// The properties that objects have written since the last flush.
     written: AtomicU64,

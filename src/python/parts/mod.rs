@@ -40,6 +40,7 @@ use crate::time::Instant;
 /// Two hundred years: later times are mistakes (milliseconds, nanoseconds).
 const LATEST: f64 = 200.0 * 366.0 * 86_400.0;
 
+/// An argument `now`.
 fn instant(now: f64) -> PyResult<Instant> {
     seconds("now", now, LATEST).map(|since| Instant::ZERO + since)
 }
@@ -50,6 +51,7 @@ fn to_seconds(at: Instant) -> f64 {
     if instant(nearest).is_ok_and(|taken| taken < at) { nearest.next_up() } else { nearest }
 }
 
+/// Counts by name.
 pub(super) fn counts<'py>(
     py: Python<'py>,
     counters: impl Iterator<Item = (&'static str, u64)>,

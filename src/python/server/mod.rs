@@ -822,7 +822,7 @@ impl Server {
         self.endpoint.transmit(py)
     }
 
-    // See `Endpoint::break_thread`.
+    /// See [`Endpoint::break_thread`].
     #[cfg(feature = "faults")]
     pub(super) fn break_thread(&self) -> PyResult<()> {
         self.endpoint.break_thread()

@@ -19,6 +19,7 @@ struct Kept {
     bytes: usize,
 }
 
+/// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Retained(BTreeMap<usize, Kept>);
 
