@@ -37,7 +37,7 @@ impl Protocol {
             let fields = fields(message);
             let count = u8::try_from(fields.len()).unwrap_or(u8::MAX);
             if bytes.len() + 4 + 2 * fields.len() > MAX_DIGEST_BYTES || count == u8::MAX {
-                break;
+                continue;
             }
             bytes.extend(&name_of(message).to_le_bytes()[..3]);
             bytes.push(count);
@@ -236,6 +236,22 @@ mod tests {
         assert!(words.starts_with("M0 differs; M1 differs"), "{words}");
         assert!(words.ends_with("more differences"), "{words}");
         assert_eq!(mine.differences(&mine.digest()), None);
+    }
+
+    #[test]
+    fn a_type_that_is_too_large_does_not_keep_those_behind_it_out() {
+        let large: Vec<(String, crate::wire::Kind)> =
+            (0..250).map(|n| (format!("f{n}"), crate::wire::Kind::Bool)).collect();
+        let schema =
+            crate::wire::Schema::new(large.iter().map(|(name, kind)| (name.as_str(), kind.clone()))).unwrap();
+        let of = |bytes| {
+            let types = vec![
+                MessageType { name: "Large".into(), body: Body::Declared(schema.clone()) },
+                opaque("Move", bytes),
+            ];
+            Protocol::new(types, vec![ChannelConfig::reliable_ordered()]).unwrap()
+        };
+        assert_eq!(of(1).differences(&of(2).digest()).unwrap(), "Move differs");
     }
 
     #[test]
