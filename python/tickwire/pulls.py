@@ -38,7 +38,7 @@ CHANNEL = "tickwire.pulls"
 """What the channel is called that the native module adds to such a protocol."""
 
 MAX_NAME_BYTES = 64
-"""As a chunk's label, which the name is."""
+"""As a chunk's label, in which the name is."""
 HASH_BYTES = 32
 MAX_DETAIL_BYTES = 200
 MAX_NAMES = 4096
@@ -137,8 +137,15 @@ def _checked(name: object) -> str:
     return name
 
 
-def _cut(sentence: str) -> str:
-    return sentence.encode(errors="replace")[:MAX_DETAIL_BYTES].decode(errors="ignore")
+def _cut(text: str, size: int) -> str:
+    return text.encode(errors="replace")[:size].decode(errors="ignore")
+
+
+def _label(request: PullRequest) -> str:
+    """Of the chunk that comes for a request: another one for each. Chunks and answers overtake each other, so
+    only its label tells what still comes of a pull that was cancelled from what comes of the next one.
+    """
+    return _cut(f"{request.number}:{request.hash.hex() or request.name}", MAX_NAME_BYTES)
 
 
 class Catalogue:
@@ -280,7 +287,7 @@ class Catalogue:
         # The hook may have withdrawn it, or sent away the client: we have the chunk, and are told below.
         if not self._tell(client, PullAnswer(number, _COMING, chunk.hash, "")):
             return
-        label = request.hash.hex() if request.hash else request.name
+        label = _label(request)
         try:
             transfer = self._server.send_chunk(client, chunk, label=label, ask_first=True)
         except StaleClientError:
@@ -323,7 +330,7 @@ class Catalogue:
 
     def _refuse(self, client: ClientHandle, number: int, error: PullError, detail: str = "") -> None:
         self._counters[error.name.lower()] += 1
-        self._tell(client, PullAnswer(number, _TOLD.index(error), b"", _cut(detail)))
+        self._tell(client, PullAnswer(number, _TOLD.index(error), b"", _cut(detail, MAX_DETAIL_BYTES)))
 
     def _tell(self, client: ClientHandle, answer: PullAnswer) -> bool:
         try:
@@ -345,12 +352,14 @@ class _State:
     name: str | None
     hash: bytes | None
     by_hash: bool
-    label: str
-    """Of the chunk that comes."""
+    key: str
+    """The name, or the hash in hex digits."""
+    number: int | None = None
+    """Of the request, once it was sent."""
+    label: str = ""
+    """Of the chunk that comes for that."""
     is_coming: bool = False
     """The server has said so."""
-    was_told: bool = False
-    """That it failed, by ``inbox.chunk_failures``."""
     incoming: IncomingChunk | None = None
     chunk: ReceivedChunk | None = None
     error: PullError | None = None
@@ -464,7 +473,7 @@ class Pull:
             if self._state.error is None
             else self._state.error.name
         )
-        return f"<Pull {self._state.label!r}: {how}>"
+        return f"<Pull {self._state.key!r}: {how}>"
 
 
 class Puller:
@@ -493,10 +502,10 @@ class Puller:
     def __init__(self, client: Client[Any] | Redialler[Any]) -> None:
         _check_protocol(client)
         self._client = client
-        self._open: dict[str, _State] = {}  # by label
-        self._asked: dict[int, _State] = {}
-        # Labels of those that were cancelled or failed, of which something may come, and the hashes.
-        self._stale: dict[str, bytes | None] = {}
+        self._open: dict[str, _State] = {}  # by key
+        self._asked: dict[int, _State] = {}  # those that count at the server, as far as we know
+        # By label, those of which something may come: also some that were cancelled or failed.
+        self._labels: dict[str, _State] = {}
         self._ended: list[Pull] = []
         self._number = 0
         self._is_over = False
@@ -515,7 +524,7 @@ class Puller:
             pull = _State(None, what, True, what.hex())
         else:
             pull = _State(_checked(what), None, False, what)
-        if (same := self._open.get(pull.label)) is not None:
+        if (same := self._open.get(pull.key)) is not None:
             return same.pull
         pull.pull = Pull(pull, self._cancel)
         if self._is_over or len(self._open) >= MAX_WAITING:
@@ -523,7 +532,7 @@ class Puller:
             self._ended.append(pull.pull)
             del self._ended[:-MAX_WAITING]
             return pull.pull
-        self._open[pull.label] = pull
+        self._open[pull.key] = pull
         self._ask()
         return pull.pull
 
@@ -538,7 +547,7 @@ class Puller:
         for answer in _take_own(inbox.messages, [type(item) for item in inbox.messages]):
             if type(answer) is PullAnswer:
                 self._answered(answer)
-        if self._open or self._stale:
+        if self._labels:
             self._take_chunks(inbox)
         for event in inbox.events:
             if isinstance(event, Disconnected):
@@ -556,19 +565,28 @@ class Puller:
         """Asks for as many of those that wait as may be asked for at once."""
         if len(self._asked) >= MAX_ASKED or not self._client.connected:
             return
-        asked = set(map(id, self._asked.values()))
         for pull in list(self._open.values()):
             if len(self._asked) >= MAX_ASKED:
                 return
-            if id(pull) in asked:
+            if pull.number is not None:
                 continue
             while self._number in self._asked:
                 self._number = (self._number + 1) % 65_536
-            by = (pull.hash or b"") if pull.by_hash else b""
-            if not self._send(PullRequest(self._number, pull.name or "", by)):
+            by_hash = (pull.hash or b"") if pull.by_hash else b""
+            request = PullRequest(self._number, pull.name or "", by_hash)
+            if not self._send(request):
                 return
-            self._asked[self._number] = pull
+            pull.number, pull.label = request.number, _label(request)
+            self._asked[pull.number] = self._labels[pull.label] = pull
+            self._forget()
             self._number = (self._number + 1) % 65_536
+
+    def _forget(self) -> None:
+        """Forgets the oldest of those that are over and of which nothing came."""
+        over = len(self._labels) - MAX_WAITING
+        if over > 0:
+            for label in [label for label, pull in self._labels.items() if pull.is_over][:over]:
+                del self._labels[label]
 
     def _send(self, what: PullRequest | PullCancel) -> bool:
         try:
@@ -580,16 +598,17 @@ class Puller:
         pull = self._asked.get(answer.number)
         if pull is None or answer.verdict >= len(_TOLD):
             return
-        if pull.is_over:  # cancelled, which the server has read by now, or will
-            del self._asked[answer.number]
-        elif answer.verdict == _COMING:
+        if answer.verdict == _COMING:
             pull.is_coming = True
             if len(answer.hash) == HASH_BYTES and not pull.by_hash:
                 pull.hash = answer.hash
-        else:
+        elif not pull.is_coming:
+            self._labels.pop(pull.label, None)
+        if pull.is_over:  # cancelled, which the server has read by now, or will
+            self._free(pull)
+        elif answer.verdict != _COMING:
+            self._free(pull)
             self._end(pull, _TOLD[answer.verdict], answer.detail or None)
-            if pull.is_coming and not pull.was_told:
-                self._note_stale(pull)
 
     def _take_chunks(self, inbox: Inbox[Any, Any, Any]) -> None:
         chunks = inbox.chunks
@@ -598,50 +617,51 @@ class Puller:
         failures = inbox.chunk_failures
         if failures:
             # Why one failed is told by the server, which knows what it sends for which request.
-            rest = [item for item in failures if item[0] not in self._open and item[0] not in self._stale]
-            for label, _ in failures:
-                self._stale.pop(label, None)
-                if label in self._open:
-                    self._open[label].was_told = True
-            failures[:] = rest
+            failures[:] = [item for item in failures if self._labels.pop(item[0], None) is None]
 
     def _is_ours(self, chunk: ReceivedChunk) -> bool:
-        pull = self._open.get(chunk.label)
+        pull = self._labels.pop(chunk.label, None)
         if pull is None:
-            if self._stale.get(chunk.label) != chunk.hash:
-                return False
-            del self._stale[chunk.label]
-            return True
-        if pull.hash is not None and chunk.hash != pull.hash:
             return False
-        pull.hash = chunk.hash
-        self._end(pull, None, None, chunk)
+        self._free(pull)
+        if pull.is_over:
+            pass
+        elif pull.hash is None or pull.hash == chunk.hash:
+            pull.hash = chunk.hash
+            self._end(pull, None, None, chunk)
+        else:
+            self._end(pull, PullError.FAILED, "the server sent another content")
         return True
+
+    def _free(self, pull: _State) -> None:
+        """It doesn't count at the server any more."""
+        if pull.number is not None:
+            self._asked.pop(pull.number, None)
 
     def _end(
         self, pull: _State, error: PullError | None, detail: str | None, chunk: ReceivedChunk | None = None
     ) -> None:
         pull.error, pull.detail, pull.chunk = error, detail, chunk
         pull.incoming = None
-        self._open.pop(pull.label, None)
-        for number in [number for number, asked in self._asked.items() if asked is pull]:
-            del self._asked[number]
+        self._open.pop(pull.key, None)
         self._ended.append(pull.pull)
 
     def _lose(self, error: PullError | None) -> None:
         """The connection is gone: with an error for good, else for now."""
         self._asked.clear()
-        self._stale.clear()
+        self._labels.clear()
         for pull in list(self._open.values()):
-            pull.incoming, pull.is_coming = None, False
+            pull.incoming, pull.is_coming, pull.number = None, False, None
+            if not pull.by_hash:
+                pull.hash = None  # the next server may offer another content
             if error is not None:
                 self._end(pull, error, None)
 
     def _look(self) -> None:
         """Notes how far each is."""
         for incoming in self._client.incoming_chunks():
-            pull = self._open.get(incoming.label)
-            if pull is not None and (pull.hash is None or pull.hash == incoming.hash):
+            pull = self._labels.get(incoming.label)
+            if pull is not None and not pull.is_over and (pull.hash is None or pull.hash == incoming.hash):
                 pull.incoming = incoming
                 if pull.paused and not incoming.paused:
                     incoming.pause()
@@ -649,23 +669,14 @@ class Puller:
     def _cancel(self, pull: _State) -> bool:
         if pull.is_over:
             return False
-        # The server withdraws it, and knows why.
-        pull.error = PullError.CANCELLED
-        self._open.pop(pull.label, None)
-        self._ended.append(pull.pull)
-        for number, asked in list(self._asked.items()):
-            if asked is pull:
-                self._send(PullCancel(number))
-                self._note_stale(pull)
-                # Until the server has answered it counts there, as far as we know.
-                if pull.is_coming:
-                    del self._asked[number]
+        if pull.number is not None:
+            # The server withdraws it, and knows why. Until it has answered it counts there, as far as we
+            # know.
+            self._send(PullCancel(pull.number))
+            if pull.is_coming:
+                self._free(pull)
+        self._end(pull, PullError.CANCELLED, None)
         return True
-
-    def _note_stale(self, pull: _State) -> None:
-        if len(self._stale) >= MAX_WAITING:
-            del self._stale[next(iter(self._stale))]
-        self._stale[pull.label] = pull.hash
 
     def __repr__(self) -> str:
         return f"<Puller of {len(self._open)} open pulls>"

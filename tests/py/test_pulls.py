@@ -39,12 +39,13 @@ class Game:
         allow: tw.PullHook | None = None,
         *,
         loss: float = 0.0,
+        seed: int = 1,
         server: dict[str, Any] | None = None,
         make: Callable[[World, tw.Server], Any] | None = None,
         **client: Any,
     ) -> None:
         conditions = tw.Conditions(latency=0.03, jitter=0.01, loss=loss)
-        self.world = World(game(), seed=1, conditions=conditions)
+        self.world = World(game(), seed=seed, conditions=conditions)
         self.server = self.world.server(**(server or {}))
         self.catalogue = tw.Catalogue(self.server, allow=allow)
         self.catalogue.offer("maps/forest.bin", FOREST)
@@ -293,6 +294,41 @@ def test_pulls_and_cancels_at_every_moment_leave_nothing_behind() -> None:
     assert game.catalogue.counters["dropped"] == 0
 
 
+@pytest.mark.parametrize("in_files", [False, True])
+@pytest.mark.parametrize(("loss", "seed"), [(0.0, 1), (0.35, 1), (0.35, 2), (0.35, 3)])
+def test_what_was_cancelled_at_any_tick_reaches_nobody(
+    tmp_path: Path, in_files: bool, loss: float, seed: int
+) -> None:
+    game = Game(loss=loss, seed=seed, chunk_directory=tmp_path if in_files else None)
+    game.run(2)
+    for ticks in range(31):
+        for offers_new in (False, True):
+            old, new = f"old {ticks} {offers_new}".encode(), f"new {ticks}".encode()
+            game.catalogue.offer("map", old)
+            there = game.puller.pull("map")
+            while in_files and not there.over:  # and then it costs no slice
+                game.run(1 / 60)
+            cancelled = game.puller.pull("map")
+            game.run(ticks / 60)
+            was_over = cancelled.over
+            assert cancelled.cancel() is not was_over
+            expected = new if offers_new else old
+            game.catalogue.offer("map", expected)
+            again = game.puller.pull("map")
+            for _ in range(600):
+                if again.over:
+                    break
+                game.run(1 / 60)
+            assert again.chunk is not None, (ticks, again.error)
+            content = again.chunk.path.read_bytes() if again.chunk.path else bytes(again.chunk)
+            assert content == expected, ticks
+            assert (cancelled.error is tw.PullError.CANCELLED) is not was_over
+    game.run(10)
+    assert game.left == []
+    assert game.catalogue.counters["dropped"] == 0
+    assert not game.puller._asked
+
+
 def test_a_name_is_given_another_content_or_withdrawn() -> None:
     game = Game()
     game.catalogue.offer("maps/forest.bin", b"new")
@@ -521,6 +557,23 @@ def test_a_client_that_never_reads_its_answers_costs_a_queue() -> None:
         game.world.network.advance(1 / 60)
     assert [event.reason for event in ends] == [tw.DisconnectReason.STALLED]
     assert game.catalogue.counters["unanswered"] > 0
+
+
+def test_a_server_that_sends_another_content_fails_the_pull() -> None:
+    game = Game()
+    game.run(0.5)
+    pull = game.puller.pull(bytes(32))
+    game.server.send_chunk(game.server.clients[0], b"other", label="0:" + "00" * 31)
+    with game.server.tick():
+        pass
+    for _ in range(30):
+        game.world.network.advance(1 / 60)
+        with game.player.tick() as inbox:
+            game.puller.take(inbox)
+            assert inbox.chunks == []
+        with game.server.tick():
+            pass
+    assert (pull.error, pull.detail) == (tw.PullError.FAILED, "the server sent another content")
 
 
 def test_a_server_that_answers_nonsense_harms_nothing() -> None:
