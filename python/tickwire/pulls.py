@@ -504,6 +504,8 @@ class Puller:
         self._client = client
         self._open: dict[str, _State] = {}  # by key
         self._asked: dict[int, _State] = {}  # those that count at the server, as far as we know
+        # Numbers for whose cancel there was no room. MAX_ASKED at most: while there are any, we ask for nothing.
+        self._to_cancel: dict[int, None] = {}
         # By label, those of which something may come: also some that were cancelled or failed.
         self._labels: dict[str, _State] = {}
         self._ended: list[Pull] = []
@@ -563,7 +565,7 @@ class Puller:
 
     def _ask(self) -> None:
         """Asks for as many of those that wait as may be asked for at once."""
-        if len(self._asked) >= MAX_ASKED or not self._client.connected:
+        if not self._client.connected or not self._send_cancels():
             return
         for pull in list(self._open.values()):
             if len(self._asked) >= MAX_ASKED:
@@ -587,6 +589,14 @@ class Puller:
         if over > 0:
             for label in [label for label, pull in self._labels.items() if pull.is_over][:over]:
                 del self._labels[label]
+
+    def _send_cancels(self) -> bool:
+        """False when there is no room for all of them."""
+        for number in list(self._to_cancel):
+            if not self._send(PullCancel(number)):
+                return False
+            del self._to_cancel[number]
+        return True
 
     def _send(self, what: PullRequest | PullCancel) -> bool:
         try:
@@ -650,6 +660,7 @@ class Puller:
         """The connection is gone: with an error for good, else for now."""
         self._asked.clear()
         self._labels.clear()
+        self._to_cancel.clear()
         for pull in list(self._open.values()):
             pull.incoming, pull.is_coming, pull.number = None, False, None
             if not pull.by_hash:
@@ -672,7 +683,8 @@ class Puller:
         if pull.number is not None:
             # The server withdraws it, and knows why. Until it has answered it counts there, as far as we
             # know.
-            self._send(PullCancel(pull.number))
+            self._to_cancel[pull.number] = None
+            self._send_cancels()
             if pull.is_coming:
                 self._free(pull)
         self._end(pull, PullError.CANCELLED, None)

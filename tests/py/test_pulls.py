@@ -329,6 +329,30 @@ def test_what_was_cancelled_at_any_tick_reaches_nobody(
     assert not game.puller._asked
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_cancel_for_which_there_is_no_room_is_sent_later(strict: bool) -> None:
+    game = Game(server=SLOW, strict=strict)
+    game.catalogue.offer("world", bytes(3_000_000))
+    game.run(0.5)
+    worlds = [game.puller.pull("world"), game.puller.pull("maps/forest.bin")]
+    while worlds[0].fraction < 0.1:
+        game.run(0.1)
+    try:
+        while game.player.send(PullCancel(60_000)):
+            pass
+    except tw.ChannelFullError:
+        pass
+    assert all(pull.cancel() for pull in worlds)
+    harbour = game.puller.pull("maps/harbour.bin")
+    assert len(game.puller._to_cancel) == 2
+    game.run(1.5)
+    assert harbour.done, "and it didn't wait for three million bytes"
+    assert game.catalogue.counters["cancelled"] == 2
+    assert game.catalogue._active == {}
+    assert not game.puller._to_cancel
+    assert game.left == []
+
+
 def test_a_name_is_given_another_content_or_withdrawn() -> None:
     game = Game()
     game.catalogue.offer("maps/forest.bin", b"new")
