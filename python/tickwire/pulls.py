@@ -121,6 +121,11 @@ def _check_protocol(endpoint: Any) -> None:
         raise ValueError("the protocol has no pulls: give its channels tickwire.chunks(pulls=True)")
 
 
+def _check_inbox(inbox: object) -> None:
+    if not isinstance(inbox, Inbox):
+        raise TypeError(f"inbox must be an Inbox, not {type(inbox).__name__}")
+
+
 def _checked(name: object) -> str:
     if not isinstance(name, str):
         raise TypeError(f"name must be a str, not {type(name).__name__}")
@@ -171,15 +176,19 @@ class Catalogue:
         max_names: how many names there may be.
 
     Raises:
-        ValueError: the protocol has no pulls; or naming the argument, its value and its bound.
+        TypeError, ValueError: the protocol has no pulls; or naming the argument, its value and its bound.
     """
 
     def __init__(
         self, server: Server[Any], *, allow: PullHook | None = None, max_names: int = MAX_NAMES
     ) -> None:
+        if not isinstance(server, Server):
+            raise TypeError(f"server must be a Server, not {type(server).__name__}")
         _check_protocol(server)
         if allow is not None and not callable(allow):
             raise TypeError(f"allow must be callable, or None, not {type(allow).__name__}")
+        if isinstance(max_names, bool) or not isinstance(max_names, int):
+            raise TypeError(f"max_names must be an int, 1 to 1000000, not {type(max_names).__name__}")
         if not 1 <= max_names <= 1_000_000:
             raise ValueError(f"max_names must be 1 to 1000000, not {max_names}")
         self._server = server
@@ -210,6 +219,8 @@ class Catalogue:
 
     def withdraw(self, name: str, /) -> bool:
         """Offers it no more; pulls that are under way go on. False when there is no such name."""
+        if not isinstance(name, str):
+            raise TypeError(f"name must be a str, not {type(name).__name__}")
         chunk = self._by_name.pop(name, None)
         if chunk is None:
             return False
@@ -233,6 +244,8 @@ class Catalogue:
 
     def transfers(self, client: ClientHandle, /) -> list[Transfer]:
         """The pulls of a client that are under way."""
+        if not isinstance(client, ClientHandle):
+            raise TypeError(f"client must be a ClientHandle, not {type(client).__name__}")
         return [transfer for transfer in self._active.get(client, {}).values() if not transfer.over]
 
     def serve(self, inbox: Inbox[Any, Any, Any], /) -> None:
@@ -241,6 +254,7 @@ class Catalogue:
         Raises:
             What the ``allow`` hook raised; that pull is refused then.
         """
+        _check_inbox(inbox)
         raised: BaseException | None = None
         looked_at: dict[ClientHandle, int] = {}
         for client, request in _take_own(inbox.messages, [type(item) for _, item in inbox.messages]):
@@ -500,11 +514,14 @@ class Puller:
     """
 
     def __init__(self, client: Client[Any] | Redialler[Any]) -> None:
+        if not isinstance(client, Client | Redialler):
+            raise TypeError(f"client must be a Client or a Redialler, not {type(client).__name__}")
         _check_protocol(client)
         self._client = client
         self._open: dict[str, _State] = {}  # by key
         self._asked: dict[int, _State] = {}  # those that count at the server, as far as we know
-        # Numbers for whose cancel there was no room. MAX_ASKED at most: while there are any, we ask for nothing.
+        # Numbers for whose cancel there was no room. MAX_ASKED at most: while there are any, we ask for
+        # nothing.
         self._to_cancel: dict[int, None] = {}
         # By label, those of which something may come: also some that were cancelled or failed.
         self._labels: dict[str, _State] = {}
@@ -524,6 +541,9 @@ class Puller:
             if len(what) != HASH_BYTES:
                 raise ValueError(f"a hash must be {HASH_BYTES} bytes, not {len(what)}")
             pull = _State(None, what, True, what.hex())
+        elif not isinstance(what, str):
+            kind = type(what).__name__
+            raise TypeError(f"what must be a name (str) or a hash ({HASH_BYTES} bytes), not {kind}")
         else:
             pull = _State(_checked(what), None, False, what)
         if (same := self._open.get(pull.key)) is not None:
@@ -546,6 +566,7 @@ class Puller:
     def take(self, inbox: Inbox[Any, Any, Any], /) -> list[Pull]:
         """Takes what is of pulls out of ``inbox.messages``, ``inbox.chunks`` and ``inbox.chunk_failures``,
         and returns those that are over now, done or failed. Call it in each tick."""
+        _check_inbox(inbox)
         for answer in _take_own(inbox.messages, [type(item) for item in inbox.messages]):
             if type(answer) is PullAnswer:
                 self._answered(answer)

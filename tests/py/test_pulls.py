@@ -429,6 +429,65 @@ def test_other_mistakes_raise() -> None:
         full.offer("c", b"")
 
 
+@pytest.mark.parametrize(
+    ("call", "error", "sentence"),
+    [
+        (lambda _: tw.Catalogue("x"), TypeError, "server must be a Server, not str"),
+        (lambda game: tw.Catalogue(game.player), TypeError, "server must be a Server, not Client"),
+        (lambda _: tw.Puller(None), TypeError, "client must be a Client or a Redialler, not NoneType"),
+        (
+            lambda game: tw.Puller(game.server),
+            TypeError,
+            "client must be a Client or a Redialler, not Server",
+        ),
+        (lambda game: game.catalogue.serve(None), TypeError, "inbox must be an Inbox, not NoneType"),
+        (lambda game: game.puller.take(None), TypeError, "inbox must be an Inbox, not NoneType"),
+        (lambda game: game.puller.take([]), TypeError, "inbox must be an Inbox, not list"),
+        (
+            lambda game: tw.Catalogue(game.server, max_names="3"),
+            TypeError,
+            "max_names must be an int, 1 to 1000000, not str",
+        ),
+        (
+            lambda game: tw.Catalogue(game.server, max_names=1.5),
+            TypeError,
+            "max_names must be an int, 1 to 1000000, not float",
+        ),
+        (
+            lambda game: tw.Catalogue(game.server, max_names=True),
+            TypeError,
+            "max_names must be an int, 1 to 1000000, not bool",
+        ),
+        (
+            lambda game: tw.Catalogue(game.server, max_names=-1),
+            ValueError,
+            "max_names must be 1 to 1000000, not -1",
+        ),
+        (
+            lambda game: game.puller.pull(bytearray(32)),
+            TypeError,
+            "what must be a name (str) or a hash (32 bytes), not bytearray",
+        ),
+        (
+            lambda game: game.puller.pull(None),
+            TypeError,
+            "what must be a name (str) or a hash (32 bytes), not NoneType",
+        ),
+        (lambda game: game.catalogue.withdraw(3), TypeError, "name must be a str, not int"),
+        (
+            lambda game: game.catalogue.transfers(None),
+            TypeError,
+            "client must be a ClientHandle, not NoneType",
+        ),
+    ],
+)
+def test_wrong_arguments_are_named(
+    call: Callable[[Game], Any], error: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(error, match=f"^{re.escape(sentence)}$"):
+        call(Game())
+
+
 def test_what_the_hook_raises_is_told_after_all_others_were_served() -> None:
     def allow(_: tw.ClientHandle, name: str) -> bool:
         return names[name]
