@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import math
+import time
 from collections.abc import Callable
 from os import PathLike
 from typing import Annotated, Any, TypeAlias
@@ -27,6 +29,7 @@ from tickwire._core import (
     data,
     text,
 )
+from tickwire.checks import check_number
 from tickwire.errors import ChannelFullError, NotConnectedError, StaleClientError
 from tickwire.fields import u8, u16
 from tickwire.message import message
@@ -64,6 +67,7 @@ class PullError(enum.Enum):
     REFUSED = "the server offers it, but not to this client"
     TOO_MANY = "too many pulls wait: take some first"
     FAILED = "the transfer failed"
+    UNANSWERED = "the server did not answer in time: perhaps it has no Catalogue"
     CANCELLED = "it was cancelled here"
     DISCONNECTED = "the connection ended"
 
@@ -374,6 +378,10 @@ class _State:
     """Of the chunk that comes for that."""
     is_coming: bool = False
     """The server has said so."""
+    failure: str | None = None
+    """Why it failed, as our side knows; the server is to say so."""
+    waits_since: float | None = None
+    """The first tick in which the server might have answered, or might have told the failure."""
     incoming: IncomingChunk | None = None
     chunk: ReceivedChunk | None = None
     error: PullError | None = None
@@ -508,16 +516,28 @@ class Puller:
 
     Args:
         client: whose protocol has ``chunks(pulls=True)``.
+        timeout: seconds for which a server may leave a pull without an answer, of the network's time on a
+            simulated one. It fails then as :attr:`PullError.UNANSWERED`; and so do all others, if the server
+            has answered none in this connection. What comes may take its time. None: for ever.
 
     Raises:
-        ValueError: the protocol has no pulls.
+        TypeError, ValueError: the protocol has no pulls; or naming the argument, its value and its bound.
     """
 
-    def __init__(self, client: Client[Any] | Redialler[Any]) -> None:
+    def __init__(self, client: Client[Any] | Redialler[Any], *, timeout: float | None = 10.0) -> None:
         if not isinstance(client, Client | Redialler):
             raise TypeError(f"client must be a Client or a Redialler, not {type(client).__name__}")
         _check_protocol(client)
+        if timeout is not None:
+            check_number("timeout", timeout)
+            if not 0 < timeout < math.inf:
+                raise ValueError(f"timeout must be above 0 seconds and finite, or None, not {timeout!r}")
         self._client = client
+        self._timeout = timeout
+        network = client.network
+        self._now: Callable[[], float] = time.monotonic if network is None else lambda: network.now
+        self._has_answered = False
+        """Whether the server has, in this connection."""
         self._open: dict[str, _State] = {}  # by key
         self._asked: dict[int, _State] = {}  # those that count at the server, as far as we know
         # Numbers for whose cancel there was no room. MAX_ASKED at most: while there are any, we ask for
@@ -579,6 +599,8 @@ class Puller:
             elif not self._client.connected:
                 self._lose(None)
         self._ask()
+        if self._asked and self._timeout is not None:
+            self._expire(self._now() - self._timeout)
         if self._open:
             self._look()
         ended, self._ended = self._ended, []
@@ -604,6 +626,29 @@ class Puller:
             self._forget()
             self._number = (self._number + 1) % 65_536
 
+    def _expire(self, before: float) -> None:
+        """Ends those that wait since ``before`` for an answer."""
+        late: list[_State] = []
+        for pull in self._asked.values():
+            if pull.is_coming and pull.failure is None:
+                continue
+            if pull.waits_since is None:
+                pull.waits_since = self._now()
+            elif pull.waits_since <= before:
+                late.append(pull)
+        if late and not self._has_answered:
+            late = [*self._asked.values(), *(pull for pull in self._open.values() if pull.number is None)]
+        for pull in late:
+            self._free(pull)
+            if pull.is_over:
+                continue
+            if pull.failure is not None:
+                self._end(pull, PullError.FAILED, pull.failure)
+                continue
+            if pull.number is not None:
+                self._to_cancel[pull.number] = None
+            self._end(pull, PullError.UNANSWERED, None)
+
     def _forget(self) -> None:
         """Forgets the oldest of those that are over and of which nothing came."""
         over = len(self._labels) - MAX_WAITING
@@ -626,6 +671,7 @@ class Puller:
             return False
 
     def _answered(self, answer: PullAnswer) -> None:
+        self._has_answered = True
         pull = self._asked.get(answer.number)
         if pull is None or answer.verdict >= len(_TOLD):
             return
@@ -648,7 +694,13 @@ class Puller:
         failures = inbox.chunk_failures
         if failures:
             # Why one failed is told by the server, which knows what it sends for which request.
-            failures[:] = [item for item in failures if self._labels.pop(item[0], None) is None]
+            rest: list[Any] = []
+            for label, error in failures:
+                if (pull := self._labels.pop(label, None)) is None:
+                    rest.append((label, error))
+                else:
+                    pull.failure, pull.waits_since = error, None
+            failures[:] = rest
 
     def _is_ours(self, chunk: ReceivedChunk) -> bool:
         pull = self._labels.pop(chunk.label, None)
@@ -682,8 +734,10 @@ class Puller:
         self._asked.clear()
         self._labels.clear()
         self._to_cancel.clear()
+        self._has_answered = False
         for pull in list(self._open.values()):
             pull.incoming, pull.is_coming, pull.number = None, False, None
+            pull.failure, pull.waits_since = None, None
             if not pull.by_hash:
                 pull.hash = None  # the next server may offer another content
             if error is not None:

@@ -34,6 +34,8 @@ def game(**settings: Any) -> tw.Protocol:
 class Game:
     """A server with a catalogue, and one player with pulls."""
 
+    serves = True
+
     def __init__(
         self,
         allow: tw.PullHook | None = None,
@@ -64,6 +66,8 @@ class Game:
                     continue
                 with end.tick() as inbox:
                     if end is self.server:
+                        if not self.serves:
+                            continue
                         self.catalogue.serve(inbox)
                     else:
                         self.ended += self.puller.take(inbox)
@@ -382,6 +386,115 @@ def test_a_file_is_offered_and_told_when_it_changed(tmp_path: Path) -> None:
     assert world.error is tw.PullError.FAILED
     assert world.detail
     assert game.left == []
+
+
+# --- servers that don't answer ---------------------------------------------------------------------------
+
+
+class Mute(Game):
+    """A server without a catalogue, until it is told to serve."""
+
+    serves = False
+
+
+def test_pulls_of_a_server_without_a_catalogue_end() -> None:
+    game = Mute()
+    game.run(1)
+    cancelled = [game.puller.pull(f"{number}") for number in range(MAX_ASKED)]
+    for pull in cancelled:
+        pull.cancel()
+    pulls = [game.puller.pull(f"maps/{number}") for number in range(100)]
+    game.run(9)
+    assert not any(pull.over for pull in pulls)
+    game.run(12)
+    assert {pull.error for pull in pulls} == {tw.PullError.UNANSWERED}
+    assert str(tw.PullError.UNANSWERED) == "the server did not answer in time: perhaps it has no Catalogue"
+    assert len(game.ended) == len(pulls) + len(cancelled)
+    assert game.puller.open == []
+    assert not game.puller._asked
+
+    game.serves = True
+    forest = game.puller.pull("maps/forest.bin")
+    game.run(2)
+    assert forest.done
+    assert game.left == []
+
+
+def test_a_pull_that_is_answered_too_late_reaches_nobody() -> None:
+    game = Mute()
+    game.puller = tw.Puller(game.player, timeout=2)
+    game.run(1)
+    late = game.puller.pull("maps/forest.bin")
+    game.run(1.9)
+    assert not late.over
+    game.run(0.2)
+    assert late.error is tw.PullError.UNANSWERED
+    game.serves = True
+    game.server.send_chunk(game.server.clients[0], FOREST, label="0:maps/forest.bin")
+    again = game.puller.pull("maps/forest.bin")
+    game.run(2)
+    assert again.done
+    assert game.left == []
+
+
+def test_one_unanswered_request_ends_that_pull_only() -> None:
+    game = Game()
+    game.puller = tw.Puller(game.player, timeout=3)
+    game.run(0.5)
+    dropped = game.puller.pull("maps/forest.bin")
+    for _ in range(6):  # in which the server misses it
+        with game.player.tick() as inbox:
+            game.puller.take(inbox)
+        game.world.network.advance(1 / 60)
+        with game.server.tick():
+            pass
+    fine = game.puller.pull("maps/harbour.bin")
+    game.catalogue.offer("world", bytes(4_000_000))
+    slow = game.puller.pull("world")
+    slow.pause()
+    game.run(2)
+    assert fine.done
+    assert not dropped.over
+    assert game.run(20) == [dropped]
+    assert dropped.error is tw.PullError.UNANSWERED
+    assert not slow.over, "it comes, and may take its time"
+
+
+def test_pulls_wait_for_ever_where_that_is_asked_for() -> None:
+    game = Mute()
+    game.puller = tw.Puller(game.player, timeout=None)
+    forest = game.puller.pull("maps/forest.bin")
+    game.run(60)
+    assert not forest.over
+
+
+def test_a_failure_of_which_the_server_says_nothing_ends_the_pull() -> None:
+    game = Mute(chunk_memory=1000)
+    game.run(0.5)
+    forest = game.puller.pull("maps/forest.bin")
+    game.run(0.5)
+    game.server.send_chunk(game.server.clients[0], FOREST, label="0:maps/forest.bin")
+    game.run(9)
+    assert not forest.over
+    game.run(3)
+    assert forest.error is tw.PullError.FAILED
+    assert forest.detail
+    assert game.left == []
+
+
+@pytest.mark.parametrize(
+    ("timeout", "error", "sentence"),
+    [
+        (0, ValueError, "timeout must be above 0 seconds and finite, or None, not 0"),
+        (-1.0, ValueError, "timeout must be above 0 seconds and finite, or None, not -1.0"),
+        (float("nan"), ValueError, "timeout must be above 0 seconds and finite, or None, not nan"),
+        (float("inf"), ValueError, "timeout must be above 0 seconds and finite, or None, not inf"),
+        ("3", TypeError, "timeout must be a number, not str"),
+    ],
+)
+def test_wrong_timeouts_are_named(timeout: Any, error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error, match=f"^{re.escape(sentence)}$"):
+        tw.Puller(Game().player, timeout=timeout)
 
 
 # --- mistakes --------------------------------------------------------------------------------------------
