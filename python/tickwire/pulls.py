@@ -30,7 +30,7 @@ from tickwire._core import (
     text,
 )
 from tickwire.checks import check_number
-from tickwire.errors import ChannelFullError, NotConnectedError, StaleClientError
+from tickwire.errors import ChannelFullError, ClosedError, NotConnectedError, StaleClientError
 from tickwire.fields import u8, u16
 from tickwire.message import message
 from tickwire.redial import Redialler
@@ -569,8 +569,9 @@ class Puller:
         if (same := self._open.get(pull.key)) is not None:
             return same.pull
         pull.pull = Pull(pull, self._cancel)
-        if self._is_over or len(self._open) >= MAX_WAITING:
-            pull.error = PullError.DISCONNECTED if self._is_over else PullError.TOO_MANY
+        is_over = self._is_over or self._client.closed
+        if is_over or len(self._open) >= MAX_WAITING:
+            pull.error = PullError.DISCONNECTED if is_over else PullError.TOO_MANY
             self._ended.append(pull.pull)
             del self._ended[:-MAX_WAITING]
             return pull.pull
@@ -667,7 +668,7 @@ class Puller:
     def _send(self, what: PullRequest | PullCancel) -> bool:
         try:
             return bool(self._client.send(what))
-        except (NotConnectedError, ChannelFullError):  # of a client that is strict
+        except (NotConnectedError, ChannelFullError, ClosedError):  # of a client that is strict, or closed
             return False
 
     def _answered(self, answer: PullAnswer) -> None:

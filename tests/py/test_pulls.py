@@ -180,6 +180,17 @@ def test_pulls_end_with_the_connection() -> None:
     assert game.puller.pull("maps/harbour.bin").error is tw.PullError.DISCONNECTED
 
 
+def test_pulls_are_cancelled_and_refused_after_the_client_was_closed() -> None:
+    game = Game(server=SLOW)
+    game.run(0.5)
+    forest = game.puller.pull("maps/forest.bin")
+    game.run(0.1)
+    game.player.close()
+    assert forest.cancel()
+    assert forest.error is tw.PullError.CANCELLED
+    assert game.puller.pull("maps/harbour.bin").error is tw.PullError.DISCONNECTED
+
+
 def test_pulls_of_a_redialler_are_asked_for_again() -> None:
     def make(world: World, server: tw.Server) -> tw.Redialler[Any]:
         return tw.Redialler.connect(server.address, world.protocol, network=world.network, seed=1)
@@ -331,6 +342,20 @@ def test_what_was_cancelled_at_any_tick_reaches_nobody(
     assert game.left == []
     assert game.catalogue.counters["dropped"] == 0
     assert not game.puller._asked
+
+
+def test_what_is_remembered_of_cancelled_pulls_is_bounded() -> None:
+    game = Game()
+    game.run(0.5)
+    for _ in range(MAX_WAITING * 2):
+        cancelled = game.puller.pull("maps/forest.bin")
+        game.run(1 / 60)
+        cancelled.cancel()
+    assert len(game.puller._labels) == MAX_WAITING
+    forest = game.puller.pull("maps/forest.bin")
+    game.run(2)
+    assert forest.done
+    assert game.left == []
 
 
 @pytest.mark.parametrize("strict", [False, True])
