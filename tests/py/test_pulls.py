@@ -222,6 +222,26 @@ def test_pulls_of_a_redialler_are_asked_for_again() -> None:
     assert game.left == []
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_restarted_server_may_offer_another_content(seed: int) -> None:
+    def make(world: World, server: tw.Server) -> tw.Redialler[Any]:
+        return tw.Redialler.connect(server.address, world.protocol, network=world.network, seed=1)
+
+    game = Game(make=make, server=SLOW, loss=0.35, seed=seed)
+    game.catalogue.offer("world", bytes(3_000_000))
+    game.run(2)
+    world = game.puller.pull("world")
+    while world.hash is None:
+        game.run(0.1)
+    game.server = game.world.restart(game.server)
+    game.catalogue = tw.Catalogue(game.server)
+    game.catalogue.offer("world", b"new")
+    game.run(20)
+    assert world.chunk is not None, world.error
+    assert bytes(world.chunk) == b"new"
+    assert game.left == []
+
+
 def test_what_the_player_has_is_not_sent_again(tmp_path: Path) -> None:
     game = Game(chunk_directory=tmp_path)
     game.puller.pull("maps/forest.bin")
