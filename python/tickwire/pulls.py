@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import math
+import time
 from collections.abc import Callable
 from os import PathLike
 from typing import Annotated, Any, TypeAlias
@@ -27,7 +29,8 @@ from tickwire._core import (
     data,
     text,
 )
-from tickwire.errors import ChannelFullError, NotConnectedError, StaleClientError
+from tickwire.checks import check_number
+from tickwire.errors import ChannelFullError, ClosedError, NotConnectedError, StaleClientError
 from tickwire.fields import u8, u16
 from tickwire.message import message
 from tickwire.redial import Redialler
@@ -38,7 +41,7 @@ CHANNEL = "tickwire.pulls"
 """What the channel is called that the native module adds to such a protocol."""
 
 MAX_NAME_BYTES = 64
-"""As a chunk's label, which the name is."""
+"""As a chunk's label, in which the name is."""
 HASH_BYTES = 32
 MAX_DETAIL_BYTES = 200
 MAX_NAMES = 4096
@@ -64,6 +67,7 @@ class PullError(enum.Enum):
     REFUSED = "the server offers it, but not to this client"
     TOO_MANY = "too many pulls wait: take some first"
     FAILED = "the transfer failed"
+    UNANSWERED = "the server did not answer in time: perhaps it has no Catalogue"
     CANCELLED = "it was cancelled here"
     DISCONNECTED = "the connection ended"
 
@@ -121,6 +125,11 @@ def _check_protocol(endpoint: Any) -> None:
         raise ValueError("the protocol has no pulls: give its channels tickwire.chunks(pulls=True)")
 
 
+def _check_inbox(inbox: object) -> None:
+    if not isinstance(inbox, Inbox):
+        raise TypeError(f"inbox must be an Inbox, not {type(inbox).__name__}")
+
+
 def _checked(name: object) -> str:
     if not isinstance(name, str):
         raise TypeError(f"name must be a str, not {type(name).__name__}")
@@ -137,8 +146,15 @@ def _checked(name: object) -> str:
     return name
 
 
-def _cut(sentence: str) -> str:
-    return sentence.encode(errors="replace")[:MAX_DETAIL_BYTES].decode(errors="ignore")
+def _cut(text: str, size: int) -> str:
+    return text.encode(errors="replace")[:size].decode(errors="ignore")
+
+
+def _label(request: PullRequest) -> str:
+    """Of the chunk that comes for a request: another one for each. Chunks and answers overtake each other, so
+    only its label tells what still comes of a pull that was cancelled from what comes of the next one.
+    """
+    return _cut(f"{request.number}:{request.hash.hex() or request.name}", MAX_NAME_BYTES)
 
 
 class Catalogue:
@@ -164,15 +180,19 @@ class Catalogue:
         max_names: how many names there may be.
 
     Raises:
-        ValueError: the protocol has no pulls; or naming the argument, its value and its bound.
+        TypeError, ValueError: the protocol has no pulls; or naming the argument, its value and its bound.
     """
 
     def __init__(
         self, server: Server[Any], *, allow: PullHook | None = None, max_names: int = MAX_NAMES
     ) -> None:
+        if not isinstance(server, Server):
+            raise TypeError(f"server must be a Server, not {type(server).__name__}")
         _check_protocol(server)
         if allow is not None and not callable(allow):
             raise TypeError(f"allow must be callable, or None, not {type(allow).__name__}")
+        if isinstance(max_names, bool) or not isinstance(max_names, int):
+            raise TypeError(f"max_names must be an int, 1 to 1000000, not {type(max_names).__name__}")
         if not 1 <= max_names <= 1_000_000:
             raise ValueError(f"max_names must be 1 to 1000000, not {max_names}")
         self._server = server
@@ -203,6 +223,8 @@ class Catalogue:
 
     def withdraw(self, name: str, /) -> bool:
         """Offers it no more; pulls that are under way go on. False when there is no such name."""
+        if not isinstance(name, str):
+            raise TypeError(f"name must be a str, not {type(name).__name__}")
         chunk = self._by_name.pop(name, None)
         if chunk is None:
             return False
@@ -226,6 +248,8 @@ class Catalogue:
 
     def transfers(self, client: ClientHandle, /) -> list[Transfer]:
         """The pulls of a client that are under way."""
+        if not isinstance(client, ClientHandle):
+            raise TypeError(f"client must be a ClientHandle, not {type(client).__name__}")
         return [transfer for transfer in self._active.get(client, {}).values() if not transfer.over]
 
     def serve(self, inbox: Inbox[Any, Any, Any], /) -> None:
@@ -234,6 +258,7 @@ class Catalogue:
         Raises:
             What the ``allow`` hook raised; that pull is refused then.
         """
+        _check_inbox(inbox)
         raised: BaseException | None = None
         looked_at: dict[ClientHandle, int] = {}
         for client, request in _take_own(inbox.messages, [type(item) for _, item in inbox.messages]):
@@ -280,7 +305,7 @@ class Catalogue:
         # The hook may have withdrawn it, or sent away the client: we have the chunk, and are told below.
         if not self._tell(client, PullAnswer(number, _COMING, chunk.hash, "")):
             return
-        label = request.hash.hex() if request.hash else request.name
+        label = _label(request)
         try:
             transfer = self._server.send_chunk(client, chunk, label=label, ask_first=True)
         except StaleClientError:
@@ -323,7 +348,7 @@ class Catalogue:
 
     def _refuse(self, client: ClientHandle, number: int, error: PullError, detail: str = "") -> None:
         self._counters[error.name.lower()] += 1
-        self._tell(client, PullAnswer(number, _TOLD.index(error), b"", _cut(detail)))
+        self._tell(client, PullAnswer(number, _TOLD.index(error), b"", _cut(detail, MAX_DETAIL_BYTES)))
 
     def _tell(self, client: ClientHandle, answer: PullAnswer) -> bool:
         try:
@@ -345,12 +370,18 @@ class _State:
     name: str | None
     hash: bytes | None
     by_hash: bool
-    label: str
-    """Of the chunk that comes."""
+    key: str
+    """The name, or the hash in hex digits."""
+    number: int | None = None
+    """Of the request, once it was sent."""
+    label: str = ""
+    """Of the chunk that comes for that."""
     is_coming: bool = False
     """The server has said so."""
-    was_told: bool = False
-    """That it failed, by ``inbox.chunk_failures``."""
+    failure: str | None = None
+    """Why it failed, as our side knows; the server is to say so."""
+    waits_since: float | None = None
+    """The first tick in which the server might have answered, or might have told the failure."""
     incoming: IncomingChunk | None = None
     chunk: ReceivedChunk | None = None
     error: PullError | None = None
@@ -464,7 +495,7 @@ class Pull:
             if self._state.error is None
             else self._state.error.name
         )
-        return f"<Pull {self._state.label!r}: {how}>"
+        return f"<Pull {self._state.key!r}: {how}>"
 
 
 class Puller:
@@ -485,18 +516,35 @@ class Puller:
 
     Args:
         client: whose protocol has ``chunks(pulls=True)``.
+        timeout: seconds for which a server may leave a pull without an answer, of the network's time on a
+            simulated one. It fails then as :attr:`PullError.UNANSWERED`; and so do all others, if the server
+            has answered none in this connection. What comes may take its time. None: for ever.
 
     Raises:
-        ValueError: the protocol has no pulls.
+        TypeError, ValueError: the protocol has no pulls; or naming the argument, its value and its bound.
     """
 
-    def __init__(self, client: Client[Any] | Redialler[Any]) -> None:
+    def __init__(self, client: Client[Any] | Redialler[Any], *, timeout: float | None = 10.0) -> None:
+        if not isinstance(client, Client | Redialler):
+            raise TypeError(f"client must be a Client or a Redialler, not {type(client).__name__}")
         _check_protocol(client)
+        if timeout is not None:
+            check_number("timeout", timeout)
+            if not 0 < timeout < math.inf:
+                raise ValueError(f"timeout must be above 0 seconds and finite, or None, not {timeout!r}")
         self._client = client
-        self._open: dict[str, _State] = {}  # by label
-        self._asked: dict[int, _State] = {}
-        # Labels of those that were cancelled or failed, of which something may come, and the hashes.
-        self._stale: dict[str, bytes | None] = {}
+        self._timeout = timeout
+        network = client.network
+        self._now: Callable[[], float] = time.monotonic if network is None else lambda: network.now
+        self._has_answered = False
+        """Whether the server has, in this connection."""
+        self._open: dict[str, _State] = {}  # by key
+        self._asked: dict[int, _State] = {}  # those that count at the server, as far as we know
+        # Numbers for whose cancel there was no room. MAX_ASKED at most: while there are any, we ask for
+        # nothing.
+        self._to_cancel: dict[int, None] = {}
+        # By label, those of which something may come: also some that were cancelled or failed.
+        self._labels: dict[str, _State] = {}
         self._ended: list[Pull] = []
         self._number = 0
         self._is_over = False
@@ -513,17 +561,21 @@ class Puller:
             if len(what) != HASH_BYTES:
                 raise ValueError(f"a hash must be {HASH_BYTES} bytes, not {len(what)}")
             pull = _State(None, what, True, what.hex())
+        elif not isinstance(what, str):
+            kind = type(what).__name__
+            raise TypeError(f"what must be a name (str) or a hash ({HASH_BYTES} bytes), not {kind}")
         else:
             pull = _State(_checked(what), None, False, what)
-        if (same := self._open.get(pull.label)) is not None:
+        if (same := self._open.get(pull.key)) is not None:
             return same.pull
         pull.pull = Pull(pull, self._cancel)
-        if self._is_over or len(self._open) >= MAX_WAITING:
-            pull.error = PullError.DISCONNECTED if self._is_over else PullError.TOO_MANY
+        is_over = self._is_over or self._client.closed
+        if is_over or len(self._open) >= MAX_WAITING:
+            pull.error = PullError.DISCONNECTED if is_over else PullError.TOO_MANY
             self._ended.append(pull.pull)
             del self._ended[:-MAX_WAITING]
             return pull.pull
-        self._open[pull.label] = pull
+        self._open[pull.key] = pull
         self._ask()
         return pull.pull
 
@@ -535,10 +587,11 @@ class Puller:
     def take(self, inbox: Inbox[Any, Any, Any], /) -> list[Pull]:
         """Takes what is of pulls out of ``inbox.messages``, ``inbox.chunks`` and ``inbox.chunk_failures``,
         and returns those that are over now, done or failed. Call it in each tick."""
+        _check_inbox(inbox)
         for answer in _take_own(inbox.messages, [type(item) for item in inbox.messages]):
             if type(answer) is PullAnswer:
                 self._answered(answer)
-        if self._open or self._stale:
+        if self._labels:
             self._take_chunks(inbox)
         for event in inbox.events:
             if isinstance(event, Disconnected):
@@ -547,6 +600,8 @@ class Puller:
             elif not self._client.connected:
                 self._lose(None)
         self._ask()
+        if self._asked and self._timeout is not None:
+            self._expire(self._now() - self._timeout)
         if self._open:
             self._look()
         ended, self._ended = self._ended, []
@@ -554,42 +609,84 @@ class Puller:
 
     def _ask(self) -> None:
         """Asks for as many of those that wait as may be asked for at once."""
-        if len(self._asked) >= MAX_ASKED or not self._client.connected:
+        if not self._client.connected or not self._send_cancels():
             return
-        asked = set(map(id, self._asked.values()))
         for pull in list(self._open.values()):
             if len(self._asked) >= MAX_ASKED:
                 return
-            if id(pull) in asked:
+            if pull.number is not None:
                 continue
             while self._number in self._asked:
                 self._number = (self._number + 1) % 65_536
-            by = (pull.hash or b"") if pull.by_hash else b""
-            if not self._send(PullRequest(self._number, pull.name or "", by)):
+            by_hash = (pull.hash or b"") if pull.by_hash else b""
+            request = PullRequest(self._number, pull.name or "", by_hash)
+            if not self._send(request):
                 return
-            self._asked[self._number] = pull
+            pull.number, pull.label = request.number, _label(request)
+            self._asked[pull.number] = self._labels[pull.label] = pull
+            self._forget()
             self._number = (self._number + 1) % 65_536
+
+    def _expire(self, before: float) -> None:
+        """Ends those that wait since ``before`` for an answer."""
+        late: list[_State] = []
+        for pull in self._asked.values():
+            if pull.is_coming and pull.failure is None:
+                continue
+            if pull.waits_since is None:
+                pull.waits_since = self._now()
+            elif pull.waits_since <= before:
+                late.append(pull)
+        if late and not self._has_answered:
+            late = [*self._asked.values(), *(pull for pull in self._open.values() if pull.number is None)]
+        for pull in late:
+            self._free(pull)
+            if pull.is_over:
+                continue
+            if pull.failure is not None:
+                self._end(pull, PullError.FAILED, pull.failure)
+                continue
+            if pull.number is not None:
+                self._to_cancel[pull.number] = None
+            self._end(pull, PullError.UNANSWERED, None)
+
+    def _forget(self) -> None:
+        """Forgets the oldest of those that are over and of which nothing came."""
+        over = len(self._labels) - MAX_WAITING
+        if over > 0:
+            for label in [label for label, pull in self._labels.items() if pull.is_over][:over]:
+                del self._labels[label]
+
+    def _send_cancels(self) -> bool:
+        """False when there is no room for all of them."""
+        for number in list(self._to_cancel):
+            if not self._send(PullCancel(number)):
+                return False
+            del self._to_cancel[number]
+        return True
 
     def _send(self, what: PullRequest | PullCancel) -> bool:
         try:
             return bool(self._client.send(what))
-        except (NotConnectedError, ChannelFullError):  # of a client that is strict
+        except (NotConnectedError, ChannelFullError, ClosedError):  # of a client that is strict, or closed
             return False
 
     def _answered(self, answer: PullAnswer) -> None:
+        self._has_answered = True
         pull = self._asked.get(answer.number)
         if pull is None or answer.verdict >= len(_TOLD):
             return
-        if pull.is_over:  # cancelled, which the server has read by now, or will
-            del self._asked[answer.number]
-        elif answer.verdict == _COMING:
+        if answer.verdict == _COMING:
             pull.is_coming = True
             if len(answer.hash) == HASH_BYTES and not pull.by_hash:
                 pull.hash = answer.hash
-        else:
+        elif not pull.is_coming:
+            self._labels.pop(pull.label, None)
+        if pull.is_over:  # cancelled, which the server has read by now, or will
+            self._free(pull)
+        elif answer.verdict != _COMING:
+            self._free(pull)
             self._end(pull, _TOLD[answer.verdict], answer.detail or None)
-            if pull.is_coming and not pull.was_told:
-                self._note_stale(pull)
 
     def _take_chunks(self, inbox: Inbox[Any, Any, Any]) -> None:
         chunks = inbox.chunks
@@ -598,50 +695,60 @@ class Puller:
         failures = inbox.chunk_failures
         if failures:
             # Why one failed is told by the server, which knows what it sends for which request.
-            rest = [item for item in failures if item[0] not in self._open and item[0] not in self._stale]
-            for label, _ in failures:
-                self._stale.pop(label, None)
-                if label in self._open:
-                    self._open[label].was_told = True
+            rest: list[Any] = []
+            for label, error in failures:
+                if (pull := self._labels.pop(label, None)) is None:
+                    rest.append((label, error))
+                else:
+                    pull.failure, pull.waits_since = error, None
             failures[:] = rest
 
     def _is_ours(self, chunk: ReceivedChunk) -> bool:
-        pull = self._open.get(chunk.label)
+        pull = self._labels.pop(chunk.label, None)
         if pull is None:
-            if self._stale.get(chunk.label) != chunk.hash:
-                return False
-            del self._stale[chunk.label]
-            return True
-        if pull.hash is not None and chunk.hash != pull.hash:
             return False
-        pull.hash = chunk.hash
-        self._end(pull, None, None, chunk)
+        self._free(pull)
+        if pull.is_over:
+            pass
+        elif pull.hash is None or pull.hash == chunk.hash:
+            pull.hash = chunk.hash
+            self._end(pull, None, None, chunk)
+        else:
+            self._end(pull, PullError.FAILED, "the server sent another content")
         return True
+
+    def _free(self, pull: _State) -> None:
+        """It doesn't count at the server any more."""
+        if pull.number is not None:
+            self._asked.pop(pull.number, None)
 
     def _end(
         self, pull: _State, error: PullError | None, detail: str | None, chunk: ReceivedChunk | None = None
     ) -> None:
         pull.error, pull.detail, pull.chunk = error, detail, chunk
         pull.incoming = None
-        self._open.pop(pull.label, None)
-        for number in [number for number, asked in self._asked.items() if asked is pull]:
-            del self._asked[number]
+        self._open.pop(pull.key, None)
         self._ended.append(pull.pull)
 
     def _lose(self, error: PullError | None) -> None:
         """The connection is gone: with an error for good, else for now."""
         self._asked.clear()
-        self._stale.clear()
+        self._labels.clear()
+        self._to_cancel.clear()
+        self._has_answered = False
         for pull in list(self._open.values()):
-            pull.incoming, pull.is_coming = None, False
+            pull.incoming, pull.is_coming, pull.number = None, False, None
+            pull.failure, pull.waits_since = None, None
+            if not pull.by_hash:
+                pull.hash = None  # the next server may offer another content
             if error is not None:
                 self._end(pull, error, None)
 
     def _look(self) -> None:
         """Notes how far each is."""
         for incoming in self._client.incoming_chunks():
-            pull = self._open.get(incoming.label)
-            if pull is not None and (pull.hash is None or pull.hash == incoming.hash):
+            pull = self._labels.get(incoming.label)
+            if pull is not None and not pull.is_over and (pull.hash is None or pull.hash == incoming.hash):
                 pull.incoming = incoming
                 if pull.paused and not incoming.paused:
                     incoming.pause()
@@ -649,23 +756,15 @@ class Puller:
     def _cancel(self, pull: _State) -> bool:
         if pull.is_over:
             return False
-        # The server withdraws it, and knows why.
-        pull.error = PullError.CANCELLED
-        self._open.pop(pull.label, None)
-        self._ended.append(pull.pull)
-        for number, asked in list(self._asked.items()):
-            if asked is pull:
-                self._send(PullCancel(number))
-                self._note_stale(pull)
-                # Until the server has answered it counts there, as far as we know.
-                if pull.is_coming:
-                    del self._asked[number]
+        if pull.number is not None:
+            # The server withdraws it, and knows why. Until it has answered it counts there, as far as we
+            # know.
+            self._to_cancel[pull.number] = None
+            self._send_cancels()
+            if pull.is_coming:
+                self._free(pull)
+        self._end(pull, PullError.CANCELLED, None)
         return True
-
-    def _note_stale(self, pull: _State) -> None:
-        if len(self._stale) >= MAX_WAITING:
-            del self._stale[next(iter(self._stale))]
-        self._stale[pull.label] = pull.hash
 
     def __repr__(self) -> str:
         return f"<Puller of {len(self._open)} open pulls>"

@@ -34,17 +34,20 @@ def game(**settings: Any) -> tw.Protocol:
 class Game:
     """A server with a catalogue, and one player with pulls."""
 
+    serves = True
+
     def __init__(
         self,
         allow: tw.PullHook | None = None,
         *,
         loss: float = 0.0,
+        seed: int = 1,
         server: dict[str, Any] | None = None,
         make: Callable[[World, tw.Server], Any] | None = None,
         **client: Any,
     ) -> None:
         conditions = tw.Conditions(latency=0.03, jitter=0.01, loss=loss)
-        self.world = World(game(), seed=1, conditions=conditions)
+        self.world = World(game(), seed=seed, conditions=conditions)
         self.server = self.world.server(**(server or {}))
         self.catalogue = tw.Catalogue(self.server, allow=allow)
         self.catalogue.offer("maps/forest.bin", FOREST)
@@ -63,6 +66,8 @@ class Game:
                     continue
                 with end.tick() as inbox:
                     if end is self.server:
+                        if not self.serves:
+                            continue
                         self.catalogue.serve(inbox)
                     else:
                         self.ended += self.puller.take(inbox)
@@ -175,6 +180,17 @@ def test_pulls_end_with_the_connection() -> None:
     assert game.puller.pull("maps/harbour.bin").error is tw.PullError.DISCONNECTED
 
 
+def test_pulls_are_cancelled_and_refused_after_the_client_was_closed() -> None:
+    game = Game(server=SLOW)
+    game.run(0.5)
+    forest = game.puller.pull("maps/forest.bin")
+    game.run(0.1)
+    game.player.close()
+    assert forest.cancel()
+    assert forest.error is tw.PullError.CANCELLED
+    assert game.puller.pull("maps/harbour.bin").error is tw.PullError.DISCONNECTED
+
+
 def test_pulls_of_a_redialler_are_asked_for_again() -> None:
     def make(world: World, server: tw.Server) -> tw.Redialler[Any]:
         return tw.Redialler.connect(server.address, world.protocol, network=world.network, seed=1)
@@ -203,6 +219,26 @@ def test_pulls_of_a_redialler_are_asked_for_again() -> None:
     assert game.run(30) == [world]
     assert world.done
     assert game.server.stats(game.server.clients[0]).chunks.bytes_sent < 2_500_000
+    assert game.left == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_restarted_server_may_offer_another_content(seed: int) -> None:
+    def make(world: World, server: tw.Server) -> tw.Redialler[Any]:
+        return tw.Redialler.connect(server.address, world.protocol, network=world.network, seed=1)
+
+    game = Game(make=make, server=SLOW, loss=0.35, seed=seed)
+    game.catalogue.offer("world", bytes(3_000_000))
+    game.run(2)
+    world = game.puller.pull("world")
+    while world.hash is None:
+        game.run(0.1)
+    game.server = game.world.restart(game.server)
+    game.catalogue = tw.Catalogue(game.server)
+    game.catalogue.offer("world", b"new")
+    game.run(20)
+    assert world.chunk is not None, world.error
+    assert bytes(world.chunk) == b"new"
     assert game.left == []
 
 
@@ -293,6 +329,79 @@ def test_pulls_and_cancels_at_every_moment_leave_nothing_behind() -> None:
     assert game.catalogue.counters["dropped"] == 0
 
 
+@pytest.mark.parametrize("in_files", [False, True])
+@pytest.mark.parametrize(("loss", "seed"), [(0.0, 1), (0.35, 1), (0.35, 2), (0.35, 3)])
+def test_what_was_cancelled_at_any_tick_reaches_nobody(
+    tmp_path: Path, in_files: bool, loss: float, seed: int
+) -> None:
+    game = Game(loss=loss, seed=seed, chunk_directory=tmp_path if in_files else None)
+    game.run(2)
+    for ticks in range(31):
+        for offers_new in (False, True):
+            old, new = f"old {ticks} {offers_new}".encode(), f"new {ticks}".encode()
+            game.catalogue.offer("map", old)
+            there = game.puller.pull("map")
+            while in_files and not there.over:  # and then it costs no slice
+                game.run(1 / 60)
+            cancelled = game.puller.pull("map")
+            game.run(ticks / 60)
+            was_over = cancelled.over
+            assert cancelled.cancel() is not was_over
+            expected = new if offers_new else old
+            game.catalogue.offer("map", expected)
+            again = game.puller.pull("map")
+            for _ in range(600):
+                if again.over:
+                    break
+                game.run(1 / 60)
+            assert again.chunk is not None, (ticks, again.error)
+            content = again.chunk.path.read_bytes() if again.chunk.path else bytes(again.chunk)
+            assert content == expected, ticks
+            assert (cancelled.error is tw.PullError.CANCELLED) is not was_over
+    game.run(10)
+    assert game.left == []
+    assert game.catalogue.counters["dropped"] == 0
+    assert not game.puller._asked
+
+
+def test_what_is_remembered_of_cancelled_pulls_is_bounded() -> None:
+    game = Game()
+    game.run(0.5)
+    for _ in range(MAX_WAITING * 2):
+        cancelled = game.puller.pull("maps/forest.bin")
+        game.run(1 / 60)
+        cancelled.cancel()
+    assert len(game.puller._labels) == MAX_WAITING
+    forest = game.puller.pull("maps/forest.bin")
+    game.run(2)
+    assert forest.done
+    assert game.left == []
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_cancel_for_which_there_is_no_room_is_sent_later(strict: bool) -> None:
+    game = Game(server=SLOW, strict=strict)
+    game.catalogue.offer("world", bytes(3_000_000))
+    game.run(0.5)
+    worlds = [game.puller.pull("world"), game.puller.pull("maps/forest.bin")]
+    while worlds[0].fraction < 0.1:
+        game.run(0.1)
+    try:
+        while game.player.send(PullCancel(60_000)):
+            pass
+    except tw.ChannelFullError:
+        pass
+    assert all(pull.cancel() for pull in worlds)
+    harbour = game.puller.pull("maps/harbour.bin")
+    assert len(game.puller._to_cancel) == 2
+    game.run(1.5)
+    assert harbour.done, "and it didn't wait for three million bytes"
+    assert game.catalogue.counters["cancelled"] == 2
+    assert game.catalogue._active == {}
+    assert not game.puller._to_cancel
+    assert game.left == []
+
+
 def test_a_name_is_given_another_content_or_withdrawn() -> None:
     game = Game()
     game.catalogue.offer("maps/forest.bin", b"new")
@@ -322,6 +431,115 @@ def test_a_file_is_offered_and_told_when_it_changed(tmp_path: Path) -> None:
     assert world.error is tw.PullError.FAILED
     assert world.detail
     assert game.left == []
+
+
+# --- servers that don't answer ---------------------------------------------------------------------------
+
+
+class Mute(Game):
+    """A server without a catalogue, until it is told to serve."""
+
+    serves = False
+
+
+def test_pulls_of_a_server_without_a_catalogue_end() -> None:
+    game = Mute()
+    game.run(1)
+    cancelled = [game.puller.pull(f"{number}") for number in range(MAX_ASKED)]
+    for pull in cancelled:
+        pull.cancel()
+    pulls = [game.puller.pull(f"maps/{number}") for number in range(100)]
+    game.run(9)
+    assert not any(pull.over for pull in pulls)
+    game.run(12)
+    assert {pull.error for pull in pulls} == {tw.PullError.UNANSWERED}
+    assert str(tw.PullError.UNANSWERED) == "the server did not answer in time: perhaps it has no Catalogue"
+    assert len(game.ended) == len(pulls) + len(cancelled)
+    assert game.puller.open == []
+    assert not game.puller._asked
+
+    game.serves = True
+    forest = game.puller.pull("maps/forest.bin")
+    game.run(2)
+    assert forest.done
+    assert game.left == []
+
+
+def test_a_pull_that_is_answered_too_late_reaches_nobody() -> None:
+    game = Mute()
+    game.puller = tw.Puller(game.player, timeout=2)
+    game.run(1)
+    late = game.puller.pull("maps/forest.bin")
+    game.run(1.9)
+    assert not late.over
+    game.run(0.2)
+    assert late.error is tw.PullError.UNANSWERED
+    game.serves = True
+    game.server.send_chunk(game.server.clients[0], FOREST, label="0:maps/forest.bin")
+    again = game.puller.pull("maps/forest.bin")
+    game.run(2)
+    assert again.done
+    assert game.left == []
+
+
+def test_one_unanswered_request_ends_that_pull_only() -> None:
+    game = Game()
+    game.puller = tw.Puller(game.player, timeout=3)
+    game.run(0.5)
+    dropped = game.puller.pull("maps/forest.bin")
+    for _ in range(6):  # in which the server misses it
+        with game.player.tick() as inbox:
+            game.puller.take(inbox)
+        game.world.network.advance(1 / 60)
+        with game.server.tick():
+            pass
+    fine = game.puller.pull("maps/harbour.bin")
+    game.catalogue.offer("world", bytes(4_000_000))
+    slow = game.puller.pull("world")
+    slow.pause()
+    game.run(2)
+    assert fine.done
+    assert not dropped.over
+    assert game.run(20) == [dropped]
+    assert dropped.error is tw.PullError.UNANSWERED
+    assert not slow.over, "it comes, and may take its time"
+
+
+def test_pulls_wait_for_ever_where_that_is_asked_for() -> None:
+    game = Mute()
+    game.puller = tw.Puller(game.player, timeout=None)
+    forest = game.puller.pull("maps/forest.bin")
+    game.run(60)
+    assert not forest.over
+
+
+def test_a_failure_of_which_the_server_says_nothing_ends_the_pull() -> None:
+    game = Mute(chunk_memory=1000)
+    game.run(0.5)
+    forest = game.puller.pull("maps/forest.bin")
+    game.run(0.5)
+    game.server.send_chunk(game.server.clients[0], FOREST, label="0:maps/forest.bin")
+    game.run(9)
+    assert not forest.over
+    game.run(3)
+    assert forest.error is tw.PullError.FAILED
+    assert forest.detail
+    assert game.left == []
+
+
+@pytest.mark.parametrize(
+    ("timeout", "error", "sentence"),
+    [
+        (0, ValueError, "timeout must be above 0 seconds and finite, or None, not 0"),
+        (-1.0, ValueError, "timeout must be above 0 seconds and finite, or None, not -1.0"),
+        (float("nan"), ValueError, "timeout must be above 0 seconds and finite, or None, not nan"),
+        (float("inf"), ValueError, "timeout must be above 0 seconds and finite, or None, not inf"),
+        ("3", TypeError, "timeout must be a number, not str"),
+    ],
+)
+def test_wrong_timeouts_are_named(timeout: Any, error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error, match=f"^{re.escape(sentence)}$"):
+        tw.Puller(Game().player, timeout=timeout)
 
 
 # --- mistakes --------------------------------------------------------------------------------------------
@@ -367,6 +585,65 @@ def test_other_mistakes_raise() -> None:
     full.offer("a", b"again")
     with pytest.raises(ValueError, match=r"the catalogue has max_names \(2\) names: withdraw some first"):
         full.offer("c", b"")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "sentence"),
+    [
+        (lambda _: tw.Catalogue("x"), TypeError, "server must be a Server, not str"),
+        (lambda game: tw.Catalogue(game.player), TypeError, "server must be a Server, not Client"),
+        (lambda _: tw.Puller(None), TypeError, "client must be a Client or a Redialler, not NoneType"),
+        (
+            lambda game: tw.Puller(game.server),
+            TypeError,
+            "client must be a Client or a Redialler, not Server",
+        ),
+        (lambda game: game.catalogue.serve(None), TypeError, "inbox must be an Inbox, not NoneType"),
+        (lambda game: game.puller.take(None), TypeError, "inbox must be an Inbox, not NoneType"),
+        (lambda game: game.puller.take([]), TypeError, "inbox must be an Inbox, not list"),
+        (
+            lambda game: tw.Catalogue(game.server, max_names="3"),
+            TypeError,
+            "max_names must be an int, 1 to 1000000, not str",
+        ),
+        (
+            lambda game: tw.Catalogue(game.server, max_names=1.5),
+            TypeError,
+            "max_names must be an int, 1 to 1000000, not float",
+        ),
+        (
+            lambda game: tw.Catalogue(game.server, max_names=True),
+            TypeError,
+            "max_names must be an int, 1 to 1000000, not bool",
+        ),
+        (
+            lambda game: tw.Catalogue(game.server, max_names=-1),
+            ValueError,
+            "max_names must be 1 to 1000000, not -1",
+        ),
+        (
+            lambda game: game.puller.pull(bytearray(32)),
+            TypeError,
+            "what must be a name (str) or a hash (32 bytes), not bytearray",
+        ),
+        (
+            lambda game: game.puller.pull(None),
+            TypeError,
+            "what must be a name (str) or a hash (32 bytes), not NoneType",
+        ),
+        (lambda game: game.catalogue.withdraw(3), TypeError, "name must be a str, not int"),
+        (
+            lambda game: game.catalogue.transfers(None),
+            TypeError,
+            "client must be a ClientHandle, not NoneType",
+        ),
+    ],
+)
+def test_wrong_arguments_are_named(
+    call: Callable[[Game], Any], error: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(error, match=f"^{re.escape(sentence)}$"):
+        call(Game())
 
 
 def test_what_the_hook_raises_is_told_after_all_others_were_served() -> None:
@@ -521,6 +798,23 @@ def test_a_client_that_never_reads_its_answers_costs_a_queue() -> None:
         game.world.network.advance(1 / 60)
     assert [event.reason for event in ends] == [tw.DisconnectReason.STALLED]
     assert game.catalogue.counters["unanswered"] > 0
+
+
+def test_a_server_that_sends_another_content_fails_the_pull() -> None:
+    game = Game()
+    game.run(0.5)
+    pull = game.puller.pull(bytes(32))
+    game.server.send_chunk(game.server.clients[0], b"other", label="0:" + "00" * 31)
+    with game.server.tick():
+        pass
+    for _ in range(30):
+        game.world.network.advance(1 / 60)
+        with game.player.tick() as inbox:
+            game.puller.take(inbox)
+            assert inbox.chunks == []
+        with game.server.tick():
+            pass
+    assert (pull.error, pull.detail) == (tw.PullError.FAILED, "the server sent another content")
 
 
 def test_a_server_that_answers_nonsense_harms_nothing() -> None:
