@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import logging
 import math
 import time
 from collections.abc import Callable
@@ -55,6 +56,11 @@ MAX_WAITING = 1024
 """Pulls of a client that aren't over."""
 MAX_REQUESTS = 64
 """Requests and cancels of one client that a server looks at in a tick: four times what ours has under way."""
+
+# How the sender's error begins when its file can't be read any more. It names the file.
+_CANT_READ = "can't read "
+
+log = logging.getLogger("tickwire")
 
 PullHook: TypeAlias = Callable[[ClientHandle, str], "bool | str"]
 """Whether a client may have what is offered under this name: True, or False, or why not, for the player."""
@@ -147,7 +153,8 @@ def _checked(name: object) -> str:
 
 
 def _cut(text: str, size: int) -> str:
-    return text.encode(errors="replace")[:size].decode(errors="ignore")
+    # A text of a message has no NUL.
+    return text.replace("\0", " ").encode(errors="replace")[:size].decode(errors="ignore")
 
 
 def _label(request: PullRequest) -> str:
@@ -339,12 +346,20 @@ class Catalogue:
             if transfer.done:
                 self._counters["sent"] += 1
             elif transfer.over:
-                self._refuse(client, number, PullError.FAILED, transfer.error or "")
+                self._refuse(client, number, PullError.FAILED, self._why(transfer))
             else:
                 continue
             del active[number]
         if not active:
             del self._active[client]
+
+    def _why(self, transfer: Transfer) -> str:
+        """Why a transfer failed, in words for the client: where files are kept is for the log alone."""
+        error = transfer.error or ""
+        if not error.startswith(_CANT_READ):
+            return error
+        log.warning("%r: %s", transfer.label, error)
+        return "the server can't read it any more"
 
     def _refuse(self, client: ClientHandle, number: int, error: PullError, detail: str = "") -> None:
         self._counters[error.name.lower()] += 1

@@ -429,8 +429,15 @@ def test_a_file_is_offered_and_told_when_it_changed(tmp_path: Path) -> None:
     path.write_bytes(b"short")
     game.run(5)
     assert world.error is tw.PullError.FAILED
-    assert world.detail
+    assert world.detail == "the server can't read it any more", "where it lies there is for the log"
     assert game.left == []
+
+
+def test_a_hooks_sentence_may_have_a_nul() -> None:
+    game = Game(lambda _, __: "not\0now")
+    pull = game.puller.pull("maps/forest.bin")
+    game.run(1)
+    assert (pull.error, pull.detail) == (tw.PullError.REFUSED, "not now")
 
 
 # --- servers that don't answer ---------------------------------------------------------------------------
