@@ -140,6 +140,8 @@ enum Audience<'a> {
 #[derive(Default)]
 struct Players {
     handles: HashMap<PeerHandle, Py<ClientHandle>>,
+    /// Of those that the admission hook was asked about, until the game is told of them: what it notes there is kept.
+    newcomers: HashMap<PeerHandle, Py<ClientHandle>>,
     /// Handles to forget when the messages of their clients are handed over.
     gone: Vec<PeerHandle>,
 }
@@ -810,7 +812,8 @@ impl Server {
         visit.call(&self.admission)?;
         // What is being worked on is in use.
         if let Ok(players) = self.players.try_lock() {
-            players.handles.values().try_for_each(|handle| visit.call(handle))?;
+            let mut handles = players.handles.values().chain(players.newcomers.values());
+            handles.try_for_each(|handle| visit.call(handle))?;
         }
         self.endpoint.traverse(visit)
     }
