@@ -17,7 +17,7 @@ use self::retained::Retained;
 pub(crate) use self::rooms::Room;
 use self::rooms::{Members, Rooms};
 use super::address::{Address, AddressLike, AddressList};
-use super::arguments::{int, number, optional_int, optional_number, truth};
+use super::arguments::{int, number, optional_int, optional_number, shared, truth};
 use super::arrays::{Recipients, Rows};
 use super::capture::{self, Secrets};
 use super::chunks::{Chunk, IncomingChunk, Transfer};
@@ -164,7 +164,7 @@ impl Server {
     fn new<'py>(
         py: Python<'py>,
         address: AddressLike,
-        protocol: Py<Protocol>,
+        #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = int::max_clients)] max_clients: i128,
         public_addresses: Option<AddressList>,
