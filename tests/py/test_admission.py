@@ -59,7 +59,8 @@ class Heard:
 
 
 def test_what_the_hook_notes_at_a_handle_is_there_when_the_game_is_told() -> None:
-    network, asked = tw.SimulatedNetwork(seed=1), []
+    network = tw.SimulatedNetwork(seed=1)
+    asked: list[tw.ClientHandle] = []
 
     def admit(newcomers: list[tw.ClientHandle]) -> list[int]:
         for newcomer in newcomers:
@@ -69,19 +70,24 @@ def test_what_the_hook_notes_at_a_handle_is_there_when_the_game_is_told() -> Non
 
     with tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=admit) as server:
         clients = [
-            tw.Client.connect(server.address, PROTOCOL, network=network, client_id=id_) for id_ in (1, 2, BANNED)
+            tw.Client.connect(server.address, PROTOCOL, network=network, client_id=id_)
+            for id_ in (1, 2, BANNED)
         ]
         events = list(run(network, server, *clients, seconds=1)[0].events)
-        connected = [event.client for event in events if isinstance(event, tw.Connected)]
-        assert sorted((client.id, client.data) for client in connected) == [(1, "account 1"), (2, "account 2")]
+        connected = [event.client for event in events if isinstance(event, tw.Connected) and event.client]
+        assert sorted((client.id, client.data) for client in connected) == [
+            (1, "account 1"),
+            (2, "account 2"),
+        ]
         assert all(any(client is handle for handle in asked) for client in connected)
         clients[0].close()
         events = list(run(network, server, *clients[1:], seconds=1)[0].events)
-        assert [event.client.data for event in events] == ["account 1"]
+        assert [event.client and event.client.data for event in events] == ["account 1"]
 
 
 def test_a_refused_newcomers_handle_goes_with_it() -> None:
-    network, asked = tw.SimulatedNetwork(seed=1), []
+    network = tw.SimulatedNetwork(seed=1)
+    asked: list[Callable[[], Any]] = []
 
     class Note:
         pass
