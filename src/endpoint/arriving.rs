@@ -89,9 +89,8 @@ impl Arriving {
         }
         if !self.log.is_empty() {
             self.hand_over(inbox);
-            self.log.clear();
-            self.bytes = 0;
         }
+        self.reset();
         self.tick += 1;
         if self.layout.as_ref().is_none_or(|layout| !inbox.has_layout(layout)) {
             let layout = inbox.layout(protocol);
@@ -131,6 +130,17 @@ impl Arriving {
     pub(super) fn drop_peer(&mut self, gone: PeerHandle) {
         self.retain(|peer, _| peer != gone);
         self.pushed_out.retain(|(peer, _), _| *peer != gone);
+        if self.log.is_empty() {
+            self.reset();
+        }
+    }
+
+    /// Nothing is here any more: not the bytes either of what was dropped.
+    fn reset(&mut self) {
+        self.log.clear();
+        self.records.clear();
+        self.pointing.clear();
+        self.bytes = 0;
     }
 
     /// Keeps the messages that `keep` wants, which is asked about each in the order they came.
@@ -435,6 +445,28 @@ mod tests {
             let sorted = inbox.records().iter().map(|it| (it.peer, it.channel, it.packet_sequence));
             assert!(sorted.eq(expected), "seed {seed}");
         }
+    }
+
+    #[test]
+    fn when_all_that_came_is_dropped_its_bytes_are_free() {
+        let protocol = protocol();
+        let mut inbox = Inbox::with_tables(protocol.clone(), &[0, 1]);
+        let is_free = |arriving: &Arriving| {
+            let lengths = [arriving.records.lengths(), arriving.pointing.lengths()];
+            arriving.bytes == 0 && lengths == [(0, 0); 2]
+        };
+        let mut arriving = arrived(&protocol, &mut inbox);
+        arriving.drop_peer(PEER);
+        assert!(!is_free(&arriving));
+        arriving.drop_peer(OTHER);
+        assert!(is_free(&arriving));
+
+        let mut arriving = arrived(&protocol, &mut inbox);
+        for peer in [PEER, OTHER] {
+            (0..3).for_each(|_| arriving.of(peer).push_out(0));
+        }
+        arriving.take_into(&mut inbox, &protocol);
+        assert!(is_free(&arriving) && told(&mut inbox).is_empty());
     }
 
     #[test]

@@ -74,13 +74,19 @@ impl Peer {
 
     /// The kinds of [`News`] that are here, while the connection is near: later it would have to be fetched to see.
     pub(super) fn news(&self, has_chunks: bool) -> u8 {
+        let connection = &self.connection;
         let kinds = [
-            (News::Messages, self.connection.has_received()),
-            (News::Notifications, self.connection.has_notification()),
-            (News::PacketNotifications, self.connection.has_packet_fate()),
+            // What the core can't read is messages as well, once the application has read it.
+            (News::Messages, connection.has_received() || connection.has_unread()),
+            (News::Notifications, connection.has_notification()),
+            (News::PacketNotifications, connection.has_packet_fate()),
             (News::Chunks, has_chunks),
         ];
-        kinds.into_iter().filter(|(_, is_here)| *is_here).fold(0, |news, (kind, _)| news | kind as u8)
+        let news =
+            kinds.into_iter().filter(|(_, is_here)| *is_here).fold(0, |news, (kind, _)| news | kind as u8);
+        let asked_for = News::Messages as u8 | News::Notifications as u8;
+        debug_assert_eq!(news & asked_for != 0, connection.has_news(), "as Connection::has_news sees it");
+        news
     }
 
     /// Whether the application is notified of what it does.
@@ -237,6 +243,10 @@ impl Peers {
 
     /// Whether any connection has something for the application.
     pub(super) fn have_news(&self) -> bool {
+        let is_forgotten = |(schedule, peer): (&Schedule, &Option<Peer>)| {
+            schedule.news == 0 && peer.as_ref().is_some_and(|peer| peer.connection.has_news())
+        };
+        debug_assert!(!self.schedules.iter().zip(&self.slots).any(is_forgotten), "every news is noted");
         let peers = self.schedules.iter().zip(&self.slots).filter(|(schedule, _)| schedule.news != 0);
         peers.filter_map(|(_, peer)| peer.as_ref()).any(|peer| peer.connection.has_news())
     }

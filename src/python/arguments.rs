@@ -3,7 +3,7 @@
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyBool, PyList, PyTuple};
 
 /// An argument as what it is to be, in words too.
 pub(super) fn argument<'py, T: FromPyObjectOwned<'py>>(
@@ -12,6 +12,14 @@ pub(super) fn argument<'py, T: FromPyObjectOwned<'py>>(
     what: &str,
 ) -> PyResult<T> {
     given.extract().map_err(|error: T::Error| wrong(name, given, what, error.into()))
+}
+
+/// [`argument`], where True and False are no numbers.
+fn number<'py, T: FromPyObjectOwned<'py>>(name: &str, given: &Bound<'py, PyAny>, what: &str) -> PyResult<T> {
+    if given.is_instance_of::<PyBool>() {
+        return Err(PyTypeError::new_err(format!("{name} must be {what}, not bool")));
+    }
+    argument(name, given, what)
 }
 
 #[cold]
@@ -38,21 +46,22 @@ fn wrong(name: &str, given: &Bound<'_, PyAny>, what: &str, error: PyErr) -> PyEr
 
 /// A function for each name, to stand in `from_py_with`: it gives the argument's type its name.
 macro_rules! named {
-    ($($kind:ident: $type:ty = $what:literal { $($name:ident)* })*) => {$(
+    ($($kind:ident by $extract:ident: $type:ty = $what:literal { $($name:ident)* })*) => {$(
         pub(super) mod $kind {
             use pyo3::prelude::*;
 
             $(pub(in crate::python) fn $name(given: &Bound<'_, PyAny>) -> PyResult<$type> {
-                super::argument(stringify!($name), given, $what)
+                super::$extract(stringify!($name), given, $what)
             })*
         }
     )*};
 }
 
 named! {
-    int: i128 = "an int" { client_id clock_skew early_copies initial_bytes key keys max_burst_bytes max_bytes max_clients max_message_bytes nanoseconds overhead queue receive_bytes receive_queue receive_window retain_bytes seed send_queue tag weight }
-    optional_int: Option<i128> = "an int or None" { block_fragment_size client_id copies expires_in key max_block_size max_datagram max_messages_per_packet max_packet_size max_token_lifetime now packet_fragment_size timeout }
-    number: f64 = "a number" { at bad_loss bad_packets_per_second bad_rtt burst_bytes bytes_per_second double_below duplicate duration fraction good_loss good_packets_per_second halve_every idle_timeout jitter latency length lifetime linger loss max_bytes_per_second max_recovery_time min_bytes_per_second min_recovery_time recovery_time reorder reorder_delay seconds to_bad to_good random_walk random_walk_time }
-    optional_number: Option<f64> = "a number or None" { resend_time stalled_timeout }
-    truth: bool = "True or False" { adaptive ask_first burst disable_blocks fold_hash notify opened outgoing replace_duplicates retain strict wait }
+    int by number: i128 = "an int" { client_id clock_skew early_copies initial_bytes key keys max_burst_bytes max_bytes max_clients max_message_bytes nanoseconds overhead queue receive_bytes receive_queue receive_window retain_bytes seed send_queue tag weight }
+    optional_int by number: Option<i128> = "an int or None" { block_fragment_size client_id copies expires_in key max_block_size max_datagram max_messages_per_packet max_packet_size max_token_lifetime now packet_fragment_size timeout }
+    number by argument: f64 = "a number" { at bad_loss bad_packets_per_second bad_rtt burst_bytes bytes_per_second double_below duplicate duration fraction good_loss good_packets_per_second halve_every idle_timeout jitter latency length lifetime linger loss max_bytes_per_second max_recovery_time min_bytes_per_second min_recovery_time recovery_time reorder reorder_delay seconds to_bad to_good random_walk random_walk_time }
+    optional_number by argument: Option<f64> = "a number or None" { resend_time stalled_timeout }
+    truth by argument: bool = "True or False" { adaptive ask_first burst disable_blocks fold_hash notify opened outgoing pulls replace_duplicates retain strict wait }
+    shared by argument: pyo3::Py<crate::python::protocol::Protocol> = "a Protocol" { protocol }
 }

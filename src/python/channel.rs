@@ -432,7 +432,7 @@ pub(crate) fn payload(
 ///     pulls (bool, default False): whether clients may ask for what the server offers.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, pulls = false))]
-pub(crate) fn chunks(name: &str, pulls: bool) -> PyResult<Channel> {
+pub(crate) fn chunks(name: &str, #[pyo3(from_py_with = truth::pulls)] pulls: bool) -> PyResult<Channel> {
     let config = ChannelConfig { name: name.to_owned(), ..ChannelConfig::new(ChannelKind::Chunks) };
     config.validate().map_err(value_error)?;
     Ok(Channel { pulls, ..config.into() })

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::address::{Address, AddressLike};
-use super::arguments::{int, number, optional_int, truth};
+use super::arguments::{int, number, optional_int, shared, truth};
 use super::arrays::Rows;
 use super::capture::{self, Secrets};
 use super::chunks::{Chunk, IncomingChunk, Transfer};
@@ -107,7 +107,7 @@ impl Client {
                              packet_notifications=False, strict=False)")]
     fn new<'py>(
         py: Python<'py>,
-        protocol: Py<Protocol>,
+        #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
         token: &Bound<'py, ConnectToken>,
         bind: Option<AddressLike>,
         resume: Option<&Bound<'py, Self>>,
@@ -172,7 +172,7 @@ impl Client {
     fn connect<'py>(
         py: Python<'py>,
         address: AddressLike,
-        protocol: Py<Protocol>,
+        #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = optional_int::client_id)] client_id: Option<i128>,
         #[pyo3(from_py_with = optional_int::timeout)] timeout: Option<i128>,

@@ -19,7 +19,11 @@ use super::ghosts::Properties;
 use crate::netcode::Spoken;
 use crate::replication::Classes;
 use crate::time::Duration;
+use crate::transport::protocol::MAX_CHANNELS;
 use crate::transport::{self, ChannelConfig, ChannelKind, Framing, Message, Share, YojimboConfig};
+
+/// As `tickwire.pulls` calls it.
+const PULL_CHANNEL: &str = "tickwire.pulls";
 
 /// Requests or answers about chunks that wait to be sent: more than our client asks for at once.
 const PULL_QUEUE: usize = 256;
@@ -430,6 +434,18 @@ fn with_pulls<'py>(
     mut messages: Vec<Bound<'py, PyAny>>,
     mut channels: Vec<Py<Channel>>,
 ) -> PyResult<(Vec<Bound<'py, PyAny>>, Vec<Py<Channel>>)> {
+    let mut config = ChannelConfig {
+        name: PULL_CHANNEL.into(),
+        send_queue: PULL_QUEUE,
+        ..ChannelConfig::reliable_ordered()
+    };
+    config.max_message_bytes = PULL_BYTES;
+    let given = named(&channels, PULL_CHANNEL);
+    if let Some(place) = given.filter(|place| channels[*place].get().config != config) {
+        let sentence =
+            format!("channels[{place}]: the name '{PULL_CHANNEL}' is the library's: give it another");
+        return Err(PyValueError::new_err(sentence));
+    }
     if !channels.iter().any(|channel| channel.get().pulls) {
         return Ok((messages, channels));
     }
@@ -440,10 +456,14 @@ fn with_pulls<'py>(
             messages.push(class);
         }
     }
-    let name: String = module.getattr("CHANNEL")?.extract()?;
-    if named(&channels, &name).is_none() {
-        let mut config = ChannelConfig { name, send_queue: PULL_QUEUE, ..ChannelConfig::reliable_ordered() };
-        config.max_message_bytes = PULL_BYTES;
+    if given.is_none() {
+        if channels.len() >= MAX_CHANNELS {
+            let high = MAX_CHANNELS - 1;
+            let count = channels.len();
+            return Err(PyValueError::new_err(format!(
+                "channels must be 1 to {high} with pulls, which have one more of the library's own, not {count}"
+            )));
+        }
         channels.push(Py::new(py, Channel::from(config))?);
     }
     Ok((messages, channels))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,52 @@ class Heard:
                 self.told.append((type(event).__name__, event.client.id))
             self.messages += [(client.id, message) for client, message in inbox.messages]
             assert [client for client, *_ in inbox.latest] == []
+
+
+def test_what_the_hook_notes_at_a_handle_is_there_when_the_game_is_told() -> None:
+    network = tw.SimulatedNetwork(seed=1)
+    asked: list[tw.ClientHandle] = []
+
+    def admit(newcomers: list[tw.ClientHandle]) -> list[int]:
+        for newcomer in newcomers:
+            newcomer.data = f"account {newcomer.id}"
+        asked.extend(newcomers)
+        return [BANNED]
+
+    with tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=admit) as server:
+        clients = [
+            tw.Client.connect(server.address, PROTOCOL, network=network, client_id=id_)
+            for id_ in (1, 2, BANNED)
+        ]
+        events = list(run(network, server, *clients, seconds=1)[0].events)
+        connected = [event.client for event in events if isinstance(event, tw.Connected) and event.client]
+        assert sorted((client.id, client.data) for client in connected) == [
+            (1, "account 1"),
+            (2, "account 2"),
+        ]
+        assert all(any(client is handle for handle in asked) for client in connected)
+        clients[0].close()
+        events = list(run(network, server, *clients[1:], seconds=1)[0].events)
+        assert [event.client and event.client.data for event in events] == ["account 1"]
+
+
+def test_a_refused_newcomers_handle_goes_with_it() -> None:
+    network = tw.SimulatedNetwork(seed=1)
+    asked: list[Callable[[], Any]] = []
+
+    class Note:
+        pass
+
+    def refuse(newcomers: list[tw.ClientHandle]) -> list[int]:
+        for newcomer in newcomers:
+            newcomer.data = Note()
+            asked.append(weakref.ref(newcomer.data))
+        return [newcomer.id for newcomer in newcomers]
+
+    with tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=refuse) as server:
+        client = tw.Client.connect(server.address, PROTOCOL, network=network)
+        run(network, server, client, seconds=1)
+        assert [note() for note in asked] == [None]
 
 
 def test_nobody_is_heard_whom_a_slow_hook_was_not_asked_about() -> None:

@@ -90,6 +90,36 @@ def test_messages_come_as_soon_as_they_are_there(run: Any, protocol: tw.Protocol
     assert run(main()) == list(range(100))
 
 
+class Own(tw.Message):
+    """Only Python can read it."""
+
+    number: int = 0
+
+    def serialize(self, stream: tw.Stream) -> None:
+        self.number = stream.serialize_bits(self.number, 16)
+
+
+def test_messages_that_only_python_reads_wake_as_well(run: Any) -> None:
+    async def main() -> list[Any]:
+        protocol = tw.Protocol(1, [Own], [tw.reliable_ordered(), tw.unreliable()], framing="yojimbo")
+        async with pair(protocol) as (server, client):
+            answers: list[Any] = []
+            echoing = asyncio.create_task(echo(server))
+            client.endpoint.send(Own(), 0)
+            client.endpoint.flush()
+            async for inbox in client:
+                for message in inbox.messages:
+                    answers.append(message.number)
+                    message.number += 1
+                    client.endpoint.send(message, 0)
+                if len(answers) >= 10:
+                    break
+            echoing.cancel()
+            return answers
+
+    assert run(main()) == list(range(10))
+
+
 def test_a_paced_loop_has_its_ticks_and_its_messages(run: Any, protocol: tw.Protocol) -> None:
     async def main() -> None:
         async with pair(protocol) as (server, client):

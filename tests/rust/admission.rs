@@ -251,7 +251,9 @@ impl World {
             }
         }
         self.deliver(&out);
+        let has_news = self.server.has_news();
         let (unread, mut inbox, mut out) = (self.server.take_unread(), Inbox::new(), Datagrams::new());
+        assert!(has_news || unread.is_empty(), "packets that wait to be read are news");
         let read: Vec<_> = unread
             .into_iter()
             .map(|(client, unread)| (client, unread.read(|_, _, _| Err("never called".into()))))

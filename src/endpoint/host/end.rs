@@ -188,6 +188,7 @@ impl Host {
         self.told_late.remove(&handle);
         self.left_undecided.retain(|peer| peer.handle != handle);
         self.leftovers.drop_peer(handle);
+        self.arriving.drop_peer(handle);
         self.unfinished.retain(|(over, _)| *over != handle);
         self.notifications.retain(|(over, _)| *over != handle);
         self.incoming.drop_peer(handle);

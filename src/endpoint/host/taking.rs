@@ -40,7 +40,9 @@ impl Host {
         let is_heard = |peer: &Peer| peer.is_heard() && !untold.contains(&peer.handle);
         for (peer, look_again) in self.peers.with_news(News::Messages, is_heard) {
             peer.connection.swap_scratch(&mut self.scratch);
-            if inbox.take_from(peer.handle, &mut peer.connection, channels) {
+            let is_left = inbox.take_from(peer.handle, &mut peer.connection, channels);
+            // More may have come while the application read what was held.
+            if is_left || peer.connection.has_unread() {
                 look_again();
             }
             peer.connection.swap_scratch(&mut self.scratch);

@@ -17,7 +17,7 @@ use self::retained::Retained;
 pub(crate) use self::rooms::Room;
 use self::rooms::{Members, Rooms};
 use super::address::{Address, AddressLike, AddressList};
-use super::arguments::{int, number, optional_int, optional_number, truth};
+use super::arguments::{int, number, optional_int, optional_number, shared, truth};
 use super::arrays::{Recipients, Rows};
 use super::capture::{self, Secrets};
 use super::chunks::{Chunk, IncomingChunk, Transfer};
@@ -140,6 +140,8 @@ enum Audience<'a> {
 #[derive(Default)]
 struct Players {
     handles: HashMap<PeerHandle, Py<ClientHandle>>,
+    /// Of those that the admission hook was asked about, until the game is told of them: what it notes there is kept.
+    newcomers: HashMap<PeerHandle, Py<ClientHandle>>,
     /// Handles to forget when the messages of their clients are handed over.
     gone: Vec<PeerHandle>,
 }
@@ -162,7 +164,7 @@ impl Server {
     fn new<'py>(
         py: Python<'py>,
         address: AddressLike,
-        protocol: Py<Protocol>,
+        #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = int::max_clients)] max_clients: i128,
         public_addresses: Option<AddressList>,
@@ -810,7 +812,8 @@ impl Server {
         visit.call(&self.admission)?;
         // What is being worked on is in use.
         if let Ok(players) = self.players.try_lock() {
-            players.handles.values().try_for_each(|handle| visit.call(handle))?;
+            let mut handles = players.handles.values().chain(players.newcomers.values());
+            handles.try_for_each(|handle| visit.call(handle))?;
         }
         self.endpoint.traverse(visit)
     }

@@ -1,6 +1,7 @@
 //! What a server hands up: who came and went, whom the admission hook lets in, and the messages with their senders.
 
 use core::net::SocketAddr;
+use std::collections::HashSet;
 use std::sync::{Mutex, OnceLock};
 
 use pyo3::prelude::*;
@@ -47,6 +48,7 @@ impl Server {
                 None => decide(state.change(), Instant::ZERO, &mut Datagrams::new()),
             }
         }
+        self.forget_newcomers(is_refused);
         for newcomer in newcomers.iter().map(Py::get).filter(|newcomer| is_refused(newcomer.core)) {
             log(py, Level::Info, || {
                 format!(
@@ -68,7 +70,19 @@ impl Server {
             }
             _ => None,
         });
-        newcomers.collect()
+        let newcomers: Vec<Py<ClientHandle>> = newcomers.collect::<PyResult<_>>()?;
+        let kept = newcomers.iter().map(|newcomer| (newcomer.get().core, newcomer.clone_ref(py)));
+        lock(&self.players).newcomers.extend(kept);
+        Ok(newcomers)
+    }
+
+    /// Forgets newcomers of whom the game will not be told.
+    fn forget_newcomers(&self, is_forgotten: impl Fn(PeerHandle) -> bool) {
+        let mut players = lock(&self.players);
+        let forgotten: Vec<_> = players.newcomers.extract_if(|client, _| is_forgotten(*client)).collect();
+        // What Python does as they go may ask for players.
+        drop(players);
+        drop(forgotten);
     }
 
     fn handle(
@@ -118,7 +132,7 @@ impl Server {
         self.refuse(&refused);
         made?;
         let forgotten: Vec<Option<Py<ClientHandle>>> = {
-            let Players { handles, gone } = &mut *lock(&self.players);
+            let Players { handles, gone, .. } = &mut *lock(&self.players);
             gone.drain(..).map(|client| handles.remove(&client)).collect()
         };
         drop(forgotten);
@@ -151,7 +165,11 @@ impl Server {
         for event in events {
             let object = match event {
                 Event::Accepted { peer: client, client_id, address, user_data } => {
-                    let handle = Py::new(py, self.handle(client, client_id, address, user_data))?;
+                    let asked_about = lock(&self.players).newcomers.remove(&client);
+                    let handle = match asked_about {
+                        Some(handle) => handle,
+                        None => Py::new(py, self.handle(client, client_id, address, user_data))?,
+                    };
                     self.welcome(client, handle.clone_ref(py));
                     log(py, Level::Info, || {
                         let slot = client.slot;
@@ -184,6 +202,16 @@ impl Server {
                 Event::Dialled { .. } => continue,
             };
             pending.events.push(object);
+        }
+        if !lock(&self.players).newcomers.is_empty() {
+            // One whose protocol turned out to differ is not shown at all.
+            let gone: HashSet<PeerHandle> = {
+                let state = self.endpoint.state.lock()?;
+                let players = lock(&self.players);
+                let is_gone = |client: &&PeerHandle| state.host().peer_stats(**client).is_none();
+                players.newcomers.keys().filter(is_gone).copied().collect()
+            };
+            self.forget_newcomers(|client| gone.contains(&client));
         }
         Ok(())
     }

@@ -97,6 +97,8 @@ const RAISE_NEAR: f64 = 1.004;
 const RENO: f64 = 0.53;
 const CUBIC: f64 = 0.4;
 const MAX_CONTENDED_HOLD: f64 = 3.0;
+/// Seconds: clocks may tell of a shorter round trip, or of none.
+const MIN_RTT: f64 = 0.001;
 
 /// The losses of recent epochs, and what is concluded from them. Rates are bytes a second.
 #[derive(Debug, Default)]
@@ -155,6 +157,7 @@ struct Ceiling {
 impl Ceiling {
     /// Beside others: as Cubic or Reno with half of the link, of which `max_rate` once arrived, but later and half as fast.
     fn raise(&mut self, now: Instant, seconds: f64, max_rate: f64, rtt: f64) {
+        let rtt = rtt.max(MIN_RTT);
         let lost = (1.0 - CONTENDED) * 0.5 * max_rate * rtt / PACKET;
         let reno = RENO / rtt;
         let cubic = lost / (lost / CUBIC).cbrt();
@@ -359,6 +362,15 @@ mod tests {
         let mut loss = Loss::default();
         let rate = play(&mut loss, 40, 60_000.0, 0.0) * 0.05;
         assert!(loss.share() < 0.01 && (0.85 * 60_000.0..1.01 * 60_000.0).contains(&rate), "{rate} {loss:?}");
+    }
+
+    #[test]
+    fn a_round_trip_of_no_time_raises_the_rate_by_a_number() {
+        for max_rate in [0.0, 1e6] {
+            let mut ceiling = Ceiling { rate: 1e6, overflowed: 1e6, since: Instant::ZERO, contended: true };
+            ceiling.raise(Instant::from_millis(10_000), 0.05, max_rate, 0.0);
+            assert!(ceiling.rate.is_finite() && ceiling.rate > 1e6, "{ceiling:?}");
+        }
     }
 
     #[test]
