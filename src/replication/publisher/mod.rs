@@ -241,10 +241,10 @@ impl Publisher {
         columns: &[C],
         errors: &mut Vec<(usize, Wrong)>,
     ) {
-        self.tick += 1;
         for peer in self.peers.iter_mut().flatten() {
-            peer.chosen = false;
+            peer.end_tick(self.tick);
         }
+        self.tick += 1;
         for (class, table) in self.tables.iter_mut().enumerate() {
             let columns = columns.get(class).map_or(&[][..], |columns| columns.as_ref());
             if let Err(wrong) = table.update(self.tick, columns) {
@@ -284,14 +284,14 @@ impl Publisher {
         })
     }
 
-    /// Decides what of a client's due ghosts goes out in this tick, in about this many bits. Without it all does, by id, as far as
-    /// there is room.
+    /// Decides what of a client's due ghosts goes out in this tick, in about this many bits; where there are any, at least one
+    /// ghost does. Without it all do, as far as there is room.
     pub fn choose(&mut self, handle: PeerHandle, budget_bits: usize) {
         let Publisher { peers, tick, weights, chooser, .. } = self;
         let peer = peers.get_mut(handle.slot as usize).and_then(|peer| peer.as_deref_mut());
         if let Some(peer) = peer.filter(|peer| peer.handle == handle) {
             chooser.choose(peer, *tick, budget_bits as f32, weights);
-            peer.chosen = true;
+            peer.has_chosen = true;
         }
     }
 
@@ -340,10 +340,11 @@ impl Feature for Publisher {
         if peer.handle != handle {
             return None;
         }
-        if !peer.chosen {
-            peer.chosen = true;
-            peer.scopes.iter_mut().for_each(|scope| scope.ready_all());
+        if !peer.has_chosen {
+            peer.has_chosen = true;
+            self.chooser.choose(peer, self.tick, f32::MAX, &self.weights);
         }
+        peer.make_ready(bits);
         let mut world = TickData {
             tick: self.tick,
             class_bits: self.classes.class_bits(),

@@ -88,7 +88,7 @@ pub(super) struct Scope {
     /// A bit an id: in use; has something to say; says it in this tick.
     used: Vec<u64>,
     due: Vec<u64>,
-    pub(super) ready: Vec<u64>,
+    ready: Vec<u64>,
     due_count: usize,
     /// No id in a block before is free.
     free_block: usize,
@@ -276,6 +276,23 @@ impl Scope {
 
     pub(super) fn ready_none(&mut self) {
         self.ready.fill(0);
+    }
+
+    /// Says what is due of a ghost in this tick; nothing if that is nothing any more.
+    pub(super) fn make_ready(&mut self, id: u32) -> Option<GhostState> {
+        let (block, bit) = (id as usize / 64, 1 << (id % 64));
+        (self.due[block] & bit != 0).then(|| {
+            self.ready[block] |= bit;
+            self.records[id as usize].state
+        })
+    }
+
+    pub(super) fn ready_count(&self) -> u32 {
+        self.ready.iter().map(|ready| ready.count_ones()).sum()
+    }
+
+    pub(super) fn has_ready(&self) -> bool {
+        self.due_count > 0 && self.ready.iter().any(|ready| *ready != 0)
     }
 
     /// What is due, by id: the row, ticks since it was sent or since the client was to have it, and what it is to get.

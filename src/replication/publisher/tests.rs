@@ -4,6 +4,9 @@ use crate::wire::{BitReader, Kind, Properties, Schema};
 
 use crate::replication::mirror::Mirror;
 
+mod lines;
+mod owners;
+
 const ONE: PeerHandle = PeerHandle { slot: 0, generation: 0 };
 const OTHER: PeerHandle = PeerHandle { slot: 1, generation: 0 };
 
