@@ -21,7 +21,7 @@ pub const MAX_RECORD_BITS: usize = 480 * 8;
 
 /// States that a client keeps of each ghost, those with the newest ticks, and that the server remembers of each row: part of
 /// the protocol.
-pub const HISTORY: u8 = 32;
+pub const HISTORY: u8 = 64;
 
 /// Who gets a property.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -131,12 +131,14 @@ impl Publisher {
 
     // --- objects -----------------------------------------------------------------------------------------
 
-    /// A new object, in the lowest free row. Its cells are to be written before the next tick; no client has it yet.
+    /// A new object, in the lowest free row. Its cells are to be written before the next tick; no client has it yet. Who is no
+    /// client owns nothing.
     ///
     /// # Errors
     /// When there are as many as the class's capacity.
     pub fn spawn(&mut self, class: usize, owner: Option<PeerHandle>) -> Result<u32, Full> {
         let row = self.tables[class].spawn()?;
+        let owner = owner.filter(|owner| self.peer(*owner).is_some());
         let owners = &mut self.owners[class];
         if owners.len() <= row as usize {
             owners.resize(row as usize + 1, None);
@@ -164,11 +166,12 @@ impl Publisher {
         self.owners[class].get(row as usize).copied().flatten()
     }
 
-    /// Gives an object to a client, or to none; false when there is no such object.
+    /// Gives an object to a client, or to none (nor to who is no client); false when there is no such object.
     pub fn set_owner(&mut self, class: usize, row: u32, owner: Option<PeerHandle>) -> bool {
         if !self.tables[class].is_alive(row) {
             return false;
         }
+        let owner = owner.filter(|owner| self.peer(*owner).is_some());
         let before = core::mem::replace(&mut self.owners[class][row as usize], owner);
         if before != owner {
             let tick = self.tick;

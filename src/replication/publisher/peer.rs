@@ -124,7 +124,7 @@ impl Peer {
                 if is_it && delivered {
                     scope.handle_delivered(carried, sent.tick, tick);
                 } else {
-                    scope.handle_lost(carried, sent.tick);
+                    scope.handle_lost(carried, sent.tick, tick);
                 }
             }
             if is_it {

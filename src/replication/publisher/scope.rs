@@ -5,15 +5,20 @@
 //!
 //! A baseline is named only while the client is sure to keep it: it keeps the states with the newest [`HISTORY`] ticks, so
 //! fewer updates than that were sent since. The same must still hold when the ack comes: else the update may have arrived
-//! after this many later ones that it couldn't be read, and the ack says nothing.
+//! after this many later ones that it couldn't be read, and the ack says nothing. So that it does however long the line is, a
+//! ghost waits while [`MAX_IN_FLIGHT`] of its records are not told of.
 
 use super::super::class::HISTORY;
 use super::super::packet::{Ages, MAX_AGE, MAX_OLDER};
 
 const NONE: u32 = u32::MAX;
 
-/// For how many ticks the number of records sent since can be told from its low 8 bits.
-const MAX_ACK_AGE: u32 = 200;
+/// Records of a ghost after its baseline: until the last of them is acked, this many less one may be sent after it.
+const MAX_IN_FLIGHT: u8 = HISTORY / 2;
+
+/// For how many ticks the number of records sent since can be told from its low 8 bits: a record was sent at most this many
+/// after its baseline, and at most one a tick after it.
+const MAX_ACK_AGE: u32 = (u8::MAX - HISTORY) as u32;
 
 /// What a client is about to get, or has, of a ghost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,9 +124,11 @@ impl Scope {
             return false;
         }
         let id = self.lowest_free();
+        // The client takes nothing for a new ghost that is of the tick of the last one's end.
+        let since = self.records.get(id).map_or(tick, |last| tick.max(last.sent + 1));
         let record = Record {
             sent: 0,
-            acked: tick,
+            acked: since,
             // Rows are below a capacity of 2^16.
             row: row as u16,
             older_age: 0,
@@ -317,9 +324,14 @@ impl Scope {
         match record.state {
             GhostState::Live => {
                 let since = record.since(record.acked_count);
-                if since >= HISTORY || tick - record.acked > MAX_AGE {
+                if since >= MAX_IN_FLIGHT {
+                    // It is due when it is known what became of them.
+                    self.clear_due(id);
+                    return Due::Later;
+                }
+                if tick - record.acked > MAX_AGE {
                     record.create_again(tick);
-                    return Due::Create { row, owner };
+                    return self.due(id, tick);
                 }
                 // When the ack comes, about as many will have been sent once more.
                 let near = record.since(record.older_count).saturating_add(since) < HISTORY;
@@ -327,6 +339,8 @@ impl Scope {
                     if record.older_age > 0 && near { record.acked - u32::from(record.older_age) } else { 0 };
                 Due::Update { row, owner, ages: Ages { baseline: record.acked, older } }
             }
+            // Its ack would say nothing.
+            GhostState::Creating if record.acked > tick => Due::Later,
             GhostState::Creating => Due::Create { row, owner },
             GhostState::Destroying if record.sent == tick => Due::Later,
             GhostState::Destroying => Due::Destroy,
@@ -364,7 +378,7 @@ impl Scope {
     pub(super) fn handle_delivered(&mut self, carried: Carried, sent: u32, tick: u32) {
         let id = u32::from(carried.id);
         let record = &mut self.records[usize::from(carried.id)];
-        let fresh = tick - sent <= MAX_ACK_AGE;
+        let (fresh, waits) = (tick - sent <= MAX_ACK_AGE, record.waits());
         match (carried.op, record.state) {
             (CarriedOp::Destroy, GhostState::Destroying) => {
                 self.clear_due(id);
@@ -385,16 +399,35 @@ impl Scope {
             }
             _ => {}
         }
+        if waits {
+            self.go_on(carried, tick);
+        }
     }
 
     /// A packet of tick `sent` that carried this is lost: what no later one carries is due again.
     #[inline]
-    pub(super) fn handle_lost(&mut self, carried: Carried, sent: u32) {
+    pub(super) fn handle_lost(&mut self, carried: Carried, sent: u32, tick: u32) {
         let record = &self.records[usize::from(carried.id)];
         let used = self.used[usize::from(carried.id) / 64] >> (carried.id % 64) & 1 == 1;
+        let waits = used && record.waits();
         if used && record.sent == sent {
             self.mark_due(carried.id.into());
         }
+        if waits {
+            self.go_on(carried, tick);
+        }
+    }
+
+    /// It is known of one record more of a ghost that waited: it goes on, or when there is none left to know of, begins again.
+    fn go_on(&mut self, carried: Carried, tick: u32) {
+        let record = &mut self.records[usize::from(carried.id)];
+        let waits = record.waits();
+        if waits && record.count == carried.count {
+            record.create_again(tick);
+        } else if waits {
+            return;
+        }
+        self.mark_due(carried.id.into());
     }
 }
 
@@ -403,6 +436,12 @@ impl Record {
     #[inline]
     fn since(&self, count: u8) -> u8 {
         self.count.wrapping_sub(count)
+    }
+
+    /// Whether as many records are under way as may be.
+    #[inline]
+    fn waits(&self) -> bool {
+        self.state == GhostState::Live && self.since(self.acked_count) >= MAX_IN_FLIGHT
     }
 
     /// From now on creates are sent, and only acks of these count.
