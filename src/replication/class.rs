@@ -166,6 +166,11 @@ impl GhostClass {
         self.updated == [all, all]
     }
 
+    /// Whether owners get other properties than others.
+    pub fn differs_by_owner(&self) -> bool {
+        self.created[0] != self.created[1]
+    }
+
     /// Whether a word has more than 32 bits.
     pub fn has_wide_words(&self) -> bool {
         let mut ranges = self.properties.each().iter().flat_map(|property| property.words());

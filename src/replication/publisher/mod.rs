@@ -250,7 +250,8 @@ impl Publisher {
         self.tick += 1;
         for (class, table) in self.tables.iter_mut().enumerate() {
             let columns = columns.get(class).map_or(&[][..], |columns| columns.as_ref());
-            if let Err(wrong) = table.update(self.tick, columns) {
+            let cache = &self.caches[class];
+            if let Err(wrong) = table.update_sent(self.tick, columns, |row| cache.encoded_at(row)) {
                 errors.push((class, wrong));
             }
             self.caches[class].begin_tick(self.tick, table.rows(), &mut self.costs[class].properties);

@@ -13,7 +13,7 @@ use super::super::packet::{Ages, MAX_AGE, MAX_OLDER};
 
 const NONE: u32 = u32::MAX;
 
-/// Records of a ghost after its baseline: until the last of them is acked, this many less one may be sent after it.
+/// Most records of a ghost after its baseline. As the last of them is acked, at most this many less one may have followed it.
 const MAX_IN_FLIGHT: u8 = HISTORY / 2;
 
 /// For how many ticks the number of records sent since can be told from its low 8 bits: a record was sent at most this many
@@ -41,7 +41,8 @@ pub(super) struct Record {
     row: u16,
     /// How much older than the baseline another acked state is, or 0.
     older_age: u8,
-    /// The number of that, of the baseline and of the last record that was sent, in their low bits.
+    /// The number of that, of the baseline (Creating: of the last record before) and of the last record that was sent, in their
+    /// low bits.
     older_count: u8,
     acked_count: u8,
     count: u8,
@@ -302,16 +303,19 @@ impl Scope {
         self.due_count > 0 && self.ready.iter().any(|ready| *ready != 0)
     }
 
-    /// What is due, by id: the row, ticks since it was sent or since the client was to have it, and what it is to get.
+    /// What is due and doesn't wait, by id: the row, ticks since it was sent or since the client was to have it, and what it is to get.
     pub(super) fn each_due(&self, tick: u32) -> impl Iterator<Item = (u32, u32, u32, GhostState)> {
         let blocks = self.due.iter().enumerate();
         blocks.flat_map(move |(block, bits)| {
-            ones(*bits).map(move |bit| {
+            ones(*bits).filter_map(move |bit| {
                 let id = block * 64 + bit;
                 let record = &self.records[id];
+                if record.waits() {
+                    return None;
+                }
                 let since = if record.sent == 0 { record.acked } else { record.sent };
                 // Below the capacity.
-                (id as u32, u32::from(record.row), tick.saturating_sub(since), record.state)
+                Some((id as u32, u32::from(record.row), tick.saturating_sub(since), record.state))
             })
         })
     }
@@ -322,13 +326,13 @@ impl Scope {
         let record = &mut self.records[id as usize];
         let (row, owner) = (record.row.into(), record.owner);
         match record.state {
+            _ if record.waits() => {
+                // It is due when it is known what became of them.
+                self.clear_due(id);
+                Due::Later
+            }
             GhostState::Live => {
                 let since = record.since(record.acked_count);
-                if since >= MAX_IN_FLIGHT {
-                    // It is due when it is known what became of them.
-                    self.clear_due(id);
-                    return Due::Later;
-                }
                 if tick - record.acked > MAX_AGE {
                     record.create_again(tick);
                     return self.due(id, tick);
@@ -441,13 +445,14 @@ impl Record {
     /// Whether as many records are under way as may be.
     #[inline]
     fn waits(&self) -> bool {
-        self.state == GhostState::Live && self.since(self.acked_count) >= MAX_IN_FLIGHT
+        self.state != GhostState::Destroying && self.since(self.acked_count) >= MAX_IN_FLIGHT
     }
 
     /// From now on creates are sent, and only acks of these count.
     fn create_again(&mut self, tick: u32) {
         self.state = GhostState::Creating;
         self.acked = if self.sent >= tick { tick + 1 } else { tick };
+        self.acked_count = self.count;
         self.older_age = 0;
     }
 
