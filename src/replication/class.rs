@@ -21,7 +21,7 @@ pub const MAX_RECORD_BITS: usize = 480 * 8;
 
 /// States that a client keeps of each ghost, those with the newest ticks, and that the server remembers of each row: part of
 /// the protocol.
-pub const HISTORY: u8 = 32;
+pub const HISTORY: u8 = 64;
 
 /// Who gets a property.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -164,6 +164,11 @@ impl GhostClass {
     pub fn is_plain(&self) -> bool {
         let all = self.properties.all();
         self.updated == [all, all]
+    }
+
+    /// Whether owners get other properties than others.
+    pub fn differs_by_owner(&self) -> bool {
+        self.created[0] != self.created[1]
     }
 
     /// Whether a word has more than 32 bits.

@@ -65,13 +65,13 @@ fn ticks_of_a_table_and_its_relevancy_ask_for_no_memory() {
     (0..1000).for_each(|row| assert_eq!(table.spawn(), Ok(row)));
     let (mut position, mut health) = (vec![0; 24_000], vec![0; 2000]);
     let mut before = 0;
-    for tick in 1..80 {
+    for tick in 1..100 {
         scene.step();
         let numbers = scene.position.iter().flatten().map(|number| f64::from(*number).to_le_bytes());
         position.as_chunks_mut().0.iter_mut().zip(numbers).for_each(|(cell, number)| *cell = number);
         let numbers = scene.health.iter().map(|number| number.to_le_bytes());
         health.as_chunks_mut().0.iter_mut().zip(numbers).for_each(|(cell, number)| *cell = number);
-        if tick == 60 {
+        if tick == 80 {
             // The history is full, and the grid has had its cells.
             changes.entered.reserve(1000);
             changes.left.reserve(1000);
@@ -83,7 +83,7 @@ fn ticks_of_a_table_and_its_relevancy_ask_for_no_memory() {
         changes.entered.clear();
         changes.left.clear();
         // It walks fast, so that much enters and leaves.
-        let viewpoints = [[f64::from(tick) * 20.0 - 800.0, 0.0, 0.0]];
+        let viewpoints = [[f64::from(tick) * 20.0 - 1200.0, 0.0, 0.0]];
         let view = View { viewpoints: &viewpoints, ..View::default() };
         rule.update(tick, &table, view, &mut interest, &mut changes);
         assert_eq!(table.changed().len(), 1000);

@@ -42,6 +42,8 @@ pub(super) struct CachedBits {
 struct Head {
     tick: u32,
     first: u32,
+    /// The tick in which something was last encoded, for those who don't own it, and for its owner.
+    encoded: [u32; 2],
 }
 
 /// What a tick's packets have of a class.
@@ -67,7 +69,7 @@ impl Cache {
         let lent = || vec![0; class.properties.word_count()].into_boxed_slice();
         Cache {
             with_words: class.properties.with_words(),
-            by_owner: class.created(false) != class.created(true),
+            by_owner: class.differs_by_owner(),
             heads: Vec::new(),
             entries: Vec::new(),
             arena: Vec::new(),
@@ -87,7 +89,7 @@ impl Cache {
         self.arena.clear();
         self.costs.clear();
         if self.heads.len() < rows {
-            self.heads.resize(rows, Head { tick: 0, first: NONE });
+            self.heads.resize(rows, Head { tick: 0, first: NONE, encoded: [0; 2] });
         }
     }
 
@@ -100,6 +102,12 @@ impl Cache {
                 mask &= mask - 1;
             }
         }
+    }
+
+    /// The tick in which a row was last encoded, for those who don't own it, and for its owner.
+    #[inline]
+    pub(super) fn encoded_at(&self, row: usize) -> [u32; 2] {
+        self.heads.get(row).map_or([0; 2], |head| head.encoded)
     }
 
     /// The update of a row against these states, for its owner or another.
@@ -119,6 +127,12 @@ impl Cache {
     #[inline]
     pub(super) fn entry(&self, entry: usize) -> &CachedBits {
         &self.entries[entry]
+    }
+
+    /// How many clients took each entry of this tick.
+    #[cfg(test)]
+    pub(super) fn uses(&self) -> Vec<u32> {
+        self.entries.iter().map(|entry| entry.uses).collect()
     }
 
     /// Writes the bits of an entry.
@@ -155,9 +169,9 @@ impl Cache {
     fn encode_update(&mut self, table: &Table, row: u32, ages: Ages, owner: bool) -> usize {
         let class = table.class();
         let mask = table.changed_since(row, ages.baseline) & class.updated(owner);
-        let known = table.words_at(row, ages.baseline, &mut self.base);
+        let known = table.words_for(owner, row, ages.baseline, &mut self.base);
         let mut into = Into::new(&mut self.arena, &mut self.costs);
-        let older = ages.older != 0 && table.words_at(row, ages.older, &mut self.older);
+        let older = ages.older != 0 && table.words_for(owner, row, ages.older, &mut self.older);
         if mask != 0 && known {
             let words = table.newest(row);
             let of = |mask: u64| each(class, mask & self.with_words);
@@ -206,8 +220,9 @@ impl Cache {
         let (at, head) = (self.entries.len(), &mut self.heads[row as usize]);
         let next = if head.tick == self.tick { head.first } else { NONE };
         self.entries.push(CachedBits { next, ..entry });
+        head.encoded[usize::from(entry.owner)] = self.tick;
         // A tick has fewer entries: each is of a row and an age.
-        *head = Head { tick: self.tick, first: at as u32 };
+        (head.tick, head.first) = (self.tick, at as u32);
         at
     }
 }

@@ -1,13 +1,18 @@
-//! What goes out in a tick whose budget is too small for all that is due: destroys, then by priority.
+//! In which order a client's due ghosts go out in a tick that may have no room for all: destroys, then by priority.
 //!
 //! A ghost's priority is the ticks since it was sent last (or since the client was to have it), by the weight of its row. It is
-//! told apart in steps of an eighth: all above a step go, and of the step that has no room for all, the lowest ids. Who didn't go
-//! has a higher priority in the next tick, so each goes at some time, whatever its weight (if it has one above 0).
+//! told apart in steps of an eighth: the highest steps go, and of the step that has no room for all, the lowest ids. Who
+//! didn't go has a higher priority in the next tick, so each goes at some time, whatever its weight (if it has one above 0).
 //!
-//! Promises: two passes over what is due, no sorting.
+//! How much fits is a guess, and how much of the line others take isn't known: so what was chosen isn't written by id at once, of
+//! which the highest would always be cut, but each packet gets as many of the next ones as it may have room for, and writes
+//! these by id. Only what is guessed to fit at all, and did in the tick before, goes by id without being put in order.
+//!
+//! Promises: two passes over what is due, and one over what goes; no comparing.
 
+use super::averages::Averages;
 use super::peer::Peer;
-use super::scope::GhostState;
+use super::scope::{GhostState, Scope};
 
 /// Priorities are told apart by these many of their bits: the exponent and three of the fraction.
 const STEP_SHIFT: u32 = 20;
@@ -19,54 +24,120 @@ fn step(age: u32, weight: f32) -> usize {
     if priority > 0.0 { (priority.to_bits() >> STEP_SHIFT) as usize } else { 0 }
 }
 
+fn step_of(state: GhostState, weights: &[f32], row: u32, age: u32) -> usize {
+    match state {
+        GhostState::Destroying => STEPS - 1,
+        _ => step(age, weights.get(row as usize).copied().unwrap_or(1.0)),
+    }
+}
+
+/// A ghost that was chosen.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Chosen {
+    class: u8,
+    id: u16,
+}
+
+/// The ghosts of a step.
+#[derive(Clone, Copy, Debug, Default)]
+struct Step {
+    /// Bits that they may take.
+    cost: f32,
+    count: u32,
+    /// Where the next one goes among those that are chosen.
+    next: u32,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Chooser {
-    /// Bits of the candidates of each step.
-    costs: Vec<f32>,
+    steps: Vec<Step>,
 }
 
 impl Chooser {
-    /// Makes ready what of a client's due ghosts fits this many bits. `averages` and `weights` are by class, weights then by row.
+    /// Chooses what of a client's due ghosts fits this many bits, and at least one where these are any. `weights` are by class,
+    /// then by row.
     pub(super) fn choose(&mut self, peer: &mut Peer, tick: u32, budget: f32, weights: &[Vec<f32>]) {
-        let Peer { scopes, averages, .. } = peer;
+        let Peer { scopes, averages, chosen, next_chosen, .. } = peer;
+        chosen.clear();
+        *next_chosen = 0;
         let most = scopes.iter().zip(&*averages).map(|(scope, each)| scope.due_count() as f32 * each.max());
-        if most.sum::<f32>() <= budget {
+        if !peer.was_cut && most.sum::<f32>() <= budget {
             scopes.iter_mut().for_each(|scope| scope.ready_all());
             return;
         }
-        let of = |state, weights: &[f32], row: u32, age| match state {
-            GhostState::Destroying => STEPS - 1,
-            _ => step(age, weights.get(row as usize).copied().unwrap_or(1.0)),
-        };
-        self.costs.clear();
-        self.costs.resize(STEPS, 0.0);
+        scopes.iter_mut().for_each(|scope| scope.ready_none());
+        self.steps.clear();
+        self.steps.resize(STEPS, Step::default());
         for (scope, (averages, weights)) in scopes.iter().zip(averages.iter().zip(weights)) {
             for (_, row, age, state) in scope.each_due(tick) {
-                self.costs[of(state, weights, row, age)] += averages.of(state);
+                let step = &mut self.steps[step_of(state, weights, row, age)];
+                step.cost += averages.of(state);
+                step.count += 1;
             }
         }
-        let (mut left, mut last) = (budget, 0);
-        for (step, cost) in self.costs.iter().enumerate().rev() {
-            if *cost > left {
-                last = step + 1;
+        // Those of the first step that has no room for all go as far as there is some.
+        let (mut left, mut count, mut last, mut short) = (budget, 0, 0, false);
+        for (at, step) in self.steps.iter_mut().enumerate().rev() {
+            if left <= 0.0 {
+                last = at + 1;
                 break;
             }
-            left -= cost;
+            (step.next, count) = (count, count + step.count);
+            if step.cost > left {
+                (last, short) = (at, true);
+                break;
+            }
+            left -= step.cost;
         }
-        // The step below `last` has no room for all.
-        for (scope, (averages, weights)) in scopes.iter_mut().zip(averages.iter().zip(weights)) {
-            scope.ready_none();
-            let mut ready = core::mem::take(&mut scope.ready);
+        chosen.resize(count as usize, Chosen::default());
+        let mut end = count as usize;
+        for (class, (scope, (averages, weights))) in
+            scopes.iter().zip(averages.iter().zip(weights)).enumerate()
+        {
             for (id, row, age, state) in scope.each_due(tick) {
-                let step = of(state, weights, row, age);
-                if step + 1 == last {
+                let at = step_of(state, weights, row, age);
+                if at < last {
+                    continue;
+                }
+                let step = &mut self.steps[at];
+                if at == last && short {
+                    if left <= 0.0 {
+                        end = end.min(step.next as usize);
+                        continue;
+                    }
                     left -= averages.of(state);
                 }
-                if step >= last || step + 1 == last && left >= 0.0 {
-                    ready[id as usize / 64] |= 1 << (id % 64);
-                }
+                // Classes are at most 256, and ids below 2^16.
+                chosen[step.next as usize] = Chosen { class: class as u8, id: id as u16 };
+                step.next += 1;
             }
-            scope.ready = ready;
         }
+        chosen.truncate(end);
+    }
+}
+
+impl Peer {
+    /// Makes ready as many of the next chosen ghosts as a packet of this many bits has room for, with those that an earlier one
+    /// had none for; at least one.
+    pub(super) fn make_ready(&mut self, room: usize) {
+        let Peer { scopes, averages, chosen, next_chosen, .. } = self;
+        let Some(next) = chosen.get(*next_chosen..).filter(|next| !next.is_empty()) else { return };
+        let of = |(scope, each): (&Scope, &Averages)| scope.ready_count() as f32 * each.max();
+        let mut left = room as f32 - scopes.iter().zip(&*averages).map(of).sum::<f32>();
+        for Chosen { class, id } in next {
+            if left <= 0.0 {
+                break;
+            }
+            *next_chosen += 1;
+            let class = usize::from(*class);
+            if let Some(state) = scopes[class].make_ready((*id).into()) {
+                left -= averages[class].of(state);
+            }
+        }
+    }
+
+    /// Whether something that was chosen had no room.
+    pub(super) fn has_left(&self) -> bool {
+        self.next_chosen < self.chosen.len() || self.scopes.iter().any(|scope| scope.has_ready())
     }
 }

@@ -46,6 +46,8 @@ struct Section<'a> {
     updates: (usize, usize),
     creates: (usize, usize),
     begun: bool,
+    /// Whether there is an align in it, whose padding differs with where the packet lies.
+    aligned: bool,
 }
 
 impl TickData<'_> {
@@ -80,6 +82,7 @@ impl TickData<'_> {
                 updates: (0, 0),
                 creates: (0, 0),
                 begun: false,
+                aligned: false,
             };
             full = section.fill(scope, &mut writer, out, writing);
             if section.begun {
@@ -152,6 +155,7 @@ impl Section<'_> {
                     return Wrote::Bits(bits);
                 }
                 scope.create_again(id, self.tick);
+                let Due::Create { row, owner } = scope.due(id, self.tick) else { return Wrote::Later };
                 (row, owner)
             }
             Due::Create { row, owner } => (row, owner),
@@ -212,8 +216,7 @@ impl Section<'_> {
         let bits = drafted.bits() + words;
         let others = mask & self.without_words;
         if others != 0 {
-            let most: usize = bits + self.most_of(row, others);
-            if most > self.left {
+            if bits + self.most_of(row, others) > self.left {
                 return None;
             }
         } else if bits > self.left {
@@ -225,13 +228,19 @@ impl Section<'_> {
         if others == 0 {
             return Some(bits);
         }
-        Some(bits + self.write_others(row, others, out))
+        let bits = bits + self.write_others(row, others, out);
+        if !self.aligned {
+            // Elsewhere the first align may take more, and those after it then lie the same.
+            self.aligned = true;
+            self.left = self.left.saturating_sub(MAX_ALIGN).max(bits);
+        }
+        Some(bits)
     }
 
-    /// The most that properties without words take, wherever the payload lies.
+    /// The most that properties without words take, wherever the payload lies: no more than their class says.
     fn most_of(&self, row: u32, mask: u64) -> usize {
         let each = super::scope::ones(mask).filter_map(|property| self.table.value(row, property));
-        each.map(|value| value.bits() + MAX_ALIGN).sum::<usize>() + MAX_ALIGN
+        each.map(|value| value.max_bits()).sum()
     }
 
     fn write_others(&mut self, row: u32, mask: u64, out: &mut BitWriter) -> usize {

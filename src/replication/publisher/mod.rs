@@ -131,12 +131,14 @@ impl Publisher {
 
     // --- objects -----------------------------------------------------------------------------------------
 
-    /// A new object, in the lowest free row. Its cells are to be written before the next tick; no client has it yet.
+    /// A new object, in the lowest free row. Its cells are to be written before the next tick; no client has it yet. Who is no
+    /// client owns nothing.
     ///
     /// # Errors
     /// When there are as many as the class's capacity.
     pub fn spawn(&mut self, class: usize, owner: Option<PeerHandle>) -> Result<u32, Full> {
         let row = self.tables[class].spawn()?;
+        let owner = owner.filter(|owner| self.peer(*owner).is_some());
         let owners = &mut self.owners[class];
         if owners.len() <= row as usize {
             owners.resize(row as usize + 1, None);
@@ -164,11 +166,12 @@ impl Publisher {
         self.owners[class].get(row as usize).copied().flatten()
     }
 
-    /// Gives an object to a client, or to none; false when there is no such object.
+    /// Gives an object to a client, or to none (nor to who is no client); false when there is no such object.
     pub fn set_owner(&mut self, class: usize, row: u32, owner: Option<PeerHandle>) -> bool {
         if !self.tables[class].is_alive(row) {
             return false;
         }
+        let owner = owner.filter(|owner| self.peer(*owner).is_some());
         let before = core::mem::replace(&mut self.owners[class][row as usize], owner);
         if before != owner {
             let tick = self.tick;
@@ -241,13 +244,14 @@ impl Publisher {
         columns: &[C],
         errors: &mut Vec<(usize, Wrong)>,
     ) {
-        self.tick += 1;
         for peer in self.peers.iter_mut().flatten() {
-            peer.chosen = false;
+            peer.end_tick(self.tick);
         }
+        self.tick += 1;
         for (class, table) in self.tables.iter_mut().enumerate() {
             let columns = columns.get(class).map_or(&[][..], |columns| columns.as_ref());
-            if let Err(wrong) = table.update(self.tick, columns) {
+            let cache = &self.caches[class];
+            if let Err(wrong) = table.update_sent(self.tick, columns, |row| cache.encoded_at(row)) {
                 errors.push((class, wrong));
             }
             self.caches[class].begin_tick(self.tick, table.rows(), &mut self.costs[class].properties);
@@ -284,14 +288,14 @@ impl Publisher {
         })
     }
 
-    /// Decides what of a client's due ghosts goes out in this tick, in about this many bits. Without it all does, by id, as far as
-    /// there is room.
+    /// Decides what of a client's due ghosts goes out in this tick, in about this many bits; where there are any, at least one
+    /// ghost does. Without it all do, as far as there is room.
     pub fn choose(&mut self, handle: PeerHandle, budget_bits: usize) {
         let Publisher { peers, tick, weights, chooser, .. } = self;
         let peer = peers.get_mut(handle.slot as usize).and_then(|peer| peer.as_deref_mut());
         if let Some(peer) = peer.filter(|peer| peer.handle == handle) {
             chooser.choose(peer, *tick, budget_bits as f32, weights);
-            peer.chosen = true;
+            peer.has_chosen = true;
         }
     }
 
@@ -340,10 +344,11 @@ impl Feature for Publisher {
         if peer.handle != handle {
             return None;
         }
-        if !peer.chosen {
-            peer.chosen = true;
-            peer.scopes.iter_mut().for_each(|scope| scope.ready_all());
+        if !peer.has_chosen {
+            peer.has_chosen = true;
+            self.chooser.choose(peer, self.tick, f32::MAX, &self.weights);
         }
+        peer.make_ready(bits);
         let mut world = TickData {
             tick: self.tick,
             class_bits: self.classes.class_bits(),

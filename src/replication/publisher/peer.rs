@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::super::class::Classes;
 use super::averages::Averages;
+use super::choose::Chosen;
 use super::scope::{Carried, Scope};
 use crate::endpoint::PeerHandle;
 
@@ -29,8 +30,13 @@ pub(super) struct Peer {
     // By class.
     pub(super) scopes: Box<[Scope]>,
     pub(super) averages: Box<[Averages]>,
-    /// What was chosen for this tick.
-    pub(super) chosen: bool,
+    /// Whether it was chosen what goes out in this tick.
+    pub(super) has_chosen: bool,
+    /// What was, the most urgent first, and how many of these are or were ready.
+    pub(super) chosen: Vec<Chosen>,
+    pub(super) next_chosen: usize,
+    /// Whether what was chosen had no room in the last tick in which something was sent.
+    pub(super) was_cut: bool,
     /// Bits of all payloads.
     pub(super) bits: u64,
     next_record: u32,
@@ -52,7 +58,10 @@ impl Peer {
                 .iter()
                 .map(|class| Averages::new(class.properties.schema().max_bits()))
                 .collect(),
-            chosen: false,
+            has_chosen: false,
+            chosen: Vec::new(),
+            next_chosen: 0,
+            was_cut: false,
             bits: 0,
             next_record: 0,
             acked: 0,
@@ -60,6 +69,14 @@ impl Peer {
             in_flight: VecDeque::new(),
             carried: VecDeque::new(),
             writing: Vec::new(),
+        }
+    }
+
+    /// A tick is over.
+    pub(super) fn end_tick(&mut self, tick: u32) {
+        self.has_chosen = false;
+        if self.sent == tick {
+            self.was_cut = self.has_left();
         }
     }
 
@@ -87,7 +104,9 @@ impl Peer {
 
     /// What became of a packet. Packets are told of in their order; those before are lost, and one that was told of is unknown.
     pub(super) fn handle_notification(&mut self, record: u32, delivered: bool, tick: u32) {
-        if !self.in_flight.iter().any(|sent| sent.record == record) {
+        // Their records follow one another.
+        let known = |first: &SentPacket| (record.wrapping_sub(first.record) as usize) < self.in_flight.len();
+        if !self.in_flight.front().is_some_and(known) {
             return;
         }
         while let Some(sent) = self.in_flight.pop_front() {
@@ -105,7 +124,7 @@ impl Peer {
                 if is_it && delivered {
                     scope.handle_delivered(carried, sent.tick, tick);
                 } else {
-                    scope.handle_lost(carried, sent.tick);
+                    scope.handle_lost(carried, sent.tick, tick);
                 }
             }
             if is_it {

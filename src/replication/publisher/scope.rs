@@ -5,15 +5,20 @@
 //!
 //! A baseline is named only while the client is sure to keep it: it keeps the states with the newest [`HISTORY`] ticks, so
 //! fewer updates than that were sent since. The same must still hold when the ack comes: else the update may have arrived
-//! after this many later ones that it couldn't be read, and the ack says nothing.
+//! after this many later ones that it couldn't be read, and the ack says nothing. So that it does however long the line is, a
+//! ghost waits while [`MAX_IN_FLIGHT`] of its records are not told of.
 
 use super::super::class::HISTORY;
 use super::super::packet::{Ages, MAX_AGE, MAX_OLDER};
 
 const NONE: u32 = u32::MAX;
 
-/// For how many ticks the number of records sent since can be told from its low 8 bits.
-const MAX_ACK_AGE: u32 = 200;
+/// Most records of a ghost after its baseline. As the last of them is acked, at most this many less one may have followed it.
+const MAX_IN_FLIGHT: u8 = HISTORY / 2;
+
+/// For how many ticks the number of records sent since can be told from its low 8 bits: a record was sent at most this many
+/// after its baseline, and at most one a tick after it.
+const MAX_ACK_AGE: u32 = (u8::MAX - HISTORY) as u32;
 
 /// What a client is about to get, or has, of a ghost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +41,8 @@ pub(super) struct Record {
     row: u16,
     /// How much older than the baseline another acked state is, or 0.
     older_age: u8,
-    /// The number of that, of the baseline and of the last record that was sent, in their low bits.
+    /// The number of that, of the baseline (Creating: of the last record before) and of the last record that was sent, in their
+    /// low bits.
     older_count: u8,
     acked_count: u8,
     count: u8,
@@ -88,7 +94,7 @@ pub(super) struct Scope {
     /// A bit an id: in use; has something to say; says it in this tick.
     used: Vec<u64>,
     due: Vec<u64>,
-    pub(super) ready: Vec<u64>,
+    ready: Vec<u64>,
     due_count: usize,
     /// No id in a block before is free.
     free_block: usize,
@@ -119,9 +125,11 @@ impl Scope {
             return false;
         }
         let id = self.lowest_free();
+        // The client takes nothing for a new ghost that is of the tick of the last one's end.
+        let since = self.records.get(id).map_or(tick, |last| tick.max(last.sent + 1));
         let record = Record {
             sent: 0,
-            acked: tick,
+            acked: since,
             // Rows are below a capacity of 2^16.
             row: row as u16,
             older_age: 0,
@@ -278,16 +286,36 @@ impl Scope {
         self.ready.fill(0);
     }
 
-    /// What is due, by id: the row, ticks since it was sent or since the client was to have it, and what it is to get.
+    /// Says what is due of a ghost in this tick; nothing if that is nothing any more.
+    pub(super) fn make_ready(&mut self, id: u32) -> Option<GhostState> {
+        let (block, bit) = (id as usize / 64, 1 << (id % 64));
+        (self.due[block] & bit != 0).then(|| {
+            self.ready[block] |= bit;
+            self.records[id as usize].state
+        })
+    }
+
+    pub(super) fn ready_count(&self) -> u32 {
+        self.ready.iter().map(|ready| ready.count_ones()).sum()
+    }
+
+    pub(super) fn has_ready(&self) -> bool {
+        self.due_count > 0 && self.ready.iter().any(|ready| *ready != 0)
+    }
+
+    /// What is due and doesn't wait, by id: the row, ticks since it was sent or since the client was to have it, and what it is to get.
     pub(super) fn each_due(&self, tick: u32) -> impl Iterator<Item = (u32, u32, u32, GhostState)> {
         let blocks = self.due.iter().enumerate();
         blocks.flat_map(move |(block, bits)| {
-            ones(*bits).map(move |bit| {
+            ones(*bits).filter_map(move |bit| {
                 let id = block * 64 + bit;
                 let record = &self.records[id];
+                if record.waits() {
+                    return None;
+                }
                 let since = if record.sent == 0 { record.acked } else { record.sent };
                 // Below the capacity.
-                (id as u32, u32::from(record.row), tick.saturating_sub(since), record.state)
+                Some((id as u32, u32::from(record.row), tick.saturating_sub(since), record.state))
             })
         })
     }
@@ -298,11 +326,16 @@ impl Scope {
         let record = &mut self.records[id as usize];
         let (row, owner) = (record.row.into(), record.owner);
         match record.state {
+            _ if record.waits() => {
+                // It is due when it is known what became of them.
+                self.clear_due(id);
+                Due::Later
+            }
             GhostState::Live => {
                 let since = record.since(record.acked_count);
-                if since >= HISTORY || tick - record.acked > MAX_AGE {
+                if tick - record.acked > MAX_AGE {
                     record.create_again(tick);
-                    return Due::Create { row, owner };
+                    return self.due(id, tick);
                 }
                 // When the ack comes, about as many will have been sent once more.
                 let near = record.since(record.older_count).saturating_add(since) < HISTORY;
@@ -310,6 +343,8 @@ impl Scope {
                     if record.older_age > 0 && near { record.acked - u32::from(record.older_age) } else { 0 };
                 Due::Update { row, owner, ages: Ages { baseline: record.acked, older } }
             }
+            // Its ack would say nothing.
+            GhostState::Creating if record.acked > tick => Due::Later,
             GhostState::Creating => Due::Create { row, owner },
             GhostState::Destroying if record.sent == tick => Due::Later,
             GhostState::Destroying => Due::Destroy,
@@ -347,7 +382,7 @@ impl Scope {
     pub(super) fn handle_delivered(&mut self, carried: Carried, sent: u32, tick: u32) {
         let id = u32::from(carried.id);
         let record = &mut self.records[usize::from(carried.id)];
-        let fresh = tick - sent <= MAX_ACK_AGE;
+        let (fresh, waits) = (tick - sent <= MAX_ACK_AGE, record.waits());
         match (carried.op, record.state) {
             (CarriedOp::Destroy, GhostState::Destroying) => {
                 self.clear_due(id);
@@ -368,16 +403,35 @@ impl Scope {
             }
             _ => {}
         }
+        if waits {
+            self.go_on(carried, tick);
+        }
     }
 
     /// A packet of tick `sent` that carried this is lost: what no later one carries is due again.
     #[inline]
-    pub(super) fn handle_lost(&mut self, carried: Carried, sent: u32) {
+    pub(super) fn handle_lost(&mut self, carried: Carried, sent: u32, tick: u32) {
         let record = &self.records[usize::from(carried.id)];
         let used = self.used[usize::from(carried.id) / 64] >> (carried.id % 64) & 1 == 1;
+        let waits = used && record.waits();
         if used && record.sent == sent {
             self.mark_due(carried.id.into());
         }
+        if waits {
+            self.go_on(carried, tick);
+        }
+    }
+
+    /// It is known of one record more of a ghost that waited: it goes on, or when there is none left to know of, begins again.
+    fn go_on(&mut self, carried: Carried, tick: u32) {
+        let record = &mut self.records[usize::from(carried.id)];
+        let waits = record.waits();
+        if waits && record.count == carried.count {
+            record.create_again(tick);
+        } else if waits {
+            return;
+        }
+        self.mark_due(carried.id.into());
     }
 }
 
@@ -388,10 +442,17 @@ impl Record {
         self.count.wrapping_sub(count)
     }
 
+    /// Whether as many records are under way as may be.
+    #[inline]
+    fn waits(&self) -> bool {
+        self.state != GhostState::Destroying && self.since(self.acked_count) >= MAX_IN_FLIGHT
+    }
+
     /// From now on creates are sent, and only acks of these count.
     fn create_again(&mut self, tick: u32) {
         self.state = GhostState::Creating;
         self.acked = if self.sent >= tick { tick + 1 } else { tick };
+        self.acked_count = self.count;
         self.older_age = 0;
     }
 

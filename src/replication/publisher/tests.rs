@@ -4,6 +4,9 @@ use crate::wire::{BitReader, Kind, Properties, Schema};
 
 use crate::replication::mirror::Mirror;
 
+mod lines;
+mod owners;
+
 const ONE: PeerHandle = PeerHandle { slot: 0, generation: 0 };
 const OTHER: PeerHandle = PeerHandle { slot: 1, generation: 0 };
 
@@ -45,6 +48,7 @@ fn clients_with_the_same_baseline_get_the_same_bits() {
         tick(&mut publisher, &[value * 1000]);
         let [a, b] = [ONE, OTHER].map(|peer| packets(&mut publisher, peer, 9000));
         assert_eq!((a.len(), &a), (1, &b));
+        assert_eq!(publisher.caches[0].uses(), [2], "encoded once for both");
         publisher.handle_notification(ONE, a[0].0, true);
         publisher.handle_notification(OTHER, b[0].0, true);
     }
@@ -117,7 +121,9 @@ fn a_short_budget_takes_turns_by_age_and_weight() {
     for now in 1..400u32 {
         tick(&mut publisher, &vec![now * 77; 200]);
         publisher.choose(ONE, 300);
-        for (record, bits, bytes) in packets(&mut publisher, ONE, 9000) {
+        let packets = packets(&mut publisher, ONE, 9000);
+        assert!(!packets.is_empty(), "tick {now}");
+        for (record, bits, bytes) in packets {
             mirror.handle_payload(BitReader::with_range(&bytes, 0, bits)).unwrap();
             publisher.handle_notification(ONE, record, true);
             assert!(bits < 2_000, "{bits}");

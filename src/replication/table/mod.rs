@@ -72,7 +72,9 @@ pub struct Table {
     spawned_at: Vec<u32>,
     /// By row and property: the tick of the last change.
     changed_at: Vec<u32>,
+    /// What those who don't own a row may have, and where it differs, what its owner may.
     history: History,
+    owners_history: History,
     changed: Vec<u32>,
     changed_blocks: Vec<u64>,
     tick: u32,
@@ -85,6 +87,7 @@ impl Table {
         let each = properties.each().iter().enumerate().filter(|(_, property)| property.has_words());
         let scans = each.map(|(i, property)| (i, Scan::new(property, properties.word_start(i)))).collect();
         let width = properties.word_count();
+        let of = |depth| History::new(width, !class.has_wide_words(), depth);
         Table {
             scans,
             wordless: Wordless::new(properties),
@@ -100,7 +103,8 @@ impl Table {
             newest_since: Vec::new(),
             spawned_at: Vec::new(),
             changed_at: Vec::new(),
-            history: History::new(width, !class.has_wide_words(), history),
+            history: of(history),
+            owners_history: of(if class.differs_by_owner() { history } else { 0 }),
             changed: Vec::new(),
             changed_blocks: Vec::new(),
             tick: 0,
@@ -133,6 +137,7 @@ impl Table {
         }
         clear(&mut self.has_state, row);
         self.history.clear(row);
+        self.owners_history.clear(row);
         self.wordless.clear(row);
         Ok(number)
     }
@@ -208,6 +213,7 @@ impl Table {
         self.spawned_at.resize(rows, 0);
         self.changed_at.resize(rows * self.class.properties.each().len(), 0);
         self.history.reserve(rows);
+        self.owners_history.reserve(rows);
         self.wordless.reserve(rows);
         self.scans.iter_mut().for_each(|(_, scan)| scan.reserve(rows));
         self.changed.reserve(rows);
@@ -238,6 +244,13 @@ impl Table {
     /// Gives the words that the row had at `tick`, as many as its properties have; false when these are forgotten, or it had none.
     #[inline]
     pub fn words_at(&self, row: u32, tick: u32, words: &mut [u64]) -> bool {
+        self.words_for(false, row, tick, words)
+    }
+
+    /// As [`Table::words_at`], of what was sent to the row's owner or to others. Only where owners get other properties than
+    /// others may it be asked for owners.
+    #[inline]
+    pub fn words_for(&self, owner: bool, row: u32, tick: u32, words: &mut [u64]) -> bool {
         let at = row as usize;
         if !contains(&self.has_state, at) {
             return false;
@@ -246,7 +259,8 @@ impl Table {
             words.copy_from_slice(self.newest(row));
             return true;
         }
-        self.history.words_at(at, tick, words)
+        let history = if owner { &self.owners_history } else { &self.history };
+        history.words_at(at, tick, words)
     }
 
     /// The newest value of a property without words.

@@ -28,6 +28,21 @@ impl Table {
     /// The first row that keeps the state it had, and why. All others have their new one. When a column is too short, nothing
     /// is read.
     pub fn update(&mut self, tick: u32, columns: &[Column<'_>]) -> Result<(), Wrong> {
+        self.update_sent(tick, columns, |_| [u32::MAX; 2])
+    }
+
+    /// As [`Table::update`]. `sent` gives the tick in which a row was last sent to any who don't own it, and to its owner: a
+    /// state that wasn't while it held is nobody's baseline, and isn't remembered. So what is seldom sent is remembered for
+    /// long, and what only owners get makes nobody else's baseline be forgotten.
+    ///
+    /// # Errors
+    /// As [`Table::update`].
+    pub fn update_sent(
+        &mut self,
+        tick: u32,
+        columns: &[Column<'_>],
+        sent: impl Fn(usize) -> [u32; 2],
+    ) -> Result<(), Wrong> {
         self.changed.clear();
         self.changed_blocks.fill(0);
         self.tick = tick;
@@ -39,12 +54,19 @@ impl Table {
         }
         let mut wrong = None;
         for block in 0..self.rows.div_ceil(BLOCK) {
-            self.update_block(tick, block, columns, &mut wrong);
+            self.update_block(tick, block, columns, &sent, &mut wrong);
         }
         wrong.map_or(Ok(()), Err)
     }
 
-    fn update_block(&mut self, tick: u32, block: usize, columns: &[Column<'_>], wrong: &mut Option<Wrong>) {
+    fn update_block(
+        &mut self,
+        tick: u32,
+        block: usize,
+        columns: &[Column<'_>],
+        sent: &impl Fn(usize) -> [u32; 2],
+        wrong: &mut Option<Wrong>,
+    ) {
         let first = block * BLOCK;
         let (rows, alive) = ((self.rows - first).min(BLOCK), self.alive[block]);
         let fresh = self.fresh[block];
@@ -83,12 +105,19 @@ impl Table {
             }
         }
         self.fresh[block] = refused;
-        self.commit(tick, block, marked & !refused, &masks);
+        self.commit(tick, block, marked & !refused, &masks, sent);
     }
 
     /// Makes the words that were found the state of rows, of those whose masks say what changed.
     #[inline]
-    fn commit(&mut self, tick: u32, block: usize, rows: u64, masks: &[u64; BLOCK]) {
+    fn commit(
+        &mut self,
+        tick: u32,
+        block: usize,
+        rows: u64,
+        masks: &[u64; BLOCK],
+        sent: &impl Fn(usize) -> [u32; 2],
+    ) {
         let (first, width, properties) = (block * BLOCK, self.width, &self.class.properties);
         let had = self.has_state[block];
         self.changed_blocks[block] = rows;
@@ -111,7 +140,14 @@ impl Table {
         }
         let since = &mut self.newest_since[first..];
         let newest = &mut self.newest[first * width..];
-        self.history.push(first, other_words & had, since, newest);
+        let mut kept = [0; 2];
+        for row in ones(other_words & had) {
+            for (kept, sent) in kept.iter_mut().zip(sent(first + row)) {
+                *kept |= u64::from(sent >= since[row]) << row;
+            }
+        }
+        self.history.push(first, kept[0], since, newest);
+        self.owners_history.push(first, kept[1], since, newest);
         for row in ones(other_words) {
             since[row] = tick;
         }

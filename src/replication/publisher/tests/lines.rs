@@ -1,0 +1,148 @@
+//! Whom a packet's room, a budget and a long line leave waiting, and for how long.
+
+use std::collections::VecDeque;
+
+use super::*;
+
+/// Two classes of ghosts that one client has.
+fn two_classes(each: u32) -> (Publisher, Mirror) {
+    let class = |name| {
+        let properties = Properties::new(Schema::new([("x", Kind::Bits { bits: 32 })]).unwrap()).unwrap();
+        Arc::new(GhostClass::new(name, properties, [Condition::Always], each).unwrap())
+    };
+    let classes = Arc::new(Classes::new([class("Dot"), class("Line")]).unwrap());
+    let mut publisher = Publisher::new(classes.clone(), PublisherConfig { channel: 3 });
+    publisher.add_peer(ONE);
+    for class in 0..2 {
+        for row in 0..each {
+            assert_eq!(publisher.spawn(class, None), Ok(row));
+            assert!(publisher.enter(ONE, class, row));
+        }
+    }
+    (publisher, Mirror::new(classes))
+}
+
+/// Ticks in which each of many ghosts has another value, of which a packet has no room for all; gives how old the oldest
+/// state became that the client had.
+fn worst_wait(each: u32, ticks: u32, room: usize, budget: Option<usize>) -> u32 {
+    let (mut publisher, mut mirror) = two_classes(each);
+    let (mut had, mut worst) = (vec![(0, 0); 2 * each as usize], 0);
+    for now in 1..ticks {
+        let values = (0..each).map(|row| (now * 7919 + row).wrapping_mul(0x9E37_79B9));
+        let bytes: Vec<u8> = values.flat_map(|value| value.to_le_bytes()).collect();
+        let column = Column { cells: &bytes, scan: true };
+        publisher.begin_tick(&[[column], [column]], &mut Vec::new());
+        if let Some(budget) = budget {
+            publisher.choose(ONE, budget);
+        }
+        let mut writer = BitWriter::new();
+        if let Some(record) = publisher.fill(ONE, 3, room, &mut writer) {
+            assert!(writer.bit_len() <= room);
+            let bits = writer.bit_len();
+            mirror.handle_payload(BitReader::with_range(writer.as_bytes(), 0, bits)).unwrap();
+            publisher.handle_notification(ONE, record, true);
+        }
+        for (i, (tick, at)) in (0..).zip(&mut had) {
+            let newest = mirror.tick_of((i / each) as usize, i % each);
+            if newest != *tick {
+                (*tick, *at) = (newest, now);
+            }
+            worst = worst.max(now - *at);
+        }
+    }
+    worst
+}
+
+#[test]
+fn what_a_packet_has_no_room_for_goes_first_in_the_next() {
+    // About a fifth goes in a packet, whatever was hoped for.
+    let room = 3_000;
+    for budget in [Some(room / 2), Some(2 * room), Some(10 * room), Some(usize::MAX >> 8), None] {
+        let worst = worst_wait(200, 200, room, budget);
+        assert!(worst < 40, "a state of {worst} ticks ago with a budget of {budget:?}");
+    }
+}
+
+#[test]
+fn a_budget_of_less_than_a_record_sends_one() {
+    let worst = worst_wait(5, 200, 3_000, Some(1));
+    assert!(worst < 30, "{worst}");
+    assert_eq!(worst_wait(5, 20, 3_000, Some(0)), 19, "nothing is nothing");
+}
+
+/// Bits of a create's head of the only ghost.
+const CREATE: u64 = 5;
+
+/// How many creates and packets a ghost that always changes takes, when an ack comes after this many ticks.
+fn creates_and_packets(rtt: u32, ticks: u32) -> (u64, u32) {
+    let mut publisher = publisher(1);
+    let row = publisher.spawn(0, None).unwrap();
+    publisher.enter(ONE, 0, row);
+    let mut mirror = Mirror::new(publisher.classes().clone());
+    let (mut under_way, mut sent) = (VecDeque::<(u32, u32, usize, Vec<u8>)>::new(), 0);
+    for now in 0..ticks + 2 * rtt {
+        while under_way.front().is_some_and(|(at, ..)| at + rtt <= now) {
+            let (_, record, bits, bytes) = under_way.pop_front().unwrap();
+            mirror.handle_payload(BitReader::with_range(&bytes, 0, bits)).unwrap();
+            publisher.handle_notification(ONE, record, true);
+        }
+        tick(&mut publisher, &[now.min(ticks).wrapping_mul(0x9E37_79B9)]);
+        for (record, bits, bytes) in packets(&mut publisher, ONE, 9000) {
+            under_way.push_back((now, record, bits, bytes));
+            sent += 1;
+        }
+    }
+    let mut cells = [[0; 4]; 1];
+    mirror.take(&mut [[cells.as_flattened_mut()]], &mut Vec::new());
+    assert_eq!(u32::from_le_bytes(cells[0]), ticks.wrapping_mul(0x9E37_79B9), "rtt {rtt}");
+    (publisher.costs().classes[0].creates / CREATE, sent)
+}
+
+#[test]
+fn on_a_long_line_only_the_first_records_are_whole() {
+    for (rtt, least) in [(5, 590), (16, 590), (30, 590), (40, 460), (100, 190)] {
+        let (creates, packets) = creates_and_packets(rtt, 600);
+        println!("rtt {rtt}: {creates} creates in {packets} packets");
+        assert!(creates <= u64::from(rtt) + 1 && packets >= least, "rtt {rtt}: {creates} of {packets}");
+    }
+}
+
+#[test]
+fn what_always_changes_and_is_seldom_sent_goes_as_updates() {
+    let mut publisher = publisher(1);
+    let row = publisher.spawn(0, None).unwrap();
+    publisher.enter(ONE, 0, row);
+    let mut mirror = Mirror::new(publisher.classes().clone());
+    for now in 0..2_000u32 {
+        tick(&mut publisher, &[now]);
+        if now % 100 == 0 {
+            for (record, bits, bytes) in packets(&mut publisher, ONE, 9000) {
+                mirror.handle_payload(BitReader::with_range(&bytes, 0, bits)).unwrap();
+                publisher.handle_notification(ONE, record, true);
+            }
+        }
+    }
+    assert_eq!(publisher.costs().classes[0].creates / CREATE, 1);
+}
+
+#[test]
+fn the_least_room_has_room_for_many_texts() {
+    let texts = (0..40).map(|i| (format!("text_{i}"), Kind::Text { max_bytes: 5 }));
+    let properties = Properties::new(Schema::new(texts).unwrap()).unwrap();
+    let (size, each) = (properties.schema().row_size(), properties.schema().fields().to_vec());
+    let class = GhostClass::new("Texts", properties, [Condition::Always; 40], 1).unwrap();
+    let classes = Arc::new(Classes::new([Arc::new(class)]).unwrap());
+    let mut publisher = Publisher::new(classes, PublisherConfig { channel: 3 });
+    publisher.add_peer(ONE);
+    let row = publisher.spawn(0, None).unwrap();
+    publisher.enter(ONE, 0, row);
+    for (property, field) in each.iter().enumerate() {
+        let (mut body, at) = (vec![0; size], field.offset());
+        body[at..at + 8].copy_from_slice(&[(size as u32).to_le_bytes(), 5u32.to_le_bytes()].concat());
+        body.extend_from_slice(b"abcde");
+        publisher.set_cell(0, row, property, &body).unwrap();
+    }
+    publisher.begin_tick(&[[Column::default(); 40]], &mut Vec::new());
+    let least = publisher.wants().next().unwrap().1;
+    assert_eq!(packets(&mut publisher, ONE, least).len(), 1);
+}

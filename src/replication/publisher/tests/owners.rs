@@ -1,0 +1,94 @@
+//! What a change of owner, and what owners have, is to others.
+
+use super::*;
+
+/// What a client that owns nothing is sent, while the owner's secret changes each tick or never.
+fn bytes_of_others(secret: bool) -> Vec<(usize, Vec<u8>)> {
+    let fields = [("x", Kind::Bits { bits: 32 }), ("secret", Kind::Bits { bits: 32 })];
+    let properties = Properties::new(Schema::new(fields).unwrap()).unwrap();
+    let class = GhostClass::new("Dot", properties, [Condition::Always, Condition::OwnerOnly], 1).unwrap();
+    let classes = Arc::new(Classes::new([Arc::new(class)]).unwrap());
+    let mut publisher = Publisher::new(classes, PublisherConfig { channel: 3 });
+    publisher.add_peer(ONE);
+    publisher.add_peer(OTHER);
+    let row = publisher.spawn(0, Some(ONE)).unwrap();
+    assert!(publisher.enter(ONE, 0, row) && publisher.enter(OTHER, 0, row));
+    let mut found = Vec::new();
+    for now in 0..800u32 {
+        let cells = [now / 40, if secret { now } else { 0 }].map(u32::to_le_bytes);
+        let columns = [0, 1].map(|i| Column { cells: &cells[i], scan: true });
+        publisher.begin_tick(&[columns], &mut Vec::new());
+        for peer in [ONE, OTHER] {
+            for (record, bits, bytes) in packets(&mut publisher, peer, 9000) {
+                publisher.handle_notification(peer, record, true);
+                if peer == OTHER {
+                    found.push((bits, bytes));
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn an_owners_secret_is_nothing_that_others_could_tell() {
+    let (calm, busy) = (bytes_of_others(false), bytes_of_others(true));
+    assert_eq!(calm.len(), 20);
+    assert_eq!(calm, busy);
+}
+
+/// Hands a client all that is to be sent; gives how many packets that were.
+fn deliver(publisher: &mut Publisher, mirror: &mut Mirror) -> usize {
+    let packets = packets(publisher, ONE, 9000);
+    for (record, bits, bytes) in &packets {
+        mirror.handle_payload(BitReader::with_range(bytes, 0, *bits)).unwrap();
+        publisher.handle_notification(ONE, *record, true);
+    }
+    packets.len()
+}
+
+#[test]
+fn a_second_packet_of_a_tick_is_not_of_the_next_life() {
+    let mut publisher = publisher(1);
+    let mut mirror = Mirror::new(publisher.classes().clone());
+    let row = publisher.spawn(0, None).unwrap();
+    publisher.enter(ONE, 0, row);
+    tick(&mut publisher, &[1]);
+    deliver(&mut publisher, &mut mirror);
+    // Another owner, with the tick's state under way.
+    publisher.set_owner(0, row, Some(ONE));
+    deliver(&mut publisher, &mut mirror);
+    tick(&mut publisher, &[1]);
+    deliver(&mut publisher, &mut mirror);
+    assert!(mirror.owns(0, 0));
+    // The same id for the next one, in the tick of the end.
+    publisher.despawn(0, row);
+    tick(&mut publisher, &[1]);
+    deliver(&mut publisher, &mut mirror);
+    assert!(!mirror.is_alive(0, 0));
+    let row = publisher.spawn(0, None).unwrap();
+    assert!(publisher.enter(ONE, 0, row));
+    deliver(&mut publisher, &mut mirror);
+    tick(&mut publisher, &[9]);
+    deliver(&mut publisher, &mut mirror);
+    assert!(mirror.is_alive(0, 0) && mirror.tick_of(0, 0) == mirror.tick());
+    // It left and came again, with its state kept.
+    publisher.leave(ONE, 0, row);
+    tick(&mut publisher, &[9]);
+    deliver(&mut publisher, &mut mirror);
+    assert!(publisher.enter(ONE, 0, row));
+    deliver(&mut publisher, &mut mirror);
+    assert_eq!((publisher.due(ONE), mirror.is_alive(0, 0)), (1, false));
+    tick(&mut publisher, &[9]);
+    deliver(&mut publisher, &mut mirror);
+    assert_eq!((publisher.due(ONE), mirror.is_alive(0, 0)), (0, true));
+}
+
+#[test]
+fn a_client_that_is_gone_owns_nothing() {
+    let mut publisher = publisher(2);
+    publisher.remove_peer(OTHER);
+    let (row, none) = (publisher.spawn(0, Some(OTHER)).unwrap(), publisher.spawn(0, None).unwrap());
+    assert!(publisher.set_owner(0, none, Some(OTHER)));
+    assert_eq!((publisher.owner(0, row), publisher.owner(0, none)), (None, None));
+}
