@@ -1,7 +1,8 @@
 //! The relevancy of a whole world: a rule a class, and what each client is to have by it.
 //!
 //! Promises: after [`Interests::update`] each client of the publisher has what is relevant to it, and nothing else. A class whose
-//! rule, rows and viewpoints are as they were costs a comparison for each client.
+//! rule, rows and viewpoints are as they were costs a comparison for each client. Ids are given in the order in which ghosts came
+//! to be, so that they say nothing of the rows of others.
 
 use std::collections::HashMap;
 
@@ -107,6 +108,10 @@ impl Interests {
                 let owned = self.owned.get(peer).map_or(&[][..], Vec::as_slice);
                 let view = View { owned, viewpoints, mask };
                 self.rules[class].1.update(tick, publisher.table(class), view, interest, &mut self.changes);
+                // As they came to be: rows, which are given again, would say by their ids where others were that the client
+                // has never seen. What came in one tick is by rows.
+                let table = publisher.table(class);
+                self.changes.entered.sort_unstable_by_key(|row| (table.spawned_at(*row), *row));
                 for row in self.changes.left.drain(..) {
                     publisher.leave(*peer, class, row);
                 }
@@ -180,6 +185,20 @@ mod tests {
         assert_eq!(world.tick(), [vec![], vec![0, 2]]);
         world.rule(Relevancy::Always);
         assert_eq!(world.tick(), [vec![0, 1, 2], vec![0, 1, 2]]);
+    }
+
+    #[test]
+    fn ids_say_nothing_of_rows_that_hidden_ones_had() {
+        let mut world = World::new(9);
+        world.rule(Relevancy::Mask);
+        (0..2).for_each(|_| _ = world.publisher.spawn(0, None).unwrap());
+        assert!(world.tick().iter().all(Vec::is_empty));
+        world.publisher.despawn(0, 0);
+        world.interests.forget(0, 0);
+        assert_eq!(world.publisher.spawn(0, None), Ok(0));
+        world.interests.set_mask(ONE, 0, vec![1, 1]);
+        assert_eq!(world.tick(), [vec![0, 1], vec![]]);
+        assert_eq!([0, 1].map(|row| world.publisher.ghost_id(ONE, 0, row)), [Some(1), Some(0)]);
     }
 
     #[test]

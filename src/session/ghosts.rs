@@ -3,8 +3,8 @@
 //! Promises: what arrives for ghosts is read when it arrives, so that what is acked was read; nothing of a server's world goes to a
 //! client before the application knows of it. Refuses what a peer writes whose part it isn't: its connection is over.
 
-use crate::endpoint::{Event, Host, PeerHandle};
-use crate::replication::{Mirror, Publisher};
+use crate::endpoint::{Dial, Event, Host, PeerHandle};
+use crate::replication::{Mirror, Publisher, Violation};
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::{Notification, OpaqueBody, Received};
@@ -38,11 +38,12 @@ impl Ghosts {
         if let Ghosts::Mirror(mirror) = self { mirror.has_news() } else { false }
     }
 
-    /// Takes what arrived with a datagram.
+    /// Takes what arrived with a datagram. `server` is whose world a client is shown.
     pub(super) fn read(
         &mut self,
         now: Instant,
         host: &mut Host,
+        server: &mut Option<PeerHandle>,
         payloads: &mut Vec<(PeerHandle, Received)>,
         out: &mut Datagrams,
     ) {
@@ -50,14 +51,33 @@ impl Ghosts {
         for (peer, received) in payloads.drain(..) {
             let body = OpaqueBody::read(&received.body);
             let reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
-            let Ghosts::Mirror(mirror) = self else {
-                host.refuse_ghosts(now, peer, "a client writes what only its server may", out);
+            let is_shown = self.follow(host, server, peer);
+            let (Ghosts::Mirror(mirror), true) = (&mut *self, is_shown) else {
+                host.refuse_ghosts(now, peer, &Violation::Forged.to_string(), out);
                 continue;
             };
             if let Err(violation) = mirror.handle_payload(reader) {
                 host.refuse_ghosts(now, peer, &violation.to_string(), out);
             }
         }
+    }
+
+    /// Whether a client is shown this peer's world: that of the server that it dialled, and of another only when the
+    /// connection to that one is over.
+    pub(super) fn follow(&mut self, host: &Host, server: &mut Option<PeerHandle>, peer: PeerHandle) -> bool {
+        let Ghosts::Mirror(mirror) = self else { return false };
+        if *server == Some(peer) {
+            return true;
+        }
+        let is_here = |dial: &Dial| dial.disconnect_reason().is_none();
+        if host.dialled(peer).is_none() || server.and_then(|server| host.dialled(server)).is_some_and(is_here)
+        {
+            return false;
+        }
+        if server.replace(peer).is_some() {
+            mirror.reset();
+        }
+        true
     }
 
     /// Keeps the fates of its own packets from the application's.

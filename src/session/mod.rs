@@ -32,6 +32,10 @@ pub struct Session {
     /// The application was told in an earlier tick that it is connected: it may see ghosts.
     shows_ghosts: bool,
     is_told_of_server: bool,
+    /// Whose world a client is shown.
+    server: Option<PeerHandle>,
+    /// Its last event waited, in the last take, for the application to look at what it is shown.
+    has_waited: bool,
     payloads: Vec<(PeerHandle, Received)>,
     wants: Vec<(PeerHandle, usize)>,
 }
@@ -57,6 +61,8 @@ impl Session {
             ghosts,
             shows_ghosts: false,
             is_told_of_server: false,
+            server: None,
+            has_waited: false,
             payloads: Vec::new(),
             wants: Vec::new(),
         }
@@ -83,7 +89,7 @@ impl Session {
         &mut self.ghosts
     }
 
-    /// What a client is shown of the world, to be taken with each tick: its last event waits for that. None before a tick after the one that says that it is
+    /// What a client is shown of the world, to be taken with each tick: its last event waits for that, for one tick. None before a tick after the one that says that it is
     /// connected.
     pub fn mirror(&mut self) -> Option<&mut Mirror> {
         if self.shows_ghosts { self.ghosts.mirror() } else { None }
@@ -100,7 +106,9 @@ impl Session {
     ) {
         self.change().handle_datagram(now, unix, from, datagram, out);
         if self.host.ghost_channel().is_some() {
-            self.ghosts.read(now, &mut self.host, &mut self.payloads, out);
+            let before = self.server;
+            self.ghosts.read(now, &mut self.host, &mut self.server, &mut self.payloads, out);
+            self.note_server(before);
         }
     }
 
@@ -136,15 +144,35 @@ impl Session {
         self.ghosts.take_notifications(self.host.ghost_channel(), &mut tick.notifications);
         // Last: nothing of a peer comes before the application knows of it.
         let (mut events, mut final_stats, mut here) = (Vec::new(), Vec::new(), None);
-        let shown = self.shows_ghosts && self.ghosts.mirror().is_some_and(|mirror| mirror.has_news());
-        // A mirror has one server.
-        let is_here = |peer| shown || here.get_or_insert_with(|| tick.peers()).contains(&peer);
+        // Nobody may look, or have no cells for what is shown: that is not waited for twice.
+        let is_shown = self.shows_ghosts && !self.has_waited && self.ghosts.has_news();
+        let (server, mut waits) = (self.server.filter(|_| is_shown), false);
+        let is_here = |peer| {
+            waits |= server == Some(peer);
+            server == Some(peer) || here.get_or_insert_with(|| tick.peers()).contains(&peer)
+        };
         self.host.take_events(is_here, &mut events, &mut final_stats);
+        self.has_waited = waits;
         self.shows_ghosts = self.is_told_of_server;
-        self.is_told_of_server |= events.iter().any(|event| matches!(event, Event::Dialled { .. }));
+        for event in &events {
+            if let Event::Dialled { peer, .. } = event {
+                let before = self.server;
+                if self.ghosts.follow(&self.host, &mut self.server, *peer) {
+                    self.note_server(before);
+                    self.is_told_of_server = true;
+                }
+            }
+        }
         self.ghosts.note_events(&events);
         tick.events.append(&mut events);
         tick.final_stats.append(&mut final_stats);
+    }
+
+    /// Shows nothing of another server's world than before until the application knows of that one.
+    fn note_server(&mut self, before: Option<PeerHandle>) {
+        if before.is_some() && before != self.server {
+            (self.shows_ghosts, self.is_told_of_server) = (false, false);
+        }
     }
 
     /// Appends all that is due, messages and ghosts included: once a tick.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tickwire::endpoint::{
     ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, DisconnectReason, Event, Host,
-    ServerConfig,
+    PeerHandle, ServerConfig,
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::replication::{
@@ -75,6 +75,16 @@ impl World {
     }
 
     fn client(id: u64, classes: &Arc<Classes>, protocol: &Arc<Protocol>) -> Session {
+        let config = ClientConfig {
+            netcode: netcode::ClientConfig::new(PROTOCOL_ID),
+            connection: ConnectionConfig::default(),
+            chunks: ChunkLimits::CLIENT,
+        };
+        let (client, _) = Host::client(config, protocol.clone(), Self::token(id), Instant::ZERO).unwrap();
+        Session::with_ghosts(client, Ghosts::Mirror(Box::new(Mirror::new(classes.clone()))))
+    }
+
+    fn token(id: u64) -> ConnectToken {
         let mut rng = Rng::seeded(id + 100);
         let params = TokenParams {
             protocol_id: PROTOCOL_ID,
@@ -88,14 +98,7 @@ impl World {
             user_data: &[0; 256],
             dated: true,
         };
-        let token = ConnectToken::generate(&params, &mut rng).unwrap();
-        let config = ClientConfig {
-            netcode: netcode::ClientConfig::new(PROTOCOL_ID),
-            connection: ConnectionConfig::default(),
-            chunks: ChunkLimits::CLIENT,
-        };
-        let (client, _) = Host::client(config, protocol.clone(), token, Instant::ZERO).unwrap();
-        Session::with_ghosts(client, Ghosts::Mirror(Box::new(Mirror::new(classes.clone()))))
+        ConnectToken::generate(&params, &mut rng).unwrap()
     }
 
     fn publisher(&mut self) -> &mut Publisher {
@@ -117,7 +120,9 @@ impl World {
             Column { cells: uids.as_flattened(), scan: true },
             Column { cells: cells.as_flattened(), scan: true },
         ];
-        self.publisher().begin_tick(&[columns], &mut Vec::new());
+        if let Some(publisher) = self.server.ghosts().publisher() {
+            publisher.begin_tick(&[columns], &mut Vec::new());
+        }
         self.server.transmit(self.now, &mut self.out);
         self.deliver(0, false);
         tick
@@ -213,6 +218,103 @@ fn a_client_that_writes_ghosts_is_sent_away_and_others_stay() {
     let now = world.now;
     world.clients[1].change().send(now, DIALLED, 0, number(3), SendOptions::default()).unwrap();
     assert!((0..3).any(|_| world.tick().inbox.has_any()));
+}
+
+/// A host that others dial has a picture of the world of one that it dials, and of no other.
+#[test]
+fn a_mirror_reads_only_what_its_server_writes() {
+    let mut world = World::new(1, 0.0);
+    *world.server.ghosts() = Ghosts::Mirror(Box::new(Mirror::new(classes(20))));
+    (0..30).for_each(|_| drop(world.tick()));
+    let channel = world.server.host().ghost_channel().unwrap();
+    // A tick, and no section.
+    let mut well_formed = BitWriter::new();
+    well_formed.bits(0x2345, 17);
+    let now = world.now;
+    world.clients[0].change().send_payload(now, DIALLED, channel, well_formed.encoded(), 0).unwrap();
+    let ended: Vec<Event> = (0..4).flat_map(|_| world.tick().events).collect();
+    let [Event::Disconnected { violation, .. }] = &ended[..] else { panic!("{ended:?}") };
+    assert!(matches!(violation, Some(Violation::Ghosts(_))));
+    assert_eq!(world.server.ghosts().mirror().unwrap().tick(), 0);
+}
+
+/// Ticks until the client has all, and is sent away. Gives who it was for the server.
+fn shown_and_sent_away(world: &mut World) -> PeerHandle {
+    (0..ROWS).for_each(|row| assert_eq!(world.publisher().spawn(0, None), Ok(row)));
+    let mut server = None;
+    for _ in 0..60 {
+        enter_all(world);
+        let mut tick = Tick::default();
+        world.clients[0].take(&mut tick);
+        for event in tick.events {
+            let Event::Dialled { peer, .. } = event else { panic!("{event:?}") };
+            server = Some(peer);
+        }
+    }
+    let peer = world.server.host().connected().next().unwrap();
+    let now = world.now;
+    world.server.change().disconnect(now, peer, &mut world.out).unwrap();
+    world.deliver(0, false);
+    server.unwrap()
+}
+
+/// A tick in which who comes to the server is shown all.
+fn enter_all(world: &mut World) {
+    for event in world.tick().events {
+        if let Event::Accepted { peer, .. } = event {
+            (0..ROWS).for_each(|row| assert!(world.publisher().enter(peer, 0, row)));
+        }
+    }
+}
+
+#[test]
+fn the_end_waits_one_tick_for_who_does_not_look_at_ghosts() {
+    let mut world = World::new(1, 0.0);
+    let server = shown_and_sent_away(&mut world);
+    let mut take = || {
+        let mut tick = Tick::default();
+        world.clients[0].take(&mut tick);
+        tick.events
+    };
+    assert_eq!(take(), []);
+    let events = take();
+    let [Event::Disconnected { peer, .. }] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(*peer, server);
+}
+
+#[test]
+fn another_server_shows_another_world() {
+    let mut world = World::new(1, 0.0);
+    let first = shown_and_sent_away(&mut world);
+    let of = |events: &[GhostEvent], happened| events.iter().filter(|it| it.happened == happened).count();
+    let events = world.shown(0).1;
+    assert_eq!((events.len(), of(&events, Happened::Spawned)), (ROWS as usize, ROWS as usize));
+    let (now, config) = (world.now, netcode::ClientConfig::new(PROTOCOL_ID));
+    let mut tick = Tick::default();
+    world.clients[0].take(&mut tick);
+    assert!(matches!(tick.events[..], [Event::Disconnected { .. }]));
+    let second = world.clients[0].change().dial(now, config, World::token(2), 2).unwrap();
+    assert_ne!(second, first);
+    // Those rows are gone in the world to come, and its ticks have begun anew for who comes.
+    (0..10).for_each(|row| assert!(world.publisher().despawn(0, row)));
+    let mut is_told = false;
+    for _ in 0..60 {
+        for event in world.tick().events {
+            if let Event::Accepted { peer, .. } = event {
+                (10..ROWS).for_each(|row| assert!(world.publisher().enter(peer, 0, row)));
+            }
+        }
+        let mut tick = Tick::default();
+        world.clients[0].take(&mut tick);
+        let told = tick.events.iter().any(|event| matches!(event, Event::Dialled { .. }));
+        is_told |= told;
+        assert!((is_told && !told) || world.clients[0].mirror().is_none(), "shown before it is told of");
+    }
+    assert!(is_told);
+    let (shown, events) = world.shown(0);
+    assert_eq!(shown.iter().flatten().count(), ROWS as usize - 10);
+    assert_eq!(of(&events, Happened::Despawned), ROWS as usize);
+    assert_eq!(of(&events, Happened::Spawned), ROWS as usize - 10);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tickwire::driver::Driver;
 use tickwire::driver::udp::UdpConfig;
+use tickwire::replication::{Classes, Condition, Mirror};
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
 use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
@@ -13,8 +14,9 @@ use tickwire::transport::{
     Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, MessageType, Protocol, Scratch,
     SendOptions, VERSION,
 };
-use tickwire::wire::{BitSink, BitWriter, Kind, Schema};
+use tickwire::wire::{BitReader, BitSink, BitWriter, Kind, Schema};
 
+use crate::fuzz_targets::ghosts::class;
 use crate::pair::{RELIABLE, UNRELIABLE, blob, number, protocol};
 
 /// Counts the bytes that each thread holds, and how often it asks for more, so that tests in parallel don't see each
@@ -239,6 +241,33 @@ fn lists_that_nobody_takes_hold_a_bounded_memory_and_come_through_when_they_are_
         }
         assert!(taken == 1000 || send(&mut connection, taken));
     }
+}
+
+/// A packet of the highest id of each class.
+#[test]
+fn ghosts_take_memory_for_what_arrived_and_not_for_the_ids_below() {
+    let fields = |name| class(name, vec![("x", Kind::Bits { bits: 8 }, Condition::Always)], 1 << 16);
+    let names: Vec<String> = (0..256).map(|i| format!("Class{i}")).collect();
+    let classes = Arc::new(Classes::new(names.iter().map(|name| fields(name))).unwrap());
+    let mut mirror = Mirror::new(classes);
+    // An end, and then a beginning.
+    for (tick, op, bits_of_op) in [(10, 0b00, 2), (20, 0b010, 3 + 8)] {
+        let mut bits = BitWriter::new();
+        bits.bits(tick, 16);
+        for id_of_class in 0..256 {
+            bits.bits(1 | id_of_class << 1, 9);
+            bits.bits(1 | 0xFFFF << 5, 21);
+            bits.bits(op, bits_of_op);
+            bits.bool(false);
+        }
+        bits.bool(false);
+        let (len, bytes) = (bits.bit_len(), bits.into_bytes());
+        let before = held();
+        mirror.handle_payload(BitReader::with_range(&bytes, 0, len)).unwrap();
+        let taken = held() - before;
+        assert!(taken < 1 << 20, "{taken} bytes for a packet of {}", bytes.len());
+    }
+    assert_eq!(mirror.rows(255), 1 << 16);
 }
 
 /// Run by hand, for its figures: `cargo test --release ten_million -- --ignored --nocapture`.

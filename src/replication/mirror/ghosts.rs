@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::super::class::GhostClass;
 use super::super::packet::Violation;
+use super::pages::{PAGE, Page, Pages};
 use super::states::States;
 use crate::wire::BitReader;
 
@@ -24,12 +25,10 @@ const LISTED: u8 = 16;
 /// What a record did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// Nothing that the game hears of by itself.
+    /// Nothing that isn't found out when the game asks.
     Quiet,
-    Spawned,
+    /// What the game was told of ended.
     Despawned,
-    /// It ended before the game had heard of it.
-    Vanished,
     /// It was passed over.
     Skipped,
 }
@@ -46,19 +45,15 @@ pub(super) struct Against {
 pub(super) struct Ghosts {
     class: Arc<GhostClass>,
     id_of_class: u32,
-    states: States,
-    flags: Vec<u8>,
-    /// The tick of each id's last destroy.
-    destroyed: Vec<u32>,
-    /// Properties that the game has not seen, by id, and those ids.
-    dirty: Vec<u64>,
+    pages: Pages,
+    /// One more than the highest id of a ghost that was ever there.
+    rows: usize,
+    /// Ids of which the game has not seen all.
     listed: Vec<u32>,
     /// Properties with words, and those of them that only creates have.
     with_words: u64,
     initial: u64,
-    /// Bodies of properties without words, by id and then by property.
     without_words: Box<[usize]>,
-    bodies: Vec<Box<[u8]>>,
     /// Lent: the newest words, the words that are read, and those that they are predicted from.
     newest: Box<[u64]>,
     words: Box<[u64]>,
@@ -73,16 +68,13 @@ impl Ghosts {
         let lent = || vec![0; width].into_boxed_slice();
         let count = class.properties.each().len();
         Ghosts {
-            states: States::new(width, !class.has_wide_words()),
             id_of_class,
-            flags: Vec::new(),
-            destroyed: Vec::new(),
-            dirty: Vec::new(),
+            pages: Pages::default(),
+            rows: 0,
             listed: Vec::new(),
             with_words,
             initial: class.initial() & with_words,
             without_words: (0..count).filter(|i| with_words >> i & 1 == 0).collect(),
-            bodies: Vec::new(),
             newest: lent(),
             words: lent(),
             base: lent(),
@@ -96,9 +88,9 @@ impl Ghosts {
         &self.class
     }
 
-    /// One more than the highest id that was ever used.
+    /// One more than the highest id of a ghost that was ever there.
     pub(super) fn rows(&self) -> usize {
-        self.flags.len()
+        self.rows
     }
 
     /// Whether the game has not seen all of them as they are.
@@ -107,20 +99,25 @@ impl Ghosts {
     }
 
     pub(super) fn is_alive(&self, id: usize) -> bool {
-        self.flags.get(id).is_some_and(|flags| flags & ALIVE != 0)
+        self.flags(id) & ALIVE != 0
     }
 
     pub(super) fn is_owned(&self, id: usize) -> bool {
-        self.flags.get(id).is_some_and(|flags| flags & (ALIVE | OWNED) == ALIVE | OWNED)
+        self.flags(id) & (ALIVE | OWNED) == ALIVE | OWNED
+    }
+
+    fn flags(&self, id: usize) -> u8 {
+        self.pages.get(id).map_or(0, |(page, at)| page.flags[at])
     }
 
     pub(super) fn tick(&self, id: usize) -> u32 {
-        if self.is_alive(id) { self.states.tick(id) } else { 0 }
+        self.pages.get(id).map_or(0, |(page, at)| page.tick(at))
     }
 
     pub(super) fn value(&self, id: usize, property: usize) -> Option<&[u8]> {
         let place = self.without_words.iter().position(|each| *each == property)?;
-        let body = self.is_alive(id).then(|| &*self.bodies[id * self.without_words.len() + place])?;
+        let (page, at) = self.pages.get(id).filter(|(page, at)| page.flags[*at] & ALIVE != 0)?;
+        let body = &*page.bodies[at * self.without_words.len() + place];
         (!body.is_empty()).then_some(body)
     }
 
@@ -133,19 +130,24 @@ impl Ghosts {
         owner: bool,
         reader: &mut BitReader<'_>,
     ) -> Result<Outcome, Violation> {
-        self.reserve(id);
         let mask = self.class.created(owner);
-        self.states.newest(id, &mut self.newest);
+        let (mut newest, mut destroyed) = (0, 0);
+        match self.pages.get(id) {
+            Some((page, at)) => {
+                (newest, destroyed) = (page.tick(at), page.destroyed[at]);
+                page.newest(at, &mut self.newest);
+            }
+            None => self.newest.fill(0),
+        }
         self.words.copy_from_slice(&self.newest);
         read_words(&self.class, mask & self.with_words, None, reader, &mut self.words)?;
-        let newest = self.states.tick(id);
-        if tick <= self.destroyed[id] {
+        if tick <= destroyed {
             self.skip_bodies(mask, reader)?;
             return Ok(Outcome::Skipped);
         }
         if tick <= newest {
             if tick < newest {
-                self.states.insert(id, tick, &self.words, &mut self.newest);
+                self.insert(id, tick);
             }
             self.skip_bodies(mask, reader)?;
             return Ok(Outcome::Quiet);
@@ -153,16 +155,18 @@ impl Ghosts {
         let fresh = newest == 0;
         let changed =
             if fresh { self.class.properties.all() } else { self.differing(mask & self.with_words) };
-        self.states.push(id, tick, &self.words, &self.newest);
+        self.push(id, tick);
+        self.rows = self.rows.max(id + 1);
         let changed = changed | self.read_bodies(id, mask, reader)?;
-        let flags = &mut self.flags[id];
+        let (page, at) = self.pages.make(id);
+        let flags = &mut page.flags[at];
         *flags = *flags & !OWNED | if owner { OWNED } else { 0 };
         if fresh {
             // The game knows of no ghost that it was owned.
             *flags = *flags & !TOLD_OWNED | ALIVE | FRESH | if owner { TOLD_OWNED } else { 0 };
         }
         self.mark(id, changed);
-        Ok(if fresh { Outcome::Spawned } else { Outcome::Quiet })
+        Ok(Outcome::Quiet)
     }
 
     #[inline]
@@ -174,11 +178,14 @@ impl Ghosts {
         reader: &mut BitReader<'_>,
     ) -> Result<Outcome, Violation> {
         let Against { tick, baseline, older } = against;
-        let newest = if self.is_alive(id) { self.states.tick(id) } else { 0 };
-        let known = newest > 0
-            && tick > self.destroyed[id]
-            && self.states.at(id, baseline, &mut self.base)
-            && older.is_none_or(|older| self.states.at(id, older, &mut self.older));
+        let page = self.pages.get(id);
+        let newest = page.map_or(0, |(page, at)| page.tick(at));
+        let known = page.is_some_and(|(page, at)| {
+            newest > 0
+                && tick > page.destroyed[at]
+                && page.at(at, baseline, &mut self.base)
+                && older.is_none_or(|older| page.at(at, older, &mut self.older))
+        });
         let linear = older.is_some() && reader.bool()?;
         if !known {
             if newest > 0 && tick > newest {
@@ -197,62 +204,70 @@ impl Ghosts {
             self.extrapolate(with_words, past, ahead);
         }
         read_words(&self.class, with_words, Some(&self.base), reader, &mut self.words)?;
-        self.states.newest(id, &mut self.newest);
+        if let Some((page, at)) = self.pages.get(id) {
+            page.newest(at, &mut self.newest);
+        }
         if self.initial != 0 {
             // Those come with creates alone: the newest create's are these.
             copy_words(&self.class, self.initial, &self.newest, &mut self.words);
         }
         if tick <= newest {
             if tick < newest {
-                self.states.insert(id, tick, &self.words, &mut self.newest);
+                self.insert(id, tick);
             }
             self.skip_bodies(mask, reader)?;
             return Ok(Outcome::Quiet);
         }
         let changed = self.differing(with_words);
-        self.states.push(id, tick, &self.words, &self.newest);
+        self.push(id, tick);
         let changed = changed | self.read_bodies(id, mask, reader)?;
         self.mark(id, changed);
         Ok(Outcome::Quiet)
     }
 
     pub(super) fn destroy(&mut self, id: usize, tick: u32) -> Outcome {
-        self.reserve(id);
-        let newest = self.states.tick(id);
-        if tick <= self.destroyed[id] || newest >= tick {
+        // Its create may be on its way yet: the end is remembered.
+        let (page, at) = self.pages.make(id);
+        if tick <= page.destroyed[at] || page.tick(at) >= tick {
             // Of a ghost that had the id before, or of one that isn't there.
             return Outcome::Skipped;
         }
-        self.destroyed[id] = tick;
-        let flags = self.flags[id];
+        page.destroyed[at] = tick;
+        let flags = page.flags[at];
         if flags & ALIVE == 0 {
             return Outcome::Skipped;
         }
-        self.flags[id] = flags & LISTED;
-        self.dirty[id] = 0;
-        self.states.clear(id);
+        page.flags[at] = flags & LISTED;
+        page.dirty[at] = 0;
+        if let Some(states) = &mut page.states {
+            states.clear(at);
+        }
         let count = self.without_words.len();
-        self.bodies[id * count..][..count].fill(Box::default());
-        if flags & FRESH == 0 { Outcome::Despawned } else { Outcome::Vanished }
+        page.bodies[at * count..][..count].fill(Box::default());
+        // One that the game has not heard of was never there for it.
+        if flags & FRESH == 0 { Outcome::Despawned } else { Outcome::Quiet }
     }
 
-    /// Makes room for this id, which is below the capacity.
-    fn reserve(&mut self, id: usize) {
-        if id < self.flags.len() {
-            return;
+    /// Keeps the words as the newest of a ghost.
+    #[inline]
+    fn push(&mut self, id: usize, tick: u32) {
+        let (page, at) = self.pages.make(id);
+        let states = match &mut page.states {
+            Some(states) => states,
+            None => {
+                page.bodies.resize(PAGE * self.without_words.len(), Box::default());
+                let states = States::new(self.words.len(), !self.class.has_wide_words());
+                page.states.insert(Box::new(states))
+            }
+        };
+        states.push(at, tick, &self.words, &self.newest);
+    }
+
+    /// Keeps the words as those of an earlier tick. The newest ones are lent.
+    fn insert(&mut self, id: usize, tick: u32) {
+        if let Some((Page { states: Some(states), .. }, at)) = self.pages.get_mut(id) {
+            states.insert(at, tick, &self.words, &mut self.newest);
         }
-        let rows = id + 1;
-        if rows > self.flags.capacity() {
-            let reserved = rows.max(self.flags.capacity() * 2).min(self.class.capacity as usize);
-            self.flags.reserve_exact(reserved - self.flags.len());
-            self.destroyed.reserve_exact(reserved - self.destroyed.len());
-            self.dirty.reserve_exact(reserved - self.dirty.len());
-            self.states.reserve(self.flags.capacity());
-        }
-        self.flags.resize(rows, 0);
-        self.destroyed.resize(rows, 0);
-        self.dirty.resize(rows, 0);
-        self.bodies.resize(rows * self.without_words.len(), Box::default());
     }
 
     /// Makes what the properties of a mask are predicted to be their base.
@@ -279,9 +294,10 @@ impl Ghosts {
 
     #[inline]
     fn mark(&mut self, id: usize, changed: u64) {
-        self.dirty[id] |= changed;
-        if self.flags[id] & LISTED == 0 {
-            self.flags[id] |= LISTED;
+        let (page, at) = self.pages.make(id);
+        page.dirty[at] |= changed;
+        if page.flags[at] & LISTED == 0 {
+            page.flags[at] |= LISTED;
             // Below the capacity.
             self.listed.push(id as u32);
         }
@@ -298,7 +314,8 @@ impl Ghosts {
             }
             self.body.clear();
             self.class.properties.read_fields(reader, 1 << property, &mut self.body)?;
-            let body = &mut self.bodies[id * count + place];
+            let (page, at) = self.pages.make(id);
+            let body = &mut page.bodies[at * count + place];
             if **body != *self.body {
                 *body = self.body.as_slice().into();
                 changed |= 1 << property;
@@ -321,6 +338,28 @@ impl Ghosts {
 
     // --- the game's tick ---------------------------------------------------------------------------------
 
+    /// Forgets all of them. Calls `told` with each that the game was told of, by id.
+    pub(super) fn clear(&mut self, mut told: impl FnMut(u32)) {
+        for id in 0..self.rows {
+            if self.flags(id) & (ALIVE | FRESH) == ALIVE {
+                // Below the capacity.
+                told(id as u32);
+            }
+        }
+        self.pages = Pages::default();
+        self.listed.clear();
+    }
+
+    /// Calls `told` with each ghost that is new to the game, by id: before [`Ghosts::take`].
+    pub(super) fn take_spawns(&mut self, mut told: impl FnMut(u32)) {
+        self.listed.sort_unstable();
+        for id in &self.listed {
+            if self.flags(*id as usize) & (ALIVE | FRESH) == ALIVE | FRESH {
+                told(*id);
+            }
+        }
+    }
+
     /// Puts what changed into the columns, a cell a ghost; ghosts that a column has no cell for wait. Calls `told` with each
     /// ghost, the mask of what changed, whether it is new to the game, and whose it is when that changed.
     pub(super) fn take(
@@ -333,29 +372,32 @@ impl Ghosts {
         }
         let rows = self.rows_in(columns);
         let mut listed = core::mem::take(&mut self.listed);
-        listed.sort_unstable();
         let first_waiting = listed.partition_point(|id| (*id as usize) < rows);
         for id in &listed[..first_waiting] {
             self.restore(*id as usize, columns);
         }
         for id in &listed[..first_waiting] {
-            let at = *id as usize;
-            let flags = self.flags[at];
-            self.flags[at] &= !(LISTED | FRESH);
-            let mask = core::mem::take(&mut self.dirty[at]);
+            let Some((page, at)) = self.pages.get_mut(*id as usize) else { continue };
+            let flags = page.flags[at];
+            page.flags[at] &= !(LISTED | FRESH);
+            let mask = core::mem::take(&mut page.dirty[at]);
             if flags & ALIVE == 0 {
                 continue;
             }
             let (owned, told_owned) = (flags & OWNED != 0, flags & TOLD_OWNED != 0);
             let owner = (owned != told_owned).then_some(owned);
             if owner.is_some() {
-                self.flags[at] ^= TOLD_OWNED;
+                page.flags[at] ^= TOLD_OWNED;
             }
             told(*id, mask, flags & FRESH != 0, owner);
         }
         listed.drain(..first_waiting);
         // The game was told that these are there; their values come when there are cells.
-        listed.iter().for_each(|id| self.flags[*id as usize] &= !FRESH);
+        for id in &listed {
+            if let Some((page, at)) = self.pages.get_mut(*id as usize) {
+                page.flags[at] &= !FRESH;
+            }
+        }
         self.listed = listed;
     }
 
@@ -370,11 +412,12 @@ impl Ghosts {
 
     #[inline]
     fn restore(&mut self, id: usize, columns: &mut [&mut [u8]]) {
-        let mask = self.dirty[id] & self.with_words;
-        if mask == 0 || self.flags[id] & ALIVE == 0 {
+        let Some((page, at)) = self.pages.get(id) else { return };
+        let mask = page.dirty[at] & self.with_words;
+        if mask == 0 || page.flags[at] & ALIVE == 0 {
             return;
         }
-        self.states.newest(id, &mut self.newest);
+        page.newest(at, &mut self.newest);
         for (i, property) in each(&self.class, mask) {
             let (start, size) = (self.class.properties.word_start(i), property.field().node().size());
             let words = &self.newest[start..start + property.words().len()];

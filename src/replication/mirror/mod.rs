@@ -3,15 +3,15 @@
 //! Packets are read as they arrive ([`Mirror::handle_payload`]); the game takes what changed once a tick ([`Mirror::take`]),
 //! into its own columns, which have a cell for each ghost id. What is in them between is what was taken last.
 //!
-//! Promises: see [`super`]. Memory is bounded by the classes' capacities, whatever arrives.
+//! Promises: see [`super`]. Memory follows what arrived, and is bounded by the classes' capacities.
 
 mod events;
 mod ghosts;
+mod pages;
 mod states;
 
 use std::sync::Arc;
 
-use self::events::Pending;
 pub use self::events::{GhostEvent, Happened};
 use self::ghosts::{Against, Ghosts, Outcome};
 use super::class::Classes;
@@ -34,7 +34,8 @@ pub struct MirrorCounters {
 pub struct Mirror {
     classes: Arc<Classes>,
     ghosts: Box<[Ghosts]>,
-    pending: Pending,
+    /// Ends that the game has not heard of.
+    ended: Vec<GhostEvent>,
     /// The newest tick, 0 before the first.
     tick: u32,
     counters: MirrorCounters,
@@ -44,11 +45,19 @@ impl Mirror {
     /// A client that has no ghosts.
     pub fn new(classes: Arc<Classes>) -> Self {
         let ghosts = (0..).zip(classes.iter()).map(|(i, class)| Ghosts::new(class.clone(), i)).collect();
-        Mirror { classes, ghosts, pending: Pending::default(), tick: 0, counters: MirrorCounters::default() }
+        Mirror { classes, ghosts, ended: Vec::new(), tick: 0, counters: MirrorCounters::default() }
     }
 
     pub fn classes(&self) -> &Arc<Classes> {
         &self.classes
+    }
+
+    /// Begins anew, with another server: what the game knew of ends. Its columns keep their cells.
+    pub fn reset(&mut self) {
+        self.tick = 0;
+        for (ghosts, class) in self.ghosts.iter_mut().zip(0..) {
+            ghosts.clear(|id| self.ended.push(GhostEvent { class, id, happened: Happened::Despawned }));
+        }
     }
 
     /// Reads a packet.
@@ -87,13 +96,9 @@ impl Mirror {
                 let class = class as u16;
                 match outcome {
                     Outcome::Quiet => {}
-                    Outcome::Spawned => {
-                        self.pending.push(GhostEvent { class, id, happened: Happened::Spawned });
-                    }
                     Outcome::Despawned => {
-                        self.pending.push(GhostEvent { class, id, happened: Happened::Despawned });
+                        self.ended.push(GhostEvent { class, id, happened: Happened::Despawned });
                     }
-                    Outcome::Vanished => self.pending.cancel_spawn(class, id),
                     Outcome::Skipped => self.counters.skipped += 1,
                 }
             }
@@ -115,13 +120,17 @@ impl Mirror {
         u32::try_from(tick).ok().filter(|tick| *tick > 0).ok_or(Violation::Tick)
     }
 
-    /// Puts what changed since the last call into the game's columns, and what happened into `events`: spawns and despawns in
-    /// their order, then what changed, by class and id.
+    /// Puts what changed since the last call into the game's columns, and what happened into `events`: despawns in
+    /// their order, spawns by class and id, then what changed, by class and id. So a despawn whose ghost's id has a spawn here
+    /// is of the ghost that had the id before.
     ///
     /// `columns` has for each class one column a property, of [`Mirror::rows`] cells or more; those of properties without words
     /// aren't looked at (see [`Mirror::value`]). Ghosts that have no cell wait.
     pub fn take<'a, C: AsMut<[&'a mut [u8]]>>(&mut self, columns: &mut [C], events: &mut Vec<GhostEvent>) {
-        self.pending.take(events);
+        events.append(&mut self.ended);
+        for (ghosts, class) in self.ghosts.iter_mut().zip(0..).take(columns.len()) {
+            ghosts.take_spawns(|id| events.push(GhostEvent { class, id, happened: Happened::Spawned }));
+        }
         for ((ghosts, columns), class) in self.ghosts.iter_mut().zip(columns).zip(0..) {
             ghosts.take(columns.as_mut(), |id, mask, fresh, owner| {
                 let mut tell = |happened| events.push(GhostEvent { class, id, happened });
@@ -138,13 +147,12 @@ impl Mirror {
     /// The class and the id of each ghost whose end [`Mirror::take`] will tell. Its cells have its last values until then; after
     /// it they may be those of another ghost with its id.
     pub fn ended(&self) -> impl Iterator<Item = (usize, u32)> {
-        let ended = self.pending.iter().filter(|event| event.happened == Happened::Despawned);
-        ended.map(|event| (usize::from(event.class), event.id))
+        self.ended.iter().map(|event| (usize::from(event.class), event.id))
     }
 
     /// Whether anything waits for [`Mirror::take`].
     pub fn has_news(&self) -> bool {
-        !self.pending.is_empty() || self.ghosts.iter().any(Ghosts::has_news)
+        !self.ended.is_empty() || self.ghosts.iter().any(Ghosts::has_news)
     }
 
     /// The newest tick of the server that arrived: its low 16 bits are those of the server's tick. 0 before the first.
@@ -152,7 +160,8 @@ impl Mirror {
         self.tick
     }
 
-    /// As many cells as a column of this class must have: one more than the highest id that was ever used.
+    /// As many cells as a column of this class must have: one more than the highest id of a ghost that was
+    /// ever there.
     pub fn rows(&self, class: usize) -> usize {
         self.ghosts.get(class).map_or(0, Ghosts::rows)
     }

@@ -1,32 +1,27 @@
-//! The words of a client's ghosts: of each the newest, and earlier ones that the server may name as a baseline.
+//! The words of a page of a client's ghosts: of each the newest, and earlier ones that the server may name as a baseline.
 //!
-//! Promises: of each ghost the states with the newest ticks are kept, however they arrive. Memory is taken for ids up to the
-//! highest that was used, and for a place of the history when a ghost first has this many states.
+//! Promises: of each ghost the states with the newest ticks are kept, however they arrive. Memory for a place of the history is
+//! taken when a ghost of the page first has this many states.
 
 use super::super::class::HISTORY;
+use super::pages::PAGE;
 
 /// States besides the newest.
 const DEPTH: usize = HISTORY as usize;
 
-/// Words of many ghosts.
+/// Words of a page's ghosts.
 #[derive(Clone, Debug)]
 enum Words {
     /// Where no word of the class has more than 32 bits.
-    Narrow(Vec<u32>),
-    Wide(Vec<u64>),
+    Narrow(Box<[u32]>),
+    Wide(Box<[u64]>),
 }
 
 impl Words {
-    fn new(narrow: bool) -> Self {
-        if narrow { Words::Narrow(Vec::new()) } else { Words::Wide(Vec::new()) }
-    }
-
-    fn grow(&mut self, len: usize) {
-        match self {
-            Words::Narrow(all) if all.len() < len => all.resize(len, 0),
-            Words::Wide(all) if all.len() < len => all.resize(len, 0),
-            _ => {}
-        }
+    /// Zeros, of states of this many words.
+    fn new(width: usize, narrow: bool) -> Self {
+        let len = width * PAGE;
+        if narrow { Words::Narrow(vec![0; len].into()) } else { Words::Wide(vec![0; len].into()) }
     }
 
     #[inline]
@@ -68,43 +63,33 @@ impl Ring {
     }
 }
 
-/// The states of a class's ghosts.
+/// The states of a page's ghosts, which are named by their place in it.
 #[derive(Clone, Debug)]
 pub(super) struct States {
     /// Words of a state.
     width: usize,
-    /// Ghosts that there is memory for.
-    reserved: usize,
+    narrow: bool,
     /// The tick of the newest state, 0 where there is none.
-    ticks: Vec<u32>,
+    ticks: [u32; PAGE],
     newest: Words,
-    rings: Vec<Ring>,
-    /// By ghost and place.
-    earlier_ticks: Vec<u32>,
-    /// By place, then by ghost.
-    earlier: Box<[Words]>,
+    rings: [Ring; PAGE],
+    /// By ghost and place. None before a ghost has a second state.
+    earlier_ticks: Box<[u32]>,
+    /// By place, then by ghost: as many places as a ghost had states.
+    earlier: Vec<Words>,
 }
 
 impl States {
     pub(super) fn new(width: usize, narrow: bool) -> Self {
         States {
             width,
-            reserved: 0,
-            ticks: Vec::new(),
-            newest: Words::new(narrow),
-            rings: Vec::new(),
-            earlier_ticks: Vec::new(),
-            earlier: (0..DEPTH).map(|_| Words::new(narrow)).collect(),
+            narrow,
+            ticks: [0; PAGE],
+            newest: Words::new(width, narrow),
+            rings: [Ring::default(); PAGE],
+            earlier_ticks: Box::default(),
+            earlier: Vec::new(),
         }
-    }
-
-    /// Makes room for this many ghosts.
-    pub(super) fn reserve(&mut self, ghosts: usize) {
-        self.reserved = ghosts;
-        self.ticks.resize(ghosts, 0);
-        self.newest.grow(ghosts * self.width);
-        self.rings.resize(ghosts, Ring::default());
-        self.earlier_ticks.resize(ghosts * DEPTH, 0);
     }
 
     /// The tick of a ghost's newest state, or 0.
@@ -126,7 +111,11 @@ impl States {
             self.newest.load(id * self.width, words);
             return true;
         }
-        let (ring, ticks) = (self.rings[id], &self.earlier_ticks[id * DEPTH..][..DEPTH]);
+        let ring = self.rings[id];
+        if ring.len == 0 {
+            return false;
+        }
+        let ticks = &self.earlier_ticks[id * DEPTH..][..DEPTH];
         for index in (0..usize::from(ring.len)).rev() {
             let place = ring.place(index);
             if ticks[place] == tick {
@@ -159,6 +148,7 @@ impl States {
 
     /// Keeps the state of a tick before that of the newest one, if it is among the newest. `other` is lent.
     pub(super) fn insert(&mut self, id: usize, tick: u32, words: &[u64], other: &mut [u64]) {
+        self.reserve();
         let ring = self.rings[id];
         let len = usize::from(ring.len);
         let ticks = &self.earlier_ticks[id * DEPTH..][..DEPTH];
@@ -195,10 +185,20 @@ impl States {
 
     #[inline]
     fn put(&mut self, id: usize, place: usize, tick: u32, words: &[u64]) {
+        self.reserve();
         self.earlier_ticks[id * DEPTH + place] = tick;
-        let earlier = &mut self.earlier[place];
-        earlier.grow(self.reserved * self.width);
-        earlier.store(id * self.width, words);
+        while self.earlier.len() <= place {
+            self.earlier.push(Words::new(self.width, self.narrow));
+        }
+        self.earlier[place].store(id * self.width, words);
+    }
+
+    /// Makes room for the ticks of earlier states.
+    #[inline]
+    fn reserve(&mut self) {
+        if self.earlier_ticks.is_empty() {
+            self.earlier_ticks = vec![0; PAGE * DEPTH].into();
+        }
     }
 }
 
@@ -213,7 +213,6 @@ mod tests {
         for seed in 0..60 {
             let (mut rng, narrow) = (Rng::seeded(seed), seed % 2 == 0);
             let (mut states, mut model) = (States::new(2, narrow), BTreeSet::new());
-            states.reserve(3);
             for step in 0..400u32 {
                 let tick = (1 + step + rng.below(40) as u32).saturating_sub(20).max(1);
                 let of = |tick: u32| [u64::from(tick), u64::from(tick) + 7];

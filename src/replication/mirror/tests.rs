@@ -2,11 +2,16 @@ use super::*;
 use crate::replication::class::{Condition, GhostClass};
 use crate::wire::{BitSink, BitWriter, Kind, Properties, ReadError, Schema};
 
-/// One class of a byte and a text that only creates have.
 fn mirror() -> Mirror {
+    mirror_of(100)
+}
+
+/// One class of a byte and a text that only creates have.
+fn mirror_of(capacity: u32) -> Mirror {
     let fields = [("x", Kind::Bits { bits: 8 }), ("name", Kind::Text { max_bytes: 3 })];
     let properties = Properties::new(Schema::new(fields).unwrap()).unwrap();
-    let class = GhostClass::new("Dot", properties, [Condition::Always, Condition::Initial], 100).unwrap();
+    let conditions = [Condition::Always, Condition::Initial];
+    let class = GhostClass::new("Dot", properties, conditions, capacity).unwrap();
     Mirror::new(Arc::new(Classes::new([Arc::new(class)]).unwrap()))
 }
 
@@ -96,4 +101,42 @@ fn what_breaks_the_protocol_is_named() {
         bits.data(b"a\0", 3);
     });
     assert_eq!(broken(name), Violation::Read(ReadError::InteriorNul));
+}
+
+/// As many as ids there are, in no more time than that takes.
+#[test]
+fn what_came_and_went_is_not_told_of() {
+    const IDS: u32 = 1 << 16;
+    let (mut mirror, mut x, mut events) = (mirror_of(IDS), vec![0; IDS as usize], Vec::new());
+    let of = |id, happened| GhostEvent { class: 0, id, happened };
+    let creates = |tick, ids: u32| packet(tick, move |bits| (0..ids).for_each(|_| create(bits, 5, "a")));
+    let destroys = |tick, ids: u32| packet(tick, move |bits| (0..ids).for_each(|_| bits.bits(0b0011, 4)));
+    for tick in [10, 20] {
+        feed(&mut mirror, creates(tick, IDS)).unwrap();
+        feed(&mut mirror, destroys(tick + 1, IDS)).unwrap();
+    }
+    mirror.take(&mut [[&mut x[..], &mut []]], &mut events);
+    assert!(events.is_empty() && !mirror.has_news());
+    // Ids that become others' between two looks of the game, and one that comes and goes after that.
+    feed(&mut mirror, creates(30, 2)).unwrap();
+    mirror.take(&mut [[&mut x[..], &mut []]], &mut events);
+    assert_eq!(core::mem::take(&mut events), [of(0, Happened::Spawned), of(1, Happened::Spawned)]);
+    feed(&mut mirror, destroys(31, 2)).unwrap();
+    feed(&mut mirror, creates(32, 3)).unwrap();
+    feed(&mut mirror, destroys(33, 1)).unwrap();
+    assert_eq!(mirror.ended().collect::<Vec<_>>(), [(0, 0), (0, 1)]);
+    mirror.take(&mut [[&mut x[..], &mut []]], &mut events);
+    let (ended, spawned) = (Happened::Despawned, Happened::Spawned);
+    assert_eq!(events, [of(0, ended), of(1, ended), of(1, spawned), of(2, spawned)]);
+}
+
+#[test]
+fn an_end_that_comes_before_its_beginning_is_remembered() {
+    let mut mirror = mirror();
+    feed(&mut mirror, packet(12, |bits| bits.bits(0b0011, 4))).unwrap();
+    assert_eq!(mirror.rows(0), 0);
+    feed(&mut mirror, packet(11, |bits| create(bits, 5, "a"))).unwrap();
+    assert!(!mirror.is_alive(0, 0) && !mirror.has_news());
+    feed(&mut mirror, packet(13, |bits| create(bits, 5, "a"))).unwrap();
+    assert!(mirror.is_alive(0, 0) && mirror.rows(0) == 1);
 }

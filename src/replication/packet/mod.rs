@@ -67,7 +67,7 @@ pub enum Violation {
     Trailing { bits: usize },
     /// The tick is further ahead than a server can have come.
     Tick,
-    /// A client sent this, which only a server does.
+    /// Who sent this isn't the server whose world is shown here.
     Forged,
 }
 
@@ -88,7 +88,7 @@ impl fmt::Display for Violation {
             }
             Violation::Trailing { bits } => write!(f, "{bits} bits are left behind the last section"),
             Violation::Tick => write!(f, "the tick is beyond the last one"),
-            Violation::Forged => write!(f, "a client sent ghosts"),
+            Violation::Forged => write!(f, "ghosts come from the server that was dialled alone"),
         }
     }
 }

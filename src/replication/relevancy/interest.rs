@@ -20,9 +20,13 @@ pub struct Interest {
     pub(super) kept: Vec<u64>,
     /// Members that may not stay, with the tick from which they didn't.
     lingering: Vec<(u32, u32)>,
-    /// The rule's version and the viewpoints when it was last asked.
+    /// A bit for each of those; and whether some have lost theirs, that are listed still.
+    listed: Vec<u64>,
+    any_unlisted: bool,
+    /// The rule's version, the viewpoints and what the client owned when it was last asked.
     pub(super) seen: u64,
     pub(super) views: Vec<[f64; 3]>,
+    pub(super) owned: Vec<u32>,
 }
 
 impl Interest {
@@ -34,10 +38,14 @@ impl Interest {
 
     /// A row ended: what has its number later is another.
     pub fn forget(&mut self, row: u32) {
-        if let Some(block) = self.members.get_mut(row as usize / BLOCK) {
-            *block &= !(1 << (row as usize % BLOCK));
+        let (block, bit) = (row as usize / BLOCK, 1 << (row as usize % BLOCK));
+        if let Some(members) = self.members.get_mut(block) {
+            *members &= !bit;
         }
-        self.lingering.retain(|(lingering, _)| *lingering != row);
+        if let Some(listed) = self.listed.get_mut(block) {
+            self.any_unlisted |= *listed & bit != 0;
+            *listed &= !bit;
+        }
         // Its number may have come back between two ticks.
         self.seen = 0;
     }
@@ -51,6 +59,7 @@ impl Interest {
     pub(super) fn begin(&mut self, rows: usize) {
         let blocks = rows.div_ceil(BLOCK).max(self.members.len());
         self.members.resize(blocks, 0);
+        self.listed.resize(blocks, 0);
         for bits in [&mut self.wanted, &mut self.kept] {
             bits.clear();
             bits.resize(blocks, 0);
@@ -71,8 +80,14 @@ impl Interest {
 
     /// Compares what is relevant with what the client has. What may not stay leaves after `linger` ticks.
     pub(super) fn finish(&mut self, tick: u32, linger: u32, table: &Table, changes: &mut Changes) {
-        let blocks = self.members.iter_mut().zip(self.wanted.iter().zip(&mut self.kept)).enumerate();
-        for (block, (members, (wanted, kept))) in blocks {
+        if core::mem::take(&mut self.any_unlisted) {
+            let listed = &self.listed;
+            let is_listed = |row: u32| listed[row as usize / BLOCK] >> (row as usize % BLOCK) & 1 == 1;
+            self.lingering.retain(|(row, _)| is_listed(*row));
+        }
+        let members = self.members.iter_mut().zip(&mut self.listed);
+        let blocks = members.zip(self.wanted.iter().zip(&mut self.kept)).enumerate();
+        for (block, ((members, listed), (wanted, kept))) in blocks {
             // A row is below the capacity.
             let row = |bit: usize| (block * BLOCK + bit) as u32;
             *kept |= wanted;
@@ -83,25 +98,27 @@ impl Interest {
                 } else if linger == 0 {
                     *members &= !(1 << bit);
                     changes.left.push(row);
-                } else if !self.lingering.iter().any(|(lingering, _)| *lingering == row) {
+                } else if *listed >> bit & 1 == 0 {
+                    *listed |= 1 << bit;
                     self.lingering.push((row, tick));
                 }
             }
             changes.entered.extend(ones(*wanted & !*members).map(row));
             *members |= wanted;
         }
-        let (members, kept) = (&mut self.members, &self.kept);
+        let (members, listed, kept) = (&mut self.members, &mut self.listed, &self.kept);
         self.lingering.retain(|(row, since)| {
             let (block, bit) = (*row as usize / BLOCK, 1 << (*row as usize % BLOCK));
-            if members[block] & bit == 0 || kept[block] & bit != 0 {
-                return false;
+            let stays = members[block] & bit == 0 || kept[block] & bit != 0;
+            if !stays && tick - since < linger {
+                return true;
             }
-            let waits = tick - since < linger;
-            if !waits {
+            listed[block] &= !bit;
+            if !stays {
                 members[block] &= !bit;
                 changes.left.push(*row);
             }
-            waits
+            false
         });
     }
 }

@@ -163,16 +163,18 @@ impl ClassRelevancy {
         match (self.rule, &self.near) {
             (Relevancy::Always, _) if same => return,
             (Relevancy::Grid(_), Some(near)) => {
-                interest.views.resize(near.views(table, view).count(), [0.0; 3]);
-                let mut unmoved = true;
+                let views = near.views(table, view).count();
+                let mut unmoved = views == interest.views.len() && *view.owned == *interest.owned;
+                interest.views.resize(views, [0.0; 3]);
                 for (old, new) in interest.views.iter_mut().zip(near.views(table, view)) {
                     unmoved &= *old == new;
                     *old = new;
                 }
-                let owns = view.owned.iter().all(|row| interest.contains(*row));
-                if same && unmoved && owns && !interest.is_waiting() {
+                if same && unmoved && !interest.is_waiting() {
                     return;
                 }
+                interest.owned.clear();
+                interest.owned.extend_from_slice(view.owned);
             }
             _ => {}
         }

@@ -232,6 +232,58 @@ fn what_comes_back_while_it_lingers_stays() {
     assert_eq!(told, [in_, no, no, no, no, no, no, no, no, out, no, in_]);
 }
 
+/// Many rows that linger and end cost no more than a look at each.
+#[test]
+fn rows_that_end_while_they_linger_are_others_when_they_come_again() {
+    const ROWS: u32 = 2000;
+    let class = class(2, 100.0);
+    let mut world = World::new(&class, 2);
+    (0..ROWS).for_each(|_| _ = world.spawn(&[0.0, 0.0]));
+    let rule = Relevancy::Grid(GridConfig { linger: 10, ..RULE });
+    let mut rule = ClassRelevancy::new(&class, rule).unwrap();
+    let mut interest = Interest::default();
+    let mut look = |world: &mut World, interest: &mut Interest, x: f64| {
+        world.tick();
+        rule.begin_tick(&world.table);
+        world.update(&rule, View { viewpoints: &[[x, 0.0, 0.0]], ..View::default() }, interest)
+    };
+    assert_eq!(look(&mut world, &mut interest, 0.0).0.len(), ROWS as usize);
+    assert_eq!(look(&mut world, &mut interest, 90.0), (vec![], vec![]));
+    for row in (0..ROWS).rev() {
+        world.table.despawn(row);
+        world.table.release(row);
+        interest.forget(row);
+    }
+    // Row 0 comes again, is seen, and lingers from then on: not from when the one before it did.
+    (0..7).for_each(|_| assert_eq!(look(&mut world, &mut interest, 90.0), (vec![], vec![])));
+    assert_eq!(world.spawn(&[0.0, 0.0]), 0);
+    assert_eq!(look(&mut world, &mut interest, 0.0), (vec![0], vec![]));
+    (0..10).for_each(|_| assert_eq!(look(&mut world, &mut interest, 90.0), (vec![], vec![])));
+    assert_eq!(look(&mut world, &mut interest, 90.0), (vec![], vec![0]));
+    assert!(!interest.is_waiting());
+}
+
+#[test]
+fn a_still_world_matters_otherwise_when_who_looks_changes() {
+    let class = class(2, 100.0);
+    let mut world = World::new(&class, 2);
+    let (far, near) = (world.spawn(&[90.0, 0.0]), world.spawn(&[0.0, 0.0]));
+    world.tick();
+    let rule = Relevancy::Grid(GridConfig { linger: 0, ..RULE });
+    let mut rule = ClassRelevancy::new(&class, rule).unwrap();
+    rule.begin_tick(&world.table);
+    let mut interest = Interest::default();
+    let both = [[0.0; 3], [90.0, 0.0, 0.0]];
+    let owned = [far];
+    let view = |owned, viewpoints| View { owned, viewpoints, mask: &[] };
+    assert_eq!(world.update(&rule, view(&owned[..], &both[..1]), &mut interest), (vec![far, near], vec![]));
+    world.tick();
+    rule.begin_tick(&world.table);
+    assert_eq!(world.update(&rule, view(&[], &both[..1]), &mut interest), (vec![], vec![far]), "given away");
+    assert_eq!(world.update(&rule, view(&[], &both), &mut interest), (vec![far], vec![]));
+    assert_eq!(world.update(&rule, view(&[], &both[..1]), &mut interest), (vec![], vec![far]), "a view less");
+}
+
 #[test]
 fn wrong_grids_are_refused_with_what_is_wrong() {
     let class = class(2, 100.0);
