@@ -11,7 +11,7 @@ use super::handle::PeerHandle;
 use super::inbox::{Inbox, Layout, Messages, Seat};
 use super::table::{HEAD_BYTES, Head, Table};
 use crate::time::Instant;
-use crate::transport::{Landing, Protocol};
+use crate::transport::{DirectTables, Protocol};
 
 /// Bytes beyond which messages wait in their channels: what a server of a thousand players gets in half a second.
 const MAX_BYTES: usize = 32 << 20;
@@ -168,7 +168,7 @@ impl Arriving {
     }
 }
 
-impl Landing for Arriving {
+impl DirectTables for Arriving {
     fn tick(&self) -> u64 {
         self.tick
     }
@@ -316,12 +316,12 @@ mod tests {
     }
 
     #[test]
-    fn what_lands_and_what_waits_is_the_same_and_refused_packets_leave_nothing() {
+    fn what_is_placed_and_what_waits_is_the_same_and_refused_packets_leave_nothing() {
         let protocol = protocol();
-        let (mut ended, mut landed, mut pushed_out) = (0, 0, 0);
+        let (mut ended, mut placed, mut pushed_out) = (0, 0, 0);
         for seed in 0..200 {
             let rng = &mut Rng::seeded(seed);
-            let [mut peer, mut waiting, mut landing] = [(); 3].map(|()| connection(&protocol));
+            let [mut peer, mut waiting, mut direct] = [(); 3].map(|()| connection(&protocol));
             let mut arriving = Arriving::new();
             let mut inboxes = [(); 2].map(|()| Inbox::with_tables(protocol.clone(), &[0, 1]));
             arriving.take_into(&mut inboxes[1], &protocol);
@@ -355,7 +355,7 @@ mod tests {
                         };
                         let before = rows(&arriving);
                         let result = format!("{:?}", waiting.handle_datagram(now, &datagram));
-                        let into = landing.handle_into(now, &datagram, arriving.of(PEER));
+                        let into = direct.handle_into(now, &datagram, arriving.of(PEER));
                         assert_eq!(format!("{into:?}"), result, "seed {seed}");
                         if into.is_err() {
                             ended += 1;
@@ -364,22 +364,22 @@ mod tests {
                         }
                     }
                 }
-                landed += arriving.log.len();
+                placed += arriving.log.len();
                 pushed_out += arriving.pushed_out.values().sum::<usize>();
                 arriving.take_into(&mut inboxes[1], &protocol);
-                for (inbox, connection) in inboxes.iter_mut().zip([&mut waiting, &mut landing]) {
+                for (inbox, connection) in inboxes.iter_mut().zip([&mut waiting, &mut direct]) {
                     inbox.take_from(PEER, connection, CHANNELS);
                 }
                 assert_eq!(told(&mut inboxes[1]), told(&mut inboxes[0]), "seed {seed}");
                 // What both say to the peer is the same as well.
                 let [mut ours, mut theirs] = [Packets::new(), Packets::new()];
                 waiting.transmit(now, &mut ours);
-                landing.transmit(now, &mut theirs);
+                direct.transmit(now, &mut theirs);
                 assert!(ours.iter().eq(theirs.iter()), "seed {seed}");
                 ours.iter().for_each(|(_, datagram)| drop(peer.handle_datagram(now, datagram)));
             }
         }
-        assert!(ended > 20 && landed > 1000 && pushed_out > 20, "{ended} {landed} {pushed_out}");
+        assert!(ended > 20 && placed > 1000 && pushed_out > 20, "{ended} {placed} {pushed_out}");
     }
 
     /// One message of each type from two peers, in turns.

@@ -18,10 +18,10 @@ pub mod candidates;
 pub mod chunks;
 mod congestion;
 mod connection;
+mod direct_tables;
 mod error;
 mod framing;
 pub mod good_bad;
-mod landing;
 mod ledger;
 mod message;
 mod message_window;
@@ -39,12 +39,12 @@ pub use ack_endpoint::EndpointCounters as PacketCounters;
 pub use candidates::{Attribute, Column, ScoreError};
 pub use congestion::{AdaptiveConfig, CongestionConfig};
 pub use connection::{Connection, ConnectionConfig, End, Read, Scratch, Unread, Violation};
+pub use direct_tables::DirectTables;
 pub use error::{ConfigError, SendError};
 pub use framing::{
     BodyFault, CloseReason, Extent, Fault, FaultKind, MAX_DETAIL_BYTES, PacketFault, Refusal, VERSION,
     alone_bits, begin_alone, read_alone, write_alone,
 };
-pub use landing::Landing;
 pub use ledger::estimate::Stats as PacketStats;
 pub use ledger::{Notification, PacketNotification, acks, estimate};
 pub use message::{Block, Message, OpaqueBody, Received, SendOptions};

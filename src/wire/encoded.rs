@@ -115,8 +115,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Adds what was written as a message of its own.
-    pub fn push(&mut self, writer: &mut BitWriter) -> &Encoded {
+    /// Adds what was written as a message of its own, and gives the most bits that it takes: see [`Encoded::max_bits`].
+    pub fn push(&mut self, writer: &mut BitWriter) -> usize {
         let (bits, first_align) = (writer.bit_len(), writer.first_align());
         let (start, bytes) = (self.bytes.len(), writer.as_bytes());
         // A place beyond 4 GiB is none.
@@ -127,8 +127,9 @@ impl Batch {
             }
             _ => Encoded::new(bytes, bits, first_align),
         };
+        let max_bits = encoded.max_bits();
         self.messages.push(encoded);
-        &self.messages[self.messages.len() - 1]
+        max_bits
     }
 
     /// The messages, in order.
@@ -210,7 +211,7 @@ mod tests {
         for seed in 0..200 {
             let mut writer = BitWriter::new();
             scribble(&mut Rng::seeded(seed), &mut writer);
-            assert_eq!(batch.push(&mut writer).max_bits(), writer.encoded().max_bits());
+            assert_eq!(batch.push(&mut writer), writer.encoded().max_bits());
             alone.push(writer.encoded());
         }
         let messages = batch.finish();

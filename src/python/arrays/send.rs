@@ -12,7 +12,7 @@ use crate::python::events::ClientHandle;
 use crate::python::fields::within;
 use crate::python::protocol::Protocol;
 use crate::transport::{self, ChannelKind, Message, SendOptions};
-use crate::wire::{Batch, BitWriter, Encoded};
+use crate::wire::{Batch, BitWriter};
 
 /// The numbers of a buffer; None when it is none, or has numbers of another type.
 fn numbers<T: Number>(name: &str, given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<T>>> {
@@ -104,8 +104,8 @@ impl Rows {
             writer.clear();
             let written = schema.get().core.write_one(&rows, row, &mut writer);
             written.map_err(|error| taken::raise(class.py(), schema.get(), &rows, &error))?;
-            let check = |encoded: &Encoded| {
-                check_bytes(protocol, channel, encoded, options_of(row)).map_err(|error| {
+            let check = |max_bits| {
+                check_bytes(protocol, channel, max_bits, options_of(row)).map_err(|error| {
                     let what = format!("row {row} of {}", schema.get().name());
                     channel_error(&what, channel, &error)
                 })
@@ -114,7 +114,7 @@ impl Rows {
                 check(batch.push(&mut writer))?;
             } else {
                 let encoded = writer.encoded();
-                check(&encoded)?;
+                check(encoded.max_bits())?;
                 messages.push((Message::new(message_type, encoded), options_of(row)));
             }
         }
@@ -167,17 +167,17 @@ pub(in crate::python) fn check_message(
     message: &Message,
     options: SendOptions,
 ) -> Result<(), transport::SendError> {
-    check_bytes(protocol, channel, &message.encoded, options)
+    check_bytes(protocol, channel, message.encoded.max_bits(), options)
 }
 
 fn check_bytes(
     protocol: &Protocol,
     channel: usize,
-    encoded: &Encoded,
+    max_bits: usize,
     options: SendOptions,
 ) -> Result<(), transport::SendError> {
     let config = &protocol.core.channels()[channel];
-    let bytes = encoded.max_bits().div_ceil(8);
+    let bytes = max_bits.div_ceil(8);
     match config.kind {
         ChannelKind::Payload { .. } | ChannelKind::Chunks => Err(transport::SendError::WrongKind),
         ChannelKind::Latest { keys } if options.key as usize >= keys => {

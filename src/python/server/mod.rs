@@ -140,7 +140,7 @@ enum Audience<'a> {
 #[derive(Default)]
 struct Players {
     handles: HashMap<PeerHandle, Py<ClientHandle>>,
-    /// Of those that the admission hook was asked about, until the game is told of them: what it notes there is kept.
+    /// Of those that the admission hook was asked about, until the game is notified of them: what it notes there is kept.
     newcomers: HashMap<PeerHandle, Py<ClientHandle>>,
     /// Handles to forget when the messages of their clients are handed over.
     gone: Vec<PeerHandle>,

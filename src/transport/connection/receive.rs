@@ -6,9 +6,9 @@ use super::{Connection, End, Violation, fragments, held};
 use crate::store::sequence::distance;
 use crate::time::Instant;
 use crate::transport::congestion::RoundTrip;
+use crate::transport::direct_tables::{Destination, DirectTables};
 use crate::transport::framing::Refusal;
 use crate::transport::framing::native::{self, Packet, ReadContext};
-use crate::transport::landing::{Ashore, Landing};
 use crate::transport::ledger::acks::RttSampling;
 use crate::transport::packet::header::{self, Header};
 use crate::transport::stream::WindowViolation;
@@ -36,18 +36,18 @@ impl Connection {
         &mut self,
         now: Instant,
         datagram: &[u8],
-        landing: &mut dyn Landing,
+        tables: &mut dyn DirectTables,
     ) -> Result<(), End> {
-        self.streams.begin_landing(landing.tick());
-        landing.begin(now);
-        match self.handle(now, datagram, Some(&mut *landing)) {
+        self.streams.begin_direct(tables.tick());
+        tables.begin(now);
+        match self.handle(now, datagram, Some(&mut *tables)) {
             Ok(true) => Ok(()),
             Ok(false) => {
-                landing.cut();
+                tables.cut();
                 Ok(())
             }
             Err(end) => {
-                landing.cut();
+                tables.cut();
                 Err(end)
             }
         }
@@ -58,7 +58,7 @@ impl Connection {
         &mut self,
         now: Instant,
         datagram: &[u8],
-        mut landing: Option<&mut dyn Landing>,
+        mut tables: Option<&mut dyn DirectTables>,
     ) -> Result<bool, End> {
         self.pending_ack.grant(datagram.len() + self.datagram_overhead);
         // A datagram that is no packet is dropped, and counted by the endpoint.
@@ -75,13 +75,13 @@ impl Connection {
             hello_received: self.hello_received,
         };
         let Memory { packet, bodies, .. } = self.scratch.get();
-        let room = |channel| self.streams.landing_room(channel, arrival);
-        let ashore = landing.as_deref_mut().map(|landing| Ashore {
-            landing,
+        let room = |channel| self.streams.direct_room(channel, arrival);
+        let destination = tables.as_deref_mut().map(|tables| Destination {
+            tables,
             room: &room,
-            bytes: self.streams.landing_bytes(),
+            bytes: self.streams.direct_bytes(),
         });
-        let read = native::read(incoming.payload(), &self.protocol, context, packet, bodies, ashore);
+        let read = native::read(incoming.payload(), &self.protocol, context, packet, bodies, destination);
         let starved = match &read {
             Ok(()) => !held::has_memory(&self.streams, &self.protocol, packet, None),
             Err(refusal) => *refusal == Refusal::Memory,
@@ -157,7 +157,7 @@ impl Connection {
         if self.endpoint.acks().acked_skipped() && !self.replayed {
             return Err(End::Violation(Violation::Ack));
         }
-        self.apply_packet(now, arrival, header.ack, landing)?;
+        self.apply_packet(now, arrival, header.ack, tables)?;
         Ok(true)
     }
 
@@ -198,15 +198,15 @@ impl Connection {
         now: Instant,
         arrival: u64,
         ack: u16,
-        mut landing: Option<&mut dyn Landing>,
+        mut tables: Option<&mut dyn DirectTables>,
     ) -> Result<(), End> {
         self.newest_arrival = self.newest_arrival.max(arrival);
         let Memory { packet, bodies, .. } = self.scratch.get();
         let Packet {
             control,
             messages,
-            landed,
-            landed_memory,
+            placed,
+            placed_memory,
             fragments,
             fragment_bytes,
             chunk_items,
@@ -214,7 +214,7 @@ impl Connection {
             ..
         } = packet;
         self.hello_received |= control.hello.is_some();
-        let messages_said = !messages.is_empty() || !landed.is_empty() || !fragments.is_empty();
+        let messages_said = !messages.is_empty() || !placed.is_empty() || !fragments.is_empty();
         let said = control.hello.is_some() || !control.credits.is_empty() || messages_said;
         if said || !chunk_items.is_empty() {
             self.pending_ack.count(now);
@@ -228,19 +228,19 @@ impl Connection {
                 credited?;
             }
         }
-        self.streams.take_landing_bytes(core::mem::take(landed_memory));
-        for (channel, count) in landed.drain(..) {
-            self.streams.note_landed(channel.into(), arrival, count);
+        self.streams.take_direct_bytes(core::mem::take(placed_memory));
+        for (channel, count) in placed.drain(..) {
+            self.streams.note_placed(channel.into(), arrival, count);
         }
         for message in messages.drain(..) {
             let Some(receiving) = self.streams.receiving(message.channel.into()) else { continue };
             if let Some(dropped) = receiving.handle(message.prefix, arrival, message.received)? {
                 bodies.spares.reclaim(dropped.body);
             }
-            if let Some(landing) = &mut landing
+            if let Some(tables) = &mut tables
                 && receiving.pushes_out()
             {
-                landing.push_out(message.channel);
+                tables.push_out(message.channel);
             }
         }
         if !chunk_items.is_empty() {

@@ -14,7 +14,7 @@ use super::chunk_items::{read_item, write_item};
 use crate::store::SmallBytes;
 use crate::time::Instant;
 use crate::transport::chunks::{self, Item};
-use crate::transport::landing::Ashore;
+use crate::transport::direct_tables::Destination;
 use crate::transport::ledger::AckRange;
 use crate::transport::message::{
     Bodies, MESSAGE_OVERHEAD_BYTES, Message, OpaqueBody, Prefix, Received, Selected, window_bytes,
@@ -117,9 +117,9 @@ pub(crate) struct Packet {
     /// Messages, with those that needn't wait.
     count: usize,
     /// How many messages of which channels needn't wait, and are where the application takes them.
-    pub(crate) landed: Vec<(u8, u32)>,
+    pub(crate) placed: Vec<(u8, u32)>,
     /// Bytes of memory that those take.
-    pub(crate) landed_memory: usize,
+    pub(crate) placed_memory: usize,
     /// Fragments of messages, and their bytes.
     pub(crate) fragments: Vec<MessageFragment>,
     pub(crate) fragment_bytes: Vec<u8>,
@@ -416,21 +416,21 @@ fn gaps_and_runs(ranges: &[AckRange], ack: u16) -> impl Iterator<Item = (u32, u3
     })
 }
 
-/// Reads a packet whole into `packet`, whose memory is used again; messages that may go `ashore` are there then.
+/// Reads a packet whole into `packet`, whose memory is used again; messages that have a place at the `destination` are there then.
 ///
 /// # Errors
-/// What is wrong with it. What `packet` holds then means nothing, and what went ashore is to be cut off.
+/// What is wrong with it. What `packet` holds then means nothing, and what went to the destination is to be cut off.
 pub(crate) fn read(
     bytes: &[u8],
     protocol: &Protocol,
     context: ReadContext,
     packet: &mut Packet,
     bodies: &mut Bodies,
-    mut ashore: Option<Ashore<'_>>,
+    mut destination: Option<Destination<'_>>,
 ) -> Result<(), Refusal> {
     packet.messages.clear();
-    packet.landed.clear();
-    packet.landed_memory = 0;
+    packet.placed.clear();
+    packet.placed_memory = 0;
     packet.count = 0;
     packet.fragments.clear();
     packet.fragment_bytes.clear();
@@ -447,7 +447,7 @@ pub(crate) fn read(
                 read_chunk_entry(&mut reader, packet)?;
             } else {
                 let mut entry = Entry { protocol, context: &context, channel, packet, bodies };
-                entry.read(&mut reader, ashore.as_mut())?;
+                entry.read(&mut reader, destination.as_mut())?;
             }
         }
         read_fragments(&mut reader, protocol, packet)?;
@@ -580,11 +580,11 @@ impl Entry<'_> {
     fn read(
         &mut self,
         reader: &mut BitReader<'_>,
-        mut ashore: Option<&mut Ashore<'_>>,
+        mut destination: Option<&mut Destination<'_>>,
     ) -> Result<(), Refusal> {
         let kind = self.protocol.channels()[self.channel].kind;
-        let room = ashore.as_ref().map_or(0, |ashore| (ashore.room)(self.channel));
-        let mut landed = 0;
+        let room = destination.as_ref().map_or(0, |destination| (destination.room)(self.channel));
+        let mut placed = 0;
         let mut previous = None;
         loop {
             let prefix = match (kind, previous) {
@@ -600,36 +600,39 @@ impl Entry<'_> {
             if let Prefix::Id(id) = prefix {
                 previous = Some(id);
             }
-            let memory = self.packet.landed_memory;
-            let ashore = ashore.as_deref_mut().filter(|ashore| landed < room && memory < ashore.bytes);
-            landed += usize::from(self.read_message(reader, prefix, ashore)?);
+            let memory = self.packet.placed_memory;
+            let destination =
+                destination.as_deref_mut().filter(|destination| placed < room && memory < destination.bytes);
+            placed += usize::from(self.read_message(reader, prefix, destination)?);
             if !reader.bool()? {
                 break;
             }
         }
-        if landed > 0 {
+        if placed > 0 {
             // Both are small: at most 64 channels, and what a packet holds.
-            self.packet.landed.push((self.channel as u8, landed as u32));
+            self.packet.placed.push((self.channel as u8, placed as u32));
         }
         Ok(())
     }
 
-    /// Reads a message; true when it went ashore.
+    /// Reads a message; true when it went to the destination.
     fn read_message(
         &mut self,
         reader: &mut BitReader<'_>,
         prefix: Prefix,
-        mut ashore: Option<&mut Ashore<'_>>,
+        mut destination: Option<&mut Destination<'_>>,
     ) -> Result<bool, Refusal> {
         let Entry { protocol, context, channel, packet, bodies } = self;
         let (channel, config) = (*channel as u8, &protocol.channels()[*channel]);
         let is_payload = config.kind.is_payload();
         let message_type = if is_payload { 0 } else { read_name(reader, protocol.messages().len())? as u16 };
-        let place = match &mut ashore {
-            Some(ashore) if !is_payload => ashore.landing.place(context.sequence, channel, message_type),
+        let place = match &mut destination {
+            Some(destination) if !is_payload => {
+                destination.tables.place(context.sequence, channel, message_type)
+            }
             _ => None,
         };
-        let has_landed = place.is_some();
+        let is_placed = place.is_some();
         let body = place.unwrap_or_else(|| bodies.cleared());
         let start = body.len();
         let bits = if is_payload {
@@ -652,9 +655,9 @@ impl Entry<'_> {
         if packet.memory > MAX_PACKET_MEMORY {
             return Err(Refusal::Memory);
         }
-        if let Some(ashore) = ashore.filter(|_| has_landed) {
-            packet.landed_memory += memory + MESSAGE_OVERHEAD_BYTES;
-            ashore.landing.settle();
+        if let Some(destination) = destination.filter(|_| is_placed) {
+            packet.placed_memory += memory + MESSAGE_OVERHEAD_BYTES;
+            destination.tables.settle();
             return Ok(true);
         }
         let received = context.received(message_type, bodies.kept(), bits);

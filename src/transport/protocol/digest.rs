@@ -14,7 +14,7 @@ const MAX_NAMED: usize = 6;
 
 /// A message type of the peer's: its name, and its fields in order.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct PeerType {
     name: u32,
     fields: Vec<u16>,
 }
@@ -24,7 +24,7 @@ struct Digest {
     channels: Vec<u16>,
     /// Message types, those that aren't told included.
     types: usize,
-    told: Vec<Told>,
+    told: Vec<PeerType>,
 }
 
 impl Protocol {
@@ -168,7 +168,7 @@ impl Digest {
         while !rest.is_empty() {
             let (head, tail) = rest.split_at_checked(4)?;
             let (fields, tail) = tail.split_at_checked(2 * usize::from(head[3]))?;
-            told.push(Told {
+            told.push(PeerType {
                 name: u32::from_le_bytes([head[0], head[1], head[2], 0]),
                 fields: shorts(fields),
             });

@@ -228,15 +228,15 @@ pub(crate) trait Receiving {
     ) -> Result<Option<Received>, WindowViolation>;
 
     /// How many messages of a packet needn't wait here for the application, if they go where it takes them.
-    fn landing_room(&self, _arrival: u64) -> usize {
+    fn direct_room(&self, _arrival: u64) -> usize {
         0
     }
 
     /// This many messages of a packet went there.
-    fn note_landed(&mut self, _arrival: u64, _count: u32) {}
+    fn note_placed(&mut self, _arrival: u64, _count: u32) {}
 
     /// The application took those that did.
-    fn forget_landed(&mut self) {}
+    fn forget_placed(&mut self) {}
 
     /// Whether the message that came last needs the place of the oldest of those.
     fn pushes_out(&mut self) -> bool {

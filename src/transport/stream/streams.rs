@@ -9,7 +9,7 @@ use super::{CreditMark, Fate, Offer, Receiving, ResendTimer, SendContext, Sendin
 use crate::store::sequence::distance;
 use crate::time::Instant;
 use crate::transport::candidates::{Attribute, Column, Wanted};
-use crate::transport::landing::MAX_LANDED;
+use crate::transport::direct_tables::MAX_DIRECT_BYTES;
 use crate::transport::message::{Prefix, Received, Selected};
 use crate::transport::parts::{BlockFragment, BlockLimits, Desync};
 use crate::transport::protocol::{Cost, Protocol, Share};
@@ -46,10 +46,10 @@ pub(crate) struct Streams {
     /// May have credit to grant.
     crediting: Set,
     /// Some of their messages are where the application takes them.
-    landed: Set,
+    placed: Set,
     /// In which of its ticks, and how many bytes more may go there.
-    landing_tick: u64,
-    landing_bytes: usize,
+    direct_tick: u64,
+    direct_bytes: usize,
 }
 
 /// What the packet being composed takes of the streams: memory that connections share.
@@ -149,9 +149,9 @@ impl Streams {
             ticking: none,
             unread: none,
             crediting: none,
-            landed: none,
-            landing_tick: 0,
-            landing_bytes: MAX_LANDED,
+            placed: none,
+            direct_tick: 0,
+            direct_bytes: MAX_DIRECT_BYTES,
         }
     }
 
@@ -312,38 +312,38 @@ impl Streams {
     }
 
     /// Messages may go where the application takes them in this tick of its own.
-    pub(crate) fn begin_landing(&mut self, tick: u64) {
-        if self.landing_tick != tick {
-            self.landing_tick = tick;
-            self.landing_bytes = MAX_LANDED;
-            for index in core::mem::take(&mut self.landed).iter() {
+    pub(crate) fn begin_direct(&mut self, tick: u64) {
+        if self.direct_tick != tick {
+            self.direct_tick = tick;
+            self.direct_bytes = MAX_DIRECT_BYTES;
+            for index in core::mem::take(&mut self.placed).iter() {
                 if let Some(receiving) = self.lanes[index].stream.receiving_mut() {
-                    receiving.forget_landed();
+                    receiving.forget_placed();
                 }
             }
         }
     }
 
     /// How many messages of a packet needn't wait in a stream.
-    pub(crate) fn landing_room(&self, index: usize, arrival: u64) -> usize {
-        self.lanes[index].receiving().map_or(0, |receiving| receiving.landing_room(arrival))
+    pub(crate) fn direct_room(&self, index: usize, arrival: u64) -> usize {
+        self.lanes[index].receiving().map_or(0, |receiving| receiving.direct_room(arrival))
     }
 
     /// Bytes of messages that needn't.
-    pub(crate) fn landing_bytes(&self) -> usize {
-        self.landing_bytes
+    pub(crate) fn direct_bytes(&self) -> usize {
+        self.direct_bytes
     }
 
     /// This many bytes of messages didn't.
-    pub(crate) fn take_landing_bytes(&mut self, bytes: usize) {
-        self.landing_bytes = self.landing_bytes.saturating_sub(bytes);
+    pub(crate) fn take_direct_bytes(&mut self, bytes: usize) {
+        self.direct_bytes = self.direct_bytes.saturating_sub(bytes);
     }
 
     /// This many of a packet didn't.
-    pub(crate) fn note_landed(&mut self, index: usize, arrival: u64, count: u32) {
-        self.landed.insert(index);
+    pub(crate) fn note_placed(&mut self, index: usize, arrival: u64, count: u32) {
+        self.placed.insert(index);
         if let Some(receiving) = self.lanes[index].stream.receiving_mut() {
-            receiving.note_landed(arrival, count);
+            receiving.note_placed(arrival, count);
         }
     }
 

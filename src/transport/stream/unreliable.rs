@@ -23,9 +23,9 @@ pub(super) struct Unreliable {
     receive_queue: usize,
     waiting: Waiting<Submission>,
     received: VecDeque<Received>,
-    /// How many messages the application will take from where they landed, before those; and whether the last one that came
+    /// How many messages the application will take from where they were placed, before those; and whether the last one that came
     /// behind them needs the place of one.
-    landed: usize,
+    placed: usize,
     pushes_out: bool,
     /// Sequenced channels: the newest packet a message came in.
     newest: Option<u64>,
@@ -54,7 +54,7 @@ impl Unreliable {
             receive_queue,
             waiting: Waiting::new(),
             received: VecDeque::new(),
-            landed: 0,
+            placed: 0,
             pushes_out: false,
             newest: None,
             wanted: None,
@@ -245,8 +245,8 @@ impl Receiving for Unreliable {
         }
         self.newest = Some(arrival);
         self.stats.received += 1;
-        if self.landed > 0 && self.landed + self.received.len() >= self.receive_queue {
-            self.landed -= 1;
+        if self.placed > 0 && self.placed + self.received.len() >= self.receive_queue {
+            self.placed -= 1;
             self.pushes_out = true;
             self.stats.dropped += 1;
             self.received.push_back(message);
@@ -257,20 +257,20 @@ impl Receiving for Unreliable {
         Ok(pushed_out)
     }
 
-    fn landing_room(&self, arrival: u64) -> usize {
+    fn direct_room(&self, arrival: u64) -> usize {
         let is_old = self.sequenced && self.newest.is_some_and(|newest| arrival < newest);
         // In order: behind those that wait the others wait, too.
-        if is_old || !self.received.is_empty() { 0 } else { self.receive_queue.saturating_sub(self.landed) }
+        if is_old || !self.received.is_empty() { 0 } else { self.receive_queue.saturating_sub(self.placed) }
     }
 
-    fn note_landed(&mut self, arrival: u64, count: u32) {
+    fn note_placed(&mut self, arrival: u64, count: u32) {
         self.newest = Some(arrival);
-        self.landed += count as usize;
+        self.placed += count as usize;
         self.stats.received += u64::from(count);
     }
 
-    fn forget_landed(&mut self) {
-        self.landed = 0;
+    fn forget_placed(&mut self) {
+        self.placed = 0;
     }
 
     fn pushes_out(&mut self) -> bool {

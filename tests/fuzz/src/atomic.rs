@@ -8,8 +8,8 @@ use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
 use tickwire::transport::header::Header;
 use tickwire::transport::{
-    Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, End, Landing, MessageType, Notification,
-    Protocol, Received, Resend, SendOptions, VERSION,
+    Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, DirectTables, End, MessageType,
+    Notification, Protocol, Received, Resend, SendOptions, VERSION,
 };
 use tickwire::wire::{BitReader, Kind, ReadError, Schema};
 
@@ -184,13 +184,13 @@ pub fn judge(alter: impl FnOnce(&mut Vec<u8>)) -> Outcome {
 
 /// Tables of a tick: a channel, a type and a body each.
 #[derive(Default)]
-struct Shore {
+struct Tables {
     rows: Vec<(usize, u16, Vec<u8>)>,
     before: usize,
     settled: usize,
 }
 
-impl Landing for Shore {
+impl DirectTables for Tables {
     fn tick(&self) -> u64 {
         1
     }
@@ -229,26 +229,26 @@ fn judge_landing(protocol: &Arc<Protocol>, before: &[Vec<u8>], datagram: &[u8]) 
         taken(&mut ours);
         ours
     };
-    let (mut waiting, mut landing, mut shore) = (read(), read(), Shore::default());
-    shore.rows.push((0, 0, b"of an earlier packet".to_vec()));
-    shore.settled = 1;
+    let (mut waiting, mut direct, mut tables) = (read(), read(), Tables::default());
+    tables.rows.push((0, 0, b"of an earlier packet".to_vec()));
+    tables.settled = 1;
     let ended = format!("{:?}", waiting.handle_datagram(NOW, datagram));
-    assert_eq!(format!("{:?}", landing.handle_into(NOW, datagram, &mut shore)), ended);
-    assert_eq!(shore.settled, shore.rows.len(), "{ended}");
-    assert_eq!(shore.rows.remove(0).2, b"of an earlier packet", "{ended}");
+    assert_eq!(format!("{:?}", direct.handle_into(NOW, datagram, &mut tables)), ended);
+    assert_eq!(tables.settled, tables.rows.len(), "{ended}");
+    assert_eq!(tables.rows.remove(0).2, b"of an earlier packet", "{ended}");
     let (rows, fates) = taken(&mut waiting);
     let mut rows: Vec<_> =
         rows.into_iter().map(|(channel, row)| (channel, row.message_type, row.body.to_vec())).collect();
-    let (rest, rest_fates) = taken(&mut landing);
+    let (rest, rest_fates) = taken(&mut direct);
     let rest = rest.into_iter().map(|(channel, row)| (channel, row.message_type, row.body.to_vec()));
-    let mut landed: Vec<_> = shore.rows.into_iter().chain(rest).collect();
+    let mut placed: Vec<_> = tables.rows.into_iter().chain(rest).collect();
     // In order within each channel.
-    landed.sort_by_key(|row| row.0);
+    placed.sort_by_key(|row| row.0);
     rows.sort_by_key(|row| row.0);
-    assert_eq!((landed, rest_fates), (rows, fates), "{ended}");
+    assert_eq!((placed, rest_fates), (rows, fates), "{ended}");
     for channel in 0..=PAYLOAD {
         assert_eq!(
-            landing.channel_stats(channel),
+            direct.channel_stats(channel),
             waiting.channel_stats(channel),
             "{ended}, channel {channel}"
         );
