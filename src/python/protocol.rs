@@ -427,13 +427,16 @@ impl Protocol {
     }
 }
 
+/// Message classes and channels.
+type Declared<'py> = (Vec<Bound<'py, PyAny>>, Vec<Py<Channel>>);
+
 /// What is declared, with the library's own messages and their channel where clients may ask for chunks. What was taken from
 /// such a protocol has them.
 fn with_pulls<'py>(
     py: Python<'py>,
     mut messages: Vec<Bound<'py, PyAny>>,
     mut channels: Vec<Py<Channel>>,
-) -> PyResult<(Vec<Bound<'py, PyAny>>, Vec<Py<Channel>>)> {
+) -> PyResult<Declared<'py>> {
     let mut config = ChannelConfig {
         name: PULL_CHANNEL.into(),
         send_queue: PULL_QUEUE,

@@ -32,9 +32,9 @@ fn bytes_of_others(secret: bool) -> Vec<(usize, Vec<u8>)> {
 
 #[test]
 fn an_owners_secret_is_nothing_that_others_could_tell() {
-    let (calm, busy) = (bytes_of_others(false), bytes_of_others(true));
-    assert_eq!(calm.len(), 20);
-    assert_eq!(calm, busy);
+    let (quiet, busy) = (bytes_of_others(false), bytes_of_others(true));
+    assert_eq!(quiet.len(), 20);
+    assert_eq!(quiet, busy);
 }
 
 /// Hands a client all that is to be sent; gives how many packets that were.
