@@ -33,13 +33,6 @@ fn a_shallow_queue_drops_little_and_is_filled() {
 }
 
 #[test]
-fn a_shallow_queue_is_left_to_a_cubic_too() {
-    each(scenes::shallow_beside_cubic(1), |_, of| {
-        of("dropped %") <= 2.0 && (25.0..=75.0).contains(&of("its %"))
-    });
-}
-
-#[test]
 fn a_link_that_loses_a_tenth_is_used() {
     each(scenes::heavy_loss(1), |row, of| {
         let mbit: f64 = row.case.split(' ').next().unwrap().parse().unwrap();

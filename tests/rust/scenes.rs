@@ -158,38 +158,23 @@ pub(crate) fn shallow_queue(seed: u64) -> Vec<Row> {
     SHALLOW.into_iter().map(row).collect()
 }
 
-/// In steps of a tenth of a millisecond: of longer ones each lets a flow send as much at once as the queue holds, and the flow that sends
-/// first has all of it.
-pub(crate) fn shallow_beside_cubic(seed: u64) -> Vec<Row> {
-    let start = |(mbit, rtt, queue)| {
+fn shallow_beside_cubic(seed: u64) -> Vec<Row> {
+    let row = |(mbit, rtt, queue)| {
         let mut line = with_flow(link(mbit, rtt, queue), Act::AT_ONCE, seed);
-        line.quantum = Duration::from_micros(100);
-        line
-    };
-    let cubics = |case| {
-        let mut line = start(case);
         line.add_tcp(Kind::Cubic, 0);
-        line.run(3.0);
-        line.add_tcp(Kind::Cubic, 0);
-        line.run(10.0);
-        let meter = Meter::start(&line);
         line.run(30.0);
-        let rates = meter.tcp(&line);
-        100.0 * rates[1] / (rates[0] + rates[1])
-    };
-    let row = |case: (f64, f64, f64)| {
-        let mut line = start(case);
+        let alone = line.company.remove(0).tcp.arrived as f64 * 8e-6 / 30.0;
+        let mut line = with_flow(link(mbit, rtt, queue), Act::AT_ONCE, seed);
         line.send_zeros(0, ENDLESS);
         line.run(3.0);
         line.add_tcp(Kind::Cubic, 0);
         line.run(10.0);
         let meter = Meter::start(&line);
         line.run(30.0);
-        let (mbit, rtt, queue) = case;
         let mut figures = alone_figures(&line, &meter, mbit);
         let theirs = meter.tcp(&line)[0];
         figures.extend([("cubic Mbit/s", theirs), ("its %", 100.0 * theirs / (theirs + figures[0].1))]);
-        figures.push(("its % beside a cubic", cubics(case)));
+        figures.push(("it alone Mbit/s", alone));
         let case = format!("{mbit} Mbit/s, {rtt} ms, queue {queue} ms");
         Row { scene: "shallow queue beside cubic", case, figures }
     };

@@ -39,10 +39,6 @@ const TARGET: f64 = 8.0;
 const MIN_TARGET: f64 = 0.002;
 const MAX_TARGET: f64 = 0.010;
 
-/// No more than this part of a queue that overflowed, so that others' packets find room.
-const FILLED: f64 = 0.5;
-const MIN_FILLED: f64 = 0.001;
-
 /// The part of both ends' ticks that is added to the target: they blur what is measured.
 const TARGET_TICKS: f64 = 0.25;
 const MAX_TARGET_TICKS: f64 = 0.025;
@@ -238,9 +234,7 @@ impl Adaptive {
 
     /// The wait in the queue to aim for.
     fn target(&self) -> f64 {
-        let full = self.loss.as_ref().and_then(|loss| loss.full_queue()).unwrap_or(f64::INFINITY);
         let own = (TARGET / self.capacity.max(1.0).sqrt()).clamp(MIN_TARGET, MAX_TARGET);
-        let own = own.min((FILLED * full).max(MIN_FILLED));
         let spacing = PACKET / self.capacity.max(20.0 * PACKET);
         own + (TARGET_TICKS * self.delay.ticks()).min(MAX_TARGET_TICKS)
             + (TARGET_JITTER * (self.delay.jitter() - spacing).max(0.0)).min(MAX_TARGET_JITTER)
@@ -313,7 +307,6 @@ impl Adaptive {
         }
         if !sent_in_startup {
             self.epoch.least_queue = self.epoch.least_queue.min(self.delay.queue());
-            self.epoch.waits.on_acked(wait);
             self.competition.on_queue(wait);
         }
     }
@@ -332,7 +325,7 @@ impl Adaptive {
             }
         } else if !self.competition.is_testing() && queue < 2.0 * target {
             let seconds = epoch.delivered.max(1.0) / rate.max(1.0);
-            self.loss.get_or_insert_default().end_epoch(now, &epoch, seconds, target, self.delay.feedback());
+            self.loss.get_or_insert_default().end_epoch(now, &epoch, seconds, queue > 0.5 * target);
         }
         let fruitful = 1.0 + (0.5 * self.first_growth()).min(FRUITFUL);
         let more = rate > (fruitful + CHANCE / epoch.delivered.max(PACKET)) * self.capacity;
@@ -449,7 +442,6 @@ impl Controller for Adaptive {
         self.flight.remove(&stamp);
         if !stamp.sent_in_startup {
             self.epoch.lost += f64::from(stamp.bytes);
-            self.epoch.waits.on_lost();
         } else if let Some(startup) = self.startup.as_mut().filter(|_| stamp.bulk) {
             startup.on_lost(&stamp);
         }

@@ -5,11 +5,8 @@
 //! what arrived. If as many are lost still, the link loses them, and what is sent is more by that share. If few are, the
 //! queue overflowed: the rate then stays below what overflowed it, and well below if others contend for it (as BBR version
 //! 3 bounds what is in flight, draft-ietf-ccwg-bbr-02, 5.5.10), until it is tried again.
-//!
-//! Others that overflow the queue whatever we send look like a link that loses by itself. But then a queue stays in the test, which
-//! goes on with much less, and losses come where the queue is long.
 
-use super::delivery::{Epoch, Waits};
+use super::delivery::Epoch;
 use crate::time::{Duration, Instant};
 
 /// Bytes of a packet, for how much chance adds.
@@ -54,51 +51,24 @@ const MIN_TEST_LOSSES: f64 = 3.0;
 /// Fewer than this part of the share before are lost if the queue overflowed.
 const FEWER: f64 = 0.34;
 
-/// A queue that is still longer in a test than this part of what it was, and of what we aim for, isn't ours alone: others may fill
-/// what we leave, and lose as much for us as before. Then this part of what arrived is sent, so that it can't be filled at once.
-const QUEUE_STAYS: f64 = 0.4;
-const MIN_STAYING: f64 = 0.25;
-/// Seconds by which clocks and ticks blur it.
-const BLUR: f64 = 0.001;
-const DEEP: f64 = 0.6;
-
 /// The time between tests: doubled each time that the link was found to lose by itself.
 const TEST_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_LOSSY_TESTS: u32 = 4;
-/// The same for a share that is known and larger than this: it may have been others'.
-const LARGE: f64 = 0.06;
-const AGAIN: Duration = Duration::from_secs(1);
 
 /// What to send at after an overflow, as a part of what arrived: alone, and beside others (Cubic's).
 const ALONE: f64 = 0.97;
 const CONTENDED: f64 = 0.7;
 
-/// The wait at which the queue overflowed is taken for more by this much each second.
-const FULL_QUEUE_RAISE_A_SECOND: f64 = 0.1;
-
-/// Others are there if less arrived when the queue overflowed than this part of what once did, some minutes ago at most.
-const CONTENDED_BELOW: f64 = 0.95;
-const MAX_RATE_SECONDS: f64 = 1_000.0;
-
-/// Whoever was there is taken to be for so long.
-const OTHERS_STAY: Duration = Duration::from_secs(20);
+/// Others are there if less arrived when the queue overflowed than this part of what once did.
+const CONTENDED_BELOW: f64 = 0.9;
 
 /// How long that is kept before more is tried, and how much more for each epoch then.
 const HOLD: Duration = Duration::from_secs(2);
 const RAISE: f64 = 1.02;
 
-/// And as long as it isn't above what overflowed by this: slowly, so that what doesn't fit is little.
-const NEAR: f64 = 1.04;
-const RAISE_NEAR: f64 = 1.004;
-
-/// Beside others: packets by which Reno's window grows in a round trip if it keeps 0.7 of it, and Cubic's by the cubed seconds (RFC 9438).
-/// More is tried when Reno would be back, or after this many seconds (as between BBR version 3's probes): what is spread evenly
-/// overflows a queue less often than what TCP sends.
-const RENO: f64 = 0.53;
-const CUBIC: f64 = 0.4;
-const MAX_CONTENDED_HOLD: f64 = 3.0;
-/// Seconds: clocks may tell of a shorter round trip, or of none.
-const MIN_RTT: f64 = 0.001;
+/// How much more for each second beside others: some seconds to be back, which leaves Cubic time to take its share (as BBR
+/// version 3's time between probes).
+const RAISE_A_SECOND: f64 = 0.08;
 
 /// The losses of recent epochs, and what is concluded from them. Rates are bytes a second.
 #[derive(Debug, Default)]
@@ -116,16 +86,8 @@ pub(super) struct Loss {
     lossy_tests: u32,
     tested_at: Instant,
     ceiling: Option<Ceiling>,
-    /// The most that ever arrived, forgotten in some minutes.
+    /// The most that ever arrived, forgotten in a minute or so.
     max_rate: f64,
-    /// What arrived in each of the last epochs: an outage takes of one or two.
-    rates: [f64; 6],
-    /// When others were found last.
-    others_seen: Option<Instant>,
-    /// The wait, in seconds, at which the queue overflowed.
-    full_queue: Option<f64>,
-    // Of recent packets.
-    waits: Waits,
 }
 
 #[derive(Debug)]
@@ -133,38 +95,18 @@ struct Test {
     rate: f64,
     share_before: f64,
     arrived_before: f64,
-    most_before: f64,
     /// Nothing else than the queue's state was changed when the losses began: we sent as before.
     unprovoked: bool,
     epochs: u32,
     lost: f64,
     judged: f64,
-    /// The mean wait in the queue before.
-    wait_before: f64,
-    /// A queue stayed, and so yet less is sent.
-    deep: bool,
 }
 
 #[derive(Debug)]
 struct Ceiling {
     rate: f64,
-    /// What was sent when the queue overflowed.
-    overflowed: f64,
     since: Instant,
     contended: bool,
-}
-
-impl Ceiling {
-    /// Beside others: as Cubic or Reno with half of the link, of which `max_rate` once arrived, but later and half as fast.
-    fn raise(&mut self, now: Instant, seconds: f64, max_rate: f64, rtt: f64) {
-        let rtt = rtt.max(MIN_RTT);
-        let lost = (1.0 - CONTENDED) * 0.5 * max_rate * rtt / PACKET;
-        let reno = RENO / rtt;
-        let cubic = lost / (lost / CUBIC).cbrt();
-        if (now - self.since).as_secs_f64() > (lost / reno).min(MAX_CONTENDED_HOLD) {
-            self.rate += 0.5 * reno.max(cubic) * PACKET / rtt * seconds;
-        }
-    }
 }
 
 impl Loss {
@@ -184,23 +126,14 @@ impl Loss {
         self.test.as_ref().map_or(ceiling, |test| test.rate)
     }
 
-    /// The wait at which the queue overflowed.
-    pub(super) fn full_queue(&self) -> Option<f64> {
-        self.full_queue
-    }
-
-    /// Takes what became of an epoch's packets, which arrived in this many seconds. `target` is the wait in the queue that we aim for.
-    pub(super) fn end_epoch(&mut self, now: Instant, epoch: &Epoch, seconds: f64, target: f64, rtt: f64) {
-        let queue = epoch.least_queue > 0.5 * target;
-        self.waits.add(&epoch.waits);
-        if let Some(full) = &mut self.full_queue {
-            *full *= 1.0 + FULL_QUEUE_RAISE_A_SECOND * seconds;
-        }
+    /// Takes what became of an epoch's packets, which arrived in this many seconds. `queue` says that there is a queue that delay
+    /// shows.
+    pub(super) fn end_epoch(&mut self, now: Instant, epoch: &Epoch, seconds: f64, queue: bool) {
         if epoch.lost > MAX_EPOCH_LOSS * (epoch.lost + epoch.delivered) {
             return;
         }
         if self.test.is_some() {
-            self.advance_test(now, epoch, target);
+            self.advance_test(now, epoch);
             return;
         }
         self.lost = self.lost * KEEP + epoch.lost;
@@ -211,35 +144,26 @@ impl Loss {
             self.before[1] * KEEP_BEFORE + epoch.lost + epoch.delivered,
         ];
         let arrived = (self.judged - self.lost) / self.seconds;
-        self.max_rate = arrived.max(self.max_rate * (1.0 - seconds / MAX_RATE_SECONDS));
-        self.rates.rotate_right(1);
-        self.rates[0] = epoch.delivered / seconds;
+        self.max_rate = arrived.max(self.max_rate * (1.0 - seconds / 30.0));
         let share = self.recent();
         if share < self.share {
             self.share += (share - self.share) * 0.1;
         }
         let deviations = if self.share > MIN_EXCESS { DEVIATIONS_IF_LOSSY } else { DEVIATIONS };
         let chance = deviations * (share * (1.0 - share) * PACKET / self.judged.max(PACKET)).sqrt();
-        let beside_others = self.others_seen.is_some_and(|seen| now - seen < OTHERS_STAY);
         let rested = now - self.tested_at > TEST_INTERVAL * (1 << self.lossy_tests);
         // Where the queue overflowed before, any loss may tell of others.
-        let bounded =
-            (self.ceiling.is_some() || beside_others) && self.share < MIN_EXCESS && epoch.lost > 0.0;
+        let bounded = self.ceiling.is_some() && self.share < MIN_EXCESS && epoch.lost > 0.0;
         let known = self.judged > MIN_BYTES && self.before[0] > MIN_LOSSES * PACKET;
         let excess = share - self.share;
-        let queue_stands = self.waits.mean() > MIN_STAYING * target + BLUR;
-        let again = (self.share > LARGE || beside_others && self.share > MIN_EXCESS)
-            && queue_stands
-            && now - self.tested_at > AGAIN * (1 << self.lossy_tests);
-        if rested && (bounded || again || known && excess > MIN_EXCESS.max(chance).max(self.share)) {
+        if rested && (bounded || known && excess > MIN_EXCESS.max(chance).max(self.share)) {
             let before = (self.before[0] / self.before[1].max(1.0)).clamp(1e-4, 1.0);
             self.begin_test(now, if bounded { share.max(before) } else { before }, arrived);
         } else if let Some(ceiling) = &mut self.ceiling {
             if ceiling.contended {
-                ceiling.raise(now, seconds, self.max_rate, rtt);
+                ceiling.rate *= 1.0 + RAISE_A_SECOND * seconds;
             } else if now - ceiling.since > HOLD {
-                let near = ceiling.rate < NEAR * ceiling.overflowed;
-                ceiling.rate *= if near { RAISE_NEAR } else { RAISE };
+                ceiling.rate *= RAISE;
             }
             if queue && ceiling.rate > 1.1 * arrived {
                 self.ceiling = None;
@@ -258,17 +182,14 @@ impl Loss {
             rate: TEST_RATE * arrived / (1.0 - self.share),
             share_before: share,
             arrived_before: arrived,
-            most_before: self.rates.iter().copied().fold(arrived, f64::max),
             unprovoked,
             epochs: 0,
             lost: 0.0,
             judged: 0.0,
-            wait_before: self.waits.mean(),
-            deep: false,
         }));
     }
 
-    fn advance_test(&mut self, now: Instant, epoch: &Epoch, target: f64) {
+    fn advance_test(&mut self, now: Instant, epoch: &Epoch) {
         let Some(test) = &mut self.test else { return };
         test.epochs += 1;
         if test.epochs <= TEST_SKIPS {
@@ -281,39 +202,14 @@ impl Loss {
         if epochs < MIN_TEST_EPOCHS || (test.judged < enough && epochs < MAX_TEST_EPOCHS) {
             return;
         }
-        let share_of = |lost: f64, all: f64| (lost / all.max(1.0)).clamp(0.0, 1.0);
-        let before = test.share_before;
-        let share = if test.deep {
-            share_of(test.lost, test.judged)
-        } else {
-            self.within =
-                [self.within[0] * KEEP_TESTS + test.lost, self.within[1] * KEEP_TESTS + test.judged];
-            share_of(self.within[0], self.within[1])
-        };
-        let fewer = share < FEWER * before;
-        let stayed = epoch.waits.mean() > (QUEUE_STAYS * test.wait_before).max(MIN_STAYING * target + BLUR);
-        if !fewer && !test.deep && stayed {
-            test.rate = DEEP * test.arrived_before;
-            (test.deep, test.epochs, test.lost, test.judged) = (true, 0, 0.0, 0.0);
-            return;
-        }
-        let where_lost = self.waits.where_lost();
-        let others = test.deep && (fewer || where_lost.is_some());
-        if others {
-            self.share = self.share.min(share);
-        }
-        if fewer || others {
-            if others || test.unprovoked || test.most_before < CONTENDED_BELOW * self.max_rate {
-                self.others_seen = Some(now);
-            }
-            let contended = self.others_seen.is_some_and(|seen| now - seen < OTHERS_STAY);
+        let share_of = |[lost, all]: [f64; 2]| (lost / all.max(1.0)).clamp(0.0, 1.0);
+        self.within = [self.within[0] * KEEP_TESTS + test.lost, self.within[1] * KEEP_TESTS + test.judged];
+        let (before, share) = (test.share_before, share_of(self.within));
+        if share < FEWER * before {
+            let contended = test.unprovoked || test.arrived_before < CONTENDED_BELOW * self.max_rate;
             let part = if contended { CONTENDED } else { ALONE };
             let rate = part * test.arrived_before / (1.0 - self.share);
-            let overflowed = test.arrived_before / (1.0 - self.share);
-            self.ceiling = Some(Ceiling { rate, overflowed, since: now, contended });
-            if others || contended && where_lost.is_some() {
-                self.full_queue = where_lost.or(self.waits.before_losses());
-            }
+            self.ceiling = Some(Ceiling { rate, since: now, contended });
             self.lossy_tests = 0;
         } else {
             self.share = (0.5 * (share + before)).min(MAX_LOSS);
@@ -344,7 +240,7 @@ mod tests {
                 lost: rate * 0.05 - delivered,
                 ..Epoch::new(Instant::from_millis(n * 50), None)
             };
-            loss.end_epoch(now, &epoch, 0.05, 0.01, 0.05);
+            loss.end_epoch(now, &epoch, 0.05, false);
         }
         rate
     }
@@ -365,19 +261,10 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_of_no_time_raises_the_rate_by_a_number() {
-        for max_rate in [0.0, 1e6] {
-            let mut ceiling = Ceiling { rate: 1e6, overflowed: 1e6, since: Instant::ZERO, contended: true };
-            ceiling.raise(Instant::from_millis(10_000), 0.05, max_rate, 0.0);
-            assert!(ceiling.rate.is_finite() && ceiling.rate > 1e6, "{ceiling:?}");
-        }
-    }
-
-    #[test]
     fn an_outage_teaches_nothing() {
         let mut loss = Loss::default();
         let epoch = Epoch { delivered: 1_000.0, lost: 60_000.0, ..Epoch::new(Instant::ZERO, None) };
-        (1..9).for_each(|n| loss.end_epoch(Instant::from_millis(n * 50), &epoch, 0.05, 0.01, 0.05));
+        (1..9).for_each(|n| loss.end_epoch(Instant::from_millis(n * 50), &epoch, 0.05, false));
         assert_eq!((loss.share(), loss.max_rate()), (0.0, f64::INFINITY));
     }
 }
