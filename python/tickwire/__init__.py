@@ -3,7 +3,7 @@
 A protocol is a list of message classes and a list of channels. A :class:`Server` and its :class:`Client`\\ s
 share it, and are ticked by the game's own loop.
 
-Their building blocks are here too, to use alone. The logger ``tickwire`` of :mod:`logging` is notified of
+Their building blocks are here too, to use alone. The logger ``tickwire`` of :mod:`logging` is told about
 connections, and of dropped datagrams at most once a second.
 """
 

@@ -18,7 +18,7 @@ const GATHER_BULK: Duration = Duration::from_millis(1);
 const BULK_BYTES: usize = 500;
 const BULK_LASTS: Duration = Duration::from_millis(50);
 
-/// What is known of the datagrams recently, and of what is due.
+/// What is known of recent datagrams, and of what is due.
 #[derive(Debug, Default)]
 pub(super) struct Gathering {
     /// When the socket was last emptied, by the thread or the game.

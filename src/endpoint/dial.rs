@@ -14,7 +14,7 @@ use crate::transport::Protocol;
 /// A server that is dialled, or was.
 pub struct Dial {
     pub(super) peer: PeerHandle,
-    // See `Host::dial`(super::Host::dial).
+    // See `Host::dial`.
     id: u64,
     pub(super) netcode: netcode::Client,
     slot: Option<u32>,

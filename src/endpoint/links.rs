@@ -90,7 +90,7 @@ impl Links {
         place.filter(|place| self.dials[*place].netcode.is_for_us(datagram, listener.has_address(from)))
     }
 
-    // See `Host::note_unreachable`(super::Host::note_unreachable).
+    // See `Host::note_unreachable`.
     pub(super) fn note_unreachable(&mut self, now: Instant, address: SocketAddr) {
         self.dials.iter_mut().for_each(|dial| dial.netcode.note_unreachable(now, address));
     }

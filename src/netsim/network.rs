@@ -58,7 +58,7 @@ struct Direction {
     link: Link<Datagram>,
     /// Directions have their turn in the order they were first used.
     number: u64,
-    /// When the event_queue has it next.
+    /// When the event queue has it next.
     due: Instant,
 }
 

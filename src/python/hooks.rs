@@ -1,6 +1,6 @@
 //! Hooks: the game's own decisions, asked once a tick, in columns.
 //!
-//! Promises: no lock is held while a hook runs; what a hook costs is counted, and the logger is notified of those that take
+//! Promises: no lock is held while a hook runs; what a hook costs is counted, and the logger is told about those that take
 //! long. What a hook gets wrong reaches the caller as an exception that says so.
 
 use std::sync::{Arc, OnceLock, Weak};
@@ -33,7 +33,7 @@ pub(super) fn check(py: Python<'_>, name: &str, hook: Option<&Py<PyAny>>) -> PyR
 
 // --- priority --------------------------------------------------------------------------------------------
 
-/// A asked_at of an endpoint.
+/// When an endpoint was asked, and which state it was in.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AskedAt {
     pub(super) now: Instant,
@@ -43,7 +43,7 @@ pub(super) struct AskedAt {
 
 /// What candidates are looked up in.
 pub(super) trait Source: Send + Sync {
-    /// An attribute of what waited at that asked_at; None when it is over.
+    /// An attribute of what waited then; None when it waits no more.
     fn describe(&self, asked_at: AskedAt, attribute: Attribute) -> Option<Column>;
 }
 

@@ -6,7 +6,7 @@
 //! Promises: what is read appends one body, a row and what lies behind it, in which the fields of the mask have their
 //! values and all others are zero. Nothing is appended when bytes are refused, and nothing is in it that reading the
 //! message would refuse. Refuses schemas of more than [`MAX_PROPERTIES`] fields: a mask is one integer, and an object of
-//! this many is better two, or has a message among its fields.
+//! more is better two, or has a message among its fields.
 
 use super::property::Property;
 use super::{BitReader, BitSink, ReadError, Schema, SchemaError, ValueError};

@@ -105,7 +105,7 @@ class StatsPort:
                 self._waiting.clear()
                 return
             if any(watcher not in before for watcher in self._watchers):
-                # A newcomer is notified of all.
+                # A newcomer is told everything.
                 self._waiting.clear()
             self._tell(SUMMARY, 0, self._summary(now))
             self._tell_of_clients()

@@ -1,4 +1,4 @@
-"""What each kind of channel promises, as a model that knows what was sent: it is notified of all that is
+"""What each kind of channel promises, as a model that knows what was sent: it is told all that is
 sent and received in one direction of one connection, and says what must not be."""
 
 from __future__ import annotations

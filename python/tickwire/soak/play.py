@@ -287,13 +287,13 @@ class Play:
     # --- receiving ---------------------------------------------------------------------------------------
 
     def take_server(self, inbox: tw.Inbox[Any]) -> None:
-        # What is notified of a slot with this inbox is of the one who had it before.
+        # What this inbox says of a slot is about whoever had it before.
         fates = inbox.notifications
         for slot, channel, tag, delivered in zip(
             fates.slot, fates.channel, fates.tag, fates.delivered, strict=True
         ):
             if slot not in self.by_slot:
-                raise Violation(f"the server is notified of slot {slot}, in which nobody is")
+                raise Violation(f"the server is told about slot {slot}, in which nobody is")
             self.by_slot[slot].down.flows[channel].told(tag, bool(delivered))
         events = inbox.events
         for event in events:

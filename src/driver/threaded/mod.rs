@@ -2,7 +2,7 @@
 //!
 //! Promises: it sleeps until a datagram comes or something is due; it holds the lock that it shares with the game for
 //! one [`Service::turn`] at a time; it ends before [`Shared::close`] returns. Should it panic, all that take the lock later
-//! are status so.
+//! are told so.
 //! Refuses: to run anything of the game. What is due is known to a millisecond.
 
 #[cfg(all(test, loom))]
@@ -67,11 +67,11 @@ struct DriverThread {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What the thread and who has it tell each other.
+/// What the thread and whoever has it tell each other.
 #[derive(Debug, Default)]
 struct ThreadStatus {
     stop: AtomicBool,
-    /// The thread waits, or is about to: status under the service's lock, so that whoever has it after a turn knows what comes next.
+    /// The thread waits, or is about to: set under the service's lock, so that whoever has it after a turn knows what comes next.
     waits: AtomicBool,
     failure: OnceLock<String>,
 }
@@ -129,7 +129,7 @@ fn run<S: Service>(mut poller: Poller, service: &Mutex<S>, status: &ThreadStatus
     }
 }
 
-/// Takes a turn. A panic is notified of while the lock is still held, so that nobody who takes it next trusts what is behind it.
+/// Takes a turn. A panic is noted while the lock is still held, so that nobody who takes it next trusts what is behind it.
 fn turn<S: Service>(service: &Mutex<S>, status: &ThreadStatus) -> Next {
     let mut service = lock(service);
     let turn = catch_unwind(AssertUnwindSafe(|| service.turn())).unwrap_or_else(|panic| {

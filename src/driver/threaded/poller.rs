@@ -44,10 +44,13 @@ impl Poller {
 
     pub(super) fn wait(&mut self, longest: Duration) {
         // The socket is read by another handle, so only this has it tell again everywhere.
-        let status = self.events.iter().any(|event| event.token() == SOCKET);
+        let was_ready = self.events.iter().any(|event| event.token() == SOCKET);
         let registry = self.poll.registry();
-        let armed =
-            if status { registry.reregister(&mut self.socket, SOCKET, Interest::READABLE) } else { Ok(()) };
+        let armed = if was_ready {
+            registry.reregister(&mut self.socket, SOCKET, Interest::READABLE)
+        } else {
+            Ok(())
+        };
         match armed.and_then(|()| self.poll.poll(&mut self.events, Some(longest))) {
             Err(error) if error.kind() != ErrorKind::Interrupted => {
                 // Never seen; should it last, it must not take the whole processor.

@@ -32,10 +32,10 @@ fn start<F: FnMut() -> Next + Send + 'static>(
 }
 
 /// A turn that reads everything and tells what.
-fn reading(socket: std::net::UdpSocket, status: Sender<usize>) -> impl FnMut() -> Next {
+fn reading(socket: std::net::UdpSocket, counts: Sender<usize>) -> impl FnMut() -> Next {
     move || {
         let mut buffer = [0; 64];
-        status.send(std::iter::from_fn(|| socket.recv(&mut buffer).ok()).count()).unwrap();
+        counts.send(std::iter::from_fn(|| socket.recv(&mut buffer).ok()).count()).unwrap();
         Next::Wait(LONG)
     }
 }

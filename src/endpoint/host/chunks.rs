@@ -52,7 +52,7 @@ impl Host {
         peer.is_some_and(|peer| peer.connection.reject_chunk(id, Rejection::Cancelled))
     }
 
-    // See `Connection::ask_first`(crate::transport::Connection::ask_first).
+    // See `Connection::ask_first`.
     pub fn ask_first(&mut self, peer: PeerHandle, number: u64) {
         if let Some(peer) = self.peers.live_mut(peer) {
             peer.connection.ask_first(number);

@@ -8,7 +8,7 @@ use super::choose::Chosen;
 use super::scope::{Carried, Scope};
 use crate::endpoint::PeerHandle;
 
-/// A client knows the low 16 bits of a tick, and takes it for the nearest to the newest one that it had: so it is notified of one
+/// A client knows the low 16 bits of a tick, and takes it for the nearest to the newest one that it had: so it is sent one
 /// from time to time, also where nothing changes. Long before half of 16 bits, so that some may be lost.
 const REMIND_AFTER: u32 = 1 << 13;
 

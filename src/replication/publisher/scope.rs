@@ -5,7 +5,7 @@
 //!
 //! A baseline is named only while the client is sure to keep it: it keeps the states with the newest [`HISTORY`] ticks, so
 //! fewer updates than that were sent since. The same must still hold when the ack comes: else the update may have arrived
-//! after this many later ones that it couldn't be read, and the ack says nothing. So that it does however long the line is, a
+//! after such a number of later ones that it couldn't be read, and the ack says nothing. So that it does however long the line is, a
 //! ghost waits while [`MAX_IN_FLIGHT`] of its records are not told of.
 
 use super::super::class::HISTORY;

@@ -284,7 +284,7 @@ pub struct Progress {
     pub slices: u32,
     /// Those that are there.
     pub slices_done: u32,
-    /// Bytes per second recently.
+    /// Bytes per second in the recent past.
     pub rate: f64,
     /// This side paused it.
     pub paused: bool,

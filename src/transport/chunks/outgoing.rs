@@ -59,7 +59,7 @@ pub(super) struct Outgoing {
     /// Slices to send again, in the order in which they were lost; `waiting` are those in it.
     lost: VecDeque<u32>,
     waiting: BitSet,
-    /// Slices that were sent again, and when, recently.
+    /// Slices that were recently sent again, and when.
     resent: VecDeque<(Instant, u32)>,
     resent_count: u32,
     /// Slices that went once more.

@@ -172,7 +172,7 @@ pub struct Acks<T = ()> {
     heard: (u16, u32),
     loss_bound: LossBound,
     reordering: Option<Reordering>,
-    /// How long the peer holds acks, the most recently.
+    /// How long the peer holds acks: the longest that was seen recently.
     peer_delay: Duration,
     in_order_only: bool,
     initial_window: usize,

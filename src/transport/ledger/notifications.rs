@@ -56,7 +56,7 @@ enum Verdict {
     Lost,
 }
 
-/// The part of a packet's record that is notified of.
+/// The part of a packet's record that notifications need.
 #[derive(Debug, Default)]
 pub(in crate::transport) struct Telling {
     verdict: Verdict,

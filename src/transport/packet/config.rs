@@ -38,7 +38,7 @@ pub enum Estimation {
     Recent,
 }
 
-// Settings of `Acks`(crate::transport::acks::Acks).
+// Settings of `Acks`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AcksConfig {
     /// Sent packets remembered, at first: at `max_window`, more than rate x RTT, or packets count as lost before their ack can

@@ -2,7 +2,7 @@
 //!
 //! A feature says once that it has something for a peer, and in which least room (the stream is busy then: one bit). Each
 //! packet that has the room offers it, by share as to any other stream; the feature writes at most that much and gives a
-//! record. What becomes of the packet is notified of the record, once and in the order of the packets.
+//! record. The record is told what became of the packet, once and in the order of the packets.
 //!
 //! Promises: who has nothing to write is asked once and not again before it says that it has something.
 //! Refuses: more bits than were offered, which is the feature's mistake: nothing of them is sent.
