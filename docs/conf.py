@@ -1,47 +1,95 @@
 """Sphinx's settings: `make docs` builds the guide and the reference into target/docs."""
 
+import importlib
+import inspect
+import os
 import re
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import tickwire
 
-ROOT = Path(__file__).parents[1]
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+sys.path.insert(0, str(HERE))
+
+import topics  # noqa: E402: it lies beside this file
 
 project = "Tickwire"
-author = "the authors of Tickwire"
+author = "The Tickwire developers"
+copyright = f"2026, {author}"  # noqa: A001: Sphinx's name
 release = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["package"]["version"]
 
-extensions = ["myst_parser", "autoapi.extension", "sphinx.ext.napoleon", "sphinxcontrib.mermaid"]
+extensions = ["myst_parser", "autoapi.extension", "sphinx.ext.napoleon", "diagrams"]
+myst_enable_extensions = ["attrs_inline", "colon_fence"]
 myst_heading_anchors = 3
 myst_fence_as_directive = ["mermaid"]
 
 html_theme = "furo"
 html_title = f"Tickwire {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+
+# Where the site lies on its host: the page for what isn't there is shown under any address.
+PREFIX = os.environ.get("TICKWIRE_DOCS_PREFIX", "/")
 
 # The reference: what `import tickwire` gives, read from the stubs and the sources without importing them.
 autoapi_dirs = [str(ROOT / "python" / "tickwire")]
-autoapi_root = "reference"
 autoapi_file_patterns = ["*.pyi", "*.py"]
 autoapi_options = ["members", "imported-members", "show-inheritance"]
-autoapi_own_page_level = "class"
 autoapi_python_class_content = "class"
+autoapi_generate_api_docs = False
 autoapi_add_toctree_entry = False
-autoapi_ignore = ["*/demo/*", "*/proxy/*", "*/samples/*"]
+autoapi_ignore = ["*/demo/*", "*/proxy/*", "*/samples/*", "*/soak/*"]
 # Stub and sources import each other, which autoapi warns of and sorts out.
 suppress_warnings = ["autoapi.python_import_resolution"]
 
-# Other modules are where things are defined, or commands; their public names are in these.
-PUBLIC_MODULES = ("tickwire", "tickwire.aio", "tickwire.testing")
+
+def _entry(module: str, name: str) -> str:
+    """The directive that describes one name."""
+    item = getattr(importlib.import_module(module), name)
+    if inspect.isclass(item):
+        kind = "exception" if issubclass(item, BaseException) else "class"
+    else:
+        kind = "function" if inspect.isroutine(item) else "data"
+    members = "\n   :members:" if kind in ("class", "exception") else ""
+    return f".. autoapi{kind}:: {module}.{name}{members}\n"
 
 
-def _skip(_app: object, what: str, name: str, _item: object, skip: bool, _options: object) -> bool:
-    if what in ("module", "package"):
-        return name not in PUBLIC_MODULES
-    module, _, member = name.rpartition(".")
-    # What `tickwire.testing` only passes on is described where it comes from.
-    return skip or (module == "tickwire.testing" and hasattr(tickwire, member))
+def _write_reference() -> None:
+    """A page for each topic, which names what is on it, and one with all of them."""
+    folder = HERE / "reference"
+    folder.mkdir(exist_ok=True)
+    pages = {}
+    for title, (sentence, names) in topics.TOPICS.items():
+        entries = [_entry("tickwire", name) for name in names.split()]
+        pages[topics.page(title)] = title, sentence, "tickwire", entries
+    for module, title in topics.MODULES.items():
+        found = importlib.import_module(module)
+        # What `tickwire.testing` only passes on is described where it comes from.
+        names = [name for name in found.__all__ if not hasattr(tickwire, name)]
+        sentence = inspect.getdoc(found) or ""
+        pages[topics.page(title)] = title, sentence, module, [_entry(module, name) for name in names]
+    for name, (title, sentence, module, entries) in pages.items():
+        head = [title, "=" * len(title), "", sentence, "", f".. py:currentmodule:: {module}", ""]
+        _write(folder / f"{name}.rst", "\n".join([*head, *entries]))
+    title = "Reference"
+    listed = "\n".join(f"   {name}" for name in pages)
+    _write(
+        folder / "index.rst", f"{title}\n{'=' * len(title)}\n\n.. toctree::\n   :maxdepth: 2\n\n{listed}\n"
+    )
+    for left in set(folder.glob("*.rst")) - {folder / f"{name}.rst" for name in [*pages, "index"]}:
+        left.unlink()
+
+
+def _write(path: Path, text: str) -> None:
+    """Leaves a file alone that is as it should be: Sphinx reads it again otherwise."""
+    if not path.exists() or path.read_text("utf-8") != text:
+        path.write_text(text, "utf-8")
 
 
 def _attach(_app: object, _page: str, source: list[str]) -> None:
@@ -49,13 +97,20 @@ def _attach(_app: object, _page: str, source: list[str]) -> None:
 
     def attached(link: re.Match[str]) -> str:
         target = link[1]
-        package = (ROOT / "docs" / target / "__init__.py").is_file()
+        package = (HERE / target / "__init__.py").is_file()
         return f"](path:{target}/__init__.py)" if package else f"](path:{target})"
 
     source[0] = re.sub(r"\]\((\.\./[^)#]+?)/?(?:#[^)]*)?\)", attached, source[0])
 
 
+def _anchor(_app: object, page: str, _template: str, context: dict[str, Any], _tree: object) -> None:
+    """Hosts show 404.html under the address that was asked for: its links must not be relative to that."""
+    if page == "404":
+        context["metatags"] = f'<base href="{PREFIX}">{context.get("metatags", "")}'
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
-    app.connect("autoapi-skip-member", _skip)
+    _write_reference()
     app.connect("source-read", _attach)
+    app.connect("html-page-context", _anchor)

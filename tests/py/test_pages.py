@@ -21,6 +21,7 @@ from pathlib import Path
 from threading import Timer
 
 import pytest
+import tickwire
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -41,6 +42,7 @@ ENDLESS = {
     "talk_client.py",
     "talk_server.py",
     "watched.py",
+    "whole_chat.py",
 }
 # What a file must print, by its name or by its page's as well.
 PRINTS = {
@@ -153,13 +155,46 @@ def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
             assert anchor in anchors(found), f"{target}#{anchor}"
 
 
+def test_the_diagrams_of_the_pages_can_be_drawn() -> None:
+    draw = runpy.run_path(str(ROOT / "docs" / "diagrams.py"))["draw"]
+    blocks = [
+        block
+        for page in PAGES
+        for block in re.findall(r"^```mermaid\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+    ]
+    assert len(blocks) >= 9
+    for block in blocks:
+        assert draw(block).startswith("<figure")
+    with pytest.raises(ValueError, match="not understood in a flowchart: 'a => b'"):
+        draw("flowchart LR\na => b")
+
+
+def test_each_public_name_is_on_one_page_of_the_reference() -> None:
+    topics = runpy.run_path(str(ROOT / "docs" / "topics.py"))["TOPICS"]
+    named = [name for _, names in topics.values() for name in names.split()]
+    assert sorted(named) == sorted(set(tickwire.__all__) - {"__version__"})
+
+
+def test_the_figures_of_the_front_page_are_those_of_the_readme() -> None:
+    front = (ROOT / "docs" / "index.md").read_text("utf-8")
+    readme = (ROOT / "README.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| (tickwire \(\w+\)|pyenet|aioquic) \| (.*) \|$", readme, re.M))
+    cells = {name: [cell.split(" (")[0] for cell in row.split(" | ")] for name, row in rows.items()}
+    figures = re.findall(r"^\*\*([\d.]+).*?([\d.]+) \S+$", front, re.M)
+    ours = [cells["tickwire (column)"][3], cells["tickwire (object)"][0], cells["tickwire (object)"][4]]
+    theirs = [cells["pyenet"][3], cells["pyenet"][0], cells["aioquic"][4]]
+    assert [(float(a), float(b)) for a, b in figures] == [
+        (round(float(a), 1 if float(a) < 10 else 0), float(b)) for a, b in zip(ours, theirs, strict=True)
+    ]
+
+
 def test_every_page_has_its_place_in_the_navigation() -> None:
     index = (ROOT / "docs" / "index.md").read_text("utf-8")
     trees = re.findall(r"^```\{toctree\}\n(.*?)^```", index, re.M | re.S)
     listed = [line for tree in trees for line in tree.splitlines() if line and line[0] != ":"]
     assert len(listed) == len(set(listed))
-    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
-    assert set(listed) - {"reference/tickwire/index"} == pages
+    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index", "404"}
+    assert set(listed) - {"reference/index"} == pages
 
 
 def anchors(page: Path) -> set[str]:
