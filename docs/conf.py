@@ -15,11 +15,11 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 sys.path.insert(0, str(HERE))
 
-import topics  # noqa: E402: it lies beside this file
+import topics  # noqa: E402
 
 project = "Tickwire"
 author = "The Tickwire developers"
-copyright = f"2026, {author}"  # noqa: A001: Sphinx's name
+copyright = f"2026, {author}"  # noqa: A001
 release = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["package"]["version"]
 
 extensions = ["myst_parser", "autoapi.extension", "sphinx.ext.napoleon", "diagrams"]

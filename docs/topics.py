@@ -3,32 +3,36 @@
 TOPICS: dict[str, tuple[str, str]] = {
     "Servers, clients, ticks": (
         "What a game's loop holds.",
-        "Server Client ClientHandle ClientState Tick Inbox Event Connected Disconnected Reconnecting DisconnectReason "
-        "SendResult Room Handlers loop ticks Redialler TokenSource AdmissionHook PriorityHook",
+        "Server Client ClientHandle ClientState Tick Inbox Event Connected Disconnected "
+        "Reconnecting DisconnectReason SendResult Room Handlers loop ticks Redialler TokenSource "
+        "AdmissionHook PriorityHook",
     ),
     "Messages and fields": (
         "Classes of messages, and what a field may hold.",
-        "message Message BlockMessage MessageFactory default FieldType bits ranged u8 u16 u32 u64 u128 i8 i16 i32 "
-        "i64 f32 f64 quantized fixed angle flags text wide_text data raw network_id up_to sparse common vec2 vec3 "
-        "unit_vector quaternion signed_quaternion transform Vec2 Vec3 Quaternion Transform converted register Stream "
-        "Schema",
+        "message Message BlockMessage MessageFactory default FieldType bits ranged u8 u16 u32 u64 "
+        "u128 i8 i16 i32 i64 f32 f64 quantized fixed angle flags text wide_text data raw network_id "
+        "up_to sparse common vec2 vec3 unit_vector quaternion signed_quaternion transform Vec2 Vec3 "
+        "Quaternion Transform converted register Stream Schema",
     ),
     "Protocols and channels": (
         "What both sides must agree on.",
-        "Protocol Channel reliable_ordered reliable_unordered unreliable sequenced redundant latest payload chunks",
+        "Protocol Channel reliable_ordered reliable_unordered unreliable sequenced redundant latest "
+        "payload chunks",
     ),
     "Ghosts": (
         "The server's world in every client.",
-        "ghost Ghost World ClientWorld GhostArrays GhostSpawned GhostChanged GhostOwned GhostDespawned Grid Owner "
-        "Chosen Always initial owner_only except_owner",
+        "ghost Ghost World ClientWorld GhostArrays GhostSpawned GhostChanged GhostOwned "
+        "GhostDespawned Grid Owner Chosen Always initial owner_only except_owner",
     ),
     "Chunks": (
         "Large data, beside the game's messages.",
-        "Chunk Transfer IncomingChunk ReceivedChunk ChunkStats Congestion Catalogue Puller Pull PullHook PullError",
+        "Chunk Transfer IncomingChunk ReceivedChunk ChunkStats Congestion Catalogue Puller Pull "
+        "PullHook PullError",
     ),
     "Arrays": (
         "Many messages at once, through the buffer protocol.",
-        "Rows dtype row_format pack unpack arena Notifications PacketNotifications Candidates ChannelSnapshot",
+        "Rows dtype row_format pack unpack arena Notifications PacketNotifications Candidates "
+        "ChannelSnapshot",
     ),
     "Addresses, keys, tokens": (
         "Who may connect, and where to.",
@@ -44,14 +48,15 @@ TOPICS: dict[str, tuple[str, str]] = {
     ),
     "Parts to use alone": (
         "For protocols of your own.",
-        "Socket BitWriter BitReader BitMeasure sequence_greater sequence_less sequence_distance SequenceBuffer "
-        "AckEndpoint PacketStats VirtualConnection ChunkSender ChunkProgress ChunkReceiver GoodBad",
+        "Socket BitWriter BitReader BitMeasure sequence_greater sequence_less sequence_distance "
+        "SequenceBuffer AckEndpoint PacketStats VirtualConnection ChunkSender ChunkProgress "
+        "ChunkReceiver GoodBad",
     ),
     "Errors": (
         "What a caller's mistake raises. What a peer does wrong never raises.",
-        "TickwireError ClosedError ConnectFailedError NotConnectedError StaleClientError ChannelError "
-        "ChannelFullError MessageTooLargeError UnregisteredMessageError FieldError FieldTypeError StreamError "
-        "GhostError",
+        "TickwireError ClosedError ConnectFailedError NotConnectedError StaleClientError "
+        "ChannelError ChannelFullError MessageTooLargeError UnregisteredMessageError FieldError "
+        "FieldTypeError StreamError GhostError",
     ),
 }
 """Title of a page: a sentence, and the names of `tickwire` on it, in order."""
