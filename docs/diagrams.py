@@ -1,8 +1,8 @@
-"""Draws the ``mermaid`` blocks of the pages as SVG while Sphinx builds: no script, no network, light and dark.
+"""Draws the ``mermaid`` blocks of the pages as SVG while Sphinx builds: no script, no network.
 
 GitHub draws the same blocks by itself. Two kinds are understood, as far as the pages use them:
-``sequenceDiagram`` with participants, ``->>``, ``--x`` (a lost packet) and notes, and ``flowchart`` in which the
-nodes and subgraphs of a level form one chain. Anything else fails the build.
+``sequenceDiagram`` with participants, ``->>``, ``--x`` (a lost packet) and notes, and ``flowchart`` in which
+the nodes and subgraphs of a level form one chain. Anything else fails the build.
 """
 
 from __future__ import annotations
