@@ -224,16 +224,16 @@ class ConnectToken:
         Args:
             protocol (Protocol | int): the protocol, or its 64-bit id.
             key (bytes): the 32-byte private key shared with the servers.
-            client_id (int): a number of the account, 0 to 2**64 - 1, unique among connected players.
+            client_id (int): the account's number, 0 to 2**64 - 1, unique among connected players.
             servers (Sequence[AddressLike]): 1 to 32 addresses that the client tries in order.
-            internal_servers (Sequence[AddressLike] | None, default None): the same servers as they know themselves,
-                when behind a fixed NAT mapping.
-            expires_in (int | None, default 30): seconds until the token can't start a connection any more; None:
-                never.
+            internal_servers (Sequence[AddressLike] | None, default None): the same servers' own addresses, where
+                they are behind a fixed NAT mapping.
+            expires_in (int | None, default 30): seconds for which the token can start a connection; None: for
+                ever.
             timeout (int | None, default 10): seconds of silence that end the connection; None: no timeout.
-            user_data (bytes, default b''): up to 256 bytes that reach the server sealed.
-            now (int | None, default None): seconds since 1970 at which its life begins; None: by the system's clock.
-                On a simulated network, its :attr:`SimulatedNetwork.unix`.
+            user_data (bytes, default b''): up to 256 bytes for the server, encrypted.
+            now (int | None, default None): when it is made, in seconds since 1970; None: the system's clock. On a
+                simulated network, pass :attr:`SimulatedNetwork.unix`.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
@@ -244,14 +244,14 @@ class ConnectToken:
         """Reads a token's 2,048 bytes.
 
         Raises:
-            ValueError: saying what is wrong with them.
+            ValueError: these are not a token's bytes; the error says why.
         """
 
     def to_bytes(self) -> _Bytes:
         """The token's 2,048 bytes, for :meth:`from_bytes`. They hold this client's keys: send them encrypted."""
     @property
     def protocol_id(self) -> int:
-        """The 64-bit id of the protocol that it is for."""
+        """The 64-bit id of its protocol."""
     @property
     def servers(self) -> list[Address]:
         """The servers that the client tries, in this order."""
@@ -260,7 +260,7 @@ class ConnectToken:
         """When it was made, in seconds since 1970."""
     @property
     def expires(self) -> int:
-        """From when on it starts no connection any more, in seconds since 1970."""
+        """When it stops being valid for new connections, in seconds since 1970."""
     @property
     def timeout(self) -> int | None:
         """Seconds of silence that end the connection; None: no timeout."""
@@ -273,16 +273,16 @@ class FieldType:
 
     @property
     def default(self) -> Any:
-        """The value of a field that its class gives none."""
+        """The value of a field without a default in its class."""
     @property
     def is_mutable(self) -> bool:
         """Whether every object needs a default of its own."""
     @property
     def min_bits(self) -> int:
-        """The least that the field costs."""
+        """The least bits that the field takes."""
     @property
     def max_bits(self) -> int:
-        """An upper bound of what the field costs, alignment included."""
+        """The most bits that the field takes, alignment included."""
     @property
     def python_type(self) -> type:
         """The type of the field's values."""
@@ -321,7 +321,7 @@ def data(max_bytes: int, /) -> FieldType:
     """At most ``max_bytes`` bytes."""
 
 def raw(count: int, /) -> FieldType:
-    """Exactly ``count`` bytes, without their length; zeros if nothing is said."""
+    """Exactly ``count`` bytes, sent without a length; zeros by default."""
 
 def angle(low: float, high: float, resolution: float, /) -> FieldType:
     """An angle on a circle from ``low`` to ``high``, which is ``low`` again, in steps of at most ``resolution``."""
@@ -411,10 +411,10 @@ class Schema:
         """Names and types of the fields, in order."""
     @property
     def min_bits(self) -> int:
-        """The least that a message costs."""
+        """The least bits that a message takes."""
     @property
     def max_bits(self) -> int:
-        """An upper bound of what a message costs, alignment included."""
+        """The most bits that a message takes, alignment included."""
     def check(self, message: object, /) -> None:
         """Raises the FieldError that sending an object with these attributes would raise, if any."""
 
@@ -482,27 +482,27 @@ def row_format(class_: type, /) -> str:
     """
 
 def pack(class_: type, rows: _Array, /, *, arena: _Array | None = None) -> bytes:
-    """Writes messages of one class, a row each, one behind the other.
+    """Writes messages of one class, one per row, one after the other.
 
     Raises:
         FieldError: naming the first row that is wrong, its field, its value and what it must be.
-        TypeError, ValueError: these are no rows of the class.
+        TypeError, ValueError: the rows are not of this class.
     """
 
 def unpack(class_: type, data: bytes, count: int, /) -> Any:
     """Reads what :func:`pack` wrote: an array with NumPy, else :class:`Rows`.
 
     Raises:
-        StreamError: saying what is refused, and in which row.
+        StreamError: the bytes are invalid; it names the row and the reason.
     """
 
 @final
 class Rows:
-    """The rows of a message class, where NumPy is not installed: a structured array is there where it is.
+    """The rows of a message class where NumPy is not installed. With NumPy they are a structured array instead.
 
-    ``rows[0].hp`` is a field of a row, ``rows["hp"]`` that of all: a memoryview of numbers, without a copy, or a list of
-    what else a field holds. ``for row in rows`` goes through them. Fields of a type of your own come as what is on the wire.
-    The buffer has the format of :func:`row_format`.
+    ``rows[0].hp`` is one row's field and ``rows["hp"]`` the field of all rows: a memoryview without a copy for
+    numbers, else a list. ``for row in rows`` iterates over the rows. Fields of your own types have their wire
+    values. The buffer has the format of :func:`row_format`.
     """
 
     @property
@@ -522,23 +522,23 @@ class Rows:
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 def arena(rows: Any, /) -> memoryview:
-    """The bytes in which the texts, data and lists of rows lie that Tickwire made; of views of these rows too.
+    """The bytes that hold the texts, data and lists of rows made by Tickwire, or of a view of such rows.
 
     Raises:
-        ValueError: these are no such rows, or a copy of them.
+        ValueError: Tickwire did not make these rows, or they are a copy.
     """
 
 @final
 class Stream:
-    """What a message's own ``serialize(stream)`` is given: one set of methods that writes, reads or measures.
+    """The argument of a message's own ``serialize(stream)``: one set of methods that writes, reads or measures.
 
     Each method takes the current value and returns it; when reading, the argument is ignored and the value
     read is returned. Layout: the serialize 1.0 standard.
 
     Raises:
         FieldError: writing or measuring a value out of its range.
-        StreamError: reading bytes that the standard refuses. Let it pass through ``serialize``: it ends the
-            connection of the peer that sent them.
+        StreamError: reading invalid bytes. Let it pass through ``serialize``: it ends the connection of the peer
+            that sent them.
     """
 
     @property
@@ -546,7 +546,7 @@ class Stream:
         """Whether values are written."""
     @property
     def reading(self) -> bool:
-        """Whether values are read: what is passed in doesn't matter."""
+        """Whether values are read. The values passed in are then ignored."""
     @property
     def measuring(self) -> bool:
         """Whether bits are only counted."""
@@ -562,9 +562,9 @@ class Stream:
     def uint128(self, value: int | None, /) -> int:
         """An unsigned integer of 128 bits."""
     def relative(self, value: int | None, previous: int, /) -> int:
-        """An integer above ``previous``, in fewer bits the nearer it is; at most 2**31 - 1."""
+        """An integer above ``previous``, at most 2**31 - 1; the smaller the difference, the fewer bits it takes."""
     def sequence_relative(self, value: int | None, previous: int, /) -> int:
-        """A sequence number after ``previous``, counting across the wrap, and not equal to it."""
+        """A sequence number after ``previous``, across the wrap if need be, and not equal to it."""
     def float32(self, value: float | None, /) -> float:
         """A float in 32 bits."""
     def float64(self, value: float | None, /) -> float:
@@ -587,15 +587,15 @@ class Stream:
 
     # The names of serialize's macros in C++, with their arguments.
     def serialize_bits(self, value: int | None, bits: int, /) -> int:
-        """As :meth:`bits`, by the name that it has in C++."""
+        """As :meth:`bits`, under its C++ name."""
     def serialize_bool(self, value: object, /) -> bool:
-        """As :meth:`flag`, by the name that it has in C++."""
+        """As :meth:`flag`, under its C++ name."""
     def serialize_int(self, value: int | None, min: int, max: int, /) -> int:
-        """As :meth:`ranged`, by the name that it has in C++."""
+        """As :meth:`ranged`, under its C++ name."""
     def serialize_int64(self, value: int | None, min: int, max: int, /) -> int:
-        """As :meth:`ranged`, by the name that it has in C++."""
+        """As :meth:`ranged`, under its C++ name."""
     def serialize_int128(self, value: int | None, min: int, max: int, /) -> int:
-        """As :meth:`ranged`, by the name that it has in C++."""
+        """As :meth:`ranged`, under its C++ name."""
     def serialize_uint8(self, value: int | None, /) -> int:
         """An unsigned integer of 8 bits."""
     def serialize_uint16(self, value: int | None, /) -> int:
@@ -605,25 +605,25 @@ class Stream:
     def serialize_uint64(self, value: int | None, /) -> int:
         """An unsigned integer of 64 bits."""
     def serialize_uint128(self, value: int | None, /) -> int:
-        """As :meth:`uint128`, by the name that it has in C++."""
+        """As :meth:`uint128`, under its C++ name."""
     def serialize_float(self, value: float | None, /) -> float:
-        """As :meth:`float32`, by the name that it has in C++."""
+        """As :meth:`float32`, under its C++ name."""
     def serialize_double(self, value: float | None, /) -> float:
-        """As :meth:`float64`, by the name that it has in C++."""
+        """As :meth:`float64`, under its C++ name."""
     def serialize_compressed_float(self, value: float | None, min: float, max: float, res: float, /) -> float:
-        """As :meth:`quantized`, by the name that it has in C++."""
+        """As :meth:`quantized`, under its C++ name."""
     def serialize_fixed(
         self, value: _Number | None, integer_bits: int, fraction_bits: int, min: int, max: int, /
     ) -> _Number:
         """As :meth:`fixed`; ``integer_bits`` is not on the wire."""
     def serialize_bytes(self, data: _Bytes | None, bytes: int, /) -> _Bytes:
-        """As :meth:`bytes`, by the name that it has in C++."""
+        """As :meth:`bytes`, under its C++ name."""
     def serialize_string(self, string: str | None, buffer_size: int, /) -> str:
         """Text of up to ``buffer_size - 1`` bytes: the last one is C++'s NUL."""
     def serialize_wstring(self, string: str | None, buffer_size: int, /) -> str:
         """Text of up to ``buffer_size - 1`` UTF-16 units."""
     def serialize_align(self) -> None:
-        """As :meth:`align`, by the name that it has in C++."""
+        """As :meth:`align`, under its C++ name."""
     def serialize_object(self, object: _T | None, class_: Callable[[], _T] | None = None, /) -> _T:
         """Calls ``object.serialize(self)`` and returns the object. When reading, ``class_()`` makes a new one; without it,
         the object given is read into, so there must be one."""
@@ -636,18 +636,19 @@ class Stream:
 
 @final
 class Channel:
-    """The settings of one channel. Made by :func:`reliable_ordered`, :func:`unreliable` and the like.
+    """The settings of one channel, as made by :func:`reliable_ordered`, :func:`unreliable` and so on.
 
     All kinds take these arguments:
 
     Args:
-        name: for people: it is in the statistics.
-        max_message_bytes: the largest message. On reliable channels one above 1,024 bytes goes in fragments that are
-            sent again one by one; on others one above about 1,180 bytes is lost with any of its fragments.
-        strict: comes before all channels that are not strict, in the protocol's order. These keep a tenth of each
-            packet, so that none of them starves.
-        weight: the share among the channels that are not strict, relative to theirs; 1 to 1,000. What one doesn't
-            use passes on to the others.
+        name: shown in the statistics.
+        max_message_bytes: the largest message. A reliable channel cuts messages above 1,024 bytes into fragments
+            that are resent one by one. On other channels a message above about 1,180 bytes is lost if any of its
+            fragments is.
+        strict: served before all channels that are not strict, in the protocol's order. The others keep a tenth
+            of each packet, so that none of them starves.
+        weight: its share among the channels that are not strict, 1 to 1,000. A share that is not used passes to
+            the others.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -655,13 +656,13 @@ class Channel:
 
     @property
     def kind(self) -> str:
-        """Which promise it makes, such as ``reliable_ordered``."""
+        """Its kind, such as ``reliable_ordered``."""
     @property
     def name(self) -> str:
-        """Its name, for people; empty unless given."""
+        """Its name; empty unless given."""
     @property
     def strict(self) -> bool:
-        """Whether it comes before the channels that are not strict."""
+        """Whether it is served before the channels that are not strict."""
     @property
     def weight(self) -> int:
         """Its share among the channels that are not strict."""
@@ -673,7 +674,7 @@ class Channel:
         """How many keys a latest channel has; 0 of the other kinds."""
     @property
     def retain(self) -> bool:
-        """Whether what is broadcast on it is sent to newcomers, too."""
+        """Whether newcomers get the values that were broadcast on it."""
     @property
     def retain_bytes(self) -> int:
         """How many bytes of values are kept for newcomers; 0 when none are."""
@@ -700,24 +701,24 @@ def reliable_ordered(
     """Every message exactly once, in order.
 
     Args:
-        name (str, default ''): for people, and for ``send``; a protocol has each once.
-        send_queue (int, default 1024): messages that may wait unacked; of one more, ``send`` says ``FULL``.
+        name (str, default ''): for statistics, and for ``send``; unique in a protocol.
+        send_queue (int, default 1024): messages that may wait unacked; above that ``send`` returns ``FULL``.
         receive_window (int, default 1024): messages the receiver buffers before its game takes them.
         receive_bytes (int, default 1048576): bytes the receiver buffers before its game takes them.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         resend_time (float | None, default None): seconds after which a message not yet acked is sent again. None:
-            once the packets that carry it are lost, or the round trip time and its variance say so.
-        early_copies (int, default 1): with ``resend_time=None``, packets that carry each message from the start, a
+            once the packets that carry it are lost, or after a timeout derived from the RTT and its variance.
+        early_copies (int, default 1): with ``resend_time=None``, how many packets carry each message at first, a
             tick apart, while the budget has room; 1 to 8.
-        strict (bool, default False): whether it comes before all channels that are not strict.
+        strict (bool, default False): whether it is served before all channels that are not strict.
         weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
-        max_messages_per_packet (int | None, default None): for ``framing="yojimbo"``, as the other side has it. None:
+        max_messages_per_packet (int | None, default None): ``framing="yojimbo"`` only, equal on both sides; None:
             256.
-        max_block_size (int | None, default None): for ``framing="yojimbo"``, bytes, as the other side has it. None:
-            262,144.
-        block_fragment_size (int | None, default None): for ``framing="yojimbo"``, bytes, as the other side has it.
+        max_block_size (int | None, default None): ``framing="yojimbo"`` only, in bytes, equal on both sides;
+            None: 262,144.
+        block_fragment_size (int | None, default None): ``framing="yojimbo"`` only, in bytes, equal on both sides;
             None: 1,024.
-        disable_blocks (bool, default False): for ``framing="yojimbo"``: the channel takes no blocks.
+        disable_blocks (bool, default False): ``framing="yojimbo"`` only: the channel takes no blocks.
     """
 
 def reliable_unordered(
@@ -732,19 +733,19 @@ def reliable_unordered(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """Every message exactly once, as soon as it comes: one that was lost holds up none behind it.
+    """Every message exactly once, as soon as it arrives: a lost one does not hold up those after it.
 
     Args:
-        name (str, default ''): for people, and for ``send``; a protocol has each once.
-        send_queue (int, default 1024): messages that may wait; of one more, ``send`` says ``FULL``.
+        name (str, default ''): for statistics, and for ``send``; unique in a protocol.
+        send_queue (int, default 1024): messages that may wait unacked; above that ``send`` returns ``FULL``.
         receive_window (int, default 1024): messages the receiver buffers before its game takes them.
         receive_bytes (int, default 1048576): bytes the receiver buffers before its game takes them.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         resend_time (float | None, default None): seconds after which a message not yet acked is sent again. None:
-            once it is lost, as far as is known.
-        early_copies (int, default 1): with ``resend_time=None``, packets that carry each message from the start, 1 to
-            8.
-        strict (bool, default False): whether it comes before all channels that are not strict.
+            once it counts as lost.
+        early_copies (int, default 1): with ``resend_time=None``, how many packets carry each message at first, 1
+            to 8.
+        strict (bool, default False): whether it is served before all channels that are not strict.
         weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
     """
 
@@ -760,20 +761,21 @@ def unreliable(
     max_block_size: int | None = None,
     disable_blocks: bool = False,
 ) -> Channel:
-    """Each message at most once, in any order, never sent again. What the budget of a tick can't carry is dropped.
+    """Each message at most once, in any order, never resent. Messages that don't fit a tick's budget are dropped.
 
     Args:
-        name (str, default ''): for people, and for ``send``; a protocol has each once.
-        send_queue (int, default 1024): messages of one tick; of one more, ``send`` says ``FULL``.
-        receive_queue (int, default 1024): messages the receiver keeps for its game; the oldest make room.
+        name (str, default ''): for statistics, and for ``send``; unique in a protocol.
+        send_queue (int, default 1024): messages per tick; above that ``send`` returns ``FULL``.
+        receive_queue (int, default 1024): messages the receiver keeps for its game; when it is full, the oldest
+            are dropped.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-        strict (bool, default False): whether it comes before all channels that are not strict.
+        strict (bool, default False): whether it is served before all channels that are not strict.
         weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
-        max_messages_per_packet (int | None, default None): for ``framing="yojimbo"``, as the other side has it. None:
+        max_messages_per_packet (int | None, default None): ``framing="yojimbo"`` only, equal on both sides; None:
             256.
-        max_block_size (int | None, default None): for ``framing="yojimbo"``, bytes, as the other side has it. None:
-            262,144.
-        disable_blocks (bool, default False): for ``framing="yojimbo"``: the channel takes no blocks.
+        max_block_size (int | None, default None): ``framing="yojimbo"`` only, in bytes, equal on both sides;
+            None: 262,144.
+        disable_blocks (bool, default False): ``framing="yojimbo"`` only: the channel takes no blocks.
     """
 
 def sequenced(
@@ -785,14 +787,15 @@ def sequenced(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """As :func:`unreliable`, and never an older message after a newer one: an older one is dropped on arrival.
+    """As :func:`unreliable`, but a message older than one already received is dropped on arrival.
 
     Args:
-        name (str, default ''): for people, and for ``send``; a protocol has each once.
-        send_queue (int, default 1024): messages of one tick; of one more, ``send`` says ``FULL``.
-        receive_queue (int, default 1024): messages the receiver keeps for its game; the oldest make room.
+        name (str, default ''): for statistics, and for ``send``; unique in a protocol.
+        send_queue (int, default 1024): messages per tick; above that ``send`` returns ``FULL``.
+        receive_queue (int, default 1024): messages the receiver keeps for its game; when it is full, the oldest
+            are dropped.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-        strict (bool, default False): whether it comes before all channels that are not strict.
+        strict (bool, default False): whether it is served before all channels that are not strict.
         weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
     """
 
@@ -806,16 +809,18 @@ def redundant(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """Each message in several packets, a tick apart, so that a lost packet costs no time. Each is delivered once, in
-    order; how many never came is in ``inbox.missed``.
+    """Each message in several packets, a tick apart, so that a lost packet costs no time. Messages are delivered
+    once, in order; ``inbox.missed`` counts those that never arrived.
 
     Args:
-        name (str, default ''): for people, and for ``send``; a protocol has each once.
+        name (str, default ''): for statistics, and for ``send``; unique in a protocol.
         copies (int | None, default 3): packets that carry each message, 1 to 255; None: all until one is acked.
-        send_queue (int, default 1024): messages that wait or are under way; of one more, ``send`` says ``FULL``.
-        receive_queue (int, default 1024): messages the receiver keeps for its game; the oldest make room.
+        send_queue (int, default 1024): messages that may wait or be in flight; above that ``send`` returns
+            ``FULL``.
+        receive_queue (int, default 1024): messages the receiver keeps for its game; when it is full, the oldest
+            are dropped.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-        strict (bool, default False): whether it comes before all channels that are not strict.
+        strict (bool, default False): whether it is served before all channels that are not strict.
         weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
     """
 
@@ -829,21 +834,21 @@ def latest(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """Of each key the newest value, until the other side has it: what is sent, or sent again after a loss, is never
-    anything older. Values come in ``inbox.latest``, and never an older one after a newer one of its key.
+    """The newest value of each key, sent until the other side has it. A resend always carries the newest value.
+    Values arrive in ``inbox.latest``, never an older one of a key after a newer one.
 
     Args:
-        name (str, default ''): for people, and for ``send``; a protocol has each once.
-        keys (int, default 1024): how many there are; the ``key`` argument of ``send`` is 0 to ``keys - 1``. 1 to
-            65,536.
-        retain (bool, default False): newcomers get, after their :class:`Connected`, the newest value of each key that
-            was broadcast to everybody; and who is added to a :class:`Room`, those of the room. What was sent to one
-            client, or broadcast to some of them (``clients=``), is theirs alone. :meth:`Server.forget` ends it for a
-            key. The other side needn't know.
-        retain_bytes (int, default 1048576): how many bytes of values a server, and each room, keeps of the channel
-            for that, 1 to 2**30; a broadcast that needs more raises :class:`MessageTooLargeError` and sends nothing.
+        name (str, default ''): for statistics, and for ``send``; unique in a protocol.
+        keys (int, default 1024): how many keys there are, 1 to 65,536; the ``key`` argument of ``send`` is 0 to
+            ``keys - 1``.
+        retain (bool, default False): after their :class:`Connected`, newcomers get the newest value of each key
+            that was broadcast to everybody. A client that is added to a :class:`Room` gets the room's values.
+            Values sent to one client, or broadcast to some (``clients=``), are not kept. :meth:`Server.forget`
+            drops a key. The setting may differ between the sides.
+        retain_bytes (int, default 1048576): bytes of such values that the server, and each room, keeps; 1 to
+            2**30. A broadcast that needs more raises :class:`MessageTooLargeError` and sends nothing.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-        strict (bool, default False): whether it comes before all channels that are not strict.
+        strict (bool, default False): whether it is served before all channels that are not strict.
         weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
     """
 
@@ -856,16 +861,16 @@ def payload(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """Bytes of your own instead of messages, each payload at most once, never sent again: see
-    :meth:`Server.send_payload`. What became of each comes in ``inbox.notifications``, in the order of the packets.
-    Arguments as for :func:`unreliable`.
+    """Bytes of your own instead of messages, each payload at most once, never resent: see
+    :meth:`Server.send_payload`. ``inbox.notifications`` reports each as delivered or lost, in packet order.
 
     Args:
-        name (str, default ''): for people, and for ``send``; a protocol has each once.
-        send_queue (int, default 1024): messages of one tick; of one more, ``send`` says ``FULL``.
-        receive_queue (int, default 1024): messages the receiver keeps for its game; the oldest make room.
+        name (str, default ''): for statistics, and for ``send``; unique in a protocol.
+        send_queue (int, default 1024): messages per tick; above that ``send`` returns ``FULL``.
+        receive_queue (int, default 1024): messages the receiver keeps for its game; when it is full, the oldest
+            are dropped.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-        strict (bool, default False): whether it comes before all channels that are not strict.
+        strict (bool, default False): whether it is served before all channels that are not strict.
         weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
     """
 
@@ -874,25 +879,26 @@ def chunks(name: str = "", *, pulls: bool = False) -> Channel:
     and messages don't go over it.
 
     Args:
-        name (str, default ''): for people, and for ``send``; a protocol has each once.
-        pulls (bool, default False): whether clients may ask for what the server offers (:class:`Catalogue`,
-            :class:`Puller`). The protocol gets three message classes and a channel for that, behind the game's own.
+        name (str, default ''): for statistics, and for ``send``; unique in a protocol.
+        pulls (bool, default False): whether clients may ask for contents that the server offers
+            (:class:`Catalogue`, :class:`Puller`). This adds three message classes and a channel after the game's
+            own.
     """
 
 @final
 class Capture:
     """A pcapng file for the datagrams of servers and clients (their argument ``capture``), which Wireshark reads.
 
-    Several endpoints may share one. Received datagrams are captured as they arrive, sent ones as they leave, behind the
-    simulated link of ``conditions=``; IP and UDP headers are made up from the addresses. Packets stay sealed:
-    :func:`tickwire.capture.open_capture` opens them, for who has the keys.
+    Several endpoints may share one. Received datagrams are captured as they arrive, sent ones as they leave,
+    after the simulated link of ``conditions=``. IP and UDP headers are made up from the addresses. Packets stay
+    encrypted: :func:`tickwire.capture.open_capture` opens them, given the keys.
 
     Args:
-        path (str | PathLike[str]): the file; one of that name is overwritten.
-        max_bytes (int, default 1073741824): what it may grow to, 4,096 to 2**40; further datagrams are counted as
+        path (str | PathLike[str]): the file; an existing one is overwritten.
+        max_bytes (int, default 1073741824): the largest size, 4,096 to 2**40; later datagrams are counted as
             dropped.
-        keys (str | PathLike[str] | None, default None): another file, for the secrets with which the captured packets
-            can be opened and replayed, readable for its owner only; None: they are not written anywhere.
+        keys (str | PathLike[str] | None, default None): another file, for the secrets that open the captured
+            packets, readable by its owner only; None: they are not written.
 
     Raises:
         OSError: a file can't be made; errno says why.
@@ -908,13 +914,13 @@ class Capture:
     ) -> Capture: ...
     @property
     def path(self) -> Path:
-        """Where it goes."""
+        """The file."""
     @property
     def packets(self) -> int:
         """Datagrams captured."""
     @property
     def size(self) -> int:
-        """Bytes of the file, those that are still to be written included."""
+        """Bytes of the file, including those still in memory."""
     @property
     def dropped(self) -> int:
         """Datagrams not captured, because of ``max_bytes``, because writing failed, or after :meth:`close`."""
@@ -928,25 +934,26 @@ class Capture:
         outgoing: bool,
         opened: bool = False,
     ) -> None:
-        """Writes a datagram as an endpoint would: for tools.
+        """Writes a datagram as an endpoint would. For tools.
 
         Args:
-            nanoseconds: when, since 1970.
-            sender, receiver: between whom.
-            outgoing: it was sent, and not received.
-            opened: it is one that was decrypted.
+            nanoseconds: the time, in nanoseconds since 1970.
+            sender, receiver: the addresses.
+            outgoing: whether it was sent, not received.
+            opened: whether it was decrypted.
 
         Raises:
-            ValueError: the datagram is longer than any, or the time is out of its bounds.
+            ValueError: the datagram is too long, or the time is out of its bounds.
         """
     def flush(self) -> None:
-        """Writes what is still in memory. It is written anyway, at the latest with the first datagram a second later, and
-        when an endpoint closes."""
+        """Writes datagrams still in memory. That also happens by itself: with the first datagram after a second,
+        and when an endpoint closes.
+        """
     def close(self) -> None:
-        """Writes what is still in memory and closes the file. Endpoints that still capture go on without it.
+        """Writes datagrams still in memory and closes the file. Endpoints that use it go on without capturing.
 
         Raises:
-            OSError: something could not be written, now or before: naming the file.
+            OSError: writing failed, now or earlier; it names the file.
         """
     def __enter__(self) -> Capture: ...
     def __exit__(
@@ -959,7 +966,7 @@ class Capture:
 
 @final
 class PacketOpener:
-    """Opens captured packets, for whoever has their keys.
+    """Decrypts captured packets, given the server's private key or a client's connect token.
 
     Args:
         keys: private keys of servers, 32 bytes each.
@@ -968,15 +975,16 @@ class PacketOpener:
 
     def __new__(cls, *, keys: Sequence[bytes] = (), tokens: Sequence[ConnectToken] = ()) -> PacketOpener: ...
     def open(self, sender: AddressLike, receiver: AddressLike, datagram: bytes) -> bytes | None:
-        """Takes the next datagram of a capture. Returns it with its body in clear and without its tag, or None: it is a
-        request, which is not sealed, or there is no key for it."""
+        """Takes the next datagram of a capture. Returns it decrypted and without its tag, or None if no key fits,
+        or it is a request, which is not encrypted.
+        """
 
 @final
 class Protocol(Generic[_P]):
     """What both sides must share: an id, the message classes in order, the channels in order.
 
     Args:
-        id (int): 64-bit netcode protocol id: a number of your game (and its version).
+        id (int): 64-bit netcode protocol id: any number of your game's (and of its version).
         messages (Sequence[type]): classes made by :func:`tickwire.message` or derived from :class:`tickwire.Message`.
         channels (Sequence[Channel], default ...): 1 to 64 channels. The ``channel`` argument of ``send`` is the index
             in this list, or the name.
@@ -984,10 +992,10 @@ class Protocol(Generic[_P]):
             consists of.
         framing (Literal['native', 'yojimbo'], default 'native'): how packets look: ``"native"``, or ``"yojimbo"`` to
             talk to that C++ library (``docs/yojimbo.md``).
-        fold_hash (bool, default False): yojimbo only: put :attr:`hash` into :attr:`id`, so that sides that differ
-            don't connect.
-        max_packet_size (int | None, default None): yojimbo only: bytes, as the other side has it; None: 8,192.
-        packet_fragment_size (int | None, default None): yojimbo only: bytes, as the other side has it; None: 1,024.
+        fold_hash (bool, default False): yojimbo only: mix :attr:`hash` into :attr:`id`, so that sides with
+            different protocols don't connect.
+        max_packet_size (int | None, default None): yojimbo only: in bytes, equal on both sides; None: 8,192.
+        packet_fragment_size (int | None, default None): yojimbo only: in bytes, equal on both sides; None: 1,024.
 
     Raises:
         TypeError, ValueError: naming the class or argument, its value and its bound.
@@ -1014,10 +1022,12 @@ class Protocol(Generic[_P]):
         """How packets look."""
     @property
     def hash(self) -> int:
-        """64 bits over messages and channels, compared by the two sides when they connect; yojimbo's framing doesn't."""
+        """A 64-bit hash of the messages and channels. Both sides compare it when they connect, except with
+        yojimbo's framing.
+        """
     @property
     def description(self) -> str:
-        """The canonical text that the hash is made of: each message with its fields, each channel."""
+        """The canonical text that is hashed: each message with its fields, each channel."""
     @property
     def messages(self) -> list[type[_P]]:
         """The message classes, in order."""
@@ -1028,13 +1038,14 @@ class Protocol(Generic[_P]):
     def channels(self) -> list[Channel]:
         """The channels, in order."""
     def channel_number(self, name: str, /) -> int:
-        """The number of the channel of this name.
+        """The index of the channel of this name.
 
         Raises:
             ChannelError: there is no such channel.
         """
     def encode(self, message: _P, /) -> bytes:
-        """One message with its type, as it rides in a packet, padded with zero bits to whole bytes. Without its block.
+        """One message with its type, as a packet carries it, padded with zero bits to whole bytes. Blocks are
+        left out.
 
         Raises:
             FieldError, UnregisteredMessageError, MessageTooLargeError
@@ -1043,10 +1054,10 @@ class Protocol(Generic[_P]):
         """Reads what :meth:`encode` wrote.
 
         Raises:
-            StreamError: saying what is refused.
+            StreamError: the bytes are invalid; it says why.
         """
     def measure(self, message: _P, /) -> int:
-        """An upper bound of the bits that :meth:`encode` would take (7 bits for each alignment)."""
+        """The most bits that :meth:`encode` would take (7 for each alignment)."""
 
 # --- connections -------------------------------------------------------------------------------------
 
@@ -1063,20 +1074,21 @@ class ClientHandle:
         """The client slot, 0 to max_clients - 1."""
     @property
     def generation(self) -> int:
-        """How many had the slot before."""
+        """How many clients had the slot before."""
     @property
     def number(self) -> int:
         """Slot and generation in one number, as the ``client`` column of rows has it."""
     @property
     def address(self) -> Address:
-        """Where its packets come from."""
+        """The address that its packets come from."""
     @property
     def user_data(self) -> bytes:
         """The 256 bytes of the connect token."""
     @property
     def data(self) -> Any:
-        """Whatever the game keeps of this player; None until it is set. A player's handle is the same object in every
-        event and list, so what is here is there until the last of them."""
+        """Anything the game keeps for this player; None until it is set. A player's handle is the same object in
+        every event and list, up to and including its last event.
+        """
     @data.setter
     def data(self, data: Any, /) -> None: ...
     def __eq__(self, other: object, /) -> bool: ...
@@ -1091,7 +1103,7 @@ class Connected:
     __match_args__ = ("client",)
     @property
     def client(self) -> ClientHandle | Any:
-        """Whose it is, on a server; None on the client's own side."""
+        """The player, on a server; None on the client's side."""
 
 @final
 class Disconnected:
@@ -1100,14 +1112,15 @@ class Disconnected:
     __match_args__ = ("client", "reason", "detail")
     @property
     def client(self) -> ClientHandle | Any:
-        """Whose it is, on a server; None on the client's own side."""
+        """The player, on a server; None on the client's side."""
     @property
     def reason(self) -> DisconnectReason:
         """Why."""
     @property
     def detail(self) -> str | None:
-        """What the side that ended it gave as ``reason`` to ``close`` or ``disconnect``, on both sides: 1 to 128 bytes in
-        UTF-8. None if nothing. The other side's may be any text: show it as you show chat."""
+        """The text that ``close`` or ``disconnect`` was given as ``reason``, on both sides: 1 to 128 bytes in
+        UTF-8, or None. The peer can send any text here: treat it like chat.
+        """
 
 @final
 class ChannelStats:
@@ -1130,7 +1143,7 @@ class ChannelStats:
         """Times a message was sent again."""
     @property
     def delivered(self) -> int:
-        """Messages that the other side is known to have."""
+        """Messages that the other side has acked."""
     @property
     def lost(self) -> int:
         """Messages given up as lost; none of a reliable channel."""
@@ -1142,14 +1155,15 @@ class ChannelStats:
         """Messages received again, or too old to be of use, and dropped."""
     @property
     def missed(self) -> int:
-        """Messages that the other side sent and that never came; known of redundant channels."""
+        """Messages that the other side sent and that never arrived; redundant channels only."""
     @property
     def dropped(self) -> int:
-        """Messages pushed out before they were sent or read: by a full queue, the budget of a tick, or a newer
-        value."""
+        """Messages dropped before they were sent or read: the queue was full, the tick's budget was used up, or a
+        newer value replaced them.
+        """
     @property
     def bytes_sent(self) -> int:
-        """Bytes of messages sent, each time they were."""
+        """Bytes of messages sent, resends included."""
     @property
     def latency_ms(self) -> float:
         """Smoothed time from send to ack, in milliseconds; 0 before the first."""
@@ -1172,19 +1186,19 @@ class ConnectionStats:
         """Smoothed difference of consecutive round trips."""
     @property
     def packet_loss_percent(self) -> float:
-        """Of the packets we sent."""
+        """Share of the packets we sent that were lost, in percent."""
     @property
     def packet_loss_received_percent(self) -> float:
-        """Of the packets the other side sent."""
+        """Share of the packets the other side sent that were lost, in percent."""
     @property
     def sent_kbps(self) -> float:
-        """Rate of what is sent."""
+        """Rate of sending."""
     @property
     def received_kbps(self) -> float:
-        """Rate of what is received."""
+        """Rate of receiving."""
     @property
     def acked_kbps(self) -> float:
-        """Rate of what the other side is known to have."""
+        """Rate of data acked by the other side."""
     @property
     def packets_sent(self) -> int:
         """Packets sent."""
@@ -1193,22 +1207,22 @@ class ConnectionStats:
         """Packets received."""
     @property
     def packets_acked(self) -> int:
-        """Packets that the other side is known to have."""
+        """Packets that the other side has acked."""
     @property
     def packets_lost(self) -> int:
         """Packets given up as lost."""
     @property
     def budget_bytes_per_second(self) -> float:
-        """What may be sent: bytes a second, with UDP/IP headers."""
+        """The budget, in bytes a second, UDP/IP headers included."""
     @property
     def budget_burst_bytes(self) -> float:
-        """What may be sent at once after a silence, in bytes."""
+        """The most bytes that may be sent at once after a pause."""
     @property
     def budget_adaptive(self) -> bool:
-        """Whether less is sent while the line shows that it is full."""
+        """Whether less is sent while the link is congested."""
     @property
     def bulk_rate(self) -> float:
-        """At which chunks may go out now: bytes a second, with UDP/IP headers; 0 without a channel of chunks."""
+        """The current rate of chunks, in bytes a second, UDP/IP headers included; 0 without a channel of chunks."""
     @property
     def chunks(self) -> ChunkStats:
         """Counts of its chunks."""
@@ -1229,7 +1243,7 @@ class ChunkStats:
         """Slices sent again."""
     @property
     def bytes_sent(self) -> int:
-        """Bytes of slices sent, each time they were."""
+        """Bytes of slices sent, resends included."""
     @property
     def slices_received(self) -> int:
         """Slices received, each counted once."""
@@ -1238,27 +1252,28 @@ class ChunkStats:
         """Slices received again, and dropped."""
     @property
     def slices_unexpected(self) -> int:
-        """Slices dropped because their chunk is not open: unknown, over, or not accepted yet."""
+        """Slices dropped because their chunk is unknown, ended or not yet accepted."""
     @property
     def slices_invalid(self) -> int:
-        """Slices dropped because their place or length is not the chunk's."""
+        """Slices dropped because their index or length doesn't fit the chunk."""
     @property
     def offers_invalid(self) -> int:
-        """Offers dropped because they are out of turn, or contradict themselves."""
+        """Offers dropped because they are out of order or contradict themselves."""
     @property
     def offers_too_fast(self) -> int:
-        """Packets dropped, and not acked, because offers and withdrawals came too fast."""
+        """Packets dropped unacked because offers and withdrawals arrived too fast."""
     @property
     def chunks_reused(self) -> int:
-        """Chunks that were here before they were offered, and were not sent again."""
+        """Chunks that were already here when they were offered, and so were not sent."""
     @property
     def answers_invalid(self) -> int:
-        """Answers dropped because their chunk was never offered, or has no such slices."""
+        """Answers dropped because their chunk was never offered or has no such slices."""
 
 @final
 class ChannelSnapshot:
-    """Counts of all channels of all connections, as columns; each entry is one channel of one client. What they count
-    is said at :class:`ChannelStats`."""
+    """Counts of all channels of all connections, as columns; each entry is one channel of one client.
+    :class:`ChannelStats` describes the counts.
+    """
 
     def __len__(self) -> int: ...
     @property
@@ -1299,18 +1314,18 @@ class ChannelSnapshot:
 
 @final
 class Candidates:
-    """Messages that wait and may go in any order, as columns: what a priority hook is given. They are those of
+    """Queued messages that may go out in any order, as columns: the argument of a priority hook. They belong to
     unreliable, latest and payload channels.
 
-    Each column is a read-only memoryview; ``numpy.asarray`` takes it without copying. It is made when it is first read,
-    so what no hook reads costs nothing. Read it while the hook runs, before anything is sent or received: later there is
-    a RuntimeError. A column that is kept stays as it was.
+    Each column is a read-only memoryview, which ``numpy.asarray`` wraps without copying. A column is made when it
+    is first read, so unread ones cost nothing. Read it while the hook runs, before anything is sent or received;
+    later it raises RuntimeError. A column that you keep does not change.
     """
 
     def __len__(self) -> int: ...
     @property
     def slot(self) -> memoryview[int]:
-        """The client slot it is for; 0 on a client."""
+        """The client slot that the message is for; 0 on a client."""
     @property
     def channel(self) -> memoryview[int]:
         """The channel's index."""
@@ -1319,27 +1334,27 @@ class Candidates:
         """Index into ``protocol.messages``; 0 for payloads."""
     @property
     def age(self) -> memoryview[float]:
-        """Seconds since it was sent."""
+        """Seconds since ``send``."""
     @property
     def size(self) -> memoryview[int]:
         """Bytes of its body."""
     @property
     def key(self) -> memoryview[int]:
-        """The key it is the value of; 0 but on latest channels."""
+        """The key, on latest channels; else 0."""
     @property
     def resends(self) -> memoryview[int]:
-        """How often this value went out before."""
+        """How often this value was sent before."""
     @property
     def tag(self) -> memoryview[int]:
-        """The tag it was sent with."""
+        """The ``tag`` given to ``send``."""
 
 @final
 class Notifications:
-    """What became of messages whose sender wanted to know, as columns (read-only memoryviews), in the order of the
-    packets of each connection. What found no room in a tick's packets is told as lost at once, and so is a value that a
-    newer one replaced while no packet carried it. When a connection ends, all that was still open is told as lost, with
-    the :class:`Disconnected` event and before anything of the slot's next client; an endpoint that the game closes tells
-    nothing more.
+    """Whether messages sent with ``notify=True``, and payloads, were delivered or lost: columns (read-only
+    memoryviews), in packet order per connection. A message that finds no room in its tick's packets is lost at
+    once, and so is a value that a newer one replaces before any packet carried it. When a connection ends, all
+    open messages are reported lost with its :class:`Disconnected` event, before anything of the slot's next
+    client. An endpoint that the game closes reports nothing more.
 
     Example:
         >>> for slot, tag, delivered in zip(told.slot, told.tag, told.delivered):  # doctest: +SKIP
@@ -1349,43 +1364,45 @@ class Notifications:
     def __len__(self) -> int: ...
     @property
     def slot(self) -> memoryview[int]:
-        """The client slot it was sent to; 0 on a client."""
+        """The client slot of the receiver; 0 on a client."""
     @property
     def channel(self) -> memoryview[int]:
         """The channel's index."""
     @property
     def tag(self) -> memoryview[int]:
-        """The tag it was sent with."""
+        """The ``tag`` given to ``send``."""
     @property
     def delivered(self) -> memoryview[bool]:
-        """True: the other side has it. False: it is lost for good."""
+        """True: delivered. False: lost for good."""
 
 @final
 class PacketNotifications:
-    """What became of packets, as columns (read-only memoryviews), in the order in which each connection sent them."""
+    """Whether packets were delivered or lost, as columns (read-only memoryviews), in the order in which each
+    connection sent them.
+    """
 
     def __len__(self) -> int: ...
     @property
     def slot(self) -> memoryview[int]:
-        """The client slot it was sent to; 0 on a client."""
+        """The client slot of the receiver; 0 on a client."""
     @property
     def sequence(self) -> memoryview[int]:
         """Its 16-bit sequence number."""
     @property
     def delivered(self) -> memoryview[bool]:
-        """True: the other side has it. False: it counts as lost."""
+        """True: delivered. False: counted as lost."""
 
 # --- chunks ------------------------------------------------------------------------------------------
 
 @final
 class Chunk:
-    """Something large to send, to one client or to many: it is read and hashed (SHA-256) once, here, and held once.
+    """Large data to send to one client or many. It is read and hashed (SHA-256) once, when this object is made.
 
-    That takes 0.5 to 4 ms for each MiB, depending on the processor; above 64 KiB other threads run meanwhile.
+    Hashing takes 0.5 to 4 ms per MiB, depending on the processor; above 64 KiB other threads run meanwhile.
 
     Args:
-        data: bytes (held, not copied), another contiguous buffer (copied once), or the path of a file. The file is
-            opened here and read again while it is sent; when it changes meanwhile, the transfer fails.
+        data: bytes (not copied), another contiguous buffer (copied once), or a path. A file is opened here and
+            read again while it is sent; if it changes in between, the transfer fails.
 
     Raises:
         OSError: the file can't be read; errno and filename say why.
@@ -1411,15 +1428,16 @@ class Chunk:
 
 @final
 class Transfer:
-    """A chunk on its way to the peer. Its attributes change with the ticks of its endpoint; reading them waits for
-    nothing. It doesn't keep its endpoint alive, and nothing happens to the chunk when it goes."""
+    """A chunk on its way to the peer. Its attributes are updated by its endpoint's ticks; reading them never
+    blocks. It doesn't keep its endpoint alive, and dropping it doesn't cancel the transfer.
+    """
 
     @property
     def client(self) -> ClientHandle | None:
         """The client it goes to; None on a client."""
     @property
     def label(self) -> str:
-        """What it was named when it was sent."""
+        """The ``label`` given to ``send_chunk``."""
     @property
     def size(self) -> int:
         """Bytes of the chunk."""
@@ -1428,28 +1446,28 @@ class Transfer:
         """The SHA-256 of the content, 32 bytes."""
     @property
     def bytes_done(self) -> int:
-        """Bytes that the peer is known to have."""
+        """Bytes that the peer has acked."""
     @property
     def slices(self) -> int:
-        """Slices of the chunk: pieces that fill a packet."""
+        """The number of slices, of a packet each."""
     @property
     def slices_done(self) -> int:
-        """Slices that the peer is known to have."""
+        """Slices that the peer has acked."""
     @property
     def fraction(self) -> float:
-        """Which part of it, from 0 to 1."""
+        """The share that is done, 0 to 1."""
     @property
     def rate(self) -> float:
-        """Bytes a second, over the last second or so; as it was last once it is over."""
+        """Bytes a second, over about the last second; the last value once it is over."""
     @property
     def time_left(self) -> float | None:
-        """Seconds that the rest takes at this rate; None while the rate is 0, and when it failed."""
+        """Seconds until it is done at this rate; None while the rate is 0, and after a failure."""
     @property
     def done(self) -> bool:
-        """Whether the peer has all of it, and has verified it."""
+        """Whether the peer has all of it and has verified the hash."""
     @property
     def error(self) -> str | None:
-        """Why it failed, a sentence; None while it is under way and when it is done."""
+        """Why it failed, as a sentence; None while it is running and when it is done."""
     @property
     def over(self) -> bool:
         """Whether it is done or failed."""
@@ -1460,66 +1478,72 @@ class Transfer:
     def paused_by_peer(self) -> bool:
         """Whether the receiver has paused it."""
     def pause(self) -> bool:
-        """Sends no more of it until :meth:`resume`. What is in flight may yet arrive, and nothing that came is lost. Up to
-        three chunks behind it go on meanwhile; they are handed over after it. False when it is over already."""
+        """Stops sending it until :meth:`resume`. Slices in flight may still arrive, and the receiver keeps what
+        it has. Up to three chunks after it go on meanwhile, but are handed over after it. Returns False if it is
+        over.
+        """
     def resume(self) -> bool:
-        """Goes on with what the peer doesn't have; also where it isn't paused. False when it is over already."""
+        """Sends the slices that the peer doesn't have. Does no harm if it isn't paused. Returns False if it is
+        over.
+        """
     def cancel(self) -> bool:
-        """Ends it for good; the peer is told, and throws away what it has. To go on later use :meth:`pause`. False when it
-        is over already."""
+        """Ends it for good: the peer discards what it has. To go on later, use :meth:`pause`. Returns False if it
+        is over.
+        """
 
 @final
 class IncomingChunk:
-    """A chunk that the peer is sending, as it was when it was asked for."""
+    """A chunk that the peer is sending: its state at the time of the call."""
 
     @property
     def client(self) -> ClientHandle | None:
         """The client that sends it; None on a client."""
     @property
     def label(self) -> str:
-        """What the peer calls it: whatever the peer likes."""
+        """The peer's name for it, which can be any text."""
     @property
     def size(self) -> int:
         """Bytes of the chunk."""
     @property
     def hash(self) -> bytes:
-        """The SHA-256 that the content is to have, 32 bytes."""
+        """The SHA-256 that the peer announced, 32 bytes."""
     @property
     def bytes_done(self) -> int:
-        """Bytes that are here."""
+        """Bytes received."""
     @property
     def slices(self) -> int:
-        """Slices of the chunk: pieces that fill a packet."""
+        """The number of slices, of a packet each."""
     @property
     def slices_done(self) -> int:
-        """Slices that are here."""
+        """Slices received."""
     @property
     def fraction(self) -> float:
-        """Which part of it, from 0 to 1."""
+        """The share that is done, 0 to 1."""
     @property
     def rate(self) -> float:
-        """Bytes a second, over the last second or so."""
+        """Bytes a second, over about the last second."""
     @property
     def time_left(self) -> float | None:
-        """Seconds that the rest takes at this rate; None while the rate is 0."""
+        """Seconds until it is done at this rate; None while the rate is 0."""
     @property
     def paused(self) -> bool:
         """Whether it is paused here, by :meth:`pause`."""
     def pause(self) -> bool:
-        """Asks the sender to send no more of it until :meth:`resume`; as :meth:`Transfer.pause`."""
+        """Asks the sender to stop until :meth:`resume`; see :meth:`Transfer.pause`."""
     def resume(self) -> bool:
-        """Asks the sender for what isn't here. False when it is over already."""
+        """Asks the sender for the missing slices. Returns False if it is over."""
     def cancel(self) -> bool:
-        """Ends it for good, and throws away what came: the sender is told, and ``inbox.chunk_failures`` has it. False when
-        it is over already."""
+        """Ends it for good and discards what arrived. The sender is notified, and ``inbox.chunk_failures``
+        reports it. Returns False if it is over.
+        """
 
 @final
 class ReceivedChunk:
-    """A chunk that the peer sent, whole and verified. One in memory is a read-only buffer: ``bytes(chunk)``,
+    """A chunk that the peer sent, whole and verified. In memory, it is a read-only buffer: ``bytes(chunk)``,
     ``memoryview(chunk)``, ``numpy.frombuffer(chunk, ...)``.
 
     Raises:
-        BufferError: it is in a file, and was asked for its buffer.
+        BufferError: its buffer was asked for, but it is in a file.
     """
 
     @property
@@ -1527,7 +1551,7 @@ class ReceivedChunk:
         """The client that sent it; None on a client."""
     @property
     def label(self) -> str:
-        """What the peer calls it: whatever the peer likes."""
+        """The peer's name for it, which can be any text."""
     @property
     def size(self) -> int:
         """Bytes of the content."""
@@ -1539,7 +1563,7 @@ class ReceivedChunk:
         """The file it is in; None when it is in memory."""
     @property
     def reused(self) -> bool:
-        """Whether the file was in the ``chunk_directory`` before the peer offered it, so that it was not sent again."""
+        """Whether the file was already in the ``chunk_directory``, so that it was not sent."""
     @property
     def data(self) -> memoryview:
         """The content, read-only and without copying."""
@@ -1547,8 +1571,9 @@ class ReceivedChunk:
 
 @final
 class Congestion:
-    """How fast chunks may go out. Messages don't wait for it (but with :meth:`good_bad`): they have their own budget, and
-    what they take is counted here."""
+    """How fast chunks may be sent. Messages have a budget of their own and don't wait for this rate (except with
+    :meth:`good_bad`), but their bytes count against it.
+    """
 
     @staticmethod
     def adaptive(
@@ -1558,25 +1583,26 @@ class Congestion:
         initial_bytes: int = 32_768,
         max_burst_bytes: int = 262_144,
     ) -> Congestion:
-        """As fast as the link carries it without a queue of more than some milliseconds: the default. It backs off when
+        """The default: as fast as the link allows with a queue of only some milliseconds. It backs off when
         packets take longer or get lost.
 
         Args:
             min_bytes_per_second (float, default 4000.0): never slower, UDP/IP headers included.
             max_bytes_per_second (float, default 125000000.0): never faster, UDP/IP headers included.
-            initial_bytes (int, default 32768): what may go out before anything is known of the link.
-            max_burst_bytes (int, default 262144): the most that goes out at one time, and so with one tick.
+            initial_bytes (int, default 32768): bytes that may be in flight before the first measurement of the
+                link.
+            max_burst_bytes (int, default 262144): the most bytes sent at once, and so per tick.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
         """
     @staticmethod
     def fixed(bytes_per_second: float, burst_bytes: float) -> Congestion:
-        """At a fixed rate: where the link is known, or something else keeps it free.
+        """A fixed rate, for a link that is known, or that something else keeps uncongested.
 
         Args:
             bytes_per_second (float): UDP/IP headers included.
-            burst_bytes (float): what may go out at once after a silence, and so at most with one tick.
+            burst_bytes (float): the most bytes sent at once after a pause, and so per tick.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
@@ -1593,19 +1619,19 @@ class Congestion:
         double_below: float = 10.0,
         halve_every: float = 10.0,
     ) -> Congestion:
-        """This many packets a second while the RTT is short, fewer while it isn't. It holds for all packets of the
-        connection, those of messages too. Arguments as for :class:`GoodBad`.
+        """Gaffer's good/bad mode: a fixed packet rate while the RTT is low, a lower one while it is high. It
+        covers all packets of the connection, those of messages included. See :class:`GoodBad`.
 
         Args:
-            bad_rtt (float, default 0.25): seconds of RTT above which the line counts as bad.
-            good_packets_per_second (float, default 30.0): sent while it is good.
-            bad_packets_per_second (float, default 10.0): sent while it is bad.
-            recovery_time (float, default 4.0): seconds of good RTT after which it counts as good again, at first.
-            min_recovery_time (float, default 1.0): seconds, the least that becomes of that.
-            max_recovery_time (float, default 60.0): seconds, the most that becomes of that.
-            double_below (float, default 10.0): seconds: bad again so soon after it was good doubles the recovery
+            bad_rtt (float, default 0.25): the RTT in seconds above which the link counts as bad.
+            good_packets_per_second (float, default 30.0): the rate while it is good.
+            bad_packets_per_second (float, default 10.0): the rate while it is bad.
+            recovery_time (float, default 4.0): seconds of low RTT before it counts as good again, initially.
+            min_recovery_time (float, default 1.0): the lower bound of the recovery time.
+            max_recovery_time (float, default 60.0): the upper bound of the recovery time.
+            double_below (float, default 10.0): turning bad again within this many seconds doubles the recovery
                 time.
-            halve_every (float, default 10.0): seconds of good line that halve it.
+            halve_every (float, default 10.0): every this many seconds of good link halve the recovery time.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
@@ -1782,7 +1808,7 @@ class World:
 
         Raises:
             GhostError: it is not in this world, or not any more.
-            StaleClientError: with ``strict=True``, the client is gone.
+            StaleClientError: with ``strict=True``, the client has left.
         """
     def row(self, ghost: object, /) -> int:
         """The row of a ghost in the columns of its class.
@@ -1806,7 +1832,7 @@ class World:
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
-            StaleClientError: with ``strict=True``, the client is gone.
+            StaleClientError: with ``strict=True``, the client has left.
         """
     def show(self, client: ClientHandle, class_: type, rows: _Array, /) -> bool:
         """Says which ghosts of a class that is :class:`Chosen` a client is sent from now on: a buffer of bool, a row each;
@@ -1814,7 +1840,7 @@ class World:
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
-            StaleClientError: with ``strict=True``, the client is gone.
+            StaleClientError: with ``strict=True``, the client has left.
         """
     def set_weights(self, class_: type, weights: _Array, /) -> None:
         """Says by how much the priorities of a class's ghosts are multiplied where not all that is due has room: a buffer of
@@ -1866,9 +1892,9 @@ class ClientWorld:
 class Inbox(Generic[_M, _W, _L]):
     """What arrived since the last tick.
 
-    A client's :class:`Connected` comes at least a tick before all else of it, and its :class:`Disconnected` at least a tick
-    after: so it doesn't matter which of the lists is read first. Iterating goes through events, messages and values of latest
-    channels::
+    A player's :class:`Connected` comes at least a tick before anything else from that player, and its
+    :class:`Disconnected` at least a tick after, so the lists can be read in any order. Iterating yields events,
+    messages and values of latest channels::
 
         for client, what in inbox:  # on a client: for what in inbox
             match what:
@@ -1880,7 +1906,7 @@ class Inbox(Generic[_M, _W, _L]):
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def events(self) -> list[Event]:
-        """Connections that came up or ended, in order."""
+        """Connections made and ended, in order."""
     @property
     def messages(self) -> list[_M]:
         """``(client, message)`` pairs on a server, messages on a client; in order within a channel. Those of latest
@@ -1893,38 +1919,41 @@ class Inbox(Generic[_M, _W, _L]):
         """Of payload channels: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client."""
     @property
     def missed(self) -> list[Any]:
-        """Gaps in redundant channels, in which this many messages never came: ``(client, channel, count)`` on a server,
-        ``(channel, count)`` on a client."""
+        """Gaps in redundant channels: how many messages never arrived, as ``(client, channel, count)`` on a
+        server, ``(channel, count)`` on a client.
+        """
     @property
     def chunks(self) -> list[ReceivedChunk]:
-        """Chunks that the peer sent: whole, verified, in the order in which they were queued."""
+        """Chunks that the peer sent, whole and verified, in the order of its calls of ``send_chunk``."""
     @property
     def chunk_failures(self) -> list[Any]:
-        """Chunks that the peer was sending and that will not come: ``(client, label, error)`` on a server,
-        ``(label, error)`` on a client. The error is a sentence."""
+        """Chunks of the peer that failed: ``(client, label, error)`` on a server, ``(label, error)`` on a client.
+        The error is a sentence.
+        """
     @property
     def ghosts(self) -> list[GhostSpawned | GhostChanged | GhostOwned | GhostDespawned]:
         """What happened to a client's ghosts: first which came and went, in order, then what changed. None of classes that
         come as columns, and none on a server."""
     @property
     def notifications(self) -> Notifications:
-        """What became of messages sent with ``notify=True``, and of payloads: each exactly once while its
-        connection lasts."""
+        """Whether messages sent with ``notify=True``, and payloads, were delivered or lost: each exactly once
+        while its connection lasts.
+        """
     def columns(self, class_: type, /) -> Any:
-        """All messages of a class that comes as columns: a row each, read-only. With NumPy a structured array, else
-        :class:`Rows`.
+        """All messages of a class listed in the endpoint's ``columns``, one per row, read-only: with NumPy a
+        structured array, else :class:`Rows`.
 
-        Before the fields of the class stand ``client`` (see :meth:`Server.client`; 0 on a client), ``received`` (when
-        its packet came, in seconds since the endpoint's start), ``slot``, ``key`` (of latest channels), ``sequence``
-        (of its packet), ``missed`` (how many before it never came; of redundant channels) and ``channel``. Where the
-        class has a field of such a name, an underscore stands behind ours.
+        In front of the class's fields are ``client`` (see :meth:`Server.client`; 0 on a client), ``received``
+        (when its packet arrived, in seconds since the endpoint's start), ``slot``, ``key`` (latest channels),
+        ``sequence`` (of its packet), ``missed`` (how many messages in front of it never arrived; redundant
+        channels) and ``channel``. If the class has a field of such a name, ours ends in an underscore.
 
         Raises:
-            ValueError: the class comes as objects.
+            ValueError: the class is delivered as objects.
         """
     @property
     def packets(self) -> PacketNotifications:
-        """What became of packets, of each connection's newest 1,024 at most, each once.
+        """Whether packets were delivered or lost, each reported once; at most the newest 1,024 of a connection.
 
         Raises:
             AttributeError: the endpoint was made without ``packet_notifications=True``.
@@ -1936,7 +1965,7 @@ class Inbox(Generic[_M, _W, _L]):
 
 @final
 class Tick(Generic[_M, _W, _L]):
-    """Receives on entry, sends on exit (also when the body or the entry raises, so that connections stay alive)."""
+    """Receives on entry and sends on exit, even if the body raises, so that connections stay alive."""
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     def __enter__(self) -> Inbox[_M, _W, _L]: ...
@@ -1953,78 +1982,74 @@ class Server(Generic[_P]):
     """A dedicated server on one UDP socket.
 
     Args:
-        address (AddressLike): where to listen; port 0 picks one (see :attr:`address`). ``[::]`` is all addresses of
-            IPv6 and of IPv4; any other is its own family's.
+        address (AddressLike): where to listen; port 0 picks a free one (see :attr:`address`). ``[::]`` listens on
+            all IPv6 and IPv4 addresses.
         protocol (Protocol): what both sides share.
         key (bytes | None, default None): the 32-byte private key shared with the login backend. None: development
-            mode, a well-known key; anyone can connect, so a warning is given unless the address is loopback.
+            mode with a well-known key. Anyone can connect, so it warns unless the address is loopback.
         max_clients (int, default 64): client slots, 1 to 65,536.
-        public_addresses (Sequence[AddressLike] | None, default None): what connect tokens call this server, when not
-            its own address.
-        max_token_lifetime (int | None, default None): the longest ``expires_in``, in seconds, that the login backend
-            gives to tokens: one that lives longer is refused. Tokens that other libraries make don't tell the server
-            when they were made; with this, one that may be from before the server's start is refused, too. (Those of
-            :meth:`ConnectToken.generate` tell, and are refused when they are from before the start, whatever this
-            says.)
-        clock_skew (int, default 0): seconds by which the clocks of backend and server may differ: tokens are taken
-            this long after they expire, and from this long before the start.
-        replace_duplicates (bool, default True): a client with a new token whose ``client_id`` is connected takes that
-            one's place: the old connection ends with :attr:`DisconnectReason.REPLACED` on both sides, in front of the
-            new one's :class:`Connected`. False: it gets in once the old one has left or timed out.
+        public_addresses (Sequence[AddressLike] | None, default None): this server's addresses in connect tokens,
+            if they differ from ``address``.
+        max_token_lifetime (int | None, default None): the longest ``expires_in``, in seconds, that the login
+            backend uses: tokens with more are refused. Other libraries' tokens don't carry their time of
+            creation; with this setting, those that may be older than the server are refused too. (Tokens of
+            :meth:`ConnectToken.generate` carry it, and are always refused if they are older than the server.)
+        clock_skew (int, default 0): seconds by which the clocks of backend and server may differ: tokens are
+            accepted this long after they expire, and if made up to this long before the server's start.
+        replace_duplicates (bool, default True): a client whose ``client_id`` is already connected replaces the
+            old connection, which ends with :attr:`DisconnectReason.REPLACED` on both sides before the new
+            :class:`Connected`. False: the new client must wait until the old one has left or timed out.
         stalled_timeout (float | None, default 5.0): seconds, 0.1 to 3,600. A player is dropped, with
-            :attr:`DisconnectReason.STALLED` on both sides, when a reliable channel to it is full and nothing of it was
-            delivered for so long; and when the channel goes on refusing messages, and as many as waited at first take
-            more than twelve times as long. ``counters["connections.stalled"]`` counts them. None: nobody is dropped
-            for that.
-        strict (bool, default False): what a player does raises too, where a call names one client:
-            :class:`StaleClientError` when it is gone, :class:`ChannelFullError` when it doesn't ack, where otherwise
-            the call's result says so.
-        factory (MessageFactory | None, default None): makes the message objects; None: plain construction.
-        priority (PriorityHook | None, default None): called in each flush in which messages wait whose order is free,
-            with their :class:`Candidates`, of all clients at once. Returns a buffer of float32 scores, one each:
-            within its channel, a higher score goes first. Or None: the order stays. When it raises, or its scores are
-            no such buffer or have a NaN, or something is sent or received while it runs, the packets go out in the
-            order they have without it, and the exception reaches the caller of :meth:`flush` or leaves the ``with``
-            of :meth:`tick`.
-        admission (AdmissionHook | None, default None): called in each :meth:`receive` that has newcomers, with the
-            list of their :class:`ClientHandle`, before the game hears of them. Returns those it refuses, as handles
-            or client ids (others than the newcomers' don't matter), or None; a mapping of them has for each the text
-            that it gets as its event's ``detail``, or None. These are disconnected (what they see is
-            :attr:`DisconnectReason.KICKED`), and the game sees nothing of them: no event, no message, no chunk, no
-            file in ``chunk_directory``. Who connects while the hook runs waits for the next :meth:`receive`. When it
-            raises, all of these newcomers are refused, and the exception reaches the caller.
-        slow_hook (float, default 0.005): seconds. The tick waits for its hooks; of one that takes longer the logger
-            is told, at most once a second. What hooks take is in ``counters``.
-        chunk_memory (int, default 0): bytes of chunks that each client may have in memory here, those under way and
-            those that ``inbox.chunks`` has not handed over yet; 0: none are taken. A larger chunk is refused.
-        chunk_directory (str | PathLike[str] | None, default None): where chunks go instead of memory: each into a
-            file named by its hash in hex digits. Made if it isn't there. What a connection leaves unfinished stays,
-            and is not sent again when the same peer offers the same content, also to another process.
-        chunk_file_limit (int | None, default None): bytes of the largest of these files; None: 1 GiB. A larger chunk
-            is refused.
-        chunk_directory_limit (int | None, default None): bytes of all of these files together, those under way with
-            their whole size; None: eight times ``chunk_file_limit``. A chunk that doesn't fit is refused.
-        congestion (Congestion | None, default None): how fast chunks may go out; None: :meth:`Congestion.adaptive`.
-        driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when the
-            game ticks. ``"thread"``: a native thread keeps the connections going between ticks, and while the game is
-            busy: it acks, paces chunks, and sends again what was lost. What a tick sends still goes out together,
-            with its flush.
-        conditions (Conditions | None, default None): a bad network to put on all that is sent, for tests. Give it to
-            both sides. Its rate and its luck are those of one line: all peers share them.
-        seed (int | None, default None): makes those conditions repeatable; None: random.
+            :attr:`DisconnectReason.STALLED` on both sides, if a reliable channel to it is full and delivers
+            nothing for this long, or if the channel goes on refusing messages and delivering a full queue takes
+            more than twelve times as long. ``counters["connections.stalled"]`` counts them. None: never.
+        strict (bool, default False): calls that name one client raise :class:`StaleClientError` if it has left
+            and :class:`ChannelFullError` if it doesn't ack, instead of returning a result that says so.
+        factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
+        priority (PriorityHook | None, default None): called once per flush if unordered messages are queued, with
+            their :class:`Candidates`, for all clients at once. Returns a buffer of float32 scores, one per
+            candidate: within a channel, higher scores go first. None keeps the order. If it raises, returns
+            anything else or a NaN, or sends or receives, the packets go out in their usual order, and
+            :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
+        admission (AdmissionHook | None, default None): called in each :meth:`receive` with newcomers, before the
+            game sees them, with the list of their :class:`ClientHandle`. Returns the ones to refuse, as handles
+            or client ids (other ids are ignored), or None; a mapping gives each the text for its event's
+            ``detail``, or None. Refused clients are disconnected with :attr:`DisconnectReason.KICKED`, and the
+            game sees nothing of them: no event, message, chunk or file in ``chunk_directory``. Clients that
+            connect while the hook runs wait for the next :meth:`receive`. If it raises, all these newcomers are
+            refused, and :meth:`receive` raises the exception.
+        slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is logged,
+            at most once a second; ``counters`` has the times of all hooks.
+        chunk_memory (int, default 0): bytes of chunks from each client to hold in memory, running ones and ones
+            not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
+        chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
+            their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the same
+            peer offers the same content again, even to another process, only the rest is sent.
+        chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger chunks
+            are refused.
+        chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
+            counted whole; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+        congestion (Congestion | None, default None): how fast chunks may be sent; None:
+            :meth:`Congestion.adaptive`.
+        driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when
+            the game ticks. ``"thread"``: a native thread also serves connections between ticks and while the game
+            is busy: it acks, resends and paces chunks. A tick's messages still go out together, at its flush.
+        conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
+            both sides. All peers share its rate and its losses, as on one link.
+        seed (int | None, default None): makes these conditions repeatable; None: random.
         network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
-        columns (Sequence[type] | None, default None): message classes that come as columns (:meth:`Inbox.columns`)
-            and not as objects.
-        capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` of all datagrams, or the path
-            of a new one. When it can't go on, the logger is told, and the game is not disturbed.
-        mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280. For
-            paths that lose larger ones and don't say so. Each side sets its own. With ``framing="yojimbo"`` the
+        columns (Sequence[type] | None, default None): message classes delivered as columns
+            (:meth:`Inbox.columns`) instead of objects.
+        capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or the
+            path of a new one. If writing fails, it is logged and the game goes on.
+        mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
+            For paths that silently lose larger ones. Each side sets its own. With ``framing="yojimbo"`` the
             protocol's ``packet_fragment_size`` bounds them instead.
-        packet_notifications (bool, default False): whether :attr:`Inbox.packets` tells what became of each packet: nothing is
-            kept of them otherwise.
+        packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
+            or lost; otherwise no such records are kept.
 
     Raises:
-        OSError: the address can't be bound, or the directory can't be made; errno says why.
+        OSError: the address can't be bound, or the directory can't be made; see errno.
         ValueError: naming the argument, its value and its bound.
     """
 
@@ -2062,7 +2087,7 @@ class Server(Generic[_P]):
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def address(self) -> Address:
-        """Where it listens, with the port that was picked."""
+        """The address it listens on, with the actual port."""
     @property
     def protocol(self) -> Protocol[_P]:
         """What both sides share."""
@@ -2071,7 +2096,7 @@ class Server(Generic[_P]):
         """The simulated network it is on; None on a real one."""
     @property
     def world(self) -> World:
-        """Its ghosts: what is spawned here appears at its clients."""
+        """Its ghosts: objects spawned here appear at its clients."""
     @property
     def max_clients(self) -> int:
         """The number of client slots."""
@@ -2080,10 +2105,10 @@ class Server(Generic[_P]):
         """The connected clients, by slot."""
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called, and what it lingered for is over."""
+        """Whether :meth:`close` was called and any linger is over."""
     @property
     def counters(self) -> dict[str, int]:
-        """Everything counted since the start, drops by name."""
+        """All counters since the start, with every drop under a name."""
     def tick(
         self,
     ) -> Tick[tuple[ClientHandle, _P], tuple[ClientHandle, _P | Event], tuple[ClientHandle, int, _P]]:
@@ -2091,34 +2116,37 @@ class Server(Generic[_P]):
     def receive(
         self,
     ) -> Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, _P | Event], tuple[ClientHandle, int, _P]]:
-        """The first half of a tick: takes what arrived."""
+        """The first half of a tick: takes everything that arrived."""
     def flush(self) -> None:
-        """The second half of a tick: sends what is queued.
+        """The second half of a tick: sends everything queued.
 
         Raises:
-            Exception: what the priority hook raised. The packets are out then.
+            Exception: from the priority hook. The packets were sent, in their usual order.
         """
     def pump(self) -> None:
-        """Keeps connections alive without taking messages (while loading, say): they wait, and when the
-        receive window is full their sender has to wait too. Nothing reliable is lost."""
+        """Keeps connections alive without taking messages, for example while loading. Messages wait, and once the
+        receive window is full, their sender waits too. Nothing reliable is lost.
+        """
     def step(self) -> float:
-        """What needn't wait for a tick, for event loops to call when the socket is readable and when it is time: reads,
-        acks, keeps alive, and sends chunks and again what was lost. Messages wait for :meth:`receive` as with
-        :meth:`pump`. Returns the seconds after which it is time again, if nothing arrives or is sent before.
+        """Does the work that needn't wait for a tick: reads, acks, keeps alive, resends, sends chunks. Event
+        loops call it when the socket is readable and when its time has come. Messages wait for :meth:`receive`,
+        as with :meth:`pump`. Returns the seconds until it is due again, unless something arrives or is sent
+        first.
 
         Raises:
-            OSError: receiving doesn't work any more.
+            OSError: the socket failed.
             ClosedError: the server is closed.
         """
     @property
     def has_news(self) -> bool:
-        """Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications, chunks,
-        ends of transfers."""
+        """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
+        transfers.
+        """
     def fileno(self) -> int:
-        """The system's number of the socket, for event loops to watch: when it is readable, :meth:`step`.
+        """The socket's file descriptor, for event loops: call :meth:`step` when it is readable.
 
         Raises:
-            ValueError: there is no socket to watch: a thread does, or the network is simulated.
+            ValueError: there is no socket to watch: a thread has it, or the network is simulated.
         """
     def send(
         self,
@@ -2130,37 +2158,37 @@ class Server(Generic[_P]):
         tag: int = 0,
         notify: bool = False,
     ) -> SendResult:
-        """Queues a message for the next flush. Never raises for what a player does: returns :attr:`SendResult.SENT`, which
-        is true, or ``GONE`` (it left, maybe in this very tick) or ``FULL`` (it doesn't ack or read), which are false.
-        Nothing is queued then.
+        """Queues a message for the next flush. Returns :attr:`SendResult.SENT`, which is true; or ``GONE`` (the
+        player left, maybe in this very tick) or ``FULL`` (the player doesn't ack or read), which are false: then
+        nothing was queued. Nothing a player does makes it raise.
 
         Args:
-            client (ClientHandle): who gets it.
+            client (ClientHandle): the receiver.
             message (message): an object of one of the protocol's classes.
-            channel (int | str | None, default None): by number or by name; None: the one that the message's class
-                names as its own, else the first.
-            key (int, default 0): on a latest channel, what the message is the value of.
-            tag (int, default 0): your own name for it, 32 bits: notifications and candidates have it.
-            notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+            channel (int | str | None, default None): index or name; None: the class's own channel, else the
+                first.
+            key (int, default 0): on a latest channel, the key whose value this is.
+            tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
 
         Raises:
-            FieldError: a field's value is not in its range.
+            FieldError: a field's value is out of its range.
             UnregisteredMessageError: the class is not in the protocol.
-            MessageTooLargeError: more bytes than the channel takes.
-            ChannelError: there is no such channel, it has no such key, or it is one for payloads.
-            ValueError: the client is another server's, or a number is out of its bounds.
+            MessageTooLargeError: it has more bytes than the channel allows.
+            ChannelError: the channel or its key doesn't exist, or it takes payloads.
+            ValueError: the client belongs to another server, or a number is out of its bounds.
             ClosedError: the server is closed.
-            StaleClientError, ChannelFullError: with ``strict=True``, in place of ``GONE`` and ``FULL``.
+            StaleClientError, ChannelFullError: with ``strict=True``, instead of ``GONE`` and ``FULL``.
         """
     def send_payload(self, client: ClientHandle, data: bytes, channel: int | str, *, tag: int) -> SendResult:
-        """Queues bytes on a payload channel for the next flush. What became of them comes in ``inbox.notifications``
-        under ``tag``, exactly once, in the order of the packets. Returns what :meth:`send` does.
+        """Queues bytes on a payload channel for the next flush. ``inbox.notifications`` reports them under
+        ``tag`` as delivered or lost, exactly once, in packet order. Returns what :meth:`send` does.
 
         Args:
-            client (ClientHandle): who gets it.
+            client (ClientHandle): the receiver.
             data (bytes): the payload.
-            channel (int | str): a payload channel, by number or by name.
-            tag (int): your own name for it, 32 bits: notifications and candidates have it.
+            channel (int | str): a payload channel, by index or name.
+            tag (int): your own 32-bit number for it, repeated in notifications and candidates.
 
         Raises:
             Exception: as :meth:`send`.
@@ -2175,25 +2203,25 @@ class Server(Generic[_P]):
         burst: bool = False,
         ask_first: bool = False,
     ) -> Transfer:
-        """Queues a large block of data for a client. It goes beside the messages, which come first, as fast as
-        ``congestion`` allows, cut into slices; slices that are lost are sent again. The client has it in
-        ``inbox.chunks`` when it is whole and verified. Chunks arrive in the order in which they were queued. When the client is
-        gone, or 256 chunks for it wait already, the transfer that is returned is over, and its ``error`` says why.
+        """Queues large data for a client. It is sent in slices beside the messages, which come first, as fast as
+        ``congestion`` allows; lost slices are resent. Once it is whole and verified, the client has it in
+        ``inbox.chunks``. Chunks arrive in the order of these calls. If the client has left, or 256 chunks already
+        wait for it, the returned transfer is over and its ``error`` says why.
 
         Args:
-            client (ClientHandle): who gets it.
-            data (Chunk | Buffer | str | PathLike[str]): bytes (held, not copied), another contiguous buffer (copied
-                once), or the path of a file (read as it is sent). It is read and hashed in this call: see
-                :class:`Chunk`, which is what to give when several clients get the same.
+            client (ClientHandle): the receiver.
+            data (Chunk | Buffer | str | PathLike[str]): bytes (not copied), another contiguous buffer (copied
+                once), or a path (read as it is sent). This call reads and hashes it; to send the same to several
+                clients, make one :class:`Chunk`.
             label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
-            burst (bool, default False): while nothing is known of the link, send all of it within a round trip
-                instead of feeling the way, at the risk that a slow link drops some, and messages with it. At most 256
-                KiB; for load screens, when nothing else matters.
-            ask_first (bool, default False): send nothing of it before the receiver has said what it has, so that a
-                file that is there in its ``chunk_directory`` costs nothing at all. Others take a round trip more.
+            burst (bool, default False): on a link not yet measured, send all of it within a round trip instead of
+                starting slowly. A slow link may then drop packets, those of messages too. At most 256 KiB; for
+                loading screens.
+            ask_first (bool, default False): wait until the receiver has reported what it already has, so that a
+                file in its ``chunk_directory`` is not sent at all. Costs other contents a round trip.
 
         Raises:
-            StaleClientError, ChannelFullError: with ``strict=True``, in place of such a transfer.
+            StaleClientError, ChannelFullError: with ``strict=True``, instead of such a transfer.
             ChannelError: the protocol has no channel of chunks.
             MessageTooLargeError: the chunk is 2**40 bytes or more, or above 256 KiB with ``burst``.
             ValueError: the label is too long, or the buffer is not contiguous.
@@ -2202,7 +2230,7 @@ class Server(Generic[_P]):
             ClosedError: the server is closed.
         """
     def incoming_chunks(self, client: ClientHandle) -> list[IncomingChunk]:
-        """The chunks of a client that are under way or waiting for room, as they are now; none when it is gone."""
+        """A client's chunks that are running or waiting for room, as they are now; empty if it has left."""
     def broadcast(
         self,
         message: _P,
@@ -2214,19 +2242,19 @@ class Server(Generic[_P]):
         tag: int = 0,
         notify: bool = False,
     ) -> list[ClientHandle]:
-        """Queues one message for every connected client, or for those given; it is encoded once. Returns the clients
-        whose channel was full: the others have it. (Of those given, also the ones who left in this tick; who left
-        earlier is skipped.)
+        """Queues one message, encoded once, for every connected client or for ``clients``. Returns the clients
+        for which it was not queued because their channel is full, or because they left in this tick. Clients that
+        left earlier are skipped.
 
         Args:
             message (message): an object of one of the protocol's classes.
-            channel (int | str | None, default None): by number or by name; None: the one that the message's class
-                names as its own, else the first.
-            clients (Iterable[ClientHandle] | None, default None): these alone; None: all who are connected.
-            exclude (ClientHandle | None, default None): one who doesn't get it.
-            key (int, default 0): on a latest channel, what the message is the value of.
-            tag (int, default 0): your own name for it, 32 bits: notifications and candidates have it.
-            notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+            channel (int | str | None, default None): index or name; None: the class's own channel, else the
+                first.
+            clients (Iterable[ClientHandle] | None, default None): the receivers; None: all connected clients.
+            exclude (ClientHandle | None, default None): a client to leave out.
+            key (int, default 0): on a latest channel, the key whose value this is.
+            tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
         """
     def send_columns(
         self,
@@ -2240,29 +2268,29 @@ class Server(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
-        """Queues a row for each client. Returns the rows, by index, that were not queued because their client is gone
-        or its channel is full; all others are. A client that is there twice gets both rows. Nothing is queued when
-        a row is wrong.
+        """Queues one row per client. Returns the indices of the rows that were not queued because their client
+        has left or its channel is full. A client listed twice gets both rows. If any row is invalid, nothing is
+        queued.
 
         Args:
             clients (Iterable[ClientHandle] | array): handles, or their numbers (uint64), as the ``client`` column of
                 rows has them.
-            class_ (type): the message class that the rows are of.
-            rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`. It is copied
-                before it is checked: when another thread writes to it meanwhile, what is sent is old in parts and new
-                in others.
-            channel (int | str | None, default None): by number or by name; None: the one that the message's class
-                names as its own, else the first.
-            arena (array | None, default None): where texts, data and lists of the rows lie; their cells are offset
-                (from its start) and length.
+            class_ (type): the rows' message class.
+            rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`. It is
+                copied before it is checked; if another thread writes to it meanwhile, the copy may mix old and
+                new values.
+            channel (int | str | None, default None): index or name; None: the class's own channel, else the
+                first.
+            arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
+                offset (from its start) and length.
             key (int | array, default 0): a number for all rows, or a buffer of uint32 with one for each.
             tag (int | array, default 0): a number for all rows, or a buffer of uint32 with one for each.
-            notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
 
         Raises:
             FieldError: naming the first row that is wrong, its field, its value and what it must be.
-            TypeError, ValueError: these are no rows of the class.
-            Exception: as :meth:`send`, but for clients that are gone and channels that are full.
+            TypeError, ValueError: the rows are not of this class.
+            Exception: as :meth:`send`, except for clients that have left and full channels.
         """
     def send_rows(
         self,
@@ -2276,23 +2304,23 @@ class Server(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
-        """Queues many rows for one client. Returns the rows, by index, that were not queued: those for which the channel had no
-        room, or all when the client is gone.
+        """Queues many rows for one client. Returns the indices of the rows that were not queued: those that found
+        the channel full, or all if the client has left.
 
         Args:
-            client (ClientHandle): who gets them.
-            class_ (type): the message class that the rows are of.
+            client (ClientHandle): the receiver.
+            class_ (type): the rows' message class.
             rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
-            channel (int | str | None, default None): by number or by name; None: the one that the message's class
-                names as its own, else the first.
-            arena (array | None, default None): where texts, data and lists of the rows lie; their cells are offset
-                (from its start) and length.
-            key (int | array, default 0): on a latest channel, what the message is the value of.
-            tag (int | array, default 0): your own name for it, 32 bits: notifications and candidates have it.
-            notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+            channel (int | str | None, default None): index or name; None: the class's own channel, else the
+                first.
+            arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
+                offset (from its start) and length.
+            key (int | array, default 0): on a latest channel, the key whose value this is.
+            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
 
         Raises:
-            StaleClientError: with ``strict=True``, the client is gone.
+            StaleClientError: with ``strict=True``, the client has left.
             Exception: as :meth:`send_columns`.
         """
     def broadcast_rows(
@@ -2308,33 +2336,33 @@ class Server(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[ClientHandle]:
-        """Queues rows for every connected client, or for those given; each row is encoded once. Returns clients as
-        :meth:`broadcast`: their channel had no room for all of the rows.
+        """Queues rows, each encoded once, for every connected client or for ``clients``. Returns the clients
+        whose channel had no room for all of the rows, as :meth:`broadcast` does.
 
         Args:
-            class_ (type): the message class that the rows are of.
+            class_ (type): the rows' message class.
             rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
-            channel (int | str | None, default None): by number or by name; None: the one that the message's class
-                names as its own, else the first.
-            arena (array | None, default None): where texts, data and lists of the rows lie; their cells are offset
-                (from its start) and length.
-            clients (Iterable[ClientHandle] | None, default None): these alone; None: all who are connected.
-            exclude (ClientHandle | None, default None): one who doesn't get it.
-            key (int | array, default 0): on a latest channel, what the message is the value of.
-            tag (int | array, default 0): your own name for it, 32 bits: notifications and candidates have it.
-            notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+            channel (int | str | None, default None): index or name; None: the class's own channel, else the
+                first.
+            arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
+                offset (from its start) and length.
+            clients (Iterable[ClientHandle] | None, default None): the receivers; None: all connected clients.
+            exclude (ClientHandle | None, default None): a client to leave out.
+            key (int | array, default 0): on a latest channel, the key whose value this is.
+            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
 
         Raises:
             Exception: as :meth:`send_columns`.
         """
     def room(self) -> Room:
-        """A room of this server's clients, with nobody in it: :class:`Room`."""
+        """Makes an empty :class:`Room` of this server's clients."""
     def forget(self, channel: int | str, key: int | None = None) -> int:
-        """No longer sends newcomers the newest value of a key, or of all keys, of a channel with ``retain=True``. Those who have
-        it keep it. Returns how many values that were.
+        """Stops sending newcomers the newest value of a key, or of all keys, of a channel with ``retain=True``.
+        Clients that have it keep it. Returns how many values were dropped.
 
         Args:
-            channel (int | str): by number or by name.
+            channel (int | str): index or name.
             key (int | None, default None): None: all keys.
 
         Raises:
@@ -2342,31 +2370,33 @@ class Server(Generic[_P]):
             ValueError: the key is negative or above 2**32 - 1.
         """
     def client(self, number: int, /) -> ClientHandle | None:
-        """The client of a :attr:`ClientHandle.number`, as the ``client`` column of rows has it; None when it is
-        gone."""
+        """The client with this :attr:`ClientHandle.number`, as in the ``client`` column of rows; None if it has
+        left.
+        """
     def disconnect(self, client: ClientHandle, *, reason: str | None = None, linger: float = 0.0) -> bool:
-        """Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Never blocks. False when it is over already.
+        """Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Never blocks. Returns False if it
+        is over.
 
-        Without ``linger`` it ends at once, and what was sent and isn't known to have arrived is lost, even if it was
-        flushed: reliable messages are not sent again, and the goodbye may overtake them. With it, the following ticks
-        go on until the player has every reliable message and the newest values of latest channels, and all else was
-        sent and its packets' fates are known; then comes the goodbye. To the game the client is gone from now on: the
-        handle is stale, what the player sends is dropped, and chunks under way end as with any connection that ends. Its
-        slot is free, and its :class:`Disconnected` event comes, when it is over: after ``linger`` at the latest,
-        whatever the player does.
+        Without ``linger`` it ends at once. Messages that are not yet acked are lost, even if they were flushed:
+        reliable ones are not resent, and the goodbye may overtake them. With ``linger``, the following ticks go
+        on sending until the player has acked every reliable message and the newest values of latest channels, and
+        every other packet is delivered or lost; then comes the goodbye. For the game the client has left from now
+        on: the handle is stale, messages from the player are dropped, and running chunks end. The slot becomes
+        free, and the :class:`Disconnected` event comes, when the connection is over: after ``linger`` seconds at
+        the latest.
 
         Args:
-            client (ClientHandle): whose connection ends.
+            client (ClientHandle): the player to disconnect.
             reason (str | None, default None): a text for the player, as the ``detail`` of its event: 1 to 128 bytes
                 in UTF-8. Not in yojimbo's framing.
             linger (float, default 0.0): seconds, 0 to 60.
 
         Raises:
-            StaleClientError: with ``strict=True``, the client is gone already.
+            StaleClientError: with ``strict=True``, the client has left already.
             ValueError: naming the argument, its value and its bound.
         """
     def stats(self, client: ClientHandle) -> ConnectionStats:
-        """How the connection of a client is doing; of one that is gone, how it was at its end."""
+        """Statistics of a client's connection; its last ones if the client has left."""
     def channel_stats(self) -> ChannelSnapshot:
         """Counts of all channels of all connected clients."""
     def set_budget(
@@ -2377,50 +2407,51 @@ class Server(Generic[_P]):
         *,
         adaptive: bool = True,
     ) -> bool:
-        """Changes how many bytes of messages may be sent to a client, UDP/IP headers included; with None to each of them,
-        those to come included. By default that is 1,250,000 bytes a second in bursts of 65,536. Chunks have a rate of their
-        own (``congestion``) and take nothing of it. False when that client is gone.
+        """Sets the budget of messages for a client, or for every client, present and future. The default is
+        1,250,000 bytes a second in bursts of 65,536. Chunks have a rate of their own (``congestion``) and don't
+        use the budget. Returns False if that client has left.
 
         Args:
-            bytes_per_second (float): what may be sent, UDP/IP headers included.
-            burst_bytes (float): what may be sent at once after a silence. A tick's packets are such a burst.
-            client (ClientHandle | None, default None): None: each of them, those to come included.
-            adaptive (bool, default True): send less while the line shows that it is full: while round trips grow by
-                100 ms or more, a fifth and more of what is sent is lost, or acks stay out. A window of bytes in
-                flight, after TCP's (RFC 5681) and LEDBAT's (RFC 6817); 8 KiB may always be in flight, so that a usual
-                game never meets it. False: the budget alone decides.
+            bytes_per_second (float): the rate, UDP/IP headers included.
+            burst_bytes (float): the most bytes sent at once after a pause. A tick's packets are such a burst.
+            client (ClientHandle | None, default None): None: every client, present and future.
+            adaptive (bool, default True): send less while the link is congested: while round trips grow by 100 ms
+                or more, a fifth or more of the packets is lost, or acks stop. This is a window of bytes in
+                flight, after TCP's (RFC 5681) and LEDBAT's (RFC 6817). At least 8 KiB may always be in flight, so
+                most games never reach it. False: the budget alone decides.
 
         Raises:
-            ValueError: naming the argument, its value and its bound. Nothing was changed then.
-            StaleClientError: with ``strict=True``, the client is gone.
+            ValueError: naming the argument, its value and its bound. Nothing is changed.
+            StaleClientError: with ``strict=True``, the client has left.
         """
     def set_congestion(self, congestion: Congestion, client: ClientHandle | None = None, /) -> bool:
-        """Changes how fast chunks may go to a client, from now on; with None to each of them, those to come included. Other
-        settings of the same kind keep what is known of the link; another kind begins without. False when that client is gone.
+        """Changes how fast chunks may be sent to a client, or to every client, present and future. New settings
+        of the same kind keep the measurements of the link; another kind starts without. Returns False if that
+        client has left.
 
         Args:
-            congestion (Congestion): how fast chunks may go out.
-            client (ClientHandle | None, default None): None: each of them, those to come included.
+            congestion (Congestion): how fast chunks may be sent.
+            client (ClientHandle | None, default None): None: every client, present and future.
 
         Raises:
-            StaleClientError: with ``strict=True``, the client is gone.
+            StaleClientError: with ``strict=True``, the client has left.
         """
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket.
 
-        Without ``linger`` that is at once, and what was sent and isn't known to have arrived is lost, as with
-        :meth:`disconnect`; what is queued and wasn't flushed is lost for certain. With it, all that is queued is flushed
-        (without the priority hook), each player has until then what :meth:`disconnect` says, and nobody is let in any more.
-        Meanwhile the calls of the game raise :class:`ClosedError`, and players' messages are dropped.
+        Without ``linger`` it closes at once. Messages that are not yet acked are lost, as with
+        :meth:`disconnect`, and so is everything queued since the last flush. With ``linger``, the queue is
+        flushed (without the priority hook), each connection ends as :meth:`disconnect` describes, and nobody new
+        gets in. Meanwhile the game's calls raise :class:`ClosedError`, and players' messages are dropped.
 
-        Closing twice is fine: a second call without ``linger`` ends it at once. An interrupt (Ctrl-C) does too.
+        A second call without ``linger`` ends the lingering at once, and so does Ctrl-C.
 
         Args:
             linger (float, default 0.0): seconds, 0 to 60.
             reason (str | None, default None): a text for the players, as for :meth:`disconnect`.
-            wait (bool, default True): whether to block until it is over, other Python threads going on meanwhile. If
-                not, go on with ticks, :meth:`step` or :meth:`pump` until :attr:`closed`. On a simulated network,
-                where time passes only as the game has it, nothing blocks.
+            wait (bool, default True): whether to block until it is over, while other Python threads run. If not,
+                go on calling :meth:`tick`, :meth:`step` or :meth:`pump` until :attr:`closed`. On a simulated
+                network, where the game moves time, nothing blocks.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
@@ -2438,32 +2469,31 @@ class Server(Generic[_P]):
 class Room(Generic[_P]):
     """Some of a server's clients, to send to: a match, a lobby, a team.
 
-    A client may be in several rooms. When it leaves the server it leaves them by itself: it is in none from the
-    :meth:`Server.receive` on that hands over its :class:`Disconnected`. A room costs nothing when nobody uses it, and is gone
-    when the game forgets it.
+    A client may be in several rooms. It leaves them when it leaves the server, in the :meth:`Server.receive` that
+    delivers its :class:`Disconnected`. An unused room costs nothing, and ends with the last reference to it.
     """
 
     def __new__(cls, server: Server[_P]) -> Room[_P]: ...
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def server(self) -> Server[_P]:
-        """The server whose clients these are."""
+        """The server."""
     def add(self, client: ClientHandle, /) -> bool:
-        """Takes a client in. It is sent the newest value of each key of channels with ``retain=True`` that was broadcast to
-        the room. False when it is in the room already, or gone.
+        """Adds a client, which gets the newest value of each key that was broadcast to the room on channels with
+        ``retain=True``. Returns False if it is in the room already or has left the server.
 
         Raises:
-            ValueError: the client is another server's.
+            ValueError: the client belongs to another server.
             ClosedError: the server is closed.
         """
     def discard(self, client: ClientHandle, /) -> bool:
-        """Takes a client out, who keeps what it was sent. False when it isn't in the room.
+        """Removes a client, which keeps the values it has. Returns False if it isn't in the room.
 
         Raises:
-            ValueError: the client is another server's.
+            ValueError: the client belongs to another server.
         """
     def clear(self) -> None:
-        """Takes everybody out."""
+        """Removes all clients."""
     def broadcast(
         self,
         message: _P,
@@ -2474,17 +2504,17 @@ class Room(Generic[_P]):
         tag: int = 0,
         notify: bool = False,
     ) -> list[ClientHandle]:
-        """Queues one message for everybody in the room; it is encoded once. Returns the clients whose channel was full: the
-        others have it.
+        """Queues one message, encoded once, for everybody in the room. Returns the clients for which it was not
+        queued because their channel is full.
 
         Args:
             message (message): an object of one of the protocol's classes.
-            channel (int | str | None, default None): by number or by name; None: the one that the message's class
-                names as its own, else the first.
-            exclude (ClientHandle | None, default None): one who doesn't get it.
-            key (int, default 0): on a latest channel, what the message is the value of.
-            tag (int, default 0): your own name for it, 32 bits: notifications and candidates have it.
-            notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+            channel (int | str | None, default None): index or name; None: the class's own channel, else the
+                first.
+            exclude (ClientHandle | None, default None): a client to leave out.
+            key (int, default 0): on a latest channel, the key whose value this is.
+            tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
 
         Raises:
             Exception: as :meth:`Server.broadcast`.
@@ -2501,29 +2531,30 @@ class Room(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[ClientHandle]:
-        """Queues rows for everybody in the room; each row is encoded once. Returns the clients whose channel had no room for
-        all of them.
+        """Queues rows, each encoded once, for everybody in the room. Returns the clients whose channel had no
+        room for all of them.
 
         Args:
-            class_ (type): the message class that the rows are of.
+            class_ (type): the rows' message class.
             rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
-            channel (int | str | None, default None): by number or by name; None: the one that the message's class
-                names as its own, else the first.
-            arena (array | None, default None): where texts, data and lists of the rows lie; their cells are offset
-                (from its start) and length.
-            exclude (ClientHandle | None, default None): one who doesn't get it.
-            key (int | array, default 0): on a latest channel, what the message is the value of.
-            tag (int | array, default 0): your own name for it, 32 bits: notifications and candidates have it.
-            notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+            channel (int | str | None, default None): index or name; None: the class's own channel, else the
+                first.
+            arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
+                offset (from its start) and length.
+            exclude (ClientHandle | None, default None): a client to leave out.
+            key (int | array, default 0): on a latest channel, the key whose value this is.
+            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
 
         Raises:
             Exception: as :meth:`Server.send_columns`.
         """
     def forget(self, channel: int | str, key: int | None = None) -> int:
-        """No longer sends newcomers of the room the newest value of a key, or of all keys, as :meth:`Server.forget`.
+        """Stops sending the room's newcomers the newest value of a key, or of all keys; see
+        :meth:`Server.forget`.
 
         Args:
-            channel (int | str): by number or by name.
+            channel (int | str): index or name.
             key (int | None, default None): None: all keys.
         """
     def __contains__(self, client: object, /) -> bool: ...
@@ -2533,59 +2564,58 @@ class Room(Generic[_P]):
 
 @final
 class Client(Generic[_P]):
-    """A client of one server, dialling with a connect token.
+    """A client of one server, which dials with a connect token.
 
     Args:
         protocol (Protocol): what both sides share.
         token (ConnectToken): from the login backend.
-        bind (AddressLike | None, default None): the local address; None: any free port, of each family that the
-            token's servers have.
-        factory (MessageFactory | None, default None): makes the message objects; None: plain construction.
-        priority (PriorityHook | None, default None): called in each flush in which messages wait whose order is free,
-            with their :class:`Candidates`, of all clients at once. Returns a buffer of float32 scores, one each:
-            within its channel, a higher score goes first. Or None: the order stays. When it raises, or its scores are
-            no such buffer or have a NaN, or something is sent or received while it runs, the packets go out in the
-            order they have without it, and the exception reaches the caller of :meth:`flush` or leaves the ``with``
-            of :meth:`tick`.
-        slow_hook (float, default 0.005): seconds. The tick waits for its hooks; of one that takes longer the logger
-            is told, at most once a second. What hooks take is in ``counters``.
-        chunk_memory (int, default 67108864): bytes of chunks that the server may have in memory here, those under way
-            and those that ``inbox.chunks`` has not handed over yet; 0: none are taken. A larger chunk is refused.
-        chunk_directory (str | PathLike[str] | None, default None): where chunks go instead of memory: each into a
-            file named by its hash in hex digits. Made if it isn't there. What a connection leaves unfinished stays,
-            and is not sent again when the same peer offers the same content, also to another process.
-        chunk_file_limit (int | None, default None): bytes of the largest of these files; None: 1 GiB. A larger chunk
-            is refused.
-        chunk_directory_limit (int | None, default None): bytes of all of these files together, those under way with
-            their whole size; None: eight times ``chunk_file_limit``. A chunk that doesn't fit is refused.
-        resume (Client | None, default None): a client whose connection is over: what it has of chunks that didn't get
-            through is not sent again when the server sends the same content. Chunks in a ``chunk_directory`` don't
-            need it.
-        congestion (Congestion | None, default None): how fast chunks may go out; None: :meth:`Congestion.adaptive`.
-        driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when the
-            game ticks. ``"thread"``: a native thread keeps the connections going between ticks, and while the game is
-            busy: it acks, paces chunks, and sends again what was lost. What a tick sends still goes out together,
-            with its flush.
-        conditions (Conditions | None, default None): a bad network to put on all that is sent, for tests. Give it to
-            both sides. Its rate and its luck are those of one line: all peers share them.
-        seed (int | None, default None): makes those conditions repeatable; None: random.
+        bind (AddressLike | None, default None): the local address; None: any free port, in each address family of
+            the token's servers.
+        factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
+        priority (PriorityHook | None, default None): called once per flush if unordered messages are queued, with
+            their :class:`Candidates`, for all clients at once. Returns a buffer of float32 scores, one per
+            candidate: within a channel, higher scores go first. None keeps the order. If it raises, returns
+            anything else or a NaN, or sends or receives, the packets go out in their usual order, and
+            :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
+        slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is logged,
+            at most once a second; ``counters`` has the times of all hooks.
+        chunk_memory (int, default 67108864): bytes of chunks from the server to hold in memory, running ones and
+            ones not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
+        chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
+            their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the same
+            peer offers the same content again, even to another process, only the rest is sent.
+        chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger chunks
+            are refused.
+        chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
+            counted whole; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+        resume (Client | None, default None): a client whose connection is over. When the server sends the same
+            contents again, the parts that client received of unfinished chunks are not resent. Not needed with a
+            ``chunk_directory``.
+        congestion (Congestion | None, default None): how fast chunks may be sent; None:
+            :meth:`Congestion.adaptive`.
+        driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when
+            the game ticks. ``"thread"``: a native thread also serves connections between ticks and while the game
+            is busy: it acks, resends and paces chunks. A tick's messages still go out together, at its flush.
+        conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
+            both sides. All peers share its rate and its losses, as on one link.
+        seed (int | None, default None): makes these conditions repeatable; None: random.
         network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
-        columns (Sequence[type] | None, default None): message classes that come as columns (:meth:`Inbox.columns`)
-            and not as objects.
-        capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` of all datagrams, or the path
-            of a new one. When it can't go on, the logger is told, and the game is not disturbed.
-        mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280. For
-            paths that lose larger ones and don't say so. Each side sets its own. With ``framing="yojimbo"`` the
+        columns (Sequence[type] | None, default None): message classes delivered as columns
+            (:meth:`Inbox.columns`) instead of objects.
+        capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or the
+            path of a new one. If writing fails, it is logged and the game goes on.
+        mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
+            For paths that silently lose larger ones. Each side sets its own. With ``framing="yojimbo"`` the
             protocol's ``packet_fragment_size`` bounds them instead.
-        packet_notifications (bool, default False): whether :attr:`Inbox.packets` tells what became of each packet: nothing is
-            kept of them otherwise.
-        strict (bool, default False): what the connection does raises too: :class:`NotConnectedError` and
-            :class:`ChannelFullError`, where otherwise the call's result says so.
+        packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
+            or lost; otherwise no such records are kept.
+        strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError` instead
+            of returning a result that says so.
 
     Raises:
         OSError: no socket or directory could be made.
-        ValueError: the token is for another protocol id, or another client of this process dials with it or has been
-            connected with it, or an argument is out of its bounds, or the connection of ``resume`` is up.
+        ValueError: the token is for another protocol id or was used by another client of this process, an
+            argument is out of its bounds, or the connection of ``resume`` is still up.
     """
 
     def __new__(
@@ -2643,84 +2673,83 @@ class Client(Generic[_P]):
         packet_notifications: bool = False,
         strict: bool = False,
     ) -> Client[_Q]:
-        """Development mode: makes its own token, with the well-known key or a shared one. Not for
-        production: whoever has the key can be anyone. A warning is given unless the address is loopback.
+        """Development mode: makes its own token, with the well-known key or a shared one. Not for production:
+        anyone who has the key can connect as any player. It warns unless the address is loopback.
 
         Args:
             address (AddressLike): where the server is, with its port.
             protocol (Protocol): what both sides share.
             key (bytes | None, default None): the server's 32-byte private key; None: development mode's, which is
                 public.
-            client_id (int | None, default None): None picks a random one.
+            client_id (int | None, default None): None: a random one.
             timeout (int | None, default 10): seconds of silence that end the connection, and a dial; None: no
                 timeout.
-            user_data (bytes, default b''): up to 256 bytes that reach the server sealed.
+            user_data (bytes, default b''): up to 256 bytes for the server, encrypted.
             bind (AddressLike | None, default None): the local address; None: any free port.
-            factory (MessageFactory | None, default None): makes the message objects; None: plain construction.
-            priority (PriorityHook | None, default None): called in each flush in which messages wait whose order is
-                free, with their :class:`Candidates`, of all clients at once. Returns a buffer of float32 scores, one
-                each: within its channel, a higher score goes first. Or None: the order stays. When it raises, or its
-                scores are no such buffer or have a NaN, or something is sent or received while it runs, the packets
-                go out in the order they have without it, and the exception reaches the caller of :meth:`flush` or
-                leaves the ``with`` of :meth:`tick`.
-            slow_hook (float, default 0.005): seconds. The tick waits for its hooks; of one that takes longer the
-                logger is told, at most once a second. What hooks take is in ``counters``.
-            chunk_memory (int, default 67108864): bytes of chunks that the server may have in memory here, those under
-                way and those that ``inbox.chunks`` has not handed over yet; 0: none are taken. A larger chunk is
-                refused.
-            chunk_directory (str | PathLike[str] | None, default None): where chunks go instead of memory: each into a
-                file named by its hash in hex digits. Made if it isn't there. What a connection leaves unfinished
-                stays, and is not sent again when the same peer offers the same content, also to another process.
-            chunk_file_limit (int | None, default None): bytes of the largest of these files; None: 1 GiB. A larger
-                chunk is refused.
-            chunk_directory_limit (int | None, default None): bytes of all of these files together, those under way
-                with their whole size; None: eight times ``chunk_file_limit``. A chunk that doesn't fit is refused.
-            resume (Client | None, default None): a client whose connection is over: what is there of chunks from the
-                same server is not sent again.
-            congestion (Congestion | None, default None): how fast chunks may go out; None:
+            factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
+            priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
+                with their :class:`Candidates`, for all clients at once. Returns a buffer of float32 scores, one
+                per candidate: within a channel, higher scores go first. None keeps the order. If it raises,
+                returns anything else or a NaN, or sends or receives, the packets go out in their usual order, and
+                :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
+            slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is
+                logged, at most once a second; ``counters`` has the times of all hooks.
+            chunk_memory (int, default 67108864): bytes of chunks from the server to hold in memory, running ones
+                and ones not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
+            chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
+                their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the
+                same peer offers the same content again, even to another process, only the rest is sent.
+            chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
+                chunks are refused.
+            chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
+                counted whole; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+            resume (Client | None, default None): a client whose connection is over. When the server sends the
+                same contents again, the parts that client received of unfinished chunks are not resent. Not
+                needed with a ``chunk_directory``.
+            congestion (Congestion | None, default None): how fast chunks may be sent; None:
                 :meth:`Congestion.adaptive`.
-            driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when
-                the game ticks. ``"thread"``: a native thread keeps the connections going between ticks, and while the
-                game is busy: it acks, paces chunks, and sends again what was lost. What a tick sends still goes out
-                together, with its flush.
-            conditions (Conditions | None, default None): a bad network to put on all that is sent, for tests. Give it
-                to both sides. Its rate and its luck are those of one line: all peers share them.
-            seed (int | None, default None): makes those conditions repeatable; None: random.
+            driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written
+                when the game ticks. ``"thread"``: a native thread also serves connections between ticks and while
+                the game is busy: it acks, resends and paces chunks. A tick's messages still go out together, at
+                its flush.
+            conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
+                both sides. All peers share its rate and its losses, as on one link.
+            seed (int | None, default None): makes these conditions repeatable; None: random.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a
                 socket.
-            columns (Sequence[type] | None, default None): message classes that come as columns
-                (:meth:`Inbox.columns`) and not as objects.
-            capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` of all datagrams, or the
-                path of a new one. When it can't go on, the logger is told, and the game is not disturbed.
-            mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
-                For paths that lose larger ones and don't say so. Each side sets its own. With ``framing="yojimbo"``
-                the protocol's ``packet_fragment_size`` bounds them instead.
-            packet_notifications (bool, default False): whether :attr:`Inbox.packets` tells what became of each packet:
-                nothing is kept of them otherwise.
-            strict (bool, default False): what the connection does raises too: :class:`NotConnectedError` and
-                :class:`ChannelFullError`, where otherwise the call's result says so.
+            columns (Sequence[type] | None, default None): message classes delivered as columns
+                (:meth:`Inbox.columns`) instead of objects.
+            capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or
+                the path of a new one. If writing fails, it is logged and the game goes on.
+            mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
+                1,280. For paths that silently lose larger ones. Each side sets its own. With
+                ``framing="yojimbo"`` the protocol's ``packet_fragment_size`` bounds them instead.
+            packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
+                delivered or lost; otherwise no such records are kept.
+            strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`
+                instead of returning a result that says so.
         """
     @property
     def state(self) -> ClientState:
-        """Where the connection stands, in netcode's terms."""
+        """The state of the connection, in netcode's terms."""
     @property
     def connected(self) -> bool:
         """Whether the connection is up."""
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called, and what it lingered for is over."""
+        """Whether :meth:`close` was called and any linger is over."""
     @property
     def disconnect_reason(self) -> DisconnectReason | None:
-        """Why the connection ended, or never came up; None before."""
+        """Why the connection ended or was never made; None before."""
     @property
     def disconnect_detail(self) -> str | None:
-        """As :attr:`Disconnected.detail`; None before, and if nothing was said."""
+        """As :attr:`Disconnected.detail`; None before the end, and if no reason was given."""
     @property
     def address(self) -> Address:
         """The local address."""
     @property
     def server_address(self) -> Address:
-        """The server dialled now."""
+        """The server that is being dialled, or was reached."""
     @property
     def slot(self) -> int | None:
         """Our client slot on the server, once connected."""
@@ -2732,19 +2761,19 @@ class Client(Generic[_P]):
         """The simulated network it is on; None on a real one."""
     @property
     def world(self) -> ClientWorld:
-        """What its server shows it: ghosts."""
+        """The ghosts that the server shows to this client."""
     @property
     def counters(self) -> dict[str, int]:
-        """Everything counted since the start, drops by name."""
+        """All counters since the start, with every drop under a name."""
     def tick(self) -> Tick[_P, _P | Event, tuple[int, _P]]:
         """``with client.tick() as inbox:`` receives on entry and sends on exit."""
     def receive(self) -> Inbox[_P, _P | Event, tuple[int, _P]]:
-        """The first half of a tick: takes what arrived."""
+        """The first half of a tick: takes everything that arrived."""
     def flush(self) -> None:
-        """The second half of a tick: sends what is queued.
+        """The second half of a tick: sends everything queued.
 
         Raises:
-            Exception: what the priority hook raised. The packets are out then, in the order they have without it.
+            Exception: from the priority hook. The packets were sent, in their usual order.
         """
     def pump(self) -> None:
         """Keeps the connection alive without taking messages, as :meth:`Server.pump`."""
@@ -2752,10 +2781,11 @@ class Client(Generic[_P]):
         """Between ticks, for event loops: as :meth:`Server.step`."""
     @property
     def has_news(self) -> bool:
-        """Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications, chunks,
-        ends of transfers."""
+        """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
+        transfers.
+        """
     def fileno(self) -> int:
-        """The system's number of the socket, as :meth:`Server.fileno`."""
+        """The socket's file descriptor, as :meth:`Server.fileno`."""
     def send(
         self,
         message: _P,
@@ -2765,19 +2795,19 @@ class Client(Generic[_P]):
         tag: int = 0,
         notify: bool = False,
     ) -> SendResult:
-        """As :meth:`Server.send`: :attr:`SendResult.NOT_CONNECTED`, which is false, while the connection is not up (yet, or any
-        more), and ``FULL`` when the server doesn't ack or read.
+        """As :meth:`Server.send`. Returns :attr:`SendResult.NOT_CONNECTED`, which is false, before and after the
+        connection, and ``FULL`` if the server doesn't ack or read.
 
         Args:
             message (message): an object of one of the protocol's classes.
-            channel (int | str | None, default None): by number or by name; None: the one that the message's class
-                names as its own, else the first.
-            key (int, default 0): on a latest channel, what the message is the value of.
-            tag (int, default 0): your own name for it, 32 bits: notifications and candidates have it.
-            notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+            channel (int | str | None, default None): index or name; None: the class's own channel, else the
+                first.
+            key (int, default 0): on a latest channel, the key whose value this is.
+            tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
 
         Raises:
-            NotConnectedError, ChannelFullError: with ``strict=True``, in place of that.
+            NotConnectedError, ChannelFullError: with ``strict=True``, instead of these results.
         """
     def send_rows(
         self,
@@ -2790,31 +2820,31 @@ class Client(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
-        """Queues many rows. Returns the rows, by index, that were not queued: those for which the channel had no room, or all
-        while the connection is not up.
+        """Queues many rows. Returns the indices of the rows that were not queued: those that found the channel
+        full, or all while the connection is not up.
 
         Args:
-            class_ (type): the message class that the rows are of.
+            class_ (type): the rows' message class.
             rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
-            channel (int | str | None, default None): by number or by name; None: the one that the message's class
-                names as its own, else the first.
-            arena (array | None, default None): where texts, data and lists of the rows lie; their cells are offset
-                (from its start) and length.
-            key (int | array, default 0): on a latest channel, what the message is the value of.
-            tag (int | array, default 0): your own name for it, 32 bits: notifications and candidates have it.
-            notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+            channel (int | str | None, default None): index or name; None: the class's own channel, else the
+                first.
+            arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
+                offset (from its start) and length.
+            key (int | array, default 0): on a latest channel, the key whose value this is.
+            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
 
         Raises:
-            NotConnectedError: with ``strict=True``, the connection is not up (yet, or any more).
+            NotConnectedError: with ``strict=True``, the connection is not up.
             Exception: as :meth:`Server.send_columns`.
         """
     def send_payload(self, data: bytes, channel: int | str, *, tag: int) -> SendResult:
-        """As :meth:`Server.send_payload`; false as :meth:`send` is.
+        """As :meth:`Server.send_payload`. Returns what :meth:`send` does.
 
         Args:
             data (bytes): the payload.
-            channel (int | str): a payload channel, by number or by name.
-            tag (int): your own name for it, 32 bits: notifications and candidates have it.
+            channel (int | str): a payload channel, by index or name.
+            tag (int): your own 32-bit number for it, repeated in notifications and candidates.
         """
     def send_chunk(
         self,
@@ -2825,44 +2855,46 @@ class Client(Generic[_P]):
         burst: bool = False,
         ask_first: bool = False,
     ) -> Transfer:
-        """As :meth:`Server.send_chunk`, also where the connection is not up. A server takes no chunks unless it is told to.
+        """As :meth:`Server.send_chunk`; may be called before the connection is up. Servers accept no chunks by
+        default: see ``chunk_memory`` and ``chunk_directory`` of :class:`Server`.
 
         Args:
             data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a
                 :class:`Chunk`.
             label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
-            burst (bool, default False): send all of it within a round trip, instead of feeling the way; at most 256
-                KiB.
-            ask_first (bool, default False): send nothing of it before the receiver has said what it has.
+            burst (bool, default False): send all of it within a round trip instead of starting slowly; at most
+                256 KiB.
+            ask_first (bool, default False): wait until the receiver has reported what it already has.
 
         Raises:
-            NotConnectedError, ChannelFullError: with ``strict=True``, in place of a transfer that is over.
+            NotConnectedError, ChannelFullError: with ``strict=True``, instead of a transfer that is over.
         """
     def incoming_chunks(self) -> list[IncomingChunk]:
-        """As :meth:`Server.incoming_chunks`; none without a connection."""
+        """As :meth:`Server.incoming_chunks`; empty without a connection."""
     def set_budget(self, bytes_per_second: float, burst_bytes: float, *, adaptive: bool = True) -> None:
-        """As :meth:`Server.set_budget`, also before the connection is up.
+        """As :meth:`Server.set_budget`; may be called before the connection is up.
 
         Args:
-            bytes_per_second (float): what may be sent, UDP/IP headers included.
-            burst_bytes (float): what may be sent at once after a silence.
-            adaptive (bool, default True): send less while the line shows that it is full.
+            bytes_per_second (float): the rate, UDP/IP headers included.
+            burst_bytes (float): the most bytes sent at once after a pause.
+            adaptive (bool, default True): send less while the link is congested.
         """
     def set_congestion(self, congestion: Congestion, /) -> None:
-        """As :meth:`Server.set_congestion`, also before the connection is up.
+        """As :meth:`Server.set_congestion`; may be called before the connection is up.
 
         Args:
-            congestion (Congestion): how fast chunks may go out.
+            congestion (Congestion): how fast chunks may be sent.
         """
     def stats(self) -> ConnectionStats:
-        """How the connection is doing, or was at its end; zeros before it is up."""
+        """Statistics of the connection; after its end the last ones, zeros before it is up."""
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Disconnects and closes the socket.
 
-        Without ``linger`` that is at once, and what was sent and isn't known to have arrived is lost, even if it was
-        flushed. With it, what is queued is flushed, and the connection ends when the server has every reliable message
-        and the newest values of latest channels, and all else was sent and its packets' fates are known, or after
-        ``linger``. Otherwise as :meth:`Server.close`; the server's event has ``reason`` as its ``detail``.
+        Without ``linger`` it closes at once, and messages that are not yet acked are lost, even if they were
+        flushed. With ``linger``, the queue is flushed, and the connection ends once the server has acked every
+        reliable message and the newest values of latest channels, and every other packet is delivered or lost;
+        after ``linger`` seconds at the latest. Otherwise as :meth:`Server.close`; the server's event has
+        ``reason`` as its ``detail``.
 
         Args:
             linger (float, default 0.0): seconds, 0 to 60.
@@ -2957,7 +2989,7 @@ class Socket:
         """Receives one datagram that waits: ``(data, from)``; None when there is none.
 
         Raises:
-            OSError: receiving doesn't work any more.
+            OSError: the socket failed.
         """
     def receive_many(self, bound: int = 1500, /) -> list[tuple[bytes, Address]]:
         """Receives the datagrams that wait, as :meth:`receive`, reading at most ``bound``, so that a flood can't
@@ -3009,9 +3041,9 @@ class BitWriter:
     def uint128(self, value: int, /) -> None:
         """An unsigned integer of 128 bits."""
     def relative(self, value: int, previous: int, /) -> None:
-        """An integer above ``previous``, in fewer bits the nearer it is; at most 2**31 - 1."""
+        """An integer above ``previous``, at most 2**31 - 1; the smaller the difference, the fewer bits it takes."""
     def sequence_relative(self, value: int, previous: int, /) -> None:
-        """A sequence number after ``previous``, counting across the wrap, and not equal to it."""
+        """A sequence number after ``previous``, across the wrap if need be, and not equal to it."""
     def float32(self, value: float, /) -> None:
         """A float in 32 bits."""
     def float64(self, value: float, /) -> None:
@@ -3062,9 +3094,9 @@ class BitMeasure:
     def uint128(self, value: int, /) -> None:
         """An unsigned integer of 128 bits."""
     def relative(self, value: int, previous: int, /) -> None:
-        """An integer above ``previous``, in fewer bits the nearer it is; at most 2**31 - 1."""
+        """An integer above ``previous``, at most 2**31 - 1; the smaller the difference, the fewer bits it takes."""
     def sequence_relative(self, value: int, previous: int, /) -> None:
-        """A sequence number after ``previous``, counting across the wrap, and not equal to it."""
+        """A sequence number after ``previous``, across the wrap if need be, and not equal to it."""
     def float32(self, value: float, /) -> None:
         """A float in 32 bits."""
     def float64(self, value: float, /) -> None:
@@ -3343,7 +3375,7 @@ class AckEndpoint:
         """RTT, jitter, packet loss and bandwidth."""
     @property
     def counters(self) -> dict[str, int]:
-        """Everything counted since the start, drops by name."""
+        """All counters since the start, with every drop under a name."""
 
 @final
 class PacketStats:
@@ -3378,13 +3410,13 @@ class PacketStats:
         """Of the packets the other end sent, 0 to 100: those whose numbers are missing."""
     @property
     def sent_kbps(self) -> float:
-        """Rate of what is sent."""
+        """Rate of sending."""
     @property
     def received_kbps(self) -> float:
-        """Rate of what is received."""
+        """Rate of receiving."""
     @property
     def acked_kbps(self) -> float:
-        """Rate of what the other side is known to have."""
+        """Rate of data acked by the other side."""
 
 @final
 class VirtualConnection:
@@ -3614,7 +3646,7 @@ class ChunkSender:
         """Whether there is nothing to send."""
     @property
     def counters(self) -> dict[str, int]:
-        """Everything counted since the start, drops by name."""
+        """All counters since the start, with every drop under a name."""
 
 @final
 class ChunkProgress:
@@ -3637,7 +3669,7 @@ class ChunkProgress:
         """The mean rate since the chunk's first slice, in bytes of the chunk; 0 at first."""
     @property
     def time_left(self) -> float | None:
-        """Seconds that the rest takes at this rate; None while the rate is 0."""
+        """Seconds until it is done at this rate; None while the rate is 0."""
 
 @final
 class ChunkReceiver:
@@ -3690,7 +3722,7 @@ class ChunkReceiver:
         """How much of the chunk that is coming, or waits to be read, has come; None when nothing has."""
     @property
     def counters(self) -> dict[str, int]:
-        """Everything counted since the start, drops by name."""
+        """All counters since the start, with every drop under a name."""
 
 @final
 class GoodBad:

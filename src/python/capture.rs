@@ -40,12 +40,16 @@ const BOUND_VARIABLE: &str = "TICKWIRE_CAPTURE_MAX_BYTES";
 
 /// A pcapng file for the datagrams of servers and clients (their argument ``capture``), which Wireshark reads.
 ///
+/// Several endpoints may share one. Received datagrams are captured as they arrive, sent ones as they leave,
+/// after the simulated link of ``conditions=``. IP and UDP headers are made up from the addresses. Packets stay
+/// encrypted: :func:`tickwire.capture.open_capture` opens them, given the keys.
+///
 /// Args:
-///     path (str | PathLike[str]): the file; one of that name is overwritten.
-///     max_bytes (int, default 1073741824): what it may grow to, 4,096 to 2**40; further datagrams are counted as
+///     path (str | PathLike[str]): the file; an existing one is overwritten.
+///     max_bytes (int, default 1073741824): the largest size, 4,096 to 2**40; later datagrams are counted as
 ///         dropped.
-///     keys (str | PathLike[str] | None, default None): another file, for the secrets with which the captured packets
-///         can be opened and replayed; None: they are not written anywhere.
+///     keys (str | PathLike[str] | None, default None): another file, for the secrets that open the captured
+///         packets, readable by its owner only; None: they are not written.
 ///
 /// Raises:
 ///     OSError: a file can't be made; errno says why.
@@ -81,7 +85,7 @@ impl Capture {
         Ok(Capture { core, keys: keys.transpose()? })
     }
 
-    /// Where it goes.
+    /// The file.
     #[getter]
     fn path(&self) -> PathBuf {
         self.core.path()
@@ -93,7 +97,7 @@ impl Capture {
         self.core.counters().packets
     }
 
-    /// Bytes of the file, those that are still to be written included.
+    /// Bytes of the file, including those still in memory.
     #[getter]
     fn size(&self) -> u64 {
         self.core.counters().bytes
@@ -105,13 +109,16 @@ impl Capture {
         self.core.counters().dropped
     }
 
-    /// Writes a datagram as an endpoint would: for tools.
+    /// Writes a datagram as an endpoint would. For tools.
     ///
     /// Args:
-    ///     nanoseconds: when, since 1970.
-    ///     sender, receiver: between whom.
-    ///     outgoing: it was sent, and not received.
-    ///     opened: it is one that a :class:`PacketOpener` opened.
+    ///     nanoseconds: the time, in nanoseconds since 1970.
+    ///     sender, receiver: the addresses.
+    ///     outgoing: whether it was sent, not received.
+    ///     opened: whether it was decrypted.
+    ///
+    /// Raises:
+    ///     ValueError: the datagram is too long, or the time is out of its bounds.
     #[pyo3(signature = (nanoseconds, sender, receiver, datagram, *, outgoing, opened = false))]
     fn write(
         &self,
@@ -138,15 +145,16 @@ impl Capture {
         Ok(())
     }
 
-    /// Writes what is still in memory.
+    /// Writes datagrams still in memory. That also happens by itself: with the first datagram after a second,
+    /// and when an endpoint closes.
     fn flush(&self) {
         self.core.flush();
     }
 
-    /// Writes what is still in memory and closes the file. Endpoints that still capture go on without it.
+    /// Writes datagrams still in memory and closes the file. Endpoints that use it go on without capturing.
     ///
     /// Raises:
-    ///     OSError: something could not be written, now or before: naming the file.
+    ///     OSError: writing failed, now or earlier; it names the file.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.core.close().map_err(|error| file_error(py, &error, &self.core.path()))
     }
@@ -292,7 +300,7 @@ fn own(path: PathBuf) -> PathBuf {
     path.with_file_name(format!("{name}.{}.{extension}", std::process::id()))
 }
 
-/// Opens captured packets, for whoever has their keys.
+/// Decrypts captured packets, given the server's private key or a client's connect token.
 ///
 /// Args:
 ///     keys: private keys of servers, 32 bytes each.
@@ -316,8 +324,8 @@ impl PacketOpener {
         Ok(PacketOpener(Mutex::new(opener)))
     }
 
-    /// Takes the next datagram of a capture. Returns it with its body in clear and without its tag, or None: it is a
-    /// request, which is not sealed, or there is no key for it.
+    /// Takes the next datagram of a capture. Returns it decrypted and without its tag, or None if no key fits,
+    /// or it is a request, which is not encrypted.
     fn open<'py>(
         &self,
         py: Python<'py>,

@@ -10,7 +10,22 @@ use super::protocol::seconds;
 use crate::transport::protocol::MAX_EARLY_COPIES;
 use crate::transport::{ChannelConfig, ChannelKind, Resend, Share, YojimboChannel};
 
-/// The settings of one channel. Made by :func:`reliable_ordered`, :func:`unreliable` and the like.
+/// The settings of one channel, as made by :func:`reliable_ordered`, :func:`unreliable` and so on.
+///
+/// All kinds take these arguments:
+///
+/// Args:
+///     name: shown in the statistics.
+///     max_message_bytes: the largest message. A reliable channel cuts messages above 1,024 bytes into fragments
+///         that are resent one by one. On other channels a message above about 1,180 bytes is lost if any of its
+///         fragments is.
+///     strict: served before all channels that are not strict, in the protocol's order. The others keep a tenth
+///         of each packet, so that none of them starves.
+///     weight: its share among the channels that are not strict, 1 to 1,000. A share that is not used passes to
+///         the others.
+///
+/// Raises:
+///     ValueError: naming the argument, its value and its bound.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Channel {
@@ -29,19 +44,19 @@ impl From<ChannelConfig> for Channel {
 
 #[pymethods]
 impl Channel {
-    /// Which promise it makes, such as ``reliable_ordered``.
+    /// Its kind, such as ``reliable_ordered``.
     #[getter]
     fn kind(&self) -> &'static str {
         self.config.kind.name()
     }
 
-    /// Its name, for people; empty unless given.
+    /// Its name; empty unless given.
     #[getter]
     fn name(&self) -> &str {
         &self.config.name
     }
 
-    /// Whether it comes before the channels that are not strict.
+    /// Whether it is served before the channels that are not strict.
     #[getter]
     fn strict(&self) -> bool {
         self.config.share.strict
@@ -68,7 +83,7 @@ impl Channel {
         }
     }
 
-    /// Whether what is broadcast on it is sent to newcomers, too.
+    /// Whether newcomers get the values that were broadcast on it.
     #[getter]
     fn retain(&self) -> bool {
         self.retain.is_some()
@@ -180,24 +195,24 @@ fn resend(resend_time: Option<f64>, early_copies: i128) -> PyResult<Resend> {
 /// Every message exactly once, in order.
 ///
 /// Args:
-///     name (str, default ''): for people, and for ``send``; a protocol has each once.
-///     send_queue (int, default 1024): messages that may wait unacked; of one more, ``send`` says ``FULL``.
+///     name (str, default ''): for statistics, and for ``send``; unique in a protocol.
+///     send_queue (int, default 1024): messages that may wait unacked; above that ``send`` returns ``FULL``.
 ///     receive_window (int, default 1024): messages the receiver buffers before its game takes them.
 ///     receive_bytes (int, default 1048576): bytes the receiver buffers before its game takes them.
 ///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
 ///     resend_time (float | None, default None): seconds after which a message not yet acked is sent again. None:
-///         once the packets that carry it are lost, or the round trip time and its variance say so.
-///     early_copies (int, default 1): with ``resend_time=None``, packets that carry each message from the start, a
+///         once the packets that carry it are lost, or after a timeout derived from the RTT and its variance.
+///     early_copies (int, default 1): with ``resend_time=None``, how many packets carry each message at first, a
 ///         tick apart, while the budget has room; 1 to 8.
-///     strict (bool, default False): whether it comes before all channels that are not strict.
+///     strict (bool, default False): whether it is served before all channels that are not strict.
 ///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
-///     max_messages_per_packet (int | None, default None): for ``framing="yojimbo"``, as the other side has it. None:
+///     max_messages_per_packet (int | None, default None): ``framing="yojimbo"`` only, equal on both sides; None:
 ///         256.
-///     max_block_size (int | None, default None): for ``framing="yojimbo"``, bytes, as the other side has it. None:
-///         262,144.
-///     block_fragment_size (int | None, default None): for ``framing="yojimbo"``, bytes, as the other side has it.
+///     max_block_size (int | None, default None): ``framing="yojimbo"`` only, in bytes, equal on both sides;
+///         None: 262,144.
+///     block_fragment_size (int | None, default None): ``framing="yojimbo"`` only, in bytes, equal on both sides;
 ///         None: 1,024.
-///     disable_blocks (bool, default False): for ``framing="yojimbo"``: the channel takes no blocks.
+///     disable_blocks (bool, default False): ``framing="yojimbo"`` only: the channel takes no blocks.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
                     max_message_bytes = 65_536, resend_time = None, early_copies = 1, strict = false,
@@ -233,19 +248,19 @@ pub(crate) fn reliable_ordered(
     Common { name, send_queue, max_message_bytes, strict, weight }.open_with(kind, yojimbo)
 }
 
-/// Every message exactly once, as soon as it comes.
+/// Every message exactly once, as soon as it arrives: a lost one does not hold up those after it.
 ///
 /// Args:
-///     name (str, default ''): for people, and for ``send``; a protocol has each once.
-///     send_queue (int, default 1024): messages that may wait; of one more, ``send`` says ``FULL``.
+///     name (str, default ''): for statistics, and for ``send``; unique in a protocol.
+///     send_queue (int, default 1024): messages that may wait unacked; above that ``send`` returns ``FULL``.
 ///     receive_window (int, default 1024): messages the receiver buffers before its game takes them.
 ///     receive_bytes (int, default 1048576): bytes the receiver buffers before its game takes them.
 ///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
 ///     resend_time (float | None, default None): seconds after which a message not yet acked is sent again. None:
-///         once it is lost, as far as is known.
-///     early_copies (int, default 1): with ``resend_time=None``, packets that carry each message from the start, 1 to
-///         8.
-///     strict (bool, default False): whether it comes before all channels that are not strict.
+///         once it counts as lost.
+///     early_copies (int, default 1): with ``resend_time=None``, how many packets carry each message at first, 1
+///         to 8.
+///     strict (bool, default False): whether it is served before all channels that are not strict.
 ///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
@@ -274,20 +289,21 @@ pub(crate) fn reliable_unordered(
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
-/// Each message at most once, in any order, never sent again.
+/// Each message at most once, in any order, never resent. Messages that don't fit a tick's budget are dropped.
 ///
 /// Args:
-///     name (str, default ''): for people, and for ``send``; a protocol has each once.
-///     send_queue (int, default 1024): messages of one tick; of one more, ``send`` says ``FULL``.
-///     receive_queue (int, default 1024): messages the receiver keeps for its game; the oldest make room.
+///     name (str, default ''): for statistics, and for ``send``; unique in a protocol.
+///     send_queue (int, default 1024): messages per tick; above that ``send`` returns ``FULL``.
+///     receive_queue (int, default 1024): messages the receiver keeps for its game; when it is full, the oldest
+///         are dropped.
 ///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-///     strict (bool, default False): whether it comes before all channels that are not strict.
+///     strict (bool, default False): whether it is served before all channels that are not strict.
 ///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
-///     max_messages_per_packet (int | None, default None): for ``framing="yojimbo"``, as the other side has it. None:
+///     max_messages_per_packet (int | None, default None): ``framing="yojimbo"`` only, equal on both sides; None:
 ///         256.
-///     max_block_size (int | None, default None): for ``framing="yojimbo"``, bytes, as the other side has it. None:
-///         262,144.
-///     disable_blocks (bool, default False): for ``framing="yojimbo"``: the channel takes no blocks.
+///     max_block_size (int | None, default None): ``framing="yojimbo"`` only, in bytes, equal on both sides;
+///         None: 262,144.
+///     disable_blocks (bool, default False): ``framing="yojimbo"`` only: the channel takes no blocks.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
                     strict = false, weight = 1, max_messages_per_packet = None, max_block_size = None,
@@ -310,14 +326,15 @@ pub(crate) fn unreliable(
     Common { name, send_queue, max_message_bytes, strict, weight }.open_with(kind, yojimbo)
 }
 
-/// Each message at most once, never an older one after a newer one, never sent again.
+/// As :func:`unreliable`, but a message older than one already received is dropped on arrival.
 ///
 /// Args:
-///     name (str, default ''): for people, and for ``send``; a protocol has each once.
-///     send_queue (int, default 1024): messages of one tick; of one more, ``send`` says ``FULL``.
-///     receive_queue (int, default 1024): messages the receiver keeps for its game; the oldest make room.
+///     name (str, default ''): for statistics, and for ``send``; unique in a protocol.
+///     send_queue (int, default 1024): messages per tick; above that ``send`` returns ``FULL``.
+///     receive_queue (int, default 1024): messages the receiver keeps for its game; when it is full, the oldest
+///         are dropped.
 ///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-///     strict (bool, default False): whether it comes before all channels that are not strict.
+///     strict (bool, default False): whether it is served before all channels that are not strict.
 ///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
@@ -334,15 +351,18 @@ pub(crate) fn sequenced(
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
-/// Each message in several packets: once, in order, gaps told.
+/// Each message in several packets, a tick apart, so that a lost packet costs no time. Messages are delivered
+/// once, in order; ``inbox.missed`` counts those that never arrived.
 ///
 /// Args:
-///     name (str, default ''): for people, and for ``send``; a protocol has each once.
+///     name (str, default ''): for statistics, and for ``send``; unique in a protocol.
 ///     copies (int | None, default 3): packets that carry each message, 1 to 255; None: all until one is acked.
-///     send_queue (int, default 1024): messages that wait or are under way; of one more, ``send`` says ``FULL``.
-///     receive_queue (int, default 1024): messages the receiver keeps for its game; the oldest make room.
+///     send_queue (int, default 1024): messages that may wait or be in flight; above that ``send`` returns
+///         ``FULL``.
+///     receive_queue (int, default 1024): messages the receiver keeps for its game; when it is full, the oldest
+///         are dropped.
 ///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-///     strict (bool, default False): whether it comes before all channels that are not strict.
+///     strict (bool, default False): whether it is served before all channels that are not strict.
 ///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, copies = Some(3), send_queue = 1024, receive_queue = 1024,
@@ -367,20 +387,21 @@ pub(crate) fn redundant(
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
-/// Of each key the newest value, until the other side has it.
+/// The newest value of each key, sent until the other side has it. A resend always carries the newest value.
+/// Values arrive in ``inbox.latest``, never an older one of a key after a newer one.
 ///
 /// Args:
-///     name (str, default ''): for people, and for ``send``; a protocol has each once.
-///     keys (int, default 1024): how many there are; the ``key`` argument of ``send`` is 0 to ``keys - 1``. 1 to
-///         65,536.
-///     retain (bool, default False): newcomers get, after their :class:`Connected`, the newest value of each key that
-///         was broadcast to everybody; and who is added to a :class:`Room`, those of the room. What was sent to one
-///         client, or broadcast to some of them (``clients=``), is theirs alone. :meth:`Server.forget` ends it for a
-///         key. The other side needn't know.
-///     retain_bytes (int, default 1048576): how many bytes of values a server, and each room, keeps of the channel
-///         for that, 1 to 2**30; a broadcast that needs more raises :class:`MessageTooLargeError` and sends nothing.
+///     name (str, default ''): for statistics, and for ``send``; unique in a protocol.
+///     keys (int, default 1024): how many keys there are, 1 to 65,536; the ``key`` argument of ``send`` is 0 to
+///         ``keys - 1``.
+///     retain (bool, default False): after their :class:`Connected`, newcomers get the newest value of each key
+///         that was broadcast to everybody. A client that is added to a :class:`Room` gets the room's values.
+///         Values sent to one client, or broadcast to some (``clients=``), are not kept. :meth:`Server.forget`
+///         drops a key. The setting may differ between the sides.
+///     retain_bytes (int, default 1048576): bytes of such values that the server, and each room, keeps; 1 to
+///         2**30. A broadcast that needs more raises :class:`MessageTooLargeError` and sends nothing.
 ///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-///     strict (bool, default False): whether it comes before all channels that are not strict.
+///     strict (bool, default False): whether it is served before all channels that are not strict.
 ///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, keys = 1024, retain = false, retain_bytes = 1_048_576, max_message_bytes = 65_536,
@@ -401,14 +422,16 @@ pub(crate) fn latest(
     Ok(Channel { retain: retain.then_some(bytes), ..channel })
 }
 
-/// Opaque bytes, at most once, whose fate is told exactly once, in the order of the packets.
+/// Bytes of your own instead of messages, each payload at most once, never resent: see
+/// :meth:`Server.send_payload`. ``inbox.notifications`` reports each as delivered or lost, in packet order.
 ///
 /// Args:
-///     name (str, default ''): for people, and for ``send``; a protocol has each once.
-///     send_queue (int, default 1024): messages of one tick; of one more, ``send`` says ``FULL``.
-///     receive_queue (int, default 1024): messages the receiver keeps for its game; the oldest make room.
+///     name (str, default ''): for statistics, and for ``send``; unique in a protocol.
+///     send_queue (int, default 1024): messages per tick; above that ``send`` returns ``FULL``.
+///     receive_queue (int, default 1024): messages the receiver keeps for its game; when it is full, the oldest
+///         are dropped.
 ///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-///     strict (bool, default False): whether it comes before all channels that are not strict.
+///     strict (bool, default False): whether it is served before all channels that are not strict.
 ///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
@@ -425,11 +448,14 @@ pub(crate) fn payload(
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
-/// Large blocks of data beside the messages: at most one such channel a protocol.
+/// Large blocks of data, beside the messages: see :meth:`Server.send_chunk`. A protocol has at most one such channel,
+/// and messages don't go over it.
 ///
 /// Args:
-///     name (str, default ''): for people, and for ``send``; a protocol has each once.
-///     pulls (bool, default False): whether clients may ask for what the server offers.
+///     name (str, default ''): for statistics, and for ``send``; unique in a protocol.
+///     pulls (bool, default False): whether clients may ask for contents that the server offers
+///         (:class:`Catalogue`, :class:`Puller`). This adds three message classes and a channel after the game's
+///         own.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, pulls = false))]
 pub(crate) fn chunks(name: &str, #[pyo3(from_py_with = truth::pulls)] pulls: bool) -> PyResult<Channel> {

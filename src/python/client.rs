@@ -46,45 +46,58 @@ const TOKEN_LIFETIME: u32 = 60;
 /// Bytes of chunks that a server may have in a client's memory, if nothing is said.
 const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 
-/// A client of one server, dialling with a connect token.
+/// A client of one server, which dials with a connect token.
 ///
 /// Args:
 ///     protocol (Protocol): what both sides share.
 ///     token (ConnectToken): from the login backend.
-///     bind (AddressLike | None, default None): the local address; None: any free port.
-///     factory (MessageFactory | None, default None): makes the message objects; None: plain construction.
-///     priority (PriorityHook | None, default None): called in each flush in which messages wait whose order is free,
-///         with their :class:`Candidates`; returns scores.
-///     slow_hook (float, default 0.005): seconds; of a hook that takes longer the logger is told, at most once a
-///         second.
-///     chunk_memory (int, default 67108864): bytes of chunks that the server may have in memory here; 0: none are
-///         taken.
-///     chunk_directory (str | PathLike[str] | None, default None): where they go instead, as files.
-///     chunk_file_limit (int | None, default None): bytes of the largest of these files; None: 1 GiB.
-///     chunk_directory_limit (int | None, default None): bytes of all of them together; None: eight times
-///         chunk_file_limit.
-///     resume (Client | None, default None): a client whose connection is over: what is there of chunks from the same
-///         server is not sent again. factory, priority, slow_hook, chunk_memory, chunk_directory, chunk_file_limit,
-///         chunk_directory_limit, congestion, driver, conditions, seed, network, columns, capture, mtu, packet_notifications:
-///         as for :class:`Server`, but ``chunk_memory`` is 64 MiB unless said.
-///     congestion (Congestion | None, default None): how fast chunks may go out; None: adaptive.
-///     driver (Literal['polled', 'thread'], default 'polled'): "polled": the socket is read and written when the game
-///         ticks. "thread": a native thread keeps the connections going between ticks, and while the game is busy.
-///     conditions (Conditions | None, default None): a bad network to put on all that is sent, for tests. Its rate
-///         and its luck are those of one line: all peers share them.
-///     seed (int | None, default None): makes those conditions repeatable; None: random.
+///     bind (AddressLike | None, default None): the local address; None: any free port, in each address family of
+///         the token's servers.
+///     factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
+///     priority (PriorityHook | None, default None): called once per flush if unordered messages are queued, with
+///         their :class:`Candidates`, for all clients at once. Returns a buffer of float32 scores, one per
+///         candidate: within a channel, higher scores go first. None keeps the order. If it raises, returns
+///         anything else or a NaN, or sends or receives, the packets go out in their usual order, and
+///         :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
+///     slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is logged,
+///         at most once a second; ``counters`` has the times of all hooks.
+///     chunk_memory (int, default 67108864): bytes of chunks from the server to hold in memory, running ones and
+///         ones not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
+///     chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
+///         their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the same
+///         peer offers the same content again, even to another process, only the rest is sent.
+///     chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger chunks
+///         are refused.
+///     chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
+///         counted whole; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+///     resume (Client | None, default None): a client whose connection is over. When the server sends the same
+///         contents again, the parts that client received of unfinished chunks are not resent. Not needed with a
+///         ``chunk_directory``.
+///     congestion (Congestion | None, default None): how fast chunks may be sent; None:
+///         :meth:`Congestion.adaptive`.
+///     driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when
+///         the game ticks. ``"thread"``: a native thread also serves connections between ticks and while the game
+///         is busy: it acks, resends and paces chunks. A tick's messages still go out together, at its flush.
+///     conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
+///         both sides. All peers share its rate and its losses, as on one link.
+///     seed (int | None, default None): makes these conditions repeatable; None: random.
 ///     network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
-///     columns (Sequence[type] | None, default None): message classes that come as columns (:meth:`Inbox.columns`)
-///         and not as objects.
-///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` of all datagrams, or the path
-///         of a new one.
-///     mtu (int, default 1280): bytes of the largest IP packets to send, 1,126 to 1,280.
-///     packet_notifications (bool, default False): whether ``inbox.packets`` tells what became of each packet.
-///     strict (bool, default False): whether what the connection does raises, as :meth:`send` says.
+///     columns (Sequence[type] | None, default None): message classes delivered as columns
+///         (:meth:`Inbox.columns`) instead of objects.
+///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or the
+///         path of a new one. If writing fails, it is logged and the game goes on.
+///     mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
+///         For paths that silently lose larger ones. Each side sets its own. With ``framing="yojimbo"`` the
+///         protocol's ``packet_fragment_size`` bounds them instead.
+///     packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
+///         or lost; otherwise no such records are kept.
+///     strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError` instead
+///         of returning a result that says so.
 ///
 /// Raises:
-///     OSError: no socket could be made.
-///     ValueError: the token is for another protocol id.
+///     OSError: no socket or directory could be made.
+///     ValueError: the token is for another protocol id or was used by another client of this process, an
+///         argument is out of its bounds, or the connection of ``resume`` is still up.
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Client {
     endpoint: Endpoint,
@@ -117,48 +130,61 @@ impl Client {
         Self::dial(py, protocol, token.get().again()?, bind, resume, false, settings)
     }
 
-    /// Development mode: makes its own token, with the well-known key or a shared one. Not for
-    /// production: whoever has the key can be anyone. A warning is given unless the address is loopback.
+    /// Development mode: makes its own token, with the well-known key or a shared one. Not for production:
+    /// anyone who has the key can connect as any player. It warns unless the address is loopback.
     ///
     /// Args:
     ///     address (AddressLike): where the server is, with its port.
     ///     protocol (Protocol): what both sides share.
     ///     key (bytes | None, default None): the server's 32-byte private key; None: development mode's, which is
     ///         public.
-    ///     client_id (int | None, default None): None picks a random one.
+    ///     client_id (int | None, default None): None: a random one.
     ///     timeout (int | None, default 10): seconds of silence that end the connection, and a dial; None: no
     ///         timeout.
-    ///     user_data (bytes, default b''): up to 256 bytes that reach the server sealed.
+    ///     user_data (bytes, default b''): up to 256 bytes for the server, encrypted.
     ///     bind (AddressLike | None, default None): the local address; None: any free port.
-    ///     factory (MessageFactory | None, default None): makes the message objects; None: plain construction.
-    ///     priority (PriorityHook | None, default None): called in each flush in which messages wait whose order is
-    ///         free, with their :class:`Candidates`; returns scores.
-    ///     slow_hook (float, default 0.005): seconds; of a hook that takes longer the logger is told, at most once a
-    ///         second.
-    ///     chunk_memory (int, default 67108864): bytes of chunks that the server may have in memory here; 0: none are
-    ///         taken.
-    ///     chunk_directory (str | PathLike[str] | None, default None): where they go instead, as files.
-    ///     chunk_file_limit (int | None, default None): bytes of the largest of these files; None: 1 GiB.
-    ///     chunk_directory_limit (int | None, default None): bytes of all of them together; None: eight times
-    ///         chunk_file_limit.
-    ///     resume (Client | None, default None): a client whose connection is over: what is there of chunks from the
-    ///         same server is not sent again.
-    ///     congestion (Congestion | None, default None): how fast chunks may go out; None: adaptive.
-    ///     driver (Literal['polled', 'thread'], default 'polled'): "polled": the socket is read and written when the
-    ///         game ticks. "thread": a native thread keeps the connections going between ticks, and while the game is
-    ///         busy.
-    ///     conditions (Conditions | None, default None): a bad network to put on all that is sent, for tests. Its
-    ///         rate and its luck are those of one line: all peers share them.
-    ///     seed (int | None, default None): makes those conditions repeatable; None: random.
+    ///     factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
+    ///     priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
+    ///         with their :class:`Candidates`, for all clients at once. Returns a buffer of float32 scores, one
+    ///         per candidate: within a channel, higher scores go first. None keeps the order. If it raises,
+    ///         returns anything else or a NaN, or sends or receives, the packets go out in their usual order, and
+    ///         :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
+    ///     slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is
+    ///         logged, at most once a second; ``counters`` has the times of all hooks.
+    ///     chunk_memory (int, default 67108864): bytes of chunks from the server to hold in memory, running ones
+    ///         and ones not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
+    ///     chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
+    ///         their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the
+    ///         same peer offers the same content again, even to another process, only the rest is sent.
+    ///     chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
+    ///         chunks are refused.
+    ///     chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
+    ///         counted whole; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+    ///     resume (Client | None, default None): a client whose connection is over. When the server sends the
+    ///         same contents again, the parts that client received of unfinished chunks are not resent. Not
+    ///         needed with a ``chunk_directory``.
+    ///     congestion (Congestion | None, default None): how fast chunks may be sent; None:
+    ///         :meth:`Congestion.adaptive`.
+    ///     driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written
+    ///         when the game ticks. ``"thread"``: a native thread also serves connections between ticks and while
+    ///         the game is busy: it acks, resends and paces chunks. A tick's messages still go out together, at
+    ///         its flush.
+    ///     conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
+    ///         both sides. All peers share its rate and its losses, as on one link.
+    ///     seed (int | None, default None): makes these conditions repeatable; None: random.
     ///     network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a
     ///         socket.
-    ///     columns (Sequence[type] | None, default None): message classes that come as columns
-    ///         (:meth:`Inbox.columns`) and not as objects.
-    ///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` of all datagrams, or the
-    ///         path of a new one.
-    ///     mtu (int, default 1280): bytes of the largest IP packets to send, 1,126 to 1,280.
-    ///     packet_notifications (bool, default False): whether ``inbox.packets`` tells what became of each packet.
-    ///     strict (bool, default False): whether what the connection does raises, as :meth:`send` says.
+    ///     columns (Sequence[type] | None, default None): message classes delivered as columns
+    ///         (:meth:`Inbox.columns`) instead of objects.
+    ///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or
+    ///         the path of a new one. If writing fails, it is logged and the game goes on.
+    ///     mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
+    ///         1,280. For paths that silently lose larger ones. Each side sets its own. With
+    ///         ``framing="yojimbo"`` the protocol's ``packet_fragment_size`` bounds them instead.
+    ///     packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
+    ///         delivered or lost; otherwise no such records are kept.
+    ///     strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`
+    ///         instead of returning a result that says so.
     #[staticmethod]
     #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
                         user_data = None, bind = None, resume = None, **settings))]
@@ -224,7 +250,7 @@ impl Client {
         Self::dial(py, protocol, token, bind, resume, true, settings)
     }
 
-    /// Where the connection stands, in netcode's terms.
+    /// The state of the connection, in netcode's terms.
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let state = self.asked(|dial| dial.state())?;
@@ -237,20 +263,20 @@ impl Client {
         Ok(self.endpoint.state.lock()?.host().is_connected(self.server))
     }
 
-    /// Whether :meth:`close` was called, and what it lingered for is over.
+    /// Whether :meth:`close` was called and any linger is over.
     #[getter]
     fn closed(&self) -> PyResult<bool> {
         self.endpoint.closed()
     }
 
-    /// Why the connection ended, or never came up; None before.
+    /// Why the connection ended or was never made; None before.
     #[getter]
     fn disconnect_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let reason = self.asked(|dial| dial.disconnect_reason())?;
         reason.map(|reason| reason_to_python(py, reason)).transpose()
     }
 
-    /// What the side that ended the connection gave as its reason; None if nothing, and before.
+    /// As :attr:`Disconnected.detail`; None before the end, and if no reason was given.
     #[getter]
     fn disconnect_detail(&self) -> PyResult<Option<String>> {
         self.asked(|dial| dial.disconnect_detail().map(Into::into))
@@ -262,7 +288,7 @@ impl Client {
         self.endpoint.address
     }
 
-    /// The server dialled now.
+    /// The server that is being dialled, or was reached.
     #[getter]
     fn server_address(&self) -> PyResult<Address> {
         self.asked(|dial| Address(dial.server_address()))
@@ -286,13 +312,13 @@ impl Client {
         self.endpoint.protocol.clone_ref(py)
     }
 
-    /// What its server shows it: ghosts.
+    /// The ghosts that the server shows to this client.
     #[getter]
     fn world(&self, py: Python<'_>) -> Py<ClientWorld> {
         self.world.clone_ref(py)
     }
 
-    /// Everything counted since the start, drops by name.
+    /// All counters since the start, with every drop under a name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.endpoint.counters(py)
@@ -303,15 +329,15 @@ impl Client {
         Tick(Ticking::Client(slf))
     }
 
-    /// The first half of a tick: takes what arrived.
+    /// The first half of a tick: takes everything that arrived.
     pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
         self.endpoint.receive(py, || Ok(()), |pending, events| self.make_objects(py, pending, events))
     }
 
-    /// The second half of a tick: sends what is queued.
+    /// The second half of a tick: sends everything queued.
     ///
     /// Raises:
-    ///     What the priority hook raised. The packets are out then, in the order they have without it.
+    ///     Exception: from the priority hook. The packets were sent, in their usual order.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         self.endpoint.flush(py)
     }
@@ -326,33 +352,31 @@ impl Client {
         self.endpoint.step(py)
     }
 
-    /// Whether the next :meth:`receive` has something that wasn't told: events, messages, notifications, chunks,
-    /// ends of transfers.
+    /// Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
+    /// transfers.
     #[getter]
     fn has_news(&self) -> PyResult<bool> {
         self.endpoint.has_news()
     }
 
-    /// The system's number of the socket, for event loops to watch: when it is readable, :meth:`step`.
-    ///
-    /// Raises:
-    ///     ValueError: there is no socket to watch: a thread does, or the network is simulated.
+    /// The socket's file descriptor, as :meth:`Server.fileno`.
     fn fileno(&self) -> PyResult<i64> {
         self.endpoint.fileno()
     }
 
-    /// As :meth:`Server.send`: false while the connection is not up (yet, or any more), and when the channel is full.
+    /// As :meth:`Server.send`. Returns :attr:`SendResult.NOT_CONNECTED`, which is false, before and after the
+    /// connection, and ``FULL`` if the server doesn't ack or read.
     ///
     /// Args:
     ///     message (message): an object of one of the protocol's classes.
-    ///     channel (int | str | None, default None): by number or by name; None: the one that the message's class
-    ///         names as its own, else the first.
-    ///     key (int, default 0): on a latest channel, what the message is the value of.
-    ///     tag (int, default 0): your own name for it, 32 bits: notifications and candidates have it.
-    ///     notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+    ///     channel (int | str | None, default None): index or name; None: the class's own channel, else the
+    ///         first.
+    ///     key (int, default 0): on a latest channel, the key whose value this is.
+    ///     tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
+    ///     notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
     ///
     /// Raises:
-    ///     NotConnectedError, ChannelFullError: with ``strict=True``, in place of that.
+    ///     NotConnectedError, ChannelFullError: with ``strict=True``, instead of these results.
     #[pyo3(signature = (message, channel = None, *, key = 0, tag = 0, notify = false))]
     fn send(
         &self,
@@ -371,21 +395,23 @@ impl Client {
         self.endpoint.answer(message.py(), sent, channel, || class_name(message))
     }
 
-    /// Queues many rows. Returns the rows, by index, that were not queued. As :meth:`Server.send_rows`.
+    /// Queues many rows. Returns the indices of the rows that were not queued: those that found the channel
+    /// full, or all while the connection is not up.
     ///
     /// Args:
-    ///     class_ (type): the message class that the rows are of.
+    ///     class_ (type): the rows' message class.
     ///     rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
-    ///     channel (int | str | None, default None): by number or by name; None: the one that the message's class
-    ///         names as its own, else the first.
-    ///     arena (array | None, default None): where texts, data and lists of the rows lie; their cells are offset
-    ///         (from its start) and length.
-    ///     key (int | array, default 0): on a latest channel, what the message is the value of.
-    ///     tag (int | array, default 0): your own name for it, 32 bits: notifications and candidates have it.
-    ///     notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+    ///     channel (int | str | None, default None): index or name; None: the class's own channel, else the
+    ///         first.
+    ///     arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
+    ///         offset (from its start) and length.
+    ///     key (int | array, default 0): on a latest channel, the key whose value this is.
+    ///     tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates.
+    ///     notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
     ///
     /// Raises:
-    ///     NotConnectedError: with ``strict=True``, the connection is not up (yet, or any more).
+    ///     NotConnectedError: with ``strict=True``, the connection is not up.
+    ///     Exception: as :meth:`Server.send_columns`.
     #[pyo3(signature = (class_, rows, channel = None, *, arena = None, key = None, tag = None, notify = false))]
     #[pyo3(text_signature = "($self, class_, rows, channel=None, *, arena=None, key=0, tag=0, notify=False)")]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
@@ -409,12 +435,12 @@ impl Client {
         })?
     }
 
-    /// As :meth:`Server.send_payload`.
+    /// As :meth:`Server.send_payload`. Returns what :meth:`send` does.
     ///
     /// Args:
     ///     data (bytes): the payload.
-    ///     channel (int | str): a payload channel, by number or by name.
-    ///     tag (int): your own name for it, 32 bits: notifications and candidates have it.
+    ///     channel (int | str): a payload channel, by index or name.
+    ///     tag (int): your own 32-bit number for it, repeated in notifications and candidates.
     #[pyo3(signature = (data, channel, *, tag))]
     fn send_payload(
         &self,
@@ -431,18 +457,19 @@ impl Client {
         self.endpoint.answer(py, sent, channel, || "the payload".into())
     }
 
-    /// As :meth:`Server.send_chunk`, to the server.
+    /// As :meth:`Server.send_chunk`; may be called before the connection is up. Servers accept no chunks by
+    /// default: see ``chunk_memory`` and ``chunk_directory`` of :class:`Server`.
     ///
     /// Args:
     ///     data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a
     ///         :class:`Chunk`.
     ///     label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
-    ///     burst (bool, default False): send all of it within a round trip, instead of feeling the way; at most 256
-    ///         KiB.
-    ///     ask_first (bool, default False): send nothing of it before the receiver has said what it has.
+    ///     burst (bool, default False): send all of it within a round trip instead of starting slowly; at most
+    ///         256 KiB.
+    ///     ask_first (bool, default False): wait until the receiver has reported what it already has.
     ///
     /// Raises:
-    ///     NotConnectedError, ChannelFullError: with ``strict=True``; otherwise the transfer is over already, with an error.
+    ///     NotConnectedError, ChannelFullError: with ``strict=True``, instead of a transfer that is over.
     #[pyo3(signature = (data, /, *, label = "", burst = false, ask_first = false))]
     fn send_chunk(
         &self,
@@ -455,17 +482,17 @@ impl Client {
         self.endpoint.send_chunk(self.server, None, &Chunk::given(data)?, label, burst, ask_first)
     }
 
-    /// The server's chunks that are under way, as they are now.
+    /// As :meth:`Server.incoming_chunks`; empty without a connection.
     fn incoming_chunks(&self, py: Python<'_>) -> PyResult<Vec<IncomingChunk>> {
         self.endpoint.incoming_chunks(py, self.server, None)
     }
 
-    /// Changes how much may be sent, also before the connection is up.
+    /// As :meth:`Server.set_budget`; may be called before the connection is up.
     ///
     /// Args:
-    ///     bytes_per_second (float): what may be sent, UDP/IP headers included.
-    ///     burst_bytes (float): what may be sent at once after a silence.
-    ///     adaptive (bool, default True): send less while the line shows that it is full.
+    ///     bytes_per_second (float): the rate, UDP/IP headers included.
+    ///     burst_bytes (float): the most bytes sent at once after a pause.
+    ///     adaptive (bool, default True): send less while the link is congested.
     #[pyo3(signature = (bytes_per_second, burst_bytes, *, adaptive = true))]
     fn set_budget(
         &self,
@@ -477,22 +504,28 @@ impl Client {
         self.endpoint.state.lock()?.change().set_budget(None, budget).map_err(value_error)
     }
 
-    /// Changes how fast chunks may go out, also before the connection is up.
+    /// As :meth:`Server.set_congestion`; may be called before the connection is up.
     ///
     /// Args:
-    ///     congestion (Congestion): how fast chunks may go out.
+    ///     congestion (Congestion): how fast chunks may be sent.
     #[pyo3(signature = (congestion, /))]
     fn set_congestion(&self, congestion: &Bound<'_, Congestion>) -> PyResult<()> {
         let congestion = congestion.get().0;
         self.endpoint.state.lock()?.change().set_congestion(None, congestion).map_err(value_error)
     }
 
-    /// How the connection is doing, or was at its end; zeros before it is up.
+    /// Statistics of the connection; after its end the last ones, zeros before it is up.
     fn stats(&self) -> PyResult<ConnectionStats> {
         self.endpoint.stats(self.server, None)
     }
 
-    /// Disconnects and closes the socket; with ``linger``, when the server has what was sent. As :meth:`Server.close`.
+    /// Disconnects and closes the socket.
+    ///
+    /// Without ``linger`` it closes at once, and messages that are not yet acked are lost, even if they were
+    /// flushed. With ``linger``, the queue is flushed, and the connection ends once the server has acked every
+    /// reliable message and the newest values of latest channels, and every other packet is delivered or lost;
+    /// after ``linger`` seconds at the latest. Otherwise as :meth:`Server.close`; the server's event has
+    /// ``reason`` as its ``detail``.
     ///
     /// Args:
     ///     linger (float, default 0.0): seconds, 0 to 60.

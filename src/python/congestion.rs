@@ -8,20 +8,26 @@ use super::fields::within;
 use super::parts::good_bad_config;
 use crate::transport::{AdaptiveConfig, CongestionConfig, RateConfig};
 
-/// How fast chunks may go out. Made by its static methods.
+/// How fast chunks may be sent. Messages have a budget of their own and don't wait for this rate (except with
+/// :meth:`good_bad`), but their bytes count against it.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Congestion(pub(super) CongestionConfig);
 
 #[pymethods]
 impl Congestion {
-    /// As fast as the link carries it without a queue of more than some milliseconds: the default.
+    /// The default: as fast as the link allows with a queue of only some milliseconds. It backs off when
+    /// packets take longer or get lost.
     ///
     /// Args:
     ///     min_bytes_per_second (float, default 4000.0): never slower, UDP/IP headers included.
     ///     max_bytes_per_second (float, default 125000000.0): never faster, UDP/IP headers included.
-    ///     initial_bytes (int, default 32768): what may go out before anything is known of the link.
-    ///     max_burst_bytes (int, default 262144): the most that goes out at one time, and so with one tick.
+    ///     initial_bytes (int, default 32768): bytes that may be in flight before the first measurement of the
+    ///         link.
+    ///     max_burst_bytes (int, default 262144): the most bytes sent at once, and so per tick.
+    ///
+    /// Raises:
+    ///     ValueError: naming the argument, its value and its bound.
     #[staticmethod]
     #[pyo3(signature = (*, min_bytes_per_second = 4_000.0, max_bytes_per_second = 125_000_000.0,
                         initial_bytes = 32_768, max_burst_bytes = 262_144))]
@@ -39,11 +45,14 @@ impl Congestion {
         }))
     }
 
-    /// At a fixed rate: where the link is known, or other means keep it free.
+    /// A fixed rate, for a link that is known, or that something else keeps uncongested.
     ///
     /// Args:
     ///     bytes_per_second (float): UDP/IP headers included.
-    ///     burst_bytes (float): what may go out at once after a silence, and so at most with one tick.
+    ///     burst_bytes (float): the most bytes sent at once after a pause, and so per tick.
+    ///
+    /// Raises:
+    ///     ValueError: naming the argument, its value and its bound.
     #[staticmethod]
     fn fixed(
         #[pyo3(from_py_with = number::bytes_per_second)] bytes_per_second: f64,
@@ -52,18 +61,22 @@ impl Congestion {
         Self::checked(CongestionConfig::Fixed(RateConfig { bytes_per_second, burst_bytes }))
     }
 
-    /// This many packets a second while the round trip is short, fewer while it isn't; messages' packets too.
+    /// Gaffer's good/bad mode: a fixed packet rate while the RTT is low, a lower one while it is high. It
+    /// covers all packets of the connection, those of messages included. See :class:`GoodBad`.
     ///
     /// Args:
-    ///     bad_rtt (float, default 0.25): seconds of RTT above which the line counts as bad.
-    ///     good_packets_per_second (float, default 30.0): sent while it is good.
-    ///     bad_packets_per_second (float, default 10.0): sent while it is bad.
-    ///     recovery_time (float, default 4.0): seconds of good RTT after which it counts as good again, at first.
-    ///     min_recovery_time (float, default 1.0): seconds, the least that becomes of that.
-    ///     max_recovery_time (float, default 60.0): seconds, the most that becomes of that.
-    ///     double_below (float, default 10.0): seconds: bad again so soon after it was good doubles the recovery
+    ///     bad_rtt (float, default 0.25): the RTT in seconds above which the link counts as bad.
+    ///     good_packets_per_second (float, default 30.0): the rate while it is good.
+    ///     bad_packets_per_second (float, default 10.0): the rate while it is bad.
+    ///     recovery_time (float, default 4.0): seconds of low RTT before it counts as good again, initially.
+    ///     min_recovery_time (float, default 1.0): the lower bound of the recovery time.
+    ///     max_recovery_time (float, default 60.0): the upper bound of the recovery time.
+    ///     double_below (float, default 10.0): turning bad again within this many seconds doubles the recovery
     ///         time.
-    ///     halve_every (float, default 10.0): seconds of good line that halve it.
+    ///     halve_every (float, default 10.0): every this many seconds of good link halve the recovery time.
+    ///
+    /// Raises:
+    ///     ValueError: naming the argument, its value and its bound.
     #[staticmethod]
     #[pyo3(signature = (*, bad_rtt = 0.25, good_packets_per_second = 30.0, bad_packets_per_second = 10.0,
                         recovery_time = 4.0, min_recovery_time = 1.0, max_recovery_time = 60.0,

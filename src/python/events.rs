@@ -45,7 +45,7 @@ impl ClientHandle {
         self.core.slot
     }
 
-    /// How many had the slot before.
+    /// How many clients had the slot before.
     #[getter]
     fn generation(&self) -> u32 {
         self.core.generation
@@ -57,7 +57,7 @@ impl ClientHandle {
         self.core.number()
     }
 
-    /// Where its packets come from.
+    /// The address that its packets come from.
     #[getter]
     fn address(&self) -> Address {
         self.address
@@ -69,7 +69,8 @@ impl ClientHandle {
         PyBytes::new(py, &*self.user_data)
     }
 
-    /// Whatever the game keeps of this player; None until it is set.
+    /// Anything the game keeps for this player; None until it is set. A player's handle is the same object in
+    /// every event and list, up to and including its last event.
     #[getter]
     fn data(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         lock(&self.data).as_ref().map(|data| data.clone_ref(py))
@@ -122,7 +123,7 @@ impl ClientHandle {
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Connected {
-    /// Whose it is, on a server; None on the client's own side.
+    /// The player, on a server; None on the client's side.
     #[pyo3(get)]
     pub(super) client: Option<Py<ClientHandle>>,
 }
@@ -147,7 +148,7 @@ impl Connected {
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Disconnected {
-    /// Whose it was, on a server; None on the client's own side.
+    /// The player, on a server; None on the client's side.
     #[pyo3(get)]
     pub(super) client: Option<Py<ClientHandle>>,
     pub(super) reason: endpoint::DisconnectReason,
@@ -161,13 +162,14 @@ impl Disconnected {
         ("client", "reason", "detail")
     }
 
-    /// Why it ended: a :class:`DisconnectReason`.
+    /// Why.
     #[getter]
     fn reason<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         reason_to_python(py, self.reason)
     }
 
-    /// What the side that ended it gave as its reason; None if nothing.
+    /// The text that ``close`` or ``disconnect`` was given as ``reason``, on both sides: 1 to 128 bytes in
+    /// UTF-8, or None. The peer can send any text here: treat it like chat.
     #[getter]
     fn detail(&self) -> Option<&str> {
         self.detail.as_deref()

@@ -115,7 +115,7 @@ fn nearest<T: PartialOrd>(lo: T, value: T, hi: T) -> T {
 
 #[pymethods]
 impl FieldType {
-    /// The value of a field that its class gives none.
+    /// The value of a field without a default in its class.
     #[getter]
     fn default<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.default {
@@ -139,13 +139,13 @@ impl FieldType {
         }
     }
 
-    /// The least that the field costs.
+    /// The least bits that the field takes.
     #[getter]
     fn min_bits(&self) -> usize {
         self.min_bits
     }
 
-    /// An upper bound of what the field costs, alignment included.
+    /// The most bits that the field takes, alignment included.
     #[getter]
     fn max_bits(&self) -> usize {
         self.max_bits
@@ -341,7 +341,7 @@ pub(crate) fn data(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     FieldType::plain(py, Kind::Data { max_bytes }, format!("data({max_bytes})"))
 }
 
-/// Exactly ``count`` bytes, without their length; zeros if nothing is said.
+/// Exactly ``count`` bytes, sent without a length; zeros by default.
 #[pyfunction]
 #[pyo3(signature = (count, /))]
 pub(crate) fn raw(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {

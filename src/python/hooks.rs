@@ -49,8 +49,12 @@ pub(super) trait Source: Send + Sync {
 
 const ATTRIBUTES: usize = Attribute::Tag as usize + 1;
 
-/// Messages that wait and may go in any order, as columns: what a priority hook is given. A column is made when it is
-/// first read, so those that no hook reads cost nothing.
+/// Queued messages that may go out in any order, as columns: the argument of a priority hook. They belong to
+/// unreliable, latest and payload channels.
+///
+/// Each column is a read-only memoryview, which ``numpy.asarray`` wraps without copying. A column is made when it
+/// is first read, so unread ones cost nothing. Read it while the hook runs, before anything is sent or received;
+/// later it raises RuntimeError. A column that you keep does not change.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct Candidates {
     count: usize,
@@ -97,7 +101,7 @@ impl Candidates {
 
 #[pymethods]
 impl Candidates {
-    /// The client slot it is for; 0 on a client.
+    /// The client slot that the message is for; 0 on a client.
     #[getter]
     fn slot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::Slot)
@@ -115,7 +119,7 @@ impl Candidates {
         self.column(py, Attribute::MessageType)
     }
 
-    /// Seconds since it was sent.
+    /// Seconds since ``send``.
     #[getter]
     fn age<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::Age)
@@ -127,19 +131,19 @@ impl Candidates {
         self.column(py, Attribute::Size)
     }
 
-    /// The key it is the value of; 0 but on latest channels.
+    /// The key, on latest channels; else 0.
     #[getter]
     fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::Key)
     }
 
-    /// How often this value went out before.
+    /// How often this value was sent before.
     #[getter]
     fn resends<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::Resends)
     }
 
-    /// The tag it was sent with.
+    /// The ``tag`` given to ``send``.
     #[getter]
     fn tag<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::Tag)

@@ -28,28 +28,36 @@ use crate::transport::{ChannelKind, Notification, OpaqueBody, PacketNotification
 use crate::wire::{BitReader, BitSink, BitWriter, Encoded};
 
 columns_class! {
-    /// What became of messages whose sender wanted to know, as columns, in the order of the packets of each
-    /// connection.
+    /// Whether messages sent with ``notify=True``, and payloads, were delivered or lost: columns (read-only
+    /// memoryviews), in packet order per connection. A message that finds no room in its tick's packets is lost at
+    /// once, and so is a value that a newer one replaces before any packet carried it. When a connection ends, all
+    /// open messages are reported lost with its :class:`Disconnected` event, before anything of the slot's next
+    /// client. An endpoint that the game closes reports nothing more.
+    ///
+    /// Example:
+    ///     >>> for slot, tag, delivered in zip(told.slot, told.tag, told.delivered):  # doctest: +SKIP
+    ///     ...     print(tag, "arrived" if delivered else "is lost")
     Notifications of Fates {
-        /// The client slot it was sent to; 0 on a client.
+        /// The client slot of the receiver; 0 on a client.
         slot: U32,
         /// The channel's index.
         channel: U8,
-        /// The tag it was sent with.
+        /// The ``tag`` given to ``send``.
         tag: U32,
-        /// True: the other side has it. False: it is lost for good.
+        /// True: delivered. False: lost for good.
         delivered: Bool,
     }
 }
 
 columns_class! {
-    /// What became of packets, as columns, in the order in which each connection sent them.
+    /// Whether packets were delivered or lost, as columns (read-only memoryviews), in the order in which each
+    /// connection sent them.
     PacketNotifications of Packets {
-        /// The client slot it was sent to; 0 on a client.
+        /// The client slot of the receiver; 0 on a client.
         slot: U32,
         /// Its 16-bit sequence number.
         sequence: U16,
-        /// True: the other side has it. False: it counts as lost.
+        /// True: delivered. False: counted as lost.
         delivered: Bool,
     }
 }
@@ -97,9 +105,19 @@ impl FromIterator<(PeerHandle, Notification)> for Fates {
 }
 
 /// What arrived since the last tick.
+///
+/// A player's :class:`Connected` comes at least a tick before anything else from that player, and its
+/// :class:`Disconnected` at least a tick after, so the lists can be read in any order. Iterating yields events,
+/// messages and values of latest channels::
+///
+///     for client, what in inbox:  # on a client: for what in inbox
+///         match what:
+///             case tw.Connected(): ...
+///             case Chat(text): ...
+///             case tw.Disconnected(): ...
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Inbox {
-    /// Connections that came up or ended, in order.
+    /// Connections made and ended, in order.
     #[pyo3(get)]
     events: Py<PyList>,
     /// ``(client, message)`` pairs on a server, messages on a client; in order within a channel. Those of latest
@@ -112,16 +130,19 @@ pub(crate) struct Inbox {
     /// Of payload channels: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client.
     #[pyo3(get)]
     payloads: Py<PyList>,
-    /// Gaps in redundant channels: ``(client, channel, count)`` on a server, ``(channel, count)`` on a client.
+    /// Gaps in redundant channels: how many messages never arrived, as ``(client, channel, count)`` on a
+    /// server, ``(channel, count)`` on a client.
     #[pyo3(get)]
     missed: Py<PyList>,
-    /// Chunks that were received.
+    /// Chunks that the peer sent, whole and verified, in the order of its calls of ``send_chunk``.
     #[pyo3(get)]
     chunks: Py<PyList>,
-    /// Chunks that will not be: ``(client, label, error)`` on a server, ``(label, error)`` on a client.
+    /// Chunks of the peer that failed: ``(client, label, error)`` on a server, ``(label, error)`` on a client.
+    /// The error is a sentence.
     #[pyo3(get)]
     chunk_failures: Py<PyList>,
-    /// What happened to a client's ghosts, in order: spawns and despawns, then changes.
+    /// What happened to a client's ghosts: first which came and went, in order, then what changed. None of classes that
+    /// come as columns, and none on a server.
     #[pyo3(get)]
     ghosts: Py<PyList>,
     fates: Arc<Fates>,
@@ -141,13 +162,17 @@ struct Columns {
 
 #[pymethods]
 impl Inbox {
-    /// What became of messages sent with ``notify=True``, and of payloads.
+    /// Whether messages sent with ``notify=True``, and payloads, were delivered or lost: each exactly once
+    /// while its connection lasts.
     #[getter]
     fn notifications(&self) -> Notifications {
         Notifications(self.fates.clone())
     }
 
-    /// What became of packets.
+    /// Whether packets were delivered or lost, each reported once; at most the newest 1,024 of a connection.
+    ///
+    /// Raises:
+    ///     AttributeError: the endpoint was made without ``packet_notifications=True``.
     #[getter]
     fn packets(&self) -> PyResult<PacketNotifications> {
         let packets = self.packets.clone();
@@ -158,7 +183,16 @@ impl Inbox {
         })
     }
 
-    /// All messages of a class that comes as columns.
+    /// All messages of a class listed in the endpoint's ``columns``, one per row, read-only: with NumPy a
+    /// structured array, else :class:`Rows`.
+    ///
+    /// In front of the class's fields are ``client`` (see :meth:`Server.client`; 0 on a client), ``received``
+    /// (when its packet arrived, in seconds since the endpoint's start), ``slot``, ``key`` (latest channels),
+    /// ``sequence`` (of its packet), ``missed`` (how many messages in front of it never arrived; redundant
+    /// channels) and ``channel``. If the class has a field of such a name, ours ends in an underscore.
+    ///
+    /// Raises:
+    ///     ValueError: the class is delivered as objects.
     #[pyo3(signature = (class_, /))]
     fn columns<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let found = self.columns.iter().find(|columns| columns.class.is(class_));
@@ -463,7 +497,7 @@ pub(super) fn payload(data: &[u8]) -> Encoded {
     writer.encoded()
 }
 
-/// Receives on entry, sends on exit (also when the body or the entry raises, so that connections stay alive).
+/// Receives on entry and sends on exit, even if the body raises, so that connections stay alive.
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Tick(pub(super) Ticking);
 

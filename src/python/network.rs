@@ -34,8 +34,8 @@ const MAX_LATENCY: f64 = 10.0;
 /// How long a delay that walks at random stays similar, unless set otherwise.
 const DEFAULT_RANDOM_WALK_TIME: Duration = Duration::from_secs(1);
 
-/// Losses in bursts: a link is good or bad, and after each packet may turn from one to the other (the chain of
-/// Gilbert and Elliott). :meth:`mean` makes it of what one would measure.
+/// Losses in bursts: a link is good or bad, and after each packet may turn from one to the other (the chain
+/// of Gilbert and Elliott). :meth:`mean` makes it of what one would measure.
 ///
 /// Args:
 ///     to_bad: probability that a good link turns bad after a packet, 0 to 1.
@@ -67,8 +67,8 @@ impl Bursts {
     /// Bursts that lose all their packets, ``length`` of them on average, and the fraction ``loss`` of all.
     ///
     /// Raises:
-    ///     ValueError: the length is below 1, or the loss above ``length / (length + 1)``: between two bursts at
-    ///         least one packet passes.
+    ///     ValueError: the length is below 1, or the loss above ``length / (length + 1)``: between two bursts
+    ///         at least one packet passes.
     #[staticmethod]
     fn mean(
         #[pyo3(from_py_with = number::loss)] loss: f64,
@@ -107,8 +107,8 @@ impl Bursts {
     }
 }
 
-/// Outages that come and go at random: while there is one, all that is transmitted is lost. Their durations and
-/// the times between them are exponential.
+/// Outages that come and go at random: while there is one, all that is transmitted is lost. Their durations
+/// and the times between them are exponential.
 ///
 /// Args:
 ///     duration: seconds that an outage takes on average, up to an hour.
@@ -152,8 +152,8 @@ impl Outages {
 
 /// What a simulated link does to each packet, per direction.
 ///
-/// A packet first waits its turn at the bottleneck, then it may be lost, then doubled, and last it takes its time
-/// to arrive. A lost packet has had its turn too; a second copy needs none.
+/// A packet first waits its turn at the bottleneck, then it may be lost, then doubled, and last it takes its
+/// time to arrive. A lost packet has had its turn too; a second copy needs none.
 ///
 /// Args:
 ///     latency (float, default 0.0): seconds, one way, after the queue; at most 10.
@@ -175,7 +175,8 @@ impl Outages {
 ///     overhead (int, default 28): bytes that each packet takes of rate and queue beside its own: 28 for IPv4 and
 ///         UDP.
 ///     max_datagram (int | None, default None): bytes of the largest datagram that passes, without headers, 1 to
-///         65,535; larger ones vanish. None: any.
+///         65,535; larger ones vanish and are counted as ``too_large``, as on a path with a small MTU that doesn't
+///         say so. None: any.
 ///
 /// Raises:
 ///     ValueError: naming the argument, its value and its bound.
@@ -236,13 +237,13 @@ impl Conditions {
 
     /// Plausible conditions of a kind of network, as a player has them: ``(up, down)``.
     ///
-    /// ================= ========================================================================================
-    /// ``3g``            phone (HSPA): 1 Mbit/s up, 3 down, 75 ms one way in long runs, deep queues, handovers
+    /// ================= ====================================================================================
+    /// ``3g``            phone (HSPA): 1 Mbit/s up, 3 down, 75 ms one way in runs, deep queues, handovers
     /// ``4g``            phone (LTE): 8 Mbit/s up, 25 down, 25 ms one way, few losses, short handovers
-    /// ``wifi-bad``      crowded 2.4 GHz: 5 Mbit/s up, 10 down, 20 ms one way, 3 % lost in bursts, short silences
+    /// ``wifi-bad``      crowded 2.4 GHz: 5 Mbit/s up, 10 down, 20 ms one way, 3 % lost in bursts, silences
     /// ``transatlantic`` fibre to another continent: 50 Mbit/s up, 100 down, 45 ms one way, 0.05 % lost
     /// ``satellite``     geostationary: 3 Mbit/s up, 25 down, 300 ms one way, losses in bursts
-    /// ================= ========================================================================================
+    /// ================= ====================================================================================
     ///
     /// Raises:
     ///     ValueError: there is no preset of that name; it says which there are.
@@ -464,7 +465,8 @@ impl SimulatedNetwork {
         self.0.now().as_secs_f64()
     }
 
-    /// Virtual seconds since 1970, by which connect tokens are judged: whole ones, from 1,000,000,000 on.
+    /// Virtual seconds since 1970, by which connect tokens are judged: whole ones, from 1,000,000,000 on. So tokens for this
+    /// network are made with ``ConnectToken.generate(now=network.unix, ...)``.
     #[getter]
     fn unix(&self) -> u64 {
         self.0.unix().0
@@ -478,8 +480,8 @@ impl SimulatedNetwork {
         Ok(())
     }
 
-    /// From now on: for all links, or for those from ``sender``, to ``receiver``, or both. The most precise choice
-    /// holds, ``sender`` before ``receiver``; for all links means that single ones are forgotten.
+    /// From now on: for all links, or for those from ``sender``, to ``receiver``, or both. The most precise
+    /// choice holds, ``sender`` before ``receiver``; for all links means that single ones are forgotten.
     ///
     /// Packets that wait for a link's rate leave under the new conditions, those beyond keep their fate.
     ///
@@ -518,8 +520,8 @@ impl SimulatedNetwork {
         self.0.schedule(at, from, to, one_conditions(conditions)?.get().core).map_err(value_error)
     }
 
-    /// From now on hosts of different parts don't reach each other; those in no part reach all. What is under way
-    /// arrives. The last partition holds; :meth:`heal` ends it.
+    /// From now on hosts of different parts don't reach each other; those in no part reach all. What is under
+    /// way arrives. The last partition holds; :meth:`heal` ends it.
     ///
     /// Args:
     ///     parts: the addresses of the hosts of each.
@@ -559,8 +561,8 @@ impl SimulatedNetwork {
         })
     }
 
-    /// Takes a host off the network, as when its machine loses power: its endpoint sends and receives nothing any
-    /// more, and another one can have the address.
+    /// Takes a host off the network, as when its machine loses power: its endpoint sends and receives nothing
+    /// any more, and another one can have the address.
     ///
     /// Raises:
     ///     ValueError: there is no host at that address.
@@ -608,7 +610,7 @@ impl SimulatedNetwork {
     /// have other addresses then.
     ///
     /// Raises:
-    ///     ValueError: there is no NAT at that address.
+    ///     ValueError: there is no box at that address.
     #[pyo3(signature = (public, /))]
     fn restart_nat(&self, public: &str) -> PyResult<()> {
         let public = host(public)?;

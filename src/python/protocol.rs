@@ -43,17 +43,18 @@ pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
 /// What both sides must share: an id, the message classes in order, the channels in order.
 ///
 /// Args:
-///     id (int): 64-bit netcode protocol id: a number of your game (and its version).
+///     id (int): 64-bit netcode protocol id: any number of your game's (and of its version).
 ///     messages (Sequence[type]): classes made by :func:`tickwire.message` or derived from :class:`tickwire.Message`.
-///     channels (Sequence[Channel], default ...): 1 to 64 channels; the index in this list is the ``channel``
-///         argument of ``send``.
-///     ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`: what the server's world consists of.
+///     channels (Sequence[Channel], default ...): 1 to 64 channels. The ``channel`` argument of ``send`` is the index
+///         in this list, or the name.
+///     ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`, up to 256: what the server's world
+///         consists of.
 ///     framing (Literal['native', 'yojimbo'], default 'native'): how packets look: ``"native"``, or ``"yojimbo"`` to
 ///         talk to that C++ library (``docs/yojimbo.md``).
-///     fold_hash (bool, default False): yojimbo only: put :attr:`hash` into :attr:`id`, so that sides that differ
-///         don't connect.
-///     max_packet_size (int | None, default None): yojimbo only: bytes, as the other side has it; None: 8,192.
-///     packet_fragment_size (int | None, default None): yojimbo only: bytes, as the other side has it; None: 1,024.
+///     fold_hash (bool, default False): yojimbo only: mix :attr:`hash` into :attr:`id`, so that sides with
+///         different protocols don't connect.
+///     max_packet_size (int | None, default None): yojimbo only: in bytes, equal on both sides; None: 8,192.
+///     packet_fragment_size (int | None, default None): yojimbo only: in bytes, equal on both sides; None: 1,024.
 ///
 /// Raises:
 ///     TypeError, ValueError: naming the class or argument, its value and its bound.
@@ -186,13 +187,13 @@ impl Protocol {
         Ok(Protocol { id, core, classes, by_type, channels, own_channels, ghosts, ghost_classes })
     }
 
-    /// The 64-bit netcode protocol id.
+    /// The netcode protocol id: with ``fold_hash``, the one given XOR :attr:`hash`.
     #[getter]
     fn id(&self) -> u64 {
         self.id
     }
 
-    /// How packets look: ``"native"`` or ``"yojimbo"``.
+    /// How packets look.
     #[getter]
     fn framing(&self) -> &'static str {
         match self.core.framing() {
@@ -201,13 +202,14 @@ impl Protocol {
         }
     }
 
-    /// 64 bits over messages and channels, compared by the two sides when they connect.
+    /// A 64-bit hash of the messages and channels. Both sides compare it when they connect, except with
+    /// yojimbo's framing.
     #[getter]
     fn hash(&self) -> u64 {
         self.core.hash()
     }
 
-    /// The canonical text that the hash is made of: each message with its fields, each channel.
+    /// The canonical text that is hashed: each message with its fields, each channel.
     #[getter]
     fn description(&self) -> String {
         self.core.describe()
@@ -231,7 +233,7 @@ impl Protocol {
         self.channels.iter().map(|channel| channel.clone_ref(py)).collect()
     }
 
-    /// The number of the channel of this name.
+    /// The index of the channel of this name.
     ///
     /// Raises:
     ///     ChannelError: there is no such channel.
@@ -240,7 +242,8 @@ impl Protocol {
         named(&self.channels, name).ok_or_else(|| self.no_channel(name))
     }
 
-    /// One message with its type, as it rides in a packet, padded with zero bits to whole bytes.
+    /// One message with its type, as a packet carries it, padded with zero bits to whole bytes. Blocks are
+    /// left out.
     ///
     /// Raises:
     ///     FieldError, UnregisteredMessageError, MessageTooLargeError
@@ -260,7 +263,7 @@ impl Protocol {
     /// Reads what :meth:`encode` wrote.
     ///
     /// Raises:
-    ///     StreamError: saying what is refused.
+    ///     StreamError: the bytes are invalid; it says why.
     #[pyo3(signature = (data, /))]
     fn decode<'py>(&self, data: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyAny>> {
         let mut raised = None;
@@ -276,7 +279,7 @@ impl Protocol {
         self.decode_message(data.py(), number, &body, None, None)
     }
 
-    /// An upper bound of the bits that :meth:`encode` would take (7 bits for each alignment).
+    /// The most bits that :meth:`encode` would take (7 for each alignment).
     #[pyo3(signature = (message, /))]
     fn measure(&self, message: &Bound<'_, PyAny>) -> PyResult<usize> {
         let number = self.number_of(message)?;

@@ -33,11 +33,11 @@ const MAX_BYTES: u64 = 1 << 40;
 /// Seconds of silence after which a client may be forgotten.
 const IDLE_TIMEOUTS: core::ops::RangeInclusive<f64> = 1.0..=86_400.0;
 
-/// A UDP proxy that puts bad conditions between any clients and a server: datagrams pass as they are, whatever they
-/// carry. It works on a native thread, also while Python is busy, until it is closed.
+/// A UDP proxy that puts bad conditions between any clients and a server: datagrams pass as they are, whatever
+/// they carry. It works on a native thread, also while Python is busy, until it is closed.
 ///
-/// Each address that datagrams come from is a client. It gets a socket of its own towards the server, and a link in
-/// each direction with luck of its own.
+/// Each address that datagrams come from is a client. It gets a socket of its own towards the server, and a link
+/// in each direction with luck of its own.
 ///
 /// Args:
 ///     listen (AddressLike): where clients send to; port 0 picks one (see :attr:`address`).

@@ -63,13 +63,13 @@ impl Schema {
         self.attributes.iter().map(pair).collect()
     }
 
-    /// The least that a message costs.
+    /// The least bits that a message takes.
     #[getter]
     fn min_bits(&self) -> usize {
         self.core.min_bits()
     }
 
-    /// An upper bound of what a message costs, alignment included.
+    /// The most bits that a message takes, alignment included.
     #[getter]
     fn max_bits(&self) -> usize {
         self.core.max_bits()

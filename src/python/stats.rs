@@ -27,7 +27,7 @@ pub(crate) struct ChannelStats {
     sent: u64,
     /// Times a message was sent again.
     resent: u64,
-    /// Messages that the other side is known to have.
+    /// Messages that the other side has acked.
     delivered: u64,
     /// Messages given up as lost; none of a reliable channel.
     lost: u64,
@@ -35,17 +35,19 @@ pub(crate) struct ChannelStats {
     received: u64,
     /// Messages received again, or too old to be of use, and dropped.
     duplicates: u64,
-    /// Messages that the other side sent and that never came; known of redundant channels.
+    /// Messages that the other side sent and that never arrived; redundant channels only.
     missed: u64,
-    /// Messages pushed out before they were sent or read: by a full queue, the budget of a tick, or a newer value.
+    /// Messages dropped before they were sent or read: the queue was full, the tick's budget was used up, or a
+    /// newer value replaced them.
     dropped: u64,
-    /// Bytes of messages sent, each time they were.
+    /// Bytes of messages sent, resends included.
     bytes_sent: u64,
     /// Smoothed time from send to ack, in milliseconds; 0 before the first.
     latency_ms: f64,
 }
 
-/// Counts of the chunks of one connection since it began, both directions.
+/// Counts of the chunks of one connection since it began, both directions. A slice is a piece of a chunk that fills
+/// a packet.
 #[pyclass(frozen, get_all, module = "tickwire")]
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkStats {
@@ -53,23 +55,23 @@ pub(crate) struct ChunkStats {
     slices_sent: u64,
     /// Slices sent again.
     slices_resent: u64,
-    /// Bytes of slices sent, each time they were.
+    /// Bytes of slices sent, resends included.
     bytes_sent: u64,
     /// Slices received, each counted once.
     slices_received: u64,
     /// Slices received again, and dropped.
     slice_duplicates: u64,
-    /// Slices dropped because their chunk is not open: unknown, over, or not accepted yet.
+    /// Slices dropped because their chunk is unknown, ended or not yet accepted.
     slices_unexpected: u64,
-    /// Slices dropped because their place or length is not the chunk's.
+    /// Slices dropped because their index or length doesn't fit the chunk.
     slices_invalid: u64,
-    /// Offers dropped because they are out of turn, or contradict themselves.
+    /// Offers dropped because they are out of order or contradict themselves.
     offers_invalid: u64,
-    /// Packets dropped, and not acked, because offers and withdrawals came too fast.
+    /// Packets dropped unacked because offers and withdrawals arrived too fast.
     offers_too_fast: u64,
-    /// Chunks that were here before they were offered, and were not sent again.
+    /// Chunks that were already here when they were offered, and so were not sent.
     chunks_reused: u64,
-    /// Answers dropped because their chunk was never offered, or has no such slices.
+    /// Answers dropped because their chunk was never offered or has no such slices.
     answers_invalid: u64,
 }
 
@@ -113,31 +115,31 @@ pub(crate) struct ConnectionStats {
     rtt_max_ms: f64,
     /// Smoothed difference of consecutive round trips.
     jitter_ms: f64,
-    /// Of the packets we sent.
+    /// Share of the packets we sent that were lost, in percent.
     packet_loss_percent: f64,
-    /// Of the packets the other side sent.
+    /// Share of the packets the other side sent that were lost, in percent.
     packet_loss_received_percent: f64,
-    /// Rate of what is sent.
+    /// Rate of sending.
     sent_kbps: f64,
-    /// Rate of what is received.
+    /// Rate of receiving.
     received_kbps: f64,
-    /// Rate of what the other side is known to have.
+    /// Rate of data acked by the other side.
     acked_kbps: f64,
     /// Packets sent.
     packets_sent: u64,
     /// Packets received.
     packets_received: u64,
-    /// Packets that the other side is known to have.
+    /// Packets that the other side has acked.
     packets_acked: u64,
     /// Packets given up as lost.
     packets_lost: u64,
-    /// What may be sent: bytes a second, with UDP/IP headers.
+    /// The budget, in bytes a second, UDP/IP headers included.
     budget_bytes_per_second: f64,
-    /// What may be sent at once after a silence, in bytes.
+    /// The most bytes that may be sent at once after a pause.
     budget_burst_bytes: f64,
-    /// Whether less is sent while the line shows that it is full.
+    /// Whether less is sent while the link is congested.
     budget_adaptive: bool,
-    /// At which chunks may go out now: bytes a second, with UDP/IP headers.
+    /// The current rate of chunks, in bytes a second, UDP/IP headers included; 0 without a channel of chunks.
     bulk_rate: f64,
     /// Counts of its chunks.
     chunks: ChunkStats,
@@ -213,6 +215,7 @@ fn milliseconds(time: Duration) -> f64 {
 
 columns_class! {
     /// Counts of all channels of all connections, as columns; each entry is one channel of one client.
+    /// :class:`ChannelStats` describes the counts.
     ChannelSnapshot of SnapshotColumns {
         /// The client slot.
         slot: U32,

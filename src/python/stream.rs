@@ -17,15 +17,15 @@ use super::lock;
 use super::value::{Refusal, Takes, float, integer};
 use crate::wire::{self, FixedPoint, MAX_LENGTH, MAX_RELATIVE, Value, ValueError};
 
-/// What a message's own ``serialize(stream)`` is given: one set of methods that writes, reads or measures.
+/// The argument of a message's own ``serialize(stream)``: one set of methods that writes, reads or measures.
 ///
 /// Each method takes the current value and returns it; when reading, the argument is ignored and the value
 /// read is returned. Layout: the serialize 1.0 standard.
 ///
 /// Raises:
 ///     FieldError: writing or measuring a value out of its range.
-///     StreamError: reading bytes that the standard refuses. Let it pass through ``serialize``: it ends the
-///         connection of the peer that sent them.
+///     StreamError: reading invalid bytes. Let it pass through ``serialize``: it ends the connection of the peer
+///         that sent them.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Stream {
@@ -122,7 +122,7 @@ impl Stream {
         self.mode == Mode::Write
     }
 
-    /// Whether values are read: what is passed in doesn't matter.
+    /// Whether values are read. The values passed in are then ignored.
     #[getter]
     fn reading(&self) -> bool {
         self.mode == Mode::Read
@@ -185,7 +185,7 @@ impl Stream {
         self.run("uint128", value, |core| core.uint128(input))
     }
 
-    /// An integer above ``previous``, in fewer bits the nearer it is; at most 2**31 - 1.
+    /// An integer above ``previous``, at most 2**31 - 1; the smaller the difference, the fewer bits it takes.
     #[pyo3(signature = (value, previous, /))]
     pub(super) fn relative(&self, value: &Bound<'_, PyAny>, previous: &Bound<'_, PyAny>) -> PyResult<u32> {
         let previous = bounded("previous", previous, 0, MAX_RELATIVE)?;
@@ -197,7 +197,7 @@ impl Stream {
         self.run("relative", value, |core| core.relative(previous, input))
     }
 
-    /// A sequence number after ``previous``, counting across the wrap, and not equal to it.
+    /// A sequence number after ``previous``, across the wrap if need be, and not equal to it.
     #[pyo3(signature = (value, previous, /))]
     pub(super) fn sequence_relative(
         &self,
@@ -326,19 +326,19 @@ impl Stream {
 
     // --- the names of serialize's macros in C++ ------------------------------------------------------------
 
-    /// As :meth:`bits`, by the name that it has in C++.
+    /// As :meth:`bits`, under its C++ name.
     #[pyo3(signature = (value, bits, /))]
     fn serialize_bits(&self, value: &Bound<'_, PyAny>, bits: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.bits(value, bits)
     }
 
-    /// As :meth:`flag`, by the name that it has in C++.
+    /// As :meth:`flag`, under its C++ name.
     #[pyo3(signature = (value, /))]
     fn serialize_bool(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.flag(value)
     }
 
-    /// As :meth:`ranged`, by the name that it has in C++.
+    /// As :meth:`ranged`, under its C++ name.
     #[pyo3(signature = (value, min, max, /))]
     fn serialize_int(
         &self,
@@ -349,7 +349,7 @@ impl Stream {
         self.ranged(value, min, max)
     }
 
-    /// As :meth:`ranged`, by the name that it has in C++.
+    /// As :meth:`ranged`, under its C++ name.
     #[pyo3(signature = (value, min, max, /))]
     fn serialize_int64(
         &self,
@@ -360,7 +360,7 @@ impl Stream {
         self.ranged(value, min, max)
     }
 
-    /// As :meth:`ranged`, by the name that it has in C++.
+    /// As :meth:`ranged`, under its C++ name.
     #[pyo3(signature = (value, min, max, /))]
     fn serialize_int128(
         &self,
@@ -395,25 +395,25 @@ impl Stream {
         self.unsigned(value, 64)
     }
 
-    /// As :meth:`uint128`, by the name that it has in C++.
+    /// As :meth:`uint128`, under its C++ name.
     #[pyo3(signature = (value, /))]
     fn serialize_uint128(&self, value: &Bound<'_, PyAny>) -> PyResult<u128> {
         self.uint128(value)
     }
 
-    /// As :meth:`float32`, by the name that it has in C++.
+    /// As :meth:`float32`, under its C++ name.
     #[pyo3(signature = (value, /))]
     fn serialize_float(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         self.float32(value)
     }
 
-    /// As :meth:`float64`, by the name that it has in C++.
+    /// As :meth:`float64`, under its C++ name.
     #[pyo3(signature = (value, /))]
     fn serialize_double(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         self.float64(value)
     }
 
-    /// As :meth:`quantized`, by the name that it has in C++.
+    /// As :meth:`quantized`, under its C++ name.
     #[pyo3(signature = (value, min, max, res, /))]
     fn serialize_compressed_float(
         &self,
@@ -439,7 +439,7 @@ impl Stream {
         self.fixed(value, min, max, fraction_bits)
     }
 
-    /// As :meth:`bytes`, by the name that it has in C++.
+    /// As :meth:`bytes`, under its C++ name.
     #[pyo3(signature = (data, bytes, /))]
     fn serialize_bytes<'py>(
         &self,
@@ -469,7 +469,7 @@ impl Stream {
         self.wide_text(string, &most(buffer_size)?)
     }
 
-    /// As :meth:`align`, by the name that it has in C++.
+    /// As :meth:`align`, under its C++ name.
     fn serialize_align(slf: &Bound<'_, Self>) -> PyResult<()> {
         Self::align(slf)
     }

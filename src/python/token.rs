@@ -46,15 +46,16 @@ impl ConnectToken {
     /// Args:
     ///     protocol (Protocol | int): the protocol, or its 64-bit id.
     ///     key (bytes): the 32-byte private key shared with the servers.
-    ///     client_id (int): a number of the account, 0 to 2**64 - 1, unique among connected players.
+    ///     client_id (int): the account's number, 0 to 2**64 - 1, unique among connected players.
     ///     servers (Sequence[AddressLike]): 1 to 32 addresses that the client tries in order.
-    ///     internal_servers (Sequence[AddressLike] | None, default None): the same servers as they know themselves,
-    ///         when behind a fixed NAT mapping.
-    ///     expires_in (int | None, default 30): seconds until the token can't start a connection any more; None:
-    ///         never.
+    ///     internal_servers (Sequence[AddressLike] | None, default None): the same servers' own addresses, where
+    ///         they are behind a fixed NAT mapping.
+    ///     expires_in (int | None, default 30): seconds for which the token can start a connection; None: for
+    ///         ever.
     ///     timeout (int | None, default 10): seconds of silence that end the connection; None: no timeout.
-    ///     user_data (bytes, default b''): up to 256 bytes that reach the server sealed.
-    ///     now (int | None, default None): seconds since 1970 at which its life begins; None: by the system's clock.
+    ///     user_data (bytes, default b''): up to 256 bytes for the server, encrypted.
+    ///     now (int | None, default None): when it is made, in seconds since 1970; None: the system's clock. On a
+    ///         simulated network, pass :attr:`SimulatedNetwork.unix`.
     ///
     /// Raises:
     ///     ValueError: naming the argument, its value and its bound.
@@ -113,7 +114,7 @@ impl ConnectToken {
     /// Reads a token's 2,048 bytes.
     ///
     /// Raises:
-    ///     ValueError: saying what is wrong with them.
+    ///     ValueError: these are not a token's bytes; the error says why.
     #[staticmethod]
     #[pyo3(signature = (data, /))]
     fn from_bytes(data: &[u8]) -> PyResult<Self> {
@@ -125,7 +126,7 @@ impl ConnectToken {
         PyBytes::new(py, &self.0.to_bytes())
     }
 
-    /// The 64-bit id of the protocol that it is for.
+    /// The 64-bit id of its protocol.
     #[getter]
     fn protocol_id(&self) -> u64 {
         self.0.protocol_id()
@@ -143,7 +144,7 @@ impl ConnectToken {
         self.0.created().0
     }
 
-    /// From when on it starts no connection any more, in seconds since 1970.
+    /// When it stops being valid for new connections, in seconds since 1970.
     #[getter]
     fn expires(&self) -> u64 {
         self.0.expires().0

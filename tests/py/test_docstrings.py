@@ -7,6 +7,7 @@ import importlib
 import inspect
 import itertools
 import re
+import runpy
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -67,6 +68,12 @@ def test_every_native_name_is_described_to_help() -> None:
         if not inspect.getdoc(item):
             found.append(name)
     assert found == []
+
+
+def test_help_says_what_the_stub_says() -> None:
+    """The stub is the source: ``python tests/native_docs.py --write`` copies it into src/python."""
+    script = runpy.run_path(str(Path(__file__).parents[1] / "native_docs.py"))
+    assert list(script["differences"]()) == []
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -21,7 +21,11 @@ use crate::python::columns::{Columns, Parts, view};
 use crate::python::schema::Schema;
 use crate::wire::Node;
 
-/// The rows of a message class. Where NumPy is installed there are structured arrays instead.
+/// The rows of a message class where NumPy is not installed. With NumPy they are a structured array instead.
+///
+/// ``rows[0].hp`` is one row's field and ``rows["hp"]`` the field of all rows: a memoryview without a copy for
+/// numbers, else a list. ``for row in rows`` iterates over the rows. Fields of your own types have their wire
+/// values. The buffer has the format of :func:`row_format`.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct Rows {
     pub(super) received: Arc<Received>,
@@ -177,7 +181,7 @@ impl Rows {
         self.columns().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// How a row lies in memory, for the ``struct`` module.
+    /// How a row lies in memory, for the :mod:`struct` module.
     #[getter]
     fn format(&self) -> String {
         self.received.format.to_string_lossy().into_owned()

@@ -17,13 +17,13 @@ use crate::transport::chunks::{BytesSource, ContentHash, Source};
 /// Hashing less takes so little time that letting go of the interpreter would cost more: some 50 microseconds.
 const HASHED_ATTACHED: usize = 64 * 1024;
 
-/// Something large to send, to one client or to many: it is read and hashed (SHA-256) once, here, and held once.
+/// Large data to send to one client or many. It is read and hashed (SHA-256) once, when this object is made.
 ///
-/// That takes 0.5 to 4 ms for each MiB, depending on the processor; above 64 KiB other threads run meanwhile.
+/// Hashing takes 0.5 to 4 ms per MiB, depending on the processor; above 64 KiB other threads run meanwhile.
 ///
 /// Args:
-///     data: bytes (held, not copied), another contiguous buffer (copied once), or the path of a file. The file is
-///         opened here and read again while it is sent; when it changes meanwhile, the transfer fails.
+///     data: bytes (not copied), another contiguous buffer (copied once), or a path. A file is opened here and
+///         read again while it is sent; if it changes in between, the transfer fails.
 ///
 /// Raises:
 ///     OSError: the file can't be read; errno and filename say why.

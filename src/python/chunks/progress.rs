@@ -27,7 +27,7 @@ pub(super) fn short_hash(hash: &ContentHash) -> String {
     hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A chunk that the peer is sending, as it was when it was asked for.
+/// A chunk that the peer is sending: its state at the time of the call.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct IncomingChunk {
     peer: PeerHandle,
@@ -73,7 +73,7 @@ impl IncomingChunk {
         visit.call(&self.client)
     }
 
-    /// What the peer calls it: whatever the peer likes.
+    /// The peer's name for it, which can be any text.
     #[getter]
     fn label(&self) -> &str {
         &self.offer.label
@@ -85,66 +85,66 @@ impl IncomingChunk {
         self.offer.size
     }
 
-    /// The SHA-256 that the content is to have, 32 bytes.
+    /// The SHA-256 that the peer announced, 32 bytes.
     #[getter]
     fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.offer.hash)
     }
 
-    /// Bytes that are here.
+    /// Bytes received.
     #[getter]
     fn bytes_done(&self) -> u64 {
         self.progress.bytes
     }
 
-    /// Slices of the chunk.
+    /// The number of slices, of a packet each.
     #[getter]
     fn slices(&self) -> u32 {
         self.progress.slices
     }
 
-    /// Slices that are here.
+    /// Slices received.
     #[getter]
     fn slices_done(&self) -> u32 {
         self.progress.slices_done
     }
 
-    /// Which part is here, from 0 to 1.
+    /// The share that is done, 0 to 1.
     #[getter]
     fn fraction(&self) -> f64 {
         fraction(&self.progress)
     }
 
-    /// Bytes a second, over the last second or so.
+    /// Bytes a second, over about the last second.
     #[getter]
     fn rate(&self) -> f64 {
         self.progress.rate
     }
 
-    /// Seconds that the rest takes at this rate; None while the rate is 0.
+    /// Seconds until it is done at this rate; None while the rate is 0.
     #[getter]
     fn time_left(&self) -> Option<f64> {
         time_left(&self.progress)
     }
 
-    /// Whether it was paused here.
+    /// Whether it is paused here, by :meth:`pause`.
     #[getter]
     fn paused(&self) -> bool {
         self.paused.load(Ordering::Relaxed)
     }
 
-    /// Asks the sender to send no more of it until it is resumed. False when it is over already.
+    /// Asks the sender to stop until :meth:`resume`; see :meth:`Transfer.pause`.
     fn pause(&self) -> PyResult<bool> {
         self.set_paused(true)
     }
 
-    /// Asks the sender for what isn't here. False when it is over already.
+    /// Asks the sender for the missing slices. Returns False if it is over.
     fn resume(&self) -> PyResult<bool> {
         self.set_paused(false)
     }
 
-    /// Ends it for good, and throws away what came: the sender is told, and ``inbox.chunk_failures`` has it. False when it is
-    /// over already.
+    /// Ends it for good and discards what arrived. The sender is notified, and ``inbox.chunk_failures``
+    /// reports it. Returns False if it is over.
     fn cancel(&self) -> PyResult<bool> {
         self.endpoint.upgrade().map_or(Ok(false), |endpoint| endpoint.reject(self.peer, &self.offer))
     }

@@ -13,7 +13,11 @@ use super::progress::short_hash;
 use crate::python::events::ClientHandle;
 use crate::transport::chunks::{Offer, Stored};
 
-/// A chunk that the peer sent, whole and verified.
+/// A chunk that the peer sent, whole and verified. In memory, it is a read-only buffer: ``bytes(chunk)``,
+/// ``memoryview(chunk)``, ``numpy.frombuffer(chunk, ...)``.
+///
+/// Raises:
+///     BufferError: its buffer was asked for, but it is in a file.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct ReceivedChunk {
@@ -50,7 +54,7 @@ impl ReceivedChunk {
         visit.call(&self.client)
     }
 
-    /// What the peer calls it: whatever the peer likes.
+    /// The peer's name for it, which can be any text.
     #[getter]
     fn label(&self) -> &str {
         &self.offer.label
@@ -77,7 +81,7 @@ impl ReceivedChunk {
         }
     }
 
-    /// Whether the file was here before the peer offered it, so that it was not sent again.
+    /// Whether the file was already in the ``chunk_directory``, so that it was not sent.
     #[getter]
     fn reused(&self) -> bool {
         matches!(self.stored, Stored::Reused(_))

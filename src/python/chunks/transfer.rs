@@ -129,7 +129,8 @@ impl Status {
     }
 }
 
-/// A chunk on its way to the peer.
+/// A chunk on its way to the peer. Its attributes are updated by its endpoint's ticks; reading them never
+/// blocks. It doesn't keep its endpoint alive, and dropping it doesn't cancel the transfer.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct Transfer {
     peer: PeerHandle,
@@ -178,7 +179,7 @@ impl Transfer {
         visit.call(&self.client)
     }
 
-    /// What it was named when it was sent.
+    /// The ``label`` given to ``send_chunk``.
     #[getter]
     fn label(&self) -> &str {
         &self.label
@@ -196,37 +197,37 @@ impl Transfer {
         PyBytes::new(py, &self.hash)
     }
 
-    /// Bytes that the peer is known to have.
+    /// Bytes that the peer has acked.
     #[getter]
     fn bytes_done(&self) -> u64 {
         self.progress().bytes
     }
 
-    /// Slices of the chunk.
+    /// The number of slices, of a packet each.
     #[getter]
     fn slices(&self) -> u32 {
         self.progress().slices
     }
 
-    /// Slices that the peer is known to have.
+    /// Slices that the peer has acked.
     #[getter]
     fn slices_done(&self) -> u32 {
         self.progress().slices_done
     }
 
-    /// Which part the peer is known to have, from 0 to 1.
+    /// The share that is done, 0 to 1.
     #[getter]
     fn fraction(&self) -> f64 {
         fraction(&self.progress())
     }
 
-    /// Bytes a second, over the last second or so; as it was last once it is over.
+    /// Bytes a second, over about the last second; the last value once it is over.
     #[getter]
     fn rate(&self) -> f64 {
         self.progress().rate
     }
 
-    /// Seconds that the rest takes at this rate; None while the rate is 0, and when it failed.
+    /// Seconds until it is done at this rate; None while the rate is 0, and after a failure.
     #[getter]
     fn time_left(&self) -> Option<f64> {
         let status = lock(&self.status);
@@ -237,13 +238,13 @@ impl Transfer {
         }
     }
 
-    /// Whether the peer has all of it, and has verified it.
+    /// Whether the peer has all of it and has verified the hash.
     #[getter]
     fn done(&self) -> bool {
         matches!(lock(&self.status).end, Some(Ok(())))
     }
 
-    /// Why it failed; None while it is under way and when it is done.
+    /// Why it failed, as a sentence; None while it is running and when it is done.
     #[getter]
     fn error(&self) -> Option<String> {
         lock(&self.status).end.clone()?.err()
@@ -255,7 +256,7 @@ impl Transfer {
         lock(&self.status).end.is_some()
     }
 
-    /// Whether it is paused here.
+    /// Whether it is paused here, by :meth:`pause`.
     #[getter]
     fn paused(&self) -> bool {
         self.progress().paused
@@ -267,17 +268,21 @@ impl Transfer {
         self.progress().paused_by_peer
     }
 
-    /// Sends no more of it until it is resumed. False when it is over already.
+    /// Stops sending it until :meth:`resume`. Slices in flight may still arrive, and the receiver keeps what
+    /// it has. Up to three chunks after it go on meanwhile, but are handed over after it. Returns False if it is
+    /// over.
     fn pause(&self) -> PyResult<bool> {
         self.set_paused(true)
     }
 
-    /// Goes on with what the peer doesn't have. False when it is over already.
+    /// Sends the slices that the peer doesn't have. Does no harm if it isn't paused. Returns False if it is
+    /// over.
     fn resume(&self) -> PyResult<bool> {
         self.set_paused(false)
     }
 
-    /// Ends it for good; the peer is told, and throws away what it has. False when it is over already.
+    /// Ends it for good: the peer discards what it has. To go on later, use :meth:`pause`. Returns False if it
+    /// is over.
     fn cancel(&self) -> PyResult<bool> {
         self.endpoint.upgrade().map_or(Ok(false), |endpoint| endpoint.cancel(self.peer, self.number))
     }

@@ -23,6 +23,11 @@ use crate::python::lock;
 use crate::wire::{Column, Node};
 
 /// The ghosts of a class as columns, a row a ghost: :meth:`World.arrays` and :meth:`ClientWorld.arrays` give it.
+///
+/// ``arrays["position"]`` is the world's own memory: with NumPy an array, else a memoryview. On a server it is written to,
+/// and the next flush finds what changed; on a client it is read. A row is one ghost's as long as that lives, so views stay
+/// good; one that was made before the world grew has the rows that there were. Cells of rows in which nothing lives mean
+/// nothing, and may be written to.
 #[pyclass(frozen, mapping, module = "tickwire")]
 pub(crate) struct GhostArrays(pub(super) Arc<GhostRows>);
 
@@ -34,7 +39,7 @@ impl GhostArrays {
         self.0.class.clone_ref(py).into_any()
     }
 
-    /// The names of those properties that have a column, in order.
+    /// The names of those properties that have a column, in order: all but texts, bytes, lists and the like.
     #[getter]
     fn names(&self) -> Vec<String> {
         let properties = self.0.properties.get();
@@ -54,20 +59,20 @@ impl GhostArrays {
         self.0.living()
     }
 
-    /// A column that says which rows live.
+    /// A column of bool that says which rows live.
     #[getter]
     fn alive<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.view(py, &self.0.alive, false, (c"?", None))
     }
 
-    /// The rows that live, rising.
+    /// The rows that live, rising, as uint32.
     #[getter]
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         numbers(py, &self.0.alive_rows())
     }
 
-    /// Whose each row is: on a server the :attr:`ClientHandle.number` of a client, and 2^64 - 1 where it is nobody's; on a client
-    /// whether it is its own.
+    /// Whose each row is: on a server the :attr:`ClientHandle.number` of a client, and 2^64 - 1 where it is nobody's; on a
+    /// client whether it is its own.
     #[getter]
     fn owners<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let format = if self.0.is_servers() { c"Q" } else { c"?" };
@@ -88,7 +93,7 @@ impl GhostArrays {
         numbers(py, &rows)
     }
 
-    /// The rows of ghosts that went away in the last tick; as :attr:`spawned`.
+    /// The rows of ghosts that went away in the last tick; as :attr:`spawned`. Their cells have the last values.
     #[getter]
     fn despawned<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let rows = lock(&self.0.news).despawned.clone();

@@ -11,6 +11,7 @@ use super::ghost::Ghost;
 use super::population::Population;
 
 /// What a server shows a client: its ghosts, as objects and as columns. Only the server changes them.
+/// :attr:`Client.world` has it.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct ClientWorld(pub(in crate::python) Arc<Population>);
 
@@ -25,8 +26,8 @@ impl ClientWorld {
         objects(&self.0, class_)
     }
 
-    /// The ghosts of a class, as columns that can only be read. They are of the newest tick when :meth:`Client.receive` returns,
-    /// and change in place with the next.
+    /// The ghosts of a class, as columns that can only be read. They are of the newest tick when :meth:`Client.receive`
+    /// returns, and change in place with the next.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.

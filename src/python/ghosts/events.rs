@@ -16,7 +16,7 @@ pub(crate) struct GhostSpawned {
 /// Properties of a ghost have changed.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct GhostChanged {
-    /// The ghost.
+    /// The ghost, with its new values.
     #[pyo3(get)]
     pub(super) ghost: Py<Ghost>,
     /// The names of those properties.

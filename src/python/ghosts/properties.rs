@@ -98,8 +98,8 @@ impl Properties {
             .collect()
     }
 
-    /// Takes the values of an object's attributes as the class's defaults. Raises the FieldError that spawning it would raise, if
-    /// any.
+    /// Takes the values of an object's attributes as the class's defaults. Raises the FieldError that spawning it would
+    /// raise, if any.
     #[pyo3(signature = (ghost, /))]
     fn set_defaults(&self, ghost: &Bound<'_, PyAny>) -> PyResult<()> {
         let defaults = self.values(ghost)?;

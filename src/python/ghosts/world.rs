@@ -26,7 +26,7 @@ use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
 
-/// A server's ghosts: what is spawned here appears at its clients.
+/// A server's ghosts: what is spawned here appears at its clients. :attr:`Server.world` has it.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct World {
     pub(in crate::python) population: Arc<Population>,
@@ -41,7 +41,8 @@ pub(crate) struct World {
 
 #[pymethods]
 impl World {
-    /// Puts a ghost into the world: an object, which is live from then on, or one of the class with its defaults. Returns it.
+    /// Puts a ghost into the world: an object, which is live from then on, or one of the class with its defaults. Returns
+    /// it.
     ///
     /// Args:
     ///     ghost: an object, or a class.
@@ -70,7 +71,7 @@ impl World {
         Ok(object)
     }
 
-    /// Puts many ghosts into the world that begin alike, without an object for each. Returns their rows.
+    /// Puts many ghosts into the world that begin alike, without an object for each. Returns their rows, as uint32.
     ///
     /// Args:
     ///     ghost: an object whose values they begin with, or a class for its defaults.
@@ -169,7 +170,7 @@ impl World {
     ///
     /// Raises:
     ///     GhostError: it is not in this world, or not any more.
-    ///     StaleClientError: with ``strict=True``, the client is gone.
+    ///     StaleClientError: with ``strict=True``, the client has left.
     #[pyo3(signature = (ghost, owner, /))]
     fn set_owner(&self, ghost: &Bound<'_, Ghost>, owner: Option<&Bound<'_, ClientHandle>>) -> PyResult<()> {
         let Live { rows, row } = self.population.live(ghost)?;
@@ -205,12 +206,12 @@ impl World {
             .map_err(|error| PyValueError::new_err(format!("{}: {error}", rows.name())))
     }
 
-    /// Says from where a client looks at the ghosts of a class that has a :class:`Grid`: places of two or three numbers. None, or
-    /// no places: from where its own are. False when the client is gone.
+    /// Says from where a client looks at the ghosts of a class that has a :class:`Grid`: places of two or three numbers.
+    /// None, or no places: from where its own are. False when the client is gone.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
-    ///     StaleClientError: with ``strict=True``, the client is gone.
+    ///     StaleClientError: with ``strict=True``, the client has left.
     #[pyo3(signature = (client, class_, places, /))]
     fn look_from(
         &self,
@@ -226,12 +227,12 @@ impl World {
         Ok(true)
     }
 
-    /// Says which ghosts of a class that is :class:`Chosen` a client is sent from now on: a buffer of bool, a row each; rows beyond
-    /// are not. False when the client is gone.
+    /// Says which ghosts of a class that is :class:`Chosen` a client is sent from now on: a buffer of bool, a row each;
+    /// rows beyond are not. False when the client is gone.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
-    ///     StaleClientError: with ``strict=True``, the client is gone.
+    ///     StaleClientError: with ``strict=True``, the client has left.
     #[pyo3(signature = (client, class_, rows, /))]
     fn show(
         &self,
@@ -246,8 +247,8 @@ impl World {
         Ok(true)
     }
 
-    /// Says by how much the priorities of a class's ghosts are multiplied where not all that is due has room: a buffer of float32, a
-    /// row each; rows beyond have 1. It holds until it is said again.
+    /// Says by how much the priorities of a class's ghosts are multiplied where not all that is due has room: a buffer of
+    /// float32, a row each; rows beyond have 1. It holds until it is said again.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
@@ -258,8 +259,8 @@ impl World {
         self.with(|state| core::set_weights(state, rows.index, &weights))
     }
 
-    /// The bits of all that ghosts have sent, by class and then by property. What is in parentheses is no class or property:
-    /// what records and packets need besides. The sum is the payloads' on the wire.
+    /// The bits of all that ghosts have sent, by class and then by property. What is in parentheses is no class or
+    /// property: what records and packets need besides. The sum is the payloads' on the wire.
     fn costs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let costs = self.with(core::costs)?;
         let all = PyDict::new(py);

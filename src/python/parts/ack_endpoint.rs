@@ -214,14 +214,14 @@ impl AckEndpoint {
         Ok(accepted.then_some(payload))
     }
 
-    /// The packets that the other end has accepted, in the order their acks came; each once, since the last call.
-    /// Ask at least every 32,768 packets: of more, the oldest are forgotten.
+    /// The packets that the other end has accepted, in the order their acks came; each once, since the last
+    /// call. Ask at least every 32,768 packets: of more, the oldest are forgotten.
     fn acked(&self) -> Vec<u16> {
         lock(&self.state).acked.drain(..).collect()
     }
 
-    /// The packets that count as lost by ``now``, oldest first; each once, and never one that was acked in time.
-    /// Call it once a tick: it also brings packet loss and bandwidth up to date.
+    /// The packets that count as lost by ``now``, oldest first; each once, and never one that was acked in
+    /// time. Call it once a tick: it also brings packet loss and bandwidth up to date.
     #[pyo3(signature = (now, /))]
     fn lost(&self, now: f64) -> PyResult<Vec<u16>> {
         let now = instant(now)?;
@@ -238,7 +238,7 @@ impl AckEndpoint {
         PacketStats::from(&lock(&self.state).core.stats())
     }
 
-    /// Everything counted since the start, drops by name.
+    /// All counters since the start, with every drop under a name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = lock(&self.state).core.counters();
@@ -272,8 +272,8 @@ pub(super) fn loss_bound(after: f64, after_rtts: Option<f64>, not_before: f64) -
 }
 
 /// What a conversation is like. Times in milliseconds, rates in kilobits per second with UDP/IP headers; all 0
-/// until measured. RTT is smoothed, its minimum, maximum and mean are of the last 128 round trips (512 in the standard profile). Loss and
-/// bandwidth are those of the last seconds, or in the standard profile of the older half of the windows (by
+/// until measured. RTT is smoothed, its minimum, maximum and mean are of the last 128 round trips (512 in the standard
+/// profile). Loss and bandwidth are those of the last seconds, or in the standard profile of the older half of the windows (by
 /// default the packets sent 128 to 256 ago), as reliable 1.0 has it. ``jitter_ms`` is smoothed as in RFC 3550.
 #[pyclass(frozen, get_all, module = "tickwire")]
 #[derive(Debug)]
@@ -294,11 +294,11 @@ pub(crate) struct PacketStats {
     packet_loss_percent: f64,
     /// Of the packets the other end sent, 0 to 100: those whose numbers are missing.
     packet_loss_received_percent: f64,
-    /// Rate of what is sent.
+    /// Rate of sending.
     sent_kbps: f64,
-    /// Rate of what is received.
+    /// Rate of receiving.
     received_kbps: f64,
-    /// Rate of what the other side is known to have.
+    /// Rate of data acked by the other side.
     acked_kbps: f64,
 }
 

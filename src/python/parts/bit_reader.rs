@@ -6,8 +6,8 @@ use pyo3::types::{PyBytes, PyString};
 use crate::python::stream::Stream;
 use crate::wire;
 
-/// Reads what a :class:`BitWriter` wrote: call the methods in the order in which the writer's were called, with
-/// the same bounds. Layout: the serialize 1.0 standard, whose refusals are all made; the first one is final.
+/// Reads what a :class:`BitWriter` wrote: call the methods in the order in which the writer's were called,
+/// with the same bounds. Layout: the serialize 1.0 standard, whose refusals are all made; the first one is final.
 ///
 /// Args:
 ///     data: what was written.

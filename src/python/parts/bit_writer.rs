@@ -52,13 +52,13 @@ macro_rules! taking_class {
                 self.0.uint128(value).map(drop)
             }
 
-            /// An integer above ``previous``, in fewer bits the nearer it is; at most 2**31 - 1.
+            /// An integer above ``previous``, at most 2**31 - 1; the smaller the difference, the fewer bits it takes.
             #[pyo3(signature = (value, previous, /))]
             fn relative(&self, value: &Bound<'_, PyAny>, previous: &Bound<'_, PyAny>) -> PyResult<()> {
                 self.0.relative(value, previous).map(drop)
             }
 
-            /// A sequence number after ``previous``, counting across the wrap, and not equal to it.
+            /// A sequence number after ``previous``, across the wrap if need be, and not equal to it.
             #[pyo3(signature = (value, previous, /))]
             fn sequence_relative(
                 &self,
@@ -122,8 +122,7 @@ macro_rules! taking_class {
                 self.0.data(value, max_bytes).map(drop)
             }
 
-            /// An align, then bytes as they are, at most 65,535. The length is not written: the reader must
-            /// know it.
+            /// An align, then bytes as they are, at most 65,535. The length is not written: the reader must know it.
             #[pyo3(signature = (value, /))]
             fn bytes(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
                 bytes(&self.0, stringify!($Class), value)

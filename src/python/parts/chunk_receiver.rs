@@ -113,7 +113,7 @@ impl ChunkReceiver {
         lock(&self.core).progress().map(ChunkProgress::from)
     }
 
-    /// Everything counted since the start, drops by name.
+    /// All counters since the start, with every drop under a name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = lock(&self.core).counters();

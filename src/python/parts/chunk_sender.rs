@@ -208,7 +208,7 @@ impl ChunkSender {
         lock(&self.core).is_idle()
     }
 
-    /// Everything counted since the start, drops by name.
+    /// All counters since the start, with every drop under a name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = lock(&self.core).counters();
@@ -243,7 +243,7 @@ pub(crate) struct ChunkProgress {
     total_slices: usize,
     /// The mean rate since the chunk's first slice, in bytes of the chunk; 0 at first.
     bytes_per_second: f64,
-    /// Seconds that the rest takes at this rate; None while the rate is 0.
+    /// Seconds until it is done at this rate; None while the rate is 0.
     time_left: Option<f64>,
 }
 

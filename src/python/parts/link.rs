@@ -19,8 +19,8 @@ use crate::time::Instant;
 /// A terabyte: larger items are mistakes.
 const MAX_ITEM: usize = 1 << 40;
 
-/// One direction of a bad link: what goes in comes out late, twice, out of order, or not at all. The same seed
-/// and the same calls give the same history.
+/// One direction of a bad link: what goes in comes out late, twice, out of order, or not at all. The same
+/// seed and the same calls give the same history.
 ///
 /// ``len(link)`` is how many are under way.
 ///
@@ -129,8 +129,8 @@ impl Link {
         Ok(self.with_core(|core| core.poll(now).and_then(|mut item| item.object.take())))
     }
 
-    /// When to :meth:`poll` next, in seconds: an item comes out then, or leaves the queue of a link with a rate, and
-    /// poll may give None. None when nothing is under way.
+    /// When to :meth:`poll` next, in seconds: an item comes out then, or leaves the queue of a link with a
+    /// rate, and poll may give None. None when nothing is under way.
     #[getter]
     fn next_delivery(&self) -> Option<f64> {
         lock(&self.core).next_delivery().map(to_seconds)
@@ -157,9 +157,9 @@ impl Link {
         lock(&self.core).schedule(at, conditions.get().core).map_err(value_error)
     }
 
-    /// What became of the items: ``sent``, ``too_large`` (above ``max_datagram``), ``queue_dropped`` (found the queue full),
-    /// ``lost`` (each by itself), ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered`` (held back), ``overflowed`` (too
-    /// many were under way), ``delivered``.
+    /// What became of the items: ``sent``, ``too_large`` (above ``max_datagram``), ``queue_dropped`` (found the
+    /// queue full), ``lost`` (each by itself), ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered`` (held back),
+    /// ``overflowed`` (too many were under way), ``delivered``.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = lock(&self.core).counters();

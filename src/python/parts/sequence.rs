@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 use crate::python::fields::bounded;
 use crate::store::sequence;
 
-/// True when ``a`` is more recent than ``b``: ahead by less than half of the numbers, counting across the wrap.
-/// (At exactly half, 32,768, the larger number counts as more recent.) reliable 1.0.
+/// True when ``a`` is more recent than ``b``: ahead by less than half of the numbers, counting across the
+/// wrap. (At exactly half, 32,768, the larger number counts as more recent.) reliable 1.0.
 ///
 /// Args:
 ///     a, b: sequence numbers, 0 to 65,535.

@@ -89,8 +89,8 @@ impl SequenceBuffer {
         Ok(lock(&self.state).values.stale(sequence))
     }
 
-    /// Stores ``value`` under ``sequence``, replacing what was there; what falls out of the window is forgotten.
-    /// False when the sequence is older than the window, and nothing was stored.
+    /// Stores ``value`` under ``sequence``, replacing what was there; what falls out of the window is
+    /// forgotten. False when the sequence is older than the window, and nothing was stored.
     #[pyo3(signature = (sequence, value, /))]
     fn insert(&self, sequence: &Bound<'_, PyAny>, value: Py<PyAny>) -> PyResult<bool> {
         let sequence = number("sequence", sequence)?;
@@ -102,8 +102,8 @@ impl SequenceBuffer {
         Ok(refused.is_none())
     }
 
-    /// Moves the window so that ``sequence`` is its newest, without storing anything. Nothing happens when the
-    /// window is already there or beyond.
+    /// Moves the window so that ``sequence`` is its newest, without storing anything. Nothing happens when
+    /// the window is already there or beyond.
     #[pyo3(signature = (sequence, /))]
     fn advance(&self, sequence: &Bound<'_, PyAny>) -> PyResult<()> {
         let sequence = number("sequence", sequence)?;

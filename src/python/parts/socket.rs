@@ -138,8 +138,9 @@ impl Socket {
     }
 
     /// What went through and what passed by: ``sent``, ``sent_gso``, ``send_calls``, ``received``,
-    /// ``received_gro``, ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``, ``unreachable``,
-    /// ``interrupted``, ``send_errors``, ``gso_refused``. Those of ``server.counters`` have the same names.
+    /// ``received_gro``, ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``,
+    /// ``unreachable``, ``interrupted``, ``send_errors``, ``gso_refused``. Those of ``server.counters`` have the
+    /// same names.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = {
@@ -154,7 +155,8 @@ impl Socket {
     ///
     /// Raises:
     ///     OSError: it can't be sent to this destination.
-    ///     ValueError: the data is above ``max_datagram``, or the destination has no port or is of another family.
+    ///     ValueError: the data is above ``max_datagram``, or the destination has no port or is of another
+    ///         family.
     #[pyo3(signature = (to, data, /))]
     fn send(&self, to: AddressLike, data: &Bound<'_, PyBytes>) -> PyResult<bool> {
         self.check(to.0, data)?;
@@ -196,7 +198,7 @@ impl Socket {
     /// Receives one datagram that waits: ``(data, from)``; None when there is none.
     ///
     /// Raises:
-    ///     OSError: receiving doesn't work any more.
+    ///     OSError: the socket failed.
     fn receive<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyBytes>, Address)>> {
         let received = self.with(|socket| {
             let received = socket.receive()?;
@@ -206,8 +208,8 @@ impl Socket {
         Ok(received.map(|(data, from)| (PyBytes::new(py, &data), Address(from))))
     }
 
-    /// Receives the datagrams that wait, as :meth:`receive`, reading at most ``bound``, so that a flood can't hold
-    /// up a tick: what is left waits in the kernel. Those dropped count too.
+    /// Receives the datagrams that wait, as :meth:`receive`, reading at most ``bound``, so that a flood can't
+    /// hold up a tick: what is left waits in the kernel. Those dropped count too.
     #[pyo3(signature = (bound = 1500, /))]
     fn receive_many<'py>(
         &self,
@@ -226,8 +228,8 @@ impl Socket {
         }
     }
 
-    /// Waits until a datagram waits, up to ``timeout`` seconds; True when one (or an error) does. Other threads of
-    /// Python run meanwhile, and signals are handled.
+    /// Waits until a datagram waits, up to ``timeout`` seconds; True when one (or an error) does. Other
+    /// threads of Python run meanwhile, and signals are handled.
     ///
     /// Raises:
     ///     ClosedError: also when another thread closes the socket meanwhile, within 0.1 s.

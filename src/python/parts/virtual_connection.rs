@@ -152,8 +152,8 @@ impl VirtualConnection {
     ///     datagram)`` pairs, as :meth:`Socket.send_many` takes them.
     ///
     /// Raises:
-    ///     NotConnectedError: there is no peer; or it is not :attr:`ready`, and this would be more than an answer to
-    ///         what it sent.
+    ///     NotConnectedError: there is no peer; or it is not :attr:`ready`, and this would be more than an
+    ///         answer to what it sent.
     ///     MessageTooLargeError: the payload is above 256 KiB.
     #[pyo3(signature = (now, payload, /))]
     fn send(&self, now: f64, payload: &Bound<'_, PyBytes>) -> PyResult<(u16, Outgoing)> {

@@ -62,8 +62,10 @@ impl Rooms {
     }
 }
 
-/// Some of a server's clients, to send to: a match, a lobby, a team. A client may be in several, and leaves them by itself
-/// when it leaves the server.
+/// Some of a server's clients, to send to: a match, a lobby, a team.
+///
+/// A client may be in several rooms. It leaves them when it leaves the server, in the :meth:`Server.receive` that
+/// delivers its :class:`Disconnected`. An unused room costs nothing, and ends with the last reference to it.
 #[pyclass(frozen, generic, weakref, module = "tickwire")]
 pub(crate) struct Room {
     server: Py<Server>,
@@ -80,13 +82,18 @@ impl Room {
         Room { server, members, retained: Mutex::default() }
     }
 
-    /// The server whose clients these are.
+    /// The server.
     #[getter]
     fn server(&self, py: Python<'_>) -> Py<Server> {
         self.server.clone_ref(py)
     }
 
-    /// Takes a client in, who is sent what the room retains. False when it is gone, or in the room already.
+    /// Adds a client, which gets the newest value of each key that was broadcast to the room on channels with
+    /// ``retain=True``. Returns False if it is in the room already or has left the server.
+    ///
+    /// Raises:
+    ///     ValueError: the client belongs to another server.
+    ///     ClosedError: the server is closed.
     #[pyo3(signature = (client, /))]
     fn add(&self, client: &Bound<'_, ClientHandle>) -> PyResult<bool> {
         let server = self.server.get();
@@ -106,7 +113,10 @@ impl Room {
         })
     }
 
-    /// Takes a client out; false when it isn't in the room.
+    /// Removes a client, which keeps the values it has. Returns False if it isn't in the room.
+    ///
+    /// Raises:
+    ///     ValueError: the client belongs to another server.
     #[pyo3(signature = (client, /))]
     fn discard(&self, client: &Bound<'_, ClientHandle>) -> PyResult<bool> {
         let peer = self.server.get().core_handle(client.get())?;
@@ -114,22 +124,26 @@ impl Room {
         Ok(left.is_some())
     }
 
-    /// Takes everybody out.
+    /// Removes all clients.
     fn clear(&self) {
         let left = core::mem::take(&mut *lock(&self.members));
         drop(left);
     }
 
-    /// Queues one message for everybody in the room, as :meth:`Server.broadcast`.
+    /// Queues one message, encoded once, for everybody in the room. Returns the clients for which it was not
+    /// queued because their channel is full.
     ///
     /// Args:
     ///     message (message): an object of one of the protocol's classes.
-    ///     channel (int | str | None, default None): by number or by name; None: the one that the message's class
-    ///         names as its own, else the first.
-    ///     exclude (ClientHandle | None, default None): one who doesn't get it.
-    ///     key (int, default 0): on a latest channel, what the message is the value of.
-    ///     tag (int, default 0): your own name for it, 32 bits: notifications and candidates have it.
-    ///     notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+    ///     channel (int | str | None, default None): index or name; None: the class's own channel, else the
+    ///         first.
+    ///     exclude (ClientHandle | None, default None): a client to leave out.
+    ///     key (int, default 0): on a latest channel, the key whose value this is.
+    ///     tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
+    ///     notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+    ///
+    /// Raises:
+    ///     Exception: as :meth:`Server.broadcast`.
     #[pyo3(signature = (message, channel = None, *, exclude = None, key = 0, tag = 0, notify = false))]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
     fn broadcast(
@@ -152,19 +166,23 @@ impl Room {
         )
     }
 
-    /// Queues rows for everybody in the room, as :meth:`Server.broadcast_rows`.
+    /// Queues rows, each encoded once, for everybody in the room. Returns the clients whose channel had no
+    /// room for all of them.
     ///
     /// Args:
-    ///     class_ (type): the message class that the rows are of.
+    ///     class_ (type): the rows' message class.
     ///     rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
-    ///     channel (int | str | None, default None): by number or by name; None: the one that the message's class
-    ///         names as its own, else the first.
-    ///     arena (array | None, default None): where texts, data and lists of the rows lie; their cells are offset
-    ///         (from its start) and length.
-    ///     exclude (ClientHandle | None, default None): one who doesn't get it.
-    ///     key (int | array, default 0): on a latest channel, what the message is the value of.
-    ///     tag (int | array, default 0): your own name for it, 32 bits: notifications and candidates have it.
-    ///     notify (bool, default False): tell in ``inbox.notifications`` what became of it, exactly once.
+    ///     channel (int | str | None, default None): index or name; None: the class's own channel, else the
+    ///         first.
+    ///     arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
+    ///         offset (from its start) and length.
+    ///     exclude (ClientHandle | None, default None): a client to leave out.
+    ///     key (int | array, default 0): on a latest channel, the key whose value this is.
+    ///     tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates.
+    ///     notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+    ///
+    /// Raises:
+    ///     Exception: as :meth:`Server.send_columns`.
     #[pyo3(signature = (class_, rows, channel = None, *, arena = None, exclude = None, key = None, tag = None,
                         notify = false))]
     #[pyo3(
@@ -189,10 +207,11 @@ impl Room {
         server.queue_rows_for(class_.py(), &rows, room, exclude, retained)
     }
 
-    /// No longer sends the newest value of a key to newcomers of the room, as :meth:`Server.forget`.
+    /// Stops sending the room's newcomers the newest value of a key, or of all keys; see
+    /// :meth:`Server.forget`.
     ///
     /// Args:
-    ///     channel (int | str): by number or by name.
+    ///     channel (int | str): index or name.
     ///     key (int | None, default None): None: all keys.
     #[pyo3(signature = (channel, key = None))]
     fn forget(
