@@ -94,8 +94,9 @@ sanitize:
 soak: $(VENV)/.built
 	$(BIN)/tickwire soak --jobs 2 $(or $(ARGS),--seed ci --hours 48)
 
+# Without line tables (the profile `wheel` of Cargo.toml, which pyproject.toml names).
 wheel: $(VENV)/.tools
-	$(BIN)/maturin build --release --out dist
+	$(BIN)/maturin build --out dist
 
 clean:
 	rm -rf $(VENV) target dist python/tickwire/_core*.so

@@ -1,7 +1,7 @@
 """What help() shows of the native names is what the stub says: found, and mended in the Rust sources.
 
-``python tests/native_docs.py`` lists the differences between python/tickwire/_core.pyi, which is the source, and
-the built module; ``--write`` copies the stub's docstrings into the doc comments of src/python. Build afterwards.
+``python tests/native_docs.py`` lists the names whose docstrings differ between python/tickwire/_core.pyi, the
+source, and the built module. ``--write`` copies the stub's into the doc comments of src/python: build then.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SOURCES = ROOT / "src" / "python"
 
 
 def stub_docs() -> Iterator[tuple[str, str]]:
-    """Each public name of the stub that has a docstring, with it; of overloads and setters, the one that has."""
+    """Each public name of the stub that has a docstring, with it."""
     for node in ast.parse(STUB.read_text("utf-8")).body:
         if not isinstance(node, ast.ClassDef | ast.FunctionDef) or node.name.startswith("_"):
             continue
