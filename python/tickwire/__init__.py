@@ -1,10 +1,10 @@
 """Real-time game networking for Python: a native UDP transport under Python game logic.
 
-A protocol is a list of message classes and a list of channels. A :class:`Server` and its :class:`Client`\\ s
-share it, and are ticked by the game's own loop.
+A protocol is a list of message classes and a list of channels, shared by a :class:`Server` and its
+:class:`Client`\\ s. The game's own loop ticks them.
 
-Their building blocks are here too, to use alone. The logger ``tickwire`` of :mod:`logging` is told about
-connections, and of dropped datagrams at most once a second.
+Their building blocks can also be used alone. The logger ``tickwire`` of :mod:`logging` gets connections and
+disconnections, and dropped datagrams at most once a second.
 """
 
 import logging

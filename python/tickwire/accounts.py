@@ -1,4 +1,4 @@
-"""Accounts that have no numbers."""
+"""Client ids for accounts that have names instead of numbers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["client_id"]
 
 
 def client_id(account: str | bytes | UUID) -> int:
-    """A ``client_id`` for connect tokens, 0 to 2**64 - 1, of an account that is a name, a UUID or bytes: the
-    same in every process, always.
+    """Derives a ``client_id`` for connect tokens, 0 to 2**64 - 1, from an account's name, UUID or bytes:
+    always the same one.
 
-    Two of a million accounts have the same number with a chance of 1 in 37 million. Where that matters, keep
-    a table of numbers. Whoever knows a name knows its number.
+    Among a million accounts, the chance that two get the same number is 1 in 37 million. Where that
+    matters, keep a table of numbers. Anyone who knows the name can compute the number.
 
     Example:
         >>> client_id("ann@example.org")

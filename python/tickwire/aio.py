@@ -1,7 +1,7 @@
 """Servers and clients on asyncio.
 
-A :class:`Driver` keeps one going on the event loop: it wakes when a datagram arrives and when something is
-due, and sleeps otherwise. What arrives is handed over as soon as it is there, or at the pace of ticks::
+A :class:`Driver` runs one on the event loop. It wakes when a datagram arrives or a timer is due, and sleeps
+otherwise. It yields inboxes as soon as anything arrives, or at the pace of ticks::
 
     async with aio.Driver(tw.Client.connect(address, protocol)) as driver:
         await driver.connected()
@@ -9,7 +9,7 @@ due, and sleeps otherwise. What arrives is handed over as soon as it is there, o
             for message in inbox.messages:
                 driver.endpoint.send(answer(message))
 
-Which driver when: docs/loops.md.
+docs/loops.md says when to use which driver.
 """
 
 from __future__ import annotations
@@ -41,12 +41,14 @@ LINGER_STEP = 0.01
 
 
 class Driver(Generic[E]):
-    """Keeps a server or a client going on the running event loop in an ``async with``, whose end closes it.
+    """Runs a server or a client on the running event loop, within an ``async with`` that closes it at its
+    end.
 
-    To be used from that loop alone. Whoever waits here may be cancelled: what arrives then comes later.
+    Use it from that event loop only. Waiting for it can be cancelled: anything that arrives then is yielded
+    later.
 
     Args:
-        endpoint: one with ``driver="polled"``, on a real socket. One with a thread needs no other driver.
+        endpoint: with ``driver="polled"``, on a real socket.
 
     Raises:
         ValueError: on entry: the endpoint has a thread, or is on a simulated network.
@@ -95,7 +97,7 @@ class Driver(Generic[E]):
         self.close()
 
     def close(self) -> None:
-        """Ends the connections, says so to the other sides, and leaves the loop. Closing twice is fine."""
+        """Disconnects and leaves the event loop. Closing twice is fine."""
         try:
             if self._handed_out and not self.endpoint.closed:
                 self.endpoint.flush()
@@ -105,12 +107,11 @@ class Driver(Generic[E]):
             self._notify()
 
     async def aclose(self, *, linger: float = 0.0, reason: str | None = None) -> None:
-        """As :meth:`close`, when the other sides have what was sent, or after ``linger`` seconds, 0 to 60, at
-        the latest: see :meth:`tickwire.Client.close`. The event loop goes on meanwhile. Cancelling it closes
-        at once.
+        """As :meth:`close`, once everything sent has arrived, or after ``linger`` seconds, 0 to 60: see
+        :meth:`tickwire.Client.close`. The event loop runs meanwhile. Cancelling it closes at once.
 
         Raises:
-            ValueError: naming the argument, its value and its bound. The driver is closed then, too.
+            ValueError: naming the argument, its value and its bound. The driver is closed even then.
         """
         self._check()
         try:
@@ -129,8 +130,8 @@ class Driver(Generic[E]):
         """Waits until the client is connected.
 
         Raises:
-            ConnectFailedError: it never will be; ``reason`` says why.
-            TypeError: a server has no connection of its own.
+            ConnectFailedError: the connection failed; ``reason`` says why.
+            TypeError: the endpoint is a server.
         """
         client = self.endpoint
         if isinstance(client, Server):
@@ -156,9 +157,10 @@ class Driver(Generic[E]):
     ) -> AsyncIterator[Inbox[_P, _P | Event | Reconnecting, tuple[int, _P]]]: ...
 
     def __aiter__(self) -> AsyncIterator[Inbox[Any]]:
-        """Yields an inbox whenever something arrived: events, messages, notifications, chunks, ends of
-        transfers. What the body queued is sent at its end. Ends when the endpoint is closed, and with a
-        client's connection, after the inbox that says so."""
+        """Yields an inbox whenever anything arrives: events, messages, notifications, chunks, ends of
+        transfers. Messages that the body queues are sent at its end. Ends when the endpoint is closed; a
+        client's also ends after the inbox with its ``Disconnected``.
+        """
         return self._inboxes()
 
     async def _inboxes(self) -> AsyncIterator[Inbox[Any]]:
@@ -192,8 +194,9 @@ class Driver(Generic[E]):
     ) -> AsyncIterator[Inbox[_P, _P | Event, tuple[int, _P]]]: ...
 
     async def ticks(self, rate: float, duration: float | None = None) -> AsyncIterator[Inbox[Any]]:
-        """Yields an inbox at ``rate`` a second, whatever arrived, paced as :func:`ticks`. What the body
-        queued is sent at its end. Ends as the iteration without pace does."""
+        """Yields an inbox ``rate`` times a second, paced as :func:`ticks`. Messages that the body queues
+        are sent at its end. Ends as plain iteration does.
+        """
         async for _ in ticks(rate, duration):
             if self.endpoint.closed or (self._over() and not self.endpoint.has_news):
                 return
@@ -296,8 +299,8 @@ class Driver(Generic[E]):
 
 
 async def ticks(rate: float, duration: float | None = None) -> AsyncIterator[int]:
-    """Yields tick numbers at ``rate`` a second, as :func:`tickwire.ticks` does, and leaves the time between
-    to the event loop. Works on every event loop, and with every endpoint, one with a thread included.
+    """Yields tick numbers ``rate`` times a second, as :func:`tickwire.ticks` does, and leaves the time in
+    between to the event loop. Works on every event loop and with every endpoint.
 
     Args:
         rate (float): ticks a second, above 0 to 1,000,000.
@@ -350,22 +353,22 @@ def loop(
     linger: float = 0.0,
     reason: str | None = None,
 ) -> AsyncIterator[Inbox[Any]]:
-    """As :func:`tickwire.loop`, for ``async for``: leaves the time between ticks to the event loop. Works on
-    every event loop, and with every endpoint; on a :class:`tickwire.SimulatedNetwork` it lets virtual time
-    pass.
+    """As :func:`tickwire.loop`, for ``async for``: leaves the time between ticks to the event loop. Works
+    on every event loop and with every endpoint; on a :class:`tickwire.SimulatedNetwork` it advances virtual
+    time.
 
-    It ends as that one does, and when its task is cancelled: then too the other sides are told goodbye, and
-    the endpoint is closed. Only an end that nothing raised lingers.
+    It ends as that one does, and when its task is cancelled, always disconnecting properly and closing the
+    endpoint. It lingers only if nothing was raised.
 
     Args:
-        endpoint (Server | Client | Redialler): with either driver; of a redialling one the loop goes on until
+        endpoint (Server | Client | Redialler): with either driver. With a Redialler, the loop goes on until
             it gives up.
         ticks_per_second (float, default 60): above 0 to 1,000,000.
-        health (str | int | tuple[str, int] | None, default None): where to answer orchestrators over HTTP, as
-            ``"127.0.0.1:8080"``, or a port of the loopback address: 200 while ticks happen, 503 when none did
-            for 2 seconds (or two ticks, if that is longer). Whoever reaches that address can ask.
-        linger (float, default 0.0): seconds, 0 to 60, that the other sides have at the end to get what was
-            sent, as for :meth:`Server.close`.
+        health (str | int | tuple[str, int] | None, default None): where to answer orchestrators over HTTP,
+            as ``"127.0.0.1:8080"`` or a port of the loopback address: 200 while it ticks, 503 if it hasn't
+            for 2 seconds (or two ticks, if that is longer). Anyone who can reach that address can ask.
+        linger (float, default 0.0): seconds, 0 to 60, to wait at the end until everything sent has arrived,
+            as for :meth:`Server.close`.
         reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8.
     """
     goodbye = Goodbye(endpoint, linger, reason)
@@ -493,8 +496,9 @@ class _Loop:
 
 
 async def redialler(protocol: Protocol[_P], token: TokenSource, **settings: Any) -> Redialler[_P]:
-    """A :class:`tickwire.Redialler` whose tokens come from a coroutine function: the first is awaited here,
-    and what it raises reaches the caller."""
+    """A :class:`tickwire.Redialler` whose tokens come from a coroutine function. The first token is awaited
+    here, so its exceptions are raised here.
+    """
     first = token()
     if inspect.isawaitable(first):
         first = await first

@@ -1,4 +1,4 @@
-"""What a game is told about its connections: their states, why they ended, and the events of a tick."""
+"""The states of connections, the reasons for their ends, and the events of a tick."""
 
 from __future__ import annotations
 
@@ -58,8 +58,9 @@ class DisconnectReason(enum.Enum):
 
 
 class SendResult(enum.Enum):
-    """What became of a message that was given to ``send``: true when it was queued, and otherwise what the
-    player did that it wasn't. ``str(result)`` is a sentence."""
+    """The result of ``send``: true if the message was queued, else the reason why not. ``str(result)`` is a
+    sentence.
+    """
 
     SENT = "the message was queued"
     GONE = "the client is gone: its Disconnected event comes, or came"
@@ -77,7 +78,7 @@ class SendResult(enum.Enum):
 
 
 class ClientState(enum.Enum):
-    """Where a client's connection stands; the values are netcode's numbers."""
+    """The state of a client's connection; the values are netcode's numbers."""
 
     TOKEN_EXPIRED = -6
     INVALID_TOKEN = -5
@@ -96,15 +97,14 @@ class Reconnecting:
     """A :class:`tickwire.Redialler` has no connection and will dial again."""
 
     attempt: int
-    """Which dial that will be, from 1, since the connection was last up for long."""
+    """The number of the next attempt, from 1, since the last lasting connection."""
     delay: float
     """Seconds until then."""
     reason: DisconnectReason
-    """Why the connection, or the last dial, ended."""
+    """Why the connection, or the last attempt, ended."""
     detail: str | None = None
-    """What the server gave as its reason, as :attr:`Disconnected.detail`."""
+    """The server's text, as :attr:`Disconnected.detail`."""
     error: Exception | None = None
-    """What kept it from dialling, when that was not the network: what the token callback raised, or
-    :class:`Client` of what it gave."""
+    """The exception that prevented the attempt, from the token callback or :class:`Client`; else None."""
     client: ClassVar[None] = None
-    """As of all events on a client's own side."""
+    """None, as in all events on a client's side."""

@@ -1,10 +1,9 @@
-"""Everything Tickwire raises of its own.
+"""The exceptions that Tickwire raises.
 
-Each error is also the builtin exception that fits, so ``except ValueError`` works without importing
-anything from here. All of them mean a mistake on this side of the wire: what a peer does wrong is counted, or
-ends that peer's connection, and is never raised. That a peer is gone or doesn't keep up is raised only by
-endpoints made with ``strict=True`` (:class:`ChannelFullError`, :class:`StaleClientError`,
-:class:`NotConnectedError`).
+Each error is also the fitting builtin exception, so ``except ValueError`` works without importing anything
+from here. All of them are mistakes on this side: a peer's faults are counted, or end its connection, and
+are never raised. Only endpoints made with ``strict=True`` raise when a peer has left or doesn't keep up
+(:class:`ChannelFullError`, :class:`StaleClientError`, :class:`NotConnectedError`).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class TickwireError(Exception):
 
 
 class FieldError(TickwireError, ValueError):
-    """A field's value is not within what the field was declared to hold."""
+    """A field's value is out of the range that the field declares."""
 
     def __init__(self, class_name: str, field: str, value: object, bound: str) -> None:
         super().__init__(class_name, field, value, bound)
@@ -62,7 +61,7 @@ class FieldTypeError(FieldError, TypeError):
 
 
 class MessageTooLargeError(TickwireError, ValueError):
-    """An encoded message is larger than its channel, or its class's ``max_bytes``, takes."""
+    """An encoded message is larger than its channel, or its class's ``max_bytes``, allows."""
 
 
 class UnregisteredMessageError(TickwireError, TypeError):
@@ -70,7 +69,7 @@ class UnregisteredMessageError(TickwireError, TypeError):
 
 
 class ChannelError(TickwireError, LookupError):
-    """The protocol has no channel of this number."""
+    """The protocol has no such channel."""
 
 
 class ChannelFullError(TickwireError, RuntimeError):
@@ -78,11 +77,11 @@ class ChannelFullError(TickwireError, RuntimeError):
 
 
 class StaleClientError(TickwireError, LookupError):
-    """The client that the handle names is gone."""
+    """The handle's client has left."""
 
 
 class NotConnectedError(TickwireError, RuntimeError):
-    """The client's connection is not up (yet, or any more)."""
+    """The client's connection is not up."""
 
 
 class GhostError(TickwireError, RuntimeError):
@@ -94,7 +93,7 @@ class ClosedError(TickwireError, RuntimeError):
 
 
 class ConnectFailedError(TickwireError, ConnectionError):
-    """The connection that was waited for never came up."""
+    """The awaited connection failed."""
 
     def __init__(self, reason: DisconnectReason) -> None:
         super().__init__(reason)
@@ -106,7 +105,7 @@ class ConnectFailedError(TickwireError, ConnectionError):
 
 
 class StreamError(TickwireError, ValueError):
-    """Bytes that the serialize standard refuses.
+    """Bytes that are invalid by the serialize standard.
 
     Let it pass through ``serialize``: it ends the connection of the peer that sent them.
     """

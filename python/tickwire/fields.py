@@ -4,19 +4,19 @@ Aliases for the plain types, so that a type checker sees ``int`` and Tickwire se
 
     hits: tw.u16
 
-functions for those with a range, used in ``Annotated``::
+Functions for types with a range, used in ``Annotated``::
 
     health: Annotated[int, tw.ranged(0, 100)]
     aim: Annotated[float, tw.quantized(-1, 1, 1 / 256)]
 
-and what Python has a type for already::
+And Python's own types::
 
     state: State  # an enum.Enum
     target: tw.u16 | None
     weapon: Weapon  # another message
     squad: Annotated[list[Member], tw.up_to(8)]
 
-``docs/fields.md`` has them all, with what they cost.
+``docs/fields.md`` lists them all, with their bits.
 """
 
 from __future__ import annotations
@@ -124,11 +124,11 @@ f64: TypeAlias = Annotated[float, float64()]
 """A float in double precision, 64 bits: what a plain ``float`` is too."""
 
 Vec2: TypeAlias = tuple[float, float]
-"""x, y; its range is said by :func:`vec2`."""
+"""x, y; :func:`vec2` gives the range."""
 Vec3: TypeAlias = tuple[float, float, float]
-"""x, y, z; its range is said by :func:`vec3`, or it is a :func:`unit_vector`."""
+"""x, y, z; :func:`vec3` gives the range, or it is a :func:`unit_vector`."""
 Quaternion: TypeAlias = tuple[float, float, float, float]
-"""x, y, z, w; how exact is said by :func:`quaternion` or :func:`signed_quaternion`."""
+"""x, y, z, w; :func:`quaternion` or :func:`signed_quaternion` gives the precision."""
 
 
 class Transform(NamedTuple):
@@ -151,12 +151,12 @@ class Bound:
 
 
 def up_to(most: int, /) -> Bound:
-    """How many items a list, tuple, set or dict has at most: ``Annotated[list[tw.u8], tw.up_to(16)]``."""
+    """The most items that a list, tuple, set or dict may have: ``Annotated[list[tw.u8], tw.up_to(16)]``."""
     return Bound("up_to", most)
 
 
 def sparse(slots: int, /) -> Bound:
-    """How many slots a sparse array has, of which a dict holds those that are taken.
+    """The number of slots of a sparse array; a dict holds the occupied ones.
 
     ``Annotated[dict[int, Item], tw.sparse(64)]``
     """
@@ -164,9 +164,10 @@ def sparse(slots: int, /) -> Bound:
 
 
 def common(value: Any, other: Any = None, /) -> Bound:
-    """The value that a field has most of the time, for 1 bit; or two of them, for 2 bits each.
+    """The field's most frequent value, sent in 1 bit, or its two most frequent values, in 2 bits each.
 
-    ``Annotated[tw.u16, tw.common(0)]``. Other values cost 1 bit more. It is also the field's default.
+    ``Annotated[tw.u16, tw.common(0)]``. Other values take 1 bit more. The first is also the field's
+    default.
     """
     return Bound("common", value) if other is None else Bound("common", value, other)
 
@@ -180,10 +181,9 @@ NATURAL: Final = _Natural()
 
 
 def default() -> Any:
-    """The natural default of a field's type, as its default: ``stance: Stance = tw.default()``.
+    """Gives a field its type's natural default: ``stance: Stance = tw.default()``.
 
-    A field without a default has it too; but type checkers don't know that, and ask for such fields in the
-    constructor.
+    A field without a default has it anyway, but type checkers don't know that and require the argument.
     """
     return NATURAL
 
@@ -223,11 +223,12 @@ class Converter:
 
 
 def converted(wire: Any, to_wire: Callable[[Any], Any], from_wire: Callable[[Any], Any], /) -> Converter:
-    """How a type of your own is sent: ``to_wire`` makes of it what a field annotated with ``wire`` takes.
+    """Sends a type of your own: ``to_wire`` converts it to the type of a field annotated with ``wire``,
+    ``from_wire`` back.
 
-    ``Annotated[Money, tw.converted(tw.u32, lambda money: money.cents, Money)]``. What ``to_wire`` raises is a
-    :class:`FieldError` at the call that sends. ``from_wire`` is given whatever the peer has chosen, of what
-    ``wire`` can hold: what it raises ends the connection of that peer, as with a class's own ``serialize``.
+    ``Annotated[Money, tw.converted(tw.u32, lambda money: money.cents, Money)]``. If ``to_wire`` raises, the
+    call that sends raises :class:`FieldError`. ``from_wire`` gets any value that ``wire`` can hold, as the
+    peer chooses: if it raises, that peer's connection ends, as with a class's own ``serialize``.
     """
     return Converter(wire, to_wire, from_wire)
 
@@ -238,13 +239,14 @@ REGISTERED: dict[type, Converter] = {}
 def register(
     class_: type[_V], wire: Any, to_wire: Callable[[_V], Any], from_wire: Callable[[Any], _V], /
 ) -> None:
-    """As :func:`converted`, once for all fields of a class.
+    """As :func:`converted`, for all fields of a class.
 
-    ``tw.register(Vector2, tw.Vec2, tuple, Vector2)``: where ``wire`` has no bound, as here, each field says
-    it, as ``Annotated[Vector2, tw.vec2(-100, 100, 1 / 64)]``; where it has one, ``Vector2`` alone is enough.
+    ``tw.register(Vector2, tw.Vec2, tuple, Vector2)``: if ``wire`` has no bound, as here, each field must
+    give one, as in ``Annotated[Vector2, tw.vec2(-100, 100, 1 / 64)]``; otherwise ``Vector2`` alone is
+    enough.
 
     Raises:
-        TypeError: this is no class, or one that fields can have without.
+        TypeError: it is not a class, or fields support it already.
     """
     if not isinstance(class_, type):
         raise TypeError(f"register() takes a class, not {class_!r}")

@@ -1,4 +1,4 @@
-"""A function for each class of message, for those who like it: instead of a ``match`` over the inbox.
+"""A function for each class of message, instead of a ``match`` over the inbox.
 
 ``docs/messages.md`` has an example.
 """

@@ -188,7 +188,8 @@ class Catalogue:
         max_names: how many names there may be.
 
     Raises:
-        TypeError, ValueError: the protocol has no pulls; or naming the argument, its value and its bound.
+        TypeError, ValueError: the protocol has no pulls, or an argument is wrong: the error names it, its
+            value and its bound.
     """
 
     def __init__(
@@ -450,7 +451,7 @@ class Pull:
 
     @property
     def detail(self) -> str | None:
-        """What the server says of that: the ``allow`` hook's sentence, or why the transfer failed."""
+        """More about the error: the ``allow`` hook's sentence, or why the transfer failed."""
         return self._state.detail
 
     @property
@@ -460,24 +461,24 @@ class Pull:
 
     @property
     def fraction(self) -> float:
-        """Which part is here, from 0 to 1."""
+        """The share that has arrived, 0 to 1."""
         return 1.0 if self.done else 0.0 if self._state.incoming is None else self._state.incoming.fraction
 
     @property
     def bytes_done(self) -> int:
-        """Bytes that are here."""
+        """Bytes that have arrived."""
         if self._state.chunk is not None:
             return self._state.chunk.size
         return 0 if self._state.incoming is None else self._state.incoming.bytes_done
 
     @property
     def rate(self) -> float:
-        """Bytes a second, over the last second or so."""
+        """Bytes a second, over about the last second."""
         return 0.0 if self._state.incoming is None or self.over else self._state.incoming.rate
 
     @property
     def time_left(self) -> float | None:
-        """Seconds that the rest takes at this rate; None while the rate is 0."""
+        """Seconds until it is done at this rate; None while the rate is 0."""
         return None if self._state.incoming is None or self.over else self._state.incoming.time_left
 
     @property
@@ -486,21 +487,21 @@ class Pull:
         return self._state.paused and not self.over
 
     def pause(self) -> bool:
-        """Has no more of it sent until :meth:`resume`; before it comes, too. False when it is over."""
+        """Stops it until :meth:`resume`, even before its first byte. Returns False if it is over."""
         self._state.paused = not self.over
         if self._state.incoming is not None and self._state.paused:
             self._state.incoming.pause()
         return self._state.paused
 
     def resume(self) -> bool:
-        """Goes on with what isn't here. False when it is over already."""
+        """Continues with the missing part. Returns False if it is over."""
         self._state.paused = False
         if self._state.incoming is not None and not self.over:
             self._state.incoming.resume()
         return not self.over
 
     def cancel(self) -> bool:
-        """Ends it for good. False when it is over already."""
+        """Ends it for good. Returns False if it is over."""
         return self._cancel(self._state)
 
     def __repr__(self) -> str:
@@ -527,17 +528,19 @@ class Puller:
                 print(pull.name, pull.error or "is here")
             draw_bar(forest.fraction)
 
-    Eight are asked for at once, and the others in turn. What is in the client's ``chunk_directory`` isn't
-    sent again. Of a :class:`Redialler` those that aren't over are asked for again after each reconnection.
+    It asks for eight pulls at once, and for the others in turn. Contents in the client's
+    ``chunk_directory`` aren't sent again. With a :class:`Redialler`, pulls that aren't over are asked for
+    again after each reconnection.
 
     Args:
-        client: whose protocol has ``chunks(pulls=True)``.
-        timeout: seconds for which a server may leave a pull without an answer, of the network's time on a
-            simulated one. It fails then as :attr:`PullError.UNANSWERED`; and so do all others, if the server
-            has answered none in this connection. What comes may take its time. None: for ever.
+        client: its protocol must have ``chunks(pulls=True)``.
+        timeout: seconds (of the network's time on a simulated one) after which an unanswered pull fails
+            with :attr:`PullError.UNANSWERED`, and so do all others if the server has answered none in this
+            connection. Answered pulls may take any time. None: never.
 
     Raises:
-        TypeError, ValueError: the protocol has no pulls; or naming the argument, its value and its bound.
+        TypeError, ValueError: the protocol has no pulls, or an argument is wrong: the error names it, its
+            value and its bound.
     """
 
     def __init__(self, client: Client[Any] | Redialler[Any], *, timeout: float | None = 10.0) -> None:
@@ -566,8 +569,8 @@ class Puller:
         self._is_over = False
 
     def pull(self, what: str | bytes, /) -> Pull:
-        """Asks for the content of a name (``str``) or of a SHA-256 (``bytes``): now, or when the connection
-        is up. One that isn't over is returned again. With 1,024 of these it is over at once, as
+        """Asks for content by name (``str``) or by SHA-256 (``bytes``), now or when the connection is up.
+        If the same pull is running, returns that one. With 1,024 running, the pull fails at once with
         :attr:`PullError.TOO_MANY`.
 
         Raises:
@@ -597,12 +600,14 @@ class Puller:
 
     @property
     def open(self) -> list[Pull]:
-        """Those that aren't over."""
+        """The pulls that aren't over."""
         return [pull.pull for pull in self._open.values()]
 
     def take(self, inbox: Inbox[Any, Any, Any], /) -> list[Pull]:
-        """Takes what is of pulls out of ``inbox.messages``, ``inbox.chunks`` and ``inbox.chunk_failures``,
-        and returns those that are over now, done or failed. Call it in each tick."""
+        """Takes everything that belongs to pulls out of ``inbox.messages``, ``inbox.chunks`` and
+        ``inbox.chunk_failures``, and returns the pulls that are now over, done or failed. Call it in each
+        tick.
+        """
         _check_inbox(inbox)
         for answer in _take_own(inbox.messages, [type(item) for item in inbox.messages]):
             if type(answer) is PullAnswer:

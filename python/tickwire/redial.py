@@ -1,4 +1,4 @@
-"""A client that comes back: it dials again when the connection is lost."""
+"""A client that reconnects when its connection is lost."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class PendingToken(Shape):
 
 
 TokenSource: TypeAlias = Callable[[], "ConnectToken | PendingToken | Any | None"]
-"""Gets a fresh token from the login backend: it, or a future or coroutine of it; None to give up."""
+"""Gets a fresh token from the login backend: returns it, or a future or coroutine of it; None to give up."""
 
 log = logging.getLogger("tickwire")
 
@@ -87,30 +87,30 @@ _P = TypeVar("_P")
 class Redialler(Generic[_P]):
     """A client that dials again when its connection is lost or doesn't come up, with a fresh token each time.
 
-    It is ticked and used as a :class:`Client`: by :meth:`tick`, :func:`tickwire.loop`, or
-    :class:`tickwire.aio.Driver`. Its events say what it does: :class:`Reconnecting` in place of a
-    :class:`Disconnected` after which it dials again, :class:`Connected` each time it is in, and one
-    :class:`Disconnected` at the end, after which nothing comes any more.
+    Tick and use it like a :class:`Client`: with :meth:`tick`, :func:`tickwire.loop`, or
+    :class:`tickwire.aio.Driver`. Its events report what it does: :class:`Reconnecting` when the connection
+    is lost and it will dial again, :class:`Connected` each time it is connected, and one
+    :class:`Disconnected` at the end, the last event of all.
 
-    It doesn't dial again after it was kicked or banned, when the same player connected from elsewhere, when
-    the two sides differ, and after :meth:`close`. Each server must be told by the game again who the player
-    is: to it, this is a newcomer.
+    It doesn't dial again after being kicked or banned, if the same player connected elsewhere, if the two
+    sides' protocols differ, or after :meth:`close`. For the server each connection is a newcomer, so the
+    game must introduce itself again.
 
     Args:
         protocol (Protocol): what both sides share.
-        token (Callable[[], ConnectToken | Future | None]): called for each dial; the first time by this
-            constructor, which raises what it raises. It blocks the game while it runs; return a future to be
-            asked later. What it raises after that counts as a dial that failed, and so does a token that
-            :class:`Client` refuses. None gives up.
-        first_delay (float, default 0.5): seconds before the first try; each later one waits twice as long. It
-            begins anew when a connection has lasted for ``max_delay``.
-        max_delay (float, default 30.0): seconds that a try waits at most.
-        jitter (float, default 0.5): the share of that, 0 to 1, by which it is made shorter at random, so that
-            a thousand players whose server restarts don't come at one moment.
+        token (Callable[[], ConnectToken | Future | None]): called for each attempt, the first time by this
+            constructor, which raises its exceptions. It blocks the game while it runs; return a future to
+            avoid that. Later exceptions count as failed attempts, and so do tokens that :class:`Client`
+            refuses. Returning None gives up.
+        first_delay (float, default 0.5): seconds before the first attempt; each later one waits twice as
+            long. A connection that lasts for ``max_delay`` resets it.
+        max_delay (float, default 30.0): the longest delay, in seconds.
+        jitter (float, default 0.5): the share of the delay, 0 to 1, that is subtracted at random, so that a
+            thousand players don't reconnect at the same moment after a restart.
         give_up_after (float | None, default 120.0): seconds since the connection was lost (or since the
-            start) after which it dials no more; None: never.
+            start) after which it gives up; None: never.
         seed (int | None, default None): makes jitter and ``conditions`` repeatable.
-        settings: those of :class:`Client`. ``resume`` is its own affair.
+        settings: those of :class:`Client`, except ``resume``, which it sets itself.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -156,11 +156,12 @@ class Redialler(Generic[_P]):
         Args:
             address (AddressLike): where the server is, with its port.
             protocol (Protocol): what both sides share.
-            first_delay (float, default 0.5): seconds before the first try; each later waits twice as long.
-            max_delay (float, default 30.0): seconds that a try waits at most.
-            jitter (float, default 0.5): the share of that, 0 to 1, by which it is made shorter at random.
-            give_up_after (float | None, default 120.0): seconds without a connection after which it dials no
-                more; None: never.
+            first_delay (float, default 0.5): seconds before the first attempt; each later one waits twice
+                as long.
+            max_delay (float, default 30.0): the longest delay, in seconds.
+            jitter (float, default 0.5): the share of the delay, 0 to 1, that is subtracted at random.
+            give_up_after (float | None, default 120.0): seconds without a connection after which it gives
+                up; None: never.
             seed (int | None, default None): makes jitter and ``conditions`` repeatable.
             settings: those of :meth:`Client.connect`, ``timeout`` and ``client_id`` too.
         """
@@ -248,12 +249,12 @@ class Redialler(Generic[_P]):
 
     @property
     def client(self) -> Client[_P]:
-        """The client of now, or the last one: another after each dial."""
+        """The current or last client; each attempt makes a new one."""
         return self._client
 
     @property
     def world(self) -> ClientWorld:
-        """What the server shows the client of now: another world, empty at first, after each dial."""
+        """The current client's world; each attempt makes a new, empty one."""
         return self._client.world
 
     @property
@@ -268,7 +269,7 @@ class Redialler(Generic[_P]):
 
     @property
     def attempt(self) -> int:
-        """The dials since the connection was last up for long; 0 while it is."""
+        """The attempts since the last lasting connection; 0 while it is up."""
         since = self._connected_at
         lasted = since is not None and self._now() - since >= self._max_delay
         return 0 if lasted and self.connected else self._attempt
@@ -280,32 +281,32 @@ class Redialler(Generic[_P]):
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called, and what it lingered for is over."""
+        """Whether :meth:`close` was called and any linger is over."""
         return self._client.closed
 
     @property
     def state(self) -> ClientState:
-        """Where the connection of now stands."""
+        """The state of the current connection."""
         return self._client.state
 
     @property
     def disconnect_reason(self) -> DisconnectReason | None:
-        """Why it dials no more; None before."""
+        """Why it gave up; None before."""
         return self._client.disconnect_reason if self._over or self.closed else None
 
     @property
     def disconnect_detail(self) -> str | None:
-        """As :attr:`Disconnected.detail`; None before, and if nothing was said."""
+        """As :attr:`Disconnected.detail`; None before the end, and if no reason was given."""
         return self._client.disconnect_detail if self._over or self.closed else None
 
     @property
     def address(self) -> Address:
-        """The local address of now."""
+        """The current local address."""
         return (self._resume or self._client).address
 
     @property
     def server_address(self) -> Address:
-        """The server dialled now, or last."""
+        """The server that is being dialled, or was dialled last."""
         return (self._resume or self._client).server_address
 
     @property
@@ -315,16 +316,16 @@ class Redialler(Generic[_P]):
 
     @property
     def counters(self) -> dict[str, int]:
-        """Everything counted since this connection's dial."""
+        """All counters of the current connection."""
         return self._client.counters
 
     @property
     def has_news(self) -> bool:
-        """Whether the next :meth:`receive` has something that wasn't told."""
+        """Whether the next :meth:`receive` has anything new."""
         return bool(self._events) or self._client.has_news
 
     def fileno(self) -> int:
-        """The system's number of the socket of now: another after each dial."""
+        """The current socket's file descriptor; it may change with each attempt."""
         return self._client.fileno()
 
     def tick(self) -> RediallerTick[_P]:
@@ -332,7 +333,7 @@ class Redialler(Generic[_P]):
         return RediallerTick(self)
 
     def receive(self) -> Inbox[_P, _P | Event | Reconnecting, tuple[int, _P]]:
-        """The first half of a tick: takes what arrived. Dials again when it is time."""
+        """The first half of a tick: takes everything that arrived. Dials again when it is due."""
         self._poll()
         inbox = self._client.receive()
         if inbox.events or self._events:
@@ -342,7 +343,7 @@ class Redialler(Generic[_P]):
         return inbox
 
     def flush(self) -> None:
-        """The second half of a tick: sends what is queued."""
+        """The second half of a tick: sends everything queued."""
         self._client.flush()
 
     def pump(self) -> None:
@@ -351,7 +352,7 @@ class Redialler(Generic[_P]):
         self._client.pump()
 
     def step(self) -> float:
-        """Between ticks, for event loops: as :meth:`Server.step`. The socket may be another after it."""
+        """Between ticks, for event loops: as :meth:`Server.step`. It may replace the socket."""
         self._poll()
         wait = POLL_INTERVAL if self._resume is not None else self._client.step()
         if self._pending is not None:
@@ -408,15 +409,15 @@ class Redialler(Generic[_P]):
         return self._client.incoming_chunks()
 
     def set_budget(self, bytes_per_second: float, burst_bytes: float, *, adaptive: bool = True) -> None:
-        """As :meth:`Client.set_budget`, for the connection of now."""
+        """As :meth:`Client.set_budget`, for the current connection."""
         self._client.set_budget(bytes_per_second, burst_bytes, adaptive=adaptive)
 
     def set_congestion(self, congestion: Congestion, /) -> None:
-        """As :meth:`Client.set_congestion`, for the connection of now."""
+        """As :meth:`Client.set_congestion`, for the current connection."""
         self._client.set_congestion(congestion)
 
     def stats(self) -> ConnectionStats:
-        """How the connection of now is doing, or was at its end."""
+        """Statistics of the current connection, or the last one's at its end."""
         return self._client.stats()
 
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
@@ -576,7 +577,7 @@ class Redialler(Generic[_P]):
 
 
 class RediallerTick(Generic[_P]):
-    """Receives on entry, sends on exit, also when the body raises."""
+    """Receives on entry and sends on exit, even if the body raises."""
 
     def __init__(self, redialler: Redialler[_P]) -> None:
         self._redialler = redialler

@@ -1,4 +1,4 @@
-"""Names to addresses, off the game thread."""
+"""Looks up names off the game thread."""
 
 from __future__ import annotations
 

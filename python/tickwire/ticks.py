@@ -16,16 +16,16 @@ MAX_RATE = 1_000_000
 
 
 def ticks(rate: float, duration: float | None = None) -> Iterator[int]:
-    """Yields tick numbers at ``rate`` a second: 0 at once, then sleeps until each next one is due.
+    """Yields tick numbers ``rate`` times a second: 0 at once, then each after sleeping until it is due.
 
-    Due times are counted from the start, so nothing drifts. Ticks missed by a slow body are skipped rather
-    than made up for in a bunch; the numbers show it.
+    Due times are counted from the start, so nothing drifts. If the body is too slow, ticks are skipped
+    instead of bunched; the numbers show it.
 
     Args:
         rate (float): ticks a second, above 0 to 1,000,000.
         duration (float | None, default None): seconds after which it ends; None: never.
 
-    It sleeps, so in a coroutine it stops the event loop, and warns: :func:`tickwire.aio.ticks` is for those.
+    It sleeps, so in a coroutine it blocks the event loop, and warns: use :func:`tickwire.aio.ticks` there.
     """
     check_rate(rate)
     end = check_duration(duration)

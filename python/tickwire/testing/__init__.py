@@ -8,7 +8,8 @@ For a server and a client, :func:`connected_pair` and :func:`run`::
         at_server, at_client = run(network, server, client, seconds=1)
         assert [message for _, message in at_server.messages] == [Chat("ann", "hello")]
 
-For many, with scripts, restarts and players who come back, :class:`World`. See ``docs/testing.md``.
+For many endpoints, with scripts, restarts and reconnecting players, use :class:`World`: see
+``docs/testing.md``.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ _P = TypeVar("_P")
 
 @dataclass
 class Collected:
-    """What one endpoint received during :func:`run` or :meth:`World.run`."""
+    """Everything that one endpoint received during :func:`run` or :meth:`World.run`."""
 
     events: list[Event] = field(default_factory=list)
     messages: list[Any] = field(default_factory=list)
@@ -45,8 +45,9 @@ class Collected:
 def run(
     network: SimulatedNetwork, *endpoints: Server | Client, seconds: float, rate: float = 60
 ) -> list[Collected]:
-    """Ticks the endpoints at ``rate`` for this long in virtual time; returns what each received, in order.
-    One that is closed receives nothing."""
+    """Ticks the endpoints at ``rate`` for this long in virtual time; returns what each received, in their
+    order. Closed endpoints receive nothing.
+    """
     check_seconds("seconds", seconds)
     check_rate(rate)
     if not isinstance(network, SimulatedNetwork):
@@ -68,11 +69,11 @@ def connected_pair(
     conditions: Conditions | tuple[Conditions, Conditions] | None = None,
     seed: int = 0,
 ) -> tuple[SimulatedNetwork, Server[_P], Client[_P]]:
-    """A network with a server and one client that are connected already.
+    """Makes a network with a server and one client, already connected.
 
     Args:
-        conditions: of both directions, or ``(up, down)``: to the server and from it, as
-            :meth:`tickwire.Conditions.preset` gives them.
+        conditions: for both directions, or ``(up, down)``: to the server and from it, as
+            :meth:`tickwire.Conditions.preset` returns them.
 
     Raises:
         RuntimeError: they could not connect in 10 seconds of virtual time.

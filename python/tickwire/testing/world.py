@@ -40,13 +40,13 @@ SERVER_ADDRESS = "10.0.0.1:40000"
 class World(Generic[_P]):
     """Servers and clients of one protocol on a :class:`tickwire.SimulatedNetwork`, all ticked by one loop.
 
-    Everything follows from the seed and the calls: the same test does the same to the last byte
-    (``world.network.transcript``). ``world.network`` is there for conditions, partitions and NAT.
+    Everything follows from the seed and the calls: the same test produces the same bytes
+    (``world.network.transcript``). Use ``world.network`` for conditions, partitions and NAT.
 
     Args:
-        protocol: what all of them share.
+        protocol: shared by all of them.
         seed: 0 to 2**64 - 1.
-        conditions: of all links; None: perfect ones.
+        conditions: of all links; None: perfect links.
         rate: ticks a second, of all endpoints.
 
     Example:
@@ -92,16 +92,16 @@ class World(Generic[_P]):
 
     @property
     def servers(self) -> list[Server[_P]]:
-        """Those that are not closed, in the order they came."""
+        """The ones that are not closed, in order of creation."""
         return [endpoint for endpoint in self._open() if isinstance(endpoint, Server)]
 
     @property
     def clients(self) -> list[Client[_P]]:
-        """Those that are not closed, in the order they came."""
+        """The ones that are not closed, in order of creation."""
         return [endpoint for endpoint in self._open() if isinstance(endpoint, Client)]
 
     def server(self, address: AddressLike = SERVER_ADDRESS, **settings: Any) -> Server[_P]:
-        """A server. Settings are those of :class:`tickwire.Server`."""
+        """Makes a server. The settings are those of :class:`tickwire.Server`."""
         settings = {"address": address, **settings}
         server = Server(protocol=self.protocol, network=self.network, **settings)
         return self._add(server, server.address, settings)
@@ -109,11 +109,11 @@ class World(Generic[_P]):
     def client(
         self, server: Server | AddressLike | None = None, *, at: AddressLike | None = None, **settings: Any
     ) -> Client[_P]:
-        """A client that dials a server with a token of its own.
+        """Makes a client that dials a server with a token of its own.
 
         Args:
             server: None: the first one of the world.
-            at: where it is; None: an IP address that nobody else has. Behind a NAT, an address inside it.
+            at: its address; None: an unused IP address. Behind a NAT, its inner address.
             settings: those of :meth:`tickwire.Client.connect`; ``client_id`` counts from 1 unless given.
         """
         if server is None:
@@ -132,23 +132,24 @@ class World(Generic[_P]):
         return self._add(client, client.address, settings)
 
     def where(self, endpoint: Server | Client) -> Address:
-        """The address of an endpoint, also after it moved. Behind a NAT, that inside."""
+        """The current address of an endpoint; behind a NAT, its inner address."""
         return self._known(endpoint)
 
     # --- what happens to them ----------------------------------------------------------------------------
 
     def move(self, endpoint: Server | Client, to: AddressLike) -> Address:
-        """Gives an endpoint another address, as when a phone leaves the Wi-Fi. Its connections don't survive
-        that: netcode binds them to addresses, so both sides time out. Port 0 picks one."""
+        """Gives an endpoint another address, as when a phone leaves the Wi-Fi. Its connections don't
+        survive that: netcode binds them to addresses, so both sides time out. Port 0 picks a free one.
+        """
         self._places[endpoint] = self.network.move_host(self._known(endpoint), to)
         return self._places[endpoint]
 
     def reconnect(self, client: Client[_P], **changes: Any) -> Client[_P]:
-        """Another client in place of this one, with a new token for the same player, at the address where it
-        is now; the old one is closed. What it has of chunks is not sent again.
+        """Replaces a client by a new one with a new token for the same player, at the same address; the old
+        one is closed. Parts of chunks that it has are not resent.
 
         Args:
-            changes: settings that are new.
+            changes: settings to change.
         """
         self._known(client)
         client.close()
@@ -159,11 +160,11 @@ class World(Generic[_P]):
         return self._add(new, new.address, settings)
 
     def restart(self, server: Server[_P], *, crash: bool = False, **changes: Any) -> Server[_P]:
-        """Another server in place of this one, at its address.
+        """Replaces a server by a new one at the same address.
 
         Args:
-            crash: nobody is told; otherwise clients see ``SERVER_CLOSED``.
-            changes: settings that are new.
+            crash: close without a goodbye; otherwise clients see ``SERVER_CLOSED``.
+            changes: settings to change.
         """
         place, settings = self._known(server), {**self._settings[server], **changes}
         if crash:
@@ -173,14 +174,15 @@ class World(Generic[_P]):
         return self.server(**{**settings, "address": place})
 
     def stall(self, endpoint: Server | Client, seconds: float) -> None:
-        """Lets the game of an endpoint hang: it doesn't tick for so long."""
+        """Lets an endpoint's game hang: it doesn't tick for this many seconds."""
         self._known(endpoint)
         check_seconds("seconds", seconds)
         self._stalled[endpoint] = self.now + seconds
 
     def at(self, seconds: float, action: Callable[[], object]) -> None:
-        """Calls something before the first tick at or after ``seconds`` of virtual time; what is due at one
-        time, in the order it was asked for."""
+        """Calls a function before the first tick at or after ``seconds`` of virtual time. Calls due at the
+        same time run in the order of these calls.
+        """
         check_seconds("seconds", seconds)
         if not callable(action):
             raise TypeError(f"action must be callable, not {type(action).__name__}")
@@ -190,8 +192,9 @@ class World(Generic[_P]):
     # --- the loop ----------------------------------------------------------------------------------------
 
     def ticks(self, seconds: float) -> Iterator[int]:
-        """Lets this much time pass. In each tick all endpoints receive, the body of the loop runs (see
-        :meth:`inbox`), and all send."""
+        """Advances the time. In each tick all endpoints receive, the body of the loop runs (see
+        :meth:`inbox`), and all endpoints send.
+        """
         check_seconds("seconds", seconds)
         for tick in range(round(seconds * self.rate)):
             while self._script and self._script[0][0] <= self.now:
@@ -211,7 +214,7 @@ class World(Generic[_P]):
     def inbox(self, endpoint: Client[_P]) -> Inbox[_P, _P | Event, tuple[int, _P]]: ...
 
     def inbox(self, endpoint: Server[_P] | Client[_P]) -> Inbox[Any]:
-        """What an endpoint received in this tick."""
+        """An endpoint's inbox of this tick."""
         self._known(endpoint)
         if endpoint not in self._inboxes:
             if endpoint.closed:
