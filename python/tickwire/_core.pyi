@@ -2914,20 +2914,20 @@ class Client(Generic[_P]):
 
 @final
 class Socket:
-    """A UDP socket that doesn't block: sending and receiving return at once, and only :meth:`wait` waits.
+    """A non-blocking UDP socket: sending and receiving return at once; only :meth:`wait` waits.
 
-    An IPv6 socket carries IPv6 only; for both families, bind two. A peer whose port is closed, an interrupted
-    call, full buffers: what passes by itself is counted and raises nothing. May be used from several threads.
+    An IPv6 socket carries IPv6 only; for both families, bind two. Transient errors (a closed port at the peer, an
+    interrupted call, full buffers) are counted and never raised. May be used from several threads.
 
     Args:
-        address: where to bind; port 0 picks one (see :attr:`address`).
-        send_buffer, receive_buffer: bytes to ask the system for. What it granted is in the attributes.
-        max_datagram: the longest datagram in bytes, 1 to 65,507. By default whatever UDP carries: a longer one
-            than ``max_datagram`` is never cut, but dropped and counted as ``too_long``; sending one raises. Over
-            the internet, stay below 1,200: longer datagrams may be fragmented on the way, or not arrive at all.
+        address: where to bind; port 0 picks a free one (see :attr:`address`).
+        send_buffer, receive_buffer: bytes to ask the system for. The attributes have the sizes it granted.
+        max_datagram: the longest datagram in bytes, 1 to 65,507. By default UDP's own limit. A longer one is
+            never truncated, but dropped and counted as ``too_long``; sending one raises. Over the internet, stay
+            below 1,200: longer datagrams may be fragmented on the way, or not arrive at all.
 
     Raises:
-        OSError: the address can't be bound; errno says why.
+        OSError: the address can't be bound; see errno.
         ValueError: naming the argument, its value and its bound.
         ClosedError: from every method, once the socket is closed.
 
@@ -2950,7 +2950,7 @@ class Socket:
     ) -> Socket: ...
     @property
     def address(self) -> Address:
-        """The address bound to, with the port that was picked."""
+        """The bound address, with the actual port."""
     @property
     def send_buffer(self) -> int:
         """The send buffer granted, in bytes, as the system counts (Linux counts its own overhead in: twice)."""
@@ -2965,13 +2965,13 @@ class Socket:
         """Whether :meth:`close` was called."""
     @property
     def counters(self) -> dict[str, int]:
-        """What went through and what passed by: ``sent``, ``sent_gso``, ``send_calls``, ``received``,
-        ``received_gro``, ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``,
-        ``unreachable``, ``interrupted``, ``send_errors``, ``gso_refused``. Those of ``server.counters`` have the
-        same names."""
+        """The counters: ``sent``, ``sent_gso``, ``send_calls``, ``received``, ``received_gro``,
+        ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``, ``unreachable``, ``interrupted``,
+        ``send_errors``, ``gso_refused``. Those of ``server.counters`` have the same names.
+        """
     def send(self, to: AddressLike, data: bytes, /) -> bool:
-        """Sends one datagram, which may be empty. False when it could not go now, which is counted and no worse
-        than a loss on the way.
+        """Sends one datagram, which may be empty. Returns False when it could not be sent now, which is counted
+        and no worse than a loss on the way.
 
         Raises:
             OSError: it can't be sent to this destination.
@@ -2979,30 +2979,31 @@ class Socket:
                 family.
         """
     def send_many(self, datagrams: Iterable[tuple[AddressLike, bytes]], /) -> int:
-        """Sends ``(to, data)`` pairs in order, and goes on whatever becomes of each: that is in the counters.
-        Returns how many went out.
+        """Sends ``(to, data)`` pairs in order, and goes on if one fails: the counters have the results. Returns
+        how many went out.
 
         Raises:
-            ValueError: as :meth:`send`, for any of them. Nothing was sent then.
+            ValueError: as :meth:`send`, for any of them. Nothing is sent then.
         """
     def receive(self) -> tuple[bytes, Address] | None:
-        """Receives one datagram that waits: ``(data, from)``; None when there is none.
+        """Receives one waiting datagram: ``(data, from)``; None if there is none.
 
         Raises:
             OSError: the socket failed.
         """
     def receive_many(self, bound: int = 1500, /) -> list[tuple[bytes, Address]]:
-        """Receives the datagrams that wait, as :meth:`receive`, reading at most ``bound``, so that a flood can't
-        hold up a tick: what is left waits in the kernel. Those dropped count too."""
+        """Receives the waiting datagrams, as :meth:`receive`, but at most ``bound`` of them, dropped ones
+        included, so that a flood can't hold up a tick: the rest waits in the kernel.
+        """
     def wait(self, timeout: float, /) -> bool:
-        """Waits until a datagram waits, up to ``timeout`` seconds; True when one (or an error) does. Other
-        threads of Python run meanwhile, and signals are handled.
+        """Waits up to ``timeout`` seconds for a datagram; True if one (or an error) is there. Other Python
+        threads run meanwhile, and signals are handled.
 
         Raises:
-            ClosedError: also when another thread closes the socket meanwhile, within 0.1 s.
+            ClosedError: also within 0.1 s after another thread closes the socket.
         """
     def fileno(self) -> int:
-        """The system's number of the socket, for ``select``, ``selectors`` and ``asyncio``'s ``add_reader``."""
+        """The socket's file descriptor, for ``select``, ``selectors`` and ``asyncio``'s ``add_reader``."""
     def close(self) -> None:
         """Closes the socket. Closing twice is fine."""
     def __enter__(self) -> Socket: ...
@@ -3020,7 +3021,7 @@ class BitWriter:
 
     Raises:
         FieldError: a value out of its bounds, naming the method, the value and the bound. Nothing was written.
-        ValueError: a bound that can't be, naming it and its value.
+        ValueError: an invalid bound; it names the bound and its value.
 
     Example:
         >>> writer = BitWriter()
@@ -3066,12 +3067,12 @@ class BitWriter:
     def bits_written(self) -> int:
         """Bits written so far."""
     def to_bytes(self) -> _Bytes:
-        """What was written, the unused bits of the last byte zero. Writing may go on afterwards."""
+        """The bytes written so far, the unused bits of the last byte zero. Writing may go on afterwards."""
 
 @final
 class BitMeasure:
-    """Takes the calls of a :class:`BitWriter` and counts, without writing: an upper bound of the bits that the
-    write takes wherever it begins, with 7 bits for each align. For packet budgets.
+    """Takes the calls of a :class:`BitWriter` and counts bits without writing: an upper bound at any bit
+    position, with 7 bits for each align. For packet budgets.
 
     Raises:
         FieldError, ValueError: as a BitWriter.
@@ -3122,14 +3123,14 @@ class BitMeasure:
 @final
 class BitReader:
     """Reads what a :class:`BitWriter` wrote: call the methods in the order in which the writer's were called,
-    with the same bounds. Layout: the serialize 1.0 standard, whose refusals are all made; the first one is final.
+    with the same bounds. Layout: the serialize 1.0 standard, with all its checks; the first refusal is final.
 
     Args:
         data: what was written.
 
     Raises:
-        StreamError: the bytes are not what the standard allows there. They came from someone: drop the packet.
-        ValueError: a bound that can't be, naming it and its value.
+        StreamError: the bytes are invalid by the standard: drop the packet.
+        ValueError: an invalid bound; it names the bound and its value.
 
     Example:
         >>> reader = BitReader(b"\\x1d\\x02hi")
@@ -3159,7 +3160,7 @@ class BitReader:
     def relative(self, previous: int, /) -> int:
         """An integer above ``previous``."""
     def sequence_relative(self, previous: int, /) -> int:
-        """A sequence number after ``previous``, counting across the wrap."""
+        """A sequence number after ``previous``, across the wrap if need be."""
     def float32(self) -> float:
         """A float in 32 bits."""
     def float64(self) -> float:
@@ -3174,13 +3175,13 @@ class BitReader:
     def wide_text(self, max_units: int, /) -> str:
         """Text of at most ``max_units`` UTF-16 units."""
     def data(self, max_bytes: int, /) -> _Bytes:
-        """At most ``max_bytes`` bytes, behind their length."""
+        """At most ``max_bytes`` bytes, after their length."""
     def bytes(self, count: int, /) -> _Bytes:
         """Exactly ``count`` bytes."""
     def align(self) -> None:
         """The zero bits up to the next byte boundary."""
     def finish(self) -> None:
-        """Ends a strict read: what is left must be the zero rest of the last byte.
+        """Ends a strict read: the bits left must be the zero padding of the last byte.
 
         Raises:
             StreamError: there is more.
@@ -3207,7 +3208,7 @@ def sequence_less(a: int, b: int, /) -> bool:
     """
 
 def sequence_distance(a: int, b: int, /) -> int:
-    """How far ``a`` is ahead of ``b``, counting across the wrap: -32,768 to 32,767, negative when it is behind.
+    """How far ``a`` is ahead of ``b``, counting across the wrap: -32,768 to 32,767, negative if it is behind.
 
     Example:
         >>> sequence_distance(1, 65_535), sequence_distance(65_535, 1)
@@ -3216,12 +3217,13 @@ def sequence_distance(a: int, b: int, /) -> int:
 
 @final
 class SequenceBuffer(Generic[_T]):
-    """A value per sequence number, for the newest ``capacity`` numbers: every operation O(1), and what is found
-    under a sequence was inserted under exactly that sequence. Algorithm: the rolling buffer of reliable 1.0.
+    """A value per sequence number, for the newest ``capacity`` numbers: every operation is O(1), and a value
+    found under a sequence was inserted under exactly that sequence. Algorithm: the rolling buffer of reliable
+    1.0.
 
     ``buffer[sequence]``, ``sequence in buffer``, ``del``, ``len`` and iteration (sequences, oldest first) work as
     with a dict; the last two go through the whole window. There is no ``buffer[sequence] = value``: an insert
-    older than the window is refused, and :meth:`insert` says so.
+    older than the window is refused, and :meth:`insert` returns False.
 
     Args:
         capacity: a power of two, 1 to 32,768.
@@ -3251,19 +3253,20 @@ class SequenceBuffer(Generic[_T]):
     def is_stale(self, sequence: int, /) -> bool:
         """Whether a sequence is older than the window: it can't be inserted."""
     def insert(self, sequence: int, value: _T, /) -> bool:
-        """Stores ``value`` under ``sequence``, replacing what was there; what falls out of the window is
-        forgotten. False when the sequence is older than the window, and nothing was stored."""
+        """Stores ``value`` under ``sequence``, replacing any old value and dropping values that fall out of the
+        window. Returns False, and stores nothing, if the sequence is older than the window.
+        """
     def advance(self, sequence: int, /) -> None:
         """Moves the window so that ``sequence`` is its newest, without storing anything. Nothing happens when
         the window is already there or beyond."""
     @overload
     def get(self, sequence: int, /) -> _T | None:
-        """What is stored under ``sequence``, or ``default``."""
+        """The value under ``sequence``, or ``default``."""
     @overload
     def get(self, sequence: int, default: _D, /) -> _T | _D: ...
     @overload
     def remove(self, sequence: int, /) -> _T | None:
-        """Takes out what is stored under ``sequence`` and returns it, or ``default``."""
+        """Removes and returns the value under ``sequence``, or returns ``default``."""
     @overload
     def remove(self, sequence: int, default: _D, /) -> _T | _D: ...
     def reset(self) -> None:
@@ -3276,12 +3279,12 @@ class SequenceBuffer(Generic[_T]):
 
 @final
 class AckEndpoint:
-    """One end of a conversation of packets: each learns which of its packets arrived; large ones go in fragments.
-    Nothing is sent again, ordered or encrypted. Bytes and arithmetic: reliable 1.0.
+    """One end of a packet exchange: each end learns which of its packets arrived; large packets are sent in
+    fragments. Nothing is resent, ordered or encrypted. Bytes and arithmetic: reliable 1.0.
 
-    It has no socket: what :meth:`send` returns is yours to transmit, and what you received goes to
-    :meth:`receive`. Put something below it that keeps strangers out: whoever can send to an endpoint can move its
-    windows. Times are seconds of a clock of your choice that doesn't go back.
+    It has no socket: transmit the datagrams that :meth:`send` returns, and pass received ones to :meth:`receive`.
+    Use it above a layer that keeps strangers out: anyone who can send to an endpoint can move its windows. Times
+    are seconds of a clock of your choice that doesn't go back.
 
     Args:
         profile: ``"standard"`` has reliable's own settings: packets up to 16 KiB, windows of 256, an RTT that
@@ -3365,8 +3368,9 @@ class AckEndpoint:
             the datagram was dropped, which :attr:`counters` has by reason.
         """
     def acked(self) -> list[int]:
-        """The packets that the other end has accepted, in the order their acks came; each once, since the last
-        call. Ask at least every 32,768 packets: of more, the oldest are forgotten."""
+        """The packets that the other end has accepted since the last call, each once, in the order of their acks.
+        Call it at least every 32,768 packets: otherwise the oldest are forgotten.
+        """
     def lost(self, now: float, /) -> list[int]:
         """The packets that count as lost by ``now``, oldest first; each once, and never one that was acked in
         time. Call it once a tick: it also brings packet loss and bandwidth up to date."""
@@ -3379,10 +3383,12 @@ class AckEndpoint:
 
 @final
 class PacketStats:
-    """What a conversation is like. Times in milliseconds, rates in kilobits per second with UDP/IP headers; all 0
-    until measured. RTT is smoothed, its minimum, maximum and mean are of the last 128 round trips (512 in the standard
-    profile). Loss and bandwidth are those of the last seconds, or in the standard profile of the older half of the windows (by
-    default the packets sent 128 to 256 ago), as reliable 1.0 has it. ``jitter_ms`` is smoothed as in RFC 3550."""
+    """Statistics of a packet exchange. Times in milliseconds, rates in kilobits per second with UDP/IP headers;
+    all 0 until measured. RTT is smoothed, its minimum, maximum and mean are of the last 128 round trips (512 in
+    the standard profile). Loss and bandwidth are those of the last seconds, or in the standard profile of the
+    older half of the windows (by default the packets sent 128 to 256 ago), as reliable 1.0 has it. ``jitter_ms``
+    is smoothed as in RFC 3550.
+    """
 
     @property
     def rtt_ms(self) -> float:
@@ -3420,17 +3426,18 @@ class PacketStats:
 
 @final
 class VirtualConnection:
-    """The plain connection of two peers of the article "Virtual Connection over UDP": no handshake, no secrets. For
-    LANs, for teaching, and as the ground of protocols of your own. Made by :meth:`listen` and :meth:`connect`.
+    """The plain connection of two peers of the article "Virtual Connection over UDP": no handshake, no secrets.
+    For LANs, for teaching, and as a base for protocols of your own. Made by :meth:`listen` and :meth:`connect`.
 
-    A datagram is the protocol id and a CRC-32 of all behind it, 4 bytes each, little-endian, then a packet of
-    reliable 1.0, as an :class:`AckEndpoint` makes it. The first valid packet connects a listener to its sender;
-    others are ignored until the peer has been silent for ``timeout``, when the listener listens again. A packet
-    goes out at least each ``keep_alive`` seconds.
+    A datagram is the protocol id and a CRC-32 of everything after it, 4 bytes each, little-endian, then a packet
+    of reliable 1.0, as an :class:`AckEndpoint` makes it. The first valid packet connects a listener to its
+    sender; others are ignored until the peer has been silent for ``timeout``, when the listener listens again. A
+    packet goes out at least each ``keep_alive`` seconds.
 
-    Whoever knows the protocol id can connect, and can forge a peer's packets and address: over the internet use
-    :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener sends at most one datagram for
-    each it got, never a larger one; its packet numbers begin at random, so that an ack proves an address.
+    Anyone who knows the protocol id can connect, and can forge a peer's packets and address: over the internet
+    use :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener sends at most one
+    datagram for each it got, never a larger one; its packet numbers begin at random, so that an ack proves an
+    address.
 
     It has no socket: transmit what :meth:`send` and :meth:`update` return. Times are seconds of a clock of your
     choice that doesn't go back.
@@ -3495,8 +3502,9 @@ class VirtualConnection:
         """
     @property
     def state(self) -> Literal["listening", "connecting", "connected", "ended"]:
-        """Where the connection stands: ``"listening"``, ``"connecting"`` (the peer hasn't answered yet),
-        ``"connected"``, ``"ended"`` (only of one that was made by :meth:`connect`)."""
+        """The state of the connection: ``"listening"``, ``"connecting"`` (the peer hasn't answered yet),
+        ``"connected"``, ``"ended"`` (only of one that was made by :meth:`connect`).
+        """
     @property
     def ready(self) -> bool:
         """Whether :meth:`send` takes payloads of any size: there is a peer, and a listener's has acked a packet."""
@@ -3537,7 +3545,7 @@ class VirtualConnection:
         """RTT, jitter, packet loss and bandwidth."""
     @property
     def counters(self) -> dict[str, int]:
-        """Everything counted since the start, drops by name; those of packets begin with ``packets.``."""
+        """All counters since the start, with every drop under a name; those of packets begin with ``packets.``."""
 
 @final
 class ChunkSender:
@@ -3545,15 +3553,15 @@ class ChunkSender:
     set rate, until the :class:`ChunkReceiver` at the other end has acked them all. One chunk is in flight at a time; more
     wait in a queue and arrive in order. The article "Sending Large Blocks of Data".
 
-    It has no socket: what :meth:`update` returns is yours to transmit, and the acks that come back go to :meth:`receive`.
-    Put something below it that keeps strangers out: whoever can send to it can ack what never arrived. Times are seconds
-    of a clock of your choice that doesn't go back.
+    It has no socket: transmit the datagrams that :meth:`update` returns, and pass received acks to
+    :meth:`receive`. Use it above a layer that keeps strangers out: anyone who can send to it can ack slices that
+    never arrived. Times are seconds of a clock of your choice that doesn't go back.
 
     Args:
         max_slices: the most slices of a chunk, up to 8,192. Both ends need the same.
         bytes_per_second: the rate, headers included. The article's are 32,000, 64,000 and 125,000.
-        accumulator_bytes: the most that unused bytes add up to, and so what is sent at once after a pause. None: a tenth
-            of a second's worth and one packet.
+        accumulator_bytes: the most that unused bytes add up to, and so the most that is sent at once after a
+            pause. None: a tenth of a second's worth and one packet.
         overhead: bytes that the layers below add to each packet, counted in the rate.
         resend_delay: seconds between two sends of the same slice, at least, when :meth:`update` is given no RTT.
         max_queued: chunks that may wait behind the one in flight.
@@ -3591,9 +3599,9 @@ class ChunkSender:
         """Queues a chunk.
 
         Args:
-            burst: send all its slices at once when its turn has come, whatever the rate, and after a wait what is missing
-                at the usual rate. For load screens, when nothing else that goes out is urgent. The socket buffers at both
-                ends should hold twice the chunk.
+            burst: send all its slices at once when its turn has come, whatever the rate, and after a wait the
+                missing ones at the usual rate. For load screens, when nothing else that goes out is urgent. The
+                socket buffers at both ends should hold twice the chunk.
 
         Returns:
             its number: 0 for the first, then one more each.
@@ -3618,7 +3626,7 @@ class ChunkSender:
                 1.25 times as long instead of ``resend_delay``.
         """
     def receive(self, now: float, datagram: bytes, /) -> int | None:
-        """Takes an ack packet of the receiver. What is none, or claims what can't be, is dropped and counted.
+        """Takes an ack packet of the receiver. Invalid or impossible ones are dropped and counted.
 
         Returns:
             the number of the chunk that is now known to be across; None otherwise.
@@ -3675,10 +3683,10 @@ class ChunkProgress:
 class ChunkReceiver:
     """The receiving end of large blocks of data; see :class:`ChunkSender`.
 
-    It has no socket: the slices that arrive go to :meth:`receive`, and the acks that :meth:`update` returns are yours to
-    transmit. Acks are few, and never more bytes than the slices they answer, so that nobody can use a receiver to amplify
-    an attack. It holds one chunk at most, in memory that grows as slices come; the next chunk comes once this one was
-    :meth:`read`.
+    It has no socket: pass received slices to :meth:`receive`, and transmit the acks that :meth:`update` returns.
+    Acks are few, and never more bytes than the slices they answer, so that nobody can use a receiver to amplify
+    an attack. It holds one chunk at most, in memory that grows as slices come; the next chunk comes once this one
+    was :meth:`read`.
 
     Args:
         max_slices: the most slices of a chunk, up to 8,192. Both ends need the same.
@@ -3705,11 +3713,11 @@ class ChunkReceiver:
         cls, *, max_slices: int = 256, ack_interval: float = 0.05, overhead: int = 28
     ) -> ChunkReceiver: ...
     def receive(self, now: float, datagram: bytes, /) -> None:
-        """Takes a slice packet of the sender. What is none, or can't be now, is dropped and counted."""
+        """Takes a slice packet of the sender. Invalid or unexpected ones are dropped and counted."""
     def update(self, now: float, /) -> bytes | None:
         """Once a tick: the ack packet to transmit now; None when none is due."""
     def read(self) -> bytes | None:
-        """The chunk that has come whole, once; None when there is none."""
+        """A chunk that is complete, once; None if there is none."""
 
     @staticmethod
     def is_slice(datagram: bytes, /) -> bool:
@@ -3719,7 +3727,7 @@ class ChunkReceiver:
         """Whether a chunk waits to be read."""
     @property
     def progress(self) -> ChunkProgress | None:
-        """How much of the chunk that is coming, or waits to be read, has come; None when nothing has."""
+        """The progress of the chunk that is arriving or waits to be taken; None without one."""
     @property
     def counters(self) -> dict[str, int]:
         """All counters since the start, with every drop under a name."""
@@ -4171,7 +4179,7 @@ class Proxy:
         max_bytes (int, default 67108864): memory of the datagrams under way, 131,072 to 2**40; more are dropped.
 
     Raises:
-        OSError: the address can't be bound; errno says why.
+        OSError: the address can't be bound; see errno.
         ValueError: naming the argument, its value and its bound; or a proxy to itself.
 
     Example:

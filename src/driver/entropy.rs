@@ -16,7 +16,7 @@ impl Entropy for OsEntropy {
     }
 }
 
-/// Randomness with a memory: what was drawn, to be drawn again when a capture is replayed.
+/// Randomness that is recorded, to be drawn again when a capture is replayed.
 pub struct Recorded<'a> {
     from: &'a mut dyn Entropy,
     drawn: Vec<u8>,
@@ -40,7 +40,7 @@ impl Entropy for Recorded<'_> {
     }
 }
 
-/// What was drawn once, in the same order.
+/// Recorded draws, in the same order.
 #[derive(Clone, Debug)]
 pub struct Replayed(VecDeque<u8>);
 

@@ -1,9 +1,10 @@
 //! Carries the datagrams of one endpoint when it is asked to: on the game's thread, once or a few times a tick.
 //!
-//! Promises: a call reads a bounded number of datagrams; the time that a datagram is handled with is never before it came, so
-//! that no round trip seems shorter than it was, and those that one system call reads share it (with a [`capture`](super::capture),
-//! all of one call, so that a replay has the same ticks); a simulated link in front delays, loses and duplicates what is sent, and with it what the other side
-//! receives, so that a pair with a link on each side has bad conditions once in each direction.
+//! Promises: a call reads a bounded number of datagrams; the time that a datagram is handled with is never before it
+//! came, so that no round trip seems shorter than it was, and those that one system call reads share it (with a
+//! [`capture`](super::capture), all of one call, so that a replay has the same ticks); a simulated link in front
+//! delays, loses and duplicates sent datagrams, and so what the other side receives, so that a pair with a link on
+//! each side has bad conditions once in each direction.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -142,7 +143,7 @@ impl Driver {
     /// Gives each datagram that waits to `handle`, up to the bound of one call, and sends what it answers.
     ///
     /// # Errors
-    /// A receive error that won't pass by itself. What was received before it has been handled and answered.
+    /// A receive error that won't pass by itself. Datagrams received before it have been handled and answered.
     pub fn receive(
         &mut self,
         handle: impl FnMut(Instant, UnixSeconds, SocketAddr, &mut [u8], &mut Datagrams),
@@ -312,7 +313,7 @@ impl Drop for Port {
     }
 }
 
-/// An address as everybody writes it: a socket of both families has those of IPv4 as addresses of IPv6.
+/// An address in its usual form: a dual-stack socket reports IPv4 addresses as IPv6 ones.
 fn canonical(from: SocketAddr) -> SocketAddr {
     match from.ip().to_canonical() {
         IpAddr::V4(ip) => SocketAddr::new(ip.into(), from.port()),
@@ -321,7 +322,7 @@ fn canonical(from: SocketAddr) -> SocketAddr {
     }
 }
 
-/// An address as a socket of both families takes it.
+/// An address in the form that a dual-stack socket takes.
 fn mapped(to: SocketAddr) -> SocketAddr {
     match to {
         SocketAddr::V4(to) => SocketAddr::new(to.ip().to_ipv6_mapped().into(), to.port()),

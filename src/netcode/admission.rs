@@ -1,14 +1,14 @@
 //! Who may have a client slot: requests, challenges, responses.
 //!
-//! Promises: only the holder of a valid, unexpired, unconsumed token for this server who has proven his address
-//! is let in; whoever has not is answered with at most one datagram, smaller than his. What half-open connections,
+//! Promises: only the holder of a valid, unexpired, unconsumed token for this server who has proven its address is
+//! let in; anyone else is answered with at most one datagram, smaller than its own. What half-open connections,
 //! tokens and sources cost is bounded by the configuration. Tests that cost little come first: whatever can be
 //! refused without decrypting is.
 //!
-//! Trusted: what is inside a token that opens with the private key, which is the backend's word, and what is
-//! inside a challenge that opens with this start's key, which is our own. Not trusted: everything in clear. A
-//! request's expiry is judged before it is proven, but only to refuse. A challenge is bound to its token and to the
-//! address it was sent to: only whoever receives there can answer it, and user data stays with its own token.
+//! Trusted: the contents of a token that opens with the private key, which are the backend's word, and what is inside
+//! a challenge that opens with this start's key, which is our own. Not trusted: everything in clear. A request's
+//! expiry is judged before it is proven, but only to refuse. A challenge is bound to its token and to the address it
+//! was sent to: only the receiver at that address can answer it, and user data stays with its own token.
 
 use core::net::SocketAddr;
 

@@ -2,7 +2,7 @@
 //! sends from. It carries all the server needs to know, so that the server remembers no user data before.
 //!
 //! Trusted once it opens: this server wrote it since its start, for the request that its binding names. The standard
-//! leaves 20 bytes behind the user data zero, and only the server reads them: the binding stands there.
+//! leaves 20 bytes after the user data zero, and only the server reads them: they hold the binding.
 
 use core::net::{IpAddr, SocketAddr};
 

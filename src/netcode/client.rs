@@ -29,7 +29,7 @@ use crate::time::{Duration, Instant};
 /// How long the system must say that nothing listens at a server's address.
 const UNREACHABLE_AFTER: Duration = Duration::from_millis(750);
 
-/// Where a client stands. The numbers are the standard's; negative ones are ends.
+/// The state of a client. The numbers are the standard's; negative ones are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i8)]
 pub enum ClientState {
@@ -205,7 +205,7 @@ impl Client {
         }
     }
 
-    /// Sends what is due and notices silence and expiry.
+    /// Sends due packets and notices silence and expiry.
     pub fn update(&mut self, now: Instant, out: &mut Datagrams) {
         if self.state.is_final() {
             return;
@@ -245,9 +245,9 @@ impl Client {
         Ok(())
     }
 
-    /// Ends the connection, or the attempt. The server is told at once and ten times over, as a client that
-    /// closes gets no later update: with disconnect packets, or, once connected, with `farewell` as payloads,
-    /// in which the layer above says why. Raises no event; does nothing when the client has finished.
+    /// Ends the connection, or the attempt. The server gets ten disconnect packets at once, as a client that closes
+    /// gets no later update: with disconnect packets, or, once connected, with `farewell` as payloads, in which the
+    /// layer above says why. Raises no event; does nothing when the client has finished.
     ///
     /// # Errors
     /// When `farewell` has a length no payload can have; then nothing has happened.
@@ -316,7 +316,7 @@ impl Client {
         &self.note
     }
 
-    /// Where the client stands.
+    /// The client's state.
     pub fn state(&self) -> ClientState {
         self.state
     }

@@ -13,7 +13,7 @@ use crate::time::Duration;
 const MIN_HALF_OPEN: usize = 1024;
 const MIN_TOKEN_HISTORY: usize = 65_536;
 
-/// What a server is told. [`ServerConfig::new`] gives the defaults of the fields it doesn't ask for.
+/// A server's settings. [`ServerConfig::new`] gives the defaults of the fields it doesn't ask for.
 #[derive(Clone)]
 pub struct ServerConfig {
     /// Names the game and its version; both sides must agree.
@@ -37,7 +37,7 @@ pub struct ServerConfig {
     pub replace_duplicates: bool,
     /// Packets that may arrive late without being taken for replays: a power of two from 256 to 32,768.
     pub replay_window: usize,
-    /// Whether who is refused for good is told why. Only for servers that no stranger is kept from: see
+    /// Whether clients that are refused for good learn why. Only for servers without a secret key: see
     /// [`Refusal`](super::Refusal).
     pub explains: bool,
     /// What the layers above speak; with [`ServerConfig::explains`], clients whose token says that they speak something else
@@ -90,7 +90,7 @@ impl ServerConfig {
     }
 }
 
-/// What a client is told.
+/// A client's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientConfig {
     /// Names the game and its version; both sides must agree.

@@ -11,7 +11,7 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
 pub type Key = [u8; 32];
 
-/// Bytes of the authentication tag behind every ciphertext.
+/// Bytes of the authentication tag after every ciphertext.
 pub(crate) const TAG_BYTES: usize = 16;
 
 /// Bytes of the nonce of a connect token.

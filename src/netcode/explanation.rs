@@ -47,11 +47,11 @@ pub(crate) fn hash_in(address: SocketAddr) -> Option<u64> {
 pub struct Spoken {
     /// Two sides with other hashes can't talk.
     pub hash: u64,
-    /// For a client with another one: at most [`MAX_NOTE_BYTES`], what is beyond isn't sent.
+    /// For a client with another one: at most [`MAX_NOTE_BYTES`]; the rest isn't sent.
     pub note: Vec<u8>,
 }
 
-/// Why a server refuses whoever asks with this token, however often.
+/// Why a server refuses every request with this token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
     /// It has another protocol id: this one.
@@ -65,7 +65,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Of what was dropped for this reason by a server with this protocol id.
+    /// The explanation for requests dropped for this reason by a server with this protocol id.
     pub(crate) fn of(reason: DropReason, protocol_id: u64) -> Option<Refusal> {
         Some(match reason {
             DropReason::WrongProtocol => Refusal::ProtocolId(protocol_id),
@@ -120,7 +120,7 @@ impl Refusal {
     }
 }
 
-/// The nonce of what is a request by its length and type, whoever made it.
+/// The nonce of a datagram that is a request by its length and type; it may be forged.
 pub(crate) fn nonce_of(datagram: &mut [u8]) -> Option<[u8; TOKEN_NONCE_BYTES]> {
     Request::read(datagram).ok().map(|request| request.nonce)
 }

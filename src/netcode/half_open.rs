@@ -4,10 +4,10 @@
 //! place is taken. Each entry takes a valid token, which has one in each family of IP at most, and goes when its client has been silent for the
 //! token's timeout or [`MAX_SILENCE`], whichever is shorter, so a token without a timeout can't keep one.
 //!
-//! Trusted: the token, which has been opened. Not trusted: the address, which nothing has proven yet. So
-//! whoever holds a valid token and can send from another's address and port can replace that other's entry in
-//! the one round trip in which it matters: the other's response is then not for the entry's token, and its next request
-//! begins anew. Bounded: under 300 bytes a place.
+//! Trusted: the token, which has been opened. Not trusted: the address, which nothing has proven yet. So a peer with
+//! a valid token that can send from another's address and port can replace that other's entry in the one round trip
+//! in which it matters: the other's response is then not for the entry's token, and its next request begins anew.
+//! Bounded: under 300 bytes a place.
 
 use core::net::SocketAddr;
 
@@ -19,7 +19,7 @@ use crate::time::{Duration, Instant};
 /// The standard's timeout of a client that waits for an answer, as most tokens have it.
 pub(crate) const MAX_SILENCE: Duration = Duration::from_secs(10);
 
-/// What a request leaves behind.
+/// The memory of a request.
 #[derive(Clone)]
 pub(crate) struct HalfOpen {
     pub(crate) send_key: Key,

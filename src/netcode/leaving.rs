@@ -1,6 +1,6 @@
 //! Clients that were disconnected and are still being told: their slots are free already.
 //!
-//! Promises: each is told [`DISCONNECT_REPEATS`] times, [`REPEAT_INTERVAL`] apart, so that a burst of loss
+//! Promises: each is notified [`DISCONNECT_REPEATS`] times, [`REPEAT_INTERVAL`] apart, so that a burst of loss
 //! doesn't swallow them all. Bounded: beyond [`CAPACITY`] all repeats go out at once.
 
 use core::net::SocketAddr;
@@ -21,8 +21,8 @@ const REPEAT_INTERVAL: Duration = Duration::from_millis(15);
 pub struct Farewell<'a> {
     /// They go out as a payload.
     pub payload: &'a [u8],
-    /// Whether the client surely understands them. Otherwise they are said in one half of the goodbyes, and the other
-    /// half are disconnect packets, which every client understands.
+    /// Whether the client is known to understand them. Otherwise half of the goodbyes carry them, and the other half
+    /// are plain disconnect packets, which every client understands.
     pub understood: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Opens the packets of others' connections, for whoever has the keys: what a capture is read with.
+//! Decrypts captured packets, given the server's private key or a client's connect token.
 //!
 //! Promises: learns the keys of a connection from its request, with the servers' private key or with the client's connect
 //! token; alters nothing it is given. Refuses what it has no keys for, and what doesn't open with them. It
@@ -31,7 +31,8 @@ type Pair = (SocketAddr, SocketAddr);
 pub struct Opener {
     private_keys: Vec<Key>,
     tokens: HashMap<[u8; TOKEN_NONCE_BYTES], Session>,
-    /// The last connection between two addresses, and the one before it: its goodbyes may come behind the next request.
+    /// The last connection between two addresses, and the one before it: its goodbyes may arrive after the next
+    /// request.
     sessions: HashMap<Pair, [Option<Session>; 2]>,
     order: VecDeque<Pair>,
 }

@@ -1,8 +1,8 @@
 //! The private part of a connect token: what the backend tells the servers and the client can't read or change.
 //!
-//! Trusted once it opens: the backend wrote it. Even so its list of addresses is read with all its checks,
-//! and holds at most 32. Behind the standard's fields are zeros, or the time of its creation, which other servers don't
-//! read. Bytes behind that are not read here either.
+//! Trusted once it opens: the backend wrote it. Even so its list of addresses is read with all its checks, and holds
+//! at most 32. Behind the standard's fields are zeros, or the time of its creation, which other servers don't read.
+//! Bytes after that are not read here either.
 
 use core::fmt;
 use core::net::SocketAddr;

@@ -1,8 +1,8 @@
 //! The server: client slots and the connections in them.
 //!
-//! Promises: a slot is taken only by whom the admission lets in; a handle never reaches the next client of a
-//! slot; every end that the peer or silence caused is told once as an event. Refuses everything else silently,
-//! cheapest test first, and counts it.
+//! Promises: a slot is taken only by whom the admission lets in; a handle never reaches the next client of a slot;
+//! every end that the peer or silence caused is reported once as an event. Refuses everything else silently, cheapest
+//! test first, and counts it.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -193,8 +193,8 @@ impl Server {
         Ok(())
     }
 
-    /// Ends a connection and frees its slot at once. The client is told ten times, now and in the next updates:
-    /// with disconnect packets, or with `farewell`, in which the layer above says why. Raises no event.
+    /// Ends a connection and frees its slot at once. The client gets ten disconnect packets, now and in the next
+    /// updates: with disconnect packets, or with `farewell`, in which the layer above says why. Raises no event.
     ///
     /// # Errors
     /// When the handle names no connection any more, or `farewell` has a length no payload can have; then
@@ -216,8 +216,8 @@ impl Server {
         Ok(())
     }
 
-    /// Gives words to the goodbyes of a client that an event has just told of as gone, unless it left itself: with them the
-    /// layer above says why. To be called before the next [`Server::update`].
+    /// Gives a text to the goodbyes of a client that an event has just reported as gone, unless it left itself: with
+    /// it the layer above says why. To be called before the next [`Server::update`].
     pub fn set_farewell(&mut self, client: ClientHandle, farewell: Farewell<'_>) {
         if check_payload(farewell.payload).is_ok() {
             self.leaving.set_farewell(client, farewell);

@@ -105,7 +105,7 @@ impl Slots {
         self.by_client_id.contains_key(&client_id)
     }
 
-    /// Puts a connection into the lowest free slot, of those that don't rest if there are such.
+    /// Puts a connection into the lowest free slot, preferring slots that don't rest.
     ///
     /// # Panics
     /// When no slot is free, or the address or client id is already connected: the server asks before.

@@ -5,9 +5,9 @@
 //! second. Sources share buckets by a secret hash, so a flood from invented addresses drains every bucket a
 //! little, and an honest client among them gets through within a few of its repeats.
 //!
-//! Not trusted: the source, which anybody can invent. So whoever sends garbage in a client's name drains that
-//! client's bucket, and then [`RATE`] requests a second get through, whosever they are: a flood in its name
-//! delays a client, and may keep it out while it lasts. Connected clients don't come here.
+//! Not trusted: the source, which anybody can forge. So a sender of garbage in a client's name drains that client's
+//! bucket, and then [`RATE`] requests a second get through, whosever they are: a flood in its name delays a client,
+//! and may keep it out while it lasts. Connected clients don't come here.
 
 use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};

@@ -7,9 +7,9 @@
 //! Promises: an entry lives until its token has expired and nobody is half open with it. Refuses: new tokens while the history is full of
 //! unexpired ones, rather than forgetting one that could then come back.
 //!
-//! Trusted: only tokens that have been opened are remembered, so filling the history takes as many valid
-//! tokens as it has places. What is claimed before that is looked up and leaves nothing behind. Bounded:
-//! 100 bytes a place; a full history is searched for expired entries at most once a second.
+//! Trusted: only tokens that have been opened are remembered, so filling the history takes as many valid tokens as it
+//! has places. Unproven claims are only looked up, and leave nothing in memory. Bounded: 100 bytes a place; a full
+//! history is searched for expired entries at most once a second.
 
 use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
@@ -48,8 +48,8 @@ impl TokenHistory {
         }
     }
 
-    /// Whether a request with this token may go on, judged by what is remembered. Cheap: done before anything
-    /// is decrypted.
+    /// Whether a request with this token may go on, judged by the remembered tokens. Cheap: done before anything is
+    /// decrypted.
     pub(crate) fn check(&self, tag: &Tag, from: SocketAddr, expires: UnixSeconds) -> Result<(), DropReason> {
         match self.entries.get(tag) {
             Some(entry) if entry.consumed => Err(DropReason::TokenConsumed),

@@ -84,7 +84,7 @@ impl<T: Clone> Link<T> {
         self
     }
 
-    /// Changes the conditions, from the latest time the link was told on. What is scheduled stays.
+    /// Changes the conditions from the link's latest time on. Scheduled deliveries stay.
     ///
     /// # Errors
     /// When they can't be met. The old ones stay then.

@@ -21,7 +21,7 @@ const MAX_PEERS: usize = 4096;
 /// What a box lets in, and when it takes another port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NatKind {
-    /// A port for each inside address; whoever sends to it gets in.
+    /// A port for each inside address; anybody who sends to it gets in.
     FullCone,
     /// A port for each inside address; hosts get in to which it has sent, from any of their ports.
     Restricted,
@@ -125,7 +125,7 @@ impl Nat {
         if allowed { Ok(mapping.inside) } else { Err(NatRefusal::Filtered) }
     }
 
-    /// Whose a port is, whoever may use it.
+    /// The owner of a port; others may send to it.
     pub(super) fn owner(&self, now: Instant, port: u16) -> Option<SocketAddr> {
         self.live(now, port).map(|mapping| mapping.inside)
     }

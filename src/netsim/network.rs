@@ -126,7 +126,7 @@ impl Network {
     }
 
     /// Moves a host with its mailbox to another address. False when there is no host at `from`, or `to` is taken.
-    /// What is under way to it will find nobody.
+    /// Datagrams in flight to it will find nobody.
     pub fn move_host(&mut self, from: SocketAddr, to: SocketAddr) -> bool {
         if !self.mailboxes.contains_key(&from) || !self.add_host(to) {
             return false;
@@ -168,8 +168,8 @@ impl Network {
         self.topology.partition(parts);
     }
 
-    /// Takes the host at `address` away with its mailbox. What is under way from it arrives, what is under way
-    /// to it will find nobody; then its links are forgotten.
+    /// Takes the host at `address` away with its mailbox. Datagrams in flight from it arrive, those in flight to it
+    /// will find nobody; then its links are forgotten.
     pub fn remove_host(&mut self, address: SocketAddr) {
         self.mailboxes.remove(&address);
         let its = self.directions.keys().filter(|(from, to)| *from == address || *to == address);

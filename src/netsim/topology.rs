@@ -35,7 +35,7 @@ impl core::error::Error for NatError {}
 /// How a datagram goes on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
-    /// Seen to come from `from`. It takes the link to `host`: whoever the receiver is, as far as is known now.
+    /// Seen to come from `from`. It takes the link to `host`, the receiver as known now.
     Link { from: SocketAddr, host: SocketAddr },
     /// A partition is in between.
     Cut,

@@ -595,9 +595,9 @@ impl Client {
         let both = bind.is_ipv6() && bind.ip().is_unspecified();
         let within_reach = |server: &SocketAddr| both || server.is_ipv4() == bind.is_ipv4();
         if network.is_none() && !token.addresses().iter().any(within_reach) {
-            let sentence = format!(
-                "bind must be of the server's family, IPv4 or IPv6: no server is reached from {bind}"
-            );
+            let (own, other) = if bind.is_ipv6() { ("IPv6", "IPv4") } else { ("IPv4", "IPv6") };
+            let sentence =
+                format!("bind is an {own} address, {bind}, but the connect token lists only {other} servers");
             return Err(PyValueError::new_err(sentence));
         }
         let capture = capture::chosen(py, settings.capture.take())?;

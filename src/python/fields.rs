@@ -427,7 +427,7 @@ pub(crate) fn flags(py: Python<'_>, names: Vec<String>) -> PyResult<FieldType> {
     }
     let label = format!("flags({})", names.join(", "));
     if let Some(twice) = names.iter().enumerate().find_map(|(i, n)| names[..i].contains(n).then_some(n)) {
-        return Err(PyValueError::new_err(format!("{label}: names must differ, and {twice} is there twice")));
+        return Err(PyValueError::new_err(format!("{label}: names must differ, and {twice} appears twice")));
     }
     FieldType::plain(py, Kind::Flags { names }, label)
 }

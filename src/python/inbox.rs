@@ -178,7 +178,7 @@ impl Inbox {
         let packets = self.packets.clone();
         packets.map(PacketNotifications).ok_or_else(|| {
             PyAttributeError::new_err(
-                "inbox.packets is kept only with packet_notifications=True: give that to the Server or Client",
+                "inbox.packets needs packet_notifications=True: pass it to the Server or Client",
             )
         })
     }
@@ -200,7 +200,8 @@ impl Inbox {
             Some(Columns { schema, rows, .. }) => Received::array(rows, schema.bind(class_.py())),
             None => {
                 let shown = class_.repr().map_or_else(|_| "it".into(), |text| text.to_string());
-                let sentence = format!("{shown} comes as objects: give it to the endpoint's columns=[...]");
+                let sentence =
+                    format!("{shown} is delivered as objects: list it in columns=[...] of the endpoint");
                 Err(PyValueError::new_err(sentence))
             }
         }
@@ -324,7 +325,7 @@ impl Pending {
         }
         if let Some(twice) = (1..types.len()).find(|place| types[..*place].contains(&types[*place])) {
             return Err(PyValueError::new_err(format!(
-                "columns must be different classes, and {} is there twice",
+                "columns must be different classes, and {} appears twice",
                 columns[twice].repr()?
             )));
         }

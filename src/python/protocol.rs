@@ -115,7 +115,7 @@ impl Protocol {
         let mut seen = HashSet::new();
         let mut given = channels.iter().map(|channel| channel.get().config.name.as_str());
         if let Some(twice) = given.find(|name| !name.is_empty() && !seen.insert(*name)) {
-            let sentence = format!("channels must have different names, and '{twice}' is there twice");
+            let sentence = format!("channels must have different names, and '{twice}' appears twice");
             return Err(PyValueError::new_err(sentence));
         }
         let configs = channels.iter().map(|channel| channel.get().config.clone()).collect();
@@ -177,7 +177,7 @@ impl Protocol {
         if let Some(twice) = by_type.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             let class = &classes[usize::from(twice[1].1)];
             return Err(PyTypeError::new_err(format!(
-                "messages must be different classes, and {} is there twice",
+                "messages must be different classes, and {} appears twice",
                 class.name()
             )));
         }
@@ -486,7 +486,7 @@ fn ghost_classes(given: &[Bound<'_, PyAny>]) -> PyResult<Vec<(Py<PyType>, Py<Pro
         };
         if classes.iter().any(|(other, _)| other.is(class)) {
             let sentence =
-                format!("ghosts must be different classes, and {} is there twice", properties.get().name());
+                format!("ghosts must be different classes, and {} appears twice", properties.get().name());
             return Err(PyTypeError::new_err(sentence));
         }
         classes.push((class.cast::<PyType>()?.clone().unbind(), properties.unbind()));

@@ -53,7 +53,7 @@ const IDLE_TIMEOUTS: core::ops::RangeInclusive<f64> = 1.0..=86_400.0;
 ///     max_bytes (int, default 67108864): memory of the datagrams under way, 131,072 to 2**40; more are dropped.
 ///
 /// Raises:
-///     OSError: the address can't be bound; errno says why.
+///     OSError: the address can't be bound; see errno.
 ///     ValueError: naming the argument, its value and its bound; or a proxy to itself.
 ///
 /// Example:

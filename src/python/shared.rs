@@ -50,8 +50,9 @@ impl<S: Service> Shared<S> {
             return Err(PyRuntimeError::new_err(sentence));
         }
         self.shared.lock().map_err(|failure| {
-            let sentence =
-                format!("the {name} is lost, as its thread panicked, a fault of Tickwire: {failure}");
+            let sentence = format!(
+                "the {name} has failed: its thread panicked (a bug in Tickwire, please report it): {failure}"
+            );
             PyRuntimeError::new_err(sentence)
         })
     }

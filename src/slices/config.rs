@@ -25,8 +25,8 @@ pub struct ChunkSenderConfig {
     pub max_slices: usize,
     /// Bytes per second, headers included.
     pub bytes_per_second: f64,
-    /// The most that unused bytes add up to, and so what is sent at once after a pause. `None`: a tenth of a second's
-    /// worth and one packet, so that ten ticks a second are enough to use the whole rate.
+    /// The most that unused bytes add up to, and so the most that is sent at once after a pause. `None`: a tenth of a
+    /// second's worth and one packet, so that ten ticks a second are enough to use the whole rate.
     pub accumulator_bytes: Option<usize>,
     /// Bytes that the layers below add to each packet (IP, UDP, ...), counted as sent.
     pub overhead: usize,

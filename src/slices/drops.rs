@@ -49,7 +49,7 @@ counters! {
         too_short,
         /// Acks with a number out of its range.
         malformed,
-        /// Acks with something behind them.
+        /// Acks with trailing bytes.
         trailing,
         /// Acks for a chunk not in flight; late ones are normal.
         other_chunk,
@@ -141,7 +141,7 @@ counters! {
         too_short,
         /// Slices with a number out of its range or padding that is not zero.
         malformed,
-        /// Slices with something behind them.
+        /// Slices with trailing bytes.
         trailing,
     }
 }

@@ -8,9 +8,10 @@
 //! now and then get through and chunks are read; what goes out keeps to its rate; acks never amount to more bytes than
 //! the slices they answer, and never to one for each slice. What arrives and makes no sense is dropped and counted.
 //!
-//! Refuses: to be quick for many small blocks (each chunk waits for the one before), and to tell friend from stranger.
-//! Whoever can send to an end can put bytes into a chunk or ack what never arrived: put a layer below that keeps strangers
-//! out. What a stranger can't do is make an end send more than it got, or hold more than one chunk.
+//! Refuses: to be quick for many small blocks (each chunk waits for the one before), and to tell friend from
+//! stranger. Anyone who can send to an end can put bytes into a chunk or ack slices that never arrived: use a layer
+//! below that keeps strangers out. What a stranger can't do is make an end send more than it got, or hold more than
+//! one chunk.
 //!
 //! The bytes are laid out in [`packet`]; what becomes of a chunk that is cancelled, in [`sender`].
 

@@ -19,7 +19,7 @@
 //! An int takes as many bits as its range needs; `max` is the most slices of a chunk, which both ends must agree on: 8
 //! bits for the usual 256. The first byte is even in a slice packet and odd in an ack packet.
 //!
-//! Promises: what was written reads back as it was. Refuses: every packet that no writer of the same `max` makes.
+//! Promises: a written packet reads back unchanged. Refuses: every packet that no writer with the same `max` makes.
 //! Nothing read here is trusted beyond that: sender and receiver judge what it claims.
 
 use crate::store::BitSet;

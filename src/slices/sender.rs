@@ -6,16 +6,16 @@
 //!
 //! ## Cancelling
 //!
-//! A receiver takes the next chunk's id for a sign that the sender gave up the one before, but only if it has begun with
-//! that one: so two cancelled in a row could leave it behind. Therefore a chunk that is cancelled while it is in flight
-//! gives way to the next
+//! A receiver takes the next chunk's id for a sign that the sender gave up the one before, but only if it has begun
+//! with that one: so two cancelled in a row could desynchronize it. Therefore a chunk that is cancelled while it is
+//! in flight gives way to the next
 //!
 //! - at once, when nothing of it was sent: its id goes to the next chunk;
 //! - at once, when an ack has shown that the receiver has begun with it;
 //! - otherwise with the first ack: until then its first slice, and no other, is sent on.
 //!
-//! The receiver then drops what it has of it. If it had it all before, it keeps it: a chunk that is cancelled late may
-//! still arrive, whole, and before those behind it.
+//! The receiver then drops what it has of it. If it had it all before, it keeps it: a chunk that is cancelled late
+//! may still arrive, whole, and before those after it.
 
 use core::fmt;
 use std::collections::VecDeque;
@@ -72,7 +72,7 @@ impl fmt::Display for ChunkSendError {
             ChunkSendError::Full { bound } => {
                 write!(
                     f,
-                    "{bound} chunks wait to be sent already, as many as max_queued allows: send more when some are over"
+                    "{bound} chunks are waiting already, the most that max_queued allows: send more when some are over"
                 )
             }
         }
@@ -141,8 +141,8 @@ impl ChunkSender {
     }
 
     /// As [`ChunkSender::send`], but once its turn has come all its slices go out at once, whatever the rate; then
-    /// nothing for the wait that is set, and then what is missing at the usual rate. For chunks that the player waits for,
-    /// when nothing else that goes out is urgent.
+    /// nothing for the configured wait, and then the missing slices at the usual rate. For chunks that the player
+    /// waits for, when nothing else that goes out is urgent.
     ///
     /// # Errors
     /// As [`ChunkSender::send`], and when the chunk is too large for a burst.

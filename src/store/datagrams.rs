@@ -50,7 +50,7 @@ impl<To: Copy> Datagrams<To> {
         &self.entries
     }
 
-    /// The bytes of all datagrams, one behind the other.
+    /// The bytes of all datagrams, one after the other.
     pub fn arena(&self) -> &[u8] {
         &self.arena
     }

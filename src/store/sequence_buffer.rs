@@ -1,9 +1,9 @@
 //! The rolling sequence buffer of reliable 1.0 and the article "Reliable Ordered Messages": a value per
 //! sequence number for the newest `capacity` numbers, index = sequence % capacity, every operation O(1).
 //!
-//! Promises: what is found under a sequence was inserted under exactly that sequence, however many packets
-//! were lost and however often the numbers wrapped: slots that a newer insert skipped are cleared.
-//! Refuses: inserts older than the window.
+//! Promises: an entry found under a sequence was inserted under exactly that sequence, however many packets were lost
+//! and however often the numbers wrapped: slots that a newer insert skipped are cleared. Refuses: inserts older than
+//! the window.
 //!
 //! An empty buffer takes no memory: the slots come with the first insert.
 
@@ -51,8 +51,8 @@ impl<T> SequenceBuffer<T> {
         self.window.stale(sequence)
     }
 
-    /// Moves the window so that `sequence` is its newest, clearing what is skipped, without inserting.
-    /// Does nothing when the window is already there or beyond.
+    /// Moves the window so that `sequence` is its newest, clearing skipped entries, without inserting. Does nothing
+    /// when the window is already there or beyond.
     pub fn advance(&mut self, sequence: u16) {
         match self.window.advance(sequence) {
             Some(skipped) if self.has_slots() => skipped.for_each(|slot| drop(self.remove_slot(slot))),
@@ -61,7 +61,7 @@ impl<T> SequenceBuffer<T> {
         }
     }
 
-    /// Stores `value` under `sequence`, replacing what was there.
+    /// Stores `value` under `sequence`, replacing the old entry.
     ///
     /// # Errors
     /// Gives `value` back when `sequence` is older than the window.
@@ -99,7 +99,7 @@ impl<T> SequenceBuffer<T> {
         if self.contains(sequence) { self.remove_slot(self.slot(sequence)) } else { None }
     }
 
-    /// Covers `capacity` sequence numbers from now on, more than before; what is there stays.
+    /// Grows to `capacity` sequence numbers, keeping its entries.
     ///
     /// # Panics
     /// As [`SequenceBuffer::new`].

@@ -64,7 +64,7 @@ impl SequenceSet {
         usize::from(age) < self.capacity() && self.words[word] & mask != 0
     }
 
-    /// Covers `capacity` sequence numbers from now on, more than before; what is there stays.
+    /// Grows to `capacity` sequence numbers, keeping its entries.
     ///
     /// # Panics
     /// As [`SequenceSet::new`].

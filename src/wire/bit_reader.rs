@@ -1,8 +1,8 @@
 //! The bit reader: values of any width out of bytes that anyone may have sent.
 //!
-//! Promises: every refusal of serialize 1.0, each under its name in [`ReadError`]; the first one is final
-//! (nothing behind it has a position, so every later read fails too). Strings and bytes borrow from the
-//! packet: nothing is allocated but wide strings, and those only once their units are known to be there.
+//! Promises: every refusal of serialize 1.0, each under its name in [`ReadError`]; the first one is final (nothing
+//! after it has a position, so every later read fails too). Strings and bytes borrow from the packet: nothing is
+//! allocated but wide strings, and those only once their units are known to be there.
 //!
 //! Trusted are the widths and bounds that the caller gives, which come from a declaration or were checked by
 //! [`Stream`](super::Stream). Checked is each read against the end and each value against its bounds. Work and memory
@@ -31,8 +31,8 @@ impl<'a> BitReader<'a> {
         Self::with_range(data, 0, data.len() * 8)
     }
 
-    /// A reader of `bits` bits from bit `start` on, or as many as there are. A message cut out of the
-    /// middle of a packet keeps its phase: `start` is then 0..=7.
+    /// A reader of `bits` bits from bit `start` on, or up to the end. A message cut out of the middle of a packet
+    /// keeps its phase: `start` is then 0..=7.
     pub fn with_range(data: &'a [u8], start: usize, bits: usize) -> Self {
         let end = start.saturating_add(bits).min(data.len() * 8);
         BitReader { data, position: start, end }
@@ -69,7 +69,7 @@ impl<'a> BitReader<'a> {
         Ok(lo.wrapping_add(offset.cast_signed()))
     }
 
-    /// An offset in `0..=span`, in as many bits as `span` has; none when it is 0.
+    /// An offset in `0..=span`, in the bits that `span` takes; none when it is 0.
     #[inline]
     pub(super) fn offset(&mut self, span: u64) -> Result<u64, ReadError> {
         let offset = match bit_len(span) {
@@ -150,7 +150,7 @@ impl<'a> BitReader<'a> {
         core::str::from_utf8(bytes).or_else(|_| self.refuse(ReadError::Utf8))
     }
 
-    /// Bytes behind their length, which is in `0..=max_bytes`.
+    /// Bytes after their length, which is in `0..=max_bytes`.
     pub fn data(&mut self, max_bytes: u32) -> Result<&'a [u8], ReadError> {
         let length = self.length(max_bytes)?;
         self.bytes(length)
@@ -219,8 +219,8 @@ impl<'a> BitReader<'a> {
         Ok(((from % 8) as u32, held))
     }
 
-    /// Ends a strict read: what is left must be the zero rest of the last byte. A lenient one (the
-    /// standard's) doesn't call this.
+    /// Ends a strict read: the bits left must be the zero padding of the last byte. A lenient one (the standard's)
+    /// doesn't call this.
     pub fn finish(mut self) -> Result<(), ReadError> {
         let remaining = self.remaining_bits();
         match remaining {
@@ -251,7 +251,7 @@ impl<'a> BitReader<'a> {
         (bits <= left).then(|| self.clone())
     }
 
-    /// The next `n` bits, 0 to 64, of those that are known to be there; `mask` has as many.
+    /// The next `n` bits, 0 to 64, which must be there; `mask` has `n` ones.
     #[inline]
     pub(super) fn word(&mut self, n: u32, mask: u64) -> u64 {
         let (byte, shift) = (self.position / 8, (self.position % 8) as u32);

@@ -22,7 +22,7 @@ pub trait BitSink {
         self.bits(u64::from(value), 1);
     }
 
-    /// An integer in `lo..=hi`, in as many bits as `hi - lo` has; none when `lo == hi`.
+    /// An integer in `lo..=hi`, in the bits that `hi - lo` takes; none when `lo == hi`.
     fn int(&mut self, value: i64, lo: i64, hi: i64) {
         debug_assert!((lo..=hi).contains(&value), "{value} is not in {lo}..={hi}");
         let n = bit_len(span(lo, hi));
@@ -83,7 +83,7 @@ pub trait BitSink {
         self.data(text.as_bytes(), max_bytes);
     }
 
-    /// Bytes behind their length, which is in `0..=max_bytes`; the bytes are aligned.
+    /// Bytes after their length, which is in `0..=max_bytes`; the bytes are aligned.
     fn data(&mut self, data: &[u8], max_bytes: u32) {
         self.int(data.len() as i64, 0, i64::from(max_bytes));
         self.bytes(data);

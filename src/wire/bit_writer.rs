@@ -44,7 +44,7 @@ impl BitWriter {
         writer
     }
 
-    /// Forgets what was written and keeps the memory.
+    /// Clears it, keeping its memory.
     pub fn clear(&mut self) {
         self.buffer.clear();
         self.buffer.resize(WORD, 0);
@@ -63,20 +63,20 @@ impl BitWriter {
         self.bit_len().div_ceil(8)
     }
 
-    /// What was written, the unused bits of the last byte zero. Writing may go on afterwards.
+    /// The bytes written so far, the unused bits of the last byte zero. Writing may go on afterwards.
     pub fn as_bytes(&mut self) -> &[u8] {
         self.store_scratch();
         &self.buffer[..self.byte_len()]
     }
 
-    /// What was written, with the memory it is in.
+    /// The bytes written, with their memory.
     pub fn into_bytes(mut self) -> Vec<u8> {
         self.store_scratch();
         self.buffer.truncate(self.byte_len());
         self.buffer
     }
 
-    /// What was written, as a message that can be placed at any bit position.
+    /// The bits written, as a message that can be placed at any bit position.
     pub fn encoded(&mut self) -> Encoded {
         let (bits, first_align) = (self.bit_len(), self.first_align);
         Encoded::new(self.as_bytes(), bits, first_align)

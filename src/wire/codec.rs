@@ -291,8 +291,8 @@ impl Codec {
         Ok(())
     }
 
-    /// Writes the value at `at` of a body. The commonest kinds are here, and the others behind a call: all in one
-    /// function, each of them would pay for what some need.
+    /// Writes the value at `at` of a body. The commonest kinds are here, the others in a call: all in one function,
+    /// each of them would pay for what some need.
     pub(super) fn write_cell<S: BitSink + ?Sized>(
         &self,
         body: &[u8],

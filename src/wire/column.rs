@@ -1,4 +1,4 @@
-//! How a field lies in a row: the little-endian types that array libraries know, so that the rows of many
+//! The layout of a field in a row: the little-endian types that array libraries know, so that the rows of many
 //! messages can be seen as columns without a copy.
 
 use super::Value;
@@ -29,8 +29,8 @@ pub enum Column {
     Singles(u8),
     /// A vector of this many IEEE doubles.
     Doubles(u8),
-    /// The text or data lies behind the row: its offset from the row's start and its length in bytes, 32
-    /// bits each. Text is UTF-8.
+    /// The text or data is after the row: its offset from the row's start and its length in bytes, 32 bits each. Text
+    /// is UTF-8.
     Text,
     /// As `Text`, for bytes of any kind.
     Data,
@@ -114,7 +114,7 @@ impl Column {
         }
     }
 
-    /// The value at `at` of a body (a row and what lies behind it); `None` when the body does not hold one.
+    /// The value at `at` of a body (a row and its tail); `None` when the body does not hold one.
     #[inline]
     pub(super) fn load(self, body: &[u8], at: usize) -> Option<Value<'_>> {
         Some(match self {

@@ -1,8 +1,8 @@
 //! Values that are common enough to have a form of their own: one costs a single bit, each of two costs two. All
 //! others cost one bit more.
 //!
-//! Promises: values are told apart as the wire does, after quantizing. There is one form for each: a reader
-//! refuses a common value written out.
+//! Promises: values are compared as the wire does, after quantizing. There is one form for each: a reader refuses a
+//! common value written out.
 
 use super::codec::Codec;
 use super::transform::Word;

@@ -1,9 +1,9 @@
 //! Rotations and directions in few bits.
 //!
-//! Promises: what is written is normalized first; what is read has length 1 to single precision and differs from
-//! what was written by at most the angle that the type states; the identity and the axes are read exactly. Written
-//! again, it differs by no more than that once more (near a tie another component may be the largest).
-//! Refuses what has no direction: a length of zero, and numbers that are not finite.
+//! Promises: values are normalized before writing; read values have length 1 to single precision and differ from the
+//! written ones by at most the angle that the type states; the identity and the axes are read exactly. Written again,
+//! it differs by no more than that once more (near a tie another component may be the largest). Refuses what has no
+//! direction: a length of zero, and numbers that are not finite.
 
 use super::steps::rounded;
 use super::{BitReader, BitSink, ParameterError, ReadError, ValueError};
@@ -101,9 +101,9 @@ impl SmallestThree {
         self.0.last()
     }
 
-    /// The largest angle, in radians, between a rotation and what is read of it. The worst are those whose four
-    /// components are alike: each written one is off by e, the fourth by 3e, and the angle is twice the
-    /// length of that. A tenth of a percent is for the curve of the sphere, and 1e-6 for the singles of rows.
+    /// The largest angle, in radians, between a rotation and its read value. The worst are those whose four
+    /// components are alike: each written one is off by e, the fourth by 3e, and the angle is twice the length of
+    /// that. A tenth of a percent is for the curve of the sphere, and 1e-6 for the singles of rows.
     pub fn worst_angle(&self) -> f64 {
         let e = self.0.error();
         2.0 * (3.0 * e * e + 9.0 * e * e).sqrt() * (1.001 + 4.0 * e) + 1e-6
@@ -192,9 +192,9 @@ impl SignedThree {
         Self::LEVELS.last()
     }
 
-    /// The largest angle, in radians, between a rotation and what is read of it. The worst are half turns: near
-    /// w = 0 the square root makes much of a small error. With each component off by e, w is off by at most
-    /// the square root of 2 e (|x| + |y| + |z|), which is at most 2 e times the square root of 3.
+    /// The largest angle, in radians, between a rotation and its read value. The worst are half turns: near w = 0 the
+    /// square root makes much of a small error. With each component off by e, w is off by at most the square root of
+    /// 2 e (|x| + |y| + |z|), which is at most 2 e times the square root of 3.
     pub fn worst_angle() -> f64 {
         2.0 * (2.0 * Self::LEVELS.error() * 3f64.sqrt()).sqrt() + 1e-4
     }
@@ -258,9 +258,9 @@ impl Octahedral {
         self.0.last()
     }
 
-    /// The largest angle, in radians, between a direction and what is read of it. The worst are in the middle of a
-    /// face, which is nearest to the center, at 1 / sqrt(3): there an error of e in both components is one of
-    /// e times sqrt(6) along the face and 3 times sqrt(2) e seen from the center.
+    /// The largest angle, in radians, between a direction and its read value. The worst are in the middle of a face,
+    /// which is nearest to the center, at 1 / sqrt(3): there an error of e in both components is one of e times
+    /// sqrt(6) along the face and 3 times sqrt(2) e seen from the center.
     pub fn worst_angle(&self) -> f64 {
         let e = self.0.error();
         3.0 * core::f64::consts::SQRT_2 * e * (1.001 + 4.0 * e) + 1e-6

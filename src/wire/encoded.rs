@@ -1,8 +1,8 @@
 //! A message encoded once, to be placed at any bit position later and in many packets.
 //!
-//! Promises: appending it gives the same bits as writing the message there. What an align pads depends on
-//! the position, but only the first align's does: behind it every position has the same phase. So the
-//! message is kept as the bits before its first align and those behind the padding.
+//! Promises: appending it gives the same bits as writing the message there. What an align pads depends on the
+//! position, but only the first align's does: after it every position has the same phase. So the message is kept as
+//! the bits before its first align and those after the padding.
 
 use super::{BitWriter, padding};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ enum Bytes {
     /// The rest of them are zero.
     Inline([u8; INLINE]),
     Shared(Arc<[u8]>),
-    /// From this byte on, in front of those of other messages.
+    /// The first byte; those of other messages follow.
     Part(Arc<Vec<u8>>, u32),
 }
 
@@ -81,7 +81,7 @@ impl Encoded {
         (self.bytes(), self.run_bits().0)
     }
 
-    /// The bits behind the first align and its padding; `None` when there was no align.
+    /// The bits after the first align and its padding; `None` without an align.
     pub(super) fn tail(&self) -> Option<(&[u8], usize)> {
         let (head, tail) = self.run_bits();
         tail.map(|bits| (&self.bytes()[head.div_ceil(8)..], bits))
@@ -104,8 +104,8 @@ impl PartialEq for Encoded {
 
 impl Eq for Encoded {}
 
-/// Messages encoded one behind the other. Their bytes share one piece of memory, which is there as long as any of them: for
-/// messages that are gone together.
+/// Messages encoded one after the other. Their bytes share one piece of memory, which is there as long as any of
+/// them: for messages that are gone together.
 #[derive(Debug, Default)]
 pub struct Batch {
     bytes: Vec<u8>,
@@ -115,7 +115,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Adds what was written as a message of its own, and gives the most bits that it takes: see [`Encoded::max_bits`].
+    /// Adds the written bits as a message of their own, and returns the most bits that it takes: see
+    /// [`Encoded::max_bits`].
     pub fn push(&mut self, writer: &mut BitWriter) -> usize {
         let (bits, first_align) = (writer.bit_len(), writer.first_align());
         let (start, bytes) = (self.bytes.len(), writer.as_bytes());

@@ -61,7 +61,7 @@ pub enum ReadError {
     NotShortest,
     /// The items of a set, or the keys of a map, are not in their order, each once.
     NotRising,
-    /// An earlier read failed: nothing behind it has a position.
+    /// An earlier read failed: nothing after it has a position.
     Failed,
 }
 
@@ -91,7 +91,7 @@ impl fmt::Display for ReadError {
                 write!(f, "the relative integer must be 0 to {}, not {current}", super::MAX_RELATIVE)
             }
             ReadError::Trailing { remaining } => {
-                write!(f, "after the last value {remaining} bits are left that are not a byte's zero rest")
+                write!(f, "{remaining} bits are left after the last value and are not zero padding")
             }
             ReadError::NotFinite => write!(f, "the float is not a finite number"),
             ReadError::NotShortest => write!(f, "the value has a shorter form than the one written"),

@@ -1,4 +1,4 @@
-//! A field of a message class: its name, its kind, and where it lies in a row.
+//! A field of a message class: its name, its kind, and its place in a row.
 
 use super::plain::Plain;
 use super::{BitReader, BitSink, Column, Node, ParameterError, ReadError, Steps, Value, ValueError};
@@ -12,7 +12,7 @@ pub enum Kind {
     Bits {
         bits: u32,
     },
-    /// An integer in `lo..=hi`, in as many bits as `hi - lo` has; none when `lo == hi`.
+    /// An integer in `lo..=hi`, in the bits that `hi - lo` takes; none when `lo == hi`.
     Ranged {
         lo: i128,
         hi: i128,
@@ -42,7 +42,7 @@ pub enum Kind {
         /// The largest length in bytes.
         max_bytes: u32,
     },
-    /// Bytes behind their length, aligned.
+    /// Bytes after their length, aligned.
     Data {
         /// The largest length in bytes.
         max_bytes: u32,
@@ -170,9 +170,9 @@ fn joined<T>(
 }
 
 impl fmt::Display for Kind {
-    /// The canonical form that [`super::Schema::describe`] is made of. The parameters of a quantized float
-    /// are given as they are used: the patterns of their singles, in hex. Steps are given by the patterns of
-    /// their bounds and the last one's number. Names stand behind their length in bytes.
+    /// The canonical form that [`super::Schema::describe`] is made of. The parameters of a quantized float are given
+    /// as they are used: the patterns of their singles, in hex. Steps are given by the patterns of their bounds and
+    /// the last one's number. Names follow their length in bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Kind::Bool => write!(f, "bool"),
@@ -261,12 +261,12 @@ impl Field {
         &self.kind
     }
 
-    /// Where it lies in a row, in bytes.
+    /// Its place in a row, in bytes.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// What it is made of, and so how it lies in a row.
+    /// Its parts, and so its layout in a row.
     pub fn node(&self) -> &Node {
         &self.node
     }
@@ -276,8 +276,8 @@ impl Field {
         self.node.bit_range()
     }
 
-    /// Checks `value` and writes it. Numeric fields take integers of any variant, float fields also
-    /// integers; a boolean is no integer. What is made of parts takes none: see [`Field::node`].
+    /// Checks `value` and writes it. Numeric fields take integers of any variant, float fields also integers; a
+    /// boolean is no integer. Fields made of parts take none: see [`Field::node`].
     ///
     /// # Errors
     /// When the value is of another type or outside the field's bounds. Nothing is written then.

@@ -1,4 +1,4 @@
-//! How a row lies in memory, in the terms of Python's `struct` module: for whoever has no array library.
+//! The memory layout of a row in the terms of Python's `struct` module, for use without an array library.
 
 use super::{Column, Node, Schema};
 use core::fmt::Write;

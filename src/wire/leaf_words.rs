@@ -198,7 +198,7 @@ impl Codec {
     }
 }
 
-/// The words of bits that were written one behind the other.
+/// The words of bits that were written one after the other.
 fn split(mut bits: u128, ranges: &[WordRange], words: &mut [u64]) {
     for (range, word) in ranges.iter().zip(words) {
         // The low ones: those above are the next words'.
@@ -207,7 +207,7 @@ fn split(mut bits: u128, ranges: &[WordRange], words: &mut [u64]) {
     }
 }
 
-/// The bits of words, at most 128 of them, one behind the other.
+/// The bits of words, at most 128 of them, one after the other.
 fn joined(ranges: &[WordRange], words: &[u64]) -> u128 {
     let mut written = Word::default();
     ranges.iter().zip(words).for_each(|(range, word)| range.write(*word, &mut written));

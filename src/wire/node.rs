@@ -172,7 +172,7 @@ impl Node {
         }
     }
 
-    /// Bytes that its lists take behind the row when they are full.
+    /// Bytes of the tail that its lists take when they are full.
     pub fn max_tail_bytes(&self) -> usize {
         let full = |item: &Node, stride: usize, max: u32| {
             (stride + item.max_tail_bytes()).saturating_mul(max as usize)
@@ -307,7 +307,7 @@ impl Leaf {
         self.codec.read_cell(reader, out, start, at, self.column)
     }
 
-    /// How it lies in a row.
+    /// Its layout in a row.
     pub fn column(&self) -> Column {
         self.column
     }
@@ -333,7 +333,7 @@ impl Leaf {
 }
 
 impl Optional {
-    /// What it holds; it lies where the optional does.
+    /// Its value; it is in the optional's own cell.
     pub fn item(&self) -> &Node {
         &self.item
     }
@@ -355,7 +355,7 @@ impl List {
         self.item.size()
     }
 
-    /// Where the first item lies in the body, and how many there are.
+    /// The place of the first item in the body, and the number of items.
     pub fn items(&self, body: &[u8], at: usize) -> Option<(usize, usize)> {
         run(body, at)
     }
@@ -396,7 +396,7 @@ impl Union {
         &self.variants
     }
 
-    /// Which it is, and where its row lies in the body.
+    /// Its number, and the place of its row in the body.
     pub fn load(&self, body: &[u8], at: usize) -> Option<(usize, &Node, usize)> {
         let (from, number) = run(body, at)?;
         Some((number, self.variants.get(number)?, from))
@@ -436,12 +436,12 @@ impl Sparse {
         (self.item_at() + self.item.size()).next_multiple_of(self.item.alignment().max(4))
     }
 
-    /// Where the item lies in an entry.
+    /// The place of the item in an entry.
     pub fn item_at(&self) -> usize {
         4usize.next_multiple_of(self.item.alignment())
     }
 
-    /// The index of each entry and where its item lies in the body; `None` in place of those the body lacks.
+    /// The index of each entry and the place of its item in the body; `None` for entries that the body lacks.
     pub fn entries(
         &self,
         body: &[u8],
@@ -486,7 +486,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// How far the next index can be above the lowest: each entry behind it needs a slot too.
+    /// How far the next index can be above the lowest: each entry after it needs a slot too.
     fn span(&self) -> u64 {
         self.slots.saturating_sub(self.next).saturating_sub(self.left)
     }

@@ -1,8 +1,8 @@
 //! Fields that are one number in a fixed count of bits, side by side: of most messages all are, and one loop over a list of
 //! constants reads and writes them, without a choice and a call for each.
 //!
-//! Promises: the same cells, bits and refusals as one by one. What is refused isn't told here: whoever asked goes through the
-//! fields again and finds which.
+//! Promises: the same cells, bits and refusals as one by one. The reason for a refusal isn't reported here: the
+//! caller goes through the fields again and finds which.
 
 use super::column::cell;
 use super::{BitReader, BitSink, Field};
@@ -10,7 +10,7 @@ use super::{BitReader, BitSink, Field};
 /// A number of a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plain {
-    /// Where its cell lies in the row.
+    /// The place of its cell in the row.
     pub(super) at: usize,
     /// Bytes of the cell: 1, 2, 4 or 8.
     pub(super) size: u8,
@@ -57,7 +57,8 @@ impl Group {
 }
 
 impl Plain {
-    /// Puts a number into its cell of a row, of which cells behind it may be overwritten; false when there is no such cell.
+    /// Puts a number into its cell of a row, of which cells after it may be overwritten; false when there is no such
+    /// cell.
     #[inline]
     fn store(&self, row: &mut [u8], offset: u64) -> bool {
         let bytes = (self.lo.wrapping_add(offset) & self.cell_mask).to_le_bytes();
@@ -95,8 +96,8 @@ impl Plain {
     }
 }
 
-/// Reads numbers of this many bits in sum into a row, whose cells behind them are still zero and stay so; false when one is
-/// refused, or they aren't all there. The reader hasn't moved then.
+/// Reads numbers of this many bits in sum into a row, whose cells after them are still zero and stay so; false when
+/// one is refused, or they aren't all there. The reader hasn't moved then.
 #[inline]
 pub(super) fn read(reader: &mut BitReader<'_>, numbers: &[Plain], bits: usize, row: &mut [u8]) -> bool {
     let Some(mut ahead) = reader.ahead(bits) else { return false };

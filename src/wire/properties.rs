@@ -3,10 +3,10 @@
 //! A **mask** has a bit for each field, the first one's lowest; on the wire it is as many bits as there are fields. What
 //! is in it is written in the order of the fields. That is the message when all are in it, whole.
 //!
-//! Promises: what is read appends one body, a row and what lies behind it, in which the fields of the mask have their
-//! values and all others are zero. Nothing is appended when bytes are refused, and nothing is in it that reading the
-//! message would refuse. Refuses schemas of more than [`MAX_PROPERTIES`] fields: a mask is one integer, and an object of
-//! more is better two, or has a message among its fields.
+//! Promises: reading appends one body, a row and its tail, in which the fields of the mask have their values and all
+//! others are zero. Nothing is appended when bytes are refused, and nothing is in it that reading the message would
+//! refuse. Refuses schemas of more than [`MAX_PROPERTIES`] fields: a mask is one integer, and an object of more is
+//! better two, or has a message among its fields.
 
 use super::property::Property;
 use super::{BitReader, BitSink, ReadError, Schema, SchemaError, ValueError};
@@ -59,7 +59,7 @@ impl Properties {
         u64::MAX.unbounded_shr(u64::BITS - self.each.len() as u32)
     }
 
-    /// The mask of those that have words.
+    /// The mask of the fields that have words.
     pub fn with_words(&self) -> u64 {
         let with = self.each.iter().enumerate().filter(|(_, property)| property.has_words());
         with.fold(0, |mask, (i, _)| mask | 1 << i)

@@ -1,8 +1,8 @@
 //! One field as a property: of many objects, sent when it changed.
 //!
-//! A property of fixed width has words (see [`super::words`]), so that what changed is found by comparing integers, and
-//! what is sent is integers that were made once for all who get it. Others (texts, bytes, lists, integers above 64 bits,
-//! and what has such parts) have none, and go whole.
+//! A property of fixed width has words (see [`super::words`]), so that what changed is found by comparing integers,
+//! and the values sent are integers, made once for all receivers. Others (texts, bytes, lists, integers above 64
+//! bits, and what has such parts) have none, and go whole.
 //!
 //! | part | its words | written whole | as a delta, against the same words of the baseline |
 //! |---|---|---|---|

@@ -74,7 +74,7 @@ impl Quantizer {
         ((scaled + 0.5).floor() as u32).min(self.last)
     }
 
-    /// The float that a step stands for.
+    /// A step's float.
     ///
     /// # Errors
     /// When `step` is beyond the last one.

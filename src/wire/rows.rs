@@ -1,5 +1,5 @@
-//! Arrays of messages: rows one behind the other, and one arena in which their texts, data and lists lie. Cells point
-//! into the arena, from its start.
+//! Arrays of messages: rows one after the other, and one arena with their texts, data and lists. Cells point into the
+//! arena, from its start.
 //!
 //! Promises: the bits are those of the messages one by one. Rows of the application are doubted: each value is checked
 //! against its field, and each cell against the arena. Reading appends nothing when bytes are refused, and takes no
@@ -27,7 +27,7 @@ pub struct RowError {
 }
 
 impl Rows {
-    /// `count` rows that lie behind the first `arena` bytes.
+    /// `count` rows, after the first `arena` bytes.
     pub fn new(bytes: Vec<u8>, arena: usize, count: usize) -> Self {
         Rows { bytes, arena, count }
     }
@@ -66,7 +66,7 @@ impl Schema {
         }
     }
 
-    /// Writes the messages of all rows, one behind the other.
+    /// Writes the messages of all rows, one after the other.
     ///
     /// # Errors
     /// The first row and field that can't be written, and why; what comes before has been.
@@ -100,8 +100,7 @@ impl Schema {
         Ok((out, arena))
     }
 
-    /// Appends the row of a body that [`Schema::read`] made to `rows`; when it points behind itself, the body goes to
-    /// `arena`.
+    /// Appends the row of a body that [`Schema::read`] made to `rows`; when it has a tail, the body goes to `arena`.
     pub fn split_body(&self, body: &[u8], rows: &mut Vec<u8>, arena: &mut Vec<u8>) {
         if !self.has_tail() {
             rows.extend_from_slice(body);
@@ -138,7 +137,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Random bits that the schema reads, `count` messages of them, one behind the other and one by one.
+    /// Random bits that the schema reads, `count` messages of them, one after the other and one by one.
     fn messages(schema: &Schema, count: usize, seed: u64) -> (BitWriter, Vec<Vec<u8>>) {
         let (mut rng, mut all, mut bodies) = (Rng::seeded(seed), BitWriter::new(), Vec::new());
         while bodies.len() < count {

@@ -1,4 +1,4 @@
-//! The cells of a row that point behind it: where texts, data, lists and sparse arrays lie.
+//! The cells of a row that reference its tail: texts, data, lists and sparse arrays.
 //!
 //! Promises: [`check`] finds every cell of the application's that points outside of its arena, before anything is read
 //! there. [`shift`] is for bodies that the core made, in which no two cells point to the same bytes.
@@ -6,7 +6,7 @@
 use super::column::cell;
 use super::{Column, Measure, Node, Schema, ValueError};
 
-/// Whether a row of this schema points behind itself.
+/// Whether rows of this schema have a tail.
 pub(super) fn any(schema: &Schema) -> bool {
     schema.fields().iter().any(|field| points(field.node()))
 }

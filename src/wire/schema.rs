@@ -142,12 +142,12 @@ impl Schema {
         self.alignment
     }
 
-    /// Bytes that lists take behind the row when they are full.
+    /// Bytes of the tail that lists take when they are full.
     pub fn max_tail_bytes(&self) -> usize {
         self.spread
     }
 
-    /// Whether rows have cells that point behind them: texts, data and lists.
+    /// Whether rows have a tail: texts, data and lists.
     pub fn has_tail(&self) -> bool {
         self.points
     }

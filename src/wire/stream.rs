@@ -102,7 +102,7 @@ impl Stream {
         Stream::Measure(Measure::new())
     }
 
-    /// A stream that reads `bits` bits from bit `start` of `data` on, or as many as there are.
+    /// A stream that reads `bits` bits of `data` from bit `start` on, or up to its end.
     pub fn reading(data: impl Into<Arc<[u8]>>, start: usize, bits: usize) -> Self {
         Stream::Read(Source { data: data.into(), position: start, end: start.saturating_add(bits) })
     }
@@ -262,7 +262,7 @@ impl Stream {
         }
     }
 
-    /// At most `max_bytes` bytes behind their length; aligned.
+    /// At most `max_bytes` bytes after their length; aligned.
     pub fn data<'a>(&'a mut self, value: &'a [u8], max_bytes: u32) -> Result<&'a [u8], StreamError> {
         length(max_bytes)?;
         match self.side() {
@@ -341,7 +341,7 @@ impl Stream {
         }
     }
 
-    /// Ends a strict read: what is left must be the zero rest of the last byte. Nothing to do when writing.
+    /// Ends a strict read: the bits left must be the zero padding of the last byte. Nothing to do when writing.
     pub fn finish(&mut self) -> Result<(), StreamError> {
         match self.side() {
             Side::Source(source) => source.run(|r| r.clone().finish()),

@@ -1,4 +1,4 @@
-//! A property of many objects as words and back: what is done each tick for all of them, once for all who get it.
+//! A property of many objects as words and back: each tick this is done for all of them, once for all receivers.
 //!
 //! Promises: the words are those of the rows one by one. The commonest kinds have a loop each, in which nothing is
 //! decided by the value, so that the compiler makes it one of vectors; if one of their values turns out to be wrong,
@@ -43,7 +43,7 @@ impl Property {
     /// Puts the values of many rows' words into their cells, which lie as for [`Property::quantize_column`].
     ///
     /// # Panics
-    /// When `cells` does not hold as many rows.
+    /// When `cells` does not hold that number of rows.
     pub fn restore_column(&self, words: &[u64], cells: &mut [u8], stride: usize) {
         if let Node::Leaf(leaf) = self.field().node()
             && let Codec::Vector2(steps) | Codec::Vector3(steps) = leaf.codec()

@@ -11,11 +11,11 @@
 //! | float | as line, of the patterns in the order of what they stand for: those with the sign bit inverted whole, the others' sign bit set |
 //! | choice | 0 for the base, then the other words as they rise |
 //!
-//! A residual is in one of the word's **tiers**: a tier of b bits has the next 2^b residuals, and behind the last one
-//! lie all others. On the wire: a flag 0 for each tier that is passed over, flag 1, and b bits; or only flags 0 and the
-//! rest, an integer of `0..=last - (residuals in tiers)`. A word of n bits has the tiers of 2, 5, 8, 12, 16, 24, 32
-//! and 48 bits that are at most n - 4. A choice of more than one bit has the tier of 0 bits alone, for no change, and
-//! that only if it is one of several words: of a single one the property's mask said that it changed.
+//! A residual is in one of the word's **tiers**: a tier of b bits has the next 2^b residuals, and after the last one
+//! lie all others. On the wire: a flag 0 for each tier that is passed over, flag 1, and b bits; or only flags 0 and
+//! the rest, an integer of `0..=last - (residuals in tiers)`. A word of n bits has the tiers of 2, 5, 8, 12, 16, 24,
+//! 32 and 48 bits that are at most n - 4. A choice of more than one bit has the tier of 0 bits alone, for no change,
+//! and that only if it is one of several words: of a single one the property's mask said that it changed.
 //!
 //! Why so. Of a word nothing is known but its range, so that each number of bits is about as likely for its change. A
 //! tier then wastes half of its bits on average, and costs a flag to each that is passed over: steps of three to four

@@ -155,7 +155,7 @@ def test_a_capture_stays_within_its_bound_and_the_game_goes_on(
     assert 6000 < path.stat().st_size == capture.size <= 8192
     lines = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert lines == [
-        f"the server at 127.0.0.1:40000 captures no more: {path} has reached its bound of 8192 bytes"
+        f"the server at 127.0.0.1:40000 stopped capturing: {path} has reached its bound of 8192 bytes"
     ]
     assert len(list(read_capture(path))) == capture.packets
 
@@ -191,7 +191,7 @@ except OSError as error:
     assert (done.returncode, done.stderr) == (0, "")
     told, game, error = done.stdout.splitlines()
     assert told.startswith(
-        "the server at 127.0.0.1:40000 captures no more: can't write full.pcapng: File too large"
+        "the server at 127.0.0.1:40000 stopped capturing: can't write full.pcapng: File too large"
     )
     assert game == "True 1"
     assert error == "OSError 27 full.pcapng"

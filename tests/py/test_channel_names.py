@@ -126,7 +126,7 @@ def test_a_wrong_channel_is_named(channel: Any, error: type[Exception], complain
         ([tw.latest("chat")], r"Move: its channel must be 0 to 0, or 'chat', not 1"),
         (
             [tw.latest("chat"), tw.latest("chat")],
-            r"channels must have different names, and 'chat' is there twice",
+            r"channels must have different names, and 'chat' appears twice",
         ),
     ],
 )

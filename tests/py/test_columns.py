@@ -484,9 +484,9 @@ def test_a_class_without_columns_and_wrong_columns_are_refused() -> None:
         server([Odd])
     with pytest.raises(tw.UnregisteredMessageError, match="Point"):
         server([Point])
-    with pytest.raises(ValueError, match="columns must be different classes, and .*Move.* is there twice"):
+    with pytest.raises(ValueError, match="columns must be different classes, and .*Move.* appears twice"):
         server([Move, Chat, Move])
-    with pytest.raises(ValueError, match="Chat.* comes as objects"):
+    with pytest.raises(ValueError, match="Chat.* is delivered as objects"):
         server([Move]).receive().columns(Chat)
 
 
@@ -599,7 +599,7 @@ def test_a_full_channel_takes_what_it_has_room_for() -> None:
 def test_arguments_that_make_no_sense_are_refused() -> None:
     _, server, _ = world([Move, Chat])
     handles = server.clients
-    with pytest.raises(ValueError, match="clients must be as many as the rows, 3, not 2"):
+    with pytest.raises(ValueError, match=r"clients must have one entry per row \(3\), not 2"):
         server.send_columns(handles, Move, moves(3))
     with pytest.raises(TypeError, match="ClientHandles, or a buffer of uint64 like the client column"):
         server.send_columns([1, 2], Move, moves(2))

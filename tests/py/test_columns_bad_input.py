@@ -238,7 +238,7 @@ def test_what_is_no_list_of_clients_is_refused() -> None:
     with pytest.raises(ValueError, match="clients must have 1 dimension, not 2"):
         server.send_columns(numbers.reshape(2, 1), Move, moves(2))
     for count in (1, 3):
-        with pytest.raises(ValueError, match=f"clients must be as many as the rows, {count}, not 2"):
+        with pytest.raises(ValueError, match=rf"clients must have one entry per row \({count}\), not 2"):
             server.send_columns(handles, Move, moves(count))
 
 

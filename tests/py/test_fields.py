@@ -368,7 +368,7 @@ def test_parameters_are_checked_where_they_are_given() -> None:
             "0 must be one of the steps, and is none of 1 to 2 in steps of 0.5",
         ),
         (lambda: tw.flags(), "flags must have 1 to 64 names, not 0"),
-        (lambda: tw.flags("a", "a"), "a is there twice"),
+        (lambda: tw.flags("a", "a"), "a appears twice"),
     ]:
         with pytest.raises(ValueError, match=complaint):
             call()

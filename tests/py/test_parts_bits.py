@@ -225,7 +225,7 @@ def test_a_strict_end_is_the_zero_rest_of_the_last_byte() -> None:
         if data == b"\x01":
             reader.finish()
         else:
-            with pytest.raises(tw.StreamError, match=f"finish: after the last value {left} bits are left"):
+            with pytest.raises(tw.StreamError, match=f"finish: {left} bits are left after the last value"):
                 reader.finish()
 
 

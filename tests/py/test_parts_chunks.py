@@ -236,7 +236,7 @@ def test_calls_that_make_no_sense_are_named() -> None:
     with pytest.raises(tw.MessageTooLargeError, match="at most 262144 bytes, not 262145"):
         sender.send(bytes(262_145))
     sender.send(b"x")
-    with pytest.raises(tw.ChannelFullError, match="1 chunks wait to be sent already"):
+    with pytest.raises(tw.ChannelFullError, match="1 chunks are waiting already"):
         sender.send(b"x")
     with pytest.raises(ValueError, match="bytes_per_second must be .* not NaN"):
         sender.set_bytes_per_second(float("nan"))

@@ -332,7 +332,7 @@ def test_a_setting_out_of_its_bounds_is_named(make: Any, complaint: str) -> None
     [
         ([Move, int], r"messages\[1\]: <class 'int'> is neither made by @tickwire.message nor derived"),
         ([Move, 5], r"messages\[1\]: 5 is not a class"),
-        ([Move, Move], "messages must be different classes, and Move is there twice"),
+        ([Move, Move], "messages must be different classes, and Move appears twice"),
         ([tw.Message], r"messages\[0\]: .*Message'> must define serialize\(self, stream\)"),
         ([type("Silent", (tw.Message,), {})], "must define serialize"),
         ([type("SubMove", (Move,), {})], "is neither made by @tickwire.message"),

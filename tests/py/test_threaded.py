@@ -367,7 +367,7 @@ def test_a_panic_of_the_thread_is_an_exception_and_harms_nothing_else(
     protocol: tw.Protocol, capfd: pytest.CaptureFixture[str]
 ) -> None:
     before = threads()
-    lost = "the server is lost, as its thread panicked, a fault of Tickwire: broken on purpose"
+    lost = "the server has failed: its thread panicked (a bug in Tickwire, please report it): broken on purpose"
     with pair(protocol) as (server, client), pair(protocol) as (other, others_client):
         address = server.address
         _core._break_thread(server)
@@ -401,7 +401,7 @@ def test_a_panic_of_the_thread_is_an_exception_and_harms_nothing_else(
         ):
             wait_until(lambda: newcomer.connected, again)
             _core._break_thread(newcomer)
-            with pytest.raises(RuntimeError, match="the client is lost, as its thread panicked"):
+            with pytest.raises(RuntimeError, match="the client has failed: its thread panicked"):
                 receive_for_ever(newcomer)
     assert threads() == before
     assert capfd.readouterr().err.count("broken on purpose") == 2

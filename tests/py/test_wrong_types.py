@@ -303,7 +303,7 @@ def is_named(place: Place, said: str) -> bool:
     if place.owner in VALUES:
         names.append(r"(stream|BitWriter|BitMeasure)\.\w+ =")
     if place.name == "class_":
-        names.append("has no rows|comes as objects|class|no class made by")
+        names.append("has no rows|is delivered as objects|class|no class made by")
     if place.owner == "World" and place.name == "ghost":
         names.append("no class made by")
     if place.name == "message":

@@ -144,9 +144,9 @@ impl Capture {
         let recorder = self.recorder();
         let path = recorder.path.display();
         match &recorder.failure {
-            Some(error) => Some(format!("captures no more: can't write {path}: {error}")),
+            Some(error) => Some(format!("stopped capturing: can't write {path}: {error}")),
             None if recorder.file.is_some() && recorder.counters.dropped > 0 => Some(format!(
-                "captures no more: {path} has reached its bound of {} bytes",
+                "stopped capturing: {path} has reached its bound of {} bytes",
                 recorder.max_bytes
             )),
             None => None,

@@ -13,7 +13,7 @@ const MAX_RUN_BYTES: usize = 65_535 - 20 - 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) to: SocketAddr,
-    /// Where their bytes are, one behind the other.
+    /// Where their bytes are, one after the other.
     pub(super) bytes: Range<usize>,
     /// How many there are.
     pub(super) count: usize,

@@ -47,7 +47,7 @@ fn batch_of<'a>(datagrams: impl IntoIterator<Item = (SocketAddr, &'a [u8])>) -> 
     batch
 }
 
-/// As many datagrams as should come, unless they don't for a second; and what else comes with them.
+/// The expected number of datagrams, waiting at most a second, and any others that come with them.
 fn receive_all(socket: &mut UdpSocket, count: usize) -> Vec<(SocketAddr, Vec<u8>)> {
     let mut batch = Datagrams::new();
     while batch.len() < count && socket.wait(SECOND).unwrap() {
@@ -326,7 +326,7 @@ fn datagrams_that_are_refused_as_one_go_one_by_one() {
     }
 }
 
-/// One peer behind a small MTU: its datagrams are fragmented one by one, and those of others still leave as one.
+/// One peer with a small MTU: its datagrams are fragmented one by one, and those of others still leave as one.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_path_too_narrow_for_its_datagrams_does_not_end_sending_as_one() {

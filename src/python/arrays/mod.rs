@@ -143,6 +143,6 @@ pub(crate) fn arena<'py>(rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyMemo
         at = next;
     }
     Err(PyValueError::new_err(
-        "these are no rows that Tickwire made, nor a view of them: a copy has no arena",
+        "rows must be made by Tickwire, or be a view of such rows: a copy has no arena",
     ))
 }

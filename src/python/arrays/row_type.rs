@@ -75,9 +75,7 @@ fn once<'py>(
         return Ok(dtype.bind(py).clone());
     }
     let dtype = numpy(py, "dtype")?.ok_or_else(|| {
-        PyImportError::new_err(
-            "NumPy is not installed: pip install numpy, or take tickwire.row_format, which does without",
-        )
+        PyImportError::new_err("NumPy is not installed: pip install numpy, or use tickwire.row_format")
     })?;
     // Two threads may both make it; the first one's is everybody's.
     let dtype = dtype.call1((spec()?,))?.unbind();

@@ -208,7 +208,9 @@ impl Rows {
         }
         let Ok(index) = key.extract::<isize>() else {
             let class = key.get_type().name()?;
-            return Err(PyTypeError::new_err(format!("rows are taken by int, slice or str, not {class}")));
+            return Err(PyTypeError::new_err(format!(
+                "rows must be indexed by int, slice or str, not {class}"
+            )));
         };
         let row = if index < 0 { index + count as isize } else { index };
         match usize::try_from(row) {

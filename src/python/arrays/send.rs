@@ -219,7 +219,7 @@ impl Recipients {
         if self.0.len() == rows.len() {
             return Ok(());
         }
-        let sentence = format!("clients must be as many as the rows, {}, not {}", rows.len(), self.0.len());
+        let sentence = format!("clients must have one entry per row ({}), not {}", rows.len(), self.0.len());
         Err(PyValueError::new_err(sentence))
     }
 }

@@ -28,12 +28,12 @@ const MAX_BYTES: usize = 1 << 30;
 /// Acks kept for a caller that doesn't ask for them: half of the sequence numbers.
 const MAX_UNREPORTED: usize = 32_768;
 
-/// One end of a conversation of packets: each learns which of its packets arrived; large ones go in fragments.
-/// Nothing is sent again, ordered or encrypted. Bytes and arithmetic: reliable 1.0.
+/// One end of a packet exchange: each end learns which of its packets arrived; large packets are sent in
+/// fragments. Nothing is resent, ordered or encrypted. Bytes and arithmetic: reliable 1.0.
 ///
-/// It has no socket: what :meth:`send` returns is yours to transmit, and what you received goes to
-/// :meth:`receive`. Put something below it that keeps strangers out: whoever can send to an endpoint can move its
-/// windows. Times are seconds of a clock of your choice that doesn't go back.
+/// It has no socket: transmit the datagrams that :meth:`send` returns, and pass received ones to :meth:`receive`.
+/// Use it above a layer that keeps strangers out: anyone who can send to an endpoint can move its windows. Times
+/// are seconds of a clock of your choice that doesn't go back.
 ///
 /// Args:
 ///     profile: ``"standard"`` has reliable's own settings: packets up to 16 KiB, windows of 256, an RTT that
@@ -214,8 +214,8 @@ impl AckEndpoint {
         Ok(accepted.then_some(payload))
     }
 
-    /// The packets that the other end has accepted, in the order their acks came; each once, since the last
-    /// call. Ask at least every 32,768 packets: of more, the oldest are forgotten.
+    /// The packets that the other end has accepted since the last call, each once, in the order of their acks.
+    /// Call it at least every 32,768 packets: otherwise the oldest are forgotten.
     fn acked(&self) -> Vec<u16> {
         lock(&self.state).acked.drain(..).collect()
     }
@@ -271,10 +271,11 @@ pub(super) fn loss_bound(after: f64, after_rtts: Option<f64>, not_before: f64) -
     })
 }
 
-/// What a conversation is like. Times in milliseconds, rates in kilobits per second with UDP/IP headers; all 0
-/// until measured. RTT is smoothed, its minimum, maximum and mean are of the last 128 round trips (512 in the standard
-/// profile). Loss and bandwidth are those of the last seconds, or in the standard profile of the older half of the windows (by
-/// default the packets sent 128 to 256 ago), as reliable 1.0 has it. ``jitter_ms`` is smoothed as in RFC 3550.
+/// Statistics of a packet exchange. Times in milliseconds, rates in kilobits per second with UDP/IP headers;
+/// all 0 until measured. RTT is smoothed, its minimum, maximum and mean are of the last 128 round trips (512 in
+/// the standard profile). Loss and bandwidth are those of the last seconds, or in the standard profile of the
+/// older half of the windows (by default the packets sent 128 to 256 ago), as reliable 1.0 has it. ``jitter_ms``
+/// is smoothed as in RFC 3550.
 #[pyclass(frozen, get_all, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct PacketStats {

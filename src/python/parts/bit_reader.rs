@@ -7,14 +7,14 @@ use crate::python::stream::Stream;
 use crate::wire;
 
 /// Reads what a :class:`BitWriter` wrote: call the methods in the order in which the writer's were called,
-/// with the same bounds. Layout: the serialize 1.0 standard, whose refusals are all made; the first one is final.
+/// with the same bounds. Layout: the serialize 1.0 standard, with all its checks; the first refusal is final.
 ///
 /// Args:
 ///     data: what was written.
 ///
 /// Raises:
-///     StreamError: the bytes are not what the standard allows there. They came from someone: drop the packet.
-///     ValueError: a bound that can't be, naming it and its value.
+///     StreamError: the bytes are invalid by the standard: drop the packet.
+///     ValueError: an invalid bound; it names the bound and its value.
 ///
 /// Example:
 ///     >>> reader = BitReader(b"\x1d\x02hi")
@@ -91,7 +91,7 @@ impl BitReader {
         self.stream.relative(&none(previous.py()), previous)
     }
 
-    /// A sequence number after ``previous``, counting across the wrap.
+    /// A sequence number after ``previous``, across the wrap if need be.
     #[pyo3(signature = (previous, /))]
     fn sequence_relative(&self, previous: &Bound<'_, PyAny>) -> PyResult<u16> {
         self.stream.sequence_relative(&none(previous.py()), previous)
@@ -137,7 +137,7 @@ impl BitReader {
         self.stream.wide_text(&none(max_units.py()), max_units)
     }
 
-    /// At most ``max_bytes`` bytes, behind their length.
+    /// At most ``max_bytes`` bytes, after their length.
     #[pyo3(signature = (max_bytes, /))]
     fn data<'py>(&self, max_bytes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         self.stream.data(&none(max_bytes.py()), max_bytes)
@@ -154,7 +154,7 @@ impl BitReader {
         self.stream.run("align", &none(py), wire::Stream::align)
     }
 
-    /// Ends a strict read: what is left must be the zero rest of the last byte.
+    /// Ends a strict read: the bits left must be the zero padding of the last byte.
     ///
     /// Raises:
     ///     StreamError: there is more.

@@ -153,7 +153,7 @@ taking_class! {
     ///
     /// Raises:
     ///     FieldError: a value out of its bounds, naming the method, the value and the bound. Nothing was written.
-    ///     ValueError: a bound that can't be, naming it and its value.
+    ///     ValueError: an invalid bound; it names the bound and its value.
     ///
     /// Example:
     ///     >>> writer = BitWriter()
@@ -170,7 +170,7 @@ taking_class! {
         self.0.ask(|core| core.position())
     }
 
-    /// What was written, the unused bits of the last byte zero. Writing may go on afterwards.
+    /// The bytes written so far, the unused bits of the last byte zero. Writing may go on afterwards.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.0.ask(|core| match core {
             wire::Stream::Write(writer) => Some(writer.as_bytes().to_vec()),
@@ -186,8 +186,8 @@ taking_class! {
 }
 
 taking_class! {
-    /// Takes the calls of a :class:`BitWriter` and counts, without writing: an upper bound of the bits that the
-    /// write takes wherever it begins, with 7 bits for each align. For packet budgets.
+    /// Takes the calls of a :class:`BitWriter` and counts bits without writing: an upper bound at any bit
+    /// position, with 7 bits for each align. For packet budgets.
     ///
     /// Raises:
     ///     FieldError, ValueError: as a BitWriter.

@@ -16,10 +16,10 @@ use crate::store::Packets;
 
 /// The receiving end of large blocks of data; see :class:`ChunkSender`.
 ///
-/// It has no socket: the slices that arrive go to :meth:`receive`, and the acks that :meth:`update` returns are yours to
-/// transmit. Acks are few, and never more bytes than the slices they answer, so that nobody can use a receiver to amplify
-/// an attack. It holds one chunk at most, in memory that grows as slices come; the next chunk comes once this one was
-/// :meth:`read`.
+/// It has no socket: pass received slices to :meth:`receive`, and transmit the acks that :meth:`update` returns.
+/// Acks are few, and never more bytes than the slices they answer, so that nobody can use a receiver to amplify
+/// an attack. It holds one chunk at most, in memory that grows as slices come; the next chunk comes once this one
+/// was :meth:`read`.
 ///
 /// Args:
 ///     max_slices: the most slices of a chunk, up to 8,192. Both ends need the same.
@@ -70,7 +70,7 @@ impl ChunkReceiver {
         Ok(ChunkReceiver { core: Mutex::new(core) })
     }
 
-    /// Takes a slice packet of the sender. What is none, or can't be now, is dropped and counted.
+    /// Takes a slice packet of the sender. Invalid or unexpected ones are dropped and counted.
     #[pyo3(signature = (now, datagram, /))]
     fn receive(&self, now: f64, datagram: &Bound<'_, PyBytes>) -> PyResult<()> {
         let now = instant(now)?;
@@ -88,7 +88,7 @@ impl ChunkReceiver {
         Ok(out.iter().next().map(|(_, packet)| PyBytes::new(py, packet)))
     }
 
-    /// The chunk that has come whole, once; None when there is none.
+    /// A chunk that is complete, once; None if there is none.
     fn read<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         let chunk = lock(&self.core).read();
         chunk.map(|chunk| PyBytes::new(py, &chunk))
@@ -107,7 +107,7 @@ impl ChunkReceiver {
         lock(&self.core).is_ready()
     }
 
-    /// How much of the chunk that is coming, or waits to be read, has come; None when nothing has.
+    /// The progress of the chunk that is arriving or waits to be taken; None without one.
     #[getter]
     fn progress(&self) -> Option<ChunkProgress> {
         lock(&self.core).progress().map(ChunkProgress::from)

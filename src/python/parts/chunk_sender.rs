@@ -21,15 +21,15 @@ pub(super) const LONGEST: f64 = 60.0;
 /// set rate, until the :class:`ChunkReceiver` at the other end has acked them all. One chunk is in flight at a time; more
 /// wait in a queue and arrive in order. The article "Sending Large Blocks of Data".
 ///
-/// It has no socket: what :meth:`update` returns is yours to transmit, and the acks that come back go to :meth:`receive`.
-/// Put something below it that keeps strangers out: whoever can send to it can ack what never arrived. Times are seconds
-/// of a clock of your choice that doesn't go back.
+/// It has no socket: transmit the datagrams that :meth:`update` returns, and pass received acks to
+/// :meth:`receive`. Use it above a layer that keeps strangers out: anyone who can send to it can ack slices that
+/// never arrived. Times are seconds of a clock of your choice that doesn't go back.
 ///
 /// Args:
 ///     max_slices: the most slices of a chunk, up to 8,192. Both ends need the same.
 ///     bytes_per_second: the rate, headers included. The article's are 32,000, 64,000 and 125,000.
-///     accumulator_bytes: the most that unused bytes add up to, and so what is sent at once after a pause. None: a tenth
-///         of a second's worth and one packet.
+///     accumulator_bytes: the most that unused bytes add up to, and so the most that is sent at once after a
+///         pause. None: a tenth of a second's worth and one packet.
 ///     overhead: bytes that the layers below add to each packet, counted in the rate.
 ///     resend_delay: seconds between two sends of the same slice, at least, when :meth:`update` is given no RTT.
 ///     max_queued: chunks that may wait behind the one in flight.
@@ -102,9 +102,9 @@ impl ChunkSender {
     /// Queues a chunk.
     ///
     /// Args:
-    ///     burst: send all its slices at once when its turn has come, whatever the rate, and after a wait what is missing
-    ///         at the usual rate. For load screens, when nothing else that goes out is urgent. The socket buffers at both
-    ///         ends should hold twice the chunk.
+    ///     burst: send all its slices at once when its turn has come, whatever the rate, and after a wait the
+    ///         missing ones at the usual rate. For load screens, when nothing else that goes out is urgent. The
+    ///         socket buffers at both ends should hold twice the chunk.
     ///
     /// Returns:
     ///     its number: 0 for the first, then one more each.
@@ -154,7 +154,7 @@ impl ChunkSender {
         Ok(out.iter().map(|(_, packet)| PyBytes::new(py, packet)).collect())
     }
 
-    /// Takes an ack packet of the receiver. What is none, or claims what can't be, is dropped and counted.
+    /// Takes an ack packet of the receiver. Invalid or impossible ones are dropped and counted.
     ///
     /// Returns:
     ///     the number of the chunk that is now known to be across; None otherwise.

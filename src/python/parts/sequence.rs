@@ -31,7 +31,7 @@ pub(crate) fn sequence_less(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyRes
     Ok(sequence::less(number("a", a)?, number("b", b)?))
 }
 
-/// How far ``a`` is ahead of ``b``, counting across the wrap: -32,768 to 32,767, negative when it is behind.
+/// How far ``a`` is ahead of ``b``, counting across the wrap: -32,768 to 32,767, negative if it is behind.
 ///
 /// Example:
 ///     >>> sequence_distance(1, 65_535), sequence_distance(65_535, 1)

@@ -13,12 +13,13 @@ use crate::python::lock;
 use crate::store;
 use crate::store::sequence::greater;
 
-/// A value per sequence number, for the newest ``capacity`` numbers: every operation O(1), and what is found
-/// under a sequence was inserted under exactly that sequence. Algorithm: the rolling buffer of reliable 1.0.
+/// A value per sequence number, for the newest ``capacity`` numbers: every operation is O(1), and a value
+/// found under a sequence was inserted under exactly that sequence. Algorithm: the rolling buffer of reliable
+/// 1.0.
 ///
 /// ``buffer[sequence]``, ``sequence in buffer``, ``del``, ``len`` and iteration (sequences, oldest first) work as
 /// with a dict; the last two go through the whole window. There is no ``buffer[sequence] = value``: an insert
-/// older than the window is refused, and :meth:`insert` says so.
+/// older than the window is refused, and :meth:`insert` returns False.
 ///
 /// Args:
 ///     capacity: a power of two, 1 to 32,768.
@@ -89,8 +90,8 @@ impl SequenceBuffer {
         Ok(lock(&self.state).values.stale(sequence))
     }
 
-    /// Stores ``value`` under ``sequence``, replacing what was there; what falls out of the window is
-    /// forgotten. False when the sequence is older than the window, and nothing was stored.
+    /// Stores ``value`` under ``sequence``, replacing any old value and dropping values that fall out of the
+    /// window. Returns False, and stores nothing, if the sequence is older than the window.
     #[pyo3(signature = (sequence, value, /))]
     fn insert(&self, sequence: &Bound<'_, PyAny>, value: Py<PyAny>) -> PyResult<bool> {
         let sequence = number("sequence", sequence)?;
@@ -111,14 +112,14 @@ impl SequenceBuffer {
         Ok(())
     }
 
-    /// What is stored under ``sequence``, or ``default``.
+    /// The value under ``sequence``, or ``default``.
     #[pyo3(signature = (sequence, default = None, /))]
     fn get(&self, sequence: &Bound<'_, PyAny>, default: Option<Py<PyAny>>) -> PyResult<Option<Py<PyAny>>> {
         let found = self.find(sequence)?;
         Ok(found.or(default))
     }
 
-    /// Takes out what is stored under ``sequence`` and returns it, or ``default``.
+    /// Removes and returns the value under ``sequence``, or returns ``default``.
     #[pyo3(signature = (sequence, default = None, /))]
     fn remove(&self, sequence: &Bound<'_, PyAny>, default: Option<Py<PyAny>>) -> PyResult<Option<Py<PyAny>>> {
         let sequence = number("sequence", sequence)?;

@@ -32,20 +32,20 @@ const MAX_WAIT: f64 = 86_400.0;
 /// How long a wait sleeps before it looks whether the socket was closed, in seconds.
 const WAIT_SLICE: f64 = 0.1;
 
-/// A UDP socket that doesn't block: sending and receiving return at once, and only :meth:`wait` waits.
+/// A non-blocking UDP socket: sending and receiving return at once; only :meth:`wait` waits.
 ///
-/// An IPv6 socket carries IPv6 only; for both families, bind two. A peer whose port is closed, an interrupted
-/// call, full buffers: what passes by itself is counted and raises nothing. May be used from several threads.
+/// An IPv6 socket carries IPv6 only; for both families, bind two. Transient errors (a closed port at the peer, an
+/// interrupted call, full buffers) are counted and never raised. May be used from several threads.
 ///
 /// Args:
-///     address: where to bind; port 0 picks one (see :attr:`address`).
-///     send_buffer, receive_buffer: bytes to ask the system for. What it granted is in the attributes.
-///     max_datagram: the longest datagram in bytes, 1 to 65,507. By default whatever UDP carries: a longer one
-///         than ``max_datagram`` is never cut, but dropped and counted as ``too_long``; sending one raises. Over
-///         the internet, stay below 1,200: longer datagrams may be fragmented on the way, or not arrive at all.
+///     address: where to bind; port 0 picks a free one (see :attr:`address`).
+///     send_buffer, receive_buffer: bytes to ask the system for. The attributes have the sizes it granted.
+///     max_datagram: the longest datagram in bytes, 1 to 65,507. By default UDP's own limit. A longer one is
+///         never truncated, but dropped and counted as ``too_long``; sending one raises. Over the internet, stay
+///         below 1,200: longer datagrams may be fragmented on the way, or not arrive at all.
 ///
 /// Raises:
-///     OSError: the address can't be bound; errno says why.
+///     OSError: the address can't be bound; see errno.
 ///     ValueError: naming the argument, its value and its bound.
 ///     ClosedError: from every method, once the socket is closed.
 ///
@@ -107,7 +107,7 @@ impl Socket {
         })
     }
 
-    /// The address bound to, with the port that was picked.
+    /// The bound address, with the actual port.
     #[getter]
     fn address(&self) -> Address {
         self.address
@@ -137,10 +137,9 @@ impl Socket {
         lock(&self.state).socket.is_none()
     }
 
-    /// What went through and what passed by: ``sent``, ``sent_gso``, ``send_calls``, ``received``,
-    /// ``received_gro``, ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``,
-    /// ``unreachable``, ``interrupted``, ``send_errors``, ``gso_refused``. Those of ``server.counters`` have the
-    /// same names.
+    /// The counters: ``sent``, ``sent_gso``, ``send_calls``, ``received``, ``received_gro``,
+    /// ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``, ``unreachable``, ``interrupted``,
+    /// ``send_errors``, ``gso_refused``. Those of ``server.counters`` have the same names.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = {
@@ -150,8 +149,8 @@ impl Socket {
         counts(py, counters.iter())
     }
 
-    /// Sends one datagram, which may be empty. False when it could not go now, which is counted and no worse
-    /// than a loss on the way.
+    /// Sends one datagram, which may be empty. Returns False when it could not be sent now, which is counted
+    /// and no worse than a loss on the way.
     ///
     /// Raises:
     ///     OSError: it can't be sent to this destination.
@@ -164,11 +163,11 @@ impl Socket {
         sent.map_err(|error| os_error(data.py(), &error, to.0))
     }
 
-    /// Sends ``(to, data)`` pairs in order, and goes on whatever becomes of each: that is in the counters.
-    /// Returns how many went out.
+    /// Sends ``(to, data)`` pairs in order, and goes on if one fails: the counters have the results. Returns
+    /// how many went out.
     ///
     /// Raises:
-    ///     ValueError: as :meth:`send`, for any of them. Nothing was sent then.
+    ///     ValueError: as :meth:`send`, for any of them. Nothing is sent then.
     #[pyo3(signature = (datagrams, /))]
     fn send_many(&self, datagrams: &Bound<'_, PyAny>) -> PyResult<u64> {
         let mut batch = Datagrams::new();
@@ -195,7 +194,7 @@ impl Socket {
         })
     }
 
-    /// Receives one datagram that waits: ``(data, from)``; None when there is none.
+    /// Receives one waiting datagram: ``(data, from)``; None if there is none.
     ///
     /// Raises:
     ///     OSError: the socket failed.
@@ -208,8 +207,8 @@ impl Socket {
         Ok(received.map(|(data, from)| (PyBytes::new(py, &data), Address(from))))
     }
 
-    /// Receives the datagrams that wait, as :meth:`receive`, reading at most ``bound``, so that a flood can't
-    /// hold up a tick: what is left waits in the kernel. Those dropped count too.
+    /// Receives the waiting datagrams, as :meth:`receive`, but at most ``bound`` of them, dropped ones
+    /// included, so that a flood can't hold up a tick: the rest waits in the kernel.
     #[pyo3(signature = (bound = 1500, /))]
     fn receive_many<'py>(
         &self,
@@ -228,11 +227,11 @@ impl Socket {
         }
     }
 
-    /// Waits until a datagram waits, up to ``timeout`` seconds; True when one (or an error) does. Other
-    /// threads of Python run meanwhile, and signals are handled.
+    /// Waits up to ``timeout`` seconds for a datagram; True if one (or an error) is there. Other Python
+    /// threads run meanwhile, and signals are handled.
     ///
     /// Raises:
-    ///     ClosedError: also when another thread closes the socket meanwhile, within 0.1 s.
+    ///     ClosedError: also within 0.1 s after another thread closes the socket.
     #[pyo3(signature = (timeout, /))]
     fn wait(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
         let mut left = seconds("timeout", timeout, MAX_WAIT)?.as_secs_f64();
@@ -254,7 +253,7 @@ impl Socket {
         }
     }
 
-    /// The system's number of the socket, for ``select``, ``selectors`` and ``asyncio``'s ``add_reader``.
+    /// The socket's file descriptor, for ``select``, ``selectors`` and ``asyncio``'s ``add_reader``.
     fn fileno(&self) -> PyResult<i64> {
         self.with(|socket| socket.number())
     }

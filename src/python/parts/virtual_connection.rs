@@ -24,17 +24,18 @@ const MAX_TIMEOUT: f64 = 86_400.0;
 /// Datagrams to transmit, as `Socket.send_many` takes them.
 type Outgoing = Vec<(Address, Py<PyBytes>)>;
 
-/// The plain connection of two peers of the article "Virtual Connection over UDP": no handshake, no secrets. For
-/// LANs, for teaching, and as the ground of protocols of your own. Made by :meth:`listen` and :meth:`connect`.
+/// The plain connection of two peers of the article "Virtual Connection over UDP": no handshake, no secrets.
+/// For LANs, for teaching, and as a base for protocols of your own. Made by :meth:`listen` and :meth:`connect`.
 ///
-/// A datagram is the protocol id and a CRC-32 of all behind it, 4 bytes each, little-endian, then a packet of
-/// reliable 1.0, as an :class:`AckEndpoint` makes it. The first valid packet connects a listener to its sender;
-/// others are ignored until the peer has been silent for ``timeout``, when the listener listens again. A packet
-/// goes out at least each ``keep_alive`` seconds.
+/// A datagram is the protocol id and a CRC-32 of everything after it, 4 bytes each, little-endian, then a packet
+/// of reliable 1.0, as an :class:`AckEndpoint` makes it. The first valid packet connects a listener to its
+/// sender; others are ignored until the peer has been silent for ``timeout``, when the listener listens again. A
+/// packet goes out at least each ``keep_alive`` seconds.
 ///
-/// Whoever knows the protocol id can connect, and can forge a peer's packets and address: over the internet use
-/// :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener sends at most one datagram for
-/// each it got, never a larger one; its packet numbers begin at random, so that an ack proves an address.
+/// Anyone who knows the protocol id can connect, and can forge a peer's packets and address: over the internet
+/// use :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener sends at most one
+/// datagram for each it got, never a larger one; its packet numbers begin at random, so that an ack proves an
+/// address.
 ///
 /// It has no socket: transmit what :meth:`send` and :meth:`update` return. Times are seconds of a clock of your
 /// choice that doesn't go back.
@@ -121,7 +122,7 @@ impl VirtualConnection {
         Self::new(endpoint::VirtualConnection::connect(now, config, address.0))
     }
 
-    /// Where the connection stands: ``"listening"``, ``"connecting"`` (the peer hasn't answered yet),
+    /// The state of the connection: ``"listening"``, ``"connecting"`` (the peer hasn't answered yet),
     /// ``"connected"``, ``"ended"`` (only of one that was made by :meth:`connect`).
     #[getter]
     fn state(&self) -> &'static str {
@@ -234,7 +235,7 @@ impl VirtualConnection {
         PacketStats::from(&lock(&self.core).stats())
     }
 
-    /// Everything counted since the start, drops by name; those of packets begin with ``packets.``.
+    /// All counters since the start, with every drop under a name; those of packets begin with ``packets.``.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (counters, packets) = {
