@@ -49,7 +49,8 @@ pictures: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/python docs/pictures.py
 
 bench: $(VENV)/.built $(VENV)/.dev
-	cargo bench --bench endpoint --bench gaps --bench netcode --bench renet --bench transport --bench wire
+	cargo bench --bench endpoint --bench gaps --bench netcode --bench transport --bench wire
+	cargo bench --manifest-path benches/compare/Cargo.toml --target-dir target --bench renet
 	$(BIN)/python benches/py/run.py
 
 # How soon messages arrive over a lossy link, in virtual time; writes benches/delivery/results.json.

@@ -26,7 +26,7 @@ FOLDER = ROOT / "target" / "compare"
 OWN_PYTHON = FOLDER / "venv" / "bin" / "python"
 PYTHON = Path(os.environ.get("COMPARE_PYTHON", OWN_PYTHON))
 """What runs the contenders: those that the variable's interpreter has, or else all that can be installed."""
-SWARM = ROOT / "target" / "release" / "examples" / "swarm"
+SWARM = ROOT / "target" / "release" / "swarm"
 
 
 class FailedError(Exception):
@@ -144,7 +144,8 @@ def missing(contender: ModuleType, variant: str) -> str | None:
 
 
 def build_swarm() -> None:
-    subprocess.run(["cargo", "build", "--quiet", "--release", "--example", "swarm"], cwd=ROOT, check=True)
+    manifest = ["--manifest-path", "benches/compare/Cargo.toml", "--target-dir", "target"]
+    subprocess.run(["cargo", "build", "--quiet", "--release", *manifest], cwd=ROOT, check=True)
 
 
 def install(contenders: list[ModuleType]) -> dict[str, str]:

@@ -367,7 +367,9 @@ def test_a_panic_of_the_thread_is_an_exception_and_harms_nothing_else(
     protocol: tw.Protocol, capfd: pytest.CaptureFixture[str]
 ) -> None:
     before = threads()
-    lost = "the server has failed: its thread panicked (a bug in Tickwire, please report it): broken on purpose"
+    lost = (
+        "the server has failed: its thread panicked (a bug in Tickwire, please report it): broken on purpose"
+    )
     with pair(protocol) as (server, client), pair(protocol) as (other, others_client):
         address = server.address
         _core._break_thread(server)
