@@ -20,7 +20,7 @@ PACKET_BYTES = 1180
 """What fits a packet beside its headers, about: a larger message goes in fragments."""
 FRAGMENT_BYTES = 1024
 LOSS = 0.02
-"""The loss at which the share of large messages that are lost is told: that of a fair wireless line."""
+"""The packet loss for which the share of lost large messages is shown: that of a fair wireless link."""
 IMPORT_TIMEOUT = 10.0
 """Seconds without another module imported after which one that is being imported is a program that runs."""
 

@@ -77,9 +77,9 @@ def loop(
     queued.
 
     It ends at the first Ctrl-C, at SIGTERM (as ``docker stop`` and systemd send it), when the endpoint is
-    closed, and with a client's connection, after the inbox that says so. However it ends, by ``break`` or an
-    exception in the body too, the other sides are told goodbye and the endpoint is closed. A second Ctrl-C
-    interrupts at once.
+    closed, and with a client's connection, after the inbox that says so. However it ends, also by ``break``
+    or an exception in the body, the other sides are disconnected properly and the endpoint is closed. A
+    second Ctrl-C interrupts at once.
 
     Signals are minded in the main thread alone, from the first tick to the end; then what was set before is
     set again. The pace is that of :func:`tickwire.ticks`: ticks that the body is too slow for are skipped.

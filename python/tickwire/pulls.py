@@ -425,7 +425,7 @@ class Pull:
 
     @property
     def hash(self) -> bytes | None:
-        """The SHA-256 of the content, 32 bytes; None until the server has told it."""
+        """The SHA-256 of the content, 32 bytes; None until the server has announced it."""
         return self._state.hash
 
     @property
