@@ -316,7 +316,7 @@ impl Client {
         &self.note
     }
 
-    /// The client's state.
+    /// The state of this client now.
     pub fn state(&self) -> ClientState {
         self.state
     }

@@ -90,7 +90,7 @@ impl ServerConfig {
     }
 }
 
-/// A client's settings.
+/// The settings of one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientConfig {
     /// Names the game and its version; both sides must agree.
