@@ -13,9 +13,7 @@ import math
 import time
 from collections.abc import Callable
 from os import PathLike
-from typing import Annotated, Any, TypeAlias
-
-from typing_extensions import Buffer
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from tickwire._core import (
     Chunk,
@@ -35,6 +33,9 @@ from tickwire.errors import ChannelFullError, ClosedError, NotConnectedError, St
 from tickwire.fields import u8, u16
 from tickwire.message import message
 from tickwire.redial import Redialler
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 __all__ = ["Catalogue", "Pull", "PullError", "PullHook", "Puller"]
 

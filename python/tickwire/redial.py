@@ -9,10 +9,8 @@ import time
 from collections.abc import Callable
 from os import PathLike
 from types import TracebackType
-from typing import Any, Generic, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar
 from typing import Protocol as Shape
-
-from typing_extensions import Buffer
 
 from tickwire._core import (
     Address,
@@ -41,6 +39,9 @@ from tickwire.connection import (
     SendResult,
 )
 from tickwire.errors import ClosedError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 __all__ = ["Redialler", "TokenSource"]
 
