@@ -1,8 +1,8 @@
 """Instructions of fixed work, under valgrind's callgrind: the same on each run, however busy the machine is.
 
-``python3 benches/instructions.py`` prints them. ``--against REVISION --most 1.03`` builds that revision beside this
-tree and fails if anything takes more than that many times its instructions. A count can't see caches and branches: a
-change made for speed is timed too.
+``python3 benches/instructions.py`` prints them. ``--against REVISION --most 1.03`` builds that revision
+beside this tree and fails if anything takes more than that many times its instructions. A count can't see
+caches and branches: a change made for speed is timed too.
 """
 
 from __future__ import annotations
@@ -40,15 +40,20 @@ def built(tree: Path, target: Path) -> Path | None:
         return None
     command = ["cargo", "bench", "--bench", "count", "--no-run", "--message-format=json"]
     environment = os.environ | {"CARGO_TARGET_DIR": str(target)}
-    lines = subprocess.run(command, cwd=tree, env=environment, check=True, stdout=subprocess.PIPE).stdout.splitlines()
-    messages = (json.loads(line) for line in lines)
-    (program,) = (message["executable"] for message in messages if message.get("target", {}).get("name") == "count")
-    return Path(program)
+    run = subprocess.run(command, cwd=tree, env=environment, check=True, stdout=subprocess.PIPE)
+    messages = (json.loads(line) for line in run.stdout.splitlines())
+    programs = [said["executable"] for said in messages if said.get("target", {}).get("name") == "count"]
+    return Path(programs[0])
 
 
 def count(program: Path, work: Work) -> int:
     """Instructions of one tick."""
-    callgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", f"--toggle-collect={work.function}"]
+    callgrind = [
+        "valgrind",
+        "--tool=callgrind",
+        "--callgrind-out-file=/dev/null",
+        f"--toggle-collect={work.function}",
+    ]
     command = [*callgrind, str(program), *work.arguments]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
     found = re.search(r"Collected : (\d+)", said)
@@ -60,7 +65,9 @@ def count(program: Path, work: Work) -> int:
 def base_tree(revision: str) -> Path:
     """Another revision's files, beside this tree's build."""
     tree = ROOT / "target" / "instructions" / "tree"
-    subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=False, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        ["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=False, stderr=subprocess.DEVNULL
+    )
     subprocess.run(["git", "worktree", "add", "--detach", str(tree), revision], cwd=ROOT, check=True)
     return tree
 
@@ -69,12 +76,16 @@ def main() -> None:
     """Counts, compares and prints."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--against", metavar="REVISION", help="compare with another revision")
-    parser.add_argument("--most", type=float, default=1.03, help="as many times its instructions are too many")
+    parser.add_argument(
+        "--most", type=float, default=1.03, help="as many times its instructions are too many"
+    )
     arguments = parser.parse_args()
 
     program = built(ROOT, ROOT / "target")
     assert program is not None
-    base = built(base_tree(arguments.against), ROOT / "target" / "instructions") if arguments.against else None
+    base = (
+        built(base_tree(arguments.against), ROOT / "target" / "instructions") if arguments.against else None
+    )
     if arguments.against and base is None:
         print(f"{arguments.against} has no program to count: nothing is compared")
     failed = False

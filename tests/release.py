@@ -18,7 +18,9 @@ ROOT = Path(__file__).parents[1]
 def notes(version: str) -> str:
     """The section of the changelog about a version; raises SystemExit when there is none, or it has no date."""
     text = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    section = re.search(rf"^## \[{re.escape(version)}\] - (\S+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    section = re.search(
+        rf"^## \[{re.escape(version)}\] - (\S+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL
+    )
     if section is None:
         raise SystemExit(f"CHANGELOG.md: no section ## [{version}]")
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", section[1]):
