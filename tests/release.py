@@ -1,7 +1,7 @@
-"""Checks that a tag may be released, and prints the version's notes: ``python tests/release.py v0.1.0 [dist/*]``.
+"""Checks that a tag may be released, and prints its notes: ``python tests/release.py v0.1.0 [dist/*]``.
 
-The tag must be the version of Cargo.toml, and CHANGELOG.md must have a section for it with a date. Of files that are
-named besides, each must be a wheel or a source distribution of that version, and twine must accept it.
+The tag must be the version of Cargo.toml, and CHANGELOG.md must have a section for it with a date. Of files
+that are named besides, each must be a wheel or a source distribution of that version, and twine must accept it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def notes(version: str) -> str:
-    """The section of the changelog about a version; raises SystemExit when there is none, or it has no date."""
+    """The changelog's section about a version; raises SystemExit when there is none, or it has no date."""
     text = (ROOT / "CHANGELOG.md").read_text("utf-8")
     section = re.search(
         rf"^## \[{re.escape(version)}\] - (\S+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL
