@@ -1,7 +1,7 @@
 """Checks that a tag may be released, and prints its notes: ``python tests/release.py v0.1.0 [dist/*]``.
 
 The tag must be the version of Cargo.toml, and CHANGELOG.md must have a section for it with a date. Of files
-that are named besides, each must be a wheel or a source distribution of that version, and twine must accept it.
+that are named besides, each must be a wheel or a source distribution of that version that twine accepts.
 """
 
 from __future__ import annotations
