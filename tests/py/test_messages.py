@@ -199,6 +199,8 @@ def raised_by(mistake: Mistake, folder: Path) -> str:
     except Exception as error:
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         text = f"{type(error).__name__}: {error}{notes}".replace(str(folder), "FOLDER")
+        # What newer Pythons add to their own sentences.
+        text = re.sub(r" and no __dict__ for setting new attributes$|\. Did you mean '\w+'\?$", "", text)
         return re.sub(r"client \d+ \(127[^)]*\)", "CLIENT", re.sub(r"(from 127.0.0.1):\d+", r"\1:PORT", text))
     finally:
         del sys.modules["game"]

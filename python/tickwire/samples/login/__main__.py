@@ -96,6 +96,7 @@ def log_in(backend: str, name: str, password: str) -> tw.ConnectToken:
         with urllib.request.urlopen(asked, timeout=TIMEOUT) as answer:
             return tw.ConnectToken.from_bytes(answer.read(MAX_TOKEN_BYTES + 1))
     except urllib.error.HTTPError as error:
+        error.close()
         if error.code == 401:
             text = f"{backend} doesn't let {name} in: wrong name or password; try again"
         else:

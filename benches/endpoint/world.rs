@@ -1,14 +1,9 @@
-//! One tick of a server: receive a packet of each client, take the messages, queue one for each client, send. Datagrams are
-//! handed over in memory, so that all that is timed is the server's own; the clients' work is not.
-//!
-//! Busy: 64 or 1,000 clients that send and are sent a message in each tick. Idle: none, or a thousand, that say nothing, and of
-//! whom a sixth keep alive in a tick.
+//! A server and clients whose datagrams are handed over in memory: what the benchmarks of an endpoint run.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant as Clock};
 
-use criterion::{Criterion, criterion_group, criterion_main};
 use tickwire::endpoint::{
     ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, Inbox, PeerHandle, ServerConfig,
 };
@@ -43,7 +38,8 @@ fn message() -> Message {
 /// What a client calls its server.
 const DIALLED: PeerHandle = PeerHandle { slot: 0, generation: 0 };
 
-struct World {
+/// A server and its clients, in memory.
+pub struct World {
     now: Instant,
     server: Host,
     clients: Vec<(Host, SocketAddr)>,
@@ -55,7 +51,8 @@ struct World {
 }
 
 impl World {
-    fn connected(count: usize) -> Self {
+    /// With so many clients, who are all connected.
+    pub fn connected(count: usize) -> Self {
         let netcode_config =
             netcode::ServerConfig::new(PROTOCOL_ID, DEVELOPMENT_KEY, 1000, vec![DEVELOPMENT_ADDRESS]);
         let config = ServerConfig {
@@ -80,7 +77,7 @@ impl World {
     }
 
     /// The time of the server's part; `busy` has everybody send.
-    fn tick(&mut self, busy: bool) -> Duration {
+    pub fn tick(&mut self, busy: bool) -> Duration {
         let message = message();
         self.now += Duration::from_micros(16_667);
         self.up.clear();
@@ -164,21 +161,3 @@ fn client(index: usize) -> (Host, SocketAddr) {
     let client = Host::client(config, protocol(), token, Instant::ZERO).unwrap().0;
     (client, SocketAddr::from(([10, 0, 1 + (index / 256) as u8, index as u8], FIRST_PORT + index as u16)))
 }
-
-fn tick(c: &mut Criterion) {
-    for (name, count, busy) in [
-        ("tick_of_64_connections", 64, true),
-        ("tick_of_1000_connections", 1000, true),
-        ("tick_of_0_idle", 0, false),
-        ("tick_of_1000_idle", 1000, false),
-    ] {
-        let mut world = None;
-        c.bench_function(&format!("endpoint/{name}"), |b| {
-            let world = world.get_or_insert_with(|| World::connected(count));
-            b.iter_custom(|iterations| (0..iterations).map(|_| world.tick(busy)).sum());
-        });
-    }
-}
-
-criterion_group!(benches, tick);
-criterion_main!(benches);

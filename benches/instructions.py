@@ -1,0 +1,105 @@
+"""Instructions of fixed work, under valgrind's callgrind: the same on each run, however busy the machine is.
+
+``python3 benches/instructions.py`` prints them. ``--against REVISION --most 1.03`` builds that revision
+beside this tree and fails if anything takes more than that many times its instructions. A count can't see
+caches and branches: a change made for speed is timed too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+
+
+class Work(NamedTuple):
+    """What is run, and the function whose instructions count."""
+
+    arguments: tuple[str, ...]
+    function: str
+    ticks: int
+
+
+SERVE = "*World::serve*"
+WORKS = {
+    "a tick of 64 busy clients": Work(("busy", "64", "60"), SERVE, 60 + 30),
+    "a tick of 1,000 idle clients": Work(("idle", "1000", "60"), SERVE, 60 + 30),
+}
+
+
+def built(tree: Path, target: Path) -> Path | None:
+    """The program of a tree, which is built for it; None if the tree is too old to have one."""
+    if not (tree / "benches" / "endpoint" / "count.rs").is_file():
+        return None
+    command = ["cargo", "bench", "--bench", "count", "--no-run", "--message-format=json"]
+    environment = os.environ | {"CARGO_TARGET_DIR": str(target)}
+    run = subprocess.run(command, cwd=tree, env=environment, check=True, stdout=subprocess.PIPE)
+    messages = (json.loads(line) for line in run.stdout.splitlines())
+    programs = [said["executable"] for said in messages if said.get("target", {}).get("name") == "count"]
+    return Path(programs[0])
+
+
+def count(program: Path, work: Work) -> int:
+    """Instructions of one tick."""
+    callgrind = [
+        "valgrind",
+        "--tool=callgrind",
+        "--callgrind-out-file=/dev/null",
+        f"--toggle-collect={work.function}",
+    ]
+    command = [*callgrind, str(program), *work.arguments]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+    found = re.search(r"Collected : (\d+)", said)
+    if found is None or found[1] == "0":
+        raise SystemExit(f"callgrind counted nothing in {work.function}:\n{said}")
+    return int(found[1]) // work.ticks
+
+
+def base_tree(revision: str) -> Path:
+    """Another revision's files, beside this tree's build."""
+    tree = ROOT / "target" / "instructions" / "tree"
+    subprocess.run(
+        ["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=False, stderr=subprocess.DEVNULL
+    )
+    subprocess.run(["git", "worktree", "add", "--detach", str(tree), revision], cwd=ROOT, check=True)
+    return tree
+
+
+def main() -> None:
+    """Counts, compares and prints."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--against", metavar="REVISION", help="compare with another revision")
+    parser.add_argument(
+        "--most", type=float, default=1.03, help="as many times its instructions are too many"
+    )
+    arguments = parser.parse_args()
+
+    program = built(ROOT, ROOT / "target")
+    assert program is not None
+    base = (
+        built(base_tree(arguments.against), ROOT / "target" / "instructions") if arguments.against else None
+    )
+    if arguments.against and base is None:
+        print(f"{arguments.against} has no program to count: nothing is compared")
+    failed = False
+    for name, work in WORKS.items():
+        now = count(program, work)
+        line = f"{name:32} {now:12,}"
+        if base is not None:
+            before = count(base, work)
+            failed |= now > before * arguments.most
+            line += f" {before:12,} {now / before:6.3f}"
+        print(line, flush=True)
+    if failed:
+        sys.exit(f"more than {arguments.most} times the instructions of {arguments.against}")
+
+
+if __name__ == "__main__":
+    main()
