@@ -39,7 +39,7 @@ fn message() -> Message {
 const DIALLED: PeerHandle = PeerHandle { slot: 0, generation: 0 };
 
 /// A server and its clients, in memory.
-pub struct World {
+pub(crate) struct World {
     now: Instant,
     server: Host,
     clients: Vec<(Host, SocketAddr)>,
@@ -52,7 +52,7 @@ pub struct World {
 
 impl World {
     /// With so many clients, who are all connected.
-    pub fn connected(count: usize) -> Self {
+    pub(crate) fn connected(count: usize) -> Self {
         let netcode_config =
             netcode::ServerConfig::new(PROTOCOL_ID, DEVELOPMENT_KEY, 1000, vec![DEVELOPMENT_ADDRESS]);
         let config = ServerConfig {
@@ -77,7 +77,7 @@ impl World {
     }
 
     /// The time of the server's part; `busy` has everybody send.
-    pub fn tick(&mut self, busy: bool) -> Duration {
+    pub(crate) fn tick(&mut self, busy: bool) -> Duration {
         let message = message();
         self.now += Duration::from_micros(16_667);
         self.up.clear();
