@@ -30,7 +30,12 @@ const SMALL: usize = 256 << 10;
 const LARGE: usize = 8 << 20;
 const SMALL_SEEDS: u64 = 25;
 const LARGE_SEEDS: u64 = 7;
+/// For the scenes, unless `SEEDS` says otherwise.
 const SCENE_SEEDS: u64 = 3;
+
+fn scene_seeds() -> u64 {
+    std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(SCENE_SEEDS)
+}
 
 fn main() {
     // With words, only the scenes whose names have one of them, and nothing is written.
@@ -100,7 +105,7 @@ fn row(link: &TableLink, ends: &str, act: Act, block: usize, controller: &str) -
 
 /// A scene's rows: of each figure the median of the seeds, and the least and the most.
 fn scene_rows(scene: fn(u64) -> Vec<Row>) -> Vec<Value> {
-    let runs: Vec<Vec<Row>> = (1..=SCENE_SEEDS).map(scene).collect();
+    let runs: Vec<Vec<Row>> = (1..=scene_seeds()).map(scene).collect();
     let row = |index: usize| {
         let Row { scene, case, figures } = &runs[0][index];
         let figure = |number: usize, name: &str| {
@@ -116,7 +121,7 @@ fn scene_rows(scene: fn(u64) -> Vec<Row>) -> Vec<Value> {
             .map(|(name, of)| format!("{name} {} ({} to {})", of["median"], of["least"], of["most"]))
             .collect();
         println!("{scene:>26} {case:58}: {}", line.join(", "));
-        json!({ "scene": scene, "case": case, "seeds": SCENE_SEEDS, "figures": figures })
+        json!({ "scene": scene, "case": case, "seeds": runs.len(), "figures": figures })
     };
     (0..runs[0].len()).map(row).collect()
 }

@@ -1,5 +1,6 @@
 //! What bulk keeps and leaves in scenes of the table of links: bounds for what `make links` measures.
 
+use crate::bulk_line::Act;
 use crate::scenes::{self, Row};
 
 fn figure(row: &Row, name: &str) -> f64 {
@@ -64,4 +65,27 @@ fn a_clock_read_early_costs_nothing() {
 #[test]
 fn two_transfers_of_our_own_share_a_link_that_is_served_at_once() {
     each(scenes::two(1), |row, of| row.case.contains("60") || of("Jain") >= 0.95);
+}
+
+/// The demo's line, and worse ones: no loss by chance, and no jitter, may be taken for a rate.
+#[test]
+fn a_newcomer_loads_in_little_time_over_any_line_without_a_rate() {
+    const POLLED: Act = Act::POLLED;
+    const AT_ONCE: Act = Act::AT_ONCE;
+    let cases = [
+        (50, 10, 0.02, POLLED, 1, 60, 2.0),
+        (50, 10, 0.02, POLLED, 4, 15, 2.5),
+        (50, 10, 0.05, POLLED, 1, 30, 2.5),
+        (50, 10, 0.1, POLLED, 1, 30, 2.5),
+        (100, 30, 0.02, POLLED, 1, 30, 2.5),
+        (100, 30, 0.1, POLLED, 1, 30, 2.5),
+        (50, 10, 0.02, AT_ONCE, 1, 30, 2.5),
+    ];
+    for (latency_ms, jitter_ms, loss, act, joiners, seeds, most) in cases {
+        let faults = scenes::Faults { latency_ms, jitter_ms, loss };
+        for seed in 1..=seeds {
+            let took = scenes::load(faults, act, 1, joiners, seed);
+            assert!(took.iter().all(|took| *took <= most), "{faults:?}, seed {seed}: {took:?} s");
+        }
+    }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Row {
 /// Its name and its cases, each to be run with a seed.
 pub(crate) type Scene = (&'static str, fn(u64) -> Vec<Row>);
 
-pub(crate) const SCENES: [Scene; 12] = [
+pub(crate) const SCENES: [Scene; 13] = [
     ("ticks", ticks),
     ("shallow queue", shallow_queue),
     ("shallow queue beside cubic", shallow_beside_cubic),
@@ -35,6 +35,7 @@ pub(crate) const SCENES: [Scene; 12] = [
     ("in-order jitter", jitter),
     ("beside tcp", beside_tcp),
     ("stale clock", stale_clock),
+    ("loads", loads),
 ];
 
 /// A link with a queue of this many milliseconds.
@@ -432,4 +433,53 @@ pub(crate) fn stale_clock(seed: u64) -> Vec<Row> {
         rows.push(Row { scene: "stale clock", case, figures });
     }
     rows
+}
+
+/// A line with no rate of its own: what the demo plays over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Faults {
+    pub(crate) latency_ms: u64,
+    pub(crate) jitter_ms: u64,
+    pub(crate) loss: f64,
+}
+
+/// Seconds in which each of some newcomers loads a block of this many MiB at once, beside its game.
+pub(crate) fn load(faults: Faults, act: Act, mib: usize, joiners: usize, seed: u64) -> Vec<f64> {
+    let millis = Duration::from_millis;
+    let conditions = Conditions::perfect()
+        .latency(millis(faults.latency_ms), millis(faults.jitter_ms))
+        .loss(faults.loss)
+        .duplicate(0.01)
+        .reorder(0.01, millis(50));
+    let mut line = Line::new(conditions, act, mib << 20, seed);
+    for flow in 0..joiners {
+        line.add(CongestionConfig::default(), true);
+        line.flows[flow].phase = (seed + flow as u64) * 7 % 16;
+    }
+    line.run(0.3 + 0.013 * (seed % 16) as f64);
+    (0..joiners).for_each(|flow| line.send(flow, false));
+    line.finish(60.0);
+    (0..joiners).map(|flow| line.took(flow)).collect()
+}
+
+fn loads(seed: u64) -> Vec<Row> {
+    let row = |(latency_ms, jitter_ms, loss, act, mib, joiners): (u64, u64, f64, Act, usize, usize)| {
+        let times = load(Faults { latency_ms, jitter_ms, loss }, act, mib, joiners, seed);
+        let all = if joiners > 1 { format!(", {joiners} together") } else { String::new() };
+        let act = if act == Act::AT_ONCE { ", at once" } else { "" };
+        let case = format!("{latency_ms} +- {jitter_ms} ms, {:.0} % lost, {mib} MiB{all}{act}", 100.0 * loss);
+        Row { scene: "loads", case, figures: vec![("s", times.iter().copied().fold(0.0, f64::max))] }
+    };
+    let cases = [
+        (50, 10, 0.02, Act::POLLED, 1, 1),
+        (50, 10, 0.02, Act::POLLED, 4, 1),
+        (50, 10, 0.02, Act::POLLED, 1, 4),
+        (50, 10, 0.05, Act::POLLED, 1, 1),
+        (50, 10, 0.1, Act::POLLED, 1, 1),
+        (100, 30, 0.02, Act::POLLED, 1, 1),
+        (100, 30, 0.1, Act::POLLED, 1, 1),
+        (50, 10, 0.02, Act::AT_ONCE, 1, 1),
+        (100, 30, 0.1, Act::AT_ONCE, 1, 1),
+    ];
+    cases.into_iter().map(row).collect()
 }

@@ -12,7 +12,7 @@ from tickwire.demo.processes import SERVER, START_SECONDS, Processes
 from tickwire.demo.report import Phase, Report
 from tickwire.demo.summary import Ends, Links, is_loading, stale_health
 
-DRAIN_SECONDS = 45.0
+DRAIN_SECONDS = 15.0
 """How long what was sent may take to arrive after play."""
 END_SECONDS = 10.0
 WAIT_SECONDS = 0.1

@@ -72,6 +72,11 @@ const MIN_FIRST_GROWTH: f64 = 0.025;
 const FRUITFUL: f64 = 0.02;
 const CHANCE: f64 = 1.5 * PACKET;
 
+/// Ticks blur what arrives in an epoch if they are more than this part of it. Then more is taken to have arrived if no queue shows
+/// and not half of it was lost, nor more than this share.
+const BLURRED: f64 = 0.15;
+const MAX_UNHINDERED_LOSS: f64 = 0.12;
+
 /// How much less than the capacity goes out in ProbeRTT: twice what drains the queue if all of it were ours, since
 /// of a queue that is shared we drain no more than our part.
 const MIN_PROBE_RTT_DEPTH: f64 = 0.3;
@@ -318,6 +323,7 @@ impl Adaptive {
             self.delay.end_epoch(queue);
         }
         self.competition.end_epoch(queue, target, self.capacity, epoch.lost > 0.0);
+        let quiet = queue <= 0.5 * target && self.is_unhindered(&epoch);
         if self.competition.cwnd().is_some() {
             if epoch.lost > 2.0 * self.loss_share() * epoch.delivered {
                 let share = epoch.lost / (epoch.lost + epoch.delivered);
@@ -325,10 +331,16 @@ impl Adaptive {
             }
         } else if !self.competition.is_testing() && queue < 2.0 * target {
             let seconds = epoch.delivered.max(1.0) / rate.max(1.0);
-            self.loss.get_or_insert_default().end_epoch(now, &epoch, seconds, queue > 0.5 * target);
+            self.loss.get_or_insert_default().end_epoch(
+                now,
+                &epoch,
+                seconds,
+                queue > 0.5 * target,
+                quiet && self.epochs_without_queue > 1,
+            );
         }
         let fruitful = 1.0 + (0.5 * self.first_growth()).min(FRUITFUL);
-        let more = rate > (fruitful + CHANCE / epoch.delivered.max(PACKET)) * self.capacity;
+        let more = rate > (fruitful + CHANCE / epoch.delivered.max(PACKET)) * self.capacity || quiet;
         let testing = self.loss.as_ref().is_some_and(|loss| loss.is_testing());
         if queue < target && testing {
             self.epochs_without_queue = 0;
@@ -359,6 +371,19 @@ impl Adaptive {
             let shows = self.delay.feedback() + self.delay.ticks();
             self.competition.begin_probe_rtt(now, self.delay.base(), self.delay.queue(), shows);
         }
+    }
+
+    /// Whether what was sent beyond what arrived before was neither lost nor, since there is no queue, waits: where ticks blur
+    /// how much arrives, that tells that more may be sent.
+    fn is_unhindered(&self, epoch: &Epoch) -> bool {
+        let blur = self.delay.ticks() / self.epoch_length();
+        let grown = match self.epochs_without_queue {
+            0 => 0.0,
+            _ => self.growth(),
+        };
+        let all = epoch.lost + epoch.delivered;
+        let overflow = (0.5 * grown / (1.0 + grown)).min(MAX_UNHINDERED_LOSS) + self.loss_share();
+        grown > 0.0 && blur > BLURRED && epoch.lost < overflow * all + 1.5 * PACKET
     }
 
     fn epoch_length(&self) -> f64 {

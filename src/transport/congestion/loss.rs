@@ -127,8 +127,15 @@ impl Loss {
     }
 
     /// Takes what became of an epoch's packets, which arrived in this many seconds. `queue` says that there is a queue that delay
-    /// shows.
-    pub(super) fn end_epoch(&mut self, now: Instant, epoch: &Epoch, seconds: f64, queue: bool) {
+    /// shows, `unhindered` that more and more is sent, and that losses are fewer than if that overflowed a queue.
+    pub(super) fn end_epoch(
+        &mut self,
+        now: Instant,
+        epoch: &Epoch,
+        seconds: f64,
+        queue: bool,
+        unhindered: bool,
+    ) {
         if epoch.lost > MAX_EPOCH_LOSS * (epoch.lost + epoch.delivered) {
             return;
         }
@@ -156,7 +163,7 @@ impl Loss {
         let bounded = self.ceiling.is_some() && self.share < MIN_EXCESS && epoch.lost > 0.0;
         let known = self.judged > MIN_BYTES && self.before[0] > MIN_LOSSES * PACKET;
         let excess = share - self.share;
-        if rested && (bounded || known && excess > MIN_EXCESS.max(chance).max(self.share)) {
+        if rested && !unhindered && (bounded || known && excess > MIN_EXCESS.max(chance).max(self.share)) {
             let before = (self.before[0] / self.before[1].max(1.0)).clamp(1e-4, 1.0);
             self.begin_test(now, if bounded { share.max(before) } else { before }, arrived);
         } else if let Some(ceiling) = &mut self.ceiling {
@@ -240,7 +247,7 @@ mod tests {
                 lost: rate * 0.05 - delivered,
                 ..Epoch::new(Instant::from_millis(n * 50), None)
             };
-            loss.end_epoch(now, &epoch, 0.05, false);
+            loss.end_epoch(now, &epoch, 0.05, false, false);
         }
         rate
     }
@@ -264,7 +271,7 @@ mod tests {
     fn an_outage_teaches_nothing() {
         let mut loss = Loss::default();
         let epoch = Epoch { delivered: 1_000.0, lost: 60_000.0, ..Epoch::new(Instant::ZERO, None) };
-        (1..9).for_each(|n| loss.end_epoch(Instant::from_millis(n * 50), &epoch, 0.05, false));
+        (1..9).for_each(|n| loss.end_epoch(Instant::from_millis(n * 50), &epoch, 0.05, false, false));
         assert_eq!((loss.share(), loss.max_rate()), (0.0, f64::INFINITY));
     }
 }

@@ -11,15 +11,29 @@
 //!
 //! Beside others who were there before (their queue shows), a share is what we get of the link while we send as fast as they do:
 //! there a round may take longer before it ends the startup.
+//!
+//! Jitter makes a round longer too, and one that ends the startup then leaves a rate from which growing takes many seconds. Waits that
+//! fall and packets that are overtaken tell of it: a round then ends the startup only if its later half waited as a whole, and the
+//! next is less faster.
 
 use super::SentStamp;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 
 /// Bytes of a packet that carries bulk, with all headers, more or less.
 const PACKET: f64 = 1_215.0;
 
 /// How much faster each round is than the one before.
 const STEP: f64 = 4.0;
+
+/// And with jitter, which hides how much longer one takes: of the next, that much more would wait in the queue.
+const STEP_IN_JITTER: f64 = 2.0;
+
+/// Waits that fall by less than this, in seconds, tell of no jitter; and no more of a round trip than this part is taken for it.
+const MIN_JITTER: f64 = 0.004;
+const MAX_JITTER: f64 = 0.5;
+
+/// How long it is remembered by how much waits fell.
+const FALLS_KEPT: Duration = Duration::from_secs(2);
 
 /// A round goes out in this part of a round trip, but in no less time than this, in seconds.
 const SPREAD: f64 = 0.5;
@@ -83,6 +97,59 @@ pub(super) struct Path {
     pub(super) receive_tick: f64,
 }
 
+/// How far waits fall. In a queue that we fill they only grow, and in one that others fill they seldom fall: what they fell by several
+/// times is jitter, and as much of a longer one may be.
+#[derive(Debug, Default)]
+struct Falls {
+    /// The longest wait since the last fall, or in a fall the shortest.
+    turn: Option<f64>,
+    falling: bool,
+    /// The last falls: when they began, and their seconds.
+    recent: [(Instant, f64); 3],
+}
+
+impl Falls {
+    fn push(&mut self, at: Instant, wait: f64) {
+        let turn = self.turn.get_or_insert(wait);
+        let further = if self.falling { *turn - wait } else { wait - *turn };
+        if further > 0.0 {
+            self.recent[0].1 += if self.falling { further } else { 0.0 };
+            *turn = wait;
+        } else if further < -MIN_JITTER {
+            self.falling = !self.falling;
+            *turn = wait;
+            if self.falling {
+                self.recent.rotate_right(1);
+                self.recent[0] = (at, -further);
+            }
+        }
+    }
+
+    /// A packet came later by this than one that was sent after it, which no queue does.
+    fn on_overtaken(&mut self, at: Instant, late: f64) {
+        if late > MIN_JITTER {
+            let most = self.recent.iter().map(|(_, fall)| *fall).fold(late, f64::max);
+            self.recent = [(at, most); 3];
+        }
+    }
+
+    /// Forgets how long waits were, and not how far they fell.
+    fn pause(&mut self) {
+        (self.turn, self.falling) = (None, false);
+    }
+
+    /// By how much a span may be too long or too short.
+    fn jitter(&self, now: Instant, path: Path) -> f64 {
+        // With ticks there are few samples.
+        let tick = path.send_tick.max(path.receive_tick);
+        let enough = if COARSE_TICKS.contains(&tick) { 1 } else { self.recent.len() };
+        let often =
+            self.recent[..enough].iter().all(|(at, _)| *at != Instant::ZERO && now - *at < FALLS_KEPT);
+        let most = self.recent.iter().map(|(_, fall)| *fall).fold(0.0, f64::max);
+        if often { most.min(MAX_JITTER * path.rtt) } else { 0.0 }
+    }
+}
+
 /// What is known before the rate is.
 #[derive(Debug)]
 pub(super) struct Startup {
@@ -97,6 +164,7 @@ pub(super) struct Startup {
     bursting: bool,
     /// What the round before told, if it lost much.
     lossy: Option<f64>,
+    falls: Falls,
     /// No round goes out faster, nor more of it at one time.
     max_rate: f64,
     max_burst: f64,
@@ -105,6 +173,8 @@ pub(super) struct Startup {
 /// What became of a round. Amounts are bytes.
 #[derive(Debug)]
 struct Round {
+    /// There was none before.
+    first: bool,
     began: Instant,
     sent: f64,
     /// What is sent later only asks for acks.
@@ -116,6 +186,8 @@ struct Round {
     arrived: f64,
     /// What its first packet waited, in seconds.
     waited: Option<f64>,
+    /// The least wait of packets sent in its first half and in its second half.
+    least_waits: [f64; 2],
 }
 
 impl Round {
@@ -134,6 +206,7 @@ impl Startup {
             burst: 0.0,
             bursting: false,
             lossy: None,
+            falls: Falls::default(),
             max_rate,
             max_burst: f64::from(max_burst_bytes),
         }
@@ -172,9 +245,13 @@ impl Startup {
         if self.round.is_some() && self.round.take_if(unfinished).is_none() {
             return None;
         }
-        if self.pace == 0.0 {
+        let first = self.pace == 0.0;
+        if first {
             let spread = SPREAD * path.rtt / INITIAL_SPREAD;
             self.window = (self.window * spread.min(1.0)).max(MIN_ROUND.min(self.window));
+        } else {
+            // What waited behind the round before is drained in the pause.
+            self.falls.pause();
         }
         let spread = (SPREAD * path.rtt).max(path.send_tick).max(0.25 * path.receive_tick).max(MIN_SPREAD);
         self.pace = (self.window / spread).min(self.max_rate(path));
@@ -189,6 +266,7 @@ impl Startup {
         }
         self.burst = 0.0;
         self.round = Some(Box::new(Round {
+            first,
             began: now,
             sent: 0.0,
             ended: Instant::NEVER,
@@ -197,6 +275,7 @@ impl Startup {
             arrivals: None,
             arrived: 0.0,
             waited: None,
+            least_waits: [f64::INFINITY; 2],
         }));
         Some(at_once)
     }
@@ -222,8 +301,15 @@ impl Startup {
 
     /// A packet sent then waited in the queue.
     pub(super) fn on_wait(&mut self, sent_at: Instant, wait: f64) {
+        // What waits behind the round before shrinks in the pause after it.
+        let counts = |round: &Round| (round.first || sent_at >= round.began) && sent_at <= round.ended;
+        if !self.bursting && self.round.as_deref().map_or(self.pace == 0.0, counts) {
+            self.falls.push(sent_at, wait);
+        }
         if let Some(round) = self.round.as_mut().filter(|round| sent_at >= round.began) {
             round.waited.get_or_insert(wait);
+            let half = usize::from((sent_at - round.began).as_secs_f64() > 0.5 * self.window / self.pace);
+            round.least_waits[half] = round.least_waits[half].min(wait);
         }
     }
 
@@ -245,12 +331,18 @@ impl Startup {
                 at
             };
         let arrival = (stamp.sent_at, at);
-        let [first, _] = *round.arrivals.get_or_insert([arrival; 2]);
+        let [first, last] = *round.arrivals.get_or_insert([arrival; 2]);
         // What came with the first packet began before.
         if at > first.1 {
             round.arrived += bytes;
         }
-        round.arrivals = Some([first, arrival]);
+        // One that was overtaken tells how late it is, and not how long the round takes.
+        if last.0 <= stamp.sent_at {
+            round.arrivals = Some([first, arrival]);
+        } else {
+            let late = (last.0 - stamp.sent_at) + (at - last.1);
+            self.falls.on_overtaken(at, late.as_secs_f64());
+        }
     }
 
     /// Draws the conclusions from a round when enough is known of it: the bytes a second that are ours, once the link is full.
@@ -263,7 +355,9 @@ impl Startup {
             arriving = (last.1 - first.1).as_secs_f64();
         }
         let times = if round.is_beside_others(path) { LONGER_BESIDE_OTHERS } else { LONGER };
-        let clear = !(0.0..=path.receive_tick + UNCLEAR).contains(&(arriving - times * sending));
+        let jitter = self.falls.jitter(now, path);
+        let blur = path.receive_tick.max(jitter);
+        let clear = !(0.0..=blur + UNCLEAR).contains(&(arriving - times * sending));
         let known = round.arrived >= ENOUGH;
         // With ticks a span is known to a tick or two. But what comes in some of them is what the link carries, as long as more
         // is to come.
@@ -271,14 +365,23 @@ impl Startup {
         let more_comes = round.arrivals.is_some_and(|[_, last]| last.0 < round.ended);
         let slower = known
             && COARSE_TICKS.contains(&tick)
-            && TICKS_BLUR * times * (round.arrived + round.lost) < self.pace * arriving;
+            && TICKS_BLUR * times * (round.arrived + round.lost) < self.pace * (arriving - jitter);
         let clear = clear && !(slower && more_comes);
-        let fills = slower && more_comes && arriving > 1.5 * tick;
+        let fills = slower && more_comes && arriving > 1.5 * tick && jitter == 0.0;
         let fate = (round.acked + round.lost) / self.window;
         let settled = fate >= SETTLED_AT_LAST || (fate >= SETTLED && known && clear);
         // What took longer than all of the round may take needn't be settled.
         let sending_all = if settled { sending } else { sending.max(self.window / self.pace) };
-        let longer = known && (fills || arriving > times * sending_all + path.receive_tick);
+        let longer = known && (fills || arriving > times * sending_all + blur);
+        // One packet that comes late makes no queue; in a queue the least wait of the later half is about half of what the last
+        // one waits, or more.
+        let [first, second] = round.least_waits;
+        let grown = if second.is_finite() { 2.0 * (second - first).max(0.0) } else { 0.0 };
+        let stands = jitter == 0.0 || grown > (times - 1.0) * sending_all + path.receive_tick;
+        if longer && !stands && fate < SETTLED_AT_LAST {
+            return None;
+        }
+        let longer = longer && stands;
         // Acks that come before an honest peer's could don't hurry us.
         if !(settled || longer) || (now - round.began).as_secs_f64() < path.rtt {
             return None;
@@ -300,7 +403,7 @@ impl Startup {
             let blurred = arriving < 1.5 * path.send_tick.max(path.receive_tick);
             return Some(if blurred { self.pace } else { rate });
         }
-        self.window *= STEP;
+        self.window *= if jitter > 0.0 { STEP_IN_JITTER } else { STEP };
         None
     }
 }
