@@ -1805,7 +1805,7 @@ class World:
         None, or no places: from where its own are. False when the client is gone.
 
         Raises:
-            GhostError: the class is not among the protocol's ghosts.
+            GhostError: the class is not among the protocol's ghosts, or has another rule.
             StaleClientError: with ``strict=True``, the client is gone.
         """
     def show(self, client: ClientHandle, class_: type, rows: _Array, /) -> bool:
@@ -1813,7 +1813,7 @@ class World:
         rows beyond are not. False when the client is gone.
 
         Raises:
-            GhostError: the class is not among the protocol's ghosts.
+            GhostError: the class is not among the protocol's ghosts, or has another rule.
             StaleClientError: with ``strict=True``, the client is gone.
         """
     def id_of(self, client: ClientHandle, ghost: object, /) -> int | None:

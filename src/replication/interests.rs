@@ -64,6 +64,11 @@ impl Interests {
         Ok(())
     }
 
+    /// The rule of a class.
+    pub fn rule(&self, class: usize) -> Relevancy {
+        self.rules.get(class).map_or(Relevancy::Always, |(rule, _)| *rule)
+    }
+
     /// Says from where a client looks at a class with a grid; from nowhere: from where its own are.
     pub fn set_viewpoints(&mut self, peer: PeerHandle, class: usize, viewpoints: Vec<[f64; 3]>) {
         self.of(peer)[class].viewpoints = viewpoints;

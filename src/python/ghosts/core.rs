@@ -62,6 +62,11 @@ pub(super) fn set_relevancy(state: &mut State, class: usize, rule: Relevancy) ->
     state.interests.as_mut().map_or(Ok(()), |interests| interests.set_rule(&classes, class, rule))
 }
 
+/// Whether the rule of a class is like one.
+pub(super) fn has_rule(state: &State, class: usize, is_it: impl FnOnce(Relevancy) -> bool) -> bool {
+    state.interests.as_ref().is_some_and(|interests| is_it(interests.rule(class)))
+}
+
 pub(super) fn look_from(state: &mut State, client: PeerHandle, class: usize, places: Vec<[f64; 3]>) {
     if let Some(interests) = &mut state.interests {
         interests.set_viewpoints(client, class, places);

@@ -26,6 +26,7 @@ use crate::python::fields::{bounded, within};
 use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
+use crate::replication::Relevancy;
 
 /// A server's ghosts: what is spawned here appears at its clients.
 #[pyclass(frozen, module = "tickwire")]
@@ -210,7 +211,7 @@ impl World {
     /// no places: from where its own are. False when the client is gone.
     ///
     /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
+    ///     GhostError: the class is not among the protocol's ghosts, or has another rule.
     ///     StaleClientError: with ``strict=True``, the client is gone.
     #[pyo3(signature = (client, class_, places, /))]
     fn look_from(
@@ -221,6 +222,7 @@ impl World {
     ) -> PyResult<bool> {
         let rows = self.population.rows_of(class_)?;
         let places = places.map_or_else(|| Ok(Vec::new()), relevancy::places)?;
+        self.check_rule(rows, "look_from", "tw.Grid(...)", |rule| matches!(rule, Relevancy::Grid(_)))?;
         let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
         let client = PeerHandle::from_number(client);
         self.with(|state| core::look_from(state, client, rows.index, places))?;
@@ -231,7 +233,7 @@ impl World {
     /// are not. False when the client is gone.
     ///
     /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
+    ///     GhostError: the class is not among the protocol's ghosts, or has another rule.
     ///     StaleClientError: with ``strict=True``, the client is gone.
     #[pyo3(signature = (client, class_, rows, /))]
     fn show(
@@ -242,6 +244,7 @@ impl World {
     ) -> PyResult<bool> {
         let class = self.population.rows_of(class_)?;
         let mask = relevancy::mask(rows)?;
+        self.check_rule(class, "show", "tw.Chosen()", |rule| rule == Relevancy::Mask)?;
         let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
         self.with(|state| core::show(state, PeerHandle::from_number(client), class.index, mask))?;
         Ok(true)
@@ -368,6 +371,24 @@ impl World {
             return Err(closed_error("server"));
         }
         Ok(work(&mut state))
+    }
+
+    /// Refuses what says something about a rule that a class doesn't have.
+    fn check_rule(
+        &self,
+        rows: &GhostRows,
+        method: &str,
+        wanted: &str,
+        is_it: impl FnOnce(Relevancy) -> bool,
+    ) -> PyResult<()> {
+        if self.with(|state| core::has_rule(state, rows.index, is_it))? {
+            return Ok(());
+        }
+        let name = rows.name();
+        Err(GhostError::new_err(format!(
+            "{method}() is for a class with the rule {wanted}, which {name} has not: say world.relevancy({name}, {wanted}) \
+             first"
+        )))
     }
 
     /// An object that may be spawned: this one, or a new one of this class.

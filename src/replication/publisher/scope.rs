@@ -16,9 +16,9 @@ const NONE: u32 = u32::MAX;
 /// Most records of a ghost after its baseline. As the last of them is acked, at most this many less one may have followed it.
 const MAX_IN_FLIGHT: u8 = HISTORY / 2;
 
-/// For how many ticks the number of records sent since can be told from its low 8 bits: a record was sent at most this many
-/// after its baseline, and at most one a tick after it.
-const MAX_ACK_AGE: u32 = (u8::MAX - HISTORY) as u32;
+/// A record has at most [`HISTORY`] numbers to its baseline, and at most [`MAX_IN_FLIGHT`] after it are sent before it is told of: so
+/// the low 8 bits tell how many, whatever time that takes.
+const _: () = assert!(HISTORY as u32 + (MAX_IN_FLIGHT as u32) < 1 << u8::BITS);
 
 /// What a client is about to get, or has, of a ghost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -408,23 +408,23 @@ impl Scope {
     pub(super) fn handle_delivered(&mut self, carried: Carried, sent: u32, tick: u32) {
         let id = u32::from(carried.id);
         let record = &mut self.records[usize::from(carried.id)];
-        let (fresh, waits) = (tick - sent <= MAX_ACK_AGE, record.waits());
+        let waits = record.waits();
         match (carried.op, record.state) {
             (CarriedOp::Destroy, GhostState::Destroying) => {
                 self.clear_due(id);
                 self.free(id);
             }
             (CarriedOp::Create, GhostState::Creating)
-                if fresh && sent >= record.acked && record.since(carried.count) < HISTORY =>
+                if sent >= record.acked && record.since(carried.count) < HISTORY =>
             {
                 record.state = GhostState::Live;
                 (record.acked, record.acked_count, record.older_age) = (sent, carried.count, 0);
             }
-            (CarriedOp::Create, GhostState::Live) if fresh && record.since(carried.count) < HISTORY => {
+            (CarriedOp::Create, GhostState::Live) if record.since(carried.count) < HISTORY => {
                 record.acknowledge(sent, carried.count);
             }
             // Whatever the order was in which they arrived, the client had what it was written against.
-            (CarriedOp::Update, GhostState::Live) if fresh && record.since(carried.base_count) < HISTORY => {
+            (CarriedOp::Update, GhostState::Live) if record.since(carried.base_count) < HISTORY => {
                 record.acknowledge(sent, carried.count);
             }
             _ => {}
