@@ -1641,6 +1641,9 @@ class GhostChanged:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of those properties."""
+    @property
+    def old(self) -> dict[str, Any]:
+        """The values that those properties had before this tick, by name."""
 
 @final
 class GhostOwned:
@@ -2614,6 +2617,8 @@ class Client(Generic[_P]):
         mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280. For
             paths that lose larger ones and don't say so. Each side sets its own. With ``framing="yojimbo"`` the
             protocol's ``packet_fragment_size`` bounds them instead.
+        ghosts (dict[type, type] | None, default None): of which class, derived from a ghost class of the protocol,
+            the client makes its objects, by that.
         packet_notifications (bool, default False): whether :attr:`Inbox.packets` tells what became of each packet: nothing is
             kept of them otherwise.
         strict (bool, default False): what the connection does raises too: :class:`NotConnectedError` and
@@ -2648,6 +2653,7 @@ class Client(Generic[_P]):
         capture: Capture | str | PathLike[str] | None = None,
         mtu: int = 1280,
         packet_notifications: bool = False,
+        ghosts: dict[type, type] | None = None,
         strict: bool = False,
     ) -> Client[_P]: ...
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
@@ -2678,6 +2684,7 @@ class Client(Generic[_P]):
         capture: Capture | str | PathLike[str] | None = None,
         mtu: int = 1280,
         packet_notifications: bool = False,
+        ghosts: dict[type, type] | None = None,
         strict: bool = False,
     ) -> Client[_Q]:
         """Development mode: makes its own token, with the well-known key or a shared one. Not for
@@ -2732,6 +2739,8 @@ class Client(Generic[_P]):
             mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
                 For paths that lose larger ones and don't say so. Each side sets its own. With ``framing="yojimbo"``
                 the protocol's ``packet_fragment_size`` bounds them instead.
+            ghosts (dict[type, type] | None, default None): of which class, derived from a ghost class of the protocol,
+                the client makes its objects, by that.
             packet_notifications (bool, default False): whether :attr:`Inbox.packets` tells what became of each packet:
                 nothing is kept of them otherwise.
             strict (bool, default False): what the connection does raises too: :class:`NotConnectedError` and

@@ -80,6 +80,8 @@ const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 ///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` of all datagrams, or the path
 ///         of a new one.
 ///     mtu (int, default 1280): bytes of the largest IP packets to send, 1,126 to 1,280.
+///     ghosts (dict[type, type] | None, default None): of which class, derived from a ghost class of the protocol,
+///         the client makes its objects, by that.
 ///     packet_notifications (bool, default False): whether ``inbox.packets`` tells what became of each packet.
 ///     strict (bool, default False): whether what the connection does raises, as :meth:`send` says.
 ///
@@ -105,7 +107,7 @@ impl Client {
                              chunk_memory=67108864, chunk_directory=None, chunk_file_limit=None, \
                              chunk_directory_limit=None, resume=None, congestion=None, driver='polled', \
                              conditions=None, seed=None, network=None, columns=None, capture=None, mtu=1280, \
-                             packet_notifications=False, strict=False)")]
+                             packet_notifications=False, ghosts=None, strict=False)")]
     fn new<'py>(
         py: Python<'py>,
         #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
@@ -158,6 +160,8 @@ impl Client {
     ///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` of all datagrams, or the
     ///         path of a new one.
     ///     mtu (int, default 1280): bytes of the largest IP packets to send, 1,126 to 1,280.
+    ///     ghosts (dict[type, type] | None, default None): of which class, derived from a ghost class of the protocol,
+    ///         the client makes its objects, by that.
     ///     packet_notifications (bool, default False): whether ``inbox.packets`` tells what became of each packet.
     ///     strict (bool, default False): whether what the connection does raises, as :meth:`send` says.
     #[staticmethod]
@@ -168,7 +172,7 @@ impl Client {
                              chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
                              resume=None, congestion=None, driver='polled', conditions=None, \
                              seed=None, network=None, columns=None, capture=None, mtu=1280, \
-                             packet_notifications=False, strict=False)")]
+                             packet_notifications=False, ghosts=None, strict=False)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect<'py>(
         py: Python<'py>,

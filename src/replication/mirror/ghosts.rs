@@ -360,6 +360,16 @@ impl Ghosts {
         self.listed.clear();
     }
 
+    /// The ghosts that the game knows and that have other values since, with the mask of these: before [`Ghosts::take`], in any order.
+    pub(super) fn changing(&self) -> impl Iterator<Item = (u32, u64)> {
+        let each = self.listed.iter().filter_map(|id| {
+            let (page, at) = self.pages.get(*id as usize)?;
+            let is_known = page.flags[at] & (ALIVE | FRESH) == ALIVE;
+            (is_known && page.dirty[at] != 0).then_some((*id, page.dirty[at]))
+        });
+        each
+    }
+
     /// Calls `told` with each ghost that is new to the game, by id: before [`Ghosts::take`].
     pub(super) fn take_spawns(&mut self, mut told: impl FnMut(u32)) {
         self.listed.sort_unstable();

@@ -151,6 +151,12 @@ impl Mirror {
         self.ended.iter().map(|event| (usize::from(event.class), event.id))
     }
 
+    /// The ids of a class's ghosts whose cells [`Mirror::take`] will change, and the mask of the properties: what is in them is what the
+    /// game has seen.
+    pub fn changing(&self, class: usize) -> impl Iterator<Item = (u32, u64)> {
+        self.ghosts.get(class).into_iter().flat_map(Ghosts::changing)
+    }
+
     /// Whether anything waits for [`Mirror::take`].
     pub fn has_news(&self) -> bool {
         !self.ended.is_empty() || self.ghosts.iter().any(Ghosts::has_news)
