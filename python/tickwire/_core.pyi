@@ -14,7 +14,7 @@ from typing_extensions import Buffer, disjoint_base
 from typing_extensions import TypeVar as DefaultTypeVar
 
 from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event, SendResult
-from tickwire.ghost import Always, Chosen, Grid, Owner
+from tickwire.ghost import Always, Chosen, Grid, Hook, Owner
 from tickwire.hooks import AdmissionHook, PriorityHook
 from tickwire.message import MessageFactory
 from tickwire.rows import Row
@@ -1793,13 +1793,21 @@ class World:
         Raises:
             GhostError: it is not in this world, or not any more.
         """
-    def relevancy(self, class_: type, rule: Always | Owner | Grid | Chosen, /) -> None:
+    def relevancy(self, class_: type, rule: Always | Owner | Grid | Chosen | Hook, /) -> None:
         """Says which clients are sent which ghosts of a class: :class:`Always`, as where nothing is said, :class:`Owner`,
-        :class:`Grid` or :class:`Chosen`.
+        :class:`Grid`, :class:`Chosen` or :class:`Hook`.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
             TypeError, ValueError: naming what is wrong with the rule.
+        """
+    def priority(self, class_: type, hook: Callable[[GhostArrays], Any] | None, /) -> None:
+        """Has a function say in each flush what :meth:`set_weights` says once: it is called with the class's :class:`GhostArrays`,
+        and returns a buffer of float32, a row each, or None: as they were. None instead of it: no function.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+            TypeError: this can't be called.
         """
     def look_from(
         self, client: ClientHandle, class_: type, places: Iterable[Sequence[float]] | None, /

@@ -534,6 +534,7 @@ impl Client {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.world)?;
         self.endpoint.traverse(visit)
     }
 }

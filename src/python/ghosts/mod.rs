@@ -10,6 +10,7 @@ mod core;
 mod events;
 mod flush;
 mod ghost;
+mod hooks;
 mod memory;
 mod names;
 mod news;

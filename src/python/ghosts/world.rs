@@ -4,6 +4,7 @@
 //! costs the others nothing; the flush says so when everything is out.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Weak};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -15,6 +16,7 @@ use super::arrays::{GhostArrays, numbers, rows_of};
 use super::client_world::{counted, objects};
 use super::core;
 use super::ghost::{Ghost, Live};
+use super::hooks::Hooks;
 use super::names;
 use super::population::Population;
 use super::relevancy;
@@ -23,6 +25,7 @@ use crate::endpoint::PeerHandle;
 use crate::python::errors::{GhostError, closed_error, stale_client};
 use crate::python::events::ClientHandle;
 use crate::python::fields::{bounded, within};
+use crate::python::hooks;
 use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
@@ -39,6 +42,10 @@ pub(crate) struct World {
     strict: bool,
     /// Those who were ever given a ghost and are still connected, by number.
     owners: Mutex<HashMap<u64, Py<ClientHandle>>>,
+    /// By class.
+    pub(super) hooks: Mutex<Vec<Hooks>>,
+    /// One of them runs.
+    pub(super) asking: AtomicBool,
 }
 
 #[pymethods]
@@ -194,7 +201,7 @@ impl World {
     }
 
     /// Says which clients are sent which ghosts of a class: :class:`Always`, as where nothing is said, :class:`Owner`,
-    /// :class:`Grid` or :class:`Chosen`.
+    /// :class:`Grid`, :class:`Chosen` or :class:`Hook`.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
@@ -202,9 +209,27 @@ impl World {
     #[pyo3(signature = (class_, rule, /))]
     fn relevancy(&self, class_: &Bound<'_, PyAny>, rule: &Bound<'_, PyAny>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
-        let rule = relevancy::rule(rows.properties.get(), rule)?;
+        let (rule, hook) = relevancy::rule(rows.properties.get(), rule)?;
         self.with(|state| core::set_relevancy(state, rows.index, rule))?
-            .map_err(|error| PyValueError::new_err(format!("{}: {error}", rows.name())))
+            .map_err(|error| PyValueError::new_err(format!("{}: {error}", rows.name())))?;
+        let old = ::core::mem::replace(&mut lock(&self.hooks)[rows.index].relevancy, hook);
+        drop(old);
+        Ok(())
+    }
+
+    /// Has a function say in each flush what :meth:`set_weights` says once: it is called with the class's :class:`GhostArrays`, and
+    /// returns a buffer of float32, a row each, or None: as they were. None instead of it: no function.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    ///     TypeError: this can't be called.
+    #[pyo3(signature = (class_, hook, /))]
+    fn priority(&self, class_: &Bound<'_, PyAny>, hook: Option<Py<PyAny>>) -> PyResult<()> {
+        let rows = self.population.rows_of(class_)?;
+        hooks::check(class_.py(), "hook", hook.as_ref())?;
+        let old = ::core::mem::replace(&mut lock(&self.hooks)[rows.index].priority, hook);
+        drop(old);
+        Ok(())
     }
 
     /// Says from where a client looks at the ghosts of a class that has a :class:`Grid`: places of two or three numbers. None, or
@@ -293,7 +318,7 @@ impl World {
     fn set_weights(&self, class_: &Bound<'_, PyAny>, weights: &Bound<'_, PyAny>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         let weights = relevancy::weights(weights)?;
-        self.with(|state| core::set_weights(state, rows.index, &weights))
+        self.set_class_weights(rows, &weights)
     }
 
     /// The bits of all that ghosts have sent, by class and then by property. What is in parentheses is no class or property:
@@ -335,7 +360,10 @@ impl World {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.population.traverse(visit)?;
+        self.population.traverse(visit.clone())?;
+        if let Ok(hooks) = self.hooks.try_lock() {
+            hooks.iter().try_for_each(|hooks| hooks.traverse(&visit))?;
+        }
         match self.owners.try_lock() {
             Ok(owners) => owners.values().try_for_each(|handle| visit.call(handle)),
             Err(_) => Ok(()),
@@ -344,6 +372,8 @@ impl World {
 
     fn __clear__(&self) {
         self.population.forget_objects();
+        let hooks: Vec<_> = lock(&self.hooks).iter_mut().map(::core::mem::take).collect();
+        drop(hooks);
     }
 }
 
@@ -360,7 +390,16 @@ impl World {
         server: u64,
         strict: bool,
     ) -> Self {
-        World { population, state, server, strict, owners: Mutex::default() }
+        let hooks = population.classes.iter().map(|_| Hooks::default()).collect();
+        World {
+            population,
+            state,
+            server,
+            strict,
+            owners: Mutex::default(),
+            hooks: Mutex::new(hooks),
+            asking: AtomicBool::new(false),
+        }
     }
 
     /// Has the server's state, if the server is open.
@@ -371,6 +410,19 @@ impl World {
             return Err(closed_error("server"));
         }
         Ok(work(&mut state))
+    }
+
+    pub(super) fn set_class_weights(&self, rows: &GhostRows, weights: &[f32]) -> PyResult<()> {
+        self.with(|state| core::set_weights(state, rows.index, weights))
+    }
+
+    /// Says what of a class a client is to have, if it is still there.
+    pub(super) fn set_mask(&self, rows: &GhostRows, client: &ClientHandle, mask: Vec<u8>) -> PyResult<()> {
+        self.with(|state| {
+            if state.host().is_connected(client.core) {
+                core::show(state, client.core, rows.index, mask);
+            }
+        })
     }
 
     /// Refuses what says something about a rule that a class doesn't have.
