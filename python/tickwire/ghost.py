@@ -151,8 +151,8 @@ class Hook(NamedTuple):
 
     It is called with the clients, by slot, and the class's :class:`GhostArrays`. It returns a buffer of bool
     with a line for each client and in it a row each (``numpy.zeros((len(clients), len(tanks)), bool)``), or a
-    list of a buffer for each client, or None: as it was. When it raises, or returns anything else, each client
-    keeps what it was to have, and the flush raises when all is out.
+    list of a buffer for each client, or None: as it was. When it raises, or returns anything else, each
+    client keeps what it was to have, and the flush raises when all is out.
     """
 
     function: Callable[[list[ClientHandle], GhostArrays], Any]

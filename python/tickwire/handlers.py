@@ -61,8 +61,8 @@ class Handlers:
             raise TypeError(f"on() takes a message class, Connected or Disconnected, not {class_!r}")
         if issubclass(class_, Ghost):
             raise TypeError(
-                f"{class_.__name__} is a ghost, not a message: on(tw.GhostSpawned), or on another event of ghosts, is told "
-                "of those of all classes"
+                f"{class_.__name__} is a ghost, not a message: on(tw.GhostSpawned), or on another event of "
+                "ghosts, is told of those of all classes"
             )
         if class_ in self._by_class:
             taken = self._by_class[class_].__qualname__

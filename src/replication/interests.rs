@@ -159,8 +159,8 @@ impl Interests {
         }
         self.owned.retain(|_, rows| !rows.is_empty());
         for (peer, class, row) in self.ahead.drain(..) {
-            let is_member = |of: &Box<[Of]>| of[class].interest.contains(row);
-            if !self.peers.get(&peer).is_some_and(is_member) {
+            let of = self.peers.get(&peer);
+            if !of.is_some_and(|of| of[class].interest.contains(row)) {
                 publisher.leave(peer, class, row);
             }
         }

@@ -75,7 +75,7 @@ def test_made_up_numbers_reach_a_clients_own_ghosts_only() -> None:
 
 
 def test_a_flood_of_losses_keeps_memory_and_budget() -> None:
-    """Nothing that a client doesn't ack makes a server send more than its budget, or keep more than a bounded time."""
+    """Nothing that a client doesn't ack makes a server send more than its budget."""
     scene = Scene(clients=1, conditions=tw.Conditions(latency=0.03, loss=0.6))
     tanks = [scene.world.spawn(Tank(health=n)) for n in range(100)]
     [handle] = scene.handles

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import functools
 import gc
 import weakref
 from typing import Annotated, Any
@@ -50,6 +51,10 @@ class Scene:
         return [sorted(tank.health for tank in client.world.objects(Tank)) for client in self.clients]
 
 
+def answer_nothing(*held: Any) -> None:
+    """A hook that keeps what it is made with."""
+
+
 def lines(*masks: list[int]) -> memoryview:
     """A buffer of two dimensions, without NumPy."""
     flat = bytes(byte for mask in masks for byte in mask)
@@ -85,7 +90,7 @@ def test_one_buffer_for_all_clients_does_too() -> None:
     for health in range(3):
         scene.world.spawn(Tank(health=health))
     answer: list[Any] = [lines([1, 0, 0], [1, 1, 0])]
-    scene.world.relevancy(Tank, tw.Hook(lambda clients, tanks: answer[0]))
+    scene.world.relevancy(Tank, tw.Hook(lambda *_: answer[0]))
     scene.run()
     assert scene.seen() == [[0], [0, 1]]
     # None: as it was.
@@ -119,7 +124,7 @@ def test_a_wrong_mask_is_said_and_changes_nothing(answer: Any, kind: type[Except
     scene = Scene()
     tanks = [scene.world.spawn(Tank(health=health)) for health in range(2)]
     answers: list[Any] = [lines([1, 0], [1, 1])]
-    scene.world.relevancy(Tank, tw.Hook(lambda clients, tanks: answers[0]))
+    scene.world.relevancy(Tank, tw.Hook(lambda *_: answers[0]))
     scene.run()
     answers[0] = answer
     tanks[0].health = 50
@@ -180,9 +185,17 @@ def test_weights_of_a_function_say_who_goes_first() -> None:
     assert max(ages) - min(ages) > 5, "there was room for all"
     assert ages[urgent] >= 28
     wrong: list[tuple[Any, type[Exception], str]] = [
-        (array.array("f", [1.0]), ValueError, "the priority hook of Tank must return 60 weights, a row each, not 1"),
+        (
+            array.array("f", [1.0]),
+            ValueError,
+            "the priority hook of Tank must return 60 weights, a row each, not 1",
+        ),
         (array.array("f", [float("nan")] * 60), ValueError, "that of row 0 is NaN"),
-        (array.array("d", [1.0] * 60), TypeError, "the priority hook of Tank: weights must be a buffer of float32"),
+        (
+            array.array("d", [1.0] * 60),
+            TypeError,
+            "the priority hook of Tank: weights must be a buffer of float32",
+        ),
         ("x", TypeError, "the priority hook of Tank: weights must be a buffer"),
     ]
     for answer, kind, sentence in wrong:
@@ -209,7 +222,7 @@ def test_wrong_hooks_are_refused_where_they_are_given() -> None:
 def test_worlds_with_hooks_are_collected() -> None:
     scene = Scene(clients=1)
     token = Place()
-    scene.world.priority(Tank, lambda arrays, scene=scene, token=token: None)
+    scene.world.priority(Tank, functools.partial(answer_nothing, scene, token))
     gone = weakref.ref(token)
     del scene, token
     gc.collect()

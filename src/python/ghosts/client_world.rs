@@ -129,7 +129,7 @@ impl ClientWorld {
         let rows = self.population.rows_of(class)?;
         let number = bounded("number", number, 0, u32::MAX)?;
         let Some(shared) = self.state.upgrade() else { return Ok(Found::Gone) };
-        self.population.from_server(class.py(), &shared, rows.index, number)
+        self.population.named_by_server(class.py(), &shared, rows.index, number)
     }
 }
 

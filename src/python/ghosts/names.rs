@@ -41,7 +41,7 @@ pub(in crate::python) fn for_server(state: &mut State, live: &Live) -> Option<u3
 
 impl Population {
     /// The ghost that the server calls so.
-    pub(in crate::python) fn from_server<'py>(
+    pub(in crate::python) fn named_by_server<'py>(
         &self,
         py: Python<'py>,
         state: &crate::python::shared::Shared<State>,

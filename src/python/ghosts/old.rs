@@ -12,6 +12,9 @@ use pyo3::types::PyDict;
 use super::rows::GhostRows;
 use crate::replication::Mirror;
 
+/// A value without words, if there was one.
+type Body = Option<Arc<[u8]>>;
+
 /// The values that one tick's changes replaced, of all ghosts.
 #[derive(Default)]
 pub(super) struct Before {
@@ -19,7 +22,7 @@ pub(super) struct Before {
     /// Where those of a row begin, by class and row.
     starts: HashMap<(usize, u32), usize>,
     /// Of properties without words.
-    bodies: HashMap<(usize, u32, usize), Option<Arc<[u8]>>>,
+    bodies: HashMap<(usize, u32, usize), Body>,
 }
 
 impl Before {

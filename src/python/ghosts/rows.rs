@@ -382,7 +382,7 @@ impl GhostRows {
     /// For the world, which has the objects.
     pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.class)?;
-        self.slots.traverse(visit.clone())?;
+        self.slots.traverse(visit)?;
         visit.call(&self.properties)?;
         match self.held.try_lock() {
             Ok(held) => held.objects.values().try_for_each(|object| visit.call(object)),

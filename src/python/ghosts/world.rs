@@ -360,7 +360,7 @@ impl World {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.population.traverse(visit.clone())?;
+        self.population.traverse(visit)?;
         if let Ok(hooks) = self.hooks.try_lock() {
             hooks.iter().try_for_each(|hooks| hooks.traverse(&visit))?;
         }

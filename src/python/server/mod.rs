@@ -834,7 +834,7 @@ impl Server {
             return Ok(());
         }
         let clients = self.clients(py)?;
-        let clock = |name: &'static str, hook: &mut dyn FnMut()| self.endpoint.clocked(py, name, || hook());
+        let clock = |name: &'static str, hook: &mut dyn FnMut()| self.endpoint.clocked(py, name, hook);
         self.world.get().ask_hooks(py, &clients, &clock)
     }
 

@@ -362,12 +362,11 @@ impl Ghosts {
 
     /// The ghosts that the game knows and that have other values since, with the mask of these: before [`Ghosts::take`], in any order.
     pub(super) fn changing(&self) -> impl Iterator<Item = (u32, u64)> {
-        let each = self.listed.iter().filter_map(|id| {
+        self.listed.iter().filter_map(|id| {
             let (page, at) = self.pages.get(*id as usize)?;
             let is_known = page.flags[at] & (ALIVE | FRESH) == ALIVE;
             (is_known && page.dirty[at] != 0).then_some((*id, page.dirty[at]))
-        });
-        each
+        })
     }
 
     /// Calls `told` with each ghost that is new to the game, by id: before [`Ghosts::take`].
