@@ -62,7 +62,7 @@ class Handlers:
         if issubclass(class_, Ghost):
             raise TypeError(
                 f"{class_.__name__} is a ghost, not a message: on(tw.GhostSpawned), or on another event of "
-                "ghosts, is told of those of all classes"
+                "ghosts, is for those of all classes"
             )
         if class_ in self._by_class:
             taken = self._by_class[class_].__qualname__

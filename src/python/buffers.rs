@@ -48,7 +48,7 @@ impl Raw {
         if self.0.shape.is_null() || count == 0 {
             return &[];
         }
-        // SAFETY: asked for with its shape, a buffer has one of so many numbers while it is held.
+        // SAFETY: asked for with its shape, a buffer has one of this many numbers while it is held.
         unsafe { core::slice::from_raw_parts(self.0.shape, count) }
     }
 

@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 
 use super::class::Classes;
-use super::publisher::{GhostName, Publisher};
+use super::name::GhostName;
+use super::publisher::Publisher;
 use super::relevancy::{Changes, ClassRelevancy, Interest, Relevancy, RelevancyError, View};
 use crate::endpoint::PeerHandle;
 
@@ -89,7 +90,7 @@ impl Interests {
         self.peers.values_mut().for_each(|of| of[class].interest.forget(row));
     }
 
-    /// The name by which a client is told of an object: of one that it has, or that it is to have from the next tick on. One that
+    /// The name by which a client knows an object: of one that it has, or that it is to have from the next tick on. One that
     /// came in this tick may be, as far as the rule can say by now; the next [`Interests::update`] decides.
     pub fn name(
         &mut self,

@@ -92,7 +92,7 @@ class Picture:
                 self.steps[walker] = walker.steps
                 continue
             if walker not in self.steps:
-                self.fail(f"walker {walker.number} is told of before it came: {event}")
+                self.fail(f"walker {walker.number} has news before it came: {event}")
             if isinstance(event, tw.GhostDespawned):
                 del self.steps[walker]
             elif isinstance(event, tw.GhostChanged):

@@ -79,7 +79,7 @@ pub(super) fn show(state: &mut State, client: PeerHandle, class: usize, mask: Ve
     }
 }
 
-/// By which name a client is told of a row.
+/// By which name a client knows a row.
 pub(super) fn name(state: &mut State, client: PeerHandle, class: usize, row: u32) -> Option<GhostName> {
     // The endpoint has them beside each other.
     let Ghosts::Publisher(publisher) = state.carrier.session.ghosts() else { return None };

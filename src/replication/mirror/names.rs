@@ -1,8 +1,8 @@
 //! Ghosts that messages name: see [`crate::replication::GhostName`].
 
 use super::Mirror;
+use crate::replication::name::GhostName;
 use crate::replication::packet::unwrap_tick;
-use crate::replication::publisher::GhostName;
 
 /// What a name is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

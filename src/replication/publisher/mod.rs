@@ -22,7 +22,6 @@ use self::cache::Cache;
 use self::choose::Chooser;
 pub use self::costs::{ClassCosts, Costs};
 use self::fill::TickData;
-pub use self::names::GhostName;
 use self::peer::Peer;
 use super::class::{Classes, HISTORY};
 use super::packet::MAX_OVERHEAD;

@@ -16,7 +16,7 @@ const NONE: u32 = u32::MAX;
 /// Most records of a ghost after its baseline. As the last of them is acked, at most this many less one may have followed it.
 const MAX_IN_FLIGHT: u8 = HISTORY / 2;
 
-/// A record has at most [`HISTORY`] numbers to its baseline, and at most [`MAX_IN_FLIGHT`] after it are sent before it is told of: so
+/// A record has at most [`HISTORY`] numbers to its baseline, and at most [`MAX_IN_FLIGHT`] after it are sent before its fate is known: so
 /// the low 8 bits tell how many, whatever time that takes.
 const _: () = assert!(HISTORY as u32 + (MAX_IN_FLIGHT as u32) < 1 << u8::BITS);
 
@@ -233,7 +233,7 @@ impl Scope {
         self.entered.get(id as usize).copied().unwrap_or_default()
     }
 
-    /// Notes that the client is told of an id elsewhere: it is not another's before the client knows of its end, even if it was never
+    /// Notes that a message gives the client an id: it is not another's before the client knows of its end, even if it was never
     /// sent.
     pub(super) fn note_named(&mut self, id: u32, tick: u32) {
         let record = &mut self.records[id as usize];

@@ -5,7 +5,7 @@
 
 use super::{Body, MessageType, Protocol, describe_channel, hash};
 
-/// A class of messages or ghosts, as it is told of.
+/// A class of messages or ghosts, as a digest has it.
 struct Told {
     name: String,
     is_ghost: bool,
